@@ -1,0 +1,77 @@
+# Each target builds its own environment in .venv, installs what it needs, and runs.
+# Needed beforehand: Python 3.11 or newer, git, make.
+#
+#   make demo                          a first look
+#   make test ARGS="-k certificate"    ARGS go to the program that the target runs
+#   make test PYTHON=python3.12        another interpreter (after `make clean`)
+
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint counts bench soundness clean
+
+help:
+	@echo "make demo        run examples/demo.py"
+	@echo "make test        run the tests"
+	@echo "make lint        check style, format and types"
+	@echo "make counts      count what the type checker is told to overlook"
+	@echo "make bench       measure speed against CVXPY and other packages"
+	@echo "make soundness   search for a certificate that lies"
+	@echo "make clean       remove .venv, caches and build outputs"
+
+demo: $(VENV)/.installed-demo
+	$(RUN) examples/demo.py $(ARGS)
+
+# Two workers with one thread each: numerical libraries that spawn threads of their own only get in each other's way.
+test: export OMP_NUM_THREADS := 1
+test: export OPENBLAS_NUM_THREADS := 1
+test: export MKL_NUM_THREADS := 1
+test: $(VENV)/.installed-test
+	$(RUN) -m pytest -n 2 $(ARGS)
+
+lint: export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+lint: $(VENV)/.installed-dev
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+	$(RUN) -m pyright
+
+# The numbers beside the rules that pyproject.toml turns off.
+counts: $(VENV)/.installed-dev
+	@echo '{"include": ["../graphreg"], "typeCheckingMode": "strict", "pythonVersion": "3.11",' \
+	      '"venvPath": "..", "venv": ".venv"}' > $(VENV)/strict.json
+	@$(RUN) -m pyright -p $(VENV)/strict.json --outputjson | $(RUN) -c "import collections, json, sys; \
+	found = json.load(sys.stdin)['generalDiagnostics']; \
+	print(*(f'{n:6d}  {rule}' for rule, n in collections.Counter(d.get('rule') for d in found).most_common()), sep='\n')"
+
+bench: $(VENV)/.installed-bench
+	$(RUN) -m benchmarks $(ARGS)
+
+soundness: $(VENV)/.installed-test
+	$(RUN) -m benchmarks.soundness $(ARGS)
+
+clean:
+	rm -rf $(VENV) build dist out *.egg-info .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# ---- the environment; one stamp per set of extras, renewed when pyproject.toml changes --------------------------------
+
+$(VENV)/.installed-%: pyproject.toml $(VENV)/.created
+	@echo "installing graphreg[$*] into $(VENV) (a minute or two the first time)"
+	@$(RUN) -m pip install -qq --disable-pip-version-check --editable ".[$*]"
+	@touch $@
+
+$(VENV)/.created:
+	@command -v "$(PYTHON)" > /dev/null || \
+	  { echo "$(PYTHON) was not found; install Python 3.11 or newer, or name one: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "graphreg needs Python 3.11 or newer, $(PYTHON) is $$("$(PYTHON)" --version 2>&1);" \
+	         "name a newer one: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@"$(PYTHON)" -c 'import ensurepip, venv' 2> /dev/null || \
+	  { echo "$(PYTHON) cannot create environments: its modules venv and ensurepip are missing." \
+	         "On Debian and Ubuntu: sudo apt install python3-venv (or python3.12-venv, ... for that version)" >&2; exit 1; }
+	@"$(PYTHON)" -m venv $(VENV)
+	@touch $@

@@ -1,0 +1,37 @@
+"""graphreg: declarative convex modelling for graph-regularised estimation.
+
+One description, two routes, one certificate: a model is a sum of losses on the nodes of a graph and penalties on its
+edges; it is compiled to CVXPY for an exact optimum, or lowered to a decentralised method, and either answer is
+certified by the same duality gap.
+"""
+
+from __future__ import annotations
+
+from . import errors
+from .certificate import Certificate
+from .compare import Comparison, compare
+from .data import NodeData
+from .graph import Graph
+from .methods import Exact, PrimalDual
+from .problem import Compiled, Problem
+from .solution import Solution
+from .terms.calculus import Model, Parameter
+from .terms.hierarchy import Hierarchy
+from .terms.losses.huber import HuberLoss
+from .terms.losses.logistic import LogisticLoss
+from .terms.losses.squared import MeanLoss, SquaredLoss
+from .terms.penalties._base import AbstractConstraint, AbstractNorm, AbstractOneSided
+from .terms.penalties._base import AbstractPenalty as Penalty
+from .terms.penalties.ball import Ball
+from .terms.penalties.box import Box
+from .terms.penalties.huber_norm import HuberNorm
+from .terms.penalties.l1 import L1
+from .terms.penalties.l2 import L2
+from .terms.penalties.linf import LInf
+from .terms.penalties.non_negative import NonNegative
+from .terms.penalties.quadratic import Quadratic
+from .terms.penalties.squared_l2 import SquaredL2
+from .terms.penalties.zero import Zero
+from .terms.sums import Consensus, NodePenalty, TotalVariation
+
+__version__ = "0.1.0"

@@ -1,0 +1,6 @@
+"""Certificates: a feasible primal value, a dual value at an explicitly feasible point, and what lies between."""
+
+from .attainment import attained as attained
+from .certify import Certifier as Certifier
+from .record import Certificate as Certificate
+from .record import relative as relative

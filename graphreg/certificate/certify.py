@@ -1,0 +1,96 @@
+"""From a point to its certificate, keeping the best bounds seen so far."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..form import DualPoint, Form
+from ..terms.records import Array
+from .feasible import feasible
+from .record import Certificate, relative
+from .repair import Repair
+
+CHARGE = 1e-3  # of the gap asked for; beyond it rounding decides, and there is no certificate
+
+
+class Certifier:
+    """Certifies points of one problem. Any feasible point bounds the optimum, so the best on either side are kept."""
+
+    def __init__(self, form: Form) -> None:
+        self.form = form
+        self.repair = Repair(form)
+        self.at_zero = form.at_zero()
+        self.best_primal: tuple[float, Array] | None = None
+        self.best_dual: tuple[float, float, DualPoint] | None = None  # Q less charge, charge, point
+
+    def screen(self, w: Array, flows: tuple[Array, ...] | None) -> float:
+        """A cheap relative gap that certifies nothing: that within the ball of twice the largest ||w_i||.
+
+        gap_R = sum_e FY_e + sum_i (<rho_i, w_i> + R ||rho_i||), rho_i = (K'u)_i + grad f_i(w_i).
+        """
+        form = self.form
+        w = feasible(form, w)
+        point = DualPoint(self._flows(w, flows), form.gradient_prices(w))
+        point = DualPoint(tuple(e.clip(u) for e, u in zip(form.edges, point.flows, strict=True)), point.prices)
+        rho = form.conservation(point)
+        radius = 2.0 * float(np.linalg.norm(w, axis=1).max(initial=0.0))
+        gap = radius * float(np.linalg.norm(rho, axis=1).sum()) + float(np.vdot(rho, w))
+        gap += float(sum(part.sum() for part in form.residuals(w, point)[1]))
+        primal = form.primal(w)
+        return relative(abs(gap), primal, primal, self.at_zero)
+
+    def certify(
+        self, w: Array, flows: tuple[Array, ...] | None, prices: tuple[Array, ...] | None, gap: float
+    ) -> Certificate:
+        """The certificate of w with the best bounds known, given any flows and prices near the optimum."""
+        form = self.form
+        w = feasible(form, w)
+        primal = form.primal(w)
+        if np.isfinite(primal) and (self.best_primal is None or primal <= self.best_primal[0]):
+            self.best_primal = (primal, w)
+        point = DualPoint(self._flows(w, flows), form.gradient_prices(w) if prices is None else prices)
+        if all(np.isfinite(x).all() for x in (*point.flows, *point.prices)):
+            self._improve_dual(w, self.repair(w, point))
+        return self.best(gap)
+
+    def best(self, gap: float) -> Certificate:
+        """The certificate of the best points seen so far."""
+        none = DualPoint(tuple(np.zeros((len(e.tail), self.form.width(e))) for e in self.form.edges),
+                         tuple(np.zeros_like(b.offset) for b in self.form.samples))
+        primal, w = self.best_primal or (np.inf, np.zeros(self.form.shape))
+        dual, charge, point = self.best_dual or (-np.inf, 0.0, none)
+        if not np.isfinite(primal):
+            return Certificate(primal, dual, charge, "none", w, point, self.form, "no feasible point was found")
+        if not np.isfinite(dual):
+            note = "no dual point inside every domain was found"
+            return Certificate(primal, dual, charge, "none", w, point, self.form, note)
+        yardstick = max(abs(primal), abs(dual), 1e-3 * abs(self.at_zero))
+        if charge > CHARGE * max(gap * yardstick, primal - dual - charge) and charge > 1e-14 * yardstick:
+            note = (
+                f"rounding left {charge:.2g} in the balance of flows and prices, too much for the gap asked for; "
+                "rescale the features, or ask for a larger gap"
+            )
+            return Certificate(primal, dual, charge, "none", w, point, self.form, note)
+        return Certificate(primal, dual, charge, "global", w, point, self.form)
+
+    def _flows(self, w: Array, flows: tuple[Array, ...] | None) -> tuple[Array, ...]:
+        """The flows given, or those of the penalties' gradients (of their Moreau envelopes where they have kinks)."""
+        if flows is not None:
+            return flows
+        out = []
+        for edge in self.form.edges:
+            z = edge.difference(w)
+            step = 1e-8
+            out.append(edge.weight[:, None] * (z - edge.penalty.prox(z, step)) / step)
+        return tuple(out)
+
+    def _improve_dual(self, w: Array, point: DualPoint) -> None:
+        parts = self.form.dual_parts(point)
+        dual = float(sum(part.sum() for part in parts))
+        if not np.isfinite(dual):
+            return
+        radius = 2.0 * float(np.linalg.norm(w, axis=1).max(initial=0.0))
+        rounding = 4e-16 * float(sum(np.abs(part).sum() for part in parts))
+        charge = radius * self.repair.unbalance(point) + rounding
+        if self.best_dual is None or dual - charge > self.best_dual[0]:
+            self.best_dual = (dual - charge, charge, point)

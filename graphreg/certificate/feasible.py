@@ -1,0 +1,103 @@
+"""The primal point, repaired where constraints (Zero, Ball, Box, NonNegative) ask for it.
+
+Coordinates that Zero edges tie are averaged over their components; what a ground edge constrains is projected; what
+balls constrain is scaled with its whole component by one common factor towards 0, which every penalty tolerates.
+(Projecting each node onto its own ball after the averaging breaks a consensus.)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+
+from ..form import EdgeBlock, Form
+from ..terms.penalties._base import AbstractConstraint
+from ..terms.penalties.zero import Zero
+from ..terms.records import Array
+
+ROUNDS = 100
+
+
+def feasible(form: Form, w: Array) -> Array:
+    """A point near w at which P is finite, where one is found."""
+    constraints = [edge for edge in form.edges if isinstance(edge.penalty, AbstractConstraint)]
+    for _ in range(ROUNDS):
+        if all(np.isfinite(edge.penalty.value(edge.difference(w))).all() for edge in constraints):
+            break
+        w = _average(form, [edge for edge in constraints if isinstance(edge.penalty, Zero)], w)
+        for edge in constraints:
+            if edge.ground:
+                w = _project(edge, w)
+        w = _average(form, [edge for edge in constraints if isinstance(edge.penalty, Zero)], w)
+        w = _shrink(form, constraints, w)
+    return w if np.isfinite(form.primal(w)) else _shrink_all(form, w)
+
+
+def _average(form: Form, zeros: list[EdgeBlock], w: Array) -> Array:
+    """Equal values across every Zero edge, exactly: the mean over each component, per coordinate."""
+    between = [edge for edge in zeros if not edge.ground]
+    if between:
+        w = w.copy()
+        groups: dict[tuple[int, ...], list[int]] = {}
+        for j in range(form.d):
+            touching = tuple(k for k, e in enumerate(between) if e.features is None or j in e.features)
+            groups.setdefault(touching, []).append(j)
+        for touching, columns in groups.items():
+            if touching:
+                tail = np.concatenate([between[k].tail for k in touching])
+                head = np.concatenate([between[k].head for k in touching])
+                links = sp.coo_array((np.ones(len(tail)), (tail, head)), shape=(form.n, form.n))
+                count, member = connected_components(links, directed=False)
+                total = np.zeros((count, len(columns)))
+                np.add.at(total, member, w[:, columns])
+                w[:, columns] = (total / np.bincount(member, minlength=count)[:, None])[member]
+    return w
+
+
+def _project(edge: EdgeBlock, w: Array) -> Array:
+    """Each node of a ground constraint to the nearest point of its set."""
+    w = w.copy()
+    columns = np.arange(w.shape[1]) if edge.features is None else edge.features
+    z = edge.difference(w)
+    outside = ~np.isfinite(edge.penalty.value(z))
+    z = edge.penalty.project(z[outside])  # pyright: ignore[reportAttributeAccessIssue]  (constraints only)
+    center = 0.0 if edge.center is None else edge.center[outside]
+    w[np.ix_(edge.tail[outside], columns)] = z + center
+    return w
+
+
+def _shrink(form: Form, constraints: list[EdgeBlock], w: Array) -> Array:
+    """Every component scaled towards 0 until its centred constraints hold."""
+    factor = np.ones(form.n_components)
+    for edge in constraints:
+        if edge.center is not None or isinstance(edge.penalty, Zero):
+            continue
+        z = edge.difference(w)
+        outside = ~np.isfinite(edge.penalty.value(z))
+        if outside.any():
+            factor_of = 1.0 / np.maximum(_excess(edge, z[outside]), 1.0)
+            np.minimum.at(factor, form.component[edge.tail[outside]], factor_of)
+    return w * np.where(factor < 1.0, factor * (1.0 - 1e-15), 1.0)[form.component][:, None]
+
+
+def _excess(edge: EdgeBlock, z: Array) -> Array:
+    """The smallest t with z / t inside, per row, by bisection (the set contains 0); inf where there is none."""
+    low, high = np.zeros(len(z)), np.ones(len(z))  # factors, not their inverses
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        ok = np.isfinite(edge.penalty.value(z * middle[:, None]))
+        low, high = np.where(ok, middle, low), np.where(ok, high, middle)
+    with np.errstate(divide="ignore"):
+        return 1.0 / low
+
+
+def _shrink_all(form: Form, w: Array) -> Array:
+    """For penalties of the user that are +inf somewhere: one common factor towards 0, by bisection."""
+    low, high = 0.0, 1.0
+    if not np.isfinite(form.primal(0.0 * w)):
+        return w
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if np.isfinite(form.primal(middle * w)) else (low, middle)
+    return low * w

@@ -1,0 +1,123 @@
+"""The certificate: what is known of an answer, and of each sample, node and edge of it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..form import DualPoint, Form
+from ..terms.records import Array
+from .convexity import strong_convexity
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def relative(gap: float, primal: float, dual: float, at_zero: float) -> float:
+    """gap / max(|P|, |Q|, 1e-3 P(0)): scaling the objective or the data changes nothing."""
+    yardstick = max(abs(primal), abs(dual), 1e-3 * abs(at_zero))
+    return gap / yardstick if yardstick > 0 else (0.0 if gap == 0 else float("inf"))
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """``dual <= optimum <= primal``, by weak duality at explicitly feasible points.
+
+    Attributes
+    ----------
+    primal : float
+        P at ``w``, which satisfies every constraint.
+    dual : float
+        Q at ``point``, which is conserved and inside every domain, less ``charge``.
+    charge : float
+        What rounding left of the conservation, ``2 max_i ||w_i|| sum_i ||residual_i||``, plus the rounding of the
+        sums themselves; already subtracted from ``dual``.
+    scope : str
+        What the certificate is valid for; ``"global"``, or ``"none"`` with ``note`` saying why.
+    w : (n, d) array
+        The feasible primal point, latent nodes included.
+    point : DualPoint
+        Its flows and prices.
+    """
+
+    primal: float
+    dual: float
+    charge: float
+    scope: str
+    w: Array
+    point: DualPoint
+    form: Form
+    note: str = ""
+
+    @property
+    def gap(self) -> float:
+        """``primal - dual``: the objective is at most this far from the optimum."""
+        return self.primal - self.dual
+
+    @cached_property
+    def relative_gap(self) -> float:
+        """The gap over max(|P|, |Q|, 1e-3 P(0))."""
+        if not np.isfinite(self.gap):
+            return float("inf")
+        return relative(self.gap, self.primal, self.dual, self.form.at_zero())
+
+    @property
+    def valid(self) -> bool:
+        """Whether this bounds the optimum from both sides."""
+        return self.scope != "none"
+
+    def holds(self, gap: float) -> bool:
+        """Whether the relative gap is certified to be at most ``gap``."""
+        return self.valid and self.relative_gap <= gap
+
+    @cached_property
+    def strong_convexity(self) -> float:
+        """mu: the objective minus mu/2 ||w||^2 is convex; 0 where it is not strongly convex."""
+        return strong_convexity(self.form)
+
+    @property
+    def distance(self) -> float:
+        """sqrt(2 gap / mu), a bound of ||w - w*|| over all nodes; inf where mu = 0."""
+        mu = self.strong_convexity
+        return float(np.sqrt(2.0 * self.gap / mu)) if mu > 0 and self.valid else float("inf")
+
+    @cached_property
+    def residuals(self) -> tuple[list[Array], list[Array]]:
+        """Fenchel-Young residuals per sample block and per edge block; they add up to the gap but for the charge."""
+        return self.form.residuals(self.w, self.point)
+
+    def per_node(self) -> pd.Series[Any]:
+        """The part of the gap that the samples of each node hold, by label."""
+        import pandas as pd
+
+        total = np.zeros(self.form.n)
+        for block, residual in zip(self.form.samples, self.residuals[0], strict=True):
+            np.add.at(total, block.node, residual)
+        return pd.Series(total[: self.form.space.n_observed], index=pd.Index(list(self.form.space.index), dtype=object))
+
+    def per_edge(self) -> pd.DataFrame:
+        """The part of the gap that each edge holds, with its term, its flow's norm and its capacity."""
+        import pandas as pd
+
+        labels = self.form.labels
+        rows: list[tuple[Any, ...]] = []
+        for edge, residual, u in zip(self.form.edges, self.residuals[1], self.point.flows, strict=True):
+            heads: list[Hashable] = [None] * len(edge.head) if edge.ground else [labels[h] for h in edge.head]
+            tails = [labels[t] for t in edge.tail]
+            rows += zip([edge.name] * len(tails), tails, heads, residual, np.linalg.norm(u, axis=1), strict=True)
+        return pd.DataFrame(rows, columns=["term", "tail", "head", "residual", "flow"])
+
+    def __str__(self) -> str:
+        if not self.valid:
+            return f"no certificate: {self.note}"
+        lines = [
+            f"certificate ({self.scope}): {self.dual:.10g} <= optimum <= {self.primal:.10g}",
+            f"  gap {self.gap:.3g} (relative {self.relative_gap:.3g}), of which rounding charge {self.charge:.2g}",
+        ]
+        if self.note:
+            lines.append(f"  {self.note}")
+        return "\n".join(lines)

@@ -1,0 +1,3 @@
+"""Where a method runs."""
+
+from .in_process import InProcess as InProcess

@@ -1,0 +1,65 @@
+"""The exceptions of graphreg. Every message says what is wrong, where (the smallest guilty part: a node, an edge,
+a column, a sub-expression), and what to do about it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .solution import Solution
+
+
+class GraphregError(Exception):
+    """Base of every error that graphreg raises on purpose."""
+
+
+class ModelError(GraphregError, ValueError):
+    """The description of the problem is wrong."""
+
+
+class GraphError(ModelError):
+    """A graph that cannot be used: self loops, directions, multi-edges, bad weights, no nodes, unknown labels."""
+
+
+class DataError(ModelError):
+    """Data that cannot be used: NaN, wrong coding, missing columns, mismatched feature counts, unknown nodes."""
+
+
+class TermError(ModelError):
+    """A loss, a penalty, a strength or a sum of them that is not allowed."""
+
+
+class ConvexityError(TermError):
+    """A function that is not convex, or that CVXPY cannot recognise as convex."""
+
+
+class MethodError(GraphregError, ValueError):
+    """A method that does not apply to the problem; ``missing`` lists each requirement that is not met."""
+
+    def __init__(self, message: str, missing: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.missing = missing
+
+
+class SolverError(GraphregError, RuntimeError):
+    """A conic solver that is unknown, not installed, or cannot take this problem."""
+
+
+class SolveError(GraphregError, RuntimeError):
+    """A solve that ended without an answer that can be used; ``solution`` holds what there is, with its status."""
+
+    def __init__(self, message: str, solution: Solution | None = None) -> None:
+        super().__init__(message)
+        self.solution = solution
+
+
+class UnattainedError(SolveError):
+    """The infimum exists but no point attains it (separable logistic data without a ridge, and its kin)."""
+
+
+class UnboundedError(SolveError):
+    """The objective has no lower bound, or no feasible point."""
+
+
+class FailedError(SolveError):
+    """The solver or method broke down: non-finite iterates, or no answer at all."""

@@ -1,0 +1,330 @@
+"""The canonical form: samples and edges, tied together by the parameters at the nodes. Values and residuals, no solving.
+
+    P(w)    =   sum_r s_r l_r((Xw)_r + o_r)  +  sum_e c_e phi_e((Kw)_e - center_e)
+    Q(u, a) = - sum_r s_r l_r*(a_r / s_r) + <a, o>  -  sum_e c_e phi_e*(u_e / c_e) - <u, center>
+    subject to (K'u)_i + X_i'a_i = 0 at every node
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+
+from .errors import DataError, TermError
+from .graph import difference_matrix
+from .terms.calculus import Model, Strength
+from .terms.losses._base import AbstractLoss
+from .terms.penalties._base import AbstractConstraint, AbstractPenalty
+from .terms.records import GROUND, Array, LoweredEdges, LoweredLoss, Space, look_alike
+
+
+@dataclass(frozen=True)
+class SampleBlock:
+    """Samples of one loss. The predictor (M,) or (M, k) is ``A vec(w) + offset``, A sparse."""
+
+    loss: AbstractLoss
+    strength: Strength
+    node: Array  # (M,)
+    X: Array | None  # (M, d); None where the predictor is w_i itself
+    y: Array
+    offset: Array
+    base_scale: Array  # (M,), without the strength
+    A: sp.csr_array
+
+    @cached_property
+    def _adjoint(self) -> Any:
+        return self.A.T
+
+    @property
+    def scale(self) -> Array:
+        """s_r, (M,)."""
+        return float(self.strength) * self.base_scale
+
+    def column(self, scale: Array) -> Array:
+        """s_r shaped to broadcast against predictors."""
+        return scale[:, None] if self.offset.ndim == 2 else scale
+
+    def apply(self, w: Array) -> Array:
+        """X w, without the offset."""
+        return (self.A @ w.ravel()).reshape(self.offset.shape)
+
+    def predict(self, w: Array) -> Array:
+        return self.apply(w) + self.offset
+
+    def adjoint(self, a: Array, shape: tuple[int, int]) -> Array:
+        """X'a, (n, d)."""
+        return (self._adjoint @ a.ravel()).reshape(shape)
+
+    def values(self, w: Array) -> Array:
+        """s_r l_r at each sample."""
+        return self.scale * self.loss.value(self.predict(w), self.y)
+
+    def prices(self, w: Array) -> Array:
+        """The (sub)gradients s_r l'(predictor), inside dom l*."""
+        return self.column(self.scale) * self.loss.gradient(self.predict(w), self.y)
+
+    def conjugates(self, a: Array) -> Array:
+        """s_r l_r*(a_r / s_r)."""
+        return self.scale * self.loss.conjugate(a / self.column(self.scale), self.y)
+
+
+@dataclass(frozen=True)
+class EdgeBlock:
+    """Edges that share one penalty; ``z = (Kw)_e - center_e`` on the coordinates ``features``."""
+
+    penalty: AbstractPenalty
+    strength: Strength
+    tail: Array
+    head: Array  # GROUND (-1) for edges to the ground
+    base_weight: Array  # (m,), without the strength
+    features: Array | None
+    center: Array | None
+    name: str
+    K: sp.csr_array  # (m, n)
+
+    @cached_property
+    def KT(self) -> sp.csr_array:
+        return sp.csr_array(self.K.T)
+
+    @property
+    def weight(self) -> Array:
+        """c_e, (m,); 1 for constraints, which have none."""
+        return float(self.strength) * self.base_weight
+
+    @property
+    def ground(self) -> bool:
+        return len(self.head) > 0 and bool(self.head[0] == GROUND)
+
+    def apply(self, w: Array) -> Array:
+        """(Kw)_e on the features of the block, (m, k)."""
+        part = w if self.features is None else w[:, self.features]
+        return self.K @ np.ascontiguousarray(part)
+
+    def difference(self, w: Array) -> Array:
+        z = self.apply(w)
+        return z if self.center is None else z - self.center
+
+    def add_adjoint(self, u: Array, out: Array) -> None:
+        """out += K'u."""
+        if self.features is None:
+            out += self.KT @ u
+        else:
+            out[:, self.features] += self.KT @ u
+
+    def values(self, w: Array) -> Array:
+        """c_e phi_e at each edge."""
+        return self.weight * self.penalty.value(self.difference(w))
+
+    def conjugates(self, u: Array) -> Array:
+        """c_e phi_e*(u_e / c_e)."""
+        c = self.weight
+        return c * self.penalty.conjugate(u / c[:, None])
+
+    def clip(self, u: Array) -> Array:
+        c = self.weight[:, None]
+        return c * self.penalty.clip(u / c)
+
+
+@dataclass(frozen=True)
+class DualPoint:
+    """Flows per edge block and prices per sample block."""
+
+    flows: tuple[Array, ...]
+    prices: tuple[Array, ...]
+
+
+@dataclass(frozen=True)
+class Form:
+    """A problem in canonical form over n nodes (``n_observed`` of the user's, then the latent ones) and d coordinates."""
+
+    space: Space
+    latent: tuple[Hashable, ...]
+    samples: tuple[SampleBlock, ...]
+    edges: tuple[EdgeBlock, ...]
+
+    @property
+    def n(self) -> int:
+        return self.space.n_observed + len(self.latent)
+
+    @property
+    def d(self) -> int:
+        return len(self.space.coordinates)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.n, self.d
+
+    def width(self, edge: EdgeBlock) -> int:
+        """The number k of coordinates that the edges of a block act on."""
+        return self.d if edge.features is None else len(edge.features)
+
+    @cached_property
+    def labels(self) -> tuple[Hashable, ...]:
+        return (*self.space.index, *self.latent)
+
+    @cached_property
+    def component(self) -> Array:
+        """The connected component (of all edges between nodes) of each node, (n,)."""
+        tails = [b.tail for b in self.edges if not b.ground]
+        heads = [b.head for b in self.edges if not b.ground]
+        if not tails:
+            return np.arange(self.n)
+        i, j = np.concatenate(tails), np.concatenate(heads)
+        return connected_components(sp.coo_array((np.ones(len(i)), (i, j)), shape=(self.n, self.n)), directed=False)[1]
+
+    @cached_property
+    def n_components(self) -> int:
+        return int(self.component.max()) + 1
+
+    @cached_property
+    def free(self) -> Array:
+        """Nodes whose component has no loss and no edge to the ground: any common value is optimal, 0 is given."""
+        tied = np.zeros(self.n_components, dtype=bool)
+        for block in self.samples:
+            tied[self.component[block.node]] = True
+        for edge in self.edges:
+            if edge.ground:
+                tied[self.component[edge.tail]] = True
+        return ~tied[self.component]
+
+    def primal(self, w: Array) -> float:
+        """P(w)."""
+        return float(sum(b.values(w).sum() for b in self.samples) + sum(b.values(w).sum() for b in self.edges))
+
+    def dual(self, point: DualPoint) -> float:
+        """Q(u, a); -inf outside the domains. A lower bound of P only where the point is conserved."""
+        return float(sum(part.sum() for part in self.dual_parts(point)))
+
+    def dual_parts(self, point: DualPoint) -> list[Array]:
+        """The summands of Q, one array per sample block and then per edge block."""
+        parts: list[Array] = []
+        for block, a in zip(self.samples, point.prices, strict=True):
+            linear = a * block.offset
+            parts.append((linear if linear.ndim == 1 else linear.sum(axis=1)) - block.conjugates(a))
+        for edge, u in zip(self.edges, point.flows, strict=True):
+            linear = 0.0 if edge.center is None else np.einsum("ij,ij->i", u, edge.center)
+            parts.append(-linear - edge.conjugates(u))
+        return parts
+
+    def conservation(self, point: DualPoint) -> Array:
+        """K'u + X'a, (n, d): zero where flow and prices are conserved."""
+        out = np.zeros(self.shape)
+        for block, a in zip(self.samples, point.prices, strict=True):
+            out += block.adjoint(a, self.shape)
+        for edge, u in zip(self.edges, point.flows, strict=True):
+            edge.add_adjoint(u, out)
+        return out
+
+    def residuals(self, w: Array, point: DualPoint) -> tuple[list[Array], list[Array]]:
+        """The Fenchel-Young residuals of every sample and of every edge, per block."""
+        samples: list[Array] = []
+        for block, a in zip(self.samples, point.prices, strict=True):
+            inner = a * block.predict(w)
+            inner = inner if inner.ndim == 1 else inner.sum(axis=1)
+            samples.append(block.values(w) + block.conjugates(a) - inner)
+        edges = [
+            edge.values(w) + edge.conjugates(u) - np.einsum("ij,ij->i", u, edge.difference(w))
+            for edge, u in zip(self.edges, point.flows, strict=True)
+        ]
+        return samples, edges
+
+    def gradient_prices(self, w: Array) -> tuple[Array, ...]:
+        """Prices at w: the (sub)gradients of the losses."""
+        return tuple(block.prices(w) for block in self.samples)
+
+    def degree(self) -> Array:
+        """Edges at each node, those to the ground included, (n,)."""
+        out = np.zeros(self.n)
+        for edge in self.edges:
+            out += np.abs(edge.K).sum(axis=0)
+        return out
+
+    def at_zero(self) -> float:
+        """P(0) over its finite terms, the yardstick of the relative gap."""
+        zero = np.zeros(self.shape)
+        values = [b.values(zero).sum() for b in self.samples]
+        values += [b.values(zero).sum() for b in self.edges if not isinstance(b.penalty, AbstractConstraint)]
+        return float(sum(values))
+
+
+def build(model: Model) -> Form:
+    """The canonical form of a model; refuses what cannot be one, naming the guilty part."""
+    losses = [term for _, term in model.terms if isinstance(term, AbstractLoss)]
+    if not losses:
+        raise DataError("the model has no loss, so there are no data to fit; add one, for instance SquaredLoss(data)")
+    space = _space(model, losses)
+    latent: list[Hashable] = []
+    samples: list[SampleBlock] = []
+    edges: list[EdgeBlock] = []
+    lowered = [term.lower(space, strength) for strength, term in model.terms]
+    n = space.n_observed + sum(len(part.latent) for part in lowered)
+    for part in lowered:
+        samples += [_sample_block(loss, n) for loss in part.losses]
+        edges += [_edge_block(edge, space.n_observed, len(latent), n) for edge in part.edges if len(edge.tail)]
+        latent += part.latent
+    _disjoint(samples, space)
+    return Form(space, tuple(latent), tuple(samples), tuple(edges))
+
+
+def _space(model: Model, losses: Sequence[AbstractLoss]) -> Space:
+    coordinates = losses[0].coordinates()
+    for loss in losses[1:]:
+        if loss.coordinates() != coordinates:
+            raise DataError(
+                f"the losses must have the same features: {type(losses[0]).__name__} has {list(coordinates)}, "
+                f"{type(loss).__name__} has {list(loss.coordinates())}"
+            )
+    graphs = dict.fromkeys(label for _, term in model.terms for label in term.nodes())
+    index = {label: i for i, label in enumerate(graphs or (label for loss in losses for label in loss.data.labels))}
+    for loss in losses:
+        for label in loss.data.labels:
+            if label not in index:
+                raise DataError(
+                    f"the data have samples at {label!r}, which is not a node of the graph{look_alike(label, index)}; "
+                    "add the node, or drop its samples"
+                )
+    intercept = any(loss.data.intercept for loss in losses)
+    penalised = [j for j, name in enumerate(coordinates) if not (intercept and name == "intercept")]
+    return Space(index, coordinates, np.array(penalised, dtype=np.intp))
+
+
+def _sample_block(loss: LoweredLoss, n: int) -> SampleBlock:
+    if loss.X is not None:
+        M, d = loss.X.shape
+        indices = (loss.node[:, None] * d + np.arange(d)).ravel()
+        A = sp.csr_array((loss.X.ravel(), indices, np.arange(0, M * d + 1, d)), shape=(M, n * d))
+    else:
+        M, d = loss.y.shape
+        indices = (loss.node[:, None] * d + np.arange(d)).ravel()
+        A = sp.csr_array((np.ones(M * d), indices, np.arange(M * d + 1)), shape=(M * d, n * d))
+    return SampleBlock(loss.loss, loss.strength, loss.node, loss.X, loss.y, loss.offset, loss.scale, A)
+
+
+def _edge_block(edge: LoweredEdges, n_observed: int, shift: int, n: int) -> EdgeBlock:
+    tail = np.where(edge.tail >= n_observed, edge.tail + shift, edge.tail)
+    head = np.where(edge.head >= n_observed, edge.head + shift, edge.head)
+    K = difference_matrix(tail, head, n)
+    return EdgeBlock(
+        edge.penalty, edge.strength, tail, head, edge.weight, edge.features, edge.center, edge.name, K
+    )
+
+
+def _disjoint(samples: Sequence[SampleBlock], space: Space) -> None:
+    owner = np.full(space.n_observed, -1)
+    for k, block in enumerate(samples):
+        nodes = np.unique(block.node)
+        taken = nodes[owner[nodes] >= 0]
+        if len(taken):
+            label = list(space.index)[taken[0]]
+            first = type(samples[owner[taken[0]]].loss).__name__
+            raise TermError(
+                f"the node {label!r} has two losses, {first} and {type(block.loss).__name__}; "
+                "losses are added on disjoint nodes"
+            )
+        owner[nodes] = k

@@ -1,0 +1,233 @@
+"""The canonical form as a CVXPY problem, primal or dual, stacked and sparse, with the read-back of both points.
+
+One (n, d) variable for the parameters (or one per block for flows and prices) and sparse matrices, never one
+expression per edge. Data and weights go in as constants, strengths that are Parameters as scalar CVXPY parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..batches import batches
+from ..errors import SolverError
+from ..form import DualPoint, EdgeBlock, Form, SampleBlock
+from ..terms.calculus import Parameter, Strength
+from ..terms.losses._base import AbstractQuadraticLoss
+from ..terms.penalties._base import AbstractConstraint
+from ..terms.records import Array
+
+TIGHT = 1e-11
+OPTIONS: dict[str, dict[str, float]] = {
+    "CLARABEL": {"tol_gap_abs": TIGHT, "tol_gap_rel": TIGHT, "tol_feas": TIGHT},
+    "SCS": {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 200_000},
+    "OSQP": {"eps_abs": 1e-10, "eps_rel": 1e-10, "max_iter": 200_000},
+    "ECOS": {"abstol": TIGHT, "reltol": TIGHT, "feastol": TIGHT},
+}
+
+
+@dataclass
+class ConicProblem:
+    """A compiled problem: ``cvxpy`` (the cvxpy.Problem), ``w`` and ``z`` (or ``flows`` and ``prices``), and ``point``.
+
+    ``strengths`` are the CVXPY parameters that stand for the model's Parameters; ``refresh`` sets their values.
+    """
+
+    form: Form
+    cvxpy: Any
+    w: Any
+    z: list[Any]
+    point: Callable[[], tuple[Array, DualPoint] | None]
+    strengths: list[tuple[Parameter, Any]] = field(default_factory=list)
+
+    def refresh(self) -> None:
+        for parameter, stand_in in self.strengths:
+            stand_in.value = parameter.value
+
+    def solve(self, solver: str, tight: bool = False) -> str:
+        """Solve in place; the status that CVXPY reports, or the error that the solver raised, as a sentence."""
+        import warnings
+
+        import cvxpy as cp
+
+        name = solver_name(solver)
+        self.refresh()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # "may be inaccurate": the certificate decides
+                self.cvxpy.solve(solver=name, **(OPTIONS.get(name, {}) if tight else {}))
+        except cp.error.SolverError as error:
+            return f"{name} failed: {error}"
+        return str(self.cvxpy.status)
+
+
+def solver_name(solver: str) -> str:
+    """The name under which CVXPY knows an installed solver."""
+    import cvxpy as cp
+
+    installed = cp.installed_solvers()
+    if solver.upper() not in installed:
+        raise SolverError(
+            f"the solver {solver!r} is not installed; there are {', '.join(s.lower() for s in installed)}"
+        )
+    return solver.upper()
+
+
+class _Strengths:
+    """Scalar CVXPY parameters for the Parameters of a model, one each."""
+
+    def __init__(self) -> None:
+        self.known: dict[int, tuple[Parameter, Any]] = {}
+
+    def __call__(self, strength: Strength) -> Any:
+        import cvxpy as cp
+
+        parameter = strength.parameter
+        if parameter is None:
+            return strength.factor
+        if id(parameter) not in self.known:
+            self.known[id(parameter)] = (parameter, cp.Parameter(nonneg=True, name=parameter.name))
+        return strength.factor * self.known[id(parameter)][1]
+
+
+def split(written: Any) -> tuple[Any, list[Any]]:
+    """What a term wrote down as (expression with one value per row or None, list of constraints)."""
+    import cvxpy as cp
+
+    parts = written if isinstance(written, (list, tuple)) else [written]
+    constraints = [part for part in parts if isinstance(part, cp.constraints.constraint.Constraint)]
+    values = [part for part in parts if not isinstance(part, cp.constraints.constraint.Constraint)]
+    return (values[0] if values else None), constraints
+
+
+def primal(form: Form) -> ConicProblem:
+    """minimise P(w) with one variable z = Kw - center per edge block, whose constraint's dual value is the flow."""
+    import cvxpy as cp
+
+    w = cp.Variable(form.shape, name="w")
+    vec = cp.vec(w, order="C")
+    strengths = _Strengths()
+    objective: list[Any] = [strengths(block.strength) * _loss(block, vec) for block in form.samples]
+    constraints: list[Any] = []
+    links: list[Any] = []
+    zs: list[Any] = []
+    for k, edge in enumerate(form.edges):
+        part = w if edge.features is None else w[:, edge.features]
+        z = cp.Variable((len(edge.tail), form.width(edge)), name=f"z{k}")
+        link = edge.K @ part - z == (0.0 if edge.center is None else edge.center)
+        value, domain = split(edge.penalty.cvxpy(z))
+        if value is not None:
+            objective.append(strengths(edge.strength) * (edge.base_weight @ value))
+        constraints += [link, *domain]
+        links.append(link)
+        zs.append(z)
+    problem = cp.Problem(cp.Minimize(cp.sum(objective)), constraints)
+
+    def point() -> tuple[Array, DualPoint] | None:
+        if w.value is None:
+            return None
+        value = np.asarray(w.value, dtype=float)
+        flows = tuple(_value(link.dual_value, z.shape) for link, z in zip(links, zs, strict=True))
+        return value, DualPoint(flows, form.gradient_prices(value))
+
+    return ConicProblem(form, problem, w, zs, point, list(strengths.known.values()))
+
+
+def _loss(block: SampleBlock, vec: Any) -> Any:
+    import cvxpy as cp
+
+    if not isinstance(block.loss, AbstractQuadraticLoss):
+        x = block.A @ vec + block.offset
+        value, domain = split(block.loss.cvxpy(x, block.y))
+        assert not domain, "a loss with a domain has no stacked form yet"
+        return block.base_scale @ value
+    B, q, constant = _reduced(block)
+    return cp.sum_squares(B @ vec - q) / 2 + constant
+
+
+def _reduced(block: SampleBlock) -> tuple[sp.csr_array, Array, float]:
+    """Squared losses as 1/2 ||B vec(w) - q||^2 + constant, each node's samples reduced to d rows by QR."""
+    root = np.sqrt(block.base_scale)
+    target = block.y - block.offset
+    if block.X is None:
+        B = sp.diags_array(np.repeat(root, target.shape[1])) @ block.A
+        return sp.csr_array(B), (root[:, None] * target).ravel(), 0.0
+    d, size = block.X.shape[1], block.A.shape[1]
+    rows: list[sp.csr_array] = []
+    right: list[Array] = []
+    constant = 0.0
+    for batch in batches(block.node, block.X):
+        lift = batch.pad(root) * batch.mask
+        X, y = lift[:, :, None] * batch.X, lift * batch.pad(target)
+        if X.shape[1] > d:
+            Q, X = np.linalg.qr(X)
+            inner = np.einsum("gmk,gm->gk", Q, y)
+            constant += float((y**2).sum() - (inner**2).sum()) / 2
+            y = inner
+        g, k, _ = X.shape
+        columns = np.broadcast_to(batch.nodes[:, None, None] * d + np.arange(d), X.shape)
+        starts = np.arange(0, g * k * d + 1, d)
+        rows.append(sp.csr_array((X.ravel(), columns.ravel(), starts), shape=(g * k, size)))
+        right.append(y.ravel())
+    return sp.csr_array(sp.vstack(rows)), np.concatenate(right), max(constant, 0.0)
+
+
+def dual(form: Form) -> ConicProblem:
+    """maximise Q(u, a) subject to conservation, whose dual value is -w."""
+    import cvxpy as cp
+
+    n, d = form.shape
+    flows = [cp.Variable((len(e.tail), form.width(e)), name=f"u{k}") for k, e in enumerate(form.edges)]
+    prices = [cp.Variable(block.offset.shape, name=f"a{k}") for k, block in enumerate(form.samples)]
+    objective: list[Any] = []
+    constraints: list[Any] = []
+    balance: list[Any] = []
+    for block, a in zip(form.samples, prices, strict=True):
+        s = block.scale
+        inverse = 1.0 / (s[:, None] * np.ones(block.offset.shape) if block.offset.ndim == 2 else s)
+        value, domain = split(block.loss.cvxpy_conjugate(cp.multiply(inverse, a), block.y))
+        constraints += domain
+        objective.append(s @ value - cp.sum(cp.multiply(a, block.offset)))
+        balance.append(block.A.T @ cp.vec(a, order="C"))
+    for edge, u in zip(form.edges, flows, strict=True):
+        balance.append(_spread(edge, form) @ cp.vec(u, order="C"))
+        objective += _edge_conjugate(edge, u, constraints)
+    conservation = cp.sum(balance) == 0 if len(balance) == 1 else sum(balance[1:], balance[0]) == 0
+    constraints.append(conservation)
+    problem = cp.Problem(cp.Maximize(-sum(objective[1:], objective[0])), constraints)
+
+    def point() -> tuple[Array, DualPoint] | None:
+        if any(v.value is None for v in (*flows, *prices)) or conservation.dual_value is None:
+            return None
+        w = -np.asarray(conservation.dual_value, dtype=float).reshape(n, d)
+        return w, DualPoint(tuple(np.asarray(u.value) for u in flows), tuple(np.asarray(a.value) for a in prices))
+
+    return ConicProblem(form, problem, None, flows, point)
+
+
+def _edge_conjugate(edge: EdgeBlock, u: Any, constraints: list[Any]) -> list[Any]:
+    import cvxpy as cp
+
+    c = edge.weight[:, None] * np.ones(u.shape)
+    value, domain = split(edge.penalty.cvxpy_conjugate(u if isinstance(edge.penalty, AbstractConstraint) else cp.multiply(1.0 / c, u)))
+    constraints += domain
+    terms = [] if value is None else [edge.weight @ value]
+    if edge.center is not None:
+        terms.append(cp.sum(cp.multiply(u, edge.center)))
+    return terms
+
+
+def _spread(edge: EdgeBlock, form: Form) -> sp.csr_array:
+    """The sparse matrix that takes vec(u) to vec(K'u) over all coordinates."""
+    k = form.width(edge)
+    columns = np.arange(form.d) if edge.features is None else edge.features
+    pick = sp.csr_array((np.ones(k), (columns, np.arange(k))), shape=(form.d, k))
+    return sp.csr_array(sp.kron(edge.K.T, pick))
+
+
+def _value(value: Any, shape: tuple[int, ...]) -> Array:
+    return np.zeros(shape) if value is None else np.asarray(value, dtype=float).reshape(shape)

@@ -1,0 +1,199 @@
+"""The prox of a node's losses, for all nodes at once: argmin f_i(w) + 1/(2 tau_i) ||w - v_i||^2.
+
+Squared losses are factorised once, for every step size; other smooth losses take Newton steps, warm from round to
+round. Nodes without data return v.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..batches import Batch, batches
+from ..errors import MethodError
+from ..form import Form, SampleBlock
+from ..terms.losses._base import AbstractQuadraticLoss, AbstractSmoothLoss
+from ..terms.records import Array
+
+SMALL = 32  # up to this many coordinates all nodes share one stack of d x d matrices
+ACCURACY = 1e-2  # of an inner Newton solve, relative to the move of the outer round
+
+
+class AbstractNodeProx(ABC):
+    """The prox of the losses of some nodes, ``nodes`` (g,)."""
+
+    nodes: Array
+
+    @abstractmethod
+    def __call__(self, v: Array, tau: Array, warm: Array, memory: Array | None) -> tuple[Array, Array | None]:
+        """The minimisers (g, d) for v (g, d) and tau (g,), started from ``warm`` (g, d) where that matters.
+
+        ``memory`` is what the last call returned beside them (None at first): nothing is kept in the object, so that
+        a step can be repeated.
+        """
+
+    @abstractmethod
+    def curvature(self) -> Array:
+        """The mean curvature of each node's loss, trace(Hessian) / d, (g,)."""
+
+
+@dataclass(frozen=True)
+class MeanProx(AbstractNodeProx):
+    """f_i = 1/2 mass_i ||w||^2 - <pull_i, w>."""
+
+    nodes: Array
+    mass: Array
+    pull: Array
+
+    def __call__(self, v: Array, tau: Array, warm: Array, memory: Array | None) -> tuple[Array, None]:
+        weight = 1.0 / tau
+        return (weight[:, None] * v + self.pull) / (weight + self.mass)[:, None], None
+
+    def curvature(self) -> Array:
+        return self.mass
+
+
+@dataclass(frozen=True)
+class QuadraticProx(AbstractNodeProx):
+    """f_i = 1/2 w'H_i w - <h_i, w> with H_i = V diag(values) V' thin and h_i = V pull.
+
+    w - v = V (pull - values V'v) / (values + 1/tau): free of cancellation, one factorisation for every tau.
+    """
+
+    nodes: Array
+    V: Array  # (g, d, k)
+    values: Array  # (g, k)
+    pull: Array  # (g, k)
+
+    def __call__(self, v: Array, tau: Array, warm: Array, memory: Array | None) -> tuple[Array, None]:
+        turned = np.matmul(v[:, None, :], self.V)[:, 0, :]
+        r = (self.pull - self.values * turned) / (self.values + 1.0 / tau[:, None])
+        return v + np.matmul(self.V, r[:, :, None])[:, :, 0], None
+
+    def curvature(self) -> Array:
+        return self.values.sum(axis=1) / self.V.shape[1]
+
+
+class NewtonProx(AbstractNodeProx):
+    """A smooth loss: chord-Newton steps with the inverse Hessian of an earlier round, renewed where they slow down."""
+
+    def __init__(self, block: SampleBlock, batch: Batch, loss: AbstractSmoothLoss) -> None:
+        self.nodes = batch.nodes
+        self.loss, self.X = loss, batch.X
+        self.XT = np.ascontiguousarray(batch.X.transpose(0, 2, 1))
+        self.y, self.offset = batch.pad(block.y), batch.pad(block.offset)
+        self.s = batch.pad(block.scale) * batch.mask
+
+    def curvature(self) -> Array:
+        d = self.X.shape[2]
+        return self.loss.smoothness() * np.einsum("gmd,gmd,gm->g", self.X, self.X, self.s, optimize=True) / d
+
+    def _predict(self, w: Array) -> Array:
+        return np.matmul(self.X, w[:, :, None])[:, :, 0] + self.offset
+
+    def _slope(self, x: Array, w: Array, v: Array, weight: Array) -> Array:
+        a = self.s * self.loss.gradient(x, self.y)
+        return np.matmul(self.XT, a[:, :, None])[:, :, 0] + weight * (w - v)
+
+    def _value(self, x: Array, w: Array, v: Array, weight: Array) -> Array:
+        return (self.s * self.loss.value(x, self.y)).sum(axis=1) + 0.5 * (weight * (w - v) ** 2).sum(axis=1)
+
+    def _inverse(self, x: Array, weight: Array) -> Array:
+        H = np.matmul(self.XT * (self.s * self.loss.curvature(x, self.y))[:, None, :], self.X)
+        d = H.shape[1]
+        H[:, np.arange(d), np.arange(d)] += weight
+        return np.linalg.inv(H)
+
+    def __call__(self, v: Array, tau: Array, warm: Array, memory: Array | None) -> tuple[Array, Array | None]:
+        inverse = memory  # the inverse Hessians of an earlier round
+        weight = (1.0 / tau)[:, None]
+        w = warm
+        x = self._predict(w)
+        slope = self._slope(x, w, v, weight)
+        size = np.linalg.norm(slope / weight)
+        floor = 1e-14 * np.linalg.norm(w)
+        for _ in range(50):
+            if inverse is not None:
+                new = w - np.matmul(inverse, slope[:, :, None])[:, :, 0]
+                x_new = self._predict(new)
+                slope_new = self._slope(x_new, new, v, weight)
+                size_new = np.linalg.norm(slope_new / weight)
+                if size_new <= 0.3 * size:
+                    w, x, slope, size = new, x_new, slope_new, size_new
+                else:
+                    inverse = None
+            if inverse is None:
+                inverse = self._inverse(x, weight)
+                w, x = self._damped(w, x, slope, inverse, v, weight)
+                slope = self._slope(x, w, v, weight)
+                size = np.linalg.norm(slope / weight)
+            if size <= max(ACCURACY * np.linalg.norm(w - warm), floor):
+                break
+        return w, inverse
+
+    def _damped(
+        self, w: Array, x: Array, slope: Array, inverse: Array, v: Array, weight: Array
+    ) -> tuple[Array, Array]:
+        """A Newton step, halved at the nodes where it does not decrease the objective."""
+        step = np.matmul(inverse, slope[:, :, None])[:, :, 0]
+        gain = 1e-4 * np.einsum("gd,gd->g", step, slope)
+        before = self._value(x, w, v, weight)
+        t = np.ones(len(w))
+        for _ in range(40):
+            new = w - t[:, None] * step
+            x_new = self._predict(new)
+            bad = self._value(x_new, new, v, weight) > before - t * gain + 1e-12 * np.abs(before)
+            if not bad.any():
+                break
+            t[bad] *= 0.5
+        return new, x_new
+
+
+def node_proxes(form: Form) -> tuple[AbstractNodeProx, ...]:
+    """The proxes of all nodes with data."""
+    out: list[AbstractNodeProx] = []
+    for block in form.samples:
+        if block.X is None:
+            out.append(_mean(block, form.d))
+        elif isinstance(block.loss, AbstractQuadraticLoss):
+            out += _quadratic(block)
+        elif isinstance(block.loss, AbstractSmoothLoss):
+            out += [NewtonProx(block, batch, block.loss) for batch in batches(block.node, block.X)]
+        else:
+            raise MethodError(f"{type(block.loss).__name__} is not smooth; no prox of a node's sum is known")
+    return tuple(out)
+
+
+def _mean(block: SampleBlock, d: int) -> MeanProx:
+    nodes, place = np.unique(block.node, return_inverse=True)
+    mass = np.bincount(place, block.scale)
+    pull = np.zeros((len(nodes), d))
+    np.add.at(pull, place, block.scale[:, None] * (block.y - block.offset))
+    return MeanProx(nodes, mass, pull)
+
+
+def _quadratic(block: SampleBlock) -> list[AbstractNodeProx]:
+    assert block.X is not None
+    d = block.X.shape[1]
+    target = block.y - block.offset
+    parts: list[tuple[Array, Array, Array]] = []
+    thin: list[AbstractNodeProx] = []
+    for batch in batches(block.node, block.X):
+        root = np.sqrt(batch.pad(block.scale)) * batch.mask
+        X, y = root[:, :, None] * batch.X, root * batch.pad(target)
+        if X.shape[1] >= d or d <= SMALL:
+            H = np.matmul(X.transpose(0, 2, 1), X)
+            parts.append((batch.nodes, H, np.matmul(y[:, None, :], X)[:, 0, :]))
+        else:
+            U, sigma, Vt = np.linalg.svd(X, full_matrices=False)
+            pull = sigma * np.matmul(y[:, None, :], U)[:, 0, :]
+            thin.append(QuadraticProx(batch.nodes, np.ascontiguousarray(Vt.transpose(0, 2, 1)), sigma**2, pull))
+    if parts:
+        nodes, H, h = (np.concatenate(stack) for stack in zip(*parts, strict=True))
+        values, V = np.linalg.eigh(H)
+        values = np.where(values > 1e-15 * values[:, -1:], values, 0.0)
+        pull = np.where(values > 0, np.matmul(h[:, None, :], V)[:, 0, :], 0.0)
+        thin.append(QuadraticProx(nodes, np.ascontiguousarray(V), values, pull))
+    return thin

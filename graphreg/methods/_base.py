@@ -1,0 +1,44 @@
+"""What a method is: a frozen configuration that says what it needs; an iterative one steps a state.
+
+``step(state) -> state`` is one communication round and changes nothing in its argument. Loop, clock, stopping and
+certificates belong to the driver.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from ..form import Form
+from ..lowering.site import Site
+from ..terms.records import Array
+
+Point = tuple[Array, tuple[Array, ...] | None, tuple[Array, ...] | None]
+
+
+class AbstractMethod(ABC):
+    """A way to solve a problem."""
+
+    @abstractmethod
+    def missing(self, form: Form) -> tuple[str, ...]:
+        """Each requirement that the problem does not meet, as a sentence; empty where the method applies."""
+
+    @property
+    def name(self) -> str:
+        return type(self).__name__
+
+
+class AbstractIteration(AbstractMethod):
+    """A method that iterates on a site."""
+
+    @abstractmethod
+    def init(self, site: Site, start: Array | None) -> Any:
+        """The state before the first round, from ``start`` (n, d) where it is given."""
+
+    @abstractmethod
+    def step(self, state: Any) -> Any:
+        """The state after one more round."""
+
+    @abstractmethod
+    def point(self, state: Any) -> Point:
+        """The parameters, and the flows and prices where the method has them, to be certified."""

@@ -1,0 +1,186 @@
+"""The one driver: loop, clock, trace, stopping on the certified gap, progress, callback, interruption.
+
+It screens before it repairs: every max(10, k/10) rounds a cheap bound that certifies nothing, and a repair only when
+the screen is within 30 times the target, or when k has quadrupled since the last repair.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..certificate import Certificate, Certifier
+from ..lowering.site import Site
+from ..terms.records import Array
+from ._base import AbstractIteration
+from .ledger import Ledger
+from .trace import Record, Trace
+
+MOST_ROUNDS = 100_000  # where the caller sets no budget
+WITHIN = 30.0
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What the caller asked for; see `Problem.solve`."""
+
+    gap: float = 1e-6
+    rounds: int | None = None
+    seconds: float | None = None
+    start: Array | None = None
+    callback: Callable[[Record], Any] | None = None
+    progress: bool | None = None
+
+
+@dataclass
+class Outcome:
+    """What a run gave. ``ended`` is 'gap', 'budget', 'limit', 'interrupted' or 'failed'."""
+
+    certificate: Certificate
+    ended: str
+    trace: Trace
+    ledger: Ledger
+    rounds: int
+    seconds: float
+
+
+@dataclass
+class _Schedule:
+    """When to screen and when to repair."""
+
+    target: float
+    next_screen: int = 10
+    last_repair: int = 25  # the first unprompted repair comes at round 100
+    screen_at_repair: float = np.inf
+
+    def screens(self, k: int) -> bool:
+        return k >= self.next_screen
+
+    def screened(self, k: int) -> None:
+        self.next_screen = k + max(10, k // 10)
+
+    def repairs(self, k: int, screen: float) -> bool:
+        near = screen <= WITHIN * self.target and screen <= self.screen_at_repair
+        return near or k >= 4 * self.last_repair
+
+    def repaired(self, k: int, screen: float, reached: float) -> None:
+        """The next repair waits until the screen has fallen about as far as the gap still has to."""
+        self.last_repair = k
+        fall = min(0.5, 1.5 * self.target / reached) if reached > 0 else 0.5
+        self.screen_at_repair = screen * fall
+
+
+@dataclass
+class _Run:
+    method: AbstractIteration
+    certifier: Certifier
+    budget: Budget
+    ledger: Ledger
+    engine: Any
+    trace: Trace = field(default_factory=Trace)
+    began: float = field(default_factory=time.perf_counter)
+
+    def elapsed(self) -> float:
+        return time.perf_counter() - self.began
+
+    def screen(self, state: Any, k: int) -> float:
+        at = time.perf_counter()
+        w, u, _ = self.method.point(state)
+        screen = self.certifier.screen(w, u)
+        self._charge(1, 1)
+        self._note(Record(k, self.elapsed(), screen, False), at)
+        return screen
+
+    def certify(self, state: Any, k: int) -> Certificate:
+        at = time.perf_counter()
+        before = self.certifier.repair.exchanges
+        certificate = self.certifier.certify(*self.method.point(state), self.budget.gap)
+        spent = self.certifier.repair.exchanges - before
+        self._charge(spent, spent)
+        gap = certificate.relative_gap if certificate.valid else np.inf
+        self._note(Record(k, self.elapsed(), gap, certificate.valid, certificate.primal, certificate.dual), at)
+        return certificate
+
+    def _charge(self, exchanges: int, reductions: int) -> None:
+        n = self.engine.n
+        self.ledger.add("certificate", exchanges * self.engine.messages, exchanges * 8 * self.engine.floats)
+        self.ledger.add("certificate", reductions * 2 * (n - 1), reductions * 32 * (n - 1))
+
+    def _note(self, record: Record, at: float) -> None:
+        self.trace.records.append(record)
+        self.trace.check_seconds += time.perf_counter() - at
+        if self.budget.callback is not None:
+            self.budget.callback(record)
+
+
+def drive(method: AbstractIteration, site: Site, certifier: Certifier, budget: Budget, ledger: Ledger) -> Outcome:
+    """Run a method until the certified relative gap is met, the budget is used up, or it is interrupted."""
+    run = _Run(method, certifier, budget, ledger, site.engine)
+    bar = _bar(method.name, budget)
+    state = method.init(site, budget.start)
+    k, ended = 0, "limit"
+    schedule = _Schedule(budget.gap)
+    most = budget.rounds if budget.rounds is not None else MOST_ROUNDS
+    try:
+        while k < most:
+            if budget.seconds is not None and run.elapsed() > budget.seconds:
+                break
+            state = method.step(state)
+            k += 1
+            if schedule.screens(k):
+                schedule.screened(k)
+                if not np.isfinite(method.point(state)[0]).all():
+                    ended = "failed"
+                    break
+                screen = run.screen(state, k)
+                bar(k, run.trace)
+                if schedule.repairs(k, screen):
+                    certificate = run.certify(state, k)
+                    schedule.repaired(k, screen, certificate.relative_gap)
+                    if certificate.holds(budget.gap):
+                        ended = "gap"
+                        break
+        if ended == "limit" and (budget.rounds is not None or budget.seconds is not None):
+            ended = "budget"
+    except KeyboardInterrupt:
+        ended = "interrupted"
+    ledger.rounds = k
+    certificate = _last(run, state, k, ended)
+    if ended in ("limit", "budget") and certificate.holds(budget.gap):
+        ended = "gap"
+    bar(None, run.trace)
+    return Outcome(certificate, ended, run.trace, ledger, k, run.elapsed())
+
+
+def _last(run: _Run, state: Any, k: int, ended: str) -> Certificate:
+    if ended == "gap" or ended == "failed":
+        return run.certifier.best(run.budget.gap)
+    if run.budget.gap == 0.0:  # the iterate after exactly so many rounds is asked for, not the best one
+        run.certifier.best_primal = None
+    return run.certify(state, k)
+
+
+def _bar(name: str, budget: Budget) -> Callable[[int | None, Trace], None]:
+    """A progress bar on stderr, shown where that is a terminal (or where it is asked for) from the first check on."""
+    shown = sys.stderr.isatty() if budget.progress is None else budget.progress
+    if not shown:
+        return lambda k, trace: None
+    from tqdm import tqdm
+
+    bar = tqdm(total=budget.rounds, desc=name, unit=" rounds", leave=False, delay=1.0)
+
+    def update(k: int | None, trace: Trace) -> None:
+        if k is None:
+            bar.close()
+            return
+        last = trace.records[-1]
+        word = "gap" if last.certified else "gap about"
+        bar.set_postfix_str(f"{word} {last.relative_gap:.1e}, target {budget.gap:.0e}", refresh=False)
+        bar.update(k - bar.n)
+
+    return update

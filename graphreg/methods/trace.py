@@ -1,0 +1,45 @@
+"""The trace of a run: what was known, and when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Record:
+    """One check. ``relative_gap`` is certified where ``certified`` says so, else a cheap estimate (a screen).
+
+    ``primal`` and ``dual`` are the certified bounds, nan at a screen.
+    """
+
+    round: int
+    seconds: float
+    relative_gap: float
+    certified: bool
+    primal: float = float("nan")
+    dual: float = float("nan")
+
+
+@dataclass
+class Trace:
+    """The checks of a run in order, and the seconds that they cost."""
+
+    records: list[Record] = field(default_factory=list)
+    check_seconds: float = 0.0
+
+    def certified(self) -> list[Record]:
+        """The checks that carry a certificate."""
+        return [record for record in self.records if record.certified]
+
+    def table(self) -> pd.DataFrame:
+        """One row per check."""
+        import pandas as pd
+
+        return pd.DataFrame([vars(record) for record in self.records])
+
+    def __len__(self) -> int:
+        return len(self.records)

@@ -1,0 +1,286 @@
+"""Problem: the front door. One description, two routes, one certificate."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .certificate import Certificate, Certifier, attained
+from .engines import InProcess
+from .errors import FailedError, MethodError, ModelError, SolveError, UnattainedError, UnboundedError
+from .form import Form, build
+from .lowering import conic
+from .lowering.site import Site
+from .methods import METHODS, AbstractMethod, Exact
+from .methods import exact as exact_method
+from .methods._base import AbstractIteration
+from .methods._driver import Budget, drive
+from .methods.ledger import Ledger
+from .methods.trace import Record
+from .solution import Solution
+from .terms.calculus import Model
+from .terms.records import Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .explain.text import Written
+
+RAISES: dict[str, type[SolveError]] = {
+    "unattained": UnattainedError,
+    "unbounded": UnboundedError,
+    "failed": FailedError,
+}
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A problem compiled to CVXPY.
+
+    Attributes
+    ----------
+    cvxpy : cvxpy.Problem
+        To be solved by whoever likes; ``read()`` then certifies what was found.
+    w : cvxpy.Variable
+        The (n, d) parameters, latent nodes last (None in the dual form).
+    z : list
+        One (m, k) variable per edge block: the differences in the primal form, the flows in the dual form.
+    """
+
+    cvxpy: Any
+    w: Any
+    z: list[Any]
+    conic: conic.ConicProblem
+
+    def read(self) -> Solution:
+        """The answer that stands in the CVXPY problem, certified by graphreg's own code."""
+        found = self.conic.point()
+        if found is None:
+            raise FailedError("the CVXPY problem holds no answer; call .cvxpy.solve(...) first")
+        certificate = Certifier(self.conic.form).certify(found[0], found[1].flows, found[1].prices, 1e-6)
+        status = "certified" if certificate.holds(1e-6) else "no_certificate"
+        message = f"Read from CVXPY, whose solver said {self.cvxpy.status!r}."
+        return Solution(self.conic.form, certificate, status, message, "CVXPY")
+
+
+class Problem:
+    """A convex problem on a graph, from a model (a sum of terms).
+
+    Parameters
+    ----------
+    model : Model
+        Losses on the nodes plus penalties; at least one loss.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model = Model.of(model)
+        self.form: Form = build(self.model)
+
+    # ---- solving -----------------------------------------------------------------------------------------------
+    def solve(  # noqa: PLR0913
+        self,
+        method: AbstractMethod | None = None,
+        *,
+        gap: float = 1e-6,
+        rounds: int | None = None,
+        seconds: float | None = None,
+        seed: int | None = None,
+        start: Any = None,
+        callback: Callable[[Record], Any] | None = None,
+        progress: bool | None = None,
+        on_failure: str = "raise",
+    ) -> Solution:
+        """Solve, and certify the answer.
+
+        Parameters
+        ----------
+        method : AbstractMethod, optional
+            ``Exact()`` by default.
+        gap : float
+            The relative gap asked for, (P - Q) / max(|P|, |Q|, 1e-3 P(0)).
+        rounds : int, optional
+            Exactly so many rounds unless the gap is met first (``gap=0`` never is).
+        seconds : float, optional
+            A budget of time for an iterative method.
+        seed : int, optional
+            For methods that draw random numbers.
+        start : Solution or (n, d) array, optional
+            Where an iterative method begins; 0 by default.
+        callback : callable, optional
+            Called with the `Record` of every check.
+        progress : bool, optional
+            Whether to show a progress bar; by default where stderr is a terminal.
+        on_failure : {"raise", "return"}
+            What to do where the status is unattained, unbounded or failed.
+
+        Returns
+        -------
+        Solution
+            Its status and message say what was reached; Ctrl-C returns the best point with its certificate.
+
+        Raises
+        ------
+        MethodError
+            The method does not apply; with each requirement that is not met.
+        SolveError
+            See ``on_failure``; the exception's ``solution`` holds what there is.
+        """
+        method = Exact() if method is None else method
+        self._check_call(method, gap, rounds, seconds, on_failure)
+        certifier = Certifier(self.form)
+        budget = Budget(gap, rounds, seconds, self._start(start), callback, progress)
+        if isinstance(method, Exact):
+            solution = self._solve_exact(method, certifier, gap)
+        else:
+            assert isinstance(method, AbstractIteration)
+            solution = self._iterate(method, certifier, budget)
+        if solution.status in RAISES and on_failure == "raise":
+            raise RAISES[solution.status](solution.message, solution)
+        return solution
+
+    def _check_call(
+        self, method: Any, gap: float, rounds: int | None, seconds: float | None, on_failure: str
+    ) -> None:
+        if not isinstance(method, AbstractMethod):
+            hint = f"; write {method.__name__}()" if isinstance(method, type) else ""
+            raise MethodError(f"solve takes a method such as gr.PrimalDual(), got {method!r}{hint}")
+        missing = method.missing(self.form)
+        if missing:
+            raise MethodError(f"{method.name} does not apply: " + "; ".join(missing), missing)
+        if not (np.isfinite(gap) and gap >= 0):
+            raise ModelError(f"gap must be a non-negative number, got {gap}")
+        if rounds is not None and rounds < 1:
+            raise ModelError(f"rounds must be at least 1, got {rounds}")
+        if seconds is not None and not seconds > 0:
+            raise ModelError(f"seconds must be positive, got {seconds}")
+        if on_failure not in ("raise", "return"):
+            raise ModelError(f"on_failure must be 'raise' or 'return', got {on_failure!r}")
+
+    def _start(self, start: Any) -> Array | None:
+        if start is None:
+            return None
+        w = np.zeros(self.form.shape)
+        given = start.certificate.w if isinstance(start, Solution) else np.asarray(start, dtype=float)
+        if given.ndim != 2 or given.shape[1] != self.form.d or len(given) not in (self.form.n, len(self.form.space.index)):
+            raise ModelError(f"start must have the shape {(len(self.form.space.index), self.form.d)}, got {given.shape}")
+        w[: len(given)] = given
+        return w
+
+    def _iterate(self, method: AbstractIteration, certifier: Certifier, budget: Budget) -> Solution:
+        ledger = Ledger()
+        site = Site(self.form, InProcess(self.form, ledger))
+        with np.errstate(over="ignore", invalid="ignore"):
+            outcome = drive(method, site, certifier, budget, ledger)
+        status, message = self._judge(outcome.certificate, outcome.ended, budget, outcome.rounds)
+        return Solution(
+            self.form, outcome.certificate, status, message, method.name, outcome.rounds, outcome.seconds,
+            outcome.trace, ledger,
+        )
+
+    def _solve_exact(self, method: Exact, certifier: Certifier, gap: float) -> Solution:
+        began = time.perf_counter()
+        compiled = self._conic(method.form)
+        said: list[str] = []
+        certificate = certifier.best(gap)
+        try:
+            for tight in (False, True):
+                said.append(compiled.solve(method.solver, tight))
+                found = compiled.point()
+                if found is not None and np.isfinite(found[0]).all():
+                    w = np.where(self.form.free[:, None], 0.0, found[0])
+                    certificate = certifier.certify(w, found[1].flows, found[1].prices, gap)
+                if certificate.holds(min(gap, exact_method.GAP)):
+                    break
+            ended = "gap" if certificate.holds(gap) else "limit"
+        except KeyboardInterrupt:
+            ended = "interrupted"
+        if any("infeasible" in word for word in said) and not certificate.valid:
+            ended = "infeasible"
+        elif certificate.primal == np.inf and ended == "limit":
+            ended = "failed"
+        status, message = self._judge(certificate, ended, Budget(gap), 0)
+        message += f" {method.solver} said: {', then '.join(said)}."
+        seconds = time.perf_counter() - began
+        return Solution(self.form, certificate, status, message, f"{method.name}({method.solver})", 0, seconds)
+
+    def _judge(self, certificate: Certificate, ended: str, budget: Budget, rounds: int) -> tuple[str, str]:
+        """The status, decided by the certificate, and the sentence that goes with it."""
+        reached = f"relative gap {certificate.relative_gap:.2g}" if certificate.valid else "no certificate"
+        if ended == "failed":
+            return "failed", "The iterates are no longer finite; rescale the features, or use Exact()."
+        if ended == "infeasible":
+            return "unbounded", "No point satisfies all constraints; look at the boxes, balls and centers together."
+        if attained(self.form, certificate.point if certificate.valid else None) is False:
+            certified = "certified" if certificate.holds(budget.gap) else f"bounded ({reached})"
+            return "unattained", (
+                f"Infimum {certified}, not attained: along some direction the losses fall for ever (separable "
+                "classes); add a ridge, e.g. 1e-3 * NodePenalty(SquaredL2()), on all coordinates that may run away."
+            )
+        if certificate.holds(budget.gap):
+            return "certified", f"The relative gap is certified to be at most {budget.gap:.3g}."
+        if ended == "interrupted":
+            return "interrupted", f"Interrupted after {rounds} rounds; the best point so far, with {reached}."
+        if ended == "budget":
+            return "budget", f"The budget was used up ({rounds} rounds) at a {reached}; allow more, or a larger gap."
+        why = f": {certificate.note}" if certificate.note else ""
+        remedy = "standardise the features, add a small ridge, or ask for a larger gap"
+        return "no_certificate", f"Ended at a {reached} where {budget.gap:.3g} was asked for{why}; {remedy}."
+
+    # ---- the exact route ---------------------------------------------------------------------------------------
+    @cached_property
+    def _compiled(self) -> dict[str, conic.ConicProblem]:
+        return {}
+
+    def _conic(self, form: str) -> conic.ConicProblem:
+        if form == "dual":  # weights stand in its constants, so it is built anew for the strengths of the moment
+            return conic.dual(self.form)
+        if form not in self._compiled:
+            self._compiled[form] = conic.primal(self.form)
+        return self._compiled[form]
+
+    def compile(self, form: str = "primal") -> Compiled:
+        """The problem in CVXPY, primal or dual, stacked and sparse."""
+        if form not in ("primal", "dual"):
+            raise ModelError(f"form must be 'primal' or 'dual', got {form!r}")
+        built = conic.primal(self.form) if form == "primal" else conic.dual(self.form)
+        built.refresh()
+        return Compiled(built.cvxpy, built.w, built.z, built)
+
+    # ---- what may be asked of a problem --------------------------------------------------------------------------
+    def methods(self) -> pd.DataFrame:
+        """Which methods apply, and for the others each requirement that is missing."""
+        import pandas as pd
+
+        rows = [(m.name, not m.missing(self.form), "; ".join(m.missing(self.form))) for m in METHODS]
+        return pd.DataFrame(rows, columns=["method", "applies", "missing"]).set_index("method")
+
+    def dual(self) -> Written:
+        """The dual problem: flows, capacities, conservation; ``print`` it, or ``.latex()``."""
+        from .explain import text
+
+        return text.dual(self.form)
+
+    def kkt(self) -> Written:
+        """The optimality conditions; ``print`` them, or ``.latex()``."""
+        from .explain import text
+
+        return text.kkt(self.form)
+
+    def latex(self) -> str:
+        """The primal problem in LaTeX."""
+        from .explain import text
+
+        return text.primal(self.form).latex()
+
+    def __str__(self) -> str:
+        from .explain import text
+
+        return str(text.primal(self.form))
+
+    def __repr__(self) -> str:
+        return f"<Problem: {self.form.space.n_observed} nodes x {self.form.d} coordinates, {len(self.model.terms)} terms>"

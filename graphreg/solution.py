@@ -1,0 +1,179 @@
+"""The answer to a problem, with its certificate; what is read off it (tables, clusters, predictions)."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .certificate import Certificate
+from .clusters import Clusters, clusters
+from .errors import DataError
+from .form import Form
+from .methods.ledger import Ledger
+from .methods.trace import Trace
+from .terms.losses.logistic import LogisticLoss
+from .terms.records import Array, look_alike
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+STATUSES = ("certified", "budget", "interrupted", "no_certificate", "unattained", "unbounded", "failed")
+
+
+class Flows(Mapping[tuple[Hashable, Hashable], Array]):
+    """Flows by edge: ``flows[i, j]`` is the sum over all terms of the flow (d,) from i to j, the negative of that
+    from j to i; ``flows[i, None]`` that to the ground."""
+
+    def __init__(self, form: Form, certificate: Certificate) -> None:
+        labels = form.labels
+        self._flow: dict[tuple[Hashable, Hashable], Array] = {}
+        for edge, u in zip(form.edges, certificate.point.flows, strict=True):
+            columns = slice(None) if edge.features is None else edge.features
+            for tail, head, each in zip(edge.tail, edge.head, u, strict=True):
+                key = (labels[tail], None if edge.ground else labels[head])
+                self._flow.setdefault(key, np.zeros(form.d))[columns] += each
+
+    def __getitem__(self, edge: tuple[Hashable, Hashable]) -> Array:
+        if edge in self._flow:
+            return self._flow[edge]
+        tail, head = edge
+        if (head, tail) in self._flow:
+            return -self._flow[head, tail]
+        raise KeyError(f"{edge!r} is not an edge of the problem")
+
+    def __iter__(self) -> Iterator[tuple[Hashable, Hashable]]:
+        return iter(self._flow)
+
+    def __len__(self) -> int:
+        return len(self._flow)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What a solve gave.
+
+    Attributes
+    ----------
+    form : Form
+        The canonical form that was solved, at the strengths of that moment.
+    certificate : Certificate
+        Bounds on both sides of the optimum, or the word that there is none.
+    status : str
+        One of certified, budget, interrupted, no_certificate, unattained, unbounded, failed.
+    message : str
+        The cause and, where something is left to do, the remedy.
+    method : str
+    rounds : int
+    seconds : float
+    trace : Trace
+    ledger : Ledger
+    """
+
+    form: Form
+    certificate: Certificate
+    status: str
+    message: str
+    method: str
+    rounds: int = 0
+    seconds: float = 0.0
+    trace: Trace = field(default_factory=Trace)
+    ledger: Ledger = field(default_factory=Ledger)
+
+    @property
+    def coef(self) -> Array:
+        """The parameters of the user's nodes, (n, d), in node order."""
+        return self.certificate.w[: self.form.space.n_observed]
+
+    @property
+    def objective(self) -> float:
+        """P at ``coef``: an upper bound of the optimum."""
+        return self.certificate.primal
+
+    @property
+    def labels(self) -> tuple[Hashable, ...]:
+        """The labels of the user's nodes, in node order."""
+        return tuple(self.form.space.index)
+
+    @cached_property
+    def latent(self) -> dict[Hashable, Array]:
+        """The parameters (d,) of the cluster and root nodes that the model introduced, by label."""
+        return dict(zip(self.form.latent, self.certificate.w[self.form.space.n_observed :], strict=True))
+
+    @cached_property
+    def flows(self) -> Flows:
+        """The flow of every edge of the certificate's dual point."""
+        return Flows(self.form, self.certificate)
+
+    @property
+    def free(self) -> list[Hashable]:
+        """Nodes in a component without any loss: any common value is optimal there, 0 is given."""
+        return [label for label, free in zip(self.labels, self.form.free, strict=False) if free]
+
+    def table(self) -> pd.DataFrame:
+        """The coefficients, one row per node label and one column per feature."""
+        import pandas as pd
+
+        index = pd.Index(list(self.labels), dtype=object, name="node", tupleize_cols=False)
+        return pd.DataFrame(self.coef, index=index, columns=list(self.form.space.coordinates))
+
+    @cached_property
+    def _clusters(self) -> Clusters:
+        return clusters(self.certificate)
+
+    def clusters(self) -> Clusters:
+        """Which edges are fused, which are split, and the clusters that follow; see `Clusters`."""
+        return self._clusters
+
+    def predict(self, frame: Any, kind: str = "response") -> pd.Series[Any]:
+        """Predictions for the rows of a frame with the columns that the data had (the target is not needed).
+
+        Parameters
+        ----------
+        frame : DataFrame
+        kind : {"response", "link", "class"}
+            "link" is the linear predictor x'w_i + offset, "response" its mean (a probability of the second class for
+            logistic losses), "class" the class, coded as the data were.
+        """
+        import pandas as pd
+
+        if kind not in ("response", "link", "class"):
+            raise DataError(f"kind must be 'response', 'link' or 'class', got {kind!r}")
+        blocks = [block for block in self.form.samples if block.X is not None]
+        if not blocks:
+            raise DataError("a MeanLoss has no predictors; its predictions are the rows of table()")
+        labels, X, offset = blocks[0].loss.data.read(frame)
+        index = self.form.space.index
+        for row, label in enumerate(labels):
+            if label not in index:
+                raise DataError(f"row {row} is at {label!r}, which is not a node{look_alike(label, index)}")
+        link = np.einsum("ij,ij->i", X, self.coef[[index[label] for label in labels]]) + offset
+        if kind == "link":
+            return pd.Series(link, index=frame.index)
+        logistic = [isinstance(block.loss, LogisticLoss) for block in blocks]
+        if not any(logistic):
+            if kind == "class":
+                raise DataError("kind='class' needs a classification loss")
+            return pd.Series(link, index=frame.index)
+        if not all(logistic):
+            raise DataError("the nodes have losses of different families; predict the 'link'")
+        if kind == "response":
+            return pd.Series(1.0 / (1.0 + np.exp(-np.clip(link, -700, 700))), index=frame.index)
+        second, first = np.unique(np.asarray(blocks[0].loss.data.y))[::-1][[0, -1]]
+        return pd.Series(np.where(link > 0, second, first), index=frame.index)
+
+    def __str__(self) -> str:
+        n, d = self.coef.shape
+        head = f"{self.method}: {self.status}. {self.message}"
+        size = f"{n} nodes x {d} coordinates" + (f" + {len(self.latent)} latent nodes" if self.latent else "")
+        work = f"{self.rounds} rounds, {self.ledger.total_messages:,} messages, " if self.rounds else ""
+        lines = [head, f"objective {self.objective:.10g} ({size}; {work}{self.seconds:.3g} s)", str(self.certificate)]
+        if self.free:
+            lines.append(f"free nodes (no loss in their component; set to 0): {self.free[:5]}")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<Solution {self.method}: {self.status}, objective {self.objective:.6g}>"

@@ -1,0 +1,1 @@
+"""The terms that a model is a sum of."""

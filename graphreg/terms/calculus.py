@@ -1,0 +1,160 @@
+"""The calculus of terms: positive strengths, and models as the sums that they are.
+
+``strength * term`` scales, ``+`` adds, ``sum([...])`` works. A strength is a positive number or a `Parameter`.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Hashable
+from dataclasses import dataclass
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+from ..errors import TermError
+
+if TYPE_CHECKING:
+    from .records import Lowered, Space
+
+
+def positive(value: Any, what: str) -> float:
+    """``value`` as a float, refused with a message that names ``what`` unless it is positive and finite."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TermError(f"{what} must be a positive number or a Parameter, got {value!r}")
+    number = float(value)
+    if not (math.isfinite(number) and number > 0):
+        raise TermError(f"{what} must be positive and finite, got {number}; leave the term out to switch it off")
+    return number
+
+
+class Parameter:
+    """A positive number that may change between solves, so that what was built is re-used.
+
+    Parameters
+    ----------
+    value : float
+        Positive and finite. Assign ``parameter.value = ...`` to change it.
+    name : str, optional
+        How it is printed.
+    """
+
+    __array_ufunc__ = None  # numpy scalars leave `number * parameter` to __rmul__
+
+    def __init__(self, value: float, name: str = "strength") -> None:
+        self.name = name
+        self.value = value
+
+    @property
+    def value(self) -> float:
+        return self._value
+
+    @value.setter
+    def value(self, value: float) -> None:
+        self._value = positive(value, f"the value of the parameter {self.name!r}")
+
+    def __mul__(self, other: Any) -> Strength | Model:
+        return Strength(1.0, self) * other
+
+    __rmul__ = __mul__
+
+    def __repr__(self) -> str:
+        return f"Parameter({self._value:g}, name={self.name!r})"
+
+
+@dataclass(frozen=True)
+class Strength:
+    """``factor`` times at most one `Parameter`; positive."""
+
+    factor: float = 1.0
+    parameter: Parameter | None = None
+
+    __array_ufunc__ = None
+
+    @staticmethod
+    def of(value: Any, what: str = "a strength") -> Strength:
+        if isinstance(value, Strength):
+            return value
+        if isinstance(value, Parameter):
+            return Strength(1.0, value)
+        return Strength(positive(value, what))
+
+    def __float__(self) -> float:
+        return self.factor * (self.parameter.value if self.parameter else 1.0)
+
+    def __mul__(self, other: Any) -> Any:
+        if isinstance(other, (AbstractTerm, Model)):
+            return other * self
+        other = Strength.of(other)
+        if self.parameter and other.parameter:
+            raise TermError(
+                f"the product of the parameters {self.parameter.name!r} and {other.parameter.name!r} is refused: "
+                "a strength is a number times at most one Parameter"
+            )
+        return Strength(self.factor * other.factor, self.parameter or other.parameter)
+
+    __rmul__ = __mul__
+
+    def text(self) -> str:
+        """'0.1', 'lam', '2 lam'."""
+        if self.parameter is None:
+            return f"{self.factor:.6g}"
+        return self.parameter.name if self.factor == 1.0 else f"{self.factor:.6g} {self.parameter.name}"
+
+
+class AbstractTerm(ABC):
+    """Something that can stand in a model: a loss on the nodes, or a penalty on edges."""
+
+    __array_ufunc__ = None
+
+    @abstractmethod
+    def lower(self, space: Space, strength: Strength) -> Lowered:
+        """The term as samples and edges of the canonical form, over the nodes and features of ``space``."""
+
+    def nodes(self) -> tuple[Hashable, ...]:
+        """The labels of the nodes that the term brings into the problem."""
+        return ()
+
+    def __add__(self, other: Any) -> Model:
+        return Model(((Strength(), self),)) + other
+
+    def __radd__(self, other: Any) -> Model:
+        return self + other
+
+    def __mul__(self, strength: Any) -> Model:
+        return Model(((Strength(), self),)) * strength
+
+    __rmul__ = __mul__
+
+
+@dataclass(frozen=True)
+class Model:
+    """A sum of scaled terms, in the order in which they were written."""
+
+    terms: tuple[tuple[Strength, AbstractTerm], ...]
+
+    __array_ufunc__ = None
+
+    @staticmethod
+    def of(value: Any) -> Model:
+        if isinstance(value, Model):
+            return value
+        if isinstance(value, AbstractTerm):
+            return Model(((Strength(), value),))
+        raise TermError(f"a model is a sum of terms (losses, TotalVariation, NodePenalty, ...), got {value!r}")
+
+    def __add__(self, other: Any) -> Model:
+        if isinstance(other, Real) and other == 0:  # the start of sum([...])
+            return self
+        return Model(self.terms + Model.of(other).terms)
+
+    def __radd__(self, other: Any) -> Model:
+        return self if isinstance(other, Real) and other == 0 else Model.of(other) + self
+
+    def __mul__(self, strength: Any) -> Model:
+        if isinstance(strength, (AbstractTerm, Model)):
+            raise TermError("two terms were multiplied; a model is a sum of terms, each scaled by a positive strength")
+        scale = Strength.of(strength)
+        return Model(tuple((scale * inner, term) for inner, term in self.terms))
+
+    __rmul__ = __mul__

@@ -1,0 +1,219 @@
+"""What every loss is: a convex function of the linear predictor of one sample, summed over the samples of a node.
+
+    sum_i scale_i sum_{r at i} weight_r l( x_r' w_i + o_r ; y_r )
+
+A new loss is one file in this folder: a frozen dataclass that derives from `AbstractSmoothLoss` (or
+`AbstractQuadraticLoss`) and writes l, its derivatives, its conjugate and its CVXPY form, all per sample.
+In what follows ``x`` are predictors, ``y`` coded targets, ``b = a_r / s_r`` prices at scale 1, all of one shape:
+(M,), or (M, k) where the predictor is a vector.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...errors import DataError, TermError
+from ..calculus import AbstractTerm, Strength, positive
+from ..records import Array, Lowered, LoweredLoss, Notation, Space
+
+if TYPE_CHECKING:
+    from ...data import NodeData
+
+INSIDE = 1.0 - 1e-14
+
+
+@dataclass(frozen=True)
+class AbstractLoss(AbstractTerm):
+    """A convex loss with a closed-form conjugate, on the samples of ``data``.
+
+    Parameters
+    ----------
+    data : NodeData
+    scale : {"mean", "sum"}, float or mapping
+        The factor scale_i of a node's sum: "mean" is 1 / (sum of its sample weights), "sum" is 1; a number, or a
+        number per node label.
+    """
+
+    data: NodeData
+    scale: str | float | Mapping[Hashable, float] = "mean"
+
+    # ---- one sample; rows independent ----------------------------------------------------------------------------
+    @abstractmethod
+    def encode(self, target: Array) -> Array:
+        """The targets as floats in the coding of the loss; `DataError` where they are anything else."""
+
+    @abstractmethod
+    def value(self, x: Array, y: Array) -> Array:
+        """l(x; y), shape (M,)."""
+
+    @abstractmethod
+    def gradient(self, x: Array, y: Array) -> Array:
+        """A (sub)gradient of l in x, in dom l*, shaped like x."""
+
+    @abstractmethod
+    def conjugate(self, b: Array, y: Array) -> Array:
+        """l*(b; y) = sup over x of <b, x> - l(x; y), shape (M,); +inf outside its domain, with zero tolerance."""
+
+    @abstractmethod
+    def prox(self, v: Array, step: Any, y: Array) -> Array:
+        """argmin over p of ``step * l(p; y) + 1/2 ||p - v||^2``; ``step`` is a number or one per sample."""
+
+    @abstractmethod
+    def cvxpy(self, x: Any, y: Array) -> Any:
+        """l as a CVXPY expression with one value per sample."""
+
+    @abstractmethod
+    def cvxpy_conjugate(self, b: Any, y: Array) -> Any:
+        """l* as a CVXPY expression with one value per sample, or the list of its constraints."""
+
+    @abstractmethod
+    def conductance(self, b: Array, y: Array) -> Array:
+        """How readily a price (at scale 1) gives way in the repair, shaped like b."""
+
+    @property
+    @abstractmethod
+    def notation(self) -> Notation:
+        """How one sample's loss is printed."""
+
+    def domain(self, y: Array) -> tuple[Array, Array]:
+        """The interval [low, high] that is the closure of dom l*; infinite where it is everywhere."""
+        return np.full(y.shape, -np.inf), np.full(y.shape, np.inf)
+
+    def clip(self, b: Array, y: Array) -> Array:
+        """The nearest point inside dom l*."""
+        low, high = self.domain(y)
+        width = np.where(np.isfinite(high - low), (1.0 - INSIDE) * (high - low), 0.0)
+        return np.clip(b, low + width, high - width)
+
+    def interior(self, y: Array) -> Array:
+        """Whether the price 0 lies inside dom l* (and not on its boundary), shape (M,)."""
+        low, high = self.domain(y)
+        return _every((low < 0) & (high > 0))
+
+    def reach(self, start: Array, end: Array, y: Array) -> Array:
+        """For each sample the largest t in [0, 1] with start + t (end - start) in dom l* (start lies in it)."""
+        low, high = self.domain(y)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            to_low, to_high = (low - start) / (end - start), (high - start) / (end - start)
+            t = np.where(end < low, to_low, np.where(end > high, to_high, 1.0))
+        t = np.clip(np.nan_to_num(t, nan=0.0), 0.0, 1.0)
+        return t if t.ndim == 1 else t.min(axis=1, initial=1.0)
+
+    def least_curvature(self) -> float:
+        """The largest m with l''(x; y) >= m everywhere."""
+        return 0.0
+
+    # ---- the term --------------------------------------------------------------------------------------------------
+    def lower(self, space: Space, strength: Strength) -> Lowered:
+        data = self.data
+        node = np.fromiter((space.index[label] for label in data.labels), dtype=np.intp)[data.node]
+        X, offset = self.design()
+        return Lowered(losses=(LoweredLoss(self, strength, node, X, self.targets(), offset, self.scales()),))
+
+    def design(self) -> tuple[Array | None, Array]:
+        """The design matrix (None where the predictor of a sample is w_i itself) and the offsets."""
+        if self.data.X is None:
+            raise DataError(f"{type(self).__name__} needs features, and the data have none; name them, or use MeanLoss")
+        return self.data.X, self.data.offset
+
+    def coordinates(self) -> tuple[str, ...]:
+        """The names of the columns of w that the loss speaks of."""
+        return self.data.features
+
+    def targets(self) -> Array:
+        target = self.data.y
+        if target is None:
+            raise DataError(f"{type(self).__name__} needs a target, and the data have none")
+        if target.ndim != 1:
+            columns = f"the {target.shape[1]} columns {self.data.targets}"
+            raise DataError(f"{type(self).__name__} takes one target, got {columns}")
+        return self.encode(target)
+
+    def scales(self) -> Array:
+        """s_r (M,), without the strength."""
+        data, scale = self.data, self.scale
+        if isinstance(scale, str):
+            if scale not in ("mean", "sum"):
+                raise TermError(f"scale must be 'mean', 'sum', a number or a mapping, got {scale!r}")
+            total = np.bincount(data.node, data.weights, len(data.labels))
+            return data.weights / total[data.node] if scale == "mean" else data.weights.copy()
+        if isinstance(scale, Mapping):
+            missing = [label for label in data.labels if label not in scale]
+            if missing:
+                raise TermError(f"scale has no entry for the node {missing[0]!r} (and {len(missing) - 1} more)")
+            each = np.array([positive(scale[label], f"the scale of the node {label!r}") for label in data.labels])
+            return data.weights * each[data.node]
+        return data.weights * positive(scale, f"the scale of {type(self).__name__}")
+
+
+@dataclass(frozen=True)
+class AbstractSmoothLoss(AbstractLoss):
+    """A differentiable loss with a Lipschitz gradient: ``0 <= l'' <= smoothness``."""
+
+    @abstractmethod
+    def curvature(self, x: Array, y: Array) -> Array:
+        """l''(x; y) (where it jumps: any value between), shaped like x."""
+
+    @abstractmethod
+    def smoothness(self) -> float:
+        """The smallest L with l''(x; y) <= L everywhere."""
+
+
+@dataclass(frozen=True)
+class AbstractQuadraticLoss(AbstractSmoothLoss):
+    """1/2 ||x - y||^2: curvature 1 everywhere, so that the prox of a node's sum is one linear solve."""
+
+    def value(self, x: Array, y: Array) -> Array:
+        return _squares(x - y) / 2
+
+    def gradient(self, x: Array, y: Array) -> Array:
+        return x - y
+
+    def curvature(self, x: Array, y: Array) -> Array:
+        return np.ones_like(x)
+
+    def conjugate(self, b: Array, y: Array) -> Array:
+        return _dots(b, b / 2 + y)
+
+    def prox(self, v: Array, step: Any, y: Array) -> Array:
+        step = np.asarray(step, dtype=float)
+        step = step[:, None] if step.ndim == 1 and v.ndim == 2 else step
+        return (v + step * y) / (1.0 + step)
+
+    def conductance(self, b: Array, y: Array) -> Array:
+        return np.ones_like(b)
+
+    def smoothness(self) -> float:
+        return 1.0
+
+    def least_curvature(self) -> float:
+        return 1.0
+
+    def cvxpy(self, x: Any, y: Array) -> Any:
+        import cvxpy as cp
+
+        squares = cp.square(x - y)
+        return (squares if y.ndim == 1 else cp.sum(squares, axis=1)) / 2
+
+    def cvxpy_conjugate(self, b: Any, y: Array) -> Any:
+        import cvxpy as cp
+
+        each = cp.square(b) / 2 + cp.multiply(b, y)
+        return each if y.ndim == 1 else cp.sum(each, axis=1)
+
+
+def _every(a: Array) -> Array:
+    return a if a.ndim == 1 else a.all(axis=1)
+
+
+def _dots(a: Array, b: Array) -> Array:
+    return a * b if a.ndim == 1 else np.einsum("ij,ij->i", a, b)
+
+
+def _squares(a: Array) -> Array:
+    return _dots(a, a)

@@ -1,0 +1,87 @@
+"""Huber's robust regression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..calculus import positive
+from ..records import Array, Notation
+from ._base import AbstractSmoothLoss
+from .coding import numeric
+
+
+@dataclass(frozen=True)
+class HuberLoss(AbstractSmoothLoss):
+    """Huber's loss: with r = x - y, ``1/2 r^2`` up to |r| = delta, then ``delta |r| - delta^2/2``.
+
+    Its conjugate is ``l*(b; y) = b^2/2 + b y`` for |b| <= delta and +inf elsewhere.
+
+    Parameters
+    ----------
+    data : NodeData
+        With features and one numeric target.
+    scale : {"mean", "sum"}, float or mapping
+        See `AbstractLoss`.
+    delta : float
+        Where the loss turns from quadratic to linear, in units of the target; positive.
+    """
+
+    delta: float = 1.0
+
+    def __post_init__(self) -> None:
+        positive(self.delta, "the delta of HuberLoss")
+
+    def encode(self, target: Array) -> Array:
+        return numeric(target, "HuberLoss")
+
+    def value(self, x: Array, y: Array) -> Array:
+        r = np.abs(x - y)
+        return np.where(r <= self.delta, r * r / 2, self.delta * (r - self.delta / 2))
+
+    def gradient(self, x: Array, y: Array) -> Array:
+        return np.clip(x - y, -self.delta, self.delta)
+
+    def curvature(self, x: Array, y: Array) -> Array:
+        return (np.abs(x - y) <= self.delta).astype(float)
+
+    def conjugate(self, b: Array, y: Array) -> Array:
+        return np.where(np.abs(b) <= self.delta, b * b / 2 + b * y, np.inf)
+
+    def prox(self, v: Array, step: Any, y: Array) -> Array:
+        r = v - y
+        return v - np.clip(step * r / (1.0 + step), -step * self.delta, step * self.delta)
+
+    def domain(self, y: Array) -> tuple[Array, Array]:
+        return np.full(y.shape, -self.delta), np.full(y.shape, self.delta)
+
+    def conductance(self, b: Array, y: Array) -> Array:
+        return np.maximum(1.0 - np.abs(b) / self.delta, 1e-3)
+
+    def smoothness(self) -> float:
+        return 1.0
+
+    def cvxpy(self, x: Any, y: Array) -> Any:
+        import cvxpy as cp
+
+        return cp.huber(x - y, self.delta) / 2
+
+    def cvxpy_conjugate(self, b: Any, y: Array) -> Any:
+        import cvxpy as cp
+
+        # the domain as part of the value: |b| <= delta is added through an indicator of its own
+        return [cp.abs(b) <= self.delta, cp.square(b) / 2 + cp.multiply(b, y)]
+
+    @property
+    def notation(self) -> Notation:
+        d = f"{self.delta:g}"
+        return Notation(
+            f"huber_{d}(%z - %y)",
+            "%u^2 / (2 %c) + %u %y",
+            f"|%u| <= {d} %c",
+            rf"h_{{{d}}}(%z - %y)",
+            r"\frac{%u^2}{2 %c} + %u %y",
+            rf"|%u| \le {d} \, %c",
+        )

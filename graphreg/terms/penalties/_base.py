@@ -1,0 +1,216 @@
+"""What every penalty is: a convex function phi >= 0 with phi(0) = 0, applied to the rows of an array.
+
+A new penalty is one file in this folder (or one class of the user's): a frozen dataclass that derives from
+`AbstractPenalty` (or `AbstractNorm`, ...) and has ``value``, ``prox``, ``conjugate`` and ``cvxpy``. What is derived
+from these four below may be overridden where a closed form is better.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from ...errors import TermError
+from ..records import Array, Notation, RecessionCone
+
+INSIDE = 1.0 - 1e-14  # clipped points lie inside their domain by this factor
+LEAST_SLACK = 1e-2  # conductance of a saturated edge, relative to its capacity
+
+
+def column(step: Any) -> Any:
+    """A step (a number, or one per row) that broadcasts against rows."""
+    step = np.asarray(step, dtype=float)
+    return step[:, None] if step.ndim == 1 else step
+
+
+def row_norm(z: Array) -> Array:
+    """Euclidean norm of each row."""
+    return np.sqrt(np.einsum("ij,ij->i", z, z))
+
+
+class AbstractPenalty(ABC):
+    """A convex penalty phi >= 0, phi(0) = 0, on the rows of an (m, k) array.
+
+    Between two nodes phi must be even; a penalty that is not derives from `AbstractOneSided`.
+    """
+
+    @abstractmethod
+    def value(self, z: Array) -> Array:
+        """phi of each row, shape (m,); +inf outside its domain."""
+
+    @abstractmethod
+    def prox(self, v: Array, step: Any) -> Array:
+        """argmin over p of ``step * phi(p) + 1/2 ||p - v||^2`` for each row; ``step`` is a number or one per row."""
+
+    @abstractmethod
+    def conjugate(self, u: Array) -> Array:
+        """phi*(u) = sup over z of <u, z> - phi(z) for each row; +inf outside its domain, with zero tolerance."""
+
+    @abstractmethod
+    def cvxpy(self, Z: Any) -> Any:
+        """A convex CVXPY expression with one value per row of the (m, k) expression Z; for an indicator, the list
+        of its constraints."""
+
+    # ---- derived; override where a closed form exists ----------------------------------------------------------
+    def check(self, k: int) -> None:
+        """Raise `TermError` where the penalty cannot act on k coordinates (a Quadratic of another size, ...)."""
+
+    def gauge(self, u: Array) -> Array:
+        """inf {t >= 0 : u / t in dom phi*} for each row: 0 where no multiple of u leaves the domain."""
+        finite = np.isfinite
+        scale = np.maximum(row_norm(u), 1e-300)[:, None]
+        direction = u / scale
+        reach = np.ones(len(u))  # the largest multiple of the unit direction inside the domain, by doubling/bisection
+        inside = finite(self.conjugate(direction))
+        low, high = np.where(inside, 1.0, 0.0), np.where(inside, np.inf, 1.0)
+        for _ in range(60):
+            grow = np.isinf(high) & (low < 1e12)
+            if not grow.any():
+                break
+            reach = low * 4.0
+            ok = finite(self.conjugate(direction * reach[:, None]))
+            high = np.where(grow & ~ok, reach, high)
+            low = np.where(grow & ok, reach, low)
+        for _ in range(100):
+            middle = np.where(np.isinf(high), low, 0.5 * (low + high))
+            ok = finite(self.conjugate(direction * middle[:, None]))
+            low, high = np.where(ok, middle, low), np.where(ok, high, middle)
+        with np.errstate(divide="ignore"):
+            gauge = np.where(np.isinf(high), 0.0, scale[:, 0] / low)
+        return np.where(row_norm(u) > 0, gauge, 0.0)
+
+    def clip(self, u: Array) -> Array:
+        """A point of dom phi* near each row; the row itself where it is inside. By default along the ray to 0."""
+        out = ~np.isfinite(self.conjugate(u))
+        if out.any():
+            u = u.copy()
+            gauge = self.gauge(u[out])
+            u[out] = np.where(np.isfinite(gauge), INSIDE / np.maximum(gauge, 1e-300), 0.0)[:, None] * u[out]
+        return u
+
+    def reach(self, start: Array, end: Array) -> Array:
+        """For each row a t in [0, 1] with start + t (end - start) in dom phi* (start lies in it).
+
+        By convexity of the gauge, gauge(start + t (end - start)) <= (1 - t) gauge(start) + t gauge(end), which is
+        kept at or below `INSIDE`; the largest t where start = 0.
+        """
+        g0, g1 = self.gauge(start), self.gauge(end)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            t = (INSIDE - g0) / (g1 - g0)
+        return np.where(g1 <= INSIDE, 1.0, np.where(np.isfinite(t), np.clip(t, 0.0, 1.0), 0.0))
+
+    def dual_prox(self, v: Array, step: Array, weight: Array) -> Array:
+        """prox of ``step * (weight phi)*`` at each row of v, by Moreau's identity; both are of shape (m,)."""
+        return v - column(step) * self.prox(v / column(step), weight / step)
+
+    def conductance(self, u: Array) -> Array:
+        """How readily each coordinate of the flow u (at weight 1) gives way in the repair: non-negative, (m, k)."""
+        slack = 1.0 - self.gauge(u)
+        return np.broadcast_to(np.maximum(slack, LEAST_SLACK)[:, None], u.shape)
+
+    def conduct(self, conductance: Array, z: Array) -> Array:
+        """The linear map of the repair from potentials to flows; a matrix penalty mixes coordinates here."""
+        return conductance * z
+
+    def interior(self, k: int) -> Array:
+        """A flow (k,) well inside dom phi*."""
+        return np.zeros(k)
+
+    def strong_convexity(self) -> float:
+        """The largest mu for which phi - mu/2 ||.||^2 is convex."""
+        return 0.0
+
+    def recession(self, k: int) -> RecessionCone | None:
+        """The directions along which phi does not grow; None where that is not known.
+
+        {0} exactly where 0 is interior to dom phi*, which is probed here.
+        """
+        probe = 1e-6 * np.vstack([np.eye(k), -np.eye(k)])
+        zero = np.zeros(k)
+        return RecessionCone(zero, zero) if np.isfinite(self.conjugate(probe)).all() else None
+
+    def cvxpy_conjugate(self, U: Any) -> Any:
+        """phi* as a CVXPY expression with one value per row of the (m, k) expression U, or as a list: the constraints
+        of its domain, then the expression (left out where it is 0). Needed only for the dual form.
+        """
+        raise TermError(
+            f"{type(self).__name__} has no method cvxpy_conjugate, which the dual form needs; "
+            "add one, or compile the primal form"
+        )
+
+    @property
+    def notation(self) -> Notation:
+        """How the penalty is printed."""
+        name = type(self).__name__
+        return Notation(
+            f"{name}(%z)",
+            f"%c {name}*(%u / %c)",
+            "",
+            rf"\mathrm{{{name}}}(%z)",
+            rf"%c \, \mathrm{{{name}}}^*(%u / %c)",
+            "",
+        )
+
+    # ---- penalties from CVXPY ------------------------------------------------------------------------------------
+    @staticmethod
+    def from_cvxpy(function: Any, *, rows: bool = False, name: str | None = None) -> AbstractPenalty:
+        """A penalty whose four methods are derived from a convex CVXPY function of one row.
+
+        With ``rows=True`` the function takes the stacked (m, k) matrix and returns one value per row; see
+        `graphreg.terms.penalties.from_cvxpy.from_cvxpy`.
+        """
+        from .from_cvxpy import from_cvxpy
+
+        return from_cvxpy(function, rows=rows, name=name)
+
+
+class AbstractOneSided(AbstractPenalty):
+    """A penalty that is not even, and so may only stand on edges to the ground."""
+
+
+class AbstractConstraint(AbstractPenalty):
+    """The indicator of a convex set that contains 0 (0 inside, +inf outside): it takes no strength and no weights."""
+
+    @abstractmethod
+    def project(self, z: Array) -> Array:
+        """The nearest point of the set, exactly inside it."""
+
+    def prox(self, v: Array, step: Any) -> Array:
+        del step  # a multiple of an indicator is the same indicator
+        return self.project(v)
+
+
+class AbstractNorm(AbstractPenalty):
+    """A norm: phi* is the indicator of the unit ball of the dual norm, so u_e = 0 ... c_e is a capacity.
+
+    An edge whose flow lies strictly inside its capacity is fused: z_e = 0 at every optimum.
+    """
+
+    @abstractmethod
+    def dual_norm(self, u: Array) -> Array:
+        """The dual norm of each row, (m,)."""
+
+    @abstractmethod
+    def project_dual(self, u: Array, radius: Any) -> Array:
+        """Euclidean projection of each row onto the dual ball of the radius (a number or one per row)."""
+
+    def prox(self, v: Array, step: Any) -> Array:
+        return v - self.project_dual(v, step)
+
+    def conjugate(self, u: Array) -> Array:
+        return np.where(self.dual_norm(u) <= 1.0, 0.0, np.inf)
+
+    def gauge(self, u: Array) -> Array:
+        return self.dual_norm(u)
+
+    def clip(self, u: Array) -> Array:
+        return self.project_dual(u, INSIDE)
+
+    def dual_prox(self, v: Array, step: Array, weight: Array) -> Array:
+        del step
+        return self.project_dual(v, weight)
+
+    def recession(self, k: int) -> RecessionCone:
+        return RecessionCone(np.zeros(k), np.zeros(k))

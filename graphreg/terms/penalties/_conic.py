@@ -1,0 +1,154 @@
+"""A convex CVXPY function of one row, as the cone programme that Clarabel takes.
+
+    phi(z) = min over x = (z, ...) of  1/2 x'Px + q'x + constant   subject to   A x + s = b,  s in K
+
+CVXPY writes it down once; after that prox, conjugate and gauge of a row are one small solve each, without CVXPY. What
+certificates rest on (conjugate and gauge) is bounded from above by the dual solution and its residual.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import linalg, sparse
+
+from ...errors import SolverError
+from ..records import Array
+
+TOLERANCES = (1e-11, 1e-8)  # tried in this order: tight, then Clarabel's default
+MARGIN = 1e-9  # relative; added to what the solver found, on the safe side
+LEAST_SIZE = 1e-4  # rows are scaled to norm 1 before a prox, and smaller ones by this much
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """A minimiser x of a small cone programme, its value, and a safe lower bound of the minimum."""
+
+    x: Array
+    value: float
+    bound: float
+
+
+@dataclass(frozen=True, eq=False)
+class ConicForm:
+    """The programme of the module's docstring, with z in the first k entries of x.
+
+    ``lineality`` (k, l) has orthonormal columns: the directions along which phi is constant.
+    """
+
+    k: int
+    P: Any  # scipy CSC (n, n), symmetric
+    q: Array
+    constant: float
+    A: Any  # scipy CSC (rows, n)
+    b: Array
+    dims: Any  # CVXPY's ConeDims
+    lineality: Array
+
+    def prox(self, v: Array, step: float) -> Array:
+        """argmin over p of ``step * phi(p) + 1/2 ||p - v||^2``."""
+        size = float(np.linalg.norm(v))
+        if size == 0.0:
+            return np.zeros(self.k)
+        size = max(size, LEAST_SIZE)  # solved for x / size: the cones are the same, and b becomes b / size
+        on_z = np.concatenate([np.ones(self.k), np.zeros(len(self.q) - self.k)])
+        P = step * self.P + sparse.diags_array(on_z, format="csc")
+        best = self._minimise(P, (step * self.q + self._on_z(-v)) / size, self.A, self.b / size, [])
+        if not isinstance(best, Optimum):
+            raise SolverError(f"Clarabel could not evaluate the prox at v = {v} with step {step:g}: {best}")
+        return best.x[: self.k] * size
+
+    def value(self, z: Array) -> float:
+        """phi(z) as the cones have it."""
+        fixed = sparse.csc_array(sparse.vstack([self.A, sparse.eye_array(self.k, len(self.q))]))
+        best = self._minimise(self.P, self.q, fixed, np.concatenate([self.b, z]), [_clarabel().ZeroConeT(self.k)])
+        return best.value + self.constant if isinstance(best, Optimum) else np.inf
+
+    def conjugate(self, u: Array) -> float:
+        """An upper bound of sup over z of <u, z> - phi(z), as tight as the solver; +inf unless it proved one."""
+        size = max(float(np.linalg.norm(u)), 1.0)  # solved for x / size, as in prox
+        best = self._minimise(self.P, (self.q + self._on_z(-u)) / size, self.A, self.b / size, [])
+        if not isinstance(best, Optimum):
+            return np.inf
+        product = size * float(u @ best.x[: self.k])
+        phi = product + size**2 * best.value + self.constant
+        return -(size**2) * min(best.value, best.bound) - self.constant + MARGIN * (abs(product) + abs(phi))
+
+    def support(self, u: Array) -> float:
+        """An upper bound of max <u, z> where the recession function of phi is at most 1.
+
+        That is where P x = 0, q'x <= 1 and A x + s = 0: the recession cone of a cone programme has b = 0.
+        """
+        size = float(np.linalg.norm(u))
+        if size == 0.0:
+            return 0.0
+        flat = linalg.orth(self.P.toarray()).T
+        A = sparse.csc_array(sparse.vstack([self.A, sparse.csc_array(flat), sparse.csc_array(self.q[None])]))
+        b = np.concatenate([np.zeros(len(self.b) + len(flat)), [1.0]])
+        clarabel = _clarabel()
+        cones = ([clarabel.ZeroConeT(len(flat))] if len(flat) else []) + [clarabel.NonnegativeConeT(1)]
+        best = self._minimise(sparse.csc_array(self.P.shape), self._on_z(-u / size), A, b, cones)
+        if not isinstance(best, Optimum):
+            return np.inf
+        return -min(best.value, best.bound) * size * (1.0 + MARGIN)
+
+    def _on_z(self, v: Array) -> Array:
+        return np.concatenate([v, np.zeros(len(self.q) - self.k)])
+
+    def _minimise(self, P: Any, q: Array, A: Any, b: Array, further: list[Any]) -> Optimum | str:
+        """Clarabel's answer to min 1/2 x'Px + q'x over the cones and ``further`` ones; its status where it has none."""
+        from cvxpy.reductions.solvers.conic_solvers.clarabel_conif import dims_to_solver_cones
+
+        cones, status = dims_to_solver_cones(self.dims) + further, ""
+        upper = sparse.csc_array(sparse.triu(P))
+        for tolerance in TOLERANCES:
+            answer = _clarabel().DefaultSolver(upper, q, A, b, cones, _settings(tolerance)).solve()
+            status = str(answer.status)
+            if status in ("Solved", "AlmostSolved"):
+                x, y = np.asarray(answer.x), np.asarray(answer.z)
+                # 1/2 x'Px + q'x >= -1/2 c'Pc - b'y + r'x for every feasible x, where c is any point, y is in the
+                # dual cone and r = Pc + q + A'y
+                error = float(np.linalg.norm(P @ x + q + A.T @ y) * np.linalg.norm(x))
+                curved = 0.5 * float(x @ (P @ x))
+                return Optimum(x, curved + float(q @ x), -curved - float(b @ y) - 2.0 * error)
+            if status.endswith("Infeasible"):
+                break
+        return status
+
+
+def conic_form(function: Callable[[Any], Any], k: int) -> ConicForm:
+    """``function`` on rows of k coordinates, as CVXPY writes it for Clarabel."""
+    import cvxpy as cp
+
+    def compiled(slope: Array) -> tuple[Any, float]:
+        z = cp.Variable(k, name="z")
+        data, _, inverse = cp.Problem(cp.Minimize(function(z) + slope @ z)).get_problem_data(cp.CLARABEL)
+        return data, float(inverse[-1].inverse_data["offset"])
+
+    # two slopes tell which columns are z
+    (data, constant), (other, _) = compiled(np.arange(1.0, k + 1)), compiled(np.arange(1.0, k + 1) * 2.0)
+    labels = np.rint(other["c"] - data["c"])
+    order = np.argsort(np.where(labels == 0, np.inf, labels), kind="stable")
+    n = len(order)
+    P = sparse.csc_array(data["P"] if data.get("P") is not None else (n, n))[:, order][order]
+    A = sparse.csc_array(data["A"])[:, order]
+    q = (data["c"] - labels)[order]
+    # Along x with A x = 0, P x = 0 and q'x = 0 the programme does not change, forwards and backwards.
+    still = linalg.null_space(np.vstack([A.toarray(), P.toarray(), q[None]]))
+    return ConicForm(k, P, q, constant, A, np.asarray(data["b"], dtype=float), data["dims"], linalg.orth(still[:k]))
+
+
+def _clarabel() -> Any:
+    return importlib.import_module("clarabel")  # its classes are compiled, and untyped
+
+
+def _settings(tolerance: float) -> Any:
+    settings = _clarabel().DefaultSettings.default()
+    settings.verbose = False
+    settings.max_threads = 1
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
+    return settings

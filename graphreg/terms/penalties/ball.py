@@ -1,0 +1,84 @@
+"""The Euclidean ball."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..calculus import positive
+from ..records import Array, Notation, RecessionCone
+from ._base import AbstractConstraint, column, row_norm
+
+ROUNDING = 1e-14  # relative; what a norm may exceed the radius by and still be called equal to it
+LEAST_CONDUCTANCE = 0.1  # of an edge without flow, whose conjugate has a kink there
+
+
+@dataclass(frozen=True)
+class Ball(AbstractConstraint):
+    """The constraint ``||z||_2 <= radius``: phi is 0 inside and +inf outside.
+
+    ``phi*(u) = radius ||u||_2`` everywhere (the support function of the ball).
+
+    Parameters
+    ----------
+    radius : float
+        In units of z; positive.
+    """
+
+    radius: float = 1.0
+
+    def __post_init__(self) -> None:
+        positive(self.radius, "the radius of Ball")
+
+    def value(self, z: Array) -> Array:
+        return np.where(row_norm(z) <= self.radius * (1.0 + ROUNDING), 0.0, np.inf)
+
+    def project(self, z: Array) -> Array:
+        # rows outside land a few ulps inside; rows inside stay exactly as they are
+        r = row_norm(z)
+        outside = r > self.radius
+        return z * np.where(outside, (1.0 - 1e-15) * self.radius / np.where(outside, r, 1.0), 1.0)[:, None]
+
+    def conjugate(self, u: Array) -> Array:
+        return self.radius * row_norm(u)
+
+    def cvxpy(self, Z: Any) -> Any:
+        import cvxpy as cp
+
+        return [cp.norm(Z, 2, axis=1) <= self.radius]
+
+    def gauge(self, u: Array) -> Array:
+        return np.zeros(len(u))
+
+    def clip(self, u: Array) -> Array:
+        return u
+
+    def dual_prox(self, v: Array, step: Array, weight: Array) -> Array:
+        del weight
+        threshold = step * self.radius
+        return v * column(1.0 - threshold / np.maximum(row_norm(v), threshold))
+
+    def conductance(self, u: Array) -> Array:
+        return np.broadcast_to(np.maximum(row_norm(u), LEAST_CONDUCTANCE)[:, None], u.shape)
+
+    def recession(self, k: int) -> RecessionCone:
+        return RecessionCone(np.zeros(k), np.zeros(k))
+
+    def cvxpy_conjugate(self, U: Any) -> Any:
+        import cvxpy as cp
+
+        return self.radius * cp.norm(U, 2, axis=1)
+
+    @property
+    def notation(self) -> Notation:
+        r = f"{self.radius:g}"
+        return Notation(
+            f"[||%z||_2 <= {r}]",
+            f"{r} ||%u||_2",
+            "",
+            rf"\iota\{{\|%z\|_2 \le {r}\}}",
+            rf"{r} \, \|%u\|_2",
+            "",
+        )

@@ -1,0 +1,152 @@
+"""Bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...errors import TermError
+from ..records import Array, Notation, RecessionCone
+from ._base import INSIDE, AbstractConstraint, AbstractOneSided
+
+ROUNDING = 1e-14  # relative; what a coordinate may exceed its bound by and still be called equal to it
+LEAST_CONDUCTANCE = 0.1  # of a coordinate without flow, whose conjugate has a kink there
+
+
+@dataclass(frozen=True, eq=False)
+class Box(AbstractOneSided, AbstractConstraint):
+    """The constraint ``low <= z <= high`` in every coordinate: phi is 0 there and +inf elsewhere. On ground edges only.
+
+    ``phi*(u) = sum_j max(low_j u_j, high_j u_j)`` (the support function); where a bound is infinite it is +inf for
+    flows of that sign. A box without 0 is allowed; its phi* may be negative.
+
+    Parameters
+    ----------
+    low, high : float or array_like (k,)
+        In units of z, low <= high; -inf and inf where there is no bound.
+    """
+
+    low: Any = -np.inf
+    high: Any = np.inf
+
+    def __post_init__(self) -> None:
+        low, high = _bounds(self.low, "low"), _bounds(self.high, "high")
+        if low.ndim and high.ndim and low.shape != high.shape:
+            raise TermError(f"the bounds of Box differ in size: low has {low.size} and high has {high.size}")
+        wrong = np.atleast_1d((low > high) | (low == np.inf) | (high == -np.inf))
+        if wrong.any():
+            j = int(wrong.argmax())
+            lowest, highest = (float(np.broadcast_to(bound, wrong.shape)[j]) for bound in (low, high))
+            raise TermError(f"the bounds of Box leave nothing at coordinate {j}: low {lowest:g}, high {highest:g}")
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+
+    def value(self, z: Array) -> Array:
+        low, high = self.low, self.high
+        inside = (z >= low - ROUNDING * _finite(np.abs(low))) & (z <= high + ROUNDING * _finite(np.abs(high)))
+        return np.where(inside.all(axis=1), 0.0, np.inf)
+
+    def project(self, z: Array) -> Array:
+        return np.clip(z, self.low, self.high)
+
+    def conjugate(self, u: Array) -> Array:
+        value = np.where(u > 0, _finite(self.high) * u, _finite(self.low) * u).sum(axis=1)
+        return np.where(self._leaves(u).any(axis=1), np.inf, value)
+
+    def cvxpy(self, Z: Any) -> Any:
+        return [side for side in (_at_least(Z, self.low), _at_least(-Z, -self.high)) if side is not None]
+
+    def check(self, k: int) -> None:
+        for name, bound in (("low", self.low), ("high", self.high)):
+            if bound.ndim and bound.size != k:
+                raise TermError(f"the bound {name} of Box is for {bound.size} coordinates, and the term has {k}")
+
+    def gauge(self, u: Array) -> Array:
+        return np.where(self._leaves(u).any(axis=1), np.inf, 0.0)  # dom phi* is a cone
+
+    def clip(self, u: Array) -> Array:
+        return np.where(self._leaves(u), 0.0, u)
+
+    def reach(self, start: Array, end: Array) -> Array:
+        leaves = self._leaves(end)
+        t = np.where(leaves, INSIDE * start / np.where(leaves, start - end, 1.0), 1.0)
+        return t.min(axis=1, initial=1.0)
+
+    def conductance(self, u: Array) -> Array:
+        free = np.isinf(self.low) & np.isinf(self.high)  # a coordinate without bounds carries no flow
+        return np.where(free, 0.0, np.maximum(np.abs(u), LEAST_CONDUCTANCE))
+
+    def interior(self, k: int) -> Array:
+        sign = np.isinf(self.low).astype(float) - np.isinf(self.high).astype(float)
+        return np.array(np.broadcast_to(sign, (k,)))
+
+    def recession(self, k: int) -> RecessionCone:
+        low, high = (np.where(np.isinf(bound), bound, 0.0) for bound in (self.low, self.high))
+        return RecessionCone(np.array(np.broadcast_to(low, (k,))), np.array(np.broadcast_to(high, (k,))))
+
+    def cvxpy_conjugate(self, U: Any) -> Any:
+        import cvxpy as cp
+
+        bounded = np.isfinite(self.low) & np.isfinite(self.high)
+        width = np.where(bounded, _finite(self.high) - _finite(self.low), 0.0)
+        slope = np.where(np.isfinite(self.low), self.low, _finite(self.high))
+        value = cp.sum(cp.multiply(_full(slope, U), U) + cp.multiply(_full(width, U), cp.pos(U)), axis=1)
+        signs = [
+            cp.multiply(_full(np.isinf(bound).astype(float), U), sign * U) >= 0
+            for bound, sign in ((self.low, 1.0), (self.high, -1.0))
+            if np.isinf(bound).any()
+        ]
+        return [*signs, value] if signs else value
+
+    def _leaves(self, u: Array) -> Array:
+        """The coordinates of flows that push against a bound that is not there."""
+        return ((u > 0) & np.isinf(self.high)) | ((u < 0) & np.isinf(self.low))
+
+    @property
+    def notation(self) -> Notation:
+        low, high = (f"{float(b):g}" if b.size == 1 else name for b, name in ((self.low, "low"), (self.high, "high")))
+        cone = np.isinf(self.low).any() or np.isinf(self.high).any()
+        return Notation(
+            f"[{low} <= %z <= {high}]",
+            f"sum max({low} %u, {high} %u)",
+            "no flow against an infinite bound" if cone else "",
+            rf"\iota\{{{_latex(low)} \le %z \le {_latex(high)}\}}",
+            rf"\sum_j \max({_latex(low)} %u_j, {_latex(high)} %u_j)",
+            r"\text{no flow against an infinite bound}" if cone else "",
+        )
+
+
+def _bounds(value: Any, name: str) -> Array:
+    """A bound as an array of floats, of no or one dimension, without NaN."""
+    try:
+        bound = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        raise TermError(f"the bound {name} of Box must be a number or one per coordinate, got {value!r}") from None
+    if bound.ndim > 1 or bound.size == 0:
+        raise TermError(f"the bound {name} of Box must be a number or one per coordinate, got shape {bound.shape}")
+    if np.isnan(bound).any():
+        raise TermError(f"the bound {name} of Box has a NaN at coordinate {int(np.isnan(bound).argmax())}")
+    return bound
+
+
+def _finite(bound: Array) -> Array:
+    return np.where(np.isfinite(bound), bound, 0.0)
+
+
+def _full(bound: Array, Z: Any) -> Array:
+    return np.broadcast_to(bound, Z.shape)
+
+
+def _at_least(Z: Any, low: Array) -> Any:
+    """Z >= low for the coordinates with a bound; None where there is none."""
+    bounded = np.isfinite(np.broadcast_to(low, Z.shape[1:]))
+    if not bounded.any():
+        return None
+    columns = np.flatnonzero(bounded)
+    return Z[:, columns] >= _full(np.broadcast_to(low, Z.shape[1:])[columns], Z[:, columns])
+
+
+def _latex(bound: str) -> str:
+    return bound.replace("-inf", r"-\infty").replace("inf", r"\infty").replace("low", r"\ell").replace("high", "h")

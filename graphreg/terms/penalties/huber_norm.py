@@ -1,0 +1,83 @@
+"""Huber's function of the Euclidean norm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..calculus import positive
+from ..records import Array, Notation, RecessionCone
+from ._base import INSIDE, AbstractPenalty, column, row_norm
+
+
+@dataclass(frozen=True)
+class HuberNorm(AbstractPenalty):
+    """Quadratic near 0 and a norm far from it: ``1/2 ||z||_2^2`` up to ``||z||_2 = delta``, then
+    ``delta ||z||_2 - delta^2/2``. It does not fuse edges, and does not fight large differences.
+
+    ``phi*(u) = 1/2 ||u||_2^2`` where ``||u||_2 <= delta`` and +inf elsewhere: it is the Moreau envelope of
+    ``delta ||.||_2`` (Parikh and Boyd, Proximal algorithms, 3.1).
+
+    Parameters
+    ----------
+    delta : float
+        Where it turns from quadratic to linear, in units of z; positive.
+    """
+
+    delta: float = 1.0
+
+    def __post_init__(self) -> None:
+        positive(self.delta, "the delta of HuberNorm")
+
+    def value(self, z: Array) -> Array:
+        r = row_norm(z)
+        return np.where(r <= self.delta, r * r / 2, self.delta * (r - self.delta / 2))
+
+    def prox(self, v: Array, step: Any) -> Array:
+        # v / (1 + t) up to ||v|| = (1 + t) delta, then v (1 - t delta / ||v||): always the larger factor
+        t = np.asarray(step, dtype=float)
+        far = 1.0 - t * self.delta / np.maximum(row_norm(v), t * self.delta)
+        return v * column(np.maximum(1.0 / (1.0 + t), far))
+
+    def conjugate(self, u: Array) -> Array:
+        r = row_norm(u)
+        return np.where(r <= self.delta, r * r / 2, np.inf)
+
+    def cvxpy(self, Z: Any) -> Any:
+        import cvxpy as cp
+
+        return cp.huber(cp.norm(Z, 2, axis=1), self.delta) / 2  # pyright: ignore[reportArgumentType]
+
+    def gauge(self, u: Array) -> Array:
+        return row_norm(u) / self.delta
+
+    def clip(self, u: Array) -> Array:
+        radius = INSIDE * self.delta
+        return u * (radius / np.maximum(row_norm(u), radius))[:, None]
+
+    def dual_prox(self, v: Array, step: Array, weight: Array) -> Array:
+        shrunk = v / (1.0 + column(step / weight))
+        radius = weight * self.delta
+        return shrunk * column(radius / np.maximum(row_norm(shrunk), radius))
+
+    def recession(self, k: int) -> RecessionCone:
+        return RecessionCone(np.zeros(k), np.zeros(k))
+
+    def cvxpy_conjugate(self, U: Any) -> Any:
+        import cvxpy as cp
+
+        return [cp.norm(U, 2, axis=1) <= self.delta, cp.sum(cp.square(U), axis=1) / 2]
+
+    @property
+    def notation(self) -> Notation:
+        d = f"{self.delta:g}"
+        return Notation(
+            f"huber_{d}(||%z||_2)",
+            "||%u||_2^2 / (2 %c)",
+            f"||%u||_2 <= {d} %c",
+            rf"h_{{{d}}}(\|%z\|_2)",
+            r"\frac{1}{2 %c} \|%u\|_2^2",
+            rf"\|%u\|_2 \le {d} \, %c",
+        )

@@ -1,0 +1,53 @@
+"""The l1 norm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..records import Array, Notation
+from ._base import LEAST_SLACK, AbstractNorm, column
+
+
+@dataclass(frozen=True)
+class L1(AbstractNorm):
+    """The l1 norm: ``phi(z) = sum_j |z_j|``; every coordinate of an edge is fused or split by itself.
+
+    ``phi*(u) = 0`` where ``max_j |u_j| <= 1`` and +inf elsewhere (Parikh and Boyd, Proximal algorithms, 6.5).
+    """
+
+    def value(self, z: Array) -> Array:
+        return np.abs(z).sum(axis=1)
+
+    def dual_norm(self, u: Array) -> Array:
+        return np.abs(u).max(axis=1, initial=0.0)
+
+    def project_dual(self, u: Array, radius: Any) -> Array:
+        r = column(radius)
+        return np.clip(u, -r, r)
+
+    def cvxpy(self, Z: Any) -> Any:
+        import cvxpy as cp
+
+        return cp.sum(cp.abs(Z), axis=1)
+
+    def conductance(self, u: Array) -> Array:
+        return np.maximum(1.0 - np.abs(u), LEAST_SLACK)  # each coordinate has its own capacity
+
+    def cvxpy_conjugate(self, U: Any) -> Any:
+        import cvxpy as cp
+
+        return [cp.abs(U) <= 1]
+
+    @property
+    def notation(self) -> Notation:
+        return Notation(
+            "||%z||_1",
+            "",
+            "||%u||_inf <= %c",
+            r"\|%z\|_1",
+            "",
+            r"\|%u\|_\infty \le %c",
+        )

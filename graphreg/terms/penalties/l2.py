@@ -1,0 +1,49 @@
+"""The Euclidean norm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..records import Array, Notation
+from ._base import AbstractNorm, column, row_norm
+
+
+@dataclass(frozen=True)
+class L2(AbstractNorm):
+    """The Euclidean norm, not squared: ``phi(z) = ||z||_2``; an edge is fused or split as a whole.
+
+    ``phi*(u) = 0`` where ``||u||_2 <= 1`` and +inf elsewhere (Parikh and Boyd, Proximal algorithms, 6.5.1).
+    """
+
+    def value(self, z: Array) -> Array:
+        return row_norm(z)
+
+    def dual_norm(self, u: Array) -> Array:
+        return row_norm(u)
+
+    def project_dual(self, u: Array, radius: Any) -> Array:
+        return u * column(radius / np.maximum(row_norm(u), radius))
+
+    def cvxpy(self, Z: Any) -> Any:
+        import cvxpy as cp
+
+        return cp.norm(Z, 2, axis=1)
+
+    def cvxpy_conjugate(self, U: Any) -> Any:
+        import cvxpy as cp
+
+        return [cp.norm(U, 2, axis=1) <= 1]
+
+    @property
+    def notation(self) -> Notation:
+        return Notation(
+            "||%z||_2",
+            "",
+            "||%u||_2 <= %c",
+            r"\|%z\|_2",
+            "",
+            r"\|%u\|_2 \le %c",
+        )

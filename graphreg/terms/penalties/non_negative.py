@@ -1,0 +1,69 @@
+"""The non-negative cone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..records import Array, Notation, RecessionCone
+from ._base import INSIDE, LEAST_SLACK, AbstractConstraint, AbstractOneSided
+
+
+@dataclass(frozen=True)
+class NonNegative(AbstractOneSided, AbstractConstraint):
+    """The constraint ``z >= 0`` in every coordinate: phi is 0 there and +inf elsewhere. On ground edges only.
+
+    ``phi*(u) = 0`` where ``u <= 0`` and +inf elsewhere (the indicator of the polar cone).
+    """
+
+    def value(self, z: Array) -> Array:
+        return np.where((z >= 0).all(axis=1), 0.0, np.inf)
+
+    def project(self, z: Array) -> Array:
+        return np.maximum(z, 0.0)
+
+    def conjugate(self, u: Array) -> Array:
+        return np.where((u <= 0).all(axis=1), 0.0, np.inf)
+
+    def cvxpy(self, Z: Any) -> Any:
+        return [Z >= 0]
+
+    def gauge(self, u: Array) -> Array:
+        return self.conjugate(u)  # of a cone: 0 inside, +inf outside
+
+    def clip(self, u: Array) -> Array:
+        return np.minimum(u, 0.0)
+
+    def reach(self, start: Array, end: Array) -> Array:
+        leaves = end > 0
+        t = np.where(leaves, INSIDE * start / np.where(leaves, start - end, 1.0), 1.0)
+        return t.min(axis=1, initial=1.0)
+
+    def dual_prox(self, v: Array, step: Array, weight: Array) -> Array:
+        del step, weight
+        return np.minimum(v, 0.0)
+
+    def conductance(self, u: Array) -> Array:
+        return np.maximum(np.abs(u), LEAST_SLACK)
+
+    def interior(self, k: int) -> Array:
+        return np.full(k, -1.0)
+
+    def recession(self, k: int) -> RecessionCone:
+        return RecessionCone(np.zeros(k), np.full(k, np.inf))
+
+    def cvxpy_conjugate(self, U: Any) -> Any:
+        return [U <= 0]
+
+    @property
+    def notation(self) -> Notation:
+        return Notation(
+            "[%z >= 0]",
+            "",
+            "%u <= 0",
+            r"\iota\{%z \ge 0\}",
+            "",
+            r"%u \le 0",
+        )

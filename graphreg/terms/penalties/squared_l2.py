@@ -1,0 +1,65 @@
+"""The squared Euclidean norm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..records import Array, Notation, RecessionCone
+from ._base import AbstractPenalty, column
+
+
+@dataclass(frozen=True)
+class SquaredL2(AbstractPenalty):
+    """The squared Euclidean norm with its half: ``phi(z) = 1/2 ||z||_2^2``; edges pull, and never fuse.
+
+    ``phi*(u) = 1/2 ||u||_2^2`` everywhere (Parikh and Boyd, Proximal algorithms, 6.1.1).
+    """
+
+    def value(self, z: Array) -> Array:
+        return 0.5 * np.einsum("ij,ij->i", z, z)
+
+    def prox(self, v: Array, step: Any) -> Array:
+        return v / (1.0 + column(step))
+
+    def conjugate(self, u: Array) -> Array:
+        return 0.5 * np.einsum("ij,ij->i", u, u)
+
+    def cvxpy(self, Z: Any) -> Any:
+        import cvxpy as cp
+
+        return cp.sum(cp.square(Z), axis=1) / 2
+
+    def gauge(self, u: Array) -> Array:
+        return np.zeros(len(u))
+
+    def clip(self, u: Array) -> Array:
+        return u
+
+    def dual_prox(self, v: Array, step: Array, weight: Array) -> Array:
+        return v / (1.0 + column(step / weight))
+
+    def conductance(self, u: Array) -> Array:
+        return np.ones_like(u)
+
+    def strong_convexity(self) -> float:
+        return 1.0
+
+    def recession(self, k: int) -> RecessionCone:
+        return RecessionCone(np.zeros(k), np.zeros(k))
+
+    def cvxpy_conjugate(self, U: Any) -> Any:
+        return self.cvxpy(U)  # its own conjugate
+
+    @property
+    def notation(self) -> Notation:
+        return Notation(
+            "1/2 ||%z||_2^2",
+            "||%u||_2^2 / (2 %c)",
+            "",
+            r"\tfrac{1}{2} \|%z\|_2^2",
+            r"\frac{1}{2 %c} \|%u\|_2^2",
+            "",
+        )

@@ -1,0 +1,62 @@
+"""The indicator of zero."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..records import Array, Notation, RecessionCone
+from ._base import AbstractConstraint
+
+
+@dataclass(frozen=True)
+class Zero(AbstractConstraint):
+    """The constraint ``z = 0``: the two ends of the edge agree (a consensus), or the node is fixed at its centre.
+
+    ``phi(z) = 0`` at z = 0 exactly and +inf elsewhere; ``phi*(u) = 0`` everywhere, so flows have no capacity.
+    """
+
+    def value(self, z: Array) -> Array:
+        return np.where((z == 0).all(axis=1), 0.0, np.inf)
+
+    def project(self, z: Array) -> Array:
+        return np.zeros_like(z)
+
+    def conjugate(self, u: Array) -> Array:
+        return np.zeros(len(u))
+
+    def cvxpy(self, Z: Any) -> Any:
+        return [Z == 0]
+
+    def gauge(self, u: Array) -> Array:
+        return np.zeros(len(u))
+
+    def clip(self, u: Array) -> Array:
+        return u
+
+    def dual_prox(self, v: Array, step: Array, weight: Array) -> Array:
+        del step, weight
+        return v
+
+    def conductance(self, u: Array) -> Array:
+        return np.ones_like(u)
+
+    def recession(self, k: int) -> RecessionCone:
+        return RecessionCone(np.zeros(k), np.zeros(k))
+
+    def cvxpy_conjugate(self, U: Any) -> Any:
+        del U
+        return []  # 0, without a constraint
+
+    @property
+    def notation(self) -> Notation:
+        return Notation(
+            "[%z = 0]",
+            "",
+            "",
+            r"\iota\{%z = 0\}",
+            "",
+            "",
+        )

@@ -1,0 +1,137 @@
+"""What terms and the canonical form tell each other: the space of parameters, and terms lowered to samples and edges."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import TermError
+from .calculus import Strength
+
+if TYPE_CHECKING:
+    from .losses._base import AbstractLoss
+    from .penalties._base import AbstractPenalty
+
+Array = np.ndarray[Any, np.dtype[Any]]
+GROUND = -1  # the head of an edge from a node to the ground: (Kw)_e = w_i - center
+
+
+@dataclass(frozen=True)
+class Notation:
+    """How a function is written, as text and as LaTeX.
+
+    ``%z`` stands for the argument, ``%y`` for a target, ``%u`` for the dual argument (flow or price) and ``%c`` for
+    the weight. ``value`` is phi(z); ``conjugate`` is c phi*(u/c), empty where it is 0; ``domain`` is where that is
+    finite, empty where it is everywhere.
+    """
+
+    value: str
+    conjugate: str = ""
+    domain: str = ""
+    latex_value: str = ""
+    latex_conjugate: str = ""
+    latex_domain: str = ""
+
+
+@dataclass(frozen=True)
+class RecessionCone:
+    """{z : lower <= z <= upper, equations z = 0}: the directions in which a function does not grow."""
+
+    lower: Array
+    upper: Array
+    equations: Array | None = None
+
+
+@dataclass(frozen=True)
+class Space:
+    """The parameters of a problem: ``n_observed`` nodes that carry labels of the user, and the coordinates.
+
+    ``coordinates`` are the names of the d columns of w. ``penalised`` are the coordinates that a node penalty takes
+    by default (all but the intercept).
+    """
+
+    index: Mapping[Hashable, int]
+    coordinates: tuple[str, ...]
+    penalised: Array
+
+    @property
+    def n_observed(self) -> int:
+        return len(self.index)
+
+    def select(self, features: Sequence[str] | None, where: str) -> Array | None:
+        """The columns of the named features; None (all) where none are named."""
+        if features is None:
+            return None
+        names = [features] if isinstance(features, str) else list(features)
+        for name in names:
+            if name not in self.coordinates:
+                near = get_close_matches(str(name), self.coordinates, 1)
+                hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(self.coordinates[:8])}"
+                raise TermError(f"{where} names the unknown feature {name!r}{hint}")
+        if len(set(names)) < len(names) or not names:
+            raise TermError(f"{where}: features must be distinct names, at least one, got {names}")
+        return np.array([self.coordinates.index(name) for name in names])
+
+    def check_labels(self, mapping: Mapping[Hashable, Any], what: str) -> None:
+        """Every node must have an entry, and every entry a node."""
+        for label in mapping:
+            if label not in self.index:
+                raise TermError(f"{what} name {label!r}, which is not a node{look_alike(label, self.index)}")
+        for label in self.index:
+            if label not in mapping:
+                raise TermError(f"{what} have no entry for the node {label!r}{look_alike(label, mapping)}")
+
+
+def look_alike(label: Hashable, labels: Iterable[Hashable]) -> str:
+    """A hint where a label was meant that only looks the same: 1 against '1'."""
+    for other in labels:
+        if str(other) == str(label) and type(other) is not type(label):
+            return (
+                f" (there is {other!r} of type {type(other).__name__}, not {label!r} of type {type(label).__name__}: "
+                "labels are compared as they are)"
+            )
+    return ""
+
+
+@dataclass(frozen=True)
+class LoweredLoss:
+    """Samples of one loss: ``node`` (M,) indexes nodes; ``scale`` (M,) is s_r without the strength."""
+
+    loss: AbstractLoss
+    strength: Strength
+    node: Array
+    X: Array | None  # (M, d); None where the predictor of a sample is w_i itself
+    y: Array
+    offset: Array  # shaped like the predictor
+    scale: Array
+
+
+@dataclass(frozen=True)
+class LoweredEdges:
+    """Edges that share one penalty. ``head`` is GROUND for edges to the ground.
+
+    Indices from ``n_observed`` on are the latent nodes of the same term, counted from there; the canonical form
+    moves them behind those of the terms before.
+    """
+
+    penalty: AbstractPenalty
+    strength: Strength
+    tail: Array
+    head: Array
+    weight: Array
+    features: Array | None  # None: all coordinates
+    center: Array | None  # (m, k)
+    name: str
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A term in canonical form. ``latent`` are the labels of the nodes it introduces."""
+
+    losses: tuple[LoweredLoss, ...] = ()
+    edges: tuple[LoweredEdges, ...] = ()
+    latent: tuple[Hashable, ...] = field(default=())

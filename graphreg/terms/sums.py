@@ -1,0 +1,184 @@
+"""The sums over edges and nodes in which penalties stand: TotalVariation, Consensus, NodePenalty."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import TermError
+from ..graph import Graph
+from .calculus import AbstractTerm, Strength, positive
+from .penalties._base import AbstractConstraint, AbstractOneSided, AbstractPenalty
+from .penalties.zero import Zero
+from .records import GROUND, Array, Lowered, LoweredEdges, Space
+
+
+def check_penalty_argument(penalty: Any, where: str) -> None:
+    if isinstance(penalty, type):
+        raise TermError(f"{where} takes a penalty, got the class {penalty.__name__}; write {penalty.__name__}(...)")
+    if not isinstance(penalty, AbstractPenalty):
+        raise TermError(f"{where} takes a penalty such as gr.L2(), got {penalty!r}")
+
+
+def check_between_nodes(penalty: Any, where: str) -> None:
+    check_penalty_argument(penalty, where)
+    if isinstance(penalty, AbstractOneSided):
+        raise TermError(
+            f"{type(penalty).__name__} is one-sided and cannot stand on edges between nodes, which have no direction; "
+            "use it in NodePenalty"
+        )
+
+
+def check_strength(penalty: AbstractPenalty, strength: Strength, weighted: bool, where: str) -> None:
+    """A constraint takes no strength and no weights."""
+    if not isinstance(penalty, AbstractConstraint):
+        return
+    name = type(penalty).__name__
+    if strength != Strength():
+        raise TermError(f"{where} is a constraint ({name}) and takes no strength, got {strength.text()}; leave it out")
+    if weighted:
+        raise TermError(f"{where} is a constraint ({name}) and takes no weights; pass a graph without weights")
+
+
+@dataclass(frozen=True)
+class TotalVariation(AbstractTerm):
+    """Generalised total variation: ``sum over edges e = (i, j) of A_e phi(w_i - w_j)``.
+
+    Parameters
+    ----------
+    graph : networkx.Graph, Graph or sparse adjacency
+        A_e is the edge attribute ``weight`` (1 where it is missing).
+    penalty : Penalty
+        An even penalty phi: L2 is the network lasso, SquaredL2 is MOCHA's (GTV minimisation, Section III).
+    features : sequence of str, optional
+        The coordinates that phi takes; all of them by default, the intercept included.
+    """
+
+    graph: Any
+    penalty: AbstractPenalty
+    features: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        check_between_nodes(self.penalty, "TotalVariation")
+        object.__setattr__(self, "graph", Graph.of(self.graph))
+
+    def nodes(self) -> tuple[Hashable, ...]:
+        return self.graph.labels
+
+    def lower(self, space: Space, strength: Strength) -> Lowered:
+        name = f"TotalVariation({type(self.penalty).__name__})"
+        check_strength(self.penalty, strength, bool(np.any(self.graph.weight != 1.0)), name)
+        return Lowered(edges=(graph_edges(self.graph, self.penalty, self.features, strength, space, name),))
+
+
+@dataclass(frozen=True)
+class Consensus(AbstractTerm):
+    """Consensus: the indicator of ``w_i = w_j`` on every edge; one parameter per connected component.
+
+    Parameters
+    ----------
+    graph : networkx.Graph, Graph or sparse adjacency
+        Without weights.
+    features : sequence of str, optional
+        The coordinates that are shared; the others vary by node. All of them by default.
+    """
+
+    graph: Any
+    features: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "graph", Graph.of(self.graph))
+
+    def nodes(self) -> tuple[Hashable, ...]:
+        return self.graph.labels
+
+    def lower(self, space: Space, strength: Strength) -> Lowered:
+        zero = Zero()
+        check_strength(zero, strength, bool(np.any(self.graph.weight != 1.0)), "Consensus")
+        return Lowered(edges=(graph_edges(self.graph, zero, self.features, strength, space, "Consensus"),))
+
+
+@dataclass(frozen=True)
+class NodePenalty(AbstractTerm):
+    """A penalty on every node: ``sum over nodes i of weight_i phi(w_i - center)``; latent nodes have none.
+
+    Parameters
+    ----------
+    penalty : Penalty
+        phi; need not be even.
+    weights : mapping, optional
+        A positive weight per node label; 1 by default.
+    center : array or mapping, optional
+        What w_i is compared with, of the size of ``features``, or one such array per node label; 0 by default.
+    features : sequence of str, optional
+        The coordinates that phi takes; by default all but the intercept.
+    """
+
+    penalty: AbstractPenalty
+    weights: Mapping[Hashable, float] | None = None
+    center: Any = None
+    features: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        check_penalty_argument(self.penalty, "NodePenalty")
+
+    def lower(self, space: Space, strength: Strength) -> Lowered:
+        name = f"NodePenalty({type(self.penalty).__name__})"
+        check_strength(self.penalty, strength, self.weights is not None, name)
+        features = space.select(self.features, name)
+        if features is None and len(space.penalised) < len(space.coordinates):
+            features = space.penalised
+        k = len(space.coordinates) if features is None else len(features)
+        if k == 0:
+            raise TermError(f"{name} has no coordinates to act on: node penalties skip the intercept; name features=")
+        self.penalty.check(k)
+        nodes = np.arange(space.n_observed)
+        return Lowered(
+            edges=(
+                LoweredEdges(
+                    self.penalty,
+                    strength,
+                    nodes,
+                    np.full(len(nodes), GROUND),
+                    self._weights(space, name),
+                    features,
+                    self._centers(space, k, name),
+                    name,
+                ),
+            )
+        )
+
+    def _weights(self, space: Space, name: str) -> Array:
+        if self.weights is None:
+            return np.ones(space.n_observed)
+        space.check_labels(self.weights, f"the weights of {name}")
+        return np.array([positive(self.weights[label], f"the weight of the node {label!r}") for label in space.index])
+
+    def _centers(self, space: Space, k: int, name: str) -> Array | None:
+        if self.center is None:
+            return None
+        if isinstance(self.center, Mapping):
+            space.check_labels(self.center, f"the centers of {name}")
+            rows = {label: np.asarray(self.center[label], dtype=float) for label in space.index}
+        else:
+            rows = dict.fromkeys(space.index, np.asarray(self.center, dtype=float))
+        for label, row in rows.items():
+            if row.shape != (k,) or not np.isfinite(row).all():
+                raise TermError(
+                    f"the center of {name} at the node {label!r} must be {k} finite numbers, got {row.tolist()}"
+                )
+        return np.array(list(rows.values()))
+
+
+def graph_edges(
+    graph: Graph, penalty: AbstractPenalty, features: Sequence[str] | None, strength: Strength, space: Space, name: str
+) -> LoweredEdges:
+    """The edges of a graph, each from the node that comes first in the space to the other."""
+    columns = space.select(features, name)
+    penalty.check(len(space.coordinates) if columns is None else len(columns))
+    place = np.fromiter((space.index[label] for label in graph.labels), dtype=np.intp, count=graph.n_nodes)
+    ends = np.sort(np.stack([place[graph.tail], place[graph.head]]), axis=0)
+    return LoweredEdges(penalty, strength, ends[0], ends[1], graph.weight, columns, None, name)

@@ -1,0 +1,13 @@
+"""The laws that every loss and every penalty obeys, as reports that say which law failed, where and by how much.
+
+>>> report = check_penalty(L1())  # doctest: +SKIP
+>>> report.ok  # doctest: +SKIP
+True
+>>> print(report)  # doctest: +SKIP
+"""
+
+from ._losses import check_loss
+from ._penalties import check_penalty
+from ._report import Failure, Report
+
+__all__ = ["Failure", "Report", "check_loss", "check_penalty"]

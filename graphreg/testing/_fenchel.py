@@ -1,0 +1,133 @@
+"""The Fenchel-Young laws, for penalties and losses alike: both are convex functions of one row with a conjugate.
+
+A `Pair` is a function together with its conjugate, prox and clip on a fixed set of rows. Its verbs are
+
+    residual(x, b) = f(x) + f*(b) - <x, b>,
+
+which is >= 0 for all x and b, and 0 exactly where b is a subgradient of f at x.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..terms.records import Array
+from ._report import Failure, distance, dots, frozen, judge, rowwise, size
+
+FAR = (1.0, 1e2, 1e4, 1e6)  # how far points are pushed along prices
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A convex function of each row with its conjugate: what the laws below need of a penalty or a loss."""
+
+    value: Callable[[Array], Array]
+    conjugate: Callable[[Array], Array]
+    prox: Callable[[Array, Any], Array]
+    clip: Callable[[Array], Array]
+
+    def residual(self, x: Array, b: Array, conjugate: Array | None = None) -> tuple[Array, Array]:
+        """f(x) + f*(b) - <x, b> and the size of its largest part; f*(b) may be known already."""
+        f, xb = self.value(x), dots(x, b)
+        g = self.conjugate(b) if conjugate is None else conjugate
+        return f + g - xb, np.maximum(np.maximum(np.abs(f), np.abs(g)), np.maximum(np.abs(xb), 1e-300))
+
+    def settle(self, b: Array, slack: Array) -> tuple[Array, Array]:
+        """b, moved inside dom f* where rounding may have put it outside, and by how much more than ``slack``."""
+        outside = ~np.isfinite(self.conjugate(b))
+        if not outside.any():
+            return b, np.zeros(len(b))
+        inside = np.where(rowwise(outside.astype(float), b) > 0, self.clip(b), b)
+        return inside, size(inside - b) / np.maximum(slack, 1e-300)
+
+
+def prox_is_optimal(pair: Pair, v: Array, step: Any, tolerance: float, **where: Any) -> list[Failure]:
+    """With p = prox(v, step) and b = (v - p) / step, b is a subgradient at p: residual(p, b) = 0."""
+    p = pair.prox(v, step)
+    if p.shape != v.shape:
+        return [Failure("", f"prox has the shape {p.shape} where v has {v.shape}", "", np.inf)]
+    t = np.broadcast_to(step, (len(v),))
+    b = (v - p) / rowwise(t, v)
+    where = {**where, "v": v, "step": t}
+    b, moved = pair.settle(b, size(b) + size(v) / t)
+    found = judge("(v - prox(v, step)) / step lies in dom of the conjugate", moved, tolerance, **where)
+    found += judge("prox(v, step) has a finite value", ~np.isfinite(pair.value(p)), 0, **where)
+    residual, scale = pair.residual(p, b)
+    keep = np.isfinite(residual) if found else np.full(len(v), True)
+    by = np.abs(residual) / (scale + dots(v, v) / t + 1e3 * tolerance)  # what is left of rows that should be 0
+    return found + judge(
+        "p = prox(v, step) satisfies f(p) + f*(b) = <p, b> with b = (v - p) / step",
+        np.where(keep, by, 0.0),
+        tolerance,
+        **where,
+    )
+
+
+def residual_is_positive(
+    pair: Pair, b: Array, directions: list[Array], tolerance: float, **where: Any
+) -> list[Failure]:
+    """f(x) + f*(b) >= <x, b> with x pushed far along b, along ``directions``, and to the maximiser of <x, b> - f(x).
+
+    That maximiser is approached by prox(s b, s), which minimises f(x) - <x, b> + ||x||^2 / (2s).
+    """
+    found = []
+    conjugate = pair.conjugate(b)
+    unit = b / rowwise(np.maximum(size(b), 1e-300), b)
+    for far in FAR:
+        points = [far * direction for direction in (unit, *directions)]
+        with_prox = pair.prox(frozen(far * b), far)
+        if np.isfinite(with_prox).all():
+            points.append(with_prox)
+        for x in points:
+            residual, scale = pair.residual(frozen(x), b, conjugate)
+            by = np.where(residual == np.inf, 0.0, -residual / np.where(np.isfinite(scale), scale, 1.0))
+            found += judge("f(x) + f*(b) >= <x, b> everywhere", by, tolerance, **where, x=x, b=b)
+    return found[:1]
+
+
+def midpoints_lie_below(pair: Pair, x: Array, z: Array, tolerance: float, **where: Any) -> list[Failure]:
+    """f((x + z) / 2) <= (f(x) + f(z)) / 2."""
+    left, right, middle = pair.value(x), pair.value(z), pair.value((x + z) / 2)
+    chord = np.where(np.isfinite(left) & np.isfinite(right), (left + right) / 2, np.inf)
+    by = np.where(chord == np.inf, 0.0, (middle - chord) / np.maximum(np.abs(left) + np.abs(right), 1e-300))
+    return judge("f((x + z) / 2) <= (f(x) + f(z)) / 2", by, tolerance, **where, x=x, z=z)
+
+
+def clip_is_sound(pair: Pair, b: Array, tolerance: float, **where: Any) -> list[Failure]:
+    """clip lands in dom f*, leaves it there, and does not move what is well inside."""
+    clipped = pair.clip(b)
+    if clipped.shape != b.shape:
+        return [Failure("", f"clip has the shape {clipped.shape} where its input has {b.shape}", "", np.inf)]
+    found = judge("clip(b) lies in dom of the conjugate", ~np.isfinite(pair.conjugate(clipped)), 0, **where, b=b)
+    found += judge("clip(clip(b)) = clip(b)", distance(pair.clip(frozen(clipped)), clipped), tolerance, **where, b=b)
+    near = np.maximum(np.abs(b), 1e-6)
+    well_inside = np.isfinite(pair.conjugate(b))
+    for shift in (-1e-3, 1e-3):
+        well_inside = (
+            well_inside & np.isfinite(pair.conjugate(b + shift * near)) & np.isfinite(pair.conjugate(b * (1 + shift)))
+        )
+    moved = np.where(well_inside, distance(clipped, b), 0.0)
+    return found + judge("clip(b) = b where b lies inside dom of the conjugate", moved, tolerance, **where, b=b)
+
+
+def reach_is_sound(
+    pair: Pair, t: Array, start: Array, end: Array, margin: float | None = None, **where: Any
+) -> list[Failure]:
+    """start + t (end - start) lies in dom f*, with t in [0, 1]; with a ``margin``, no t larger by more does."""
+    where = {**where, "start": start, "end": end, "t": t}
+    if t.shape != (len(start),):
+        return [Failure("", f"reach has the shape {t.shape}, expected {(len(start),)}", "", np.inf)]
+    found = judge("reach lies in [0, 1]", np.maximum(-t, t - 1.0), 0.0, **where)
+    point = start + rowwise(t * (1 - 1e-9), start) * (end - start)
+    sentence = "start + reach (end - start) lies in dom of the conjugate"
+    found += judge(sentence, ~np.isfinite(pair.conjugate(point)), 0, **where)
+    if margin is None:
+        return found
+    further = np.minimum(t * (1 + margin) + 1e-9, 1.0)
+    beyond = start + rowwise(further, start) * (end - start)
+    short = (t < 1.0) & np.isfinite(pair.conjugate(beyond))
+    return found + judge("reach is the largest such t", short, 0, **where)

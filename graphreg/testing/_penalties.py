@@ -1,0 +1,184 @@
+"""The laws of penalties, as one list: `LAWS`. Each is a function of a penalty and a `Probe`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ..errors import TermError
+from ..terms.penalties._base import AbstractOneSided, AbstractPenalty
+from ..terms.records import Array
+from . import _derived as derived
+from . import _fenchel as fenchel
+from . import _written as written
+from ._probe import Probe
+from ._report import Failure, Report, distance, frozen, judge, name_of, size, try_laws
+
+ARGMIN_TOLERANCE = 1e-5  # of minimisers that Clarabel found, relative to 1 + |v|
+
+
+# ---- the four methods --------------------------------------------------------------------------------------------
+def shapes_and_rows(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
+    """One value per row, rows independent of each other, inputs left as they are (they are read-only)."""
+    z, rng = probe.points, probe.rng
+    steps = frozen(10.0 ** rng.uniform(-1, 1, len(z)))
+    order = rng.permutation(len(z))[: len(z) // 2]
+    found = []
+    for name, call in (
+        ("value", lambda rows, t: penalty.value(rows)),
+        ("conjugate", lambda rows, t: penalty.conjugate(rows)),
+        ("prox", penalty.prox),
+    ):
+        whole, part = call(z, steps), call(frozen(z[order]), frozen(steps[order]))
+        shape = z.shape if name == "prox" else (len(z),)
+        if whole.shape != shape:
+            found.append(Failure("", f"{name} has the shape {whole.shape}, expected {shape}", "", np.inf))
+            continue
+        found += judge(
+            f"{name} treats rows independently", distance(whole[order], part), probe.tolerance, rows=z[order]
+        )
+    alone = np.vstack([penalty.prox(z[i : i + 1], float(steps[i])) for i in order[:6]])
+    by = size(alone - penalty.prox(z, steps)[order[:6]]) / (1e-300 + size(z[order[:6]]))
+    return found + judge("prox takes one step per row", by, probe.tolerance, v=z[order[:6]], step=steps[order[:6]])
+
+
+def non_negative(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
+    """phi >= 0, and phi(0) = 0 (or +inf, for a set that does not contain 0)."""
+    z, zero = probe.points, np.zeros((1, probe.k))
+    found = judge("phi(z) >= 0", -penalty.value(z), 0.0, z=z)
+    at_zero = penalty.value(zero)
+    if isinstance(penalty, AbstractOneSided) and np.isinf(at_zero).all():
+        return found
+    return found + judge("phi(0) = 0", np.abs(at_zero), probe.tolerance, z=zero)
+
+
+def convex(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
+    """phi is convex along segments."""
+    x = np.vstack([probe.points, penalty.prox(probe.points, 1.0)])
+    z = x[probe.rng.permutation(len(x))]
+    return fenchel.midpoints_lie_below(probe.pair, frozen(x), frozen(z), probe.tolerance)
+
+
+def prox_fenchel_young(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
+    """The prox is optimal: at zero, kinks, ties, big and tiny rows, for several steps and for one per row."""
+    p = penalty.prox(probe.points, 1.0)
+    found = []
+    for step in (1.0, 0.3, 2.5):
+        kinks = step * probe.inside[: len(probe.points)]
+        v = frozen(np.vstack([probe.points, probe.extremes, kinks, p, p + kinks]))
+        found += fenchel.prox_is_optimal(probe.pair, v, step, probe.tolerance)
+        if found:
+            return found
+    v = probe.points
+    steps = frozen(10.0 ** probe.rng.uniform(-2, 2, len(v)))
+    return fenchel.prox_is_optimal(probe.pair, v, steps, probe.tolerance)
+
+
+def fenchel_young_everywhere(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
+    """phi(x) + phi*(u) >= <x, u> also at infeasible u, with x far away: no conjugate forgets its domain."""
+    u = frozen(np.vstack([probe.points, probe.extremes[:2] / 1e3, 3.0 * probe.inside]))
+    largest = np.zeros_like(u)
+    largest[np.arange(len(u)), np.abs(u).argmax(axis=1)] = np.sign(u[np.arange(len(u)), np.abs(u).argmax(axis=1)])
+    random = probe.rng.standard_normal(u.shape)
+    directions = [np.sign(u), largest, random, -random]
+    return fenchel.residual_is_positive(probe.pair, u, directions, probe.tolerance)
+
+
+def even(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
+    """phi(-z) = phi(z), so that the orientation of edges does not matter; one-sided penalties say so by their type."""
+    if isinstance(penalty, AbstractOneSided):
+        return []
+    z = probe.points
+    return judge("phi(-z) = phi(z)", distance(penalty.value(z), penalty.value(frozen(-z))), probe.tolerance, z=z)
+
+
+# ---- CVXPY -------------------------------------------------------------------------------------------------------
+def cvxpy_value(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
+    """The CVXPY form has the value of phi, and its constraints hold exactly where phi is finite."""
+    z = np.vstack([probe.points, 0.9 * penalty.prox(probe.points, 1.0)])
+    tolerance = max(1e-9, probe.tolerance)
+    return written.has_the_value(lambda Z, rows: penalty.cvxpy(Z), penalty.value, z, tolerance, "cvxpy")
+
+
+def cvxpy_argmin(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
+    """The CVXPY form has the prox as the minimiser of the prox problem."""
+    # Generic points: where the multiplier of a constraint is 0, a solver's minimiser is good to the root of its gap.
+    v = probe.rng.standard_normal((16, probe.k)) * np.linspace(0.1, 8.0, 16)[:, None]
+    steps = 10.0 ** probe.rng.uniform(-0.7, 0.7, len(v))
+    return written.has_the_minimiser(lambda Z, rows: penalty.cvxpy(Z), penalty.prox, v, steps, ARGMIN_TOLERANCE)
+
+
+def cvxpy_conjugate_value(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
+    """The CVXPY form of the conjugate, where there is one, has its value and its domain."""
+    if type(penalty).cvxpy_conjugate is AbstractPenalty.cvxpy_conjugate:
+        return []
+    u = np.vstack([probe.points, probe.inside * (1 - 1e-6), 3.0 * probe.inside])
+
+    def write(U: Any, rows: Array) -> Any:
+        return penalty.cvxpy_conjugate(U)
+
+    return written.has_the_value(write, penalty.conjugate, u, max(1e-8, probe.tolerance), "cvxpy_conjugate")
+
+
+LAWS = (
+    shapes_and_rows,
+    non_negative,
+    convex,
+    prox_fenchel_young,
+    fenchel_young_everywhere,
+    even,
+    cvxpy_value,
+    cvxpy_argmin,
+    cvxpy_conjugate_value,
+    derived.gauge,
+    derived.clip,
+    derived.reach,
+    derived.dual_prox,
+    derived.conductance,
+    derived.conduct,
+    derived.interior,
+    derived.strong_convexity,
+    derived.recession,
+    derived.projection,
+    derived.norm,
+)
+
+
+def check_penalty(
+    penalty: AbstractPenalty, k: int | Iterable[int] = (1, 3), seed: int = 0, tolerance: float = 1e-8
+) -> Report:
+    """Whether a penalty obeys every law of penalties.
+
+    Parameters
+    ----------
+    penalty : AbstractPenalty
+        The penalty; nothing is asked of its type beyond the methods of the interface.
+    k : int or iterable of int
+        The numbers of coordinates on which it is tried. Numbers that ``penalty.check`` refuses are left out; where
+        it refuses all of them, that is reported.
+    seed : int
+        Of the random points.
+    tolerance : float
+        The relative accuracy that is asked of ``value``, ``prox`` and ``conjugate``: 1e-8 suits closed forms, 1e-6
+        suits a penalty whose methods run a conic solver. The largest and smallest points that are tried follow it.
+
+    Returns
+    -------
+    Report
+        True where every law holds; printed, one line per law, and for each failure where it happened.
+    """
+    failures: list[Failure] = []
+    refused: list[str] = []
+    sizes = [k] if isinstance(k, int) else list(k)
+    for each in sizes:
+        try:
+            penalty.check(each)
+        except TermError as error:
+            refused.append(str(error))
+            continue
+        failures += try_laws(LAWS, penalty, Probe(penalty, each, seed, tolerance))
+    if len(refused) == len(sizes):
+        failures.append(Failure("sizes", f"none of the sizes {sizes} is accepted: {refused[-1]}", "", np.inf))
+    return Report(type(penalty).__name__, ("sizes", *map(name_of, LAWS)), tuple(failures))

@@ -1,0 +1,82 @@
+"""The laws of what a loss says about its prices: the domain of its conjugate, and how to stay inside it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..terms.losses._base import AbstractLoss
+from . import _fenchel as fenchel
+from ._report import Failure, frozen, judge
+from ._samples import Samples
+
+
+def domain(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+    """The conjugate is finite just inside [low, high] (where predictors are numbers) and infinite just outside."""
+    y = samples.y
+    low, high = loss.domain(y)
+    middle = samples.inside
+    found = []
+    for name, end, inward in (("low", low, 1.0), ("high", high, -1.0)):
+        eps = 1e-7 * (1.0 + np.abs(np.where(np.isfinite(end), end, 0.0)))
+        outside = loss.conjugate(frozen(np.where(np.isfinite(end), end - inward * eps, middle)), y)
+        bounded = np.isfinite(end) if y.ndim == 1 else np.isfinite(end).any(axis=1)
+        found += judge(f"the conjugate is infinite beyond {name}", bounded & np.isfinite(outside), 0, y=y, end=end)
+        if y.ndim == 1:
+            b = np.where(np.isfinite(end), end + inward * eps, -inward * 1e6)
+            found += judge(
+                f"the conjugate is finite up to {name}", ~np.isfinite(loss.conjugate(frozen(b), y)), 0, y=y, b=b
+            )
+    return found
+
+
+def clip(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+    """clip lands in dom l*, twice is once, what lies inside stays; numbers go to the nearest end."""
+    y, tolerance = samples.y, max(1e-12, samples.tolerance * 1e-2)
+    found = []
+    for prices in (samples.prices, 1e3 * samples.prices, samples.inside):
+        b = frozen(prices)
+        found += fenchel.clip_is_sound(samples.pair, b, tolerance, y=y)
+        if b.ndim == 1:
+            low, high = loss.domain(y)
+            by = np.abs(loss.clip(b, y) - np.clip(b, low, high)) / (1.0 + np.abs(b))
+            found += judge("clip goes to the nearest price of the domain", by, tolerance, b=b, y=y)
+    return found[:3]
+
+
+def reach(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+    """reach is the largest t in [0, 1] with start + t (end - start) in dom l*."""
+    start = loss.clip(frozen(0.3 * samples.inside), samples.y)
+    margin = 1e-6 if samples.y.ndim == 1 else None
+    found = []
+    for end in (samples.prices, 1e2 * samples.prices):
+        t = loss.reach(start, frozen(end), samples.y)
+        found += fenchel.reach_is_sound(samples.pair, t, start, end, margin, y=samples.y)
+    return found[:2]
+
+
+def interior(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+    """interior says whether the price 0 may be moved a little in every direction of dom l*."""
+    y = samples.y
+    claimed = loss.interior(y)
+    if claimed.shape != (len(y),):
+        return [Failure("", f"interior has the shape {claimed.shape}, expected {(len(y),)}", "", np.inf)]
+    away = -1e-6 * loss.clip(samples.prices, y)  # opposite to points of the domain: outside, where 0 is on its boundary
+    found = judge(
+        "0 is inside where interior says so", claimed & ~np.isfinite(loss.conjugate(frozen(away), y)), 0, y=y, b=away
+    )
+    if y.ndim == 2:
+        return found
+    both = np.isfinite(loss.conjugate(np.full_like(y, 1e-6), y)) & np.isfinite(
+        loss.conjugate(np.full_like(y, -1e-6), y)
+    )
+    return found + judge("interior says so where 0 is inside", both & ~claimed, 0, y=y)
+
+
+def conductance(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+    """conductance is finite, non-negative and shaped like the prices."""
+    b, y = samples.inside, samples.y
+    c = loss.conductance(b, y)
+    if c.shape != b.shape:
+        return [Failure("", f"conductance has the shape {c.shape}, expected {b.shape}", "", np.inf)]
+    bad = ~(np.isfinite(c) & (c >= 0)).reshape(len(b), -1).all(axis=1)
+    return judge("conductance is finite and non-negative", bad, 0, b=b, y=y)

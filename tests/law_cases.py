@@ -1,0 +1,97 @@
+"""Instances of every loss and penalty of the library: what the laws and the mutants are tried on."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator
+
+import cvxpy as cp
+import numpy as np
+
+import graphreg.terms
+from graphreg.data import NodeData
+from graphreg.terms.losses.huber import HuberLoss
+from graphreg.terms.losses.logistic import LogisticLoss
+from graphreg.terms.losses.squared import MeanLoss, SquaredLoss
+from graphreg.terms.penalties.ball import Ball
+from graphreg.terms.penalties.box import Box
+from graphreg.terms.penalties.from_cvxpy import from_cvxpy
+from graphreg.terms.penalties.huber_norm import HuberNorm
+from graphreg.terms.penalties.l1 import L1
+from graphreg.terms.penalties.l2 import L2
+from graphreg.terms.penalties.linf import LInf
+from graphreg.terms.penalties.non_negative import NonNegative
+from graphreg.terms.penalties.quadratic import Quadratic
+from graphreg.terms.penalties.squared_l2 import SquaredL2
+from graphreg.terms.penalties.zero import Zero
+
+SOLVER_TOLERANCE = 1e-6  # of penalties whose methods run a conic solver
+
+
+def samples(y, features=2):
+    """Data on three nodes, with the targets y and random features."""
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((len(y), features)) if features else None
+    weights = rng.uniform(0.5, 2.0, len(y))
+    return NodeData.from_arrays(X, y, np.arange(len(y)) % 3, weights=weights)
+
+
+NUMBERS = np.round(2.0 * np.random.default_rng(3).standard_normal(30), 2)
+CLASSES = (NUMBERS > 0).astype(int)
+POINTS = np.random.default_rng(4).standard_normal((12, 2))
+SINGULAR = np.array([[1.0, 2.0, 0.0], [2.0, 5.0, 1.0], [0.0, 1.0, 1.0]])  # of rank 2
+
+LOSSES = [
+    SquaredLoss(samples(NUMBERS)),
+    SquaredLoss(samples(NUMBERS), scale="sum"),
+    HuberLoss(samples(NUMBERS)),
+    HuberLoss(samples(NUMBERS), delta=0.3),
+    LogisticLoss(samples(CLASSES)),
+    LogisticLoss(samples(2 * CLASSES - 1), scale=3.0),
+    LogisticLoss(samples(CLASSES == 1), scale={0: 1.0, 1: 2.0, 2: 0.5}),
+    MeanLoss(samples(POINTS, features=0)),
+    MeanLoss(samples(NUMBERS, features=0)),
+]
+
+PENALTIES = [
+    L1(),
+    L2(),
+    LInf(),
+    SquaredL2(),
+    HuberNorm(),
+    HuberNorm(0.2),
+    Quadratic([[2.0]]),
+    Quadratic(SINGULAR),
+    Quadratic(np.diag([1.0, 4.0, 0.1])),
+    Quadratic(np.diag([1.0, 0.0, 3.0])),
+    Ball(),
+    Ball(2.5),
+    Zero(),
+    NonNegative(),
+    Box(-1.0, 2.0),
+    Box(0.5, np.inf),
+    Box(-np.inf, 1.0),
+    Box([-np.inf, -1.0, -np.inf], [0.5, 1.0, np.inf]),
+]
+
+SOLVED_PENALTIES = [
+    from_cvxpy(lambda Z: cp.norm(Z, 2, axis=1), rows=True, name="l2"),
+    from_cvxpy(lambda z: cp.norm(z, 3), name="l3"),
+    from_cvxpy(lambda z: cp.sum_squares(z) + cp.norm(z, 1), name="elastic"),
+    from_cvxpy(lambda z: cp.sum(cp.huber(z)), name="huber"),
+    from_cvxpy(lambda z: cp.sum(2 * cp.pos(z) + cp.neg(z)), name="pinball"),
+]
+
+
+def concrete_subclasses(base: type) -> Iterator[type]:
+    """Every class of the library that derives from ``base`` and leaves nothing abstract."""
+    for module in pkgutil.walk_packages(graphreg.terms.__path__, "graphreg.terms."):
+        importlib.import_module(module.name)
+    todo = [base]
+    while todo:
+        cls = todo.pop()
+        todo += cls.__subclasses__()
+        if cls.__module__.split(".")[0] == "graphreg" and not inspect.isabstract(cls):
+            yield cls

@@ -1,0 +1,387 @@
+"""Deliberately broken terms. Each row: what is broken, the term, the broken methods, the laws that must refuse it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+from law_cases import CLASSES, NUMBERS, POINTS, SINGULAR, SOLVER_TOLERANCE, samples
+
+from graphreg.terms.losses.huber import HuberLoss
+from graphreg.terms.losses.logistic import LogisticLoss
+from graphreg.terms.losses.squared import MeanLoss, SquaredLoss
+from graphreg.terms.penalties.ball import Ball
+from graphreg.terms.penalties.box import Box
+from graphreg.terms.penalties.from_cvxpy import from_cvxpy
+from graphreg.terms.penalties.huber_norm import HuberNorm
+from graphreg.terms.penalties.l1 import L1
+from graphreg.terms.penalties.l2 import L2
+from graphreg.terms.penalties.linf import LInf
+from graphreg.terms.penalties.non_negative import NonNegative
+from graphreg.terms.penalties.quadratic import Quadratic
+from graphreg.terms.penalties.squared_l2 import SquaredL2
+from graphreg.terms.penalties.zero import Zero
+from graphreg.terms.records import RecessionCone
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A broken copy of ``original``; ``laws`` are those that must fail."""
+
+    name: str
+    original: Any
+    broken: Any
+    laws: frozenset[str]
+    tolerance: float = 1e-8
+
+
+def mutant(name: str, original: Any, laws: str, tolerance: float = 1e-8, **methods: Callable[..., Any]) -> Mutant:
+    """The original with some methods replaced; ``laws`` are separated by commas."""
+    cls = type(type(original).__name__, (type(original),), methods)
+    broken = object.__new__(cls)
+    broken.__dict__.update(original.__dict__)
+    return Mutant(name, original, broken, frozenset(laws.split(", ")), tolerance)
+
+
+def norm(z: Any) -> Any:
+    return np.linalg.norm(z, axis=1)
+
+
+def col(step: Any) -> Any:
+    step = np.asarray(step, dtype=float)
+    return step[:, None] if step.ndim else step
+
+
+def zeros(self: Any, u: Any) -> Any:
+    return np.zeros(len(u))
+
+
+def stay(self: Any, u: Any) -> Any:
+    return u
+
+
+def everywhere(self: Any, k: int) -> RecessionCone:
+    return RecessionCone(np.full(k, -np.inf), np.full(k, np.inf))
+
+
+def nowhere(self: Any, k: int) -> RecessionCone:
+    return RecessionCone(np.zeros(k), np.zeros(k))
+
+
+def in_place(self: Any, v: Any, step: Any) -> Any:
+    v /= 1.0 + col(step)
+    return v
+
+
+def inverse_off_its_range(self: Any, u: Any) -> Any:
+    return 0.5 * np.einsum("ij,jk,ik->i", u, np.linalg.pinv(self.Q), u)
+
+
+def indefinite() -> Mutant:
+    """A matrix with a negative eigenvalue that went past the constructor."""
+    broken = mutant("Quadratic with a negative eigenvalue", Quadratic(np.eye(3)), "non negative, convex")
+    values = np.array([-0.3, 1.0, 2.0])
+    broken.broken.__dict__.update(Q=np.diag(values), _values=values, _vectors=np.eye(3))
+    return broken
+
+
+NORMS = [
+    mutant("l1: twice the step", L1(), "prox fenchel young, dual prox", prox=lambda s, v, t: L1.prox(s, v, 2 * t)),
+    mutant("l1: forgotten sign", L1(), "prox fenchel young", prox=lambda s, v, t: np.maximum(np.abs(v) - col(t), 0)),
+    mutant("l1: one step for all rows", L1(), "shapes and rows", prox=lambda s, v, t: L1.prox(s, v, np.mean(t))),
+    mutant("l1: conjugate without a domain", L1(), "fenchel young everywhere", conjugate=zeros),
+    mutant("l1: CVXPY form of l2", L1(), "cvxpy value, cvxpy argmin", cvxpy=lambda s, Z: cp.norm(Z, 2, axis=1)),
+    mutant("l1: gauge of l2", L1(), "gauge, reach", gauge=lambda s, u: norm(u)),
+    mutant("l1: clip to just outside", L1(), "clip", clip=lambda s, u: np.clip(u, -1.0001, 1.0001)),
+    mutant("l1: value with two dimensions", L1(), "shapes and rows", value=lambda s, z: np.abs(z)),
+    mutant("l1: projection forgets the radius", L1(), "norm", project_dual=lambda s, u, r: np.clip(u, -1, 1)),
+    mutant("l2: hard threshold", L2(), "prox fenchel young", prox=lambda s, v, t: v * (norm(v) > t)[:, None]),
+    mutant("l2: squared", L2(), "prox fenchel young, norm, cvxpy value", value=lambda s, z: norm(z) ** 2 / 2),
+    mutant("l2: not convex", L2(), "convex, fenchel young everywhere", value=lambda s, z: np.sqrt(norm(z))),
+    mutant("l2: dual norm l1", L2(), "prox fenchel young, norm", dual_norm=lambda s, u: np.abs(u).sum(1)),
+    mutant("l2: capacity 2", L2(), "fenchel young everywhere", conjugate=lambda s, u: L2.conjugate(s, u / 2)),
+    mutant("l2: capacity 1/2", L2(), "prox fenchel young", conjugate=lambda s, u: L2.conjugate(s, u * 2)),
+    mutant("l2: one norm for all rows", L2(), "shapes and rows", value=lambda s, z: np.full(len(z), np.linalg.norm(z))),
+    mutant("l2: one-sided but said to be even", L2(), "even", value=lambda s, z: norm(np.maximum(z, 0.0))),
+    mutant("l2: said to be strongly convex", L2(), "strong convexity", strong_convexity=lambda s: 1.0),
+    mutant("l2: CVXPY conjugate of l1", L2(), "cvxpy conjugate value", cvxpy_conjugate=lambda s, U: [cp.abs(U) <= 1]),
+    mutant("linf: projection by clipping", LInf(), "prox fenchel young", project_dual=L1.project_dual),
+    mutant("linf: mean", LInf(), "prox fenchel young, cvxpy value", value=lambda s, z: np.abs(z).mean(1)),
+    mutant(
+        "linf: conjugate of l1",
+        LInf(),
+        "fenchel young everywhere",
+        conjugate=lambda s, u: np.where(np.abs(u).max(1) <= 1, 0.0, np.inf),
+    ),
+    mutant("linf: reach all the way", LInf(), "reach", reach=lambda s, a, b: np.ones(len(a))),
+    mutant("linf: negative conductance", LInf(), "conductance, conduct", conductance=lambda s, u: -np.ones_like(u)),
+]
+
+SMOOTH = [
+    mutant("squared: no half", SquaredL2(), "prox fenchel young, cvxpy value", value=lambda s, z: norm(z) ** 2),
+    mutant(
+        "squared: step too long",
+        SquaredL2(),
+        "prox fenchel young, dual prox",
+        prox=lambda s, v, t: v / (1 + 2 * col(t)),
+    ),
+    mutant("squared: conjugate without half", SquaredL2(), "prox fenchel young", conjugate=lambda s, u: norm(u) ** 2),
+    mutant(
+        "squared: conjugate too small", SquaredL2(), "fenchel young everywhere", conjugate=lambda s, u: norm(u) ** 2 / 4
+    ),
+    mutant("squared: CVXPY without half", SquaredL2(), "cvxpy value", cvxpy=lambda s, Z: cp.sum(cp.square(Z), axis=1)),
+    mutant("squared: too convex", SquaredL2(), "strong convexity", strong_convexity=lambda s: 1.01),
+    mutant("squared: grows nowhere", SquaredL2(), "recession", recession=everywhere),
+    mutant("squared: dual prox", SquaredL2(), "dual prox", dual_prox=lambda s, v, t, c: v / (1 + col(t * c))),
+    mutant("squared: works in place", SquaredL2(), "shapes and rows", prox=in_place),
+    mutant(
+        "squared: NaN when tiny",
+        SquaredL2(),
+        "prox fenchel young",
+        value=lambda s, z: np.where(norm(z) < 1e-3, np.nan, norm(z) ** 2 / 2),
+    ),
+    mutant("huber norm: no domain", HuberNorm(0.7), "fenchel young everywhere", conjugate=SquaredL2.conjugate),
+    mutant(
+        "huber norm: conjugate without half",
+        HuberNorm(0.7),
+        "prox fenchel young",
+        conjugate=lambda s, u: 2 * HuberNorm.conjugate(s, u),
+    ),
+    mutant(
+        "huber norm: tail",
+        HuberNorm(0.7),
+        "convex, prox fenchel young",
+        value=lambda s, z: np.where(norm(z) <= 0.7, norm(z) ** 2 / 2, 0.7 * norm(z) - 0.49),
+    ),
+    mutant("huber norm: quadratic prox", HuberNorm(0.7), "prox fenchel young", prox=SquaredL2.prox),
+    mutant("huber norm: gauge without delta", HuberNorm(0.7), "gauge", gauge=lambda s, u: norm(u)),
+    mutant("huber norm: strongly convex", HuberNorm(0.7), "strong convexity", strong_convexity=lambda s: 1.0),
+    mutant("huber norm: clip too far inside", HuberNorm(0.7), "clip", clip=lambda s, u: HuberNorm.clip(s, u) / 2),
+    mutant(
+        "huber norm: CVXPY twice",
+        HuberNorm(0.7),
+        "cvxpy value, cvxpy argmin",
+        cvxpy=lambda s, Z: cp.huber(cp.norm(Z, 2, axis=1), 0.7),
+    ),
+    mutant(
+        "quadratic: finite off its range",
+        Quadratic(SINGULAR),
+        "fenchel young everywhere",
+        conjugate=inverse_off_its_range,
+    ),
+    mutant("quadratic: clip stays off the range", Quadratic(SINGULAR), "clip", clip=stay),
+    mutant("quadratic: flows off the range", Quadratic(SINGULAR), "conduct", conduct=lambda s, c, z: c * z),
+    mutant("quadratic: grows along its null space", Quadratic(SINGULAR), "recession", recession=nowhere),
+    mutant(
+        "quadratic: largest eigenvalue",
+        Quadratic(np.diag([1.0, 4.0])),
+        "strong convexity",
+        strong_convexity=lambda s: 4.0,
+    ),
+    mutant(
+        "quadratic: diagonal prox",
+        Quadratic(SINGULAR),
+        "prox fenchel young",
+        prox=lambda s, v, t: v / (1 + col(t) * np.diag(s.Q)),
+    ),
+    mutant(
+        "quadratic: skew conduct",
+        Quadratic(np.eye(2)),
+        "conduct",
+        conduct=lambda s, c, z: z @ np.array([[1.0, 0.9], [0.0, 1.0]]),
+    ),
+    indefinite(),
+]
+
+CONSTRAINTS = [
+    mutant("ball: squared radius", Ball(2.0), "prox fenchel young", conjugate=lambda s, u: 4.0 * norm(u)),
+    mutant("ball: radius too small", Ball(2.0), "fenchel young everywhere", conjugate=lambda s, u: norm(u)),
+    mutant(
+        "ball: everything to the sphere",
+        Ball(2.0),
+        "projection",
+        project=lambda s, z: 1.99 * z / (norm(z) + 1e-9)[:, None],
+    ),
+    mutant(
+        "ball: projection to outside", Ball(2.0), "projection", project=lambda s, z: Ball.project(s, z) * (1 + 1e-9)
+    ),
+    mutant(
+        "ball: value of a larger ball", Ball(2.0), "cvxpy value", value=lambda s, z: np.where(norm(z) <= 3, 0.0, np.inf)
+    ),
+    mutant(
+        "ball: CVXPY form of another",
+        Ball(2.0),
+        "cvxpy value, cvxpy argmin",
+        cvxpy=lambda s, Z: [cp.norm(Z, 2, axis=1) <= 1],
+    ),
+    mutant(
+        "ball: dual prox without the step",
+        Ball(2.0),
+        "dual prox",
+        dual_prox=lambda s, v, t, c: Ball.dual_prox(s, v, np.ones_like(t), c),
+    ),
+    mutant("ball: finite penalty outside", Ball(2.0), "projection", value=lambda s, z: np.maximum(norm(z) - 2, 0)),
+    mutant("zero: does not move", Zero(), "projection, prox fenchel young", project=stay),
+    mutant(
+        "zero: with a capacity",
+        Zero(),
+        "prox fenchel young",
+        conjugate=lambda s, u: np.where(norm(u) <= 1, 0.0, np.inf),
+    ),
+    mutant("zero: CVXPY constrains nothing", Zero(), "cvxpy value, cvxpy argmin", cvxpy=lambda s, Z: []),
+    mutant("zero: grows nowhere", Zero(), "recession", recession=everywhere),
+    mutant("non-negative: no domain", NonNegative(), "fenchel young everywhere", conjugate=zeros),
+    mutant(
+        "non-negative: sign of prices",
+        NonNegative(),
+        "prox fenchel young, fenchel young everywhere",
+        conjugate=lambda s, u: NonNegative.conjugate(s, -u),
+    ),
+    mutant("non-negative: interior on the boundary", NonNegative(), "interior", interior=lambda s, k: np.zeros(k)),
+    mutant("non-negative: reflection", NonNegative(), "prox fenchel young", project=lambda s, z: np.abs(z)),
+    mutant("non-negative: reach all the way", NonNegative(), "reach", reach=lambda s, a, b: np.ones(len(a))),
+    mutant("non-negative: CVXPY sign", NonNegative(), "cvxpy value, cvxpy argmin", cvxpy=lambda s, Z: [Z <= 0]),
+    mutant("non-negative: bounded set", NonNegative(), "recession", recession=nowhere),
+    mutant(
+        "box: bounds swapped in the conjugate",
+        Box(-1, 2),
+        "prox fenchel young",
+        conjugate=lambda s, u: Box.conjugate(s, -u),
+    ),
+    mutant(
+        "box: conjugate of the symmetric box",
+        Box(-1, 2),
+        "fenchel young everywhere",
+        conjugate=lambda s, u: np.abs(u).sum(1),
+    ),
+    mutant("box: clip stays outside", Box(0.5, np.inf), "clip", clip=stay),
+    mutant("box: half a projection", Box(-1, 2), "projection", project=lambda s, z: np.maximum(z, s.low)),
+    mutant("box: no gauge", Box(0.5, np.inf), "gauge", gauge=zeros),
+    mutant("box: half a CVXPY form", Box(-1, 2), "cvxpy value, cvxpy argmin", cvxpy=lambda s, Z: [Z >= -1]),
+    mutant("box: no interior", Box(0.5, np.inf), "interior", interior=lambda s, k: np.ones(k)),
+]
+
+EUCLIDEAN = from_cvxpy(lambda Z: cp.norm(Z, 2, axis=1), rows=True)
+PINBALL = from_cvxpy(lambda z: cp.sum(2 * cp.pos(z) + cp.neg(z)))
+SOLVED = [
+    mutant(
+        "from CVXPY: twice the step",
+        EUCLIDEAN,
+        "prox fenchel young",
+        SOLVER_TOLERANCE,
+        prox=lambda s, v, t: L2.prox(L2(), v, 2 * t),
+    ),
+    mutant("from CVXPY: no domain", EUCLIDEAN, "fenchel young everywhere", SOLVER_TOLERANCE, conjugate=zeros),
+    mutant("one-sided from CVXPY: no domain", PINBALL, "fenchel young everywhere", SOLVER_TOLERANCE, conjugate=zeros),
+    mutant(
+        "one-sided from CVXPY: other side",
+        PINBALL,
+        "prox fenchel young, cvxpy value",
+        SOLVER_TOLERANCE,
+        value=lambda s, z: (2 * np.maximum(-z, 0) + np.maximum(z, 0)).sum(1),
+    ),
+]
+
+SQUARED, HUBER = SquaredLoss(samples(NUMBERS)), HuberLoss(samples(NUMBERS), delta=0.8)
+LOGISTIC, MEAN = LogisticLoss(samples(CLASSES)), MeanLoss(samples(POINTS, features=0))
+
+
+def newton_from_v(self: Any, v: Any, step: Any, y: Any) -> Any:
+    p = v
+    for _ in range(100):  # cycles around the root where the step is long
+        p = p - (p + step * self.gradient(p, y) - v) / (1.0 + step * self.curvature(p, y))
+    return p
+
+
+LOSSES = [
+    mutant(
+        "squared: sign of y in the conjugate",
+        SQUARED,
+        "gradient fenchel young",
+        conjugate=lambda s, b, y: b * b / 2 - b * y,
+    ),
+    mutant("squared: sign of the gradient", SQUARED, "gradient differences, slopes", gradient=lambda s, x, y: y - x),
+    mutant("squared: no half", SQUARED, "gradient differences, cvxpy value", value=lambda s, x, y: (x - y) ** 2),
+    mutant(
+        "squared: prox without the step",
+        SQUARED,
+        "prox fenchel young, shapes and rows",
+        prox=lambda s, v, t, y: (v + np.mean(t) * y) / (1 + np.mean(t)),
+    ),
+    mutant("squared: too smooth", SQUARED, "slopes, curvature", smoothness=lambda s: 0.5),
+    mutant("squared: weights forgotten", SQUARED, "scales", scales=lambda s: np.ones(len(s.data.y))),
+    mutant("squared: CVXPY without half", SQUARED, "cvxpy value, cvxpy argmin", cvxpy=lambda s, x, y: cp.square(x - y)),
+    mutant("mean: conjugate without y", MEAN, "prox fenchel young", conjugate=lambda s, b, y: (b * b).sum(1) / 2),
+    mutant("mean: one value per entry", MEAN, "shapes and rows", value=lambda s, x, y: (x - y) ** 2 / 2),
+    mutant("mean: interior per entry", MEAN, "interior", interior=lambda s, y: np.full(y.shape, True)),
+    mutant("mean: curvature 2", MEAN, "curvature", curvature=lambda s, x, y: 2 * np.ones_like(x)),
+    mutant("mean: more than strongly convex", MEAN, "slopes", least_curvature=lambda s: 1.5),
+    mutant(
+        "mean: CVXPY conjugate without y",
+        MEAN,
+        "cvxpy conjugate value",
+        cvxpy_conjugate=lambda s, b, y: cp.sum(cp.square(b), axis=1) / 2,
+    ),
+    mutant("huber: no domain", HUBER, "fenchel young everywhere, domain", conjugate=lambda s, b, y: b * b / 2 + b * y),
+    mutant("huber: curvature 1 everywhere", HUBER, "curvature", curvature=lambda s, x, y: np.ones_like(x)),
+    mutant(
+        "huber: domain twice as wide",
+        HUBER,
+        "domain, clip",
+        domain=lambda s, y: (np.full(y.shape, -1.6), np.full(y.shape, 1.6)),
+    ),
+    mutant("huber: CVXPY without half", HUBER, "cvxpy value", cvxpy=lambda s, x, y: cp.huber(x - y, s.delta)),
+    mutant("huber: negative conductance", HUBER, "conductance", conductance=lambda s, b, y: -np.ones_like(b)),
+    mutant(
+        "huber: tail",
+        HUBER,
+        "convex, gradient fenchel young",
+        value=lambda s, x, y: np.where(abs(x - y) <= s.delta, (x - y) ** 2 / 2, s.delta * abs(x - y) - s.delta**2),
+    ),
+    mutant("huber: quadratic prox", HUBER, "prox fenchel young", prox=SquaredLoss.prox),
+    mutant(
+        "huber: CVXPY conjugate without a domain",
+        HUBER,
+        "cvxpy conjugate value",
+        cvxpy_conjugate=lambda s, b, y: cp.square(b) / 2 + cp.multiply(b, y),
+    ),
+    mutant("logistic: swapped classes", LOGISTIC, "encode", encode=lambda s, y: -LogisticLoss.encode(s, y)),
+    mutant("logistic: any coding", LOGISTIC, "encode", encode=lambda s, y: np.where(np.asarray(y) == 1, 1.0, -1.0)),
+    mutant(
+        "logistic: swapped gradient",
+        LOGISTIC,
+        "gradient differences",
+        gradient=lambda s, x, y: LogisticLoss.gradient(s, x, -y),
+    ),
+    mutant(
+        "logistic: sign of the entropy",
+        LOGISTIC,
+        "gradient fenchel young, prox fenchel young",
+        conjugate=lambda s, b, y: np.where(
+            np.isfinite(LogisticLoss.conjugate(s, b, y)), -LogisticLoss.conjugate(s, b, y), np.inf
+        ),
+    ),
+    mutant(
+        "logistic: no domain",
+        LOGISTIC,
+        "fenchel young everywhere",
+        conjugate=lambda s, b, y: LogisticLoss.conjugate(s, LogisticLoss.clip(s, b, y), y),
+    ),
+    mutant("logistic: curvature", LOGISTIC, "curvature", curvature=lambda s, x, y: np.full_like(x, 0.25)),
+    mutant("logistic: smoothness 1/8", LOGISTIC, "slopes, curvature", smoothness=lambda s: 0.125),
+    mutant("logistic: Newton from v", LOGISTIC, "prox fenchel young", prox=newton_from_v),
+    mutant("logistic: reach all the way", LOGISTIC, "reach", reach=lambda s, a, b, y: np.ones(len(y))),
+    mutant("logistic: clip without the class", LOGISTIC, "clip", clip=lambda s, b, y: np.clip(b, -1, 1)),
+    mutant("logistic: 0 is inside", LOGISTIC, "interior", interior=lambda s, y: np.full(y.shape, True)),
+    mutant(
+        "logistic: CVXPY of the other class",
+        LOGISTIC,
+        "cvxpy value, cvxpy argmin",
+        cvxpy=lambda s, x, y: cp.logistic(cp.multiply(y, x)),
+    ),
+]
+
+PENALTIES = [*NORMS, *SMOOTH, *CONSTRAINTS, *SOLVED]

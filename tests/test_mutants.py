@@ -1,0 +1,39 @@
+"""The laws refuse every broken term of `mutants`, and by the laws that the bug offends."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from law_cases import concrete_subclasses
+from mutants import LOSSES, PENALTIES
+
+from graphreg.terms.losses._base import AbstractLoss
+from graphreg.terms.penalties._base import AbstractPenalty
+from graphreg.testing import check_loss, check_penalty
+
+
+def refused(mutant, report):
+    """The report fails at least at the laws of the mutant, none of them because the mutant itself is misspelt."""
+    assert mutant.laws <= set(report.laws), f"there is no law {mutant.laws - set(report.laws)}"
+    failed = {failure.law for failure in report.failures}
+    assert mutant.laws <= failed, f"{mutant.laws - failed} should refuse {mutant.name}, which fails {failed}"
+    for failure in report.failures:
+        assert not failure.sentence.startswith(("AttributeError", "NameError", "TypeError")), failure.sentence
+
+
+@pytest.mark.parametrize("mutant", PENALTIES, ids=lambda mutant: mutant.name)
+def test_penalty_is_refused(mutant):
+    refused(mutant, check_penalty(mutant.broken, k=(1, 2, 3), tolerance=mutant.tolerance))
+
+
+@pytest.mark.parametrize("mutant", LOSSES, ids=lambda mutant: mutant.name)
+def test_loss_is_refused(mutant):
+    refused(mutant, check_loss(mutant.broken))
+
+
+@pytest.mark.parametrize("base", [AbstractPenalty, AbstractLoss])
+def test_every_term_has_two_mutants(base):
+    mutants = Counter(type(mutant.original) for mutant in (*PENALTIES, *LOSSES))
+    few = [cls.__name__ for cls in concrete_subclasses(base) if mutants[cls] < 2]
+    assert not few, f"fewer than two broken copies of {few} in mutants.py"
