@@ -193,6 +193,13 @@ class Form:
                 tied[self.component[edge.tail]] = True
         return ~tied[self.component]
 
+    def nothing(self) -> DualPoint:
+        """No flow anywhere, all prices 0."""
+        return DualPoint(
+            tuple(np.zeros((len(edge.tail), self.width(edge))) for edge in self.edges),
+            tuple(np.zeros_like(block.offset) for block in self.samples),
+        )
+
     def primal(self, w: Array) -> float:
         """P(w)."""
         return float(sum(b.values(w).sum() for b in self.samples) + sum(b.values(w).sum() for b in self.edges))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,19 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .certificate import Certificate, Certifier, attained
-from .engines import InProcess
+from .certificate import Certifier
 from .errors import FailedError, MethodError, ModelError, SolveError, UnattainedError, UnboundedError
 from .form import Form, build
 from .lowering import conic
-from .lowering.site import Site
 from .methods import METHODS, AbstractMethod, Exact
-from .methods import exact as exact_method
-from .methods._base import AbstractIteration
-from .methods._driver import Budget, drive
-from .methods.ledger import Ledger
+from .methods._driver import Budget
 from .methods.trace import Record
 from .solution import Solution
+from .solving import solve
 from .terms.calculus import Model
 from .terms.records import Array
 
@@ -132,13 +127,8 @@ class Problem:
         """
         method = Exact() if method is None else method
         self._check_call(method, gap, rounds, seconds, on_failure)
-        certifier = Certifier(self.form)
         budget = Budget(gap, rounds, seconds, self._start(start), callback, progress)
-        if isinstance(method, Exact):
-            solution = self._solve_exact(method, certifier, gap)
-        else:
-            assert isinstance(method, AbstractIteration)
-            solution = self._iterate(method, certifier, budget)
+        solution = solve(self.form, method, budget, self._conic)
         if solution.status in RAISES and on_failure == "raise":
             raise RAISES[solution.status](solution.message, solution)
         return solution
@@ -171,73 +161,14 @@ class Problem:
         w[: len(given)] = given
         return w
 
-    def _iterate(self, method: AbstractIteration, certifier: Certifier, budget: Budget) -> Solution:
-        ledger = Ledger()
-        site = Site(self.form, InProcess(self.form, ledger))
-        with np.errstate(over="ignore", invalid="ignore"):
-            outcome = drive(method, site, certifier, budget, ledger)
-        status, message = self._judge(outcome.certificate, outcome.ended, budget, outcome.rounds)
-        return Solution(
-            self.form, outcome.certificate, status, message, method.name, outcome.rounds, outcome.seconds,
-            outcome.trace, ledger,
-        )
-
-    def _solve_exact(self, method: Exact, certifier: Certifier, gap: float) -> Solution:
-        began = time.perf_counter()
-        compiled = self._conic(method.form)
-        said: list[str] = []
-        certificate = certifier.best(gap)
-        try:
-            for tight in (False, True):
-                said.append(compiled.solve(method.solver, tight))
-                found = compiled.point()
-                if found is not None and np.isfinite(found[0]).all():
-                    w = np.where(self.form.free[:, None], 0.0, found[0])
-                    certificate = certifier.certify(w, found[1].flows, found[1].prices, gap)
-                if certificate.holds(min(gap, exact_method.GAP)):
-                    break
-            ended = "gap" if certificate.holds(gap) else "limit"
-        except KeyboardInterrupt:
-            ended = "interrupted"
-        if any("infeasible" in word for word in said) and not certificate.valid:
-            ended = "infeasible"
-        elif certificate.primal == np.inf and ended == "limit":
-            ended = "failed"
-        status, message = self._judge(certificate, ended, Budget(gap), 0)
-        message += f" {method.solver} said: {', then '.join(said)}."
-        seconds = time.perf_counter() - began
-        return Solution(self.form, certificate, status, message, f"{method.name}({method.solver})", 0, seconds)
-
-    def _judge(self, certificate: Certificate, ended: str, budget: Budget, rounds: int) -> tuple[str, str]:
-        """The status, decided by the certificate, and the sentence that goes with it."""
-        reached = f"relative gap {certificate.relative_gap:.2g}" if certificate.valid else "no certificate"
-        if ended == "failed":
-            return "failed", "The iterates are no longer finite; rescale the features, or use Exact()."
-        if ended == "infeasible":
-            return "unbounded", "No point satisfies all constraints; look at the boxes, balls and centers together."
-        if attained(self.form, certificate.point if certificate.valid else None) is False:
-            certified = "certified" if certificate.holds(budget.gap) else f"bounded ({reached})"
-            return "unattained", (
-                f"Infimum {certified}, not attained: along some direction the losses fall for ever (separable "
-                "classes); add a ridge, e.g. 1e-3 * NodePenalty(SquaredL2()), on all coordinates that may run away."
-            )
-        if certificate.holds(budget.gap):
-            return "certified", f"The relative gap is certified to be at most {budget.gap:.3g}."
-        if ended == "interrupted":
-            return "interrupted", f"Interrupted after {rounds} rounds; the best point so far, with {reached}."
-        if ended == "budget":
-            return "budget", f"The budget was used up ({rounds} rounds) at a {reached}; allow more, or a larger gap."
-        why = f": {certificate.note}" if certificate.note else ""
-        remedy = "standardise the features, add a small ridge, or ask for a larger gap"
-        return "no_certificate", f"Ended at a {reached} where {budget.gap:.3g} was asked for{why}; {remedy}."
-
     # ---- the exact route ---------------------------------------------------------------------------------------
     @cached_property
     def _compiled(self) -> dict[str, conic.ConicProblem]:
         return {}
 
     def _conic(self, form: str) -> conic.ConicProblem:
-        if form == "dual":  # weights stand in its constants, so it is built anew for the strengths of the moment
+        """The problem in CVXPY, kept between solves (the dual form holds weights as constants, and is built anew)."""
+        if form == "dual":
             return conic.dual(self.form)
         if form not in self._compiled:
             self._compiled[form] = conic.primal(self.form)

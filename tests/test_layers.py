@@ -27,15 +27,18 @@ LAYERS = (
     "form",
     "batches",  # of nodes, for whatever solves one small system per node
     "certificate",
+    "clusters",  # read off a certificate
     "lowering",
     "methods",
     "engines",
     "solution",
+    "solving",  # of one form, for problem
     "theory",
     "inference",
     "datasets",
     "testing",
     "problem",
+    "compare",
     "tuning",
     "explain",
     FACE,  # what follows is written as a user would write it, on the public names

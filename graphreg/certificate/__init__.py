@@ -1,5 +1,7 @@
 """Certificates: a feasible primal value, a dual value at an explicitly feasible point, and what lies between."""
 
+from .attainment import AtInfinity as AtInfinity
+from .attainment import at_infinity as at_infinity
 from .attainment import attained as attained
 from .certify import Certifier as Certifier
 from .record import Certificate as Certificate

@@ -8,15 +8,17 @@ there is none. Coordinates that coercive edges tie together are one unknown ther
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linprog
 from scipy.sparse.csgraph import connected_components
 
-from ..form import DualPoint, EdgeBlock, Form
+from ..form import DualPoint, EdgeBlock, Form, SampleBlock
 from ..terms.records import Array, RecessionCone
+
+FAR = 1e6  # bound on the entries of a direction
 
 
 def attained(form: Form, point: DualPoint | None = None) -> bool | None:
@@ -29,13 +31,74 @@ def attained(form: Form, point: DualPoint | None = None) -> bool | None:
         return True
     if point is not None and _strictly_inside(form, point):
         return True
-    cones = [edge.penalty.recession(form.width(edge)) for edge in form.edges]
-    if any(cone is None for cone in cones):
+    cones = _cones(form)
+    return None if cones is None else _direction(form, cones) is None
+
+
+@dataclass(frozen=True)
+class AtInfinity:
+    """A problem whose infimum is not attained, and what is left of it along a direction of recession.
+
+    Along ``direction`` (n, d) the losses of some samples fall to 0 and all else stays as it is. ``rest`` is the
+    problem without those samples: its minimum is attained, and is the infimum of the whole. ``kept`` are masks over
+    the samples, one per block.
+    """
+
+    form: Form
+    direction: Array
+    rest: Form
+    kept: tuple[Array, ...]
+
+    def extend(self, point: DualPoint) -> DualPoint:
+        """A dual point of the rest as one of the whole: samples that run away have the price 0."""
+        remaining = iter(point.prices)
+        prices: list[Array] = []
+        for block, kept in zip(self.form.samples, self.kept, strict=True):
+            a = np.zeros_like(block.offset)
+            if kept.any():
+                a[kept] = next(remaining)
+            prices.append(a)
+        return DualPoint(point.flows, tuple(prices))
+
+    def push(self, w: Array) -> Array:
+        """w moved along the direction until P stops falling."""
+        steps = np.r_[0.0, np.logspace(-2, 6, 60)]
+        values = [self.form.primal(w + t * self.direction) for t in steps]
+        return w + steps[int(np.nanargmin(values))] * self.direction
+
+
+def at_infinity(form: Form) -> AtInfinity | None:
+    """What is left of a problem at infinity; None where its infimum is attained (or that is not known)."""
+    cones = _cones(form)
+    v = None if cones is None else _direction(form, cones)
+    if v is None:
         return None
-    return not _descends(form, [cone for cone in cones if cone is not None])
+    kept: list[Array] = []
+    blocks: list[SampleBlock] = []
+    for block in form.samples:
+        flat, up = _one_sided(block)
+        runs = flat & (np.where(up, 1.0, -1.0) * block.apply(v) > 0.5) if flat.any() else np.zeros(len(block.node), bool)
+        kept.append(~runs)
+        if not runs.all():
+            blocks.append(_subset(block, ~runs))
+    return AtInfinity(form, v, replace(form, samples=tuple(blocks)), tuple(kept))
 
 
-def _one_sided(block: object) -> tuple[Array, Array]:
+def _subset(block: SampleBlock, rows: Array) -> SampleBlock:
+    X = None if block.X is None else block.X[rows]
+    lines = rows if block.offset.ndim == 1 else np.repeat(rows, block.offset.shape[1])
+    return replace(
+        block, node=block.node[rows], X=X, y=block.y[rows], offset=block.offset[rows],
+        base_scale=block.base_scale[rows], A=block.A[np.flatnonzero(lines)],
+    )
+
+
+def _cones(form: Form) -> list[RecessionCone] | None:
+    cones = [edge.penalty.recession(form.width(edge)) for edge in form.edges]
+    return None if any(cone is None for cone in cones) else [cone for cone in cones if cone is not None]
+
+
+def _one_sided(block: SampleBlock) -> tuple[Array, Array]:
     """Where the loss is flat towards +inf, and towards -inf (the support function of dom l* vanishes there)."""
     low, high = block.loss.domain(block.y)
     return (high == 0) | (low == 0), high == 0
@@ -50,7 +113,7 @@ def _strictly_inside(form: Form, point: DualPoint) -> bool:
         low, high = block.loss.domain(block.y)
         b = a / block.scale
         depth = np.minimum(b - low, high - b)[flat]
-        if not depth.min() > 1e-4 or not (depth * block.scale[flat]).min() > 1e6 * left:
+        if not depth.min() > 1e-8 or not (depth * block.scale[flat]).min() > 1e6 * left:
             return False
     return True
 
@@ -90,39 +153,47 @@ def _unknowns(form: Form, cones: list[RecessionCone]) -> _Unknowns:
     return _Unknowns(rename[member[:ground]].reshape(form.shape), len(others))
 
 
-def _descends(form: Form, cones: list[RecessionCone]) -> bool:
-    """Whether some direction of recession makes a one-sided sample fall strictly."""
+def _direction(form: Form, cones: list[RecessionCone]) -> Array | None:
+    """A direction of recession (n, d) along which every sample that can fall for ever falls by 1 or more."""
     unknowns = _unknowns(form, cones)
     if unknowns.count == 0:
-        return False
+        return None
     equal: list[sp.csr_array] = []
     fall: list[sp.csr_array] = []
     for block in form.samples:
         flat, up = _one_sided(block)
-        flat, up = (np.repeat(x, 1) for x in (flat.ravel(), up.ravel()))
         A = unknowns.matrix(block.A)
-        equal.append(A[~flat])
-        fall.append(sp.csr_array(sp.diags_array(np.where(up, 1.0, -1.0)[flat]) @ A[flat]))
+        if flat.ndim == 1 and flat.any():
+            fall.append(sp.csr_array(sp.diags_array(np.where(up, 1.0, -1.0)[flat]) @ A[np.flatnonzero(flat)]))
+        equal.append(A[np.flatnonzero(~flat.ravel())])
     more: list[sp.csr_array] = []
     for edge, cone in zip(form.edges, cones, strict=True):
         _cone_rows(form, edge, cone, unknowns, equal, more)
-    F = sp.vstack(fall).tocsr()
-    top = max(float(abs(F).max()), 1e-300)
-    # maximise sum_r min(1, (F v)_r) over F v >= 0 and the other cones: t_r <= (F v)_r, 0 <= t_r <= 1
+    F = sp.csr_array(sp.vstack(fall))
+    result = _programme(F, sp.csr_array(sp.vstack(equal)), more)
+    if result is None:
+        return None
+    v = np.where(unknowns.number >= 0, result[np.maximum(unknowns.number, 0)], 0.0)
+    return v
+
+
+def _programme(F: sp.csr_array, E: sp.csr_array, more: list[sp.csr_array]) -> Array | None:
+    """v that maximises sum_r min(1, (F v)_r) over F v >= 0, E v = 0, G v >= 0; None where only 0 is reached."""
     rows, count = F.shape
-    upper = sp.vstack([sp.hstack([-F / top, sp.eye_array(rows)]), *[sp.hstack([-G, sp.csr_array((G.shape[0], rows))]) for G in more]])
-    E = sp.vstack(equal).tocsr()
-    E = sp.hstack([E, sp.csr_array((E.shape[0], rows))]).tocsr() if E.shape[0] else None
+    free = [sp.hstack([-G, sp.csr_array((G.shape[0], rows))]) for G in more]
+    upper = sp.csr_array(sp.vstack([sp.hstack([-F, sp.eye_array(rows)]), *free]))
+    equal = sp.csr_array(sp.hstack([E, sp.csr_array((E.shape[0], rows))])) if E.shape[0] else None
     result = linprog(
         np.r_[np.zeros(count), -np.ones(rows)],
-        A_ub=upper.tocsr(),
+        A_ub=upper,
         b_ub=np.zeros(upper.shape[0]),
-        A_eq=E,
-        b_eq=None if E is None else np.zeros(E.shape[0]),
-        bounds=[(-1e6, 1e6)] * count + [(0.0, 1.0)] * rows,
+        A_eq=equal,
+        b_eq=None if equal is None else np.zeros(E.shape[0]),
+        bounds=[(-FAR, FAR)] * count + [(0.0, 1.0)] * rows,
         method="highs",
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )
-    return bool(result.status == 0 and -result.fun > 0.5)
+    return result.x[:count] if result.status == 0 and -result.fun > 0.5 else None
 
 
 def _cone_rows(

@@ -45,18 +45,15 @@ class Certifier:
         """The certificate of w with the best bounds known, given any flows and prices near the optimum."""
         form = self.form
         w = feasible(form, w)
-        primal = form.primal(w)
-        if np.isfinite(primal) and (self.best_primal is None or primal <= self.best_primal[0]):
-            self.best_primal = (primal, w)
         point = DualPoint(self._flows(w, flows), form.gradient_prices(w) if prices is None else prices)
         if all(np.isfinite(x).all() for x in (*point.flows, *point.prices)):
-            self._improve_dual(w, self.repair(w, point))
+            point = self.repair(w, point)
+        self.admit(w, point)
         return self.best(gap)
 
     def best(self, gap: float) -> Certificate:
         """The certificate of the best points seen so far."""
-        none = DualPoint(tuple(np.zeros((len(e.tail), self.form.width(e))) for e in self.form.edges),
-                         tuple(np.zeros_like(b.offset) for b in self.form.samples))
+        none = self.form.nothing()
         primal, w = self.best_primal or (np.inf, np.zeros(self.form.shape))
         dual, charge, point = self.best_dual or (-np.inf, 0.0, none)
         if not np.isfinite(primal):
@@ -73,6 +70,13 @@ class Certifier:
             return Certificate(primal, dual, charge, "none", w, point, self.form, note)
         return Certificate(primal, dual, charge, "global", w, point, self.form)
 
+    def admit(self, w: Array, point: DualPoint) -> None:
+        """Take points as they are, already feasible and conserved, among the best."""
+        primal = self.form.primal(w)
+        if np.isfinite(primal) and (self.best_primal is None or primal <= self.best_primal[0]):
+            self.best_primal = (primal, w)
+        self._improve_dual(w, point)
+
     def _flows(self, w: Array, flows: tuple[Array, ...] | None) -> tuple[Array, ...]:
         """The flows given, or those of the penalties' gradients (of their Moreau envelopes where they have kinks)."""
         if flows is not None:
@@ -87,7 +91,7 @@ class Certifier:
     def _improve_dual(self, w: Array, point: DualPoint) -> None:
         parts = self.form.dual_parts(point)
         dual = float(sum(part.sum() for part in parts))
-        if not np.isfinite(dual):
+        if not np.isfinite(dual) or not np.isfinite(w).all():
             return
         radius = 2.0 * float(np.linalg.norm(w, axis=1).max(initial=0.0))
         rounding = 4e-16 * float(sum(np.abs(part).sum() for part in parts))

@@ -11,13 +11,14 @@ from functools import cached_property
 import numpy as np
 
 from ..batches import batches
-from ..form import DualPoint, Form
-from ..terms.losses._base import AbstractSmoothLoss
-from ..terms.penalties._base import AbstractNorm
+from ..form import DualPoint, EdgeBlock, Form, SampleBlock
+from ..terms.losses._base import AbstractLoss, AbstractSmoothLoss
+from ..terms.penalties._base import AbstractConstraint, AbstractNorm
 from ..terms.records import Array
 from .linear import Conductances, currents, solve
 
 CYCLES = 5
+FIT_STEPS = 50
 
 
 class Repair:
@@ -25,6 +26,7 @@ class Repair:
 
     def __init__(self, form: Form) -> None:
         self.form = form
+        self.size = 0.0  # of w, at the first repair
         self.exchanges = 0  # rounds of messages between neighbours that the repairs so far would have taken
         self.stacks = tuple(None if b.X is None else batches(b.node, b.X) for b in form.samples)
 
@@ -34,6 +36,8 @@ class Repair:
         ``w`` sets the scale of the potentials, so that the repair does not depend on the units of the data.
         """
         size = float(np.sqrt(np.mean(w * w))) or 1.0
+        if not self.size:
+            self.size = size
         point = self.clip(point)
         for cycle in range(CYCLES):
             point = self.correct(point, size, 1e-9)
@@ -65,10 +69,14 @@ class Repair:
         """How readily each flow and price gives way; ``size`` is the scale of w, by which penalties are conducted."""
         edges = []
         for edge, u in zip(self.form.edges, point.flows, strict=True):
-            c = edge.weight[:, None]
-            C = c * edge.penalty.conductance(u / c)
-            # the capacity of a norm is a flow: over the scale of w it becomes a conductance
-            edges.append(C / size if isinstance(edge.penalty, AbstractNorm) else C)
+            # the capacity of a norm is a flow: over the scale of w it becomes a conductance; a constraint has none,
+            # and takes the scale of the losses' gradients for it
+            if isinstance(edge.penalty, AbstractConstraint):
+                C = self.pressure / size * edge.penalty.conductance(u / self.pressure)
+            else:
+                c = edge.weight[:, None]
+                C = c * edge.penalty.conductance(u / c) / (size if isinstance(edge.penalty, AbstractNorm) else 1.0)
+            edges.append(C)
         samples = []
         for block, a in zip(self.form.samples, point.prices, strict=True):
             s = block.column(block.scale)
@@ -85,25 +93,30 @@ class Repair:
         self.exchanges += iterations + 1
         move = currents(self.form, C, z)
         return DualPoint(
-            tuple(u - v for u, v in zip(point.flows, move.flows, strict=True)),
+            tuple(
+                edge.penalty.span(u - v) for edge, u, v in zip(self.form.edges, point.flows, move.flows, strict=True)
+            ),
             tuple(a - b for a, b in zip(point.prices, move.prices, strict=True)),
         )
+
+    @cached_property
+    def pressure(self) -> float:
+        """The root mean square gradient of the nodes' losses at 0."""
+        point = DualPoint(self.form.nothing().flows, self.form.gradient_prices(np.zeros(self.form.shape)))
+        return float(np.sqrt(np.mean(self.form.conservation(point) ** 2))) or 1.0
 
     # ---- the pull back ---------------------------------------------------------------------------------------------
     def pull_back(self, point: DualPoint) -> DualPoint:
         """The best point of the segment from the Slater centre to ``point`` that lies inside, per component."""
         center = self.center
         most = np.ones(self.form.n_components)
-        for (start, end), (block, kind) in zip(self._pairs(center, point), self._blocks(), strict=True):
-            if kind == "sample":
-                s = block.column(block.scale)
-                t = block.loss.reach(start / s, end / s, block.y)
-                where = self.form.component[block.node]
-            else:
-                c = block.weight[:, None]
-                t = block.penalty.reach(start / c, end / c)
-                where = self.form.component[block.tail]
-            np.minimum.at(most, where, t if t.ndim == 1 else t.min(axis=1))
+        for block, start, end in zip(self.form.samples, center.prices, point.prices, strict=True):
+            s = block.column(block.scale)
+            t = block.loss.reach(start / s, end / s, block.y)
+            np.minimum.at(most, self._where(block), t if t.ndim == 1 else t.min(axis=1))
+        for edge, start, end in zip(self.form.edges, center.flows, point.flows, strict=True):
+            c = edge.weight[:, None]
+            np.minimum.at(most, self._where(edge), edge.penalty.reach(start / c, end / c))
         most = np.where(most < 1.0, most * (1.0 - 1e-12), 1.0)
         return self._line_search(center, point, most)
 
@@ -129,26 +142,23 @@ class Repair:
     def _values(self, point: DualPoint) -> Array:
         """Q per component."""
         total = np.zeros(self.form.n_components)
-        for part, (block, kind) in zip(self.form.dual_parts(point), self._blocks(), strict=True):
-            where = self.form.component[block.node if kind == "sample" else block.tail]
-            np.add.at(total, where, part)
+        for part, block in zip(self.form.dual_parts(point), (*self.form.samples, *self.form.edges), strict=True):
+            total += np.bincount(self._where(block), part, len(total))
         return total
 
-    def _blocks(self) -> list[tuple[object, str]]:
-        return [(b, "sample") for b in self.form.samples] + [(b, "edge") for b in self.form.edges]
-
-    def _pairs(self, start: DualPoint, end: DualPoint) -> list[tuple[Array, Array]]:
-        return list(zip((*start.prices, *start.flows), (*end.prices, *end.flows), strict=True))
+    def _where(self, block: SampleBlock | EdgeBlock) -> Array:
+        """The component of each sample or edge."""
+        return self.form.component[block.node if isinstance(block, SampleBlock) else block.tail]
 
     def blend(self, start: DualPoint, end: DualPoint, t: Array) -> DualPoint:
         """start + t (end - start), t per component."""
         form = self.form
         flows = []
         for edge, u, v in zip(form.edges, start.flows, end.flows, strict=True):
-            flows.append(u + t[form.component[edge.tail]][:, None] * (v - u))
+            flows.append(edge.penalty.span(u + t[self._where(edge)][:, None] * (v - u)))
         prices = []
         for block, a, b in zip(form.samples, start.prices, end.prices, strict=True):
-            each = t[form.component[block.node]]
+            each = t[self._where(block)]
             prices.append(a + (each[:, None] if a.ndim == 2 else each) * (b - a))
         return DualPoint(tuple(flows), tuple(prices))
 
@@ -157,49 +167,81 @@ class Repair:
     def center(self) -> DualPoint:
         """A conserved point well inside every domain: 0 where 0 is inside; else half of a fit, scaled into them.
 
-        The fit minimises the losses plus 1/2 sum_e C_e ||(Kw)_e||^2, whose gradients and currents are conserved and
-        inside the domains of the losses; domains are star-shaped, so a multiple t <= 1/2 stays inside those and can
-        be chosen to lie inside the flows' domains as well.
+        The fit minimises the losses plus 1/2 sum_e C_e ||(Kw)_e||^2 (a logistic function of the coordinates on which
+        flows must keep a sign). Its gradients are conserved and inside the domains of the losses and the cones;
+        domains are star-shaped, so a multiple t <= 1/2 stays inside these and can be chosen to lie inside all.
         """
         form = self.form
-        flows = tuple(edge.weight[:, None] * edge.penalty.interior(form.width(edge)) for edge in form.edges)
-        zero = DualPoint(flows, tuple(np.zeros_like(block.offset) for block in form.samples))
-        boundary = any(not b.loss.interior(b.y).all() for b in form.samples)
-        if not boundary and not any(u.any() for u in flows):
-            return zero
-        point = self._fit(zero) if boundary else self.correct(zero, 1.0, 1e-12)
+        signs = [edge.penalty.interior(form.width(edge)) for edge in form.edges]
+        origin = form.nothing()
+        if all(b.loss.interior(b.y).all() for b in form.samples) and not any(sign.any() for sign in signs):
+            return origin
+        point = self._fit(origin, signs)
         gauge = np.zeros(form.n_components)
         for edge, u in zip(form.edges, point.flows, strict=True):
             np.maximum.at(gauge, form.component[edge.tail], edge.penalty.gauge(u / edge.weight[:, None]))
+        for block, a in zip(form.samples, point.prices, strict=True):
+            np.maximum.at(gauge, form.component[block.node], _price_gauge(block, a))
         with np.errstate(divide="ignore"):
             t = 0.5 * np.minimum(1.0, 1.0 / gauge)
-        origin = DualPoint(tuple(0.0 * u for u in point.flows), tuple(0.0 * a for a in point.prices))
         return self.blend(origin, point, t)
 
-    def _fit(self, start: DualPoint) -> DualPoint:
-        """Newton's method on the smooth fit, damped; its gradients and currents, corrected once."""
-        form = self.form
-        C = self.conductances(start, 1.0)
+    def _fit(self, origin: DualPoint, signs: list[Array]) -> DualPoint:
+        """Newton's method on the smooth fit, with backtracking; its gradients, corrected once."""
+        form, size = self.form, self.size
+        C = self.conductances(origin, size).edges
         w = np.zeros(form.shape)
-        prices = form.gradient_prices(w)
-        flows = start.flows
-        for _ in range(30):
-            r = form.conservation(DualPoint(flows, prices))
-            if np.linalg.norm(r) <= 1e-9 * sum(np.linalg.norm(a) for a in prices):
+        point, slopes, value = self._drive(w, signs, C)
+        for _ in range(FIT_STEPS):
+            r = form.conservation(point)
+            if np.linalg.norm(r) <= 1e-9 * sum(np.linalg.norm(a) for a in point.prices):
                 break
             M = tuple(
-                b.column(b.scale) * np.maximum(_curvature(b.loss, b.predict(w), b.y), 1e-6) for b in form.samples
+                b.column(b.scale) * np.maximum(_curvature(b.loss, b.predict(w), b.y), 1e-3) for b in form.samples
             )
-            z, iterations = solve(form, self.stacks, Conductances(C.edges, M), r, 1e-4)
+            z, iterations = solve(form, self.stacks, Conductances(slopes, M), r, 1e-4)
             self.exchanges += iterations + 1
-            step = -z
-            reach = max(float(np.abs(b.apply(step)).max()) for b in form.samples if not b.loss.interior(b.y).all())
-            w = w + step * min(1.0, 2.0 / max(reach, 1e-300))  # predictors move by 2 at most: self-concordant steps
-            prices = form.gradient_prices(w)
-            driven = currents(form, C, w).flows
-            flows = tuple(u + v for u, v in zip(start.flows, driven, strict=True))
-        return self.correct(DualPoint(flows, prices), 1.0, 1e-12)
+            t, fall = 1.0, float(np.vdot(r, z))
+            for _ in range(30):
+                new, slopes, reached = self._drive(w - t * z, signs, C)
+                if reached <= value - 1e-4 * t * fall + 1e-14 * abs(value):
+                    break
+                t *= 0.5
+            w, point, value = w - t * z, new, reached
+        return self.correct(point, size, 1e-12)
+
+    def _drive(
+        self, w: Array, signs: list[Array], C: tuple[Array, ...]
+    ) -> tuple[DualPoint, tuple[Array, ...], float]:
+        """The gradients of the fit at w as flows and prices, the derivatives of its flows, and its value."""
+        flows: list[Array] = []
+        slopes: list[Array] = []
+        value = sum(float(block.values(w).sum()) for block in self.form.samples)
+        for edge, sign, conductance in zip(self.form.edges, signs, C, strict=True):
+            z = edge.difference(w)
+            u, slope = edge.penalty.conduct(conductance, z), conductance
+            if sign.any():  # pressure size log(1 + exp(sign z / size)), flat one way like the losses it stands for
+                steep = np.clip(sign * z / self.size, -500, 500)
+                pressed = self.pressure / (1.0 + np.exp(-steep))
+                value += self.pressure * self.size * float(np.logaddexp(0.0, steep)[:, sign != 0].sum())
+                value += 0.5 * float((z * u)[:, sign == 0].sum())
+                u = np.where(sign == 0, u, sign * pressed)
+                slope = np.where(sign == 0, slope, pressed * (1.0 - pressed / self.pressure) / self.size)
+            else:
+                value += 0.5 * float(np.vdot(z, u))
+            flows.append(u)
+            slopes.append(slope)
+        return DualPoint(tuple(flows), self.form.gradient_prices(w)), tuple(slopes), value
 
 
-def _curvature(loss: object, x: Array, y: Array) -> Array:
+def _curvature(loss: AbstractLoss, x: Array, y: Array) -> Array:
     return loss.curvature(x, y) if isinstance(loss, AbstractSmoothLoss) else np.ones_like(x)
+
+
+def _price_gauge(block: SampleBlock, a: Array) -> Array:
+    """inf {t : a / t in dom l*} for each sample, (M,)."""
+    low, high = block.loss.domain(block.y)
+    b = a / block.column(block.scale)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gauge = np.where(b > 0, b / high, np.where(b < 0, b / low, 0.0))
+    return gauge if gauge.ndim == 1 else gauge.max(axis=1)

@@ -21,13 +21,22 @@ from ..terms.losses._base import AbstractQuadraticLoss
 from ..terms.penalties._base import AbstractConstraint
 from ..terms.records import Array
 
-TIGHT = 1e-11
-OPTIONS: dict[str, dict[str, float]] = {
-    "CLARABEL": {"tol_gap_abs": TIGHT, "tol_gap_rel": TIGHT, "tol_feas": TIGHT},
-    "SCS": {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 200_000},
-    "OSQP": {"eps_abs": 1e-10, "eps_rel": 1e-10, "max_iter": 200_000},
-    "ECOS": {"abstol": TIGHT, "reltol": TIGHT, "feastol": TIGHT},
+_TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11, "accept_unknown": True}
+_SHORT = {**_TIGHT, "max_step_fraction": 0.9, "min_terminate_step_length": 1e-8}
+
+# What a solver is asked, in this order, until the certificate suffices: its defaults, then tight tolerances. Clarabel's
+# exponential cones (logistic losses) sometimes stall there; shorter steps, and no equilibration, get past that.
+ATTEMPTS: dict[str, tuple[dict[str, Any], ...]] = {
+    "CLARABEL": ({}, _TIGHT, _SHORT, {**_SHORT, "equilibrate_enable": False}),
+    "SCS": ({}, {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 200_000}),
+    "OSQP": ({}, {"eps_abs": 1e-10, "eps_rel": 1e-10, "max_iter": 200_000}),
+    "ECOS": ({}, {"abstol": 1e-11, "reltol": 1e-11, "feastol": 1e-11}),
 }
+
+
+def attempts(solver: str) -> tuple[dict[str, Any], ...]:
+    """The options of each attempt with a solver; its defaults alone where nothing is known of it."""
+    return ATTEMPTS.get(solver_name(solver), ({},))
 
 
 @dataclass
@@ -48,7 +57,7 @@ class ConicProblem:
         for parameter, stand_in in self.strengths:
             stand_in.value = parameter.value
 
-    def solve(self, solver: str, tight: bool = False) -> str:
+    def solve(self, solver: str, options: dict[str, Any]) -> str:
         """Solve in place; the status that CVXPY reports, or the error that the solver raised, as a sentence."""
         import warnings
 
@@ -59,9 +68,9 @@ class ConicProblem:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # "may be inaccurate": the certificate decides
-                self.cvxpy.solve(solver=name, **(OPTIONS.get(name, {}) if tight else {}))
+                self.cvxpy.solve(solver=name, **options)
         except cp.error.SolverError as error:
-            return f"{name} failed: {error}"
+            return f"failed ({str(error).splitlines()[0]})"
         return str(self.cvxpy.status)
 
 

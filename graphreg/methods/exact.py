@@ -13,8 +13,9 @@ GAP = 1e-7  # beyond it a second solve at tight tolerances is worth its time
 
 @dataclass(frozen=True)
 class Exact(AbstractMethod):
-    """Compile to CVXPY and solve with a conic solver: at its default tolerances, and once more at 1e-11 where the
-    certificate falls short of ``min(gap, 1e-7)``; the better certificate is kept.
+    """Compile to CVXPY and solve with a conic solver: at its default tolerances, and again at 1e-11 (Clarabel: with
+    shorter steps, without equilibration) where the certificate falls short of ``min(gap, 1e-7)``; the best certificate
+    is kept.
 
     Parameters
     ----------

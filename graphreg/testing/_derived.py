@@ -152,7 +152,8 @@ def _into_cone(cone: RecessionCone, z: Array) -> Array:
     if cone.equations is not None and np.size(cone.equations):
         E = np.atleast_2d(cone.equations)
         z = z - z @ np.linalg.pinv(E) @ E if E.shape[1] == z.shape[1] else z
-        z = np.where((z >= cone.lower - 1e-12).all(1)[:, None] & (z <= cone.upper + 1e-12).all(1)[:, None], z, 0.0)
+        within = ((z >= cone.lower - 1e-12) & (z <= cone.upper + 1e-12)).all(axis=1, keepdims=True)
+        z = np.where(within, z, 0.0)
     return z
 
 

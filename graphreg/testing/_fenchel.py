@@ -84,7 +84,9 @@ def residual_is_positive(
             points.append(with_prox)
         for x in points:
             residual, scale = pair.residual(frozen(x), b, conjugate)
-            by = np.where(residual == np.inf, 0.0, -residual / np.where(np.isfinite(scale), scale, 1.0))
+            # f near 0 may be a difference of numbers of the size of x
+            scale = np.where(np.isfinite(scale), scale, 1.0) + 1e-6 * size(x)
+            by = np.where(residual == np.inf, 0.0, -residual / scale)
             found += judge("f(x) + f*(b) >= <x, b> everywhere", by, tolerance, **where, x=x, b=b)
     return found[:1]
 
@@ -97,27 +99,29 @@ def midpoints_lie_below(pair: Pair, x: Array, z: Array, tolerance: float, **wher
     return judge("f((x + z) / 2) <= (f(x) + f(z)) / 2", by, tolerance, **where, x=x, z=z)
 
 
-def clip_is_sound(pair: Pair, b: Array, tolerance: float, **where: Any) -> list[Failure]:
-    """clip lands in dom f*, leaves it there, and does not move what is well inside."""
+def clip_is_sound(pair: Pair, b: Array, tolerance: float, floor: float = 1e-300, **where: Any) -> list[Failure]:
+    """clip lands in dom f*, twice is once, and what is well inside stays; ``floor`` is added to the size of b."""
     clipped = pair.clip(b)
     if clipped.shape != b.shape:
         return [Failure("", f"clip has the shape {clipped.shape} where its input has {b.shape}", "", np.inf)]
     found = judge("clip(b) lies in dom of the conjugate", ~np.isfinite(pair.conjugate(clipped)), 0, **where, b=b)
-    found += judge("clip(clip(b)) = clip(b)", distance(pair.clip(frozen(clipped)), clipped), tolerance, **where, b=b)
+    found += judge(
+        "clip(clip(b)) = clip(b)", distance(pair.clip(frozen(clipped)), clipped, floor), tolerance, **where, b=b
+    )
     near = np.maximum(np.abs(b), 1e-6)
     well_inside = np.isfinite(pair.conjugate(b))
     for shift in (-1e-3, 1e-3):
         well_inside = (
             well_inside & np.isfinite(pair.conjugate(b + shift * near)) & np.isfinite(pair.conjugate(b * (1 + shift)))
         )
-    moved = np.where(well_inside, distance(clipped, b), 0.0)
+    moved = np.where(well_inside, distance(clipped, b, floor), 0.0)
     return found + judge("clip(b) = b where b lies inside dom of the conjugate", moved, tolerance, **where, b=b)
 
 
 def reach_is_sound(
     pair: Pair, t: Array, start: Array, end: Array, margin: float | None = None, **where: Any
 ) -> list[Failure]:
-    """start + t (end - start) lies in dom f*, with t in [0, 1]; with a ``margin``, no t larger by more does."""
+    """start + t (end - start) lies in dom f*, with t in [0, 1]; with a ``margin``, no t larger by more has that."""
     where = {**where, "start": start, "end": end, "t": t}
     if t.shape != (len(start),):
         return [Failure("", f"reach has the shape {t.shape}, expected {(len(start),)}", "", np.inf)]
@@ -127,7 +131,7 @@ def reach_is_sound(
     found += judge(sentence, ~np.isfinite(pair.conjugate(point)), 0, **where)
     if margin is None:
         return found
-    further = np.minimum(t * (1 + margin) + 1e-9, 1.0)
+    further = np.minimum(t * (1 + margin) + margin, 1.0)
     beyond = start + rowwise(further, start) * (end - start)
     short = (t < 1.0) & np.isfinite(pair.conjugate(beyond))
     return found + judge("reach is the largest such t", short, 0, **where)

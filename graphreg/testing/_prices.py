@@ -35,7 +35,7 @@ def clip(loss: AbstractLoss, samples: Samples) -> list[Failure]:
     found = []
     for prices in (samples.prices, 1e3 * samples.prices, samples.inside):
         b = frozen(prices)
-        found += fenchel.clip_is_sound(samples.pair, b, tolerance, y=y)
+        found += fenchel.clip_is_sound(samples.pair, b, tolerance, floor=1.0, y=y)
         if b.ndim == 1:
             low, high = loss.domain(y)
             by = np.abs(loss.clip(b, y) - np.clip(b, low, high)) / (1.0 + np.abs(b))

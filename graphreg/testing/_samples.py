@@ -42,7 +42,8 @@ class Samples:
         at = np.arange(len(y)) % 16
         for row, shift in ((1, 0.0), (2, 1.0), (3, -1.0), (4, 1e-3), (5, -2.5)):
             x[at == row] = y[at == row] + shift
-        return frozen(x)
+        huge = ~(np.abs(self.loss.value(x, y)) < 1e12)  # of a loss that grows exponentially
+        return frozen(np.where(rowwise(huge.astype(float), x) > 0, 0.01 * x, x))
 
     @cached_property
     def prices(self) -> Array:

@@ -71,11 +71,11 @@ def has_the_minimiser(
 
 def _split(written: Any) -> tuple[list[Any], Any]:
     """Constraints, and the expression with one value per row (None where there is none)."""
-    import cvxpy as cp
+    from cvxpy.constraints.constraint import Constraint
 
     items = written if isinstance(written, (list, tuple)) else [written]
-    constraints = [item for item in items if isinstance(item, cp.constraints.constraint.Constraint)]
-    rest = [item for item in items if not isinstance(item, cp.constraints.constraint.Constraint)]
+    constraints = [item for item in items if isinstance(item, Constraint)]
+    rest = [item for item in items if not isinstance(item, Constraint)]
     if len(rest) > 1:
         raise ValueError(f"a term writes at most one expression beside its constraints, got {len(rest)}")
     return constraints, rest[0] if rest else None

@@ -208,7 +208,7 @@ class AbstractQuadraticLoss(AbstractSmoothLoss):
 
 
 def _every(a: Array) -> Array:
-    return a if a.ndim == 1 else a.all(axis=1)
+    return a if a.ndim == 1 else np.logical_and.reduce(a, axis=1)
 
 
 def _dots(a: Array, b: Array) -> Array:

@@ -76,12 +76,14 @@ class HuberLoss(AbstractSmoothLoss):
 
     @property
     def notation(self) -> Notation:
-        d = f"{self.delta:g}"
+        d, rest = f"{self.delta:g}", f"{self.delta**2 / 2:g}"
+        times, dot = ("", "") if d == "1" else (f"{d} ", rf"{d} \, ")
         return Notation(
-            f"huber_{d}(%z - %y)",
+            f"huber_{d}(%z - %y) where huber_{d}(t) = t^2 / 2 up to |t| = {d}, then {times}|t| - {rest}",
             "%u^2 / (2 %c) + %u %y",
-            f"|%u| <= {d} %c",
-            rf"h_{{{d}}}(%z - %y)",
+            f"|%u| <= {times}%c",
+            rf"h_{{{d}}}(%z - %y) \text{{ where }} h_{{{d}}}(t) = t^2 / 2 \text{{ up to }} |t| = {d}, "
+            rf"\text{{ then }} {dot}|t| - {rest}",
             r"\frac{%u^2}{2 %c} + %u %y",
-            rf"|%u| \le {d} \, %c",
+            rf"|%u| \le {dot}%c",
         )

@@ -87,10 +87,10 @@ class LogisticLoss(AbstractSmoothLoss):
     def notation(self) -> Notation:
         return Notation(
             "log(1 + exp(-%y %z))",
-            "%c h(-%y %u / %c), h(q) = q log q + (1-q) log(1-q)",
+            "%c h(-%y %u / %c) where h(q) = q log q + (1 - q) log(1 - q)",
             "0 <= -%y %u <= %c",
             r"\log(1 + e^{-%y %z})",
-            r"%c \, h(-%y %u / %c), \; h(q) = q \log q + (1-q) \log(1-q)",
+            r"%c \, h(-%y %u / %c) \text{ where } h(q) = q \log q + (1 - q) \log(1 - q)",
             r"0 \le -%y %u \le %c",
         )
 

@@ -32,7 +32,7 @@ class SquaredLoss(AbstractQuadraticLoss):
     @property
     def notation(self) -> Notation:
         return Notation(
-            "1/2 (%z - %y)^2", "%u^2 / (2 %c) + %u %y", "", r"\tfrac12 (%z - %y)^2", r"\frac{%u^2}{2 %c} + %u %y", ""
+            "(%z - %y)^2 / 2", "%u^2 / (2 %c) + %u %y", "", r"\tfrac12 (%z - %y)^2", r"\frac{%u^2}{2 %c} + %u %y", ""
         )
 
 
@@ -71,7 +71,7 @@ class MeanLoss(AbstractQuadraticLoss):
     @property
     def notation(self) -> Notation:
         return Notation(
-            "1/2 ||%z - %y||^2",
+            "||%z - %y||^2 / 2",
             "||%u||^2 / (2 %c) + <%u, %y>",
             "",
             r"\tfrac12 \lVert %z - %y \rVert^2",

@@ -114,6 +114,10 @@ class AbstractPenalty(ABC):
         """The linear map of the repair from potentials to flows; a matrix penalty mixes coordinates here."""
         return conductance * z
 
+    def span(self, u: Array) -> Array:
+        """The projection of each row onto the span of dom phi*: u itself, but where phi is flat along a subspace."""
+        return u
+
     def interior(self, k: int) -> Array:
         """A flow (k,) well inside dom phi*."""
         return np.zeros(k)
@@ -143,15 +147,8 @@ class AbstractPenalty(ABC):
     @property
     def notation(self) -> Notation:
         """How the penalty is printed."""
-        name = type(self).__name__
-        return Notation(
-            f"{name}(%z)",
-            f"%c {name}*(%u / %c)",
-            "",
-            rf"\mathrm{{{name}}}(%z)",
-            rf"%c \, \mathrm{{{name}}}^*(%u / %c)",
-            "",
-        )
+        name, latex = _names(self)
+        return Notation(f"{name}(%z)", f"%c {name}*(%u / %c)", "", f"{latex}(%z)", rf"%c \, {latex}^*(%u / %c)", "")
 
     # ---- penalties from CVXPY ------------------------------------------------------------------------------------
     @staticmethod
@@ -180,6 +177,19 @@ class AbstractConstraint(AbstractPenalty):
     def prox(self, v: Array, step: Any) -> Array:
         del step  # a multiple of an indicator is the same indicator
         return self.project(v)
+
+    @property
+    def notation(self) -> Notation:
+        name, latex = _names(self)
+        text = f"max over p in {name} of <p, %u>"
+        return Notation(
+            f"[%z in {name}]",
+            text,
+            "",
+            rf"\iota\{{%z \in {latex}\}}",
+            rf"\max_{{p \in {latex}}} \langle p, %u \rangle",
+            "",
+        )
 
 
 class AbstractNorm(AbstractPenalty):
@@ -214,3 +224,15 @@ class AbstractNorm(AbstractPenalty):
 
     def recession(self, k: int) -> RecessionCone:
         return RecessionCone(np.zeros(k), np.zeros(k))
+
+    @property
+    def notation(self) -> Notation:
+        name, latex = _names(self)
+        dual = f"dual norm of {name} at %u <= %c"
+        return Notation(f"{name}(%z)", "", dual, f"{latex}(%z)", "", rf"{latex}^\circ(%u) \le %c")
+
+
+def _names(penalty: AbstractPenalty) -> tuple[str, str]:
+    """The name of the class, as text and as LaTeX."""
+    name = type(penalty).__name__
+    return name, rf"\mathrm{{{name}}}".replace("_", r"\_")

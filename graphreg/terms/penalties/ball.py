@@ -76,9 +76,9 @@ class Ball(AbstractConstraint):
         r = f"{self.radius:g}"
         return Notation(
             f"[||%z||_2 <= {r}]",
-            f"{r} ||%u||_2",
+            "||%u||_2" if r == "1" else f"{r} ||%u||_2",
             "",
             rf"\iota\{{\|%z\|_2 \le {r}\}}",
-            rf"{r} \, \|%u\|_2",
+            r"\|%u\|_2" if r == "1" else rf"{r} \, \|%u\|_2",
             "",
         )

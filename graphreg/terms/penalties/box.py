@@ -106,16 +106,66 @@ class Box(AbstractOneSided, AbstractConstraint):
 
     @property
     def notation(self) -> Notation:
-        low, high = (f"{float(b):g}" if b.size == 1 else name for b, name in ((self.low, "low"), (self.high, "high")))
-        cone = np.isinf(self.low).any() or np.isinf(self.high).any()
-        return Notation(
-            f"[{low} <= %z <= {high}]",
-            f"sum max({low} %u, {high} %u)",
-            "no flow against an infinite bound" if cone else "",
-            rf"\iota\{{{_latex(low)} \le %z \le {_latex(high)}\}}",
-            rf"\sum_j \max({_latex(low)} %u_j, {_latex(high)} %u_j)",
-            r"\text{no flow against an infinite bound}" if cone else "",
+        low, high = _Side(self.low, "low", r"\ell", ">="), _Side(self.high, "high", "h", "<=")
+        sides = [side for side in (low, high) if not side.absent]
+        if len(sides) == 2:
+            value = f"{low.text} <= %z <= {high.text}", rf"{low.latex} \le %z \le {high.latex}"
+            support = (
+                f"sum_j max({low.each('_j')} (%u)_j, {high.each('_j')} (%u)_j)",
+                rf"\sum_j \max({low.each('_j', True)} (%u)_j, {high.each('_j', True)} (%u)_j)",
+            )
+            cone = [side.cone() for side in sides if np.isinf(side.bound).any()]
+            domain = "; ".join(text for text, _ in cone), r",\ ".join(latex for _, latex in cone)
+        elif sides:
+            value, support, domain = sides[0].alone()
+        else:
+            value, support, domain = ("%z free", r"%z \text{ free}"), ("", ""), ("%u = 0", "%u = 0")
+        return Notation(f"[{value[0]}]", support[0], domain[0], rf"\iota\{{{value[1]}\}}", support[1], domain[1])
+
+
+@dataclass(frozen=True)
+class _Side:
+    """How one of the bounds is printed: numbers where it is one for all coordinates, else by its letter."""
+
+    bound: Array
+    name: str
+    letter: str
+    relation: str
+
+    @property
+    def absent(self) -> bool:
+        return bool(np.isinf(self.bound).all())
+
+    @property
+    def text(self) -> str:
+        return f"{float(self.bound):g}" if self.bound.size == 1 else self.name
+
+    @property
+    def latex(self) -> str:
+        return f"{float(self.bound):g}" if self.bound.size == 1 else self.letter
+
+    def each(self, index: str, latex: bool = False) -> str:
+        name = self.latex if latex else self.text
+        return name if self.bound.size == 1 else name + index
+
+    def cone(self) -> tuple[str, str]:
+        """The flows that do not push against a bound that is not there."""
+        relation, mark = (">=", r"\ge") if self.relation == ">=" else ("<=", r"\le")
+        there = ("-inf", r"-\infty") if relation == ">=" else ("inf", r"\infty")
+        return (
+            f"(%u)_j {relation} 0 where {self.name}_j = {there[0]}",
+            rf"(%u)_j {mark} 0 \text{{ where }} {self.letter}_j = {there[1]}",
         )
+
+    def alone(self) -> tuple[tuple[str, str], tuple[str, str], tuple[str, str]]:
+        """Value, conjugate and domain of a box with this bound only."""
+        mark, other, turned = (r"\ge", "<=", r"\le") if self.relation == ">=" else (r"\le", ">=", r"\ge")
+        value = f"%z {self.relation} {self.text}", f"%z {mark} {self.latex}"
+        factor = ("", "") if self.text == "1" else (f"{self.each('_j')} ", rf"{self.each('_j', True)} \, ")
+        support = f"sum_j {factor[0]}(%u)_j", rf"\sum_j {factor[1]}(%u)_j"
+        if not self.bound.any():
+            support = "", ""
+        return value, support, (f"%u {other} 0", f"%u {turned} 0")
 
 
 def _bounds(value: Any, name: str) -> Array:
@@ -146,7 +196,3 @@ def _at_least(Z: Any, low: Array) -> Any:
         return None
     columns = np.flatnonzero(bounded)
     return Z[:, columns] >= _full(np.broadcast_to(low, Z.shape[1:])[columns], Z[:, columns])
-
-
-def _latex(bound: str) -> str:
-    return bound.replace("-inf", r"-\infty").replace("inf", r"\infty").replace("low", r"\ell").replace("high", "h")

@@ -55,7 +55,7 @@ class AbstractCvxpyPenalty(AbstractPenalty):
         inside = self.gauge(u) <= 1.0
         if shape.homogeneous:
             return np.where(inside, 0.0, np.inf)
-        within = self._span(u)
+        within = self.span(u)
         return np.array([shape.form.conjugate(row) if ok else np.inf for row, ok in zip(within, inside, strict=True)])
 
     def cvxpy(self, Z: Any) -> Any:
@@ -73,14 +73,14 @@ class AbstractCvxpyPenalty(AbstractPenalty):
         shape = self._shape(u.shape[1])
         if shape.everywhere:
             return np.zeros(len(u))
-        within = self._span(u)
+        within = self.span(u)
         support = np.array([shape.form.support(row) for row in within])
         # rounding alone is allowed for, as in Quadratic
         in_span = row_norm(u - within) <= 1e-12 * row_norm(u)
         return np.where(in_span, support.reshape(len(u)) * (1.0 + OUTWARD), np.inf)
 
     def clip(self, u: Array) -> Array:
-        u = self._span(u)
+        u = self.span(u)
         gauge = self.gauge(u)
         out = (gauge > 1.0 - OUTWARD) & np.isfinite(gauge)
         u = np.where(out[:, None], u * ((1.0 - OUTWARD) / np.where(out, gauge, 1.0))[:, None], u)
@@ -98,7 +98,7 @@ class AbstractCvxpyPenalty(AbstractPenalty):
         return np.broadcast_to(column(slack), u.shape)
 
     def conduct(self, conductance: Array, z: Array) -> Array:
-        return conductance * self._span(z)  # keeps the flow where phi* can be finite
+        return conductance * self.span(z)  # keeps the flow where phi* can be finite
 
     def recession(self, k: int) -> RecessionCone | None:
         shape = self._shape(k)
@@ -115,15 +115,25 @@ class AbstractCvxpyPenalty(AbstractPenalty):
         name = _label(self.function, self.name)
         latex = name if len(name) == 1 else {"phi": r"\phi"}.get(name, rf"\mathrm{{{name}}}").replace("_", r"\_")
         if any(shape.homogeneous for shape in self.shapes.values()):
-            polar = f"{name}^o(%u) <= %c", rf"{latex}^\circ(%u) \le %c"  # the polar gauge
-            return Notation(f"{name}(%z)", "", polar[0], rf"{latex}(%z)", "", polar[1])
-        return Notation(f"{name}(%z)", f"%c {name}*(%u / %c)", "", rf"{latex}(%z)", rf"%c \, {latex}^*(%u / %c)", "")
+            polar = f"{name}^o(%u) <= %c where {name}^o(u) = max over {name}(z) <= 1 of <u, z>"
+            typeset = rf"{latex}^\circ(%u) \le %c \text{{ where }} {latex}^\circ(u) = \max_{{{latex}(z) \le 1}} "
+            return Notation(f"{name}(%z)", "", polar, rf"{latex}(%z)", "", typeset + r"\langle u, z \rangle")
+        star = f"{name}*(u) = max over z of <u, z> - {name}(z)"
+        typeset = rf"{latex}^*(u) = \max_z \langle u, z \rangle - {latex}(z)"
+        return Notation(
+            f"{name}(%z)",
+            f"%c {name}*(%u / %c) where {star}",
+            "",
+            rf"{latex}(%z)",
+            rf"%c \, {latex}^*(%u / %c) \text{{ where }} {typeset}",
+            "",
+        )
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({_label(self.function, self.name)}{', rows=True' if self.rows else ''})"
 
     # ---- what is found out once ------------------------------------------------------------------------------------
-    def _span(self, u: Array) -> Array:
+    def span(self, u: Array) -> Array:
         """Projection of each row onto the span of dom phi*: orthogonal to where phi is constant."""
         L = self._shape(u.shape[1]).form.lineality
         return u - (u @ L) @ L.T if L.shape[1] else u

@@ -72,12 +72,14 @@ class HuberNorm(AbstractPenalty):
 
     @property
     def notation(self) -> Notation:
-        d = f"{self.delta:g}"
+        d, rest = f"{self.delta:g}", f"{self.delta**2 / 2:g}"
+        times, dot = ("", "") if d == "1" else (f"{d} ", rf"{d} \, ")
         return Notation(
-            f"huber_{d}(||%z||_2)",
+            f"huber_{d}(||%z||_2) where huber_{d}(t) = t^2 / 2 up to t = {d}, then {times}t - {rest}",
             "||%u||_2^2 / (2 %c)",
-            f"||%u||_2 <= {d} %c",
-            rf"h_{{{d}}}(\|%z\|_2)",
+            f"||%u||_2 <= {times}%c",
+            rf"h_{{{d}}}(\|%z\|_2) \text{{ where }} h_{{{d}}}(t) = t^2 / 2 \text{{ up to }} t = {d}, "
+            rf"\text{{ then }} {dot}t - {rest}",
             r"\frac{1}{2 %c} \|%u\|_2^2",
-            rf"\|%u\|_2 \le {d} \, %c",
+            rf"\|%u\|_2 \le {dot}%c",
         )

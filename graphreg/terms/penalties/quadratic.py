@@ -73,6 +73,9 @@ class Quadratic(AbstractPenalty):
         return np.where(np.isfinite(self.conjugate(u)), 0.0, np.inf)
 
     def clip(self, u: Array) -> Array:
+        return self.span(u)
+
+    def span(self, u: Array) -> Array:
         V = self._vectors[:, self._values > 0]
         return u if V.shape[0] == V.shape[1] else (u @ V) @ V.T
 
@@ -99,7 +102,7 @@ class Quadratic(AbstractPenalty):
     def notation(self) -> Notation:
         singular = self._values[0] == 0
         return Notation(
-            "1/2 %z' Q %z",
+            "%z' Q %z / 2",
             "%u' Q^+ %u / (2 %c)" if singular else "%u' Q^-1 %u / (2 %c)",
             "%u in range(Q)" if singular else "",
             r"\tfrac{1}{2} %z^\top Q %z",

@@ -56,7 +56,7 @@ class SquaredL2(AbstractPenalty):
     @property
     def notation(self) -> Notation:
         return Notation(
-            "1/2 ||%z||_2^2",
+            "||%z||_2^2 / 2",
             "||%u||_2^2 / (2 %c)",
             "",
             r"\tfrac{1}{2} \|%z\|_2^2",

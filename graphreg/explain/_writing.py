@@ -1,0 +1,197 @@
+"""Formulas as text and as LaTeX at once, and the page that they make up."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+WIDTH = 110  # of a printed page
+SHORT_HEADING = 12  # in LaTeX a longer one has a line of its own
+COLUMN = 62  # formulas up to this long have their note beside them, longer ones below
+GREEK = frozenset(
+    {"alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "kappa", "lambda", "mu", "nu", "xi", "pi"}
+    | {"rho", "sigma", "tau", "phi", "chi", "psi", "omega", "Gamma", "Delta", "Theta", "Lambda", "Sigma", "Phi"}
+)
+SHORT = {"lam": r"\lambda", "lmbda": r"\lambda", "lambd": r"\lambda", "eps": r"\varepsilon"}
+
+
+@dataclass(frozen=True)
+class Math:
+    """A formula, as text and as LaTeX (math mode)."""
+
+    text: str
+    latex: str
+
+    def __add__(self, other: Math) -> Math:
+        return Math(self.text + other.text, self.latex + other.latex)
+
+    def __bool__(self) -> bool:
+        return bool(self.text)
+
+
+NOTHING = Math("", "")
+INDENT = Math("  ", r"\quad ")
+WITH = Math("  with ", r"\text{with } ")
+IMPLIES = Math("  =>  ", r" \Rightarrow ")
+
+
+def join(parts: Iterable[Math], text: str, latex: str | None = None) -> Math:
+    """The parts that are not empty, with a separator."""
+    kept = [part for part in parts if part]
+    return Math(text.join(p.text for p in kept), (text if latex is None else latex).join(p.latex for p in kept))
+
+
+def same(written: str) -> Math:
+    """A formula that is written the same in both."""
+    return Math(written, written)
+
+
+SPECIAL = {"\\": r"\backslash ", "^": r"\hat{\ }", "~": r"\sim "} | {c: "\\" + c for c in "_%&#${}"}
+SYMBOL = re.compile(  # what is a symbol although it stands among words
+    r"((?<=node )i\b|(?<=sample )r\b|(?<=edge )e\b|(?<=edges )e\b|\(i, j\)|\b[a-zA-Z]_[a-z0-9]\b|\b[EFR]\d+\b"
+    r"|[\\^~_%&#${}])"
+)
+
+
+def prose(words: str) -> Math:
+    r"""Words inside a formula. Special characters stand outside \text, where MathJax knows them escaped."""
+    latex = ""
+    for k, piece in enumerate(SYMBOL.split(words)):
+        if k % 2 == 0:
+            latex += rf"\text{{{piece}}}" if piece else ""
+        elif piece in SPECIAL:
+            latex += SPECIAL[piece]
+        else:
+            latex += f"{piece[0]}_{{{piece[1:]}}}" if piece[0] in "EFR" and piece[1:].isdigit() else piece
+    return Math(words, latex)
+
+
+def name(written: str) -> Math:
+    """A name of the user's: one letter or a Greek letter as a symbol, words upright."""
+    if written in GREEK or written in SHORT:
+        return Math(written, SHORT.get(written, "\\" + written))
+    head, _, tail = written.partition("_")
+    if tail.isalnum() and (len(head) == 1 or head in GREEK or head in SHORT):
+        return Math(written, rf"{name(head).latex}_{{{tail}}}")
+    return Math(written, written) if written.isalpha() and len(written) == 1 else prose(written)
+
+
+def number(value: float) -> Math:
+    """A number; powers of ten as such in LaTeX."""
+    text = f"{value:.6g}"
+    digits, _, power = text.partition("e")
+    if not power:
+        return same(text)
+    ten = f"10^{{{int(power)}}}"
+    return Math(text, ten if digits == "1" else rf"{digits} \cdot {ten}")
+
+
+def span(values: Iterable[float]) -> str:
+    """'2', or '0.5 to 2'."""
+    values = list(values)
+    low, high = f"{min(values):.4g}", f"{max(values):.4g}"
+    return low if low == high else f"{low} to {high}"
+
+
+def some(names: Iterable[object], most: int = 6) -> str:
+    """The first few names of a list."""
+    every = [str(each) for each in names]
+    return ", ".join(every[:most]) + (f", ... ({len(every)})" if len(every) > most else "")
+
+
+def count(how_many: int, thing: str, things: str = "") -> str:
+    """'1 node', '2 nodes'."""
+    return f"{how_many} {thing if how_many == 1 else things or thing + 's'}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A formula with a note; as a legend: a symbol with its meaning."""
+
+    math: Math
+    note: Math = NOTHING
+
+
+@dataclass(frozen=True)
+class Section:
+    """Rows under a heading."""
+
+    heading: Math
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Written:
+    """Formulas to be read: ``print`` shows them as text, ``latex()`` is their LaTeX, notebooks typeset them.
+
+    Attributes
+    ----------
+    sections : tuple of Section
+        The formulas.
+    legend : tuple of Row
+        What the symbols stand for.
+    remarks : tuple of str
+        What it means; in the text only.
+    """
+
+    sections: tuple[Section, ...]
+    legend: tuple[Row, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        parts = [_section_text(section) for section in self.sections]
+        if self.legend:
+            parts.append("where\n" + _legend_text(self.legend))
+        parts += [textwrap.fill(remark, WIDTH) for remark in self.remarks]
+        return "\n\n".join(parts)
+
+    __repr__ = __str__
+
+    def latex(self) -> str:
+        """An ``aligned`` environment, for math mode with amsmath or MathJax."""
+        blocks = [_section_latex(section) for section in self.sections]
+        if self.legend:
+            meanings = [rf"{row.math.latex} :\ \; {row.note.latex}" for row in self.legend]
+            blocks.append([r"\text{where} \quad & " + meanings[0], *("& " + meaning for meaning in meanings[1:])])
+        return (
+            "\\begin{aligned}\n" + " \\\\[1ex]\n".join(" \\\\\n".join(lines) for lines in blocks) + "\n\\end{aligned}"
+        )
+
+    def _repr_latex_(self) -> str:
+        return f"$$\n{self.latex()}\n$$"
+
+
+def _section_text(section: Section) -> str:
+    short = [len(row.math.text) for row in section.rows if row.note and len(row.math.text) <= COLUMN]
+    column = max(short, default=0) + 3
+    lines = [textwrap.fill(section.heading.text, WIDTH, subsequent_indent="    "), ""]
+    for row in section.rows:
+        start = "    " + row.math.text
+        if not row.note:
+            lines.append(start)
+        elif len(row.math.text) <= COLUMN and column + len(row.note.text) <= WIDTH:
+            lines.append(f"{start:<{column + 4}}{row.note.text}")
+        elif len(start) + len(row.note.text) <= WIDTH:
+            lines.append(f"{start}   {row.note.text}")
+        else:
+            lines += [start, *textwrap.wrap(row.note.text, WIDTH, initial_indent=" " * 10, subsequent_indent=" " * 10)]
+    return "\n".join(lines)
+
+
+def _legend_text(legend: tuple[Row, ...]) -> str:
+    column = max(len(row.math.text) for row in legend) + 4
+    indent = " " * (column + 2)
+    return "\n".join(
+        textwrap.fill(row.note.text, WIDTH, initial_indent=f"  {row.math.text:<{column}}", subsequent_indent=indent)
+        for row in legend
+    )
+
+
+def _section_latex(section: Section) -> list[str]:
+    rows = [row.math.latex + (rf" \qquad {row.note.latex}" if row.note else "") for row in section.rows]
+    heading = section.heading
+    if len(heading.text) > SHORT_HEADING:  # it has a line of its own
+        return ["& " + heading.latex, *(rf"& \quad {row}" for row in rows)]
+    return [rf"{heading.latex} \quad & \quad {rows[0]}", *(rf"& \quad {row}" for row in rows[1:])]

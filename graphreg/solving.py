@@ -1,0 +1,142 @@
+"""Solve one canonical form by one method, judge the answer by its certificate, and look for infima at infinity."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from .certificate import AtInfinity, Certificate, Certifier, at_infinity, attained
+from .engines import InProcess
+from .form import Form
+from .lowering import conic
+from .lowering.site import Site
+from .methods import AbstractMethod, Exact
+from .methods import exact as exact_method
+from .methods._base import AbstractIteration
+from .methods._driver import Budget, drive
+from .methods.ledger import Ledger
+from .solution import Solution
+
+Compile = Callable[[str], conic.ConicProblem]
+
+
+def solve(form: Form, method: AbstractMethod, budget: Budget, compile_: Compile) -> Solution:
+    """The solution of a form; where the infimum is not attained, of what is left of it at infinity."""
+    solution = _run(form, method, budget, compile_)
+    if solution.status != "unattained" or solution.certificate.holds(budget.gap):
+        return solution
+    infinity = at_infinity(form)
+    if infinity is None:
+        return solution
+    compile_rest: Compile = conic_of(infinity.rest)
+    rest = _run(infinity.rest, method, replace(budget, start=solution.certificate.w), compile_rest)
+    certificate = _extend(infinity, rest.certificate, solution.certificate, budget.gap)
+    return replace(
+        solution,
+        certificate=certificate,
+        message=_unattained(certificate, budget.gap),
+        rounds=solution.rounds + rest.rounds,
+        seconds=solution.seconds + rest.seconds,
+    )
+
+
+def conic_of(form: Form) -> Compile:
+    """How a form is compiled, primal or dual."""
+    return lambda kind: conic.dual(form) if kind == "dual" else conic.primal(form)
+
+
+def _extend(infinity: AtInfinity, rest: Certificate, before: Certificate, gap: float) -> Certificate:
+    """The better of the bounds: those of the whole, and those of the rest carried over to it."""
+    certifier = Certifier(infinity.form)
+    certifier.admit(before.w, before.point)
+    if rest.valid:
+        certifier.admit(infinity.push(rest.w), infinity.extend(rest.point))
+    return certifier.best(gap)
+
+
+def _run(form: Form, method: AbstractMethod, budget: Budget, compile_: Compile) -> Solution:
+    certifier = Certifier(form)
+    if not form.samples:  # everything ran away: 0 is optimal, with nothing to pay and nothing to carry
+        certifier.admit(np.zeros(form.shape), form.nothing())
+        return Solution(form, certifier.best(budget.gap), "certified", "Nothing is left to fit.", method.name)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if isinstance(method, Exact):
+            return _exact(form, method, certifier, budget, compile_)
+        assert isinstance(method, AbstractIteration)
+        ledger = Ledger()
+        site = Site(form, InProcess(form, ledger))
+        outcome = drive(method, site, certifier, budget, ledger)
+    status, message = _judge(form, outcome.certificate, outcome.ended, budget, outcome.rounds)
+    return Solution(
+        form,
+        outcome.certificate,
+        status,
+        message,
+        method.name,
+        outcome.rounds,
+        outcome.seconds,
+        outcome.trace,
+        ledger,
+    )
+
+
+def _exact(form: Form, method: Exact, certifier: Certifier, budget: Budget, compile_: Compile) -> Solution:
+    began = time.perf_counter()
+    said: list[str] = []
+    certificate = certifier.best(budget.gap)
+    ended = "limit"
+    try:
+        compiled = compile_(method.form)
+        for options in conic.attempts(method.solver):
+            said.append(compiled.solve(method.solver, options))
+            found = compiled.point()
+            if found is not None and np.isfinite(found[0]).all():
+                w = np.where(form.free[:, None], 0.0, found[0])
+                certificate = certifier.certify(w, found[1].flows, found[1].prices, budget.gap)
+            if certificate.holds(min(budget.gap, exact_method.GAP)) or "infeasible" in said[-1]:
+                break
+    except KeyboardInterrupt:
+        ended = "interrupted"
+    if ended == "limit" and not np.isfinite(certificate.primal):
+        ended = "infeasible" if any("infeasible" in word for word in said) else "failed"
+    status, message = _judge(form, certificate, ended, budget, 0)
+    message += f" {method.solver} said: {', then '.join(dict.fromkeys(said))}."
+    return Solution(
+        form, certificate, status, message, f"{method.name}({method.solver})", 0, time.perf_counter() - began
+    )
+
+
+def _judge(form: Form, certificate: Certificate, ended: str, budget: Budget, rounds: int) -> tuple[str, str]:
+    """The status, decided by the certificate, and the sentence that goes with it."""
+    reached = f"relative gap of {certificate.relative_gap:.2g}" if certificate.valid else "point without certificate"
+    if ended == "infeasible":
+        return "unbounded", "No point satisfies all constraints; look at the boxes, balls and centers together."
+    if attained(form, certificate.point if certificate.valid else None) is False:
+        return "unattained", _unattained(certificate, budget.gap)
+    if ended == "failed":
+        return "failed", "No finite answer was found; rescale the features, or try another method or solver."
+    if certificate.holds(budget.gap):
+        return "certified", f"The relative gap is certified to be at most {budget.gap:.3g}."
+    if ended == "interrupted":
+        return "interrupted", f"Interrupted after {rounds} rounds; this is the best point so far, a {reached}."
+    if ended == "budget":
+        return "budget", f"The budget was used up ({rounds} rounds) at a {reached}; allow more, or a larger gap."
+    why = f" ({certificate.note})" if certificate.note else ""
+    remedy = "standardise the features, add a small ridge, or ask for a larger gap"
+    return "no_certificate", f"Ended at a {reached} where {budget.gap:.3g} was asked for{why}; {remedy}."
+
+
+def _unattained(certificate: Certificate, gap: float) -> str:
+    if certificate.holds(gap):
+        known = "Infimum certified, not attained"
+    elif certificate.valid:
+        known = f"Infimum bounded (relative gap of {certificate.relative_gap:.2g}), not attained"
+    else:
+        known = "Infimum not attained"
+    return (
+        f"{known}: along some direction the losses fall for ever (separable classes); add a ridge, for instance "
+        "1e-3 * NodePenalty(SquaredL2()), on every coordinate that may run away."
+    )
