@@ -17,7 +17,8 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from .certificate import Certificate
-from .form import EdgeBlock
+from .form import DualPoint, EdgeBlock
+from .terms.losses._base import AbstractSmoothLoss
 from .terms.penalties._base import AbstractNorm, row_norm
 from .terms.penalties.zero import Zero
 from .terms.records import Array
@@ -25,7 +26,7 @@ from .terms.records import Array
 if TYPE_CHECKING:
     import pandas as pd
 
-NEGLIGIBLE = 1e-3  # of the root mean square coefficient: differences provably below it count as fused
+NEGLIGIBLE = 1e-3  # of the size of the coefficients: differences provably below it count as fused
 
 
 @dataclass(frozen=True)
@@ -73,14 +74,14 @@ def clusters(certificate: Certificate) -> Clusters:
     import pandas as pd
 
     form, n = certificate.form, certificate.form.space.n_observed
-    labels = form.labels
+    labels, size = form.labels, _size(certificate)
     tables: list[pd.DataFrame] = []
     fused = np.zeros((0, 2), dtype=int)
     whole: dict[tuple[int, int], set[int]] = {}
     for edge, u in zip(form.edges, certificate.point.flows, strict=True):
         if edge.ground:
             continue
-        columns = _decide(certificate, edge, u)
+        columns = _decide(certificate, edge, u, size)
         tables.append(
             pd.DataFrame(
                 {"term": edge.name, "tail": [labels[t] for t in edge.tail], "head": [labels[h] for h in edge.head]}
@@ -104,7 +105,7 @@ def clusters(certificate: Certificate) -> Clusters:
     return Clusters(table, by_label, certificate.valid and bool(table["certain"].all()))
 
 
-def _decide(certificate: Certificate, edge: EdgeBlock, u: Array) -> dict[str, Any]:
+def _decide(certificate: Certificate, edge: EdgeBlock, u: Array, size: float) -> dict[str, Any]:
     difference = row_norm(edge.difference(certificate.w))
     m = len(difference)
     gap = certificate.gap if certificate.valid else np.inf
@@ -121,11 +122,26 @@ def _decide(certificate: Certificate, edge: EdgeBlock, u: Array) -> dict[str, An
         # a flow at capacity with a difference that the gap cannot explain: P moves by about c_e ||z_e||
         clear = edge.weight * difference > 10.0 * gap
     bound = np.minimum(bound, difference + radius)
-    size = float(np.sqrt(np.mean(certificate.w**2))) or 1.0
-    together = bound <= NEGLIGIBLE * size
     proven = difference > radius
+    together = (bound <= NEGLIGIBLE * size) & ~proven
     state = np.where(together, "fused", np.where(proven | (clear & (difference > NEGLIGIBLE * size)), "split", "undecided"))
     return _columns(state, slack, difference, bound, together | proven)
+
+
+def _size(certificate: Certificate) -> float:
+    """The root mean square coefficient, or where that is smaller the length of a gradient step from 0.
+
+    The second keeps its meaning where the optimum itself is near 0.
+    """
+    form = certificate.form
+    gradient = form.conservation(DualPoint(form.nothing().flows, form.gradient_prices(np.zeros(form.shape))))
+    curvature = np.zeros(form.n)
+    for block in form.samples:
+        rows = np.asarray((block.A.multiply(block.A)).sum(axis=1)).reshape(len(block.node), -1).sum(axis=1)
+        bound = block.loss.smoothness() if isinstance(block.loss, AbstractSmoothLoss) else 1.0
+        curvature += np.bincount(block.node, bound * block.scale * rows, form.n) / form.d
+    step = np.sqrt(np.mean(gradient**2)) / max(float(np.sqrt(np.mean(curvature**2))), 1e-300)
+    return float(max(np.sqrt(np.mean(certificate.w**2)), step)) or 1.0
 
 
 def _columns(state: Array, slack: Array, difference: Array, bound: Array, certain: Array) -> dict[str, Any]:

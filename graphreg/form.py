@@ -288,13 +288,14 @@ def _space(model: Model, losses: Sequence[AbstractLoss]) -> Space:
                 f"{type(loss).__name__} has {list(loss.coordinates())}"
             )
     graphs = dict.fromkeys(label for _, term in model.terms for label in term.nodes())
-    index = {label: i for i, label in enumerate(graphs or (label for loss in losses for label in loss.data.labels))}
+    own = dict.fromkeys(label for loss in losses for label in loss.data.labels)
+    index = {label: i for i, label in enumerate(graphs or own)}
     for loss in losses:
         for label in loss.data.labels:
             if label not in index:
                 raise DataError(
-                    f"the data have samples at {label!r}, which is not a node of the graph{look_alike(label, index)}; "
-                    "add the node, or drop its samples"
+                    f"the data have samples at {label!r}, which is not a node of the model's graphs or "
+                    f"hierarchies{look_alike(label, index)}; add the node, or drop its samples"
                 )
     intercept = any(loss.data.intercept for loss in losses)
     penalised = [j for j, name in enumerate(coordinates) if not (intercept and name == "intercept")]

@@ -14,12 +14,12 @@ from .errors import FailedError, MethodError, ModelError, SolveError, Unattained
 from .form import Form, build
 from .lowering import conic
 from .methods import METHODS, AbstractMethod, Exact
+from .methods._base import Start
 from .methods._driver import Budget
 from .methods.trace import Record
 from .solution import Solution
 from .solving import solve
 from .terms.calculus import Model
-from .terms.records import Array
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,7 +105,7 @@ class Problem:
         seed : int, optional
             For methods that draw random numbers.
         start : Solution or (n, d) array, optional
-            Where an iterative method begins; 0 by default.
+            Where an iterative method begins; 0 by default. A Solution of the same edges brings its flows as well.
         callback : callable, optional
             Called with the `Record` of every check.
         progress : bool, optional
@@ -151,15 +151,22 @@ class Problem:
         if on_failure not in ("raise", "return"):
             raise ModelError(f"on_failure must be 'raise' or 'return', got {on_failure!r}")
 
-    def _start(self, start: Any) -> Array | None:
+    def _start(self, start: Any) -> Start | None:
         if start is None:
             return None
+        if isinstance(start, Solution):
+            same = [len(edge.tail) for edge in start.form.edges] == [len(edge.tail) for edge in self.form.edges]
+            given, flows = start.certificate.w, start.certificate.point.flows if same else None
+        else:
+            given, flows = np.asarray(start, dtype=float), None
+        observed = len(self.form.space.index)
+        if given.shape not in (self.form.shape, (observed, self.form.d)):
+            raise ModelError(f"start must have the shape {(observed, self.form.d)}, got {given.shape}")
+        if not np.isfinite(given).all():
+            raise ModelError("start has NaN or infinite entries")
         w = np.zeros(self.form.shape)
-        given = start.certificate.w if isinstance(start, Solution) else np.asarray(start, dtype=float)
-        if given.ndim != 2 or given.shape[1] != self.form.d or len(given) not in (self.form.n, len(self.form.space.index)):
-            raise ModelError(f"start must have the shape {(len(self.form.space.index), self.form.d)}, got {given.shape}")
         w[: len(given)] = given
-        return w
+        return w, flows
 
     # ---- the exact route ---------------------------------------------------------------------------------------
     @cached_property

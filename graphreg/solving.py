@@ -32,7 +32,7 @@ def solve(form: Form, method: AbstractMethod, budget: Budget, compile_: Compile)
     if infinity is None:
         return solution
     compile_rest: Compile = conic_of(infinity.rest)
-    rest = _run(infinity.rest, method, replace(budget, start=solution.certificate.w), compile_rest)
+    rest = _run(infinity.rest, method, replace(budget, start=(solution.certificate.w, None)), compile_rest)
     certificate = _extend(infinity, rest.certificate, solution.certificate, budget.gap)
     return replace(
         solution,
@@ -112,6 +112,8 @@ def _exact(form: Form, method: Exact, certifier: Certifier, budget: Budget, comp
 def _judge(form: Form, certificate: Certificate, ended: str, budget: Budget, rounds: int) -> tuple[str, str]:
     """The status, decided by the certificate, and the sentence that goes with it."""
     reached = f"relative gap of {certificate.relative_gap:.2g}" if certificate.valid else "point without certificate"
+    if not np.isfinite(certificate.primal):
+        reached += " (no point was found that satisfies all constraints; Exact() tells whether there is one)"
     if ended == "infeasible":
         return "unbounded", "No point satisfies all constraints; look at the boxes, balls and centers together."
     if attained(form, certificate.point if certificate.valid else None) is False:

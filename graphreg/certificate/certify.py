@@ -47,7 +47,7 @@ class Certifier:
         w = feasible(form, w)
         point = DualPoint(self._flows(w, flows), form.gradient_prices(w) if prices is None else prices)
         if all(np.isfinite(x).all() for x in (*point.flows, *point.prices)):
-            point = self.repair(w, point)
+            point = self.repair(w, point, gap)
         self.admit(w, point)
         return self.best(gap)
 

@@ -18,6 +18,7 @@ from ..terms.records import Array
 from .linear import Conductances, currents, solve
 
 CYCLES = 5
+SMALL = 0.1
 FIT_STEPS = 50
 
 
@@ -30,21 +31,22 @@ class Repair:
         self.exchanges = 0  # rounds of messages between neighbours that the repairs so far would have taken
         self.stacks = tuple(None if b.X is None else batches(b.node, b.X) for b in form.samples)
 
-    def __call__(self, w: Array, point: DualPoint) -> DualPoint:
+    def __call__(self, w: Array, point: DualPoint, gap: float = 0.0) -> DualPoint:
         """A point near ``point``, conserved up to rounding, inside every domain (where one was found).
 
-        ``w`` sets the scale of the potentials, so that the repair does not depend on the units of the data.
+        ``w`` sets the scale of the potentials, so that the repair does not depend on the units of the data. Cycles
+        end where what sticks out of the domains is small beside the relative ``gap`` that is asked for.
         """
         size = float(np.sqrt(np.mean(w * w))) or 1.0
         if not self.size:
             self.size = size
-        point = self.clip(point)
-        for cycle in range(CYCLES):
-            point = self.correct(point, size, 1e-9)
+        for _ in range(CYCLES):
+            point = self.correct(self.clip(point), size, 1e-9)
             if self.inside(point):
                 break
-            if cycle < CYCLES - 1:
-                point = self.clip(point)
+            if self.gauge(point).max() <= 1.0 + SMALL * gap:
+                point = self.pull_back(point)
+                break
         else:
             point = self.pull_back(point)
         refined = self.correct(point, size, 1e-6)
@@ -107,8 +109,13 @@ class Repair:
 
     # ---- the pull back ---------------------------------------------------------------------------------------------
     def pull_back(self, point: DualPoint) -> DualPoint:
-        """The best point of the segment from the Slater centre to ``point`` that lies inside, per component."""
-        center = self.center
+        """The best point of the segment from a Slater centre to ``point`` that lies inside, per component.
+
+        The centre is half of ``point``, scaled into the domains, where a multiple of it lies inside; else the fit's.
+        """
+        center, scaled = self.shrink(point), np.isfinite(self.gauge(point))
+        if not scaled.all():
+            center = self.blend(self.center, center, scaled.astype(float))
         most = np.ones(self.form.n_components)
         for block, start, end in zip(self.form.samples, center.prices, point.prices, strict=True):
             s = block.column(block.scale)
@@ -173,18 +180,24 @@ class Repair:
         """
         form = self.form
         signs = [edge.penalty.interior(form.width(edge)) for edge in form.edges]
-        origin = form.nothing()
         if all(b.loss.interior(b.y).all() for b in form.samples) and not any(sign.any() for sign in signs):
-            return origin
-        point = self._fit(origin, signs)
-        gauge = np.zeros(form.n_components)
-        for edge, u in zip(form.edges, point.flows, strict=True):
-            np.maximum.at(gauge, form.component[edge.tail], edge.penalty.gauge(u / edge.weight[:, None]))
-        for block, a in zip(form.samples, point.prices, strict=True):
-            np.maximum.at(gauge, form.component[block.node], _price_gauge(block, a))
+            return form.nothing()
+        return self.shrink(self._fit(form.nothing(), signs))
+
+    def gauge(self, point: DualPoint) -> Array:
+        """inf {t : point / t inside} per component."""
+        gauge = np.zeros(self.form.n_components)
+        for edge, u in zip(self.form.edges, point.flows, strict=True):
+            np.maximum.at(gauge, self._where(edge), edge.penalty.gauge(u / edge.weight[:, None]))
+        for block, a in zip(self.form.samples, point.prices, strict=True):
+            np.maximum.at(gauge, self._where(block), _price_gauge(block, a))
+        return gauge
+
+    def shrink(self, point: DualPoint) -> DualPoint:
+        """t point with t = 1/2 min(1, 1/gauge) per component: domains are star-shaped about 0."""
         with np.errstate(divide="ignore"):
-            t = 0.5 * np.minimum(1.0, 1.0 / gauge)
-        return self.blend(origin, point, t)
+            t = 0.5 * np.minimum(1.0, 1.0 / self.gauge(point))
+        return self.blend(self.form.nothing(), point, t)
 
     def _fit(self, origin: DualPoint, signs: list[Array]) -> DualPoint:
         """Newton's method on the smooth fit, with backtracking; its gradients, corrected once."""

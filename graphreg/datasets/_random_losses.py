@@ -112,7 +112,8 @@ def _counts(rng: np.random.Generator, labels: list[Hashable], d: int) -> list[in
 
 def _source(rng: np.random.Generator, labels: list[Hashable], d: int, response: float, traits: list[str]) -> _Source:
     columns = 10.0 ** rng.uniform(-2, 2, size=d) if "column scales" in traits else np.ones(d)
-    means = rng.choice([-1, 1], size=d) * 10.0 ** rng.uniform(0, 2, size=d) if "unscaled intercept" in traits else np.zeros(d)
+    means = rng.choice([-1, 1], size=d) * 10.0 ** rng.uniform(0, 2, size=d)
+    means = means if "unscaled intercept" in traits else np.zeros(d)
     collinear = float(10.0 ** rng.uniform(-8, -3)) if "collinear columns" in traits else None
     centers = rng.standard_normal((int(rng.integers(1, 4)), d))
     spread = 10.0 ** rng.uniform(-2, 0)
@@ -142,13 +143,19 @@ def _one_family(
         s = strength * weight * (1.0 / weight.sum() if factors is None else factors[label])
         parts.append(PlainSamples(label, family, X, y, s, offset, delta))
     node = [label for label, m in counts.items() for _ in range(m)]
-    X = None if family == "mean" else np.concatenate([X[:, int(intercept) :] for X, *_ in rows if X is not None])
-    y, offset, weight = (np.concatenate([row[k] for row in rows]) for k in (1, 2, 3))
+    designs = [X[:, int(intercept) :] for X, *_ in rows if X is not None]
+    X = np.concatenate(designs) if designs else None
+    y, offset, weight = (np.concatenate(column) for column in zip(*(row[1:] for row in rows), strict=True))
     coded = (y + 1) / 2 if family == "logistic" and rng.random() < 0.5 else y
     features = None if family == "mean" else list(names[int(intercept) :])
     data = NodeData.from_arrays(
-        X, coded[:, 0] if family == "mean" and y.shape[1] == 1 else coded, node,
-        weights=weight if weighted else None, offset=offset if offsets else None, features=features, intercept=intercept,
+        X,
+        coded[:, 0] if family == "mean" and y.shape[1] == 1 else coded,
+        node,
+        weights=weight if weighted else None,
+        offset=offset if offsets else None,
+        features=features,
+        intercept=intercept,
     )
     term = _term(family, data, scale, delta)
     return (term if strength == 1.0 else strength * term), parts

@@ -57,7 +57,12 @@ class PenaltyDraw:
         return None if kind == "NonNegative" else size * self.rng.standard_normal(k)
 
     def __call__(
-        self, kind: str, k: int, center: Array | None = None, columns: Array | None = None, strength: float | None = None
+        self,
+        kind: str,
+        k: int,
+        center: Array | None = None,
+        columns: Array | None = None,
+        strength: float | None = None,
     ) -> Drawn:
         """A penalty of the kind on k coordinates."""
         if center is not None and kind in CONSTRAINTS:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import networkx as nx
 import numpy as np
 
 from ..terms.calculus import Model
@@ -22,6 +21,8 @@ from ._random_losses import LOSSES, Losses, random_losses
 from ._random_penalties import PENALTIES, Drawn, PenaltyDraw
 
 if TYPE_CHECKING:
+    import networkx as nx
+
     from ..problem import Problem
 
 STRUCTURES = ("one graph", "two graphs", "hierarchy", "feature subset", "node penalty")
@@ -70,7 +71,8 @@ class RandomProblem:
         n, m = len(self.plain.nodes), len(self.plain.edges)
         size = f"{n} nodes x {self.plain.d}, {m} edges, condition {self.condition:.2g}"
         kind = "hard " if self.hard else ""
-        return f"{kind}seed {self.seed}: {self.loss} x {self.penalty}, {self.structure}; {size}; " + ", ".join(self.traits)
+        what = f"{kind}seed {self.seed}: {self.loss} x {self.penalty}, {self.structure}; {size}"
+        return "; ".join([what, ", ".join(dict.fromkeys(self.traits))])
 
 
 def random_problem(seed: int, hard: bool = False) -> RandomProblem:
@@ -181,9 +183,10 @@ class _Builder:
         level = 10.0 ** self.rng.uniform(-1, 1, size=2)
         members = {name: [label for label in self.labels if self.groups[label] == name] for name in names}
         if deep:
-            clusters: Any = {"west": {name: members[name] for name in names[:2]}, "east": {n: members[n] for n in names[2:]}}
+            sides = {"west": names[:2], "east": names[2:]}
+            clusters: Any = {side: {name: members[name] for name in inner} for side, inner in sides.items()}
             above = {name: ("west" if name in names[:2] else "east", name) for name in names}
-            parents: dict[Any, Any] = {path: path[0] for path in above.values()} | {"west": "root", "east": "root"}
+            parents: dict[Any, Any] = {path: path[0] for path in above.values()} | dict.fromkeys(sides, "root")
         else:
             clusters, above, parents = self.groups, {name: name for name in names}, dict.fromkeys(names, "root")
         weights = (leaf, *(float(x) for x in level[: 1 + deep]))
@@ -204,14 +207,20 @@ class _Builder:
             self._edge(label, None, drawn, 1.0, None)
 
     def _edge(
-        self, tail: Hashable, head: Hashable | None, drawn: Drawn, weight: float, columns: Array | None, center: Any = None
+        self,
+        tail: Hashable,
+        head: Hashable | None,
+        drawn: Drawn,
+        weight: float,
+        columns: Array | None,
+        center: Any = None,
     ) -> None:
         columns = np.arange(self.d) if columns is None else columns
         center = np.zeros(len(columns)) if center is None else np.asarray(center)
         scale = 1.0 if drawn.kind in CONSTRAINTS else drawn.strength * weight
         self.edges.append(PlainEdge(tail, head, drawn.kind, scale, columns, center, drawn.parameter))
 
-    # ---- what the terms stand on ---------------------------------------------------------------------------------------
+    # ---- what the terms stand on -------------------------------------------------------------------------------------
     def _columns(self, subset: bool) -> Array | None:
         if not subset:
             return None
@@ -225,6 +234,8 @@ class _Builder:
 
     def _graph(self) -> nx.Graph:
         """A random graph with a random number of parts, each connected, and perhaps isolated nodes."""
+        import networkx as nx
+
         rng, n = self.rng, len(self.labels)
         order = rng.permutation(n)
         alone = int(rng.integers(1, 1 + n // 4)) if n >= 4 and rng.random() < 0.25 else 0

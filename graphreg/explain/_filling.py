@@ -33,6 +33,8 @@ def _fill(template: str, z: str, u: str, c: str, y: str, times: str) -> str:
         template = re.sub(r"(?<=\d)( \\,)? %c|%c (\\, )?(?=[^\s<>=])", "", template)
     if c[:1].isdigit():
         template = re.sub(r"(?<=\d)( \\,)? %c", lambda _: times + "%c", template)
+    if c.startswith("\\text"):
+        template = template.replace("2 %c", r"2 \, %c")
     if " " in c:
         template = template.replace("/ %c", f"/ ({c})")
     template = re.sub(r"%z", lambda found: f"({z})" if _in_product(found, z) else z, template)

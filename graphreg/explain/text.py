@@ -102,7 +102,7 @@ def _sum(terms: list[Math], sign: str) -> list[Row]:
     rows: list[Row] = []
     for term in terms:
         own = term.text[:2] in ("+ ", "- ")
-        lead = Math("  ", "") if sign == "+" and not rows else same(f"{sign} ")
+        lead = Math("  ", "") if sign == "+" and not rows else Math(f"{sign} ", f"{{}} {sign} ")
         rows.append(Row(term if own else lead + term))
     return rows
 
@@ -179,7 +179,7 @@ def _reading(symbols: Symbols) -> tuple[str, ...]:
     if between:
         parts.append("An edge carries a flow, one number per coordinate, from its tail i to its head j.")
     if any(words.norm for words in symbols.edges):
-        parts.append("Where a flow stays below its capacity, the two sides of the edge are equal.")
+        parts.append("At the optimum, the two sides of an edge are equal where its flow stays below its capacity.")
     if any(words.block.ground for words in symbols.edges):
         parts.append("The ground takes what a node penalty or a bound on a node absorbs.")
     if symbols.features:

@@ -13,6 +13,7 @@ from ..form import Form
 from ..lowering.site import Site
 from ..terms.records import Array
 
+Start = tuple[Array, tuple[Array, ...] | None]  # parameters (n, d), and flows where they are known
 Point = tuple[Array, tuple[Array, ...] | None, tuple[Array, ...] | None]
 
 
@@ -32,8 +33,8 @@ class AbstractIteration(AbstractMethod):
     """A method that iterates on a site."""
 
     @abstractmethod
-    def init(self, site: Site, start: Array | None) -> Any:
-        """The state before the first round, from ``start`` (n, d) where it is given."""
+    def init(self, site: Site, start: Start | None) -> Any:
+        """The state before the first round, from ``start`` where it is given."""
 
     @abstractmethod
     def step(self, state: Any) -> Any:

@@ -1,7 +1,7 @@
 """The one driver: loop, clock, trace, stopping on the certified gap, progress, callback, interruption.
 
 It screens before it repairs: every max(10, k/10) rounds a cheap bound that certifies nothing, and a repair only when
-the screen is within 30 times the target, or when k has quadrupled since the last repair.
+the screen, or the decay of the gap so far, lets it expect the target, or when k has quadrupled since the last.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ import numpy as np
 
 from ..certificate import Certificate, Certifier
 from ..lowering.site import Site
-from ..terms.records import Array
-from ._base import AbstractIteration
+from ._base import AbstractIteration, Start
 from .ledger import Ledger
 from .trace import Record, Trace
 
@@ -32,7 +31,7 @@ class Budget:
     gap: float = 1e-6
     rounds: int | None = None
     seconds: float | None = None
-    start: Array | None = None
+    start: Start | None = None
     callback: Callable[[Record], Any] | None = None
     progress: bool | None = None
 
@@ -51,12 +50,18 @@ class Outcome:
 
 @dataclass
 class _Schedule:
-    """When to screen and when to repair."""
+    """When to screen and when to repair: when the screen, or the decay of the last two gaps, lets expect the target.
+
+    A repaired gap is of second order in the distance from the optimum, a screen of the first: from the last repair
+    the next gap is expected at gap (screen / screen then)^2. The decay is taken as geometric in the rounds.
+    """
 
     target: float
     next_screen: int = 10
-    last_repair: int = 25  # the first unprompted repair comes at round 100
-    screen_at_repair: float = np.inf
+    next_repair: int = 40
+    round: int = 0  # of the last repair, with its gap and the screen of that moment
+    gap: float = np.inf
+    screen: float = np.inf
 
     def screens(self, k: int) -> bool:
         return k >= self.next_screen
@@ -65,14 +70,16 @@ class _Schedule:
         self.next_screen = k + max(10, k // 10)
 
     def repairs(self, k: int, screen: float) -> bool:
-        near = screen <= WITHIN * self.target and screen <= self.screen_at_repair
-        return near or k >= 4 * self.last_repair
+        first = not np.isfinite(self.gap)
+        expected = screen / WITHIN if first else self.gap * (screen / self.screen) ** 2
+        return expected <= self.target or k >= self.next_repair
 
-    def repaired(self, k: int, screen: float, reached: float) -> None:
-        """The next repair waits until the screen has fallen about as far as the gap still has to."""
-        self.last_repair = k
-        fall = min(0.5, 1.5 * self.target / reached) if reached > 0 else 0.5
-        self.screen_at_repair = screen * fall
+    def repaired(self, k: int, screen: float, gap: float) -> None:
+        wait = 3.0 * k
+        if gap < self.gap < np.inf and gap > self.target > 0:
+            wait = (k - self.round) * np.log(gap / self.target) / np.log(self.gap / gap)
+        self.next_repair = k + int(np.clip(wait, 0.25 * k, 3.0 * k))
+        self.round, self.gap, self.screen = k, gap, screen
 
 
 @dataclass

@@ -11,7 +11,7 @@ from ..form import Form
 from ..lowering.site import Memory, Site
 from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.records import Array
-from ._base import AbstractIteration, Point
+from ._base import AbstractIteration, Point, Start
 
 FIRST_ADAPTATION = 10
 DAMPING = 0.7  # s <- q^.7 s^.3
@@ -70,10 +70,9 @@ class PrimalDual(AbstractIteration):
             f"{type(b.loss).__name__} is not smooth" for b in form.samples if not isinstance(b.loss, AbstractSmoothLoss)
         )
 
-    def init(self, site: Site, start: Array | None) -> State:
-        form = site.form
-        w = np.zeros(form.shape) if start is None else start
-        u = tuple(np.zeros((len(edge.tail), form.width(edge))) for edge in form.edges)
+    def init(self, site: Site, start: Start | None) -> State:
+        w, flows = (np.zeros(site.form.shape), None) if start is None else start
+        u = site.form.nothing().flows if flows is None else flows
         s = self.balance or _first_balance(site)
         return State(site, 0, w, u, w, u, site.memory(), s, FIRST_ADAPTATION, w, u)
 

@@ -126,6 +126,15 @@ class AbstractTerm(ABC):
 
     __rmul__ = __mul__
 
+    def __truediv__(self, number: Any) -> Model:
+        return self * (1.0 / positive(number, "the divisor of a term"))
+
+    def __neg__(self) -> Model:
+        raise TermError("a term cannot be subtracted or negated: a model is a sum of terms with positive strengths")
+
+    def __sub__(self, other: Any) -> Model:
+        return -self
+
 
 @dataclass(frozen=True)
 class Model:
@@ -158,3 +167,12 @@ class Model:
         return Model(tuple((scale * inner, term) for inner, term in self.terms))
 
     __rmul__ = __mul__
+
+    def __truediv__(self, number: Any) -> Model:
+        return self * (1.0 / positive(number, "the divisor of a term"))
+
+    def __neg__(self) -> Model:
+        raise TermError("a term cannot be subtracted or negated: a model is a sum of terms with positive strengths")
+
+    def __sub__(self, other: Any) -> Model:
+        return -self

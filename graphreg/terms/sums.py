@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import TermError
+from ..errors import GraphError, TermError
 from ..graph import Graph
 from .calculus import AbstractTerm, Strength, positive
 from .penalties._base import AbstractConstraint, AbstractOneSided, AbstractPenalty
@@ -76,7 +76,7 @@ class TotalVariation(AbstractTerm):
 
 @dataclass(frozen=True)
 class Consensus(AbstractTerm):
-    """Consensus: the indicator of ``w_i = w_j`` on every edge; one parameter per connected component.
+    """Consensus: the indicator of ``w_i = w_j`` on every edge of a connected graph.
 
     Parameters
     ----------
@@ -90,7 +90,14 @@ class Consensus(AbstractTerm):
     features: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "graph", Graph.of(self.graph))
+        graph = Graph.of(self.graph)
+        object.__setattr__(self, "graph", graph)
+        apart = np.flatnonzero(graph.components() != graph.components()[0])
+        if len(apart):
+            raise GraphError(
+                f"the graph of Consensus is disconnected: no path leads from {graph.labels[0]!r} to "
+                f"{graph.labels[apart[0]]!r}; add edges, or use TotalVariation(graph, Zero()) for one value per component"
+            )
 
     def nodes(self) -> tuple[Hashable, ...]:
         return self.graph.labels

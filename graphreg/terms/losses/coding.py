@@ -21,7 +21,14 @@ def numeric(target: Array, loss: str) -> Array:
 
 def signs(target: Array, loss: str) -> Array:
     """Binary targets, coded {0, 1}, {-1, 1} or as booleans, as -1 and 1; anything else is refused."""
-    coded = numeric(target, loss)
+    try:
+        coded = np.asarray(target, dtype=float)
+    except (TypeError, ValueError):
+        guilty = next(value for value in np.ravel(target) if not _is_number(value))
+        raise DataError(
+            f"{loss} takes targets coded {{0, 1}}, {{-1, 1}} or as booleans, got {guilty!r}; compare the column with "
+            "the class that counts as 1"
+        ) from None
     values = np.unique(coded)
     if np.isin(values, (0.0, 1.0)).all():
         return np.where(coded == 1.0, 1.0, -1.0)

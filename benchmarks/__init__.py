@@ -1,0 +1,1 @@
+"""Measurements: speed (``python -m benchmarks``) and soundness (``python -m benchmarks.soundness``)."""

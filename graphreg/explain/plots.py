@@ -1,0 +1,261 @@
+"""Plots of an answer on its graph, and of the certified gap of runs. matplotlib is imported when one is drawn."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import ModelError
+from ..form import Form
+from ..solution import Solution
+from ..terms.records import Array
+from ._writing import count
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+STATES = {  # how edges are drawn: line style, colour, width
+    "fused": ("-", "0.25", 2.0),
+    "split": ("--", "tab:red", 1.2),
+    "undecided": (":", "0.5", 1.4),
+    "fused on some coordinates": ("-.", "tab:blue", 1.4),
+}
+MOST_COLOURS = 10  # beyond so many clusters, those of one node are grey
+MOST_LABELS = 40  # nodes whose labels are still legible
+LONGEST_INSIDE = 3  # characters of a label that fit inside a node
+LEAST_GAP = 1e-17  # gaps of 0 are drawn here on the logarithmic axis
+
+
+def plot_graph(
+    solution: Solution, positions: Mapping[Hashable, tuple[float, float]] | None = None, ax: Axes | None = None
+) -> Axes:
+    """The graph of an answer: nodes coloured by cluster, edges drawn by their state.
+
+    Fused edges are solid, split ones dashed, undecided ones dotted; where several terms share an edge it is split as
+    soon as one of them is. Latent nodes are squares.
+
+    Parameters
+    ----------
+    solution : Solution
+    positions : mapping, optional
+        A pair (x, y) per node label; a spring layout (seed 0) by default. Latent nodes are put amid their neighbours.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ModelError
+        Where matplotlib is missing, or a node has no position.
+    """
+    form, clusters = solution.form, solution.clusters()
+    axes = _axes(ax, (8.0, 6.0))
+    states = _edge_states(solution)
+    place = _layout(form, list(states), positions)
+    counts = _draw_edges(axes, place, states)
+    _draw_nodes(axes, form, place, clusters.labels)
+    edges = ", ".join(f"{number} {state}" for state, number in counts.items())
+    what = f"{count(form.space.n_observed, 'node')} in {count(clusters.count, 'cluster')}"
+    axes.set_title(what + (f"; edges: {edges}" if edges else ""))
+    axes.set_axis_off()
+    axes.margins(0.08)
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, handlelength=2.6)
+    return axes
+
+
+def plot_trace(solutions: Solution | Sequence[Solution] | Mapping[str, Solution], ax: Axes | None = None) -> Axes:
+    """The relative gap of runs against rounds, both axes logarithmic.
+
+    Markers on lines are certified gaps; faint dots are screens, cheap estimates that certify nothing. A solution
+    without rounds (an exact one) is a horizontal line at its certified gap.
+
+    Parameters
+    ----------
+    solutions : Solution, sequence of them, or mapping from names to them
+        For instance ``gr.compare(problem).solutions``.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ModelError
+        Where matplotlib is missing, or there is nothing to draw.
+    """
+    runs = _named(solutions)
+    if not runs:
+        raise ModelError("plot_trace needs at least one solution")
+    axes = _axes(ax, (8.0, 5.0))
+    screened = False
+    for k, (name, solution) in enumerate(runs.items()):
+        screened |= _draw_run(axes, name, solution, f"C{k % 10}")
+    if screened:
+        axes.plot([], [], ".", color="0.4", alpha=0.5, markersize=6, label="screens (not certified)")
+    _finish_trace(axes)
+    return axes
+
+
+# ---- the graph -----------------------------------------------------------------------------------------------------
+def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
+    if ax is not None:
+        return ax
+    try:
+        pyplot = importlib.import_module("matplotlib.pyplot")
+    except ImportError:
+        raise ModelError("plots need matplotlib, which is not installed: pip install graphreg[plot]") from None
+    return pyplot.subplots(figsize=size, layout="constrained")[1]
+
+
+def _edge_states(solution: Solution) -> dict[tuple[int, int], str]:
+    """One state per pair of nodes, by their positions; over all terms that join them."""
+    form = solution.form
+    labels = solution.clusters().labels
+    number = [labels[label] for label in form.space.index]
+    said: dict[tuple[int, int], set[str]] = {}
+    table = iter(solution.clusters().edges["state"].tolist())  # in the order of the edge blocks
+    for edge in form.edges:
+        if edge.ground:
+            continue
+        for tail, head in zip(edge.tail.tolist(), edge.head.tolist(), strict=True):
+            state = next(table)
+            whole = edge.features is None or max(tail, head) >= len(number) or number[tail] == number[head]
+            said.setdefault((tail, head), set()).add(
+                "fused on some coordinates" if state == "fused" and not whole else state
+            )
+    order = ("split", "fused", "fused on some coordinates", "undecided")
+    return {pair: next(state for state in order if state in found) for pair, found in said.items()}
+
+
+def _layout(
+    form: Form, pairs: list[tuple[int, int]], positions: Mapping[Hashable, tuple[float, float]] | None
+) -> Array:
+    """Where each node is drawn, (n, 2)."""
+    import networkx as nx
+
+    graph = nx.Graph()
+    graph.add_nodes_from(range(form.n))
+    graph.add_edges_from(pairs)
+    if positions is None:
+        found = nx.spring_layout(graph, seed=0)
+        return np.array([found[i] for i in range(form.n)])
+    place = np.full((form.n, 2), np.nan)
+    for i, label in enumerate(form.space.index):
+        if label not in positions:
+            raise ModelError(f"positions have no entry for the node {label!r}")
+        place[i] = positions[label]
+    for i in range(form.space.n_observed, form.n):  # those of lower levels come first
+        near = place[[j for j in graph.neighbors(i) if np.isfinite(place[j]).all()]]
+        place[i] = near.mean(axis=0) if len(near) else np.nanmean(place, axis=0)
+    return place
+
+
+def _draw_edges(axes: Axes, place: Array, states: Mapping[tuple[int, int], str]) -> dict[str, int]:
+    """Draws the edges; returns how many there are of each state."""
+    collections = importlib.import_module("matplotlib.collections")
+    counts: dict[str, int] = {}
+    for state, (style, colour, width) in STATES.items():
+        pairs = [pair for pair, found in states.items() if found == state]
+        if not pairs:
+            continue
+        counts[state] = len(pairs)
+        lines = collections.LineCollection(
+            [place[list(pair)] for pair in pairs], linestyles=style, colors=colour, linewidths=width, zorder=1
+        )
+        axes.add_collection(lines)
+        axes.plot([], [], style, color=colour, linewidth=width, label=state)
+    return counts
+
+
+def _draw_nodes(axes: Axes, form: Form, place: Array, labels: Mapping[Hashable, int]) -> None:
+    n = form.space.n_observed
+    number = np.array([labels[label] for label in form.space.index])
+    size = np.bincount(number)
+    grey = (size == 1) & (len(size) > MOST_COLOURS)
+    coloured = np.flatnonzero(~grey)
+    area = float(np.clip(12000.0 / max(n, 1), 15.0, 260.0))
+    for rank, cluster in enumerate(coloured):
+        which = np.flatnonzero(number == cluster)
+        members = f"cluster {cluster} ({count(int(size[cluster]), 'node')})"
+        _dots(axes, place[which], f"C{rank % 10}", area, members if len(coloured) <= MOST_COLOURS else None)
+    if grey.any():
+        _dots(axes, place[:n][grey[number]], "0.75", area, f"clusters of one node ({int(grey.sum())})")
+    if n < form.n:
+        style: dict[str, Any] = {"marker": "s", "facecolors": "white", "edgecolors": "black"}
+        axes.scatter(*place[n:].T, s=area, zorder=2, label="latent nodes", **style)
+    if form.n <= MOST_LABELS:
+        _write_labels(axes, form, place)
+
+
+def _write_labels(axes: Axes, form: Form, place: Array) -> None:
+    """Short labels inside the nodes, long ones above them."""
+    for i, label in enumerate(form.labels):
+        inside = len(str(label)) <= LONGEST_INSIDE
+        axes.annotate(
+            str(label),
+            place[i],
+            xytext=(0, 0 if inside else 9),
+            textcoords="offset points",
+            ha="center",
+            va="center" if inside else "bottom",
+            fontsize=8,
+            color="white" if inside and i < form.space.n_observed else "black",
+            zorder=3,
+        )
+
+
+def _dots(axes: Axes, place: Array, colour: str, area: float, label: str | None) -> None:
+    axes.scatter(*place.T, s=area, color=colour, edgecolors="white", linewidths=0.8, zorder=2, label=label)
+
+
+# ---- the trace -----------------------------------------------------------------------------------------------------
+def _named(solutions: Solution | Sequence[Solution] | Mapping[str, Solution]) -> dict[str, Solution]:
+    if isinstance(solutions, Solution):
+        return {solutions.method: solutions}
+    if isinstance(solutions, Mapping):
+        return dict(solutions)
+    runs: dict[str, Solution] = {}
+    for solution in solutions:
+        name, k = solution.method, 2
+        while name in runs:
+            name, k = f"{solution.method} ({k})", k + 1
+        runs[name] = solution
+    return runs
+
+
+def _draw_run(axes: Axes, name: str, solution: Solution, colour: str) -> bool:
+    """Draws one run; whether it has screens."""
+    records = [record for record in solution.trace.records if np.isfinite(record.relative_gap)]
+    if not solution.trace.records:
+        if solution.certificate.valid:
+            gap = max(solution.certificate.relative_gap, LEAST_GAP)
+            axes.axhline(gap, color=colour, linestyle="--", label=f"{name}, {gap:.1e}")
+        return False
+    certified = [(max(r.round, 1), max(r.relative_gap, LEAST_GAP)) for r in records if r.certified]
+    screens = [(max(r.round, 1), max(r.relative_gap, LEAST_GAP)) for r in records if not r.certified]
+    if screens:
+        axes.plot(*np.array(screens).T, ".", color=colour, alpha=0.4, markersize=6)
+    points = np.array(certified).reshape(-1, 2)
+    axes.plot(*points.T, "o-", color=colour, markersize=6, linewidth=1.2, label=f"{name} ({solution.status})")
+    return bool(screens)
+
+
+def _finish_trace(axes: Axes) -> None:
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    ticker = importlib.import_module("matplotlib.ticker")
+    for set_formatter in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
+        set_formatter(ticker.LogFormatter(minor_thresholds=(2, 0.5)))  # 10, 20, 50 rather than powers
+    axes.set_xlabel("communication rounds")
+    axes.set_ylabel("relative gap")
+    axes.set_title("Certified relative gap")
+    axes.grid(True, which="major", color="0.9")
+    axes.legend(frameon=False)

@@ -1,0 +1,81 @@
+"""The always-laws of certificates, on a few of the random problems that `make soundness` goes through."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from graphreg.datasets import random_problem
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # benchmarks is no part of the package
+
+from benchmarks.soundness.examine import Answer, _judge_bounds, examine
+from benchmarks.soundness.objective import objective, repaired, violation
+from benchmarks.soundness.reference import solve
+
+SEEDS = (3, 11, 20, 47)
+HARD = (2,)
+SAME = 1e-10
+
+
+@pytest.mark.parametrize(("seed", "hard"), [(s, False) for s in SEEDS] + [(s, True) for s in HARD])
+def test_no_certificate_lies(seed, hard):
+    row = examine(seed, hard)
+    assert not row.error, row.error
+    for answer in row.answers:
+        assert not answer.violations, answer
+        assert answer.named, answer
+
+
+@pytest.mark.parametrize("seed", range(0, 500, 9))
+def test_the_model_is_the_sum_that_is_written_beside_it(seed):
+    drawn = random_problem(seed)
+    rng = np.random.default_rng(seed)
+    form = drawn.problem.form
+    w = drawn.plain.inner + drawn.plain.size * rng.standard_normal((len(drawn.plain.nodes), drawn.plain.d))
+    w = repaired(drawn.plain, w)
+    place = [form.labels.index(label) for label in drawn.plain.nodes]
+    there = np.zeros(form.shape)
+    there[place] = w
+    finite = sum(b.values(there).sum() for b in form.samples)
+    finite += sum(v[np.isfinite(v)].sum() for v in (b.values(there) for b in form.edges))
+    assert finite == pytest.approx(objective(drawn.plain, w), rel=SAME)
+    assert violation(drawn.plain, w) <= SAME
+
+
+@pytest.mark.parametrize("seed", range(4, 250, 25))
+def test_residuals_add_up_to_the_gap(seed):
+    drawn = random_problem(seed)
+    certificate = drawn.problem.solve(gap=1e-7, on_failure="return").certificate
+    total = sum(float(part.sum()) for parts in certificate.residuals for part in parts)
+    size = max(abs(certificate.primal), abs(certificate.dual))
+    assert abs(total - (certificate.gap - certificate.charge)) <= SAME * size + certificate.charge
+
+
+def test_a_seed_decides_everything():
+    one, other = random_problem(7), random_problem(7)
+    w = np.ones((len(one.plain.nodes), one.plain.d))
+    assert one.description == other.description
+    assert objective(one.plain, w) == objective(other.plain, w)
+
+
+def test_every_pair_comes_often_enough():
+    pairs = Counter((p.loss, p.penalty) for p in map(random_problem, range(500)))
+    assert len(pairs) == 50
+    assert min(pairs.values()) >= 5
+
+
+def test_a_lie_of_1e_7_is_caught():
+    drawn = random_problem(10)
+    reference = solve(drawn.plain)
+    found = drawn.problem.solve(gap=1e-7).certificate
+    honest = Answer("exact", "certified", primal=found.primal, dual=found.dual, scope="global")
+    lying = Answer("exact", "certified", primal=found.primal, dual=found.primal * (1 + 1e-7), scope="global")
+    for answer in (honest, lying):
+        _judge_bounds(answer, found.primal, min(reference.upper, found.primal), reference)
+    assert not honest.violations
+    assert lying.violations
