@@ -17,8 +17,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from .certificate import Certificate
-from .form import DualPoint, EdgeBlock
-from .terms.losses._base import AbstractSmoothLoss
+from .form import EdgeBlock
 from .terms.penalties._base import AbstractNorm, row_norm
 from .terms.penalties.zero import Zero
 from .terms.records import Array
@@ -74,7 +73,9 @@ def clusters(certificate: Certificate) -> Clusters:
     import pandas as pd
 
     form, n = certificate.form, certificate.form.space.n_observed
-    labels, size = form.labels, _size(certificate)
+    labels = form.labels
+    # where the optimum itself is near 0, a gradient step from 0 tells the scale of the coefficients
+    size = max(float(np.sqrt(np.mean(certificate.w**2))), form.step_length)
     tables: list[pd.DataFrame] = []
     fused = np.zeros((0, 2), dtype=int)
     whole: dict[tuple[int, int], set[int]] = {}
@@ -126,22 +127,6 @@ def _decide(certificate: Certificate, edge: EdgeBlock, u: Array, size: float) ->
     together = (bound <= NEGLIGIBLE * size) & ~proven
     state = np.where(together, "fused", np.where(proven | (clear & (difference > NEGLIGIBLE * size)), "split", "undecided"))
     return _columns(state, slack, difference, bound, together | proven)
-
-
-def _size(certificate: Certificate) -> float:
-    """The root mean square coefficient, or where that is smaller the length of a gradient step from 0.
-
-    The second keeps its meaning where the optimum itself is near 0.
-    """
-    form = certificate.form
-    gradient = form.conservation(DualPoint(form.nothing().flows, form.gradient_prices(np.zeros(form.shape))))
-    curvature = np.zeros(form.n)
-    for block in form.samples:
-        rows = np.asarray((block.A.multiply(block.A)).sum(axis=1)).reshape(len(block.node), -1).sum(axis=1)
-        bound = block.loss.smoothness() if isinstance(block.loss, AbstractSmoothLoss) else 1.0
-        curvature += np.bincount(block.node, bound * block.scale * rows, form.n) / form.d
-    step = np.sqrt(np.mean(gradient**2)) / max(float(np.sqrt(np.mean(curvature**2))), 1e-300)
-    return float(max(np.sqrt(np.mean(certificate.w**2)), step)) or 1.0
 
 
 def _columns(state: Array, slack: Array, difference: Array, bound: Array, certain: Array) -> dict[str, Any]:

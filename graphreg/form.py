@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import connected_components
 from .errors import DataError, TermError
 from .graph import difference_matrix
 from .terms.calculus import Model, Strength
-from .terms.losses._base import AbstractLoss
+from .terms.losses._base import AbstractLoss, AbstractSmoothLoss
 from .terms.penalties._base import AbstractConstraint, AbstractPenalty
 from .terms.records import GROUND, Array, LoweredEdges, LoweredLoss, Space, look_alike
 
@@ -251,6 +251,17 @@ class Form:
         for edge in self.edges:
             out += np.abs(edge.K).sum(axis=0)
         return out
+
+    @cached_property
+    def step_length(self) -> float:
+        """The length of a gradient step from w = 0, root mean square: a scale of the coefficients; 1 where it is 0."""
+        gradient = self.conservation(DualPoint(self.nothing().flows, self.gradient_prices(np.zeros(self.shape))))
+        curvature = np.zeros(self.n)
+        for block in self.samples:
+            squares = np.asarray(block.A.multiply(block.A).sum(axis=1)).reshape(len(block.node), -1).sum(axis=1)
+            bound = block.loss.smoothness() if isinstance(block.loss, AbstractSmoothLoss) else 1.0
+            curvature += np.bincount(block.node, bound * block.scale * squares, self.n) / self.d
+        return float(np.sqrt(np.mean(gradient**2)) / max(np.sqrt(np.mean(curvature**2)), 1e-300)) or 1.0
 
     def at_zero(self) -> float:
         """P(0) over its finite terms, the yardstick of the relative gap."""

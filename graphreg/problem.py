@@ -178,7 +178,7 @@ class Problem:
         if form == "dual":
             return conic.dual(self.form)
         if form not in self._compiled:
-            self._compiled[form] = conic.primal(self.form)
+            self._compiled[form] = conic.primal(self.form, conic.units(self.form))
         return self._compiled[form]
 
     def compile(self, form: str = "primal") -> Compiled:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .certificate import AtInfinity, Certificate, Certifier, at_infinity, attained
+from .certificate import AtInfinity, Certificate, Certifier, at_infinity
 from .engines import InProcess
 from .form import Form
 from .lowering import conic
@@ -45,7 +45,7 @@ def solve(form: Form, method: AbstractMethod, budget: Budget, compile_: Compile)
 
 def conic_of(form: Form) -> Compile:
     """How a form is compiled, primal or dual."""
-    return lambda kind: conic.dual(form) if kind == "dual" else conic.primal(form)
+    return lambda kind: conic.dual(form) if kind == "dual" else conic.primal(form, conic.units(form))
 
 
 def _extend(infinity: AtInfinity, rest: Certificate, before: Certificate, gap: float) -> Certificate:
@@ -53,7 +53,7 @@ def _extend(infinity: AtInfinity, rest: Certificate, before: Certificate, gap: f
     certifier = Certifier(infinity.form)
     certifier.admit(before.w, before.point)
     if rest.valid:
-        certifier.admit(infinity.push(rest.w), infinity.extend(rest.point))
+        certifier.admit(infinity.push(rest.w), infinity.extend(rest.point), near=rest.w)
     return certifier.best(gap)
 
 
@@ -69,7 +69,7 @@ def _run(form: Form, method: AbstractMethod, budget: Budget, compile_: Compile) 
         ledger = Ledger()
         site = Site(form, InProcess(form, ledger))
         outcome = drive(method, site, certifier, budget, ledger)
-    status, message = _judge(form, outcome.certificate, outcome.ended, budget, outcome.rounds)
+    status, message = _judge(certifier, outcome.certificate, outcome.ended, budget, outcome.rounds)
     return Solution(
         form,
         outcome.certificate,
@@ -100,23 +100,25 @@ def _exact(form: Form, method: Exact, certifier: Certifier, budget: Budget, comp
                 break
     except KeyboardInterrupt:
         ended = "interrupted"
-    if ended == "limit" and not np.isfinite(certificate.primal):
-        ended = "infeasible" if any("infeasible" in word for word in said) else "failed"
-    status, message = _judge(form, certificate, ended, budget, 0)
+    if ended == "limit" and not np.isfinite(certificate.primal):  # a solver's word is not enough: is 0 near a point?
+        certificate = certifier.certify(np.zeros(form.shape), None, None, budget.gap)
+        infeasible = any("infeasible" in word for word in said) and not np.isfinite(certificate.primal)
+        ended = "infeasible" if infeasible else "failed"
+    status, message = _judge(certifier, certificate, ended, budget, 0)
     message += f" {method.solver} said: {', then '.join(dict.fromkeys(said))}."
     return Solution(
         form, certificate, status, message, f"{method.name}({method.solver})", 0, time.perf_counter() - began
     )
 
 
-def _judge(form: Form, certificate: Certificate, ended: str, budget: Budget, rounds: int) -> tuple[str, str]:
+def _judge(certifier: Certifier, certificate: Certificate, ended: str, budget: Budget, rounds: int) -> tuple[str, str]:
     """The status, decided by the certificate, and the sentence that goes with it."""
     reached = f"relative gap of {certificate.relative_gap:.2g}" if certificate.valid else "point without certificate"
     if not np.isfinite(certificate.primal):
         reached += " (no point was found that satisfies all constraints; Exact() tells whether there is one)"
     if ended == "infeasible":
         return "unbounded", "No point satisfies all constraints; look at the boxes, balls and centers together."
-    if attained(form, certificate.point if certificate.valid else None) is False:
+    if certifier.attained() is False:
         return "unattained", _unattained(certificate, budget.gap)
     if ended == "failed":
         return "failed", "No finite answer was found; rescale the features, or try another method or solver."

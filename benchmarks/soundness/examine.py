@@ -107,14 +107,14 @@ def _examine(drawn: RandomProblem, row: Row) -> None:
     row.recedes = recedes(drawn.plain)
     reference = solve(drawn.plain)
     row.reference, row.reference_gap = reference.status, reference.gap
-    found = [(_answer(drawn, name, row), name) for name in METHODS]
+    found = [(_answer(drawn, name, row, reference.at_zero), name) for name in METHODS]
     upper = min([reference.upper, *(value for (_, value), _ in found)])
     for (answer, value), _ in found:
         _judge_bounds(answer, value, upper, reference)
         row.answers.append(answer)
 
 
-def _answer(drawn: RandomProblem, name: str, row: Row) -> tuple[Answer, float]:
+def _answer(drawn: RandomProblem, name: str, row: Row, at_zero: float) -> tuple[Answer, float]:
     """The answer of a method, and P at its point by plain numpy (inf where it is not feasible)."""
     make, gap, options = METHODS[name]
     if row.recedes and "rounds" in options:  # the right status is all that is asked for
@@ -138,7 +138,7 @@ def _answer(drawn: RandomProblem, name: str, row: Row) -> tuple[Answer, float]:
     answer.good = solution.status == "unattained" if row.recedes else solution.status == "certified" and certified
     answer.named = answer.good or (not row.recedes and solution.status in NAMED[:2] and bool(solution.message))
     _judge_status(answer, certified, row.recedes)
-    return answer, _judge_point(drawn, solution, answer)
+    return answer, _judge_point(drawn, solution, answer, at_zero)
 
 
 def _judge_status(answer: Answer, certified: bool, recedes: bool) -> None:
@@ -150,14 +150,14 @@ def _judge_status(answer: Answer, certified: bool, recedes: bool) -> None:
         answer.violations.append("not called unattained, and no minimiser exists")
 
 
-def _judge_point(drawn: RandomProblem, solution: gr.Solution, answer: Answer) -> float:
+def _judge_point(drawn: RandomProblem, solution: gr.Solution, answer: Answer, at_zero: float) -> float:
     """Compare the reported primal value with P at the reported point."""
     if not np.isfinite(answer.primal):
         return np.inf
     at = dict(zip(solution.labels, solution.coef, strict=True)) | solution.latent
     w = np.array([at[label] for label in drawn.plain.nodes])
     value, outside = objective(drawn.plain, w), violation(drawn.plain, w)
-    if abs(value - answer.primal) > SAME * max(abs(value), abs(answer.primal)):
+    if abs(value - answer.primal) > SAME * max(abs(value), abs(answer.primal), 1e-3 * at_zero):
         answer.violations.append(f"primal {answer.primal!r} is reported and P there is {value!r}")
     if outside > FEASIBLE:
         answer.violations.append(f"a constraint is violated by {outside:.2g}")

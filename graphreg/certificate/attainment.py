@@ -173,8 +173,9 @@ def _direction(form: Form, cones: list[RecessionCone]) -> Array | None:
     result = _programme(F, sp.csr_array(sp.vstack(equal)), more)
     if result is None:
         return None
-    v = np.where(unknowns.number >= 0, result[np.maximum(unknowns.number, 0)], 0.0)
-    return v
+    falls = F @ result
+    result = result / falls[falls > 0.5].min()
+    return np.where(unknowns.number >= 0, result[np.maximum(unknowns.number, 0)], 0.0)
 
 
 def _programme(F: sp.csr_array, E: sp.csr_array, more: list[sp.csr_array]) -> Array | None:

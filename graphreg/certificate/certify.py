@@ -6,6 +6,7 @@ import numpy as np
 
 from ..form import DualPoint, Form
 from ..terms.records import Array
+from .attainment import attained
 from .feasible import feasible
 from .record import Certificate, relative
 from .repair import Repair
@@ -22,6 +23,13 @@ class Certifier:
         self.at_zero = form.at_zero()
         self.best_primal: tuple[float, Array] | None = None
         self.best_dual: tuple[float, float, DualPoint] | None = None  # Q less charge, charge, point
+        self._attained: tuple[bool | None] | None = None
+
+    def attained(self) -> bool | None:
+        """Whether the infimum is attained, decided once; see `attained`."""
+        if self._attained is None:
+            self._attained = (attained(self.form, None if self.best_dual is None else self.best_dual[2]),)
+        return self._attained[0]
 
     def screen(self, w: Array, flows: tuple[Array, ...] | None) -> float:
         """A cheap relative gap that certifies nothing: that within the ball of twice the largest ||w_i||.
@@ -70,12 +78,15 @@ class Certifier:
             return Certificate(primal, dual, charge, "none", w, point, self.form, note)
         return Certificate(primal, dual, charge, "global", w, point, self.form)
 
-    def admit(self, w: Array, point: DualPoint) -> None:
-        """Take points as they are, already feasible and conserved, among the best."""
+    def admit(self, w: Array, point: DualPoint, near: Array | None = None) -> None:
+        """Take points as they are, already feasible and conserved, among the best.
+
+        ``near`` is a point near a minimiser, by which rounding is charged: w itself but where w runs to infinity.
+        """
         primal = self.form.primal(w)
         if np.isfinite(primal) and (self.best_primal is None or primal <= self.best_primal[0]):
             self.best_primal = (primal, w)
-        self._improve_dual(w, point)
+        self._improve_dual(w if near is None else near, point)
 
     def _flows(self, w: Array, flows: tuple[Array, ...] | None) -> tuple[Array, ...]:
         """The flows given, or those of the penalties' gradients (of their Moreau envelopes where they have kinks)."""

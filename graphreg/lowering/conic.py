@@ -113,11 +113,26 @@ def split(written: Any) -> tuple[Any, list[Any]]:
     return (values[0] if values else None), constraints
 
 
-def primal(form: Form) -> ConicProblem:
+@dataclass(frozen=True)
+class Units:
+    """In which the solver sees the problem: the objective in units of ``value``, parameters in units of ``size``."""
+
+    value: float = 1.0
+    size: float = 1.0
+
+
+def units(form: Form) -> Units:
+    """Units in which the objective and the parameters are about 1, whatever the units of the data: solvers stop on
+    absolute tolerances."""
+    return Units(form.at_zero() or 1.0, form.step_length)
+
+
+def primal(form: Form, units: Units = Units()) -> ConicProblem:
     """minimise P(w) with one variable z = Kw - center per edge block, whose constraint's dual value is the flow."""
     import cvxpy as cp
 
-    w = cp.Variable(form.shape, name="w")
+    variable = cp.Variable(form.shape, name="w")
+    w = variable if units.size == 1.0 else units.size * variable
     vec = cp.vec(w, order="C")
     strengths = _Strengths()
     objective: list[Any] = [strengths(block.strength) * _loss(block, vec) for block in form.samples]
@@ -125,25 +140,27 @@ def primal(form: Form) -> ConicProblem:
     links: list[Any] = []
     zs: list[Any] = []
     for k, edge in enumerate(form.edges):
-        part = w if edge.features is None else w[:, edge.features]
+        part = variable if edge.features is None else variable[:, edge.features]
         z = cp.Variable((len(edge.tail), form.width(edge)), name=f"z{k}")
-        link = edge.K @ part - z == (0.0 if edge.center is None else edge.center)
-        value, domain = split(edge.penalty.cvxpy(z))
+        link = edge.K @ part - z == (0.0 if edge.center is None else edge.center / units.size)
+        value, domain = split(edge.penalty.cvxpy(z if units.size == 1.0 else units.size * z))
         if value is not None:
             objective.append(strengths(edge.strength) * (edge.base_weight @ value))
         constraints += [link, *domain]
         links.append(link)
         zs.append(z)
-    problem = cp.Problem(cp.Minimize(cp.sum(objective)), constraints)
+    total = sum(objective[1:], objective[0])
+    problem = cp.Problem(cp.Minimize(total if units.value == 1.0 else total / units.value), constraints)
 
     def point() -> tuple[Array, DualPoint] | None:
-        if w.value is None:
+        if variable.value is None:
             return None
-        value = np.asarray(w.value, dtype=float)
-        flows = tuple(_value(link.dual_value, z.shape) for link, z in zip(links, zs, strict=True))
+        value = units.size * np.asarray(variable.value, dtype=float)
+        back = units.value / units.size
+        flows = tuple(back * _value(link.dual_value, z.shape) for link, z in zip(links, zs, strict=True))
         return value, DualPoint(flows, form.gradient_prices(value))
 
-    return ConicProblem(form, problem, w, zs, point, list(strengths.known.values()))
+    return ConicProblem(form, problem, variable, zs, point, list(strengths.known.values()))
 
 
 def _loss(block: SampleBlock, vec: Any) -> Any:

@@ -38,7 +38,7 @@ class Budget:
 
 @dataclass
 class Outcome:
-    """What a run gave. ``ended`` is 'gap', 'budget', 'limit', 'interrupted' or 'failed'."""
+    """What a run gave. ``ended`` is 'gap', 'budget', 'limit', 'recession', 'interrupted' or 'failed'."""
 
     certificate: Certificate
     ended: str
@@ -152,6 +152,9 @@ def drive(method: AbstractIteration, site: Site, certifier: Certifier, budget: B
                     if certificate.holds(budget.gap):
                         ended = "gap"
                         break
+                    if certifier.attained() is False:  # the iterates would run to infinity
+                        ended = "recession"
+                        break
         if ended == "limit" and (budget.rounds is not None or budget.seconds is not None):
             ended = "budget"
     except KeyboardInterrupt:
@@ -165,7 +168,7 @@ def drive(method: AbstractIteration, site: Site, certifier: Certifier, budget: B
 
 
 def _last(run: _Run, state: Any, k: int, ended: str) -> Certificate:
-    if ended == "gap" or ended == "failed":
+    if ended in ("gap", "failed", "recession"):
         return run.certifier.best(run.budget.gap)
     if run.budget.gap == 0.0:  # the iterate after exactly so many rounds is asked for, not the best one
         run.certifier.best_primal = None
