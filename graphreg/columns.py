@@ -32,6 +32,8 @@ class Columns:
     intercept: bool = False
 
     def __post_init__(self) -> None:
+        if not isinstance(self.intercept, (bool, np.bool_)):
+            raise DataError(f"intercept must be True or False, got {self.intercept!r}")
         for what, names in (("feature", self.features), ("target", self.targets)):
             twice = [name for k, name in enumerate(names) if str(name) in map(str, names[:k])]
             if twice:

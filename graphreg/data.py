@@ -120,6 +120,8 @@ class NodeData:
             For an entry that is not such a pair, has no rows, or has another number of features or targets than the
             others (the node is named), and as for `from_frame`.
         """
+        if not isinstance(samples, Mapping):
+            raise DataError(f"from_dict takes a mapping of node labels to pairs (X, y), got {type(samples).__name__}")
         if not samples:
             raise DataError("the dictionary is empty; give at least one node with samples")
         entries = {label: _checked_entry(label, entry) for label, entry in samples.items()}

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .certificate import Certifier
-from .errors import FailedError, MethodError, ModelError, SolveError, UnattainedError, UnboundedError
+from .errors import FailedError, GraphError, MethodError, ModelError, SolveError, UnattainedError, UnboundedError
 from .form import Form, build
 from .lowering import conic
 from .methods import METHODS, AbstractMethod, Exact
@@ -74,6 +75,7 @@ class Problem:
 
     def __init__(self, model: Any) -> None:
         self.model = Model.of(model)
+        _check_labels(self.model)
         self.form: Form = build(self.model)
 
     # ---- solving -----------------------------------------------------------------------------------------------
@@ -126,15 +128,15 @@ class Problem:
             See ``on_failure``; the exception's ``solution`` holds what there is.
         """
         method = Exact() if method is None else method
-        self._check_call(method, gap, rounds, seconds, on_failure)
+        self._check_call(method, gap, rounds, seconds, callback, on_failure)
         budget = Budget(gap, rounds, seconds, self._start(start), callback, progress)
-        solution = solve(self.form, method, budget, self._conic)
+        solution = solve(self.form, method, budget, self._compiler)
         if solution.status in RAISES and on_failure == "raise":
             raise RAISES[solution.status](solution.message, solution)
         return solution
 
     def _check_call(
-        self, method: Any, gap: float, rounds: int | None, seconds: float | None, on_failure: str
+        self, method: Any, gap: float, rounds: int | None, seconds: float | None, callback: Any, on_failure: str
     ) -> None:
         if not isinstance(method, AbstractMethod):
             hint = f"; write {method.__name__}()" if isinstance(method, type) else ""
@@ -142,12 +144,14 @@ class Problem:
         missing = method.missing(self.form)
         if missing:
             raise MethodError(f"{method.name} does not apply: " + "; ".join(missing), missing)
-        if not (np.isfinite(gap) and gap >= 0):
-            raise ModelError(f"gap must be a non-negative number, got {gap}")
-        if rounds is not None and rounds < 1:
-            raise ModelError(f"rounds must be at least 1, got {rounds}")
-        if seconds is not None and not seconds > 0:
-            raise ModelError(f"seconds must be positive, got {seconds}")
+        if not (_is(gap, Real) and np.isfinite(gap) and gap >= 0):
+            raise ModelError(f"gap must be a non-negative number, got {gap!r}")
+        if rounds is not None and not (_is(rounds, Integral) and rounds >= 1):
+            raise ModelError(f"rounds must be a whole number, at least 1, got {rounds!r}")
+        if seconds is not None and not (_is(seconds, Real) and seconds > 0):
+            raise ModelError(f"seconds must be a positive number, got {seconds!r}")
+        if callback is not None and not callable(callback):
+            raise ModelError(f"callback must be a function of a Record, got {callback!r}")
         if on_failure not in ("raise", "return"):
             raise ModelError(f"on_failure must be 'raise' or 'return', got {on_failure!r}")
 
@@ -158,7 +162,10 @@ class Problem:
             same = [len(edge.tail) for edge in start.form.edges] == [len(edge.tail) for edge in self.form.edges]
             given, flows = start.certificate.w, start.certificate.point.flows if same else None
         else:
-            given, flows = np.asarray(start, dtype=float), None
+            try:
+                given, flows = np.asarray(start, dtype=float), None
+            except (TypeError, ValueError):
+                raise ModelError(f"start must be a Solution or an array of numbers, got {start!r}") from None
         observed = len(self.form.space.index)
         if given.shape not in (self.form.shape, (observed, self.form.d)):
             raise ModelError(f"start must have the shape {(observed, self.form.d)}, got {given.shape}")
@@ -170,16 +177,8 @@ class Problem:
 
     # ---- the exact route ---------------------------------------------------------------------------------------
     @cached_property
-    def _compiled(self) -> dict[str, conic.ConicProblem]:
-        return {}
-
-    def _conic(self, form: str) -> conic.ConicProblem:
-        """The problem in CVXPY, kept between solves (the dual form holds weights as constants, and is built anew)."""
-        if form == "dual":
-            return conic.dual(self.form)
-        if form not in self._compiled:
-            self._compiled[form] = conic.primal(self.form, conic.units(self.form))
-        return self._compiled[form]
+    def _compiler(self) -> conic.Compiler:
+        return conic.Compiler(self.form)
 
     def compile(self, form: str = "primal") -> Compiled:
         """The problem in CVXPY, primal or dual, stacked and sparse."""
@@ -222,3 +221,21 @@ class Problem:
 
     def __repr__(self) -> str:
         return f"<Problem: {self.form.space.n_observed} nodes x {self.form.d} coordinates, {len(self.model.terms)} terms>"
+
+
+def _is(value: Any, kind: type) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
+
+
+def _check_labels(model: Model) -> None:
+    """Nodes of two terms that only look the same, 1 and '1', are refused; within one graph they are its own affair."""
+    sets = list(dict.fromkeys(nodes for _, term in model.terms if (nodes := term.nodes())))
+    known = {str(label): label for label in sets[0]} if sets else {}
+    for nodes in sets[1:]:
+        for label in nodes:
+            other = known.setdefault(str(label), label)
+            if other != label and type(other) is not type(label):
+                raise GraphError(
+                    f"one term has the node {other!r} of type {type(other).__name__}, another the node {label!r} of "
+                    f"type {type(label).__name__}: labels are compared as they are; rename those of one"
+                )

@@ -118,8 +118,8 @@ def checked_weights(weight: Any, labels: tuple[Hashable, ...], tail: Array, head
 
     if len(weight) != len(tail):
         raise GraphError(f"there are {len(tail)} edges and {len(weight)} weights; give one weight per edge")
-    if not isinstance(weight, np.ndarray) or weight.dtype.kind not in "biuf":
-        guilty = next((e for e, w in enumerate(weight) if not isinstance(w, Real)), None)
+    if not isinstance(weight, np.ndarray) or weight.dtype.kind not in "iuf":
+        guilty = next((e for e, w in enumerate(weight) if isinstance(w, bool) or not isinstance(w, Real)), None)
         if guilty is not None:
             raise refuse(guilty, "a weight must be a number")
     values = np.array(weight, dtype=float)

@@ -40,10 +40,10 @@ class Flows(Mapping[tuple[Hashable, Hashable], Array]):
     def __getitem__(self, edge: tuple[Hashable, Hashable]) -> Array:
         if edge in self._flow:
             return self._flow[edge]
-        tail, head = edge
-        if (head, tail) in self._flow:
-            return -self._flow[head, tail]
-        raise KeyError(f"{edge!r} is not an edge of the problem")
+        turned = edge[::-1] if isinstance(edge, tuple) else edge
+        if turned in self._flow:
+            return -self._flow[turned]
+        raise KeyError(f"{edge!r} is not an edge of the problem; edges are pairs of node labels (tail, head)")
 
     def __iter__(self) -> Iterator[tuple[Hashable, Hashable]]:
         return iter(self._flow)
@@ -162,7 +162,7 @@ class Solution:
             raise DataError("the nodes have losses of different families; predict the 'link'")
         if kind == "response":
             return pd.Series(1.0 / (1.0 + np.exp(-np.clip(link, -700, 700))), index=frame.index)
-        second, first = np.unique(np.asarray(blocks[0].loss.data.y))[::-1][[0, -1]]
+        first, second = _coding(np.asarray(blocks[0].loss.data.y))
         return pd.Series(np.where(link > 0, second, first), index=frame.index)
 
     def __str__(self) -> str:
@@ -177,3 +177,9 @@ class Solution:
 
     def __repr__(self) -> str:
         return f"<Solution {self.method}: {self.status}, objective {self.objective:.6g}>"
+
+
+def _coding(target: Array) -> Array:
+    """The two classes as the data code them, also where all samples are of one class."""
+    values = np.unique(target)
+    return values if len(values) == 2 else np.array([-1 if values[0] == -1 else 0, 1]).astype(target.dtype)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -20,19 +19,15 @@ from .methods._driver import Budget, drive
 from .methods.ledger import Ledger
 from .solution import Solution
 
-Compile = Callable[[str], conic.ConicProblem]
 
-
-def solve(form: Form, method: AbstractMethod, budget: Budget, compile_: Compile) -> Solution:
+def solve(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Compiler) -> Solution:
     """The solution of a form; where the infimum is not attained, of what is left of it at infinity."""
-    solution = _run(form, method, budget, compile_)
-    if solution.status != "unattained" or solution.certificate.holds(budget.gap):
-        return solution
-    infinity = at_infinity(form)
+    solution = _run(form, method, budget, compiler)
+    infinity = at_infinity(form) if solution.status == "unattained" else None
     if infinity is None:
         return solution
-    compile_rest: Compile = conic_of(infinity.rest)
-    rest = _run(infinity.rest, method, replace(budget, start=(solution.certificate.w, None)), compile_rest)
+    start = (solution.certificate.w, None)
+    rest = _run(infinity.rest, method, replace(budget, start=start), conic.Compiler(infinity.rest))
     certificate = _extend(infinity, rest.certificate, solution.certificate, budget.gap)
     return replace(
         solution,
@@ -43,28 +38,27 @@ def solve(form: Form, method: AbstractMethod, budget: Budget, compile_: Compile)
     )
 
 
-def conic_of(form: Form) -> Compile:
-    """How a form is compiled, primal or dual."""
-    return lambda kind: conic.dual(form) if kind == "dual" else conic.primal(form, conic.units(form))
-
-
 def _extend(infinity: AtInfinity, rest: Certificate, before: Certificate, gap: float) -> Certificate:
-    """The better of the bounds: those of the whole, and those of the rest carried over to it."""
+    """The bounds of the rest, carried over to the whole.
+
+    A dual point of the whole itself is of no use: what rounding leaves of its conservation cannot be charged where
+    minimisers lie at infinity.
+    """
     certifier = Certifier(infinity.form)
-    certifier.admit(before.w, before.point)
+    certifier.admit(before.w, infinity.form.nothing())
     if rest.valid:
-        certifier.admit(infinity.push(rest.w), infinity.extend(rest.point), near=rest.w)
+        certifier.admit(infinity.push(rest.w, gap), infinity.extend(rest.point), near=rest.w)
     return certifier.best(gap)
 
 
-def _run(form: Form, method: AbstractMethod, budget: Budget, compile_: Compile) -> Solution:
+def _run(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Compiler) -> Solution:
     certifier = Certifier(form)
     if not form.samples:  # everything ran away: 0 is optimal, with nothing to pay and nothing to carry
         certifier.admit(np.zeros(form.shape), form.nothing())
         return Solution(form, certifier.best(budget.gap), "certified", "Nothing is left to fit.", method.name)
     with np.errstate(over="ignore", invalid="ignore"):
         if isinstance(method, Exact):
-            return _exact(form, method, certifier, budget, compile_)
+            return _exact(form, method, certifier, budget, compiler)
         assert isinstance(method, AbstractIteration)
         ledger = Ledger()
         site = Site(form, InProcess(form, ledger))
@@ -83,20 +77,20 @@ def _run(form: Form, method: AbstractMethod, budget: Budget, compile_: Compile) 
     )
 
 
-def _exact(form: Form, method: Exact, certifier: Certifier, budget: Budget, compile_: Compile) -> Solution:
+def _exact(form: Form, method: Exact, certifier: Certifier, budget: Budget, compiler: conic.Compiler) -> Solution:
     began = time.perf_counter()
     said: list[str] = []
     certificate = certifier.best(budget.gap)
     ended = "limit"
     try:
-        compiled = compile_(method.form)
-        for options in conic.attempts(method.solver):
+        for scaled, options in conic.attempts(method.solver, method.form):
+            compiled = compiler(method.form, scaled)
             said.append(compiled.solve(method.solver, options))
             found = compiled.point()
             if found is not None and np.isfinite(found[0]).all():
                 w = np.where(form.free[:, None], 0.0, found[0])
                 certificate = certifier.certify(w, found[1].flows, found[1].prices, budget.gap)
-            if certificate.holds(min(budget.gap, exact_method.GAP)) or "infeasible" in said[-1]:
+            if certificate.holds(min(budget.gap, exact_method.GAP)) or certifier.attained() is False:
                 break
     except KeyboardInterrupt:
         ended = "interrupted"

@@ -17,8 +17,9 @@ from benchmarks.soundness.examine import Answer, _judge_bounds, examine
 from benchmarks.soundness.objective import objective, repaired, violation
 from benchmarks.soundness.reference import solve
 
-SEEDS = (3, 11, 20, 47)
-HARD = (2,)
+# every loss, penalty, structure and trait, among the quick ones
+SEEDS = (2, 11, 15, 34, 90, 113, 171, 182, 188, 195, 222, 227, 233, 239, 258, 303, 311, 337, 349, 359, 367, 371)
+HARD = (2, 21)
 SAME = 1e-10
 
 
@@ -38,7 +39,7 @@ def test_the_model_is_the_sum_that_is_written_beside_it(seed):
     form = drawn.problem.form
     w = drawn.plain.inner + drawn.plain.size * rng.standard_normal((len(drawn.plain.nodes), drawn.plain.d))
     w = repaired(drawn.plain, w)
-    place = [form.labels.index(label) for label in drawn.plain.nodes]
+    place = [form.labels.index(label) for label in drawn.plain.nodes]  # latent nodes may come in another order
     there = np.zeros(form.shape)
     there[place] = w
     finite = sum(b.values(there).sum() for b in form.samples)

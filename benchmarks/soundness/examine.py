@@ -16,7 +16,7 @@ import numpy as np
 import graphreg as gr
 from graphreg.datasets import RandomProblem, random_problem
 
-from .objective import objective, recedes, violation
+from .objective import objective, recedes, rounding, violation
 from .reference import Reference, solve
 
 METHODS: dict[str, tuple[Callable[[], Any], float, dict[str, Any]]] = {
@@ -157,7 +157,8 @@ def _judge_point(drawn: RandomProblem, solution: gr.Solution, answer: Answer, at
     at = dict(zip(solution.labels, solution.coef, strict=True)) | solution.latent
     w = np.array([at[label] for label in drawn.plain.nodes])
     value, outside = objective(drawn.plain, w), violation(drawn.plain, w)
-    if abs(value - answer.primal) > SAME * max(abs(value), abs(answer.primal), 1e-3 * at_zero):
+    room = SAME * max(abs(value), abs(answer.primal), 1e-3 * at_zero) + rounding(drawn.plain, w)
+    if abs(value - answer.primal) > room:
         answer.violations.append(f"primal {answer.primal!r} is reported and P there is {value!r}")
     if outside > FEASIBLE:
         answer.violations.append(f"a constraint is violated by {outside:.2g}")

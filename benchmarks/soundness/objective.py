@@ -23,6 +23,17 @@ def objective(plain: PlainProblem, w: Array) -> float:
     return float(sum(parts))
 
 
+def rounding(plain: PlainProblem, w: Array) -> float:
+    """What the last bits of Q = R'R can change in P(w), where w is far away in the kernel of Q."""
+    index = {label: i for i, label in enumerate(plain.nodes)}
+    squares = [
+        edge.weight * float((_argument(edge, w, index) ** 2).sum() * (edge.parameter**2).sum())
+        for edge in plain.edges
+        if edge.kind == "Quadratic"
+    ]
+    return 1e-15 * sum(squares)
+
+
 def violation(plain: PlainProblem, w: Array) -> float:
     """The largest violation of a constraint, relative to the size of what it constrains."""
     index = {label: i for i, label in enumerate(plain.nodes)}
@@ -35,8 +46,8 @@ def violation(plain: PlainProblem, w: Array) -> float:
 
 
 def repaired(plain: PlainProblem, w: Array) -> Array:
-    """A feasible point near w: averaged where Zero edges tie, then drawn towards a point inside all constraints."""
-    w = _average(plain, w)
+    """A feasible point near w: cut to bounds, averaged where Zero edges tie, drawn inwards for balls."""
+    w = _average(plain, _cut(plain, w))
     inner = np.tile(plain.inner, (len(plain.nodes), 1))
     if violation(plain, w) <= ROUNDING:
         return w
@@ -114,7 +125,7 @@ def _penalty(edge: PlainEdge, z: Array) -> float:
         case "SquaredL2":
             value = norm**2 / 2
         case "Quadratic":
-            value = z @ edge.parameter @ z / 2
+            value = ((edge.parameter @ z) ** 2).sum() / 2
         case "HuberNorm":
             delta = edge.parameter
             value = norm**2 / 2 if norm <= delta else delta * norm - delta**2 / 2
@@ -133,6 +144,16 @@ def _excess(edge: PlainEdge, z: Array) -> float:
         return max(float(-z.min()), 0.0)
     low, high = edge.parameter
     return max(float((low - z).max()), float((z - high).max()), 0.0)
+
+
+def _cut(plain: PlainProblem, w: Array) -> Array:
+    w, index = w.copy(), {label: i for i, label in enumerate(plain.nodes)}
+    for edge in plain.edges:
+        if edge.kind in ("NonNegative", "Box"):
+            low, high = (0.0, np.inf) if edge.kind == "NonNegative" else edge.parameter
+            at = index[edge.tail]
+            w[at, edge.columns] = np.clip(w[at, edge.columns], low + edge.center, high + edge.center)
+    return w
 
 
 def _average(plain: PlainProblem, w: Array) -> Array:
@@ -170,6 +191,5 @@ def _recession(edge: PlainEdge, d: int, index: dict[Any, int], equal: list[Array
     if edge.head is not None:
         rows[np.arange(len(at)), index[edge.head] * d + edge.columns] = -1.0
     if edge.kind == "Quadratic":
-        values, vectors = np.linalg.eigh(edge.parameter)
-        rows = vectors[:, values > 1e-10 * values[-1]].T @ rows
+        rows = edge.parameter @ rows
     equal.append(rows)

@@ -60,11 +60,14 @@ class AtInfinity:
             prices.append(a)
         return DualPoint(point.flows, tuple(prices))
 
-    def push(self, w: Array) -> Array:
-        """w moved along the direction until P stops falling."""
+    def push(self, w: Array, gap: float) -> Array:
+        """w moved along the direction until P is near the infimum: to a tenth of the relative gap, and no further,
+        so that the coefficients stay as small as the gap allows."""
         steps = np.r_[0.0, np.logspace(-2, 6, 60)]
-        values = [self.form.primal(w + t * self.direction) for t in steps]
-        return w + steps[int(np.nanargmin(values))] * self.direction
+        values = np.array([self.form.primal(w + t * self.direction) for t in steps])
+        low = float(np.nanmin(values))
+        near = values <= low + 0.1 * gap * max(abs(low), 1e-3 * self.form.at_zero())
+        return w + steps[int(np.argmax(near))] * self.direction
 
 
 def at_infinity(form: Form) -> AtInfinity | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..form import DualPoint, Form
+from ..terms.penalties._base import row_norm
 from ..terms.records import Array
 from .attainment import attained
 from .feasible import feasible
@@ -38,13 +39,19 @@ class Certifier:
         """
         form = self.form
         w = feasible(form, w)
-        point = DualPoint(self._flows(w, flows), form.gradient_prices(w))
-        point = DualPoint(tuple(e.clip(u) for e, u in zip(form.edges, point.flows, strict=True)), point.prices)
-        rho = form.conservation(point)
-        radius = 2.0 * float(np.linalg.norm(w, axis=1).max(initial=0.0))
-        gap = radius * float(np.linalg.norm(rho, axis=1).sum()) + float(np.vdot(rho, w))
-        gap += float(sum(part.sum() for part in form.residuals(w, point)[1]))
-        primal = form.primal(w)
+        primal, gap, rho = 0.0, 0.0, np.zeros(form.shape)
+        for block in form.samples:
+            x, s = block.predict(w), block.scale
+            primal += float(s @ block.loss.value(x, block.y))
+            rho += block.adjoint(block.column(s) * block.loss.gradient(x, block.y), form.shape)
+        for edge, u in zip(form.edges, self._flows(w, flows), strict=True):
+            u, z = edge.clip(u), edge.difference(w)
+            value = float(edge.weight @ edge.penalty.value(z))
+            primal += value
+            gap += value + float(edge.conjugates(u).sum()) - float(np.vdot(u, z))
+            edge.add_adjoint(u, rho)
+        radius = 2.0 * float(row_norm(w).max(initial=0.0))
+        gap += radius * float(row_norm(rho).sum()) + float(np.vdot(rho, w))
         return relative(abs(gap), primal, primal, self.at_zero)
 
     def certify(

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from ..form import EdgeBlock, Form
-from ..terms.penalties._base import AbstractConstraint
+from ..terms.penalties._base import AbstractConstraint, AbstractNorm
 from ..terms.penalties.zero import Zero
 from ..terms.records import Array
 
@@ -31,7 +31,9 @@ def feasible(form: Form, w: Array) -> Array:
                 w = _project(edge, w)
         w = _average(form, [edge for edge in constraints if isinstance(edge.penalty, Zero)], w)
         w = _shrink(form, constraints, w)
-    return w if np.isfinite(form.primal(w)) else _shrink_all(form, w)
+    own = [edge for edge in form.edges if not isinstance(edge.penalty, (AbstractConstraint, AbstractNorm))]
+    finite = all(np.isfinite(edge.penalty.value(edge.difference(w))).all() for edge in own)
+    return w if finite else _shrink_all(form, w)
 
 
 def _average(form: Form, zeros: list[EdgeBlock], w: Array) -> Array:

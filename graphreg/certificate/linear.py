@@ -1,7 +1,9 @@
 """The linear system of the repair, (K'CK + X'MX) z = r, by conjugate gradients with a block-Jacobi preconditioner.
 
-One block per node: the sum of the conductances of its edges plus X_i'M X_i, by Woodbury's identity where a node has
-fewer samples than coordinates.
+Where all coordinates of a flow give way alike, K'CK is a graph Laplacian on the nodes, and no array over the edges is
+touched in an iteration. X'MX is one matrix per node, or by Woodbury's identity a thin product where a node has fewer
+samples than coordinates. The preconditioner has one block per node: its X_i'M X_i and the sum of the conductances of
+its edges.
 """
 
 from __future__ import annotations
@@ -10,108 +12,165 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..batches import Batch
-from ..form import DualPoint, Form
+from ..form import DualPoint, EdgeBlock, Form
+from ..terms.penalties._base import AbstractPenalty
 from ..terms.records import Array
 
 MOST = 400  # iterations
 
 # per sample block its batches, None where the predictor is w_i itself
 Stacks = tuple[tuple[Batch, ...] | None, ...]
+Map = Callable[[Array], Array]
 
 
 @dataclass(frozen=True)
 class Conductances:
-    """C on the edges (one (m, k) array per block) and M on the samples (shaped like predictors)."""
+    """C on the edges (one (m, k) or (m, 1) array per block) and M on the samples (shaped like predictors)."""
 
     edges: tuple[Array, ...]
     samples: tuple[Array, ...]
 
 
-def currents(form: Form, conductances: Conductances, z: Array) -> DualPoint:
-    """(C K z, M X z): the flows and prices that the potentials z drive."""
-    flows = tuple(
-        edge.penalty.conduct(C, edge.apply(z)) for edge, C in zip(form.edges, conductances.edges, strict=True)
-    )
-    prices = tuple(M * block.apply(z) for block, M in zip(form.samples, conductances.samples, strict=True))
-    return DualPoint(flows, prices)
+class System:
+    """The system for one set of conductances, set up once and solved for any residual of conservation."""
 
+    def __init__(self, form: Form, stacks: Stacks, C: Conductances) -> None:
+        self.form, self.conductances = form, C
+        self._parts: list[Callable[[Array, Array], None]] = []  # each adds its share of a product to its second argument
+        self._inverses: list[tuple[Array, Map]] = []
+        diagonal = np.zeros(form.shape)
+        for edge, conductance in zip(form.edges, C.edges, strict=True):
+            self._parts.append(_edge_part(edge, conductance))
+            columns = slice(None) if edge.features is None else edge.features
+            diagonal[:, columns] += abs(edge.KT) @ conductance
+        nodes: list[tuple[Batch, Array]] = []
+        for block, stack, M in zip(form.samples, stacks, C.samples, strict=True):
+            if stack is None:
+                mass = np.zeros(form.shape)
+                np.add.at(mass, block.node, M)
+                diagonal += mass
+                self._parts.append(_diagonal_part(mass))
+            else:
+                nodes += [(batch, batch.pad(M) * batch.mask) for batch in stack]
+        scale = float(diagonal.max(initial=0.0)) or 1.0
+        self._bare = 1.0 / np.where(diagonal > 0.0, diagonal, scale)
+        for batch, M in nodes:
+            product, inverse = _node_maps(batch.X, M, diagonal[batch.nodes])
+            self._parts.append(_node_part(batch.nodes, product))
+            self._inverses.append((batch.nodes, inverse))
 
-def solve(form: Form, stacks: Stacks, C: Conductances, r: Array, tolerance: float) -> tuple[Array, int]:
-    """z with (K'CK + X'MX) z = r to a relative residual of ``tolerance``, and the iterations that it took.
+    def currents(self, z: Array) -> DualPoint:
+        """(C K z, M X z): the flows and prices that the potentials z drive."""
+        C = self.conductances
+        pairs = zip(self.form.edges, C.edges, strict=True)
+        flows = tuple(edge.penalty.conduct(conductance, edge.apply(z)) for edge, conductance in pairs)
+        prices = tuple(M * block.apply(z) for block, M in zip(self.form.samples, C.samples, strict=True))
+        return DualPoint(flows, prices)
 
-    The system is consistent for every residual r of conservation.
-    """
-    precondition = _block_jacobi(form, stacks, C)
-    z, r = np.zeros_like(r), r.copy()
-    target = tolerance * np.linalg.norm(r)
-    y = precondition(r)
-    p, ry = y.copy(), float(np.vdot(r, y))
-    best, best_norm = z.copy(), np.inf
-    iteration = 0
-    for iteration in range(MOST):
-        norm = float(np.linalg.norm(r))
-        if norm < best_norm:
-            best, best_norm = z.copy(), norm
-        if norm <= target or not ry > 0.0:
-            break
-        Ap = form.conservation(currents(form, C, p))
-        curvature = float(np.vdot(p, Ap))
-        if not curvature > 0.0:
-            break
-        alpha = ry / curvature
-        z += alpha * p
-        r -= alpha * Ap
-        y = precondition(r)
-        ry, previous = float(np.vdot(r, y)), ry
-        p = y + (ry / previous) * p
-    return best, iteration
+    def solve(self, r: Array, tolerance: float) -> tuple[Array, int]:
+        """z with (K'CK + X'MX) z = r to a relative residual of ``tolerance``, and the iterations that it took.
 
+        The system is consistent for every residual r of conservation.
+        """
+        z, r = np.zeros_like(r), r.copy()
+        target = tolerance * np.linalg.norm(r)
+        y = self._precondition(r)
+        p, ry = y.copy(), float(np.vdot(r, y))
+        best, best_norm = z.copy(), np.inf
+        iteration = 0
+        for iteration in range(MOST):
+            norm = float(np.linalg.norm(r))
+            if norm < best_norm:
+                best[:], best_norm = z, norm
+            if norm <= target or not ry > 0.0:
+                break
+            Ap = self._apply(p)
+            curvature = float(np.vdot(p, Ap))
+            if not curvature > 0.0:
+                break
+            alpha = ry / curvature
+            z += alpha * p
+            r -= alpha * Ap
+            y = self._precondition(r)
+            ry, previous = float(np.vdot(r, y)), ry
+            p *= ry / previous
+            p += y
+        return best, iteration
 
-def _block_jacobi(form: Form, stacks: Stacks, C: Conductances) -> Callable[[Array], Array]:
-    diagonal = np.zeros(form.shape)
-    for edge, conductance in zip(form.edges, C.edges, strict=True):
-        columns = slice(None) if edge.features is None else edge.features
-        diagonal[:, columns] += abs(edge.KT) @ conductance
-    blocks: list[tuple[Batch, Array]] = []
-    for block, stack, M in zip(form.samples, stacks, C.samples, strict=True):
-        if stack is None:
-            np.add.at(diagonal, block.node, M)
-        else:
-            blocks += [(batch, batch.pad(M) * batch.mask) for batch in stack]
-    scale = float(diagonal.max(initial=0.0)) or 1.0
-    bare = 1.0 / np.where(diagonal > 0.0, diagonal, scale)
-    solves = [(batch.nodes, _node_inverse(batch.X, M, diagonal[batch.nodes])) for batch, M in blocks]
+    def _apply(self, z: Array) -> Array:
+        out = np.zeros_like(z)
+        for part in self._parts:
+            part(z, out)
+        return out
 
-    def apply(r: Array) -> Array:
-        y = bare * r
-        for nodes, inverse in solves:
-            y[nodes] = inverse(r[nodes])
+    def _precondition(self, r: Array) -> Array:
+        y = self._bare * r
+        for chosen, inverse in self._inverses:
+            y[chosen] = inverse(r[chosen])
         return y
 
-    return apply
+
+def _edge_part(edge: EdgeBlock, C: Array) -> Callable[[Array, Array], None]:
+    columns = slice(None) if edge.features is None else edge.features
+    if C.shape[1] == 1 and type(edge.penalty).conduct is AbstractPenalty.conduct:
+        L = sp.csr_array(edge.KT @ sp.diags_array(C[:, 0]) @ edge.K)
+
+        def laplacian(z: Array, out: Array) -> None:
+            out[:, columns] += L @ np.ascontiguousarray(z[:, columns])
+
+        return laplacian
+
+    def general(z: Array, out: Array) -> None:
+        edge.add_adjoint(edge.penalty.conduct(C, edge.apply(z)), out)
+
+    return general
 
 
-def _node_inverse(X: Array, M: Array, D: Array) -> Callable[[Array], Array]:
-    """v -> (diag(D) + X'MX)^-1 v for a stack of nodes; D (g, d) is lifted a little where it would be singular."""
+def _diagonal_part(mass: Array) -> Callable[[Array, Array], None]:
+    def add(z: Array, out: Array) -> None:
+        out += mass * z
+
+    return add
+
+
+def _node_part(nodes: Array, product: Map) -> Callable[[Array, Array], None]:
+    def add(z: Array, out: Array) -> None:
+        out[nodes] += product(z[nodes])
+
+    return add
+
+
+def _node_maps(X: Array, M: Array, D: Array) -> tuple[Map, Map]:
+    """v -> X'MX v and v -> (diag(D) + X'MX)^-1 v for a stack of nodes.
+
+    D (g, d) is lifted a little where the inverse would be singular.
+    """
     _, size, d = X.shape
-    trace = np.einsum("gmd,gmd,gm->g", X, X, M, optimize=True) / d + D.mean(axis=1)
-    D = np.maximum(D, 1e-10 * np.where(trace > 0, trace, 1.0)[:, None])
     root = np.sqrt(M)[:, :, None] * X
+    trace = np.einsum("gmd,gmd->g", root, root) / d + D.mean(axis=1)
+    D = np.maximum(D, 1e-10 * np.where(trace > 0, trace, 1.0)[:, None])
+    turned = root.transpose(0, 2, 1)
     if size >= d:
-        H = np.matmul(root.transpose(0, 2, 1), root)
-        H[:, np.arange(d), np.arange(d)] += D
-        inverse = np.linalg.inv(H)
-        return lambda v: np.matmul(inverse, v[:, :, None])[:, :, 0]
-    thin = root / D[:, None, :]
-    S = np.matmul(root, thin.transpose(0, 2, 1))
+        H = np.matmul(turned, root)
+        lifted = H.copy()
+        lifted[:, np.arange(d), np.arange(d)] += D
+        inverse = np.linalg.inv(lifted)
+        return (lambda v: _times(H, v)), (lambda v: _times(inverse, v))
+    thin = turned / D[:, :, None]
+    S = np.matmul(root, thin)
     S[:, np.arange(size), np.arange(size)] += 1.0
     inner = np.linalg.inv(S)
 
     def woodbury(v: Array) -> Array:
         scaled = v / D
-        middle = np.matmul(inner, np.matmul(root, scaled[:, :, None]))
-        return scaled - np.matmul(thin.transpose(0, 2, 1), middle)[:, :, 0]
+        return scaled - _times(thin, _times(inner, _times(root, scaled)))
 
-    return woodbury
+    return (lambda v: _times(turned, _times(root, v))), woodbury
+
+
+def _times(A: Array, v: Array) -> Array:
+    """A stack of matrices times a stack of vectors."""
+    return np.matmul(A, v[:, :, None])[:, :, 0]

@@ -15,10 +15,11 @@ from ..form import DualPoint, EdgeBlock, Form, SampleBlock
 from ..terms.losses._base import AbstractLoss, AbstractSmoothLoss
 from ..terms.penalties._base import AbstractConstraint, AbstractNorm
 from ..terms.records import Array
-from .linear import Conductances, currents, solve
+from .linear import Conductances, System
 
 CYCLES = 5
 SMALL = 0.1
+COARSE, FINE = 1e-2, 1e-9  # relative residuals of the linear solves within the cycles, and after them
 FIT_STEPS = 50
 
 
@@ -40,16 +41,16 @@ class Repair:
         size = float(np.sqrt(np.mean(w * w))) or 1.0
         if not self.size:
             self.size = size
+        point = self.clip(point)
+        system = self.system(point, size)  # for all corrections of this repair
         for _ in range(CYCLES):
-            point = self.correct(self.clip(point), size, 1e-9)
-            if self.inside(point):
-                break
+            point = self.correct(self.clip(point), system, COARSE)
             if self.gauge(point).max() <= 1.0 + SMALL * gap:
-                point = self.pull_back(point)
                 break
-        else:
+        point = self.correct(point, system, FINE)
+        if not self.inside(point):
             point = self.pull_back(point)
-        refined = self.correct(point, size, 1e-6)
+        refined = self.correct(point, system, FINE)
         return refined if self.inside(refined) and self.unbalance(refined) <= self.unbalance(point) else point
 
     def unbalance(self, point: DualPoint) -> float:
@@ -85,15 +86,17 @@ class Repair:
             samples.append(s * block.loss.conductance(a / s, block.y))
         return Conductances(tuple(edges), tuple(samples))
 
-    def correct(self, point: DualPoint, size: float, tolerance: float) -> DualPoint:
+    def system(self, point: DualPoint, size: float) -> System:
+        return System(self.form, self.stacks, self.conductances(point, size))
+
+    def correct(self, point: DualPoint, system: System, tolerance: float) -> DualPoint:
         """The nearest conserved point in the metric of the conductances: u - CKz, a - MXz with the z that balances."""
         r = self.form.conservation(point)
         if not r.any():
             return point
-        C = self.conductances(point, size)
-        z, iterations = solve(self.form, self.stacks, C, r, tolerance)
+        z, iterations = system.solve(r, tolerance)
         self.exchanges += iterations + 1
-        move = currents(self.form, C, z)
+        move = system.currents(z)
         return DualPoint(
             tuple(
                 edge.penalty.span(u - v) for edge, u, v in zip(self.form.edges, point.flows, move.flows, strict=True)
@@ -212,7 +215,7 @@ class Repair:
             M = tuple(
                 b.column(b.scale) * np.maximum(_curvature(b.loss, b.predict(w), b.y), 1e-3) for b in form.samples
             )
-            z, iterations = solve(form, self.stacks, Conductances(slopes, M), r, 1e-4)
+            z, iterations = System(form, self.stacks, Conductances(slopes, M)).solve(r, 1e-4)
             self.exchanges += iterations + 1
             t, fall = 1.0, float(np.vdot(r, z))
             for _ in range(30):
@@ -221,7 +224,7 @@ class Repair:
                     break
                 t *= 0.5
             w, point, value = w - t * z, new, reached
-        return self.correct(point, size, 1e-12)
+        return self.correct(point, self.system(point, size), 1e-12)
 
     def _drive(
         self, w: Array, signs: list[Array], C: tuple[Array, ...]

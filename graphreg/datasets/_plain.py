@@ -59,7 +59,8 @@ class PlainEdge:
         Strength times edge weight; 1 for constraints.
     columns, center : (k,) array
     parameter
-        Q, delta, radius or (low, high), as the penalty has it.
+        delta, radius or (low, high), as the penalty has it; for Quadratic a root R of Q = R'R, whose kernel is exact
+        where that of Q is so up to rounding alone, which counts at points far away.
     """
 
     tail: Hashable

@@ -75,8 +75,9 @@ class PenaltyDraw:
         if kind == "SquaredL2":
             return Drawn(kind, SquaredL2(), stiffness)
         if kind == "Quadratic":
-            Q = self._matrix(k)
-            return Drawn(kind, Quadratic(Q), stiffness, Q)
+            root = self._root(k)
+            Q = root.T @ root
+            return Drawn(kind, Quadratic((Q + Q.T) / 2), stiffness, root)
         if kind == "HuberNorm":
             delta = float(self.typical * 10.0 ** self.rng.uniform(-1.5, 1))
             return Drawn(kind, HuberNorm(delta), force / delta, delta)
@@ -93,12 +94,11 @@ class PenaltyDraw:
             return Drawn(kind, Box(low, high), 1.0, (low, high))
         return Drawn(kind, NonNegative() if kind == "NonNegative" else Zero(), 1.0)
 
-    def _matrix(self, k: int) -> Array:
-        """Positive semidefinite with largest eigenvalue 1, over two decades, in half of the cases singular."""
+    def _root(self, k: int) -> Array:
+        """R (rank, k) where Q = R'R has the largest eigenvalue 1, others over two decades, in half of the cases 0."""
         values = 10.0 ** self.rng.uniform(-2, 0, size=k)
         values[0] = 1.0
         if k > 1 and self.rng.random() < 0.5:
-            values[int(self.rng.integers(1, k)) :] = 0.0
-        V = np.linalg.qr(self.rng.standard_normal((k, k)))[0]
-        Q = (V * values) @ V.T
-        return (Q + Q.T) / 2
+            values = values[: int(self.rng.integers(1, k))]
+        V = np.linalg.qr(self.rng.standard_normal((k, k)))[0][:, : len(values)]
+        return np.sqrt(values)[:, None] * V.T

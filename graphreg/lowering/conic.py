@@ -24,19 +24,30 @@ from ..terms.records import Array
 _TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11, "accept_unknown": True}
 _SHORT = {**_TIGHT, "max_step_fraction": 0.9, "min_terminate_step_length": 1e-8}
 
-# What a solver is asked, in this order, until the certificate suffices: its defaults, then tight tolerances. Clarabel's
-# exponential cones (logistic losses) sometimes stall there; shorter steps, and no equilibration, get past that.
-ATTEMPTS: dict[str, tuple[dict[str, Any], ...]] = {
-    "CLARABEL": ({}, _TIGHT, _SHORT, {**_SHORT, "equilibrate_enable": False}),
-    "SCS": ({}, {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 200_000}),
-    "OSQP": ({}, {"eps_abs": 1e-10, "eps_rel": 1e-10, "max_iter": 200_000}),
-    "ECOS": ({}, {"abstol": 1e-11, "reltol": 1e-11, "feastol": 1e-11}),
+# What a solver is asked, in this order, until the certificate suffices: (in units of the data?, its options). First
+# its defaults, then tight tolerances, in both units: solvers stop on absolute tolerances, so that very small or large
+# responses want the units of the data, while losses of very different sizes are better told apart in the user's.
+# Clarabel's exponential cones (logistic losses) sometimes stall; shorter steps, or no equilibration, get past that.
+Attempt = tuple[bool, dict[str, Any]]
+ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
+    "CLARABEL": (
+        (True, {}),
+        (True, _TIGHT),
+        (False, _TIGHT),
+        (False, _SHORT),
+        (True, _SHORT),
+        (True, {**_SHORT, "equilibrate_enable": False}),
+    ),
+    "SCS": ((True, {}), (True, {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 200_000})),
+    "OSQP": ((True, {}), (True, {"eps_abs": 1e-10, "eps_rel": 1e-10, "max_iter": 200_000})),
+    "ECOS": ((True, {}), (True, {"abstol": 1e-11, "reltol": 1e-11, "feastol": 1e-11})),
 }
 
 
-def attempts(solver: str) -> tuple[dict[str, Any], ...]:
-    """The options of each attempt with a solver; its defaults alone where nothing is known of it."""
-    return ATTEMPTS.get(solver_name(solver), ({},))
+def attempts(solver: str, kind: str) -> tuple[Attempt, ...]:
+    """The attempts with a solver; its defaults alone where nothing is known of it. The dual form has no units."""
+    known = ATTEMPTS.get(solver_name(solver), ((True, {}),))
+    return tuple(attempt for attempt in known if kind == "primal" or attempt[0])
 
 
 @dataclass
@@ -72,6 +83,22 @@ class ConicProblem:
         except cp.error.SolverError as error:
             return f"failed ({str(error).splitlines()[0]})"
         return str(self.cvxpy.status)
+
+
+class Compiler:
+    """Compiles one form, and keeps what it compiled between solves (the dual form holds weights as constants)."""
+
+    def __init__(self, form: Form) -> None:
+        self.form = form
+        self._primal: dict[bool, ConicProblem] = {}
+
+    def __call__(self, kind: str, scaled: bool) -> ConicProblem:
+        """The "primal" (in units of the data where ``scaled``) or the "dual" problem."""
+        if kind == "dual":
+            return dual(self.form)
+        if scaled not in self._primal:
+            self._primal[scaled] = primal(self.form, units(self.form) if scaled else PLAIN)
+        return self._primal[scaled]
 
 
 def solver_name(solver: str) -> str:
@@ -121,13 +148,16 @@ class Units:
     size: float = 1.0
 
 
+PLAIN = Units()
+
+
 def units(form: Form) -> Units:
     """Units in which the objective and the parameters are about 1, whatever the units of the data: solvers stop on
     absolute tolerances."""
     return Units(form.at_zero() or 1.0, form.step_length)
 
 
-def primal(form: Form, units: Units = Units()) -> ConicProblem:
+def primal(form: Form, units: Units = PLAIN) -> ConicProblem:
     """minimise P(w) with one variable z = Kw - center per edge block, whose constraint's dual value is the flow."""
     import cvxpy as cp
 

@@ -21,7 +21,8 @@ from .ledger import Ledger
 from .trace import Record, Trace
 
 MOST_ROUNDS = 100_000  # where the caller sets no budget
-WITHIN = 30.0
+EARLIEST, LATEST = 40, 400  # rounds before the first repair that a screen does not promise to succeed
+WITHIN, MAYBE = 30.0, 2000.0  # screens over the target at which a repair will do, and at which it may
 
 
 @dataclass(frozen=True)
@@ -52,16 +53,18 @@ class Outcome:
 class _Schedule:
     """When to screen and when to repair: when the screen, or the decay of the last two gaps, lets expect the target.
 
-    A repaired gap is of second order in the distance from the optimum, a screen of the first: from the last repair
-    the next gap is expected at gap (screen / screen then)^2. The decay is taken as geometric in the rounds.
+    A repaired gap g is of higher order in the distance from the optimum than a screen s: from the last repair the
+    next gap is expected at g (s / s_last)^power, the power learnt from the last two. The decay is taken as geometric
+    in the rounds.
     """
 
     target: float
     next_screen: int = 10
-    next_repair: int = 40
+    next_repair: int = LATEST
     round: int = 0  # of the last repair, with its gap and the screen of that moment
     gap: float = np.inf
     screen: float = np.inf
+    power: float = 1.5
 
     def screens(self, k: int) -> bool:
         return k >= self.next_screen
@@ -70,14 +73,18 @@ class _Schedule:
         self.next_screen = k + max(10, k // 10)
 
     def repairs(self, k: int, screen: float) -> bool:
-        first = not np.isfinite(self.gap)
-        expected = screen / WITHIN if first else self.gap * (screen / self.screen) ** 2
-        return expected <= self.target or k >= self.next_repair
+        if k >= self.next_repair:
+            return True
+        if not np.isfinite(self.gap):  # no repair yet: screens are 4 to 4000 times the gap
+            return screen <= WITHIN * self.target or (k >= EARLIEST and screen <= MAYBE * self.target)
+        return self.gap * (screen / self.screen) ** self.power <= self.target
 
     def repaired(self, k: int, screen: float, gap: float) -> None:
         wait = 3.0 * k
-        if gap < self.gap < np.inf and gap > self.target > 0:
+        if self.target < gap < self.gap < np.inf:
             wait = (k - self.round) * np.log(gap / self.target) / np.log(self.gap / gap)
+            if screen < self.screen:
+                self.power = float(np.clip(np.log(self.gap / gap) / np.log(self.screen / screen), 1.0, 2.0))
         self.next_repair = k + int(np.clip(wait, 0.25 * k, 3.0 * k))
         self.round, self.gap, self.screen = k, gap, screen
 

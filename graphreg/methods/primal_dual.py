@@ -86,14 +86,22 @@ class PrimalDual(AbstractIteration):
         w_hat, memory = site.prox(state.w - tau[:, None] * pull, tau, state.w_hat, state.memory)
         ahead = site.engine.exchange(2.0 * w_hat - state.w)
         u_hat: list[Array] = []
+        relaxed: list[Array] = []
         for edge, u, c in zip(form.edges, state.u, site.weights, strict=True):
-            sigma = np.full(len(c), (1.0 if edge.ground else 0.5) / state.s)
-            u_hat.append(edge.penalty.dual_prox(u + sigma[0] * edge.difference(ahead), sigma, c))
+            sigma = (1.0 if edge.ground else 0.5) / state.s
+            z = edge.difference(ahead)  # in place from here on: these are the largest arrays of a round
+            z *= sigma
+            z += u
+            u_hat.append(edge.penalty.dual_prox(z, np.full(len(c), sigma), c))
+            over = u_hat[-1] - u
+            over *= rho
+            over += u
+            relaxed.append(over)
         new = replace(
             state,
             round=state.round + 1,
             w=state.w + rho * (w_hat - state.w),
-            u=tuple(u + rho * (v - u) for u, v in zip(state.u, u_hat, strict=True)),
+            u=tuple(relaxed),
             w_hat=w_hat,
             u_hat=tuple(u_hat),
             memory=memory,

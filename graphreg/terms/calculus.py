@@ -18,14 +18,17 @@ if TYPE_CHECKING:
     from .records import Lowered, Space
 
 
-def positive(value: Any, what: str) -> float:
+def positive(value: Any, what: str, wanted: str = "a positive number", remedy: str = "") -> float:
     """``value`` as a float, refused with a message that names ``what`` unless it is positive and finite."""
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise TermError(f"{what} must be a positive number or a Parameter, got {value!r}")
+        raise TermError(f"{what} must be {wanted}, got {value!r}")
     number = float(value)
     if not (math.isfinite(number) and number > 0):
-        raise TermError(f"{what} must be positive and finite, got {number}; leave the term out to switch it off")
+        raise TermError(f"{what} must be positive and finite, got {number}{remedy}")
     return number
+
+
+SWITCH_OFF = "; leave the term out to switch it off"
 
 
 class Parameter:
@@ -51,7 +54,7 @@ class Parameter:
 
     @value.setter
     def value(self, value: float) -> None:
-        self._value = positive(value, f"the value of the parameter {self.name!r}")
+        self._value = positive(value, f"the value of the parameter {self.name!r}", remedy=SWITCH_OFF)
 
     def __mul__(self, other: Any) -> Strength | Model:
         return Strength(1.0, self) * other
@@ -77,7 +80,7 @@ class Strength:
             return value
         if isinstance(value, Parameter):
             return Strength(1.0, value)
-        return Strength(positive(value, what))
+        return Strength(positive(value, what, "a positive number or a Parameter", SWITCH_OFF))
 
     def __float__(self) -> float:
         return self.factor * (self.parameter.value if self.parameter else 1.0)
@@ -135,6 +138,8 @@ class AbstractTerm(ABC):
     def __sub__(self, other: Any) -> Model:
         return -self
 
+    __rsub__ = __sub__
+
 
 @dataclass(frozen=True)
 class Model:
@@ -150,7 +155,12 @@ class Model:
             return value
         if isinstance(value, AbstractTerm):
             return Model(((Strength(), value),))
-        raise TermError(f"a model is a sum of terms (losses, TotalVariation, NodePenalty, ...), got {value!r}")
+        hint = ""
+        if isinstance(value, type):
+            hint = f"; write {value.__name__}(...)"
+        elif isinstance(value, (list, tuple)):
+            value, hint = f"a {type(value).__name__}", "; write sum([...])"
+        raise TermError(f"a model is a sum of terms (losses, TotalVariation, NodePenalty, ...), got {value}{hint}")
 
     def __add__(self, other: Any) -> Model:
         if isinstance(other, Real) and other == 0:  # the start of sum([...])
@@ -176,3 +186,5 @@ class Model:
 
     def __sub__(self, other: Any) -> Model:
         return -self
+
+    __rsub__ = __sub__

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from ..errors import TermError
+from ..reading import is_missing, plain_label
 from .calculus import AbstractTerm, Strength, positive
 from .penalties._base import AbstractConstraint, AbstractPenalty
 from .penalties.squared_l2 import SquaredL2
 from .penalties.zero import Zero
-from .records import Array, Lowered, LoweredEdges, Space
+from .records import Array, Lowered, LoweredEdges, Space, look_alike
 from .sums import check_between_nodes
 
 ROOT = "root"
@@ -47,13 +49,16 @@ class Hierarchy(AbstractTerm):
         if isinstance(self.penalty, AbstractConstraint):
             raise TermError("Hierarchy takes a penalty with a strength, not a constraint; use Consensus")
         levels = self._levels()
-        weights = self.weights if isinstance(self.weights, Sequence) else (self.weights,)
+        several = isinstance(self.weights, (Sequence, np.ndarray)) and not isinstance(self.weights, str)
+        weights = tuple(self.weights) if several else (self.weights,)
         if len(weights) != len(levels):
             raise TermError(
                 f"the hierarchy has {len(levels)} levels of edges and {len(weights)} weights; give one per level, "
                 "from the leaves upwards"
             )
-        object.__setattr__(self, "weights", tuple(weights))
+        for depth, (level, weight) in enumerate(zip(levels, weights, strict=True)):
+            _level_weights(weight, _level_labels(level, depth), depth)  # refuses bad ones
+        object.__setattr__(self, "weights", weights)
 
     @staticmethod
     def from_alpha(clusters: Mapping[Hashable, Any], *, alpha: Any, gamma: Any) -> Hierarchy | AlphaHierarchy:
@@ -86,12 +91,10 @@ class Hierarchy(AbstractTerm):
         for depth, (level, weight) in enumerate(zip(levels, self.weights, strict=True)):
             tail = [space.index[child] if depth == 0 else place[child] for child in level]
             head = [place[parent] for parent in level.values()]
-            scale, each = _level_weights(weight, [child if depth == 0 else child[-1] for child in level], depth)
+            scale, each = _level_weights(weight, _level_labels(level, depth), depth)
             name = f"Hierarchy({type(self.penalty).__name__}), level {depth + 1}"
             edges.append(
-                LoweredEdges(
-                    self.penalty, strength * scale, np.array(tail), np.array(head), each, None, None, name
-                )
+                LoweredEdges(self.penalty, strength * scale, np.array(tail), np.array(head), each, None, None, name)
             )
         self.penalty.check(len(space.coordinates))
         return Lowered(edges=tuple(edges), latent=tuple(latent_label(path) for path in latent))
@@ -112,24 +115,23 @@ class AlphaHierarchy(AbstractTerm):
         levels = tree_levels(self.clusters)
         if len(levels) != 2:
             raise TermError("Hierarchy.from_alpha takes two levels: a cluster per node, or a list of nodes per cluster")
-        for label, value in self._alphas(levels[1]).items():
-            if not 0.0 <= value <= 1.0:
-                raise TermError(f"alpha of the cluster {label[-1]!r} must lie in [0, 1], got {value}")
+        self._alphas(levels[1])
+        _level_weights(self.gamma, list(levels[0]), 0, "gamma")
 
     def nodes(self) -> tuple[Hashable, ...]:
         return tuple(tree_levels(self.clusters)[0])
 
     def _alphas(self, clusters: Mapping[Any, Any]) -> dict[Any, float]:
-        if not isinstance(self.alpha, Mapping):
-            return {path: float(self.alpha) for path in clusters}
-        missing = [path[-1] for path in clusters if path[-1] not in self.alpha]
-        if missing:
-            raise TermError(f"alpha has no entry for the cluster {missing[0]!r}")
-        return {path: float(self.alpha[path[-1]]) for path in clusters}
+        given = self.alpha if isinstance(self.alpha, Mapping) else {path[-1]: self.alpha for path in clusters}
+        _check_entries(given, [path[-1] for path in clusters], "alpha names", "alpha has no entry for")
+        for label, value in given.items():
+            if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 <= value <= 1.0:
+                raise TermError(f"alpha of the cluster {label!r} must be a number in [0, 1], got {value!r}")
+        return {path: float(given[path[-1]]) for path in clusters}
 
     def lower(self, space: Space, strength: Strength) -> Lowered:
         leaves, clusters = tree_levels(self.clusters)
-        scale, gamma = _level_weights(self.gamma, list(leaves), 0)
+        scale, gamma = _level_weights(self.gamma, list(leaves), 0, "gamma")
         place = {path: space.n_observed + k for k, path in enumerate(clusters)}
         tail = np.array([space.index[leaf] for leaf in leaves])
         head = np.array([place[path] for path in leaves.values()])
@@ -161,18 +163,25 @@ class AlphaHierarchy(AbstractTerm):
 def tree_levels(clusters: Any) -> list[dict[Any, tuple[Hashable, ...]]]:
     """Per level from the leaves upwards, the parent of each child; inner nodes are the paths that lead to them."""
     if not isinstance(clusters, Mapping) or not clusters:
-        raise TermError("clusters must be a non-empty mapping: node -> cluster, or cluster -> list of nodes")
+        hint = "; of a Series use .to_dict()" if hasattr(clusters, "to_dict") else ""
+        raise TermError(f"clusters must be a non-empty mapping: node -> cluster, or cluster -> list of nodes{hint}")
     if not any(_is_group(value) for value in clusters.values()):
         grouped: dict[Hashable, list[Hashable]] = {}
         for node, cluster in clusters.items():
-            grouped.setdefault(cluster, []).append(node)
+            if is_missing(cluster):
+                raise TermError(
+                    f"the cluster of the node {node!r} is missing ({cluster!r}); name it, or leave the node out"
+                )
+            grouped.setdefault(plain_label(cluster), []).append(node)
         clusters = grouped
     leaves: dict[Hashable, tuple[Hashable, ...]] = {}
     _walk(clusters, (), leaves)
     depths = {len(path) for path in leaves.values()}
     if len(depths) > 1:
         shallow = next(leaf for leaf, path in leaves.items() if len(path) == min(depths))
-        raise TermError(f"all leaves must lie at the same depth; {shallow!r} lies higher than others")
+        raise TermError(
+            f"all leaves must lie at the same depth; {shallow!r} lies higher than others: wrap its cluster in another"
+        )
     levels: list[dict[Any, tuple[Hashable, ...]]] = [dict(leaves)]
     for _ in range(depths.pop()):
         levels.append({path: path[:-1] for path in dict.fromkeys(levels[-1].values())})
@@ -191,28 +200,45 @@ def _is_group(value: Any) -> bool:
 def _walk(tree: Mapping[Hashable, Any], path: tuple[Hashable, ...], leaves: dict[Hashable, Any]) -> None:
     for label, value in tree.items():
         here = (*path, label)
-        if isinstance(value, Mapping):
-            _walk(value, here, leaves)
-            continue
+        if here == (ROOT,):
+            raise TermError(f"a cluster is called {ROOT!r}, which is the name of the root; rename it")
         if not _is_group(value):
             raise TermError(f"the cluster {label!r} must be a list of nodes or a dict of clusters, got {value!r}")
         if len(value) == 0:
             raise TermError(f"the cluster {label!r} has no nodes; leave it out")
-        for leaf in value:
-            leaf = leaf.item() if isinstance(leaf, np.generic) else leaf
+        if isinstance(value, Mapping):
+            _walk(value, here, leaves)
+            continue
+        for leaf in map(plain_label, value):
+            if is_missing(leaf) or not isinstance(leaf, Hashable):
+                raise TermError(f"the cluster {label!r} holds {leaf!r}, which is no node label")
             if leaf in leaves:
-                raise TermError(f"the node {leaf!r} stands in two clusters, {leaves[leaf][-1]!r} and {label!r}")
+                first = leaves[leaf][-1]
+                where = f"two clusters, {first!r} and {label!r}" if first != label else f"the cluster {label!r} twice"
+                raise TermError(f"the node {leaf!r} stands in {where}; leave one of them")
             leaves[leaf] = here
 
 
-def _level_weights(weight: Any, labels: list[Hashable], depth: int) -> tuple[Strength, Array]:
+def _level_labels(level: Mapping[Any, Any], depth: int) -> list[Hashable]:
+    """The labels by which a level's weights are given: nodes, then clusters."""
+    return [child if depth == 0 else child[-1] for child in level]
+
+
+def _level_weights(weight: Any, labels: list[Hashable], depth: int, name: str = "") -> tuple[Strength, Array]:
     """A level's weight as a strength for all its edges and a number for each."""
+    what = name or f"the weight of level {depth + 1} of the hierarchy"
     if not isinstance(weight, Mapping):
-        return Strength.of(weight, f"the weight of level {depth + 1} of the hierarchy"), np.ones(len(labels))
-    unknown = [label for label in weight if label not in labels]
-    if unknown:
-        raise TermError(f"the weights of level {depth + 1} of the hierarchy name {unknown[0]!r}, which is not there")
-    missing = [label for label in labels if label not in weight]
-    if missing:
-        raise TermError(f"the weights of level {depth + 1} of the hierarchy have no entry for {missing[0]!r}")
-    return Strength(), np.array([positive(weight[label], f"the weight of {label!r}") for label in labels])
+        return Strength.of(weight, what), np.ones(len(labels))
+    _check_entries(weight, labels, f"{what} names", f"{what} has no entry for")
+    return Strength(), np.array([positive(weight[label], f"{what} at {label!r}") for label in labels])
+
+
+def _check_entries(given: Mapping[Any, Any], labels: Sequence[Hashable], names: str, lacks: str) -> None:
+    """Every label must have an entry, and every entry a label."""
+    known = dict.fromkeys(labels)
+    for label in given:
+        if label not in known:
+            raise TermError(f"{names} {label!r}, which is not there{look_alike(label, known)}")
+    for label in known:
+        if label not in given:
+            raise TermError(f"{lacks} {label!r}{look_alike(label, given)}")

@@ -66,7 +66,7 @@ class Space:
         """The columns of the named features; None (all) where none are named."""
         if features is None:
             return None
-        names = [features] if isinstance(features, str) else list(features)
+        names = [features] if isinstance(features, str) or not isinstance(features, Iterable) else list(features)
         for name in names:
             if name not in self.coordinates:
                 near = get_close_matches(str(name), self.coordinates, 1)

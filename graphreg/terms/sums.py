@@ -32,7 +32,13 @@ def check_between_nodes(penalty: Any, where: str) -> None:
         )
 
 
-def check_strength(penalty: AbstractPenalty, strength: Strength, weighted: bool, where: str) -> None:
+def check_strength(
+    penalty: AbstractPenalty,
+    strength: Strength,
+    weighted: bool,
+    where: str,
+    remedy: str = "pass a graph without weights",
+) -> None:
     """A constraint takes no strength and no weights."""
     if not isinstance(penalty, AbstractConstraint):
         return
@@ -40,7 +46,7 @@ def check_strength(penalty: AbstractPenalty, strength: Strength, weighted: bool,
     if strength != Strength():
         raise TermError(f"{where} is a constraint ({name}) and takes no strength, got {strength.text()}; leave it out")
     if weighted:
-        raise TermError(f"{where} is a constraint ({name}) and takes no weights; pass a graph without weights")
+        raise TermError(f"{where} is a constraint ({name}) and takes no weights; {remedy}")
 
 
 @dataclass(frozen=True)
@@ -131,10 +137,16 @@ class NodePenalty(AbstractTerm):
 
     def __post_init__(self) -> None:
         check_penalty_argument(self.penalty, "NodePenalty")
+        if self.weights is not None and not isinstance(self.weights, Mapping):
+            raise TermError(
+                "the weights of NodePenalty must be a mapping from node labels to positive numbers, "
+                f"got {type(self.weights).__name__}; for one number write number * NodePenalty(...), for a Series use "
+                ".to_dict()"
+            )
 
     def lower(self, space: Space, strength: Strength) -> Lowered:
         name = f"NodePenalty({type(self.penalty).__name__})"
-        check_strength(self.penalty, strength, self.weights is not None, name)
+        check_strength(self.penalty, strength, self.weights is not None, name, "leave weights= out")
         features = space.select(self.features, name)
         if features is None and len(space.penalised) < len(space.coordinates):
             features = space.penalised
@@ -169,15 +181,21 @@ class NodePenalty(AbstractTerm):
             return None
         if isinstance(self.center, Mapping):
             space.check_labels(self.center, f"the centers of {name}")
-            rows = {label: np.asarray(self.center[label], dtype=float) for label in space.index}
-        else:
-            rows = dict.fromkeys(space.index, np.asarray(self.center, dtype=float))
-        for label, row in rows.items():
-            if row.shape != (k,) or not np.isfinite(row).all():
-                raise TermError(
-                    f"the center of {name} at the node {label!r} must be {k} finite numbers, got {row.tolist()}"
-                )
-        return np.array(list(rows.values()))
+            return np.array(
+                [_center(self.center[x], k, f"the center of {name} at the node {x!r}") for x in space.index]
+            )
+        return np.tile(_center(self.center, k, f"the center of {name}"), (space.n_observed, 1))
+
+
+def _center(value: Any, k: int, what: str) -> Array:
+    try:
+        row = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        row = np.array(np.nan)
+    if row.shape != (k,) or not np.isfinite(row).all():
+        shown = f"the shape {row.shape}" if row.ndim > 1 else repr(value)
+        raise TermError(f"{what} must be {k} finite numbers, got {shown}")
+    return row
 
 
 def graph_edges(

@@ -70,11 +70,12 @@ def dual_prox(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
 
 
 def conductance(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
-    """conductance(u) is finite, non-negative and shaped like u."""
+    """conductance(u) is finite, non-negative and shaped like u, or one number per row."""
     u = probe.inside
     c = penalty.conductance(u)
-    if c.shape != u.shape:
-        return [Failure("", f"conductance has the shape {c.shape}, expected {u.shape}", "", np.inf)]
+    if c.shape not in (u.shape, (len(u), 1)):
+        expected = f"{u.shape} or {(len(u), 1)}"
+        return [Failure("", f"conductance has the shape {c.shape}, expected {expected}", "", np.inf)]
     return judge("conductance is finite and non-negative", ~(np.isfinite(c) & (c >= 0)).all(axis=1), 0, u=u)
 
 

@@ -13,16 +13,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from ...data import NodeData
 from ...errors import DataError, TermError
 from ..calculus import AbstractTerm, Strength, positive
-from ..records import Array, Lowered, LoweredLoss, Notation, Space
-
-if TYPE_CHECKING:
-    from ...data import NodeData
+from ..records import Array, Lowered, LoweredLoss, Notation, Space, look_alike
 
 INSIDE = 1.0 - 1e-14
 
@@ -41,6 +39,14 @@ class AbstractLoss(AbstractTerm):
 
     data: NodeData
     scale: str | float | Mapping[Hashable, float] = "mean"
+
+    def __post_init__(self) -> None:
+        name = type(self).__name__
+        if not isinstance(self.data, NodeData):
+            got = f"the class {self.data.__name__}" if isinstance(self.data, type) else type(self.data).__name__
+            raise TermError(f"{name} takes NodeData, got {got}; see NodeData.from_frame, from_dict and from_arrays")
+        for read in (self.design, self.targets, self.scales):
+            read()  # refuses what it cannot use
 
     # ---- one sample; rows independent ----------------------------------------------------------------------------
     @abstractmethod
@@ -117,7 +123,7 @@ class AbstractLoss(AbstractTerm):
 
     def design(self) -> tuple[Array | None, Array]:
         """The design matrix (None where the predictor of a sample is w_i itself) and the offsets."""
-        if self.data.X is None:
+        if self.data.X is None or self.data.n_features == 0:
             raise DataError(f"{type(self).__name__} needs features, and the data have none; name them, or use MeanLoss")
         return self.data.X, self.data.offset
 
@@ -145,7 +151,8 @@ class AbstractLoss(AbstractTerm):
         if isinstance(scale, Mapping):
             missing = [label for label in data.labels if label not in scale]
             if missing:
-                raise TermError(f"scale has no entry for the node {missing[0]!r} (and {len(missing) - 1} more)")
+                more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
+                raise TermError(f"scale has no entry for the node {missing[0]!r}{more}{look_alike(missing[0], scale)}")
             each = np.array([positive(scale[label], f"the scale of the node {label!r}") for label in data.labels])
             return data.weights * each[data.node]
         return data.weights * positive(scale, f"the scale of {type(self).__name__}")

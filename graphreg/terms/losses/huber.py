@@ -32,6 +32,7 @@ class HuberLoss(AbstractSmoothLoss):
     delta: float = 1.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         positive(self.delta, "the delta of HuberLoss")
 
     def encode(self, target: Array) -> Array:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...errors import DataError
 from ..records import Array, Notation
 from ._base import AbstractQuadraticLoss
 from .coding import numeric
@@ -55,8 +56,6 @@ class MeanLoss(AbstractQuadraticLoss):
         return numeric(target, "MeanLoss")
 
     def design(self) -> tuple[None, Array]:
-        from ...errors import DataError
-
         if self.data.X is not None:
             raise DataError("MeanLoss takes targets alone, and the data have features; leave features out")
         return None, np.zeros_like(self.targets())
@@ -65,7 +64,9 @@ class MeanLoss(AbstractQuadraticLoss):
         return self.data.targets
 
     def targets(self) -> Array:
-        target = self.encode(np.asarray(self.data.y))
+        if not self.data.targets or self.data.y is None:
+            raise DataError("MeanLoss needs targets, and the data have none")
+        target = self.encode(self.data.y)
         return target[:, None] if target.ndim == 1 else target
 
     @property

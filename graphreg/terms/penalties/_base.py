@@ -106,9 +106,9 @@ class AbstractPenalty(ABC):
         return v - column(step) * self.prox(v / column(step), weight / step)
 
     def conductance(self, u: Array) -> Array:
-        """How readily each coordinate of the flow u (at weight 1) gives way in the repair: non-negative, (m, k)."""
-        slack = 1.0 - self.gauge(u)
-        return np.broadcast_to(np.maximum(slack, LEAST_SLACK)[:, None], u.shape)
+        """How readily the flow u (at weight 1) gives way in the repair: non-negative, one number per coordinate
+        (m, k), or per row (m, 1)."""
+        return np.maximum(1.0 - self.gauge(u), LEAST_SLACK)[:, None]
 
     def conduct(self, conductance: Array, z: Array) -> Array:
         """The linear map of the repair from potentials to flows; a matrix penalty mixes coordinates here."""
@@ -161,6 +161,17 @@ class AbstractPenalty(ABC):
         from .from_cvxpy import from_cvxpy
 
         return from_cvxpy(function, rows=rows, name=name)
+
+    # ---- a penalty is no term ------------------------------------------------------------------------------------
+    __array_ufunc__ = None  # numpy scalars leave `number * penalty` to __rmul__
+
+    def __mul__(self, other: Any) -> Any:
+        raise TermError(
+            f"{type(self).__name__} is a penalty, a function of one vector, and no term; scale or add the sum that it "
+            "stands in, for instance 0.1 * TotalVariation(graph, L2())"
+        )
+
+    __rmul__ = __truediv__ = __add__ = __radd__ = __mul__
 
 
 class AbstractOneSided(AbstractPenalty):

@@ -61,7 +61,7 @@ class Ball(AbstractConstraint):
         return v * column(1.0 - threshold / np.maximum(row_norm(v), threshold))
 
     def conductance(self, u: Array) -> Array:
-        return np.broadcast_to(np.maximum(row_norm(u), LEAST_CONDUCTANCE)[:, None], u.shape)
+        return np.maximum(row_norm(u), LEAST_CONDUCTANCE)[:, None]
 
     def recession(self, k: int) -> RecessionCone:
         return RecessionCone(np.zeros(k), np.zeros(k))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..records import Array, Notation
-from ._base import LEAST_SLACK, AbstractNorm, column
+from ._base import AbstractNorm, column
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,6 @@ class L1(AbstractNorm):
         import cvxpy as cp
 
         return cp.sum(cp.abs(Z), axis=1)
-
-    def conductance(self, u: Array) -> Array:
-        return np.maximum(1.0 - np.abs(u), LEAST_SLACK)  # each coordinate has its own capacity
 
     def cvxpy_conjugate(self, U: Any) -> Any:
         import cvxpy as cp

@@ -42,7 +42,7 @@ class SquaredL2(AbstractPenalty):
         return v / (1.0 + column(step / weight))
 
     def conductance(self, u: Array) -> Array:
-        return np.ones_like(u)
+        return np.ones((len(u), 1))
 
     def strong_convexity(self) -> float:
         return 1.0

@@ -41,7 +41,7 @@ class Zero(AbstractConstraint):
         return v
 
     def conductance(self, u: Array) -> Array:
-        return np.ones_like(u)
+        return np.ones((len(u), 1))
 
     def recession(self, k: int) -> RecessionCone:
         return RecessionCone(np.zeros(k), np.zeros(k))

@@ -1,0 +1,356 @@
+"""Deliberately broken certificates. Each is refused by a check that the true code passes, and by which it is said."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+from core_cases import iterate
+
+import graphreg as gr
+from graphreg.certificate import Certifier, attained, certify, feasible, record
+from graphreg.certificate import repair as repair_module
+from graphreg.certificate.repair import Repair
+from graphreg.form import DualPoint
+from graphreg.problem import Compiled
+from graphreg.solution import Solution
+
+GAP = 1e-6
+LINE = nx.path_graph(6)
+
+
+def data(classes=False, seed=0, scale=1.0, m=6, d=2):
+    rng = np.random.default_rng(seed)
+    X, y = rng.standard_normal((6 * m, d)), scale * rng.standard_normal(6 * m)
+    return gr.NodeData.from_arrays(X, (y > 0).astype(int) if classes else y, np.repeat(range(6), m))
+
+
+def logistic():
+    return gr.Problem(gr.LogisticLoss(data(classes=True)) + 0.05 * gr.TotalVariation(LINE, gr.L2()))
+
+
+def huber():
+    return gr.Problem(gr.HuberLoss(data()) + 0.1 * gr.TotalVariation(LINE, gr.L2()))
+
+
+def singular(kernel):
+    """A singular Quadratic on the edges, or (kernel) with its kernel tied as well: a problem with a larger optimum."""
+    model = gr.SquaredLoss(data()) + gr.TotalVariation(LINE, gr.Quadratic(np.diag([1.0, 0.0])))
+    return gr.Problem(model + gr.Consensus(LINE, features=["x1"]) if kernel else model)
+
+
+# ---- the checks: AssertionError where the certificate lies or falls short --------------------------------------------
+def certifies(problem, rounds):
+    """After so many rounds of the primal-dual method the gap is certified to 1e-6."""
+    certificate = problem.solve(gr.PrimalDual(), gap=GAP, rounds=rounds).certificate
+    assert certificate.holds(GAP)
+
+
+def bounds(problem, certificate, optimum):
+    """The dual value is not above the optimum (known to 1e-9)."""
+    assert certificate.dual <= optimum + 1e-9 * abs(optimum)
+    assert certificate.primal >= optimum - 1e-9 * abs(optimum)
+
+
+def conserved_and_inside(form, point):
+    """Flows and prices balance to rounding and every conjugate is finite."""
+    size = sum(np.linalg.norm(u) for u in (*point.flows, *point.prices))
+    assert np.linalg.norm(form.conservation(point)) <= 1e-9 * size
+    assert np.isfinite(form.dual(point))
+
+
+def optimum_of(problem):
+    solution = problem.solve(gap=1e-9, on_failure="return")
+    assert solution.certificate.relative_gap <= 1e-8
+    return solution.objective
+
+
+def refuses(check, *arguments):
+    with pytest.raises(AssertionError):
+        check(*arguments)
+
+
+# ---- (a) over-relaxed points -----------------------------------------------------------------------------------------
+def stay(self, point):
+    return point
+
+
+def test_over_relaxed_flows_without_clipping(monkeypatch):
+    def certificates():
+        """Of each of the first rounds by itself."""
+        problem, method = huber(), gr.PrimalDual()
+        states = iterate(method, problem.form, range(20, 60))
+        return [Certifier(problem.form).certify(*method.point(state), GAP).relative_gap for state in states]
+
+    true = certificates()
+    monkeypatch.setattr(gr.PrimalDual, "point", lambda self, s: (s.w_hat, s.u, s.site.form.gradient_prices(s.w_hat)))
+    monkeypatch.setattr(Repair, "clip", stay)
+    mutant = certificates()
+    print(np.median(true), np.median(mutant))
+    assert np.median(mutant) > 2 * np.median(true)
+
+
+def test_over_relaxed_flows_as_they_are(monkeypatch):
+    """Not even repaired: outside the capacities the conjugates are infinite, and nothing is certified."""
+    certifies(huber(), 3000)
+    monkeypatch.setattr(gr.PrimalDual, "point", lambda self, s: (s.w_hat, s.u, s.site.form.gradient_prices(s.w_hat)))
+    monkeypatch.setattr(Repair, "__call__", lambda self, w, point, gap=0.0: point)
+    refuses(certifies, huber(), 3000)
+
+
+# ---- (b) the Slater centre -------------------------------------------------------------------------------------------
+def test_a_centre_of_zero_for_logistic_losses(monkeypatch):
+    def dual():
+        problem, method = logistic(), gr.PrimalDual()
+        state = iterate(method, problem.form, [12])[0]
+        return Certifier(problem.form).certify(*method.point(state), GAP).dual
+
+    optimum, true = optimum_of(logistic()), dual()
+    monkeypatch.setattr(Repair, "center", property(lambda self: self.form.nothing()))
+    monkeypatch.setattr(Repair, "shrink", lambda self, point: self.form.nothing())
+    print(optimum - true, optimum - dual())
+    assert optimum - dual() > 3 * (optimum - true)
+
+
+# ---- (c) the primal repair -------------------------------------------------------------------------------------------
+def in_balls():
+    shared = gr.TotalVariation(LINE, gr.Zero(), features=["x0"])
+    return gr.Problem(gr.SquaredLoss(data(scale=5.0)) + shared + gr.NodePenalty(gr.Ball(0.5))).form
+
+
+def finite_and_shared(form):
+    w = feasible.feasible(form, np.random.default_rng(1).standard_normal(form.shape))
+    assert np.isfinite(form.primal(w))
+    assert np.ptp(w[:, 0]) == 0
+
+
+def test_balls_node_by_node_after_the_averaging(monkeypatch):
+    def each(form, constraints, w):
+        for edge in constraints:
+            if edge.ground:
+                w = feasible._project(edge, w)
+        return w
+
+    finite_and_shared(in_balls())
+    monkeypatch.setattr(feasible, "_shrink", each)
+    monkeypatch.setattr(feasible, "ROUNDS", 1)
+    refuses(finite_and_shared, in_balls())
+
+
+# ---- (d) the charge --------------------------------------------------------------------------------------------------
+def slightly_off():
+    """An optimal dual point, moved a little along its gradient: off the balance, and better than the optimum."""
+    problem = gr.Problem(gr.SquaredLoss(data(), scale="sum") + 0.1 * gr.TotalVariation(LINE, gr.SquaredL2()))
+    best = problem.solve(gap=1e-12, on_failure="return").certificate
+    form = problem.form
+    move = 1e-7
+    prices = tuple(a - move * (a / b.scale + b.y - b.offset) for a, b in zip(best.point.prices, form.samples, strict=True))
+    certifier = Certifier(form)
+    certifier.admit(best.w, DualPoint(best.point.flows, prices))
+    return problem, certifier.best(1e-4), best.primal
+
+
+def test_no_charge_for_what_is_left_of_the_balance(monkeypatch):
+    bounds(*slightly_off())
+    monkeypatch.setattr(Repair, "unbalance", lambda self, point: 0.0)
+    refuses(bounds, *slightly_off())
+
+
+def test_a_charge_that_is_carried_but_not_subtracted(monkeypatch):
+    bounds(*slightly_off())
+
+    def keep(self, w, point):
+        self.best_dual = (self.form.dual(point), self.repair.unbalance(point), point)
+
+    monkeypatch.setattr(Certifier, "_improve_dual", keep)
+    refuses(bounds, *slightly_off())
+
+
+# ---- (e, f) conjugates -----------------------------------------------------------------------------------------------
+def off_the_range():
+    """The flows of the tied problem, which leave the range of Q, offered to the untied one."""
+    tied = singular(kernel=True).solve(gap=1e-9).certificate
+    quadratic, zero = tied.point.flows
+    flow = quadratic.copy()
+    flow[:, 1] += zero[:, 0]
+    problem = singular(kernel=False)
+    certificate = Certifier(problem.form).certify(tied.w, (flow,), tied.point.prices, GAP)
+    return problem, certificate, optimum_of(singular(kernel=False))
+
+
+def test_the_pseudo_inverse_off_the_range(monkeypatch):
+    bounds(*off_the_range())
+    optimum = optimum_of(singular(kernel=False))
+    monkeypatch.setattr(gr.Quadratic, "conjugate", lambda self, u: np.einsum("ij,jk,ik->i", u, np.linalg.pinv(self.Q), u) / 2)
+    monkeypatch.setattr(gr.Quadratic, "span", lambda self, u: u)
+    problem, certificate, _ = off_the_range()
+    refuses(bounds, problem, certificate, optimum)
+
+
+def over_capacity():
+    """The flows of a problem with a tenfold strength, offered to the problem itself."""
+    strong = gr.Problem(gr.SquaredLoss(data(scale=100.0)) + 10.0 * gr.TotalVariation(LINE, gr.L2()))
+    weak = gr.Problem(gr.SquaredLoss(data(scale=100.0)) + 1.0 * gr.TotalVariation(LINE, gr.L2()))
+    given = strong.solve(gap=1e-9).certificate
+    return weak, Certifier(weak.form).certify(given.w, given.point.flows, given.point.prices, GAP)
+
+
+@pytest.mark.parametrize("stand_in", [0.0, 1e-3, 1.0])
+def test_a_finite_number_for_infinity(stand_in, monkeypatch):
+    optimum = optimum_of(over_capacity()[0])
+    bounds(*over_capacity(), optimum)
+    monkeypatch.setattr(gr.L2, "conjugate", lambda self, u: np.where(self.dual_norm(u) <= 1.0, 0.0, stand_in))
+    monkeypatch.setattr(gr.L2, "gauge", lambda self, u: np.zeros(len(u)))
+    monkeypatch.setattr(gr.L2, "clip", lambda self, u: u)
+    refuses(bounds, *over_capacity(), optimum)
+
+
+def test_a_tolerance_at_the_capacity(monkeypatch):
+    """Flows that exceed their capacities by one per cent, called inside, fabricate a bound."""
+    optimum = optimum_of(over_capacity()[0])
+    monkeypatch.setattr(gr.L2, "conjugate", lambda self, u: np.where(self.dual_norm(u) <= 1.01, 0.0, np.inf))
+    monkeypatch.setattr(gr.L2, "gauge", lambda self, u: self.dual_norm(u) / 1.01)
+    monkeypatch.setattr(gr.L2, "clip", lambda self, u: self.project_dual(u, 1.01))
+    problem = over_capacity()[0]
+    refuses(bounds, problem, problem.solve(gr.PrimalDual(), gap=1e-9, rounds=2000).certificate, optimum)
+
+
+# ---- (g) trust -------------------------------------------------------------------------------------------------------
+def loosely_solved():
+    problem = logistic()
+    compiled = problem.compile()
+    compiled.cvxpy.solve(solver="SCS", eps_abs=1e-2, eps_rel=1e-2)
+    assert compiled.cvxpy.status == "optimal"
+    return problem, compiled
+
+
+def earns_its_status(problem, solution):
+    """What is called certified is within 1e-6 of the optimum."""
+    optimum = optimum_of(problem)
+    assert solution.status != "certified" or solution.objective <= optimum * (1 + GAP)
+
+
+def test_the_word_of_a_solver(monkeypatch):
+    def trust(self):
+        w, point = self.conic.point()
+        certifier = Certifier(self.conic.form)
+        certificate = certifier.certify(w, point.flows, point.prices, GAP)
+        status = "certified" if self.cvxpy.status == "optimal" else "no_certificate"
+        return Solution(self.conic.form, certificate, status, "", "CVXPY")
+
+    problem, compiled = loosely_solved()
+    earns_its_status(problem, compiled.read())
+    assert compiled.read().status == "no_certificate"
+    assert not compiled.read().certificate.holds(GAP)
+    monkeypatch.setattr(Compiled, "read", trust)
+    refuses(earns_its_status, problem, compiled.read())
+
+
+# ---- (h) the repair --------------------------------------------------------------------------------------------------
+def repaired():
+    problem, method = huber(), gr.PrimalDual()
+    w, flows, prices = method.point(iterate(method, problem.form, [15])[0])
+    return problem.form, Repair(problem.form)(w, DualPoint(flows, prices))
+
+
+def test_flows_clipped_after_the_last_correction(monkeypatch):
+    true = Repair.__call__
+    conserved_and_inside(*repaired())
+    monkeypatch.setattr(Repair, "pull_back", lambda self, point: point)
+    monkeypatch.setattr(Repair, "__call__", lambda self, w, point, gap=0.0: self.clip(true(self, w, point, gap)))
+    monkeypatch.setattr(repair_module, "CYCLES", 1)
+    refuses(conserved_and_inside, *repaired())
+
+
+def test_no_pull_back(monkeypatch):
+    conserved_and_inside(*repaired())
+    monkeypatch.setattr(Repair, "pull_back", lambda self, point: point)
+    monkeypatch.setattr(repair_module, "CYCLES", 1)
+    refuses(conserved_and_inside, *repaired())
+
+
+def test_clipping_without_correction(monkeypatch):
+    conserved_and_inside(*repaired())
+    monkeypatch.setattr(Repair, "__call__", lambda self, w, point, gap=0.0: self.clip(point))
+    refuses(conserved_and_inside, *repaired())
+
+
+def test_a_correction_of_the_wrong_sign(monkeypatch):
+    conserved_and_inside(*repaired())
+    monkeypatch.setattr(gr.form.Form, "conservation", _without_prices(gr.form.Form.conservation))
+    form, point = repaired()
+    monkeypatch.undo()
+    refuses(conserved_and_inside, form, point)
+
+
+def _without_prices(true):
+    return lambda self, point: true(self, DualPoint(point.flows, tuple(0.0 * a for a in point.prices)))
+
+
+# ---- further ---------------------------------------------------------------------------------------------------------
+def test_offsets_left_out_of_the_dual(monkeypatch):
+    rng = np.random.default_rng(2)
+    shifted = gr.NodeData.from_arrays(
+        rng.standard_normal((36, 2)), rng.standard_normal(36), np.repeat(range(6), 6), offset=5.0 + rng.random(36)
+    )
+    problem = gr.Problem(gr.HuberLoss(shifted) + 0.1 * gr.TotalVariation(LINE, gr.L2()))
+    certifies(problem, 3000)
+    optimum = optimum_of(problem)
+
+    def parts(self, point):
+        out = [-block.conjugates(a) for block, a in zip(self.samples, point.prices, strict=True)]
+        return out + [-edge.conjugates(u) for edge, u in zip(self.edges, point.flows, strict=True)]
+
+    monkeypatch.setattr(type(problem.form), "dual_parts", parts)
+    certificate = problem.solve(gr.PrimalDual(), gap=GAP, rounds=3000).certificate
+    refuses(both, problem, certificate, optimum)
+
+
+def both(problem, certificate, optimum):
+    bounds(problem, certificate, optimum)
+    assert certificate.holds(GAP)
+
+
+def separable():
+    X = np.array([[1.0], [-1.0], [2.0], [-0.5]])
+    return gr.Problem(gr.LogisticLoss(gr.NodeData.from_arrays(X, [1, 0, 1, 0], [0, 0, 1, 1])))
+
+
+def says_unattained(problem):
+    solution = problem.solve(gap=1e-4, on_failure="return")
+    assert solution.status == "unattained"
+
+
+def test_attainment_is_taken_for_granted(monkeypatch):
+    says_unattained(separable())
+    monkeypatch.setattr(certify, "attained", lambda form, point=None: True)
+    refuses(says_unattained, separable())
+
+
+def test_attainment_that_overlooks_a_ridge(monkeypatch):
+    """A recession function that leaves out the penalty calls an attained minimum unattained."""
+    model = gr.LogisticLoss(gr.NodeData.from_arrays(np.array([[1.0], [-1.0]]), [1, 0], [0, 0]))
+    problem = gr.Problem(model + 0.1 * gr.NodePenalty(gr.SquaredL2()))
+
+    def certified(problem):
+        assert attained(problem.form)
+
+    certified(problem)
+    whole = gr.terms.records.RecessionCone(np.array([-np.inf]), np.array([np.inf]))
+    monkeypatch.setattr(gr.SquaredL2, "recession", lambda self, k: whole)
+    refuses(certified, problem)
+
+
+def test_the_largest_curvature_for_the_least(monkeypatch):
+    problem = gr.Problem(gr.HuberLoss(data()) + 0.01 * gr.NodePenalty(gr.SquaredL2(), weights=dict.fromkeys(range(6), 1.0)))
+    exact = problem.solve(gap=1e-12, on_failure="return").certificate
+
+    def near(certificate):
+        assert np.linalg.norm(certificate.w - exact.w) <= certificate.distance + exact.distance
+
+    rough = problem.solve(gr.PrimalDual(), gap=0, rounds=3).certificate
+    near(rough)
+    monkeypatch.setattr(record, "strong_convexity", lambda form: 100.0)
+    rough.__dict__.pop("strong_convexity")
+    exact.__dict__.pop("strong_convexity")
+    refuses(near, rough)
