@@ -7,6 +7,9 @@ certified by the same duality gap.
 
 from __future__ import annotations
 
+from importlib import import_module
+from types import ModuleType
+
 from . import errors
 from .certificate import Certificate
 from .compare import Comparison, compare
@@ -35,3 +38,11 @@ from .terms.penalties.zero import Zero
 from .terms.sums import Consensus, NodePenalty, TotalVariation
 
 __version__ = "0.1.0"
+
+_SUBMODULES = ("datasets", "explain", "testing")  # imported when first used: `gr.testing.check_penalty(...)`
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name in _SUBMODULES:
+        return import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

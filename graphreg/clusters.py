@@ -125,7 +125,9 @@ def _decide(certificate: Certificate, edge: EdgeBlock, u: Array, size: float) ->
     bound = np.minimum(bound, difference + radius)
     proven = difference > radius
     together = (bound <= NEGLIGIBLE * size) & ~proven
-    state = np.where(together, "fused", np.where(proven | (clear & (difference > NEGLIGIBLE * size)), "split", "undecided"))
+    state = np.where(
+        together, "fused", np.where(proven | (clear & (difference > NEGLIGIBLE * size)), "split", "undecided")
+    )
     return _columns(state, slack, difference, bound, together | proven)
 
 

@@ -1,8 +1,8 @@
 """The canonical form: samples and edges, tied together by the parameters at the nodes. Values and residuals, no solving.
 
-    P(w)    =   sum_r s_r l_r((Xw)_r + o_r)  +  sum_e c_e phi_e((Kw)_e - center_e)
-    Q(u, a) = - sum_r s_r l_r*(a_r / s_r) + <a, o>  -  sum_e c_e phi_e*(u_e / c_e) - <u, center>
-    subject to (K'u)_i + X_i'a_i = 0 at every node
+P(w)    =   sum_r s_r l_r((Xw)_r + o_r)  +  sum_e c_e phi_e((Kw)_e - center_e)
+Q(u, a) = - sum_r s_r l_r*(a_r / s_r) + <a, o>  -  sum_e c_e phi_e*(u_e / c_e) - <u, center>
+subject to (K'u)_i + X_i'a_i = 0 at every node
 """
 
 from __future__ import annotations
@@ -329,9 +329,7 @@ def _edge_block(edge: LoweredEdges, n_observed: int, shift: int, n: int) -> Edge
     tail = np.where(edge.tail >= n_observed, edge.tail + shift, edge.tail)
     head = np.where(edge.head >= n_observed, edge.head + shift, edge.head)
     K = difference_matrix(tail, head, n)
-    return EdgeBlock(
-        edge.penalty, edge.strength, tail, head, edge.weight, edge.features, edge.center, edge.name, K
-    )
+    return EdgeBlock(edge.penalty, edge.strength, tail, head, edge.weight, edge.features, edge.center, edge.name, K)
 
 
 def _disjoint(samples: Sequence[SampleBlock], space: Space) -> None:

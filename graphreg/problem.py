@@ -220,7 +220,9 @@ class Problem:
         return str(text.primal(self.form))
 
     def __repr__(self) -> str:
-        return f"<Problem: {self.form.space.n_observed} nodes x {self.form.d} coordinates, {len(self.model.terms)} terms>"
+        return (
+            f"<Problem: {self.form.space.n_observed} nodes x {self.form.d} coordinates, {len(self.model.terms)} terms>"
+        )
 
 
 def _is(value: Any, kind: type) -> bool:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from graphreg.datasets._plain import CONSTRAINTS
 from graphreg.engines import InProcess
 from graphreg.form import DualPoint
 from graphreg.lowering.site import Site
@@ -44,66 +43,70 @@ def penalty_value(edge, z):
     norm, p = float(np.sqrt(z @ z)), edge.parameter
     match edge.kind:
         case "L1":
-            return np.abs(z).sum()
+            value = np.abs(z).sum()
         case "L2":
-            return norm
+            value = norm
         case "LInf":
-            return np.abs(z).max()
+            value = np.abs(z).max()
         case "SquaredL2":
-            return norm**2 / 2
+            value = norm**2 / 2
         case "Quadratic":
-            return ((p @ z) ** 2).sum() / 2
+            value = ((p @ z) ** 2).sum() / 2
         case "HuberNorm":
-            return norm**2 / 2 if norm <= p else p * norm - p * p / 2
+            value = norm**2 / 2 if norm <= p else p * norm - p * p / 2
         case "Ball":
-            inside = norm <= p * (1 + 1e-12)
+            value = indicator(norm <= p * (1 + 1e-12))
         case "Zero":
-            inside = not z.any()
+            value = indicator(not z.any())
         case "NonNegative":
-            inside = bool((z >= 0).all())
+            value = indicator((z >= 0).all())
         case "Box":
             slack = 1e-12 * np.where(np.isfinite(p), np.abs(p), 0.0)
-            inside = bool((z >= p[0] - slack[0]).all() and (z <= p[1] + slack[1]).all())
-    return 0.0 if inside else np.inf
+            value = indicator((z >= p[0] - slack[0]).all() and (z <= p[1] + slack[1]).all())
+    return value
 
 
 def penalty_conjugate(edge, u):
     norm, p = float(np.sqrt(u @ u)), edge.parameter
     match edge.kind:
         case "L1":
-            return 0.0 if np.abs(u).max() <= 1 else np.inf
+            value = indicator(np.abs(u).max() <= 1)
         case "L2":
-            return 0.0 if norm <= 1 + 1e-15 else np.inf
+            value = indicator(norm <= 1 + 1e-15)
         case "LInf":
-            return 0.0 if np.abs(u).sum() <= 1 + 1e-15 else np.inf
+            value = indicator(np.abs(u).sum() <= 1 + 1e-15)
         case "SquaredL2":
-            return norm**2 / 2
+            value = norm**2 / 2
         case "Quadratic":  # phi = ||R z||^2 / 2, so phi*(u) = ||v||^2 / 2 with the least v that has R'v = u
             v = np.linalg.lstsq(p.T, u)[0]
-            return v @ v / 2 if np.linalg.norm(p.T @ v - u) <= 1e-10 * norm else np.inf
+            value = v @ v / 2 + indicator(np.linalg.norm(p.T @ v - u) <= 1e-10 * norm)
         case "HuberNorm":
-            return norm**2 / 2 if norm <= p * (1 + 1e-15) else np.inf
+            value = norm**2 / 2 + indicator(norm <= p * (1 + 1e-15))
         case "Ball":
-            return p * norm
+            value = p * norm
         case "Zero":
-            return 0.0
+            value = 0.0
         case "NonNegative":
-            return 0.0 if (u <= 0).all() else np.inf
+            value = indicator((u <= 0).all())
         case "Box":
-            return sum(max(low * x, high * x) for low, high, x in zip(*p, u, strict=True) if x != 0)
-    raise AssertionError(edge.kind)
+            value = sum(max(low * x, high * x) for low, high, x in zip(*p, u, strict=True) if x != 0)
+    return value
+
+
+def indicator(inside):
+    return 0.0 if inside else np.inf
 
 
 # ---- the sums --------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Entry:
-    """A sample or an edge of the plain problem and where it stands in the form; ``sign`` is -1 where an edge is reversed."""
+    """A sample or an edge of the plain problem, and where it stands in the form."""
 
     block: int
     row: int
     plain: object
     index: int = 0  # of a sample, within its node
-    sign: float = 1.0
+    sign: float = 1.0  # of an edge; -1 where it is reversed
 
 
 def samples_of(drawn):
@@ -185,20 +188,15 @@ def random_w(drawn, rng):
 
 def random_dual(form, rng):
     """Flows and prices at random inside their domains, not conserved."""
-    size = float(np.sqrt(np.mean(form.conservation(DualPoint(form.nothing().flows, form.gradient_prices(np.zeros(form.shape)))) ** 2)))
-    flows = tuple(edge.clip(size * rng.standard_normal(u.shape)) for edge, u in zip(form.edges, form.nothing().flows, strict=True))
+    nothing = form.nothing()
+    slopes = form.conservation(DualPoint(nothing.flows, form.gradient_prices(np.zeros(form.shape))))
+    size = float(np.sqrt(np.mean(slopes**2)))
+    flows = [edge.clip(size * rng.standard_normal(u.shape)) for edge, u in zip(form.edges, nothing.flows, strict=True)]
     prices = []
     for block in form.samples:
-        s = block.column(block.scale)
-        a = block.loss.clip(block.loss.gradient(block.offset, block.y) + rng.standard_normal(block.offset.shape), block.y)
-        prices.append(s * a)
-    return DualPoint(flows, tuple(prices))
-
-
-def without_constraints(drawn):
-    """The same problem with its constraints left out of the plain description."""
-    edges = tuple(edge for edge in drawn.plain.edges if edge.kind not in CONSTRAINTS)
-    return replace(drawn, plain=replace(drawn.plain, edges=edges))
+        b = block.loss.gradient(block.offset, block.y) + rng.standard_normal(block.offset.shape)
+        prices.append(block.column(block.scale) * block.loss.clip(b, block.y))
+    return DualPoint(tuple(flows), tuple(prices))
 
 
 def site_of(form):

@@ -122,12 +122,11 @@ def test_the_repair_where_coordinates_have_neither_edges_nor_enough_samples(hube
 
 
 @pytest.mark.xfail(reason="the charge is 2 max ||w_i|| of any w: 0 at w = 0, however large the imbalance", strict=True)
-@pytest.mark.parametrize("size", [0.0, 1e-6])
-def test_an_imbalance_is_charged_at_small_parameters_too(size, monkeypatch):
+def test_an_imbalance_is_charged_at_zero_too(monkeypatch):
     """A repair that fails must not give a bound above the optimum."""
     monkeypatch.setattr(Repair, "__call__", lambda self, w, point, gap=0.0: point)
     form, optimum = few_samples(huber=True).form, few_samples(huber=True).solve(on_failure="return").objective
-    w = size * np.ones(form.shape)
+    w = np.zeros(form.shape)
     certificate = Certifier(form).certify(w, form.nothing().flows, form.gradient_prices(w), 1e-6)
     assert not certificate.valid or certificate.dual <= optimum
 
@@ -277,16 +276,17 @@ def pair(*, lonely=False):
 RIGHT, LEFT = [(1, 1.0), (-1, -2.0)], [(-1, 1.0), (1, -2.0)]  # separable, in opposite directions
 MIXED = [(1, 1.0), (-1, 1.5), (1, -0.5)]  # not separable
 TWO = [(1, 1.0, 0.0), (-1, -1.0, 0.0), (1, 0.0, 1.0), (-1, 0.0, 1.0)]  # the first coordinate separates, the second not
-ABOVE = [(1, 1.0, 1.0), (-1, -1.0, 1.0), (1, 0.2, -1.0)]
+MIXED_TWO = [(1, 1.0, 0.0), (-1, 1.0, 0.0), (1, 0.0, 1.0), (-1, 0.0, 1.0)]
 squared = gr.SquaredLoss(gr.NodeData.from_arrays(np.array([[1.0], [2.0]]), [0.3, 0.7], ["b", "b"]))
 fused = gr.TotalVariation(pair(), gr.L2())
-everywhere = {"features": ["x0"]}
 
 
 def single_class(ridge):
     """All labels are 1: the intercept may run away."""
     rng = np.random.default_rng(0)
-    data = gr.NodeData.from_arrays(rng.standard_normal((8, 1)), np.ones(8, int), [0] * 8, features=["x"], intercept=True)
+    data = gr.NodeData.from_arrays(
+        rng.standard_normal((8, 1)), np.ones(8, int), [0] * 8, features=["x"], intercept=True
+    )
     return gr.LogisticLoss(data) + gr.NodePenalty(gr.SquaredL2(), features=ridge)
 
 
@@ -297,7 +297,8 @@ UNATTAINED = {
     "a neighbour without data": logistic(a=RIGHT, b=RIGHT) + gr.TotalVariation(pair(lonely=True), gr.L2()),
     "tied to a node without data": logistic(a=RIGHT) + fused,
     "a shared coordinate": logistic(a=TWO, b=TWO) + gr.Consensus(pair(), features=["x0"]),
-    "the other coordinate is tied": logistic(a=TWO, b=[(-y, *x) for y, *x in TWO]) + gr.Consensus(pair(), features=["x1"]),
+    "the other coordinate is tied": logistic(a=TWO, b=[(-y, *x) for y, *x in TWO])
+    + gr.Consensus(pair(), features=["x1"]),
     "a ridge on another coordinate": logistic(a=TWO) + gr.NodePenalty(gr.SquaredL2(), features=["x1"]),
     "a ridge that skips the intercept": single_class(None),
     "a flat direction of a quadratic": logistic(a=TWO) + gr.NodePenalty(gr.Quadratic(np.diag([0.0, 1.0]))),
@@ -331,8 +332,10 @@ ATTAINED = {
     "a box": logistic(a=RIGHT) + gr.NodePenalty(gr.Box(-1.0, 2.0)),
     "a box closed that way": logistic(a=RIGHT) + gr.NodePenalty(gr.Box(-np.inf, 2.0)),
     "a cone the other way": logistic(a=LEFT) + gr.NodePenalty(gr.NonNegative()),
-    "two coordinates, one cone": logistic(a=[(1, 1.0, 1.0), (-1, 1.0, 0.9)]) + gr.NodePenalty(gr.Zero(), features=["x0"])
-    + gr.NodePenalty(gr.NonNegative(), features=["x1"]) + 0.1 * gr.NodePenalty(gr.L2(), features=["x1"]),
+    "two coordinates, one cone": logistic(a=[(1, 1.0, 1.0), (-1, 1.0, 0.9)])
+    + gr.NodePenalty(gr.Zero(), features=["x0"])
+    + gr.NodePenalty(gr.NonNegative(), features=["x1"])
+    + 0.1 * gr.NodePenalty(gr.L2(), features=["x1"]),
 }
 METHODS = {"exact": gr.Exact(), "primal-dual": gr.PrimalDual()}
 
@@ -376,9 +379,6 @@ def test_what_is_left_at_infinity():
     falls = [block.apply(infinity.direction) * block.y for block in infinity.form.samples]
     assert np.min(np.concatenate(falls)) >= 0
     assert not any(edge.apply(infinity.direction).any() for edge in infinity.form.edges)
-
-
-MIXED_TWO = [(1, 1.0, 0.0), (-1, 1.0, 0.0), (1, 0.0, 1.0), (-1, 0.0, 1.0)]
 
 
 @pytest.mark.parametrize("start", range(0, 500, 100))

@@ -194,7 +194,13 @@ def shuffled(n):
 
 ORIGINAL = (lambda i: i, range(NODES), plain_order, False, plain_order)
 CHANGES = {
-    "nodes relabelled and in another order": (lambda i: f"n{7 * i % 12}", shuffled(NODES), plain_order, False, plain_order),
+    "nodes relabelled and in another order": (
+        lambda i: f"n{7 * i % 12}",
+        shuffled(NODES),
+        plain_order,
+        False,
+        plain_order,
+    ),
     "edges in another order": (lambda i: i, range(NODES), shuffled, False, plain_order),
     "edges reversed": (lambda i: i, range(NODES)[::-1], plain_order, True, plain_order),
     "samples shuffled": (lambda i: i, range(NODES), plain_order, False, shuffled),

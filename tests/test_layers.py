@@ -35,10 +35,10 @@ LAYERS = (
     "solving",  # of one form, for problem
     "theory",
     "inference",
-    "datasets",
     "testing",
     "problem",
     "compare",
+    "datasets",  # problems that are drawn at random
     "tuning",
     "explain",
     FACE,  # what follows is written as a user would write it, on the public names

@@ -299,9 +299,17 @@ def test_a_tree_of_three_levels_is_its_graph(rng):
     assert list(tree.latent) == [("east", "p"), ("east", "q"), ("west", "p"), "east", "west", "root"]
     graph = nx.Graph()
     graph.add_weighted_edges_from(
-        [("a", "ep", 0.9), ("b", "eq", 0.9), ("c", "wp", 0.9), ("d", "wp", 0.9)]
-        + [("ep", "east", 0.6), ("eq", "east", 0.6), ("wp", "west", 0.6)]
-        + [("east", "root", 0.3), ("west", "root", 0.2)]
+        [
+            ("a", "ep", 0.9),
+            ("b", "eq", 0.9),
+            ("c", "wp", 0.9),
+            ("d", "wp", 0.9),
+            ("ep", "east", 0.6),
+            ("eq", "east", 0.6),
+            ("wp", "west", 0.6),
+            ("east", "root", 0.3),
+            ("west", "root", 0.2),
+        ]
     )
     written = solve(gr.SquaredLoss(data) + gr.TotalVariation(graph, gr.SquaredL2()))
     assert tree.objective == pytest.approx(written.objective, rel=1e-7)
@@ -422,7 +430,7 @@ def by_rows(data, repeat=None, **more):
 
 
 @pytest.mark.parametrize("loss", [gr.SquaredLoss, gr.HuberLoss, gr.LogisticLoss])
-@pytest.mark.parametrize("scale", ["mean", "sum"])
+@pytest.mark.parametrize("scale", ["mean", "sum", 0.3, {"a": 0.5, "b": 0.1, "c": 0.3, "d": 0.2}], ids=str)
 def test_sample_weights_are_repeated_rows(rng, loss, scale):
     data = ragged(rng)
     if loss is gr.LogisticLoss:

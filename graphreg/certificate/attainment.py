@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import linprog
 from scipy.sparse.csgraph import connected_components
 
 from ..form import DualPoint, EdgeBlock, Form, SampleBlock
@@ -80,7 +79,9 @@ def at_infinity(form: Form) -> AtInfinity | None:
     blocks: list[SampleBlock] = []
     for block in form.samples:
         flat, up = _one_sided(block)
-        runs = flat & (np.where(up, 1.0, -1.0) * block.apply(v) > 0.5) if flat.any() else np.zeros(len(block.node), bool)
+        runs = (
+            flat & (np.where(up, 1.0, -1.0) * block.apply(v) > 0.5) if flat.any() else np.zeros(len(block.node), bool)
+        )
         kept.append(~runs)
         if not runs.all():
             blocks.append(_subset(block, ~runs))
@@ -91,8 +92,13 @@ def _subset(block: SampleBlock, rows: Array) -> SampleBlock:
     X = None if block.X is None else block.X[rows]
     lines = rows if block.offset.ndim == 1 else np.repeat(rows, block.offset.shape[1])
     return replace(
-        block, node=block.node[rows], X=X, y=block.y[rows], offset=block.offset[rows],
-        base_scale=block.base_scale[rows], A=block.A[np.flatnonzero(lines)],
+        block,
+        node=block.node[rows],
+        X=X,
+        y=block.y[rows],
+        offset=block.offset[rows],
+        base_scale=block.base_scale[rows],
+        A=block.A[np.flatnonzero(lines)],
     )
 
 
@@ -183,6 +189,8 @@ def _direction(form: Form, cones: list[RecessionCone]) -> Array | None:
 
 def _programme(F: sp.csr_array, E: sp.csr_array, more: list[sp.csr_array]) -> Array | None:
     """v that maximises sum_r min(1, (F v)_r) over F v >= 0, E v = 0, G v >= 0; None where only 0 is reached."""
+    from scipy.optimize import linprog  # half of the time that importing graphreg would take
+
     rows, count = F.shape
     free = [sp.hstack([-G, sp.csr_array((G.shape[0], rows))]) for G in more]
     upper = sp.csr_array(sp.vstack([sp.hstack([-F, sp.eye_array(rows)]), *free]))

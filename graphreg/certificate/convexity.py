@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import ArpackError, eigsh
 
 from ..batches import batches
 from ..form import Form
@@ -22,6 +21,8 @@ def strong_convexity(form: Form) -> float:
     local = _local(form)
     if form.n * form.d > DENSE and local > 0:
         return local
+    from scipy.sparse.linalg import ArpackError, eigsh
+
     H = _least_hessian(form)
     if H.shape[0] <= DENSE:
         low = float(np.linalg.eigvalsh(H.toarray())[0])
@@ -38,7 +39,9 @@ def _least_hessian(form: Form) -> sp.csr_array:
     size = form.n * form.d
     H = sp.csr_array((size, size))
     for block in form.samples:
-        m = np.repeat(block.scale * block.loss.least_curvature(), 1 if block.offset.ndim == 1 else block.offset.shape[1])
+        m = np.repeat(
+            block.scale * block.loss.least_curvature(), 1 if block.offset.ndim == 1 else block.offset.shape[1]
+        )
         if m.any():
             H = H + block.A.T @ sp.diags_array(m) @ block.A
     for edge in form.edges:

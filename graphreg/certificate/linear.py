@@ -39,7 +39,9 @@ class System:
 
     def __init__(self, form: Form, stacks: Stacks, C: Conductances) -> None:
         self.form, self.conductances = form, C
-        self._parts: list[Callable[[Array, Array], None]] = []  # each adds its share of a product to its second argument
+        self._parts: list[
+            Callable[[Array, Array], None]
+        ] = []  # each adds its share of a product to its second argument
         self._inverses: list[tuple[Array, Map]] = []
         diagonal = np.zeros(form.shape)
         for edge, conductance in zip(form.edges, C.edges, strict=True):

@@ -212,9 +212,7 @@ class Repair:
             r = form.conservation(point)
             if np.linalg.norm(r) <= 1e-9 * sum(np.linalg.norm(a) for a in point.prices):
                 break
-            M = tuple(
-                b.column(b.scale) * np.maximum(_curvature(b.loss, b.predict(w), b.y), 1e-3) for b in form.samples
-            )
+            M = tuple(b.column(b.scale) * np.maximum(_curvature(b.loss, b.predict(w), b.y), 1e-3) for b in form.samples)
             z, iterations = System(form, self.stacks, Conductances(slopes, M)).solve(r, 1e-4)
             self.exchanges += iterations + 1
             t, fall = 1.0, float(np.vdot(r, z))
@@ -226,9 +224,7 @@ class Repair:
             w, point, value = w - t * z, new, reached
         return self.correct(point, self.system(point, size), 1e-12)
 
-    def _drive(
-        self, w: Array, signs: list[Array], C: tuple[Array, ...]
-    ) -> tuple[DualPoint, tuple[Array, ...], float]:
+    def _drive(self, w: Array, signs: list[Array], C: tuple[Array, ...]) -> tuple[DualPoint, tuple[Array, ...], float]:
         """The gradients of the fit at w as flows and prices, the derivatives of its flows, and its value."""
         flows: list[Array] = []
         slopes: list[Array] = []
@@ -259,5 +255,5 @@ def _price_gauge(block: SampleBlock, a: Array) -> Array:
     low, high = block.loss.domain(block.y)
     b = a / block.column(block.scale)
     with np.errstate(divide="ignore", invalid="ignore"):
-        gauge = np.where(b > 0, b / high, np.where(b < 0, b / low, 0.0))
+        gauge = np.abs(np.where(b > 0, b / high, np.where(b < 0, b / low, 0.0)))
     return gauge if gauge.ndim == 1 else gauge.max(axis=1)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..problem import Problem
 from ..terms.calculus import Model
 from ..terms.hierarchy import Hierarchy
 from ..terms.sums import NodePenalty, TotalVariation
@@ -23,7 +24,6 @@ from ._random_penalties import PENALTIES, Drawn, PenaltyDraw
 if TYPE_CHECKING:
     import networkx as nx
 
-    from ..problem import Problem
 
 STRUCTURES = ("one graph", "two graphs", "hierarchy", "feature subset", "node penalty")
 ONE_SIDED = ("NonNegative", "Box")
@@ -61,8 +61,6 @@ class RandomProblem:
     @cached_property
     def problem(self) -> Problem:
         """The model, ready to be solved."""
-        from ..problem import Problem
-
         return Problem(self.model)
 
     @property

@@ -133,9 +133,7 @@ class NewtonProx(AbstractNodeProx):
                 break
         return w, inverse
 
-    def _damped(
-        self, w: Array, x: Array, slope: Array, inverse: Array, v: Array, weight: Array
-    ) -> tuple[Array, Array]:
+    def _damped(self, w: Array, x: Array, slope: Array, inverse: Array, v: Array, weight: Array) -> tuple[Array, Array]:
         """A Newton step, halved at the nodes where it does not decrease the objective."""
         step = np.matmul(inverse, slope[:, :, None])[:, :, 0]
         gain = 1e-4 * np.einsum("gd,gd->g", step, slope)

@@ -125,7 +125,7 @@ class AlphaHierarchy(AbstractTerm):
         given = self.alpha if isinstance(self.alpha, Mapping) else {path[-1]: self.alpha for path in clusters}
         _check_entries(given, [path[-1] for path in clusters], "alpha names", "alpha has no entry for")
         for label, value in given.items():
-            if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 <= value <= 1.0:
+            if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 <= float(value) <= 1.0:
                 raise TermError(f"alpha of the cluster {label!r} must be a number in [0, 1], got {value!r}")
         return {path: float(given[path[-1]]) for path in clusters}
 
