@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from .errors import DataError, TermError
-from .graph import difference_matrix
+from .graph import difference_matrix, narrow
 from .terms.calculus import Model, Strength
 from .terms.losses._base import AbstractLoss, AbstractSmoothLoss
 from .terms.penalties._base import AbstractConstraint, AbstractPenalty
@@ -322,6 +322,7 @@ def _sample_block(loss: LoweredLoss, n: int) -> SampleBlock:
         M, d = loss.y.shape
         indices = (loss.node[:, None] * d + np.arange(d)).ravel()
         A = sp.csr_array((np.ones(M * d), indices, np.arange(M * d + 1)), shape=(M * d, n * d))
+    A = narrow(A)
     return SampleBlock(loss.loss, loss.strength, loss.node, loss.X, loss.y, loss.offset, loss.scale, A)
 
 

@@ -50,7 +50,14 @@ def difference_matrix(tail: Array, head: Array, n_nodes: int) -> sp.csr_array:
     inner = np.flatnonzero(head != GROUND)
     rows, columns = np.concatenate([edge, inner]), np.concatenate([tail, head[inner]])
     signs = np.concatenate([np.ones(len(tail)), -np.ones(len(inner))])
-    return sp.csr_array((signs, (rows, columns)), shape=(len(tail), n_nodes))
+    return narrow(sp.csr_array((signs, (rows, columns)), shape=(len(tail), n_nodes)))
+
+
+def narrow(matrix: sp.csr_array) -> sp.csr_array:
+    """The same with 32-bit indices where they suffice: products are bound by memory."""
+    if max(*matrix.shape, matrix.nnz) < np.iinfo(np.int32).max:
+        matrix.indices, matrix.indptr = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
+    return matrix
 
 
 @dataclass(frozen=True, eq=False)

@@ -40,7 +40,7 @@ class Flows(Mapping[tuple[Hashable, Hashable], Array]):
     def __getitem__(self, edge: tuple[Hashable, Hashable]) -> Array:
         if edge in self._flow:
             return self._flow[edge]
-        turned = edge[::-1] if isinstance(edge, tuple) else edge
+        turned: Any = edge[::-1] if isinstance(edge, tuple) else edge
         if turned in self._flow:
             return -self._flow[turned]
         raise KeyError(f"{edge!r} is not an edge of the problem; edges are pairs of node labels (tail, head)")

@@ -54,6 +54,11 @@ class Site:
         return tuple(edge.weight for edge in self.form.edges)
 
     @cached_property
+    def whole(self) -> bool:
+        """Whether one prox takes all nodes, in their order."""
+        return len(self.proxes) == 1 and np.array_equal(self.proxes[0].nodes, np.arange(self.form.n))
+
+    @cached_property
     def curvature(self) -> Array:
         """The mean curvature of each node's loss, 0 where it has none, (n,)."""
         out = np.zeros(self.form.n)
@@ -66,8 +71,7 @@ class Site:
 
     def prox(self, v: Array, tau: Array, warm: Array, memory: Memory) -> tuple[Array, Memory]:
         """argmin f_i(w) + 1/(2 tau_i) ||w - v_i||^2 at every node; v_i where a node has no data."""
-        whole = len(self.proxes) == 1 and len(self.proxes[0].nodes) == len(v)
-        if whole and np.array_equal(self.proxes[0].nodes, np.arange(len(v))):
+        if self.whole:
             w, kept = self.proxes[0](v, tau, warm, memory[0])
             return w, (kept,)
         w = v.copy()

@@ -40,6 +40,10 @@ class AbstractIteration(AbstractMethod):
     def step(self, state: Any) -> Any:
         """The state after one more round."""
 
+    def polishes(self) -> bool:
+        """Whether the driver may try to guess the fused differences and solve the rest (see `_polish`)."""
+        return False
+
     @abstractmethod
     def point(self, state: Any) -> Point:
         """The parameters, and the flows and prices where the method has them, to be certified."""

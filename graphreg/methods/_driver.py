@@ -17,6 +17,7 @@ import numpy as np
 from ..certificate import Certificate, Certifier
 from ..lowering.site import Site
 from ._base import AbstractIteration, Start
+from ._polish import applies, guess, polish
 from .ledger import Ledger
 from .trace import Record, Trace
 
@@ -61,6 +62,7 @@ class _Schedule:
     target: float
     next_screen: int = 10
     next_repair: int = LATEST
+    next_polish: int = 10
     round: int = 0  # of the last repair, with its gap and the screen of that moment
     gap: float = np.inf
     screen: float = np.inf
@@ -98,6 +100,7 @@ class _Run:
     engine: Any
     trace: Trace = field(default_factory=Trace)
     began: float = field(default_factory=time.perf_counter)
+    unknowns: int | None = None  # of the last guess of a polish
 
     def elapsed(self) -> float:
         return time.perf_counter() - self.began
@@ -120,6 +123,31 @@ class _Run:
         self._note(Record(k, self.elapsed(), gap, certificate.valid, certificate.primal, certificate.dual), at)
         return certificate
 
+    def polish(self, state: Any, k: int) -> bool:
+        """Whether a polish of the state meets the gap."""
+        at = time.perf_counter()
+        form, certifier = self.certifier.form, self.certifier
+        w, flows, _ = self.method.point(state)
+        found = None if flows is None else guess(form, flows)
+        unknowns = None if found is None else found.S.shape[1]
+        settled, self.unknowns = unknowns == self.unknowns, unknowns
+        if found is None or not settled:  # only a guess that was made twice is worth a try
+            return False
+        before = certifier.repair.exchanges
+        polished = polish(certifier.repair, w, found)
+        numbers = 8 * (unknowns or 0) * ((unknowns or 0) + 3) // 2  # a gradient and a symmetric Hessian
+        hops = 2 * (self.engine.n - 1) * polished.sums
+        self.ledger.add("adaptation", hops, hops * numbers)
+        self._charge(certifier.repair.exchanges - before, certifier.repair.exchanges - before)
+        if polished.point is None:
+            return False
+        certifier.admit(polished.w, polished.point)
+        certificate = certifier.best(self.budget.gap)
+        if not certificate.holds(self.budget.gap):
+            return False
+        self._note(Record(k, self.elapsed(), certificate.relative_gap, True, certificate.primal, certificate.dual), at)
+        return True
+
     def _charge(self, exchanges: int, reductions: int) -> None:
         n = self.engine.n
         self.ledger.add("certificate", exchanges * self.engine.messages, exchanges * 8 * self.engine.floats)
@@ -139,6 +167,7 @@ def drive(method: AbstractIteration, site: Site, certifier: Certifier, budget: B
     state = method.init(site, budget.start)
     k, ended = 0, "limit"
     schedule = _Schedule(budget.gap)
+    polishes = method.polishes() and budget.gap > 0 and applies(site.form)
     most = budget.rounds if budget.rounds is not None else MOST_ROUNDS
     try:
         while k < most:
@@ -151,6 +180,11 @@ def drive(method: AbstractIteration, site: Site, certifier: Certifier, budget: B
                 if not np.isfinite(method.point(state)[0]).all():
                     ended = "failed"
                     break
+                if polishes and k >= schedule.next_polish:
+                    schedule.next_polish = max(20, k + k // 2)
+                    if run.polish(state, k):
+                        ended = "gap"
+                        break
                 screen = run.screen(state, k)
                 bar(k, run.trace)
                 if schedule.repairs(k, screen):

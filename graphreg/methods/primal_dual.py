@@ -54,10 +54,15 @@ class PrimalDual(AbstractIteration):
         10, 20, 40, ... s moves towards the ratio of the distances that w and u travelled since the last change.
     relaxation : float
         In (0, 2); 1.8 by default.
+    polish : bool
+        Now and then guess from the flows which differences vanish, merge those nodes, and solve the small problem that
+        is left by Newton's method; taken only where the certificate confirms it. A central step, booked in the ledger
+        as sums over all nodes. Never with a given balance, which is for following the paper's iteration.
     """
 
     balance: float | None = None
     relaxation: float = 1.8
+    polish: bool = True
 
     def __post_init__(self) -> None:
         if self.balance is not None and not (np.isfinite(self.balance) and self.balance > 0):
@@ -69,6 +74,9 @@ class PrimalDual(AbstractIteration):
         return tuple(
             f"{type(b.loss).__name__} is not smooth" for b in form.samples if not isinstance(b.loss, AbstractSmoothLoss)
         )
+
+    def polishes(self) -> bool:
+        return self.polish and self.balance is None
 
     def init(self, site: Site, start: Start | None) -> State:
         w, flows = (np.zeros(site.form.shape), None) if start is None else start

@@ -1,0 +1,259 @@
+"""Polish: guess which differences vanish at the optimum, solve what is left exactly, route the flows, and let the
+certificate judge.
+
+A step in the middle of a decentralised method that is not decentralised: it sums gradients and Hessians over all
+nodes, and the ledger books it as such.
+
+Differences whose flow lies strictly inside its capacity are taken to be fused. With these tied together, w = S theta
+with few unknowns theta, the objective is smooth where no other difference vanishes, and Newton's method solves it. Its
+prices and the flows of the other edges follow; the flows of the fused edges carry what is left, like an electrical
+network with the capacities as conductances. If they lie inside their capacities the guess was right, and the gap is
+that of the Newton solve (the cluster graph of the GTV paper's proof).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.sparse.csgraph import connected_components
+
+from ..certificate.repair import Repair
+from ..form import DualPoint, EdgeBlock, Form
+from ..terms.losses._base import AbstractSmoothLoss
+from ..terms.penalties.l1 import L1
+from ..terms.penalties.l2 import L2
+from ..terms.penalties.squared_l2 import SquaredL2
+from ..terms.records import Array
+
+MOST = 1000  # unknowns, and at most one for FEWER entries of w
+FEWER = 10
+DENSE = 20_000_000  # entries
+STRICT = 1.0 - 1e-9  # a flow below this share of its capacity is strictly inside
+STEPS = 30
+CG_STEPS = 60  # where routing is hard the guess is seldom right
+
+
+def applies(form: Form) -> bool:
+    """Whether losses and penalties are of the kinds that are known here."""
+    smooth = all(isinstance(b.loss, AbstractSmoothLoss) for b in form.samples)
+    return smooth and all(isinstance(e.penalty, (L1, L2, SquaredL2)) and e.center is None for e in form.edges)
+
+
+@dataclass(frozen=True)
+class Guess:
+    """S (n d, q) ties entries of w together; ``fused`` masks the entries (m, k) of each edge block that vanish."""
+
+    S: sp.csr_array
+    fused: tuple[Array, ...]
+    cluster: Array | None  # of each node (-1: 0), where nodes are tied as a whole
+
+
+def guess(form: Form, flows: tuple[Array, ...]) -> Guess | None:
+    """What the flows say is fused; None where too much is left."""
+    n, d = form.shape
+    fused = tuple(_inside(edge, u) for edge, u in zip(form.edges, flows, strict=True))
+    tails, heads = [np.zeros(0, dtype=int)], [np.zeros(0, dtype=int)]
+    whole = all(e.features is None and not isinstance(e.penalty, L1) for e in form.edges)
+    for edge, mask in zip(form.edges, fused, strict=True):
+        if whole:  # nodes are tied as a whole
+            e = np.flatnonzero(mask[:, 0])
+            tails.append(edge.tail[e])
+            heads.append(np.full(len(e), n) if edge.ground else edge.head[e])
+        else:
+            e, j = np.nonzero(mask)
+            j = j if edge.features is None else edge.features[j]
+            tails.append(edge.tail[e] * d + j)
+            heads.append(np.full(len(e), n * d) if edge.ground else edge.head[e] * d + j)
+    size = n if whole else n * d
+    t, h = np.concatenate(tails), np.concatenate(heads)
+    links = sp.coo_array((np.ones(len(t)), (t, h)), shape=(size + 1, size + 1))
+    count, member = connected_components(links, directed=False)
+    if count * (d if whole else 1) > min(MOST, n * d // FEWER):
+        return None
+    tied = np.arange(count) != member[size]  # not tied to 0 by the ground
+    number = np.where(tied, np.cumsum(tied) - 1, -1)[member[:size]]
+    cluster = number if whole else None
+    if whole:
+        number = np.where(number[:, None] >= 0, number[:, None] * d + np.arange(d), -1).ravel()
+    kept = np.flatnonzero(number >= 0)
+    shape = (n * d, int(tied.sum()) * (d if whole else 1))
+    return Guess(sp.csr_array((np.ones(len(kept)), (kept, number[kept])), shape=shape), fused, cluster)
+
+
+def _inside(edge: EdgeBlock, u: Array) -> Array:
+    c = edge.weight[:, None]
+    if isinstance(edge.penalty, L1):
+        return np.abs(u) < STRICT * c
+    if isinstance(edge.penalty, L2):
+        return np.broadcast_to((edge.penalty.dual_norm(u) < STRICT * c[:, 0])[:, None], u.shape)
+    return np.zeros(u.shape, dtype=bool)
+
+
+class _Smooth:
+    """The objective on theta, where the differences that are not fused do not vanish."""
+
+    def __init__(self, form: Form, found: Guess) -> None:
+        self.form, self.S = form, found.S
+        self.A = [_light(sp.csr_array(block.A @ found.S)) for block in form.samples]
+        self.B: list[tuple[EdgeBlock, Array, sp.csr_array]] = []  # with weights
+        for edge, fused in zip(form.edges, found.fused, strict=True):
+            rows, c = np.flatnonzero(~fused.all(axis=1)), edge.weight
+            if found.cluster is not None:  # one edge stands for all between the same two clusters
+                ends = np.sort(np.stack([found.cluster[edge.tail[rows]], _heads(edge, found.cluster)[rows]]), axis=0)
+                _, first, place = np.unique(ends, axis=1, return_index=True, return_inverse=True)
+                total = np.bincount(place.ravel(), c[rows])
+                rows = rows[first]
+            else:
+                total = c[rows]
+            columns = np.arange(form.d) if edge.features is None else edge.features
+            pick = sp.eye_array(form.d, format="csr")[columns]
+            self.B.append((edge, total, sp.csr_array(sp.kron(edge.K[rows], pick, format="csr") @ found.S)))
+
+    def w(self, theta: Array) -> Array:
+        return (self.S @ theta).reshape(self.form.shape)
+
+    def slope(self, theta: Array) -> Array:
+        w = self.w(theta)
+        g = np.zeros(len(theta))
+        for block, A in zip(self.form.samples, self.A, strict=True):
+            g += A.T @ block.prices(w).ravel()
+        for edge, c, B in self.B:
+            g += B.T @ _gradient(edge, c, (B @ theta).reshape(len(c), self.form.width(edge))).ravel()
+        return g
+
+    def hessian(self, theta: Array) -> Array:
+        w, q = self.w(theta), len(theta)
+        H = np.zeros((q, q))
+        for block, A in zip(self.form.samples, self.A, strict=True):
+            h = block.column(block.scale) * block.loss.curvature(block.predict(w), block.y)
+            if isinstance(A, np.ndarray):
+                H += A.T @ (h.ravel()[:, None] * A)
+            else:
+                H += (A.T @ sp.diags_array(h.ravel()) @ A).toarray()
+        for edge, c, B in self.B:
+            if len(c) and not isinstance(edge.penalty, L1):
+                H += (B.T @ (_curvature(edge, c, (B @ theta).reshape(len(c), self.form.width(edge))) @ B)).toarray()
+        return H
+
+
+def _light(A: sp.csr_array) -> Array | sp.csr_array:
+    return A.toarray() if A.shape[0] * A.shape[1] <= DENSE else A
+
+
+def _heads(edge: EdgeBlock, cluster: Array) -> Array:
+    return np.full(len(edge.tail), -1) if edge.ground else cluster[edge.head]
+
+
+def _gradient(edge: EdgeBlock, c: Array, z: Array) -> Array:
+    c = c[:, None]
+    if isinstance(edge.penalty, L1):
+        return c * np.sign(z)
+    if isinstance(edge.penalty, L2):
+        return c * z / np.maximum(np.linalg.norm(z, axis=1, keepdims=True), 1e-300)
+    return c * z
+
+
+def _curvature(edge: EdgeBlock, c: Array, z: Array) -> sp.bsr_array:
+    m, k = z.shape
+    blocks = np.broadcast_to(np.eye(k), (m, k, k)).copy()
+    if isinstance(edge.penalty, L2):
+        size = np.maximum(np.linalg.norm(z, axis=1), 1e-300)
+        blocks -= (z / size[:, None])[:, :, None] * (z / size[:, None])[:, None, :]
+        c = c / size
+    return sp.bsr_array((c[:, None, None] * blocks, np.arange(m), np.arange(m + 1)), shape=(m * k, m * k))
+
+
+@dataclass(frozen=True)
+class Polished:
+    """A point that is optimal if the guess is right, with flows and prices that need no repair.
+
+    ``point`` is None where Newton's method broke off; ``sums`` is how often it summed over all nodes.
+    """
+
+    w: Array
+    point: DualPoint | None
+    sums: int
+
+
+def polish(repair: Repair, w: Array, found: Guess) -> Polished:
+    """The contracted problem solved, and its flows."""
+    form = repair.form
+    theta, sums = _newton(form, _Smooth(form, found), found, w)
+    if theta is None:
+        return Polished(w, None, sums)
+    w = (found.S @ theta).reshape(form.shape)
+    return Polished(w, _route(repair, found, w), sums)
+
+
+def _newton(form: Form, smooth: _Smooth, found: Guess, w: Array) -> tuple[Array | None, int]:
+    count = np.asarray(found.S.sum(axis=0)).ravel()
+    theta = (found.S.T @ w.ravel()) / np.maximum(count, 1.0)
+    if not len(theta):
+        return theta, 0
+    value = form.primal(smooth.w(theta))
+    for k in range(1, STEPS + 1):
+        g, H = smooth.slope(theta), smooth.hessian(theta)
+        H[np.diag_indices_from(H)] += 1e-13 * np.trace(H) / max(len(H), 1) + 1e-300
+        try:
+            step = cho_solve(cho_factor(H), g)
+        except LinAlgError:
+            return None, k
+        decrease, t = float(g @ step), 1.0
+        if decrease <= 1e-14 * abs(value):
+            return theta - step, k
+        while t > 1e-3:
+            new = theta - t * step
+            new_value = form.primal(smooth.w(new))
+            if new_value <= value - 1e-4 * t * decrease:
+                break
+            t *= 0.5
+        else:
+            return None, k
+        theta, value = new, new_value
+    return None, STEPS
+
+
+def _route(repair: Repair, found: Guess, w: Array) -> DualPoint:
+    """Gradients where differences do not vanish; the rest flows through the fused edges, as through resistors."""
+    form = repair.form
+    prices = form.gradient_prices(w)
+    flows: list[Array] = []
+    conductances: list[Array] = []
+    for edge, fused in zip(form.edges, found.fused, strict=True):
+        gradient = _gradient(edge, edge.weight, edge.apply(w))
+        flows.append(np.where(fused, 0.0, gradient))
+        conductances.append(np.where(fused, edge.weight[:, None], 0.0))
+    point = repair.clip(DualPoint(tuple(flows), prices))
+    z, iterations = _potentials(form, conductances, form.conservation(point))
+    repair.exchanges += iterations + 1
+    flows = [u - C * edge.apply(z) for edge, u, C in zip(form.edges, point.flows, conductances, strict=True)]
+    return DualPoint(tuple(flows), point.prices)
+
+
+def _potentials(form: Form, conductances: list[Array], r: Array) -> tuple[Array, int]:
+    """z with K'CKz = r as far as r can be balanced, by conjugate gradients with a diagonal preconditioner."""
+    diagonal = np.zeros(form.shape)
+    for edge, C in zip(form.edges, conductances, strict=True):
+        columns = slice(None) if edge.features is None else edge.features
+        diagonal[:, columns] += abs(edge.KT) @ C
+    inverse = 1.0 / np.where(diagonal > 0.0, diagonal, np.inf)
+    z, target = np.zeros_like(r), 1e-13 * np.linalg.norm(r)
+    y = inverse * r
+    p, ry = y, float(np.vdot(r, y))
+    for iteration in range(CG_STEPS):
+        Ap = np.zeros_like(p)
+        for edge, C in zip(form.edges, conductances, strict=True):
+            edge.add_adjoint(C * edge.apply(p), Ap)
+        curvature = float(np.vdot(p, Ap))
+        if not curvature > 0.0:
+            return z, iteration
+        z, r = z + (ry / curvature) * p, r - (ry / curvature) * Ap
+        y = inverse * r
+        ry, previous = float(np.vdot(r, y)), ry
+        p = y + (ry / previous) * p
+        if np.linalg.norm(r) <= target:
+            return z, iteration + 1
+    return z, CG_STEPS
