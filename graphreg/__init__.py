@@ -38,6 +38,43 @@ from .terms.penalties.zero import Zero
 from .terms.sums import Consensus, NodePenalty, TotalVariation
 
 __version__ = "0.1.0"
+__all__ = [
+    "L1",
+    "L2",
+    "AbstractConstraint",
+    "AbstractNorm",
+    "AbstractOneSided",
+    "Ball",
+    "Box",
+    "Certificate",
+    "Comparison",
+    "Compiled",
+    "Consensus",
+    "Exact",
+    "Graph",
+    "Hierarchy",
+    "HuberLoss",
+    "HuberNorm",
+    "LInf",
+    "LogisticLoss",
+    "MeanLoss",
+    "Model",
+    "NodeData",
+    "NodePenalty",
+    "NonNegative",
+    "Parameter",
+    "Penalty",
+    "PrimalDual",
+    "Problem",
+    "Quadratic",
+    "Solution",
+    "SquaredL2",
+    "SquaredLoss",
+    "TotalVariation",
+    "Zero",
+    "compare",
+    "errors",
+]
 
 _SUBMODULES = ("datasets", "explain", "testing")  # imported when first used: `gr.testing.check_penalty(...)`
 

@@ -1,4 +1,4 @@
-"""Ragged samples in padded stacks: nodes with about as many samples form one batch, so that nothing loops over nodes."""
+"""Ragged samples in padded stacks: nodes with about as many samples form one batch; nothing loops over nodes."""
 
 from __future__ import annotations
 

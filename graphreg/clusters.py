@@ -35,7 +35,7 @@ class Clusters:
     Attributes
     ----------
     edges : DataFrame
-        One row per edge between the user's nodes and per term: term, tail, head, state ("fused", "split" or
+        One row per edge between nodes (latent ones included) and per term: term, tail, head, state ("fused", "split" or
         "undecided"), slack (capacity minus the dual norm of the flow), difference (||w_tail - w_head|| on the term's
         coordinates), bound (what the difference is at most, at every optimum), certain.
     labels : dict
@@ -114,7 +114,7 @@ def _decide(certificate: Certificate, edge: EdgeBlock, u: Array, size: float) ->
     if isinstance(edge.penalty, Zero):
         return _columns(np.full(m, "fused"), np.full(m, np.inf), difference, np.zeros(m), np.ones(m, dtype=bool))
     if not isinstance(edge.penalty, AbstractNorm):  # no kink at 0: nothing fuses but by chance
-        apart = difference > 0
+        apart = difference > 1e-9 * size  # below that it is rounding
         state = np.where(apart, "split", "undecided")
         return _columns(state, np.zeros(m), difference, difference + radius, difference > radius)
     slack = np.maximum(edge.weight - edge.penalty.dual_norm(u), 0.0)

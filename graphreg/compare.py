@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .errors import MethodError, ModelError
 from .methods import METHODS, AbstractMethod
 from .problem import Problem
 from .solution import Solution
@@ -63,6 +64,10 @@ def compare(
     seconds : float
         The budget of each iterative method (a conic solver is not interrupted).
     """
+    if not isinstance(problem, Problem):
+        raise ModelError(f"compare takes a Problem, got {problem!r}; write gr.Problem(model)")
+    if methods is not None and (isinstance(methods, AbstractMethod) or not methods):
+        raise MethodError(f"methods must be a list of at least one method, got {methods!r}")
     chosen = [m for m in METHODS if not m.missing(problem.form)] if methods is None else list(methods)
     solutions: dict[str, Solution] = {}
     for method in chosen:

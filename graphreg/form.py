@@ -1,4 +1,4 @@
-"""The canonical form: samples and edges, tied together by the parameters at the nodes. Values and residuals, no solving.
+"""The canonical form: samples and edges, tied together by the parameters at the nodes. Values and residuals.
 
 P(w)    =   sum_r s_r l_r((Xw)_r + o_r)  +  sum_e c_e phi_e((Kw)_e - center_e)
 Q(u, a) = - sum_r s_r l_r*(a_r / s_r) + <a, o>  -  sum_e c_e phi_e*(u_e / c_e) - <u, center>
@@ -89,7 +89,7 @@ class EdgeBlock:
     K: sp.csr_array  # (m, n)
 
     @cached_property
-    def KT(self) -> sp.csr_array:
+    def transposed(self) -> sp.csr_array:
         return sp.csr_array(self.K.T)
 
     @property
@@ -113,9 +113,9 @@ class EdgeBlock:
     def add_adjoint(self, u: Array, out: Array) -> None:
         """out += K'u."""
         if self.features is None:
-            out += self.KT @ u
+            out += self.transposed @ u
         else:
-            out[:, self.features] += self.KT @ u
+            out[:, self.features] += self.transposed @ u
 
     def values(self, w: Array) -> Array:
         """c_e phi_e at each edge."""
@@ -141,7 +141,7 @@ class DualPoint:
 
 @dataclass(frozen=True)
 class Form:
-    """A problem in canonical form over n nodes (``n_observed`` of the user's, then the latent ones) and d coordinates."""
+    """A problem in canonical form over n nodes (first ``n_observed`` of the user's, then the latent ones)."""
 
     space: Space
     latent: tuple[Hashable, ...]
@@ -285,9 +285,22 @@ def build(model: Model) -> Form:
     for part in lowered:
         samples += [_sample_block(loss, n) for loss in part.losses]
         edges += [_edge_block(edge, space.n_observed, len(latent), n) for edge in part.edges if len(edge.tail)]
-        latent += part.latent
+        latent += _distinct(part.latent, {*space.index, *latent})
     _disjoint(samples, space)
     return Form(space, tuple(latent), tuple(samples), tuple(edges))
+
+
+def _distinct(labels: Sequence[Hashable], taken: set[Hashable]) -> list[Hashable]:
+    """The labels of latent nodes; one that is taken (by a node, or by another hierarchy) is numbered: (label, 2)."""
+    out: list[Hashable] = []
+    for label in labels:
+        name, number = label, 1
+        while name in taken:
+            number += 1
+            name = (label, number)
+        out.append(name)
+        taken.add(name)
+    return out
 
 
 def _space(model: Model, losses: Sequence[AbstractLoss]) -> Space:

@@ -96,7 +96,8 @@ def _exact(form: Form, method: Exact, certifier: Certifier, budget: Budget, comp
         ended = "interrupted"
     if ended == "limit" and not np.isfinite(certificate.primal):  # a solver's word is not enough: is 0 near a point?
         certificate = certifier.certify(np.zeros(form.shape), None, None, budget.gap)
-        infeasible = any("infeasible" in word for word in said) and not np.isfinite(certificate.primal)
+        word = "infeasible" if method.form == "primal" else "unbounded"
+        infeasible = any(word in each for each in said) and not np.isfinite(certificate.primal)
         ended = "infeasible" if infeasible else "failed"
     status, message = _judge(certifier, certificate, ended, budget, 0)
     message += f" {method.solver} said: {', then '.join(dict.fromkeys(said))}."

@@ -44,8 +44,8 @@ class Certifier:
             x, s = block.predict(w), block.scale
             primal += float(s @ block.loss.value(x, block.y))
             rho += block.adjoint(block.column(s) * block.loss.gradient(x, block.y), form.shape)
-        for edge, u in zip(form.edges, self._flows(w, flows), strict=True):
-            u, z = edge.clip(u), edge.difference(w)
+        for edge, flow in zip(form.edges, self._flows(w, flows), strict=True):
+            u, z = edge.clip(flow), edge.difference(w)
             value = float(edge.weight @ edge.penalty.value(z))
             primal += value
             gap += value + float(edge.conjugates(u).sum()) - float(np.vdot(u, z))

@@ -61,7 +61,7 @@ def _local(form: Form) -> float:
     for edge in form.edges:
         if edge.ground:
             columns = slice(None) if edge.features is None else edge.features
-            diagonal[:, columns] += (edge.KT @ (edge.penalty.strong_convexity() * edge.weight))[:, None]
+            diagonal[:, columns] += (edge.transposed @ (edge.penalty.strong_convexity() * edge.weight))[:, None]
     least: Array = diagonal.min(axis=1)
     for block in form.samples:
         m = block.loss.least_curvature()

@@ -47,7 +47,7 @@ class System:
         for edge, conductance in zip(form.edges, C.edges, strict=True):
             self._parts.append(_edge_part(edge, conductance))
             columns = slice(None) if edge.features is None else edge.features
-            diagonal[:, columns] += abs(edge.KT) @ conductance
+            diagonal[:, columns] += abs(edge.transposed) @ conductance
         nodes: list[tuple[Batch, Array]] = []
         for block, stack, M in zip(form.samples, stacks, C.samples, strict=True):
             if stack is None:
@@ -83,7 +83,7 @@ class System:
         p, ry = y.copy(), float(np.vdot(r, y))
         best, best_norm = z.copy(), np.inf
         iteration = 0
-        for iteration in range(MOST):
+        while iteration < MOST:
             norm = float(np.linalg.norm(r))
             if norm < best_norm:
                 best[:], best_norm = z, norm
@@ -100,6 +100,7 @@ class System:
             ry, previous = float(np.vdot(r, y)), ry
             p *= ry / previous
             p += y
+            iteration += 1
         return best, iteration
 
     def _apply(self, z: Array) -> Array:
@@ -118,7 +119,7 @@ class System:
 def _edge_part(edge: EdgeBlock, C: Array) -> Callable[[Array, Array], None]:
     columns = slice(None) if edge.features is None else edge.features
     if C.shape[1] == 1 and type(edge.penalty).conduct is AbstractPenalty.conduct:
-        L = sp.csr_array(edge.KT @ sp.diags_array(C[:, 0]) @ edge.K)
+        L = sp.csr_array(edge.transposed @ sp.diags_array(C[:, 0]) @ edge.K)
 
         def laplacian(z: Array, out: Array) -> None:
             out[:, columns] += L @ np.ascontiguousarray(z[:, columns])

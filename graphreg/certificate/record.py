@@ -109,7 +109,10 @@ class Certificate:
             heads: list[Hashable] = [None] * len(edge.head) if edge.ground else [labels[h] for h in edge.head]
             tails = [labels[t] for t in edge.tail]
             rows += zip([edge.name] * len(tails), tails, heads, residual, np.linalg.norm(u, axis=1), strict=True)
-        return pd.DataFrame(rows, columns=["term", "tail", "head", "residual", "flow"])
+        table = pd.DataFrame(rows, columns=["term", "tail", "head", "residual", "flow"])
+        return table.assign(
+            **{end: pd.Series([row[k] for row in rows], dtype=object) for k, end in ((1, "tail"), (2, "head"))}
+        )
 
     def __str__(self) -> str:
         if not self.valid:

@@ -191,8 +191,8 @@ def _targets(source: _Source, family: str, label: Hashable, X: Array | None, off
 
 def _term(family: str, data: NodeData, scale: Any, delta: float) -> AbstractLoss:
     if family == "huber":
-        return HuberLoss(data, scale, delta=delta)
-    return {"squared": SquaredLoss, "logistic": LogisticLoss, "mean": MeanLoss}[family](data, scale)
+        return HuberLoss(data, scale=scale, delta=delta)
+    return {"squared": SquaredLoss, "logistic": LogisticLoss, "mean": MeanLoss}[family](data, scale=scale)
 
 
 def _gradient_at_zero(part: PlainSamples) -> Array:

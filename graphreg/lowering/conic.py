@@ -76,6 +76,12 @@ class ConicProblem:
 
         name = solver_name(solver)
         self.refresh()
+        for variable in self.cvxpy.variables():
+            variable.value = None  # nothing of an earlier solve may be taken for an answer of this one
+        try:
+            self.cvxpy.get_problem_data(name)
+        except cp.error.SolverError as error:
+            raise SolverError(f"{solver} cannot take this problem: {str(error).splitlines()[0]}") from None
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # "may be inaccurate": the certificate decides

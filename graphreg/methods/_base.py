@@ -7,6 +7,7 @@ certificates belong to the driver.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from numbers import Real
 from typing import Any
 
 from ..form import Form
@@ -15,6 +16,10 @@ from ..terms.records import Array
 
 Start = tuple[Array, tuple[Array, ...] | None]  # parameters (n, d), and flows where they are known
 Point = tuple[Array, tuple[Array, ...] | None, tuple[Array, ...] | None]
+
+
+def is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 class AbstractMethod(ABC):

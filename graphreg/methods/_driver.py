@@ -60,6 +60,7 @@ class _Schedule:
     """
 
     target: float
+    polishes: bool
     next_screen: int = 10
     next_repair: int = LATEST
     next_polish: int = 10
@@ -68,11 +69,11 @@ class _Schedule:
     screen: float = np.inf
     power: float = 1.5
 
-    def screens(self, k: int) -> bool:
-        return k >= self.next_screen
-
-    def screened(self, k: int) -> None:
-        self.next_screen = k + max(10, k // 10)
+    def polish_now(self, k: int) -> bool:
+        if not self.polishes or k < self.next_polish:
+            return False
+        self.next_polish = max(20, k + k // 2)
+        return True
 
     def repairs(self, k: int, screen: float) -> bool:
         if k >= self.next_repair:
@@ -104,6 +105,21 @@ class _Run:
 
     def elapsed(self) -> float:
         return time.perf_counter() - self.began
+
+    def check(self, state: Any, k: int, schedule: _Schedule) -> str:
+        """Why the run ends after round k, from what a screen, a repair or a polish shows; empty where it goes on."""
+        if not np.isfinite(self.method.point(state)[0]).all():
+            return "failed"
+        if schedule.polish_now(k) and self.polish(state, k):
+            return "gap"
+        screen = self.screen(state, k)
+        if not schedule.repairs(k, screen):
+            return ""
+        certificate = self.certify(state, k)
+        schedule.repaired(k, screen, certificate.relative_gap)
+        if certificate.holds(self.budget.gap):
+            return "gap"
+        return "recession" if self.certifier.attained() is False else ""  # the iterates would run to infinity
 
     def screen(self, state: Any, k: int) -> float:
         at = time.perf_counter()
@@ -163,41 +179,22 @@ class _Run:
 def drive(method: AbstractIteration, site: Site, certifier: Certifier, budget: Budget, ledger: Ledger) -> Outcome:
     """Run a method until the certified relative gap is met, the budget is used up, or it is interrupted."""
     run = _Run(method, certifier, budget, ledger, site.engine)
+    schedule = _Schedule(budget.gap, polishes=method.polishes() and budget.gap > 0 and applies(site.form))
     bar = _bar(method.name, budget)
     state = method.init(site, budget.start)
-    k, ended = 0, "limit"
-    schedule = _Schedule(budget.gap)
-    polishes = method.polishes() and budget.gap > 0 and applies(site.form)
+    k, ended = 0, ""
     most = budget.rounds if budget.rounds is not None else MOST_ROUNDS
     try:
-        while k < most:
-            if budget.seconds is not None and run.elapsed() > budget.seconds:
+        while not ended:
+            if k >= most or (budget.seconds is not None and run.elapsed() > budget.seconds):
+                ended = "limit" if budget.rounds is None and budget.seconds is None else "budget"
                 break
             state = method.step(state)
             k += 1
-            if schedule.screens(k):
-                schedule.screened(k)
-                if not np.isfinite(method.point(state)[0]).all():
-                    ended = "failed"
-                    break
-                if polishes and k >= schedule.next_polish:
-                    schedule.next_polish = max(20, k + k // 2)
-                    if run.polish(state, k):
-                        ended = "gap"
-                        break
-                screen = run.screen(state, k)
+            if k >= schedule.next_screen:
+                schedule.next_screen = k + max(10, k // 10)
+                ended = run.check(state, k, schedule)
                 bar(k, run.trace)
-                if schedule.repairs(k, screen):
-                    certificate = run.certify(state, k)
-                    schedule.repaired(k, screen, certificate.relative_gap)
-                    if certificate.holds(budget.gap):
-                        ended = "gap"
-                        break
-                    if certifier.attained() is False:  # the iterates would run to infinity
-                        ended = "recession"
-                        break
-        if ended == "limit" and (budget.rounds is not None or budget.seconds is not None):
-            ended = "budget"
     except KeyboardInterrupt:
         ended = "interrupted"
     ledger.rounds = k

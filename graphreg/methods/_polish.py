@@ -238,7 +238,7 @@ def _potentials(form: Form, conductances: list[Array], r: Array) -> tuple[Array,
     diagonal = np.zeros(form.shape)
     for edge, C in zip(form.edges, conductances, strict=True):
         columns = slice(None) if edge.features is None else edge.features
-        diagonal[:, columns] += abs(edge.KT) @ C
+        diagonal[:, columns] += abs(edge.transposed) @ C
     inverse = 1.0 / np.where(diagonal > 0.0, diagonal, np.inf)
     z, target = np.zeros_like(r), 1e-13 * np.linalg.norm(r)
     y = inverse * r

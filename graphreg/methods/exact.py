@@ -29,6 +29,8 @@ class Exact(AbstractMethod):
     form: str = "primal"
 
     def __post_init__(self) -> None:
+        if not isinstance(self.solver, str):
+            raise MethodError(f"the solver of Exact is the name of a CVXPY solver, got {self.solver!r}")
         if self.form not in ("primal", "dual"):
             raise MethodError(f"the form of Exact is 'primal' or 'dual', got {self.form!r}")
 

@@ -11,7 +11,7 @@ from ..form import Form
 from ..lowering.site import Memory, Site
 from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.records import Array
-from ._base import AbstractIteration, Point, Start
+from ._base import AbstractIteration, Point, Start, is_number
 
 FIRST_ADAPTATION = 10
 DAMPING = 0.7  # s <- q^.7 s^.3
@@ -65,10 +65,10 @@ class PrimalDual(AbstractIteration):
     polish: bool = True
 
     def __post_init__(self) -> None:
-        if self.balance is not None and not (np.isfinite(self.balance) and self.balance > 0):
-            raise MethodError(f"the balance of PrimalDual must be positive and finite, got {self.balance}")
-        if not 0.0 < self.relaxation < 2.0:
-            raise MethodError(f"the relaxation of PrimalDual must lie in (0, 2), got {self.relaxation}")
+        if self.balance is not None and not (is_number(self.balance) and 0.0 < self.balance < np.inf):
+            raise MethodError(f"the balance of PrimalDual must be a positive finite number, got {self.balance!r}")
+        if not (is_number(self.relaxation) and 0.0 < self.relaxation < 2.0):
+            raise MethodError(f"the relaxation of PrimalDual must be a number in (0, 2), got {self.relaxation!r}")
 
     def missing(self, form: Form) -> tuple[str, ...]:
         return tuple(

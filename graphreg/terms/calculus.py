@@ -61,6 +61,9 @@ class Parameter:
 
     __rmul__ = __mul__
 
+    def __truediv__(self, number: Any) -> Strength:
+        return Strength(1.0, self) / number
+
     def __repr__(self) -> str:
         return f"Parameter({self._value:g}, name={self.name!r})"
 
@@ -97,6 +100,9 @@ class Strength:
         return Strength(self.factor * other.factor, self.parameter or other.parameter)
 
     __rmul__ = __mul__
+
+    def __truediv__(self, number: Any) -> Strength:
+        return Strength(self.factor / positive(number, "the divisor of a strength"), self.parameter)
 
     def text(self) -> str:
         """'0.1', 'lam', '2 lam'."""

@@ -1,4 +1,4 @@
-"""What terms and the canonical form tell each other: the space of parameters, and terms lowered to samples and edges."""
+"""What terms and the canonical form tell each other: the space of parameters, terms lowered to samples and edges."""
 
 from __future__ import annotations
 

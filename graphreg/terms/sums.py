@@ -102,7 +102,7 @@ class Consensus(AbstractTerm):
         if len(apart):
             raise GraphError(
                 f"the graph of Consensus is disconnected: no path leads from {graph.labels[0]!r} to "
-                f"{graph.labels[apart[0]]!r}; add edges, or use TotalVariation(graph, Zero()) for one value per component"
+                f"{graph.labels[apart[0]]!r}; add edges, or use TotalVariation(graph, Zero()), one value per component"
             )
 
     def nodes(self) -> tuple[Hashable, ...]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,7 @@ class AbstractLoss(AbstractTerm):
     """
 
     data: NodeData
-    scale: str | float | Mapping[Hashable, float] = "mean"
+    scale: str | float | Mapping[Hashable, float] = field(default="mean", kw_only=True)
 
     def __post_init__(self) -> None:
         name = type(self).__name__
