@@ -8,7 +8,7 @@ subject to (K'u)_i + X_i'a_i = 0 at every node
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -40,6 +40,11 @@ class SampleBlock:
     @cached_property
     def _adjoint(self) -> Any:
         return self.A.T
+
+    @cached_property
+    def lengths(self) -> Array:
+        """||x_r|| of each row of A."""
+        return np.sqrt(np.asarray(self.A.multiply(self.A).sum(axis=1)).ravel())
 
     @property
     def scale(self) -> Array:
@@ -193,6 +198,14 @@ class Form:
                 tied[self.component[edge.tail]] = True
         return ~tied[self.component]
 
+    def frozen(self) -> Form:
+        """The form at the strengths of this moment: later values of Parameters do not reach it."""
+        if not any(block.strength.parameter for block in (*self.samples, *self.edges)):
+            return self
+        samples = tuple(replace(block, strength=Strength(float(block.strength))) for block in self.samples)
+        edges = tuple(replace(edge, strength=Strength(float(edge.strength))) for edge in self.edges)
+        return replace(self, samples=samples, edges=edges)
+
     def nothing(self) -> DualPoint:
         """No flow anywhere, all prices 0."""
         return DualPoint(
@@ -249,7 +262,7 @@ class Form:
         """Edges at each node, those to the ground included, (n,)."""
         out = np.zeros(self.n)
         for edge in self.edges:
-            out += np.abs(edge.K).sum(axis=0)
+            out += abs(edge.K).sum(axis=0)
         return out
 
     @cached_property
@@ -258,7 +271,7 @@ class Form:
         gradient = self.conservation(DualPoint(self.nothing().flows, self.gradient_prices(np.zeros(self.shape))))
         curvature = np.zeros(self.n)
         for block in self.samples:
-            squares = np.asarray(block.A.multiply(block.A).sum(axis=1)).reshape(len(block.node), -1).sum(axis=1)
+            squares = (block.lengths**2).reshape(len(block.node), -1).sum(axis=1)
             bound = block.loss.smoothness() if isinstance(block.loss, AbstractSmoothLoss) else 1.0
             curvature += np.bincount(block.node, bound * block.scale * squares, self.n) / self.d
         return float(np.sqrt(np.mean(gradient**2)) / max(np.sqrt(np.mean(curvature**2)), 1e-300)) or 1.0
@@ -353,7 +366,7 @@ def _disjoint(samples: Sequence[SampleBlock], space: Space) -> None:
         taken = nodes[owner[nodes] >= 0]
         if len(taken):
             label = list(space.index)[taken[0]]
-            first = type(samples[owner[taken[0]]].loss).__name__
+            first = type(samples[int(owner[taken[0]])].loss).__name__
             raise TermError(
                 f"the node {label!r} has two losses, {first} and {type(block.loss).__name__}; "
                 "losses are added on disjoint nodes"

@@ -55,7 +55,7 @@ def difference_matrix(tail: Array, head: Array, n_nodes: int) -> sp.csr_array:
 
 def narrow(matrix: sp.csr_array) -> sp.csr_array:
     """The same with 32-bit indices where they suffice: products are bound by memory."""
-    if max(*matrix.shape, matrix.nnz) < np.iinfo(np.int32).max:
+    if max(*matrix.shape, matrix.nnz) < np.iinfo(np.int32).max:  # pyright: ignore[reportGeneralTypeIssues]  (scipy has no types)
         matrix.indices, matrix.indptr = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
     return matrix
 

@@ -58,10 +58,10 @@ class Compiled:
         found = self.conic.point()
         if found is None:
             raise FailedError("the CVXPY problem holds no answer; call .cvxpy.solve(...) first")
-        certificate = Certifier(self.conic.form).certify(found[0], found[1].flows, found[1].prices, 1e-6)
+        certificate = Certifier(self.conic.form.frozen()).certify(found[0], found[1].flows, found[1].prices, 1e-6)
         status = "certified" if certificate.holds(1e-6) else "no_certificate"
         message = f"Read from CVXPY, whose solver said {self.cvxpy.status!r}."
-        return Solution(self.conic.form, certificate, status, message, "CVXPY")
+        return Solution(certificate.form, certificate, status, message, "CVXPY")
 
 
 class Problem:
@@ -130,7 +130,7 @@ class Problem:
         method = Exact() if method is None else method
         self._check_call(method, gap, rounds, seconds, callback, on_failure)
         budget = Budget(gap, rounds, seconds, self._start(start), callback, progress)
-        solution = solve(self.form, method, budget, self._compiler)
+        solution = solve(self.form.frozen(), method, budget, self._compiler)
         if solution.status in RAISES and on_failure == "raise":
             raise RAISES[solution.status](solution.message, solution)
         return solution

@@ -128,7 +128,7 @@ class Solution:
         """Which edges are fused, which are split, and the clusters that follow; see `Clusters`."""
         return self._clusters
 
-    def predict(self, frame: Any, kind: str = "response") -> pd.Series[Any]:
+    def predict(self, frame: Any, kind: str = "response") -> pd.Series:
         """Predictions for the rows of a frame with the columns that the data had (the target is not needed).
 
         Parameters
@@ -146,6 +146,7 @@ class Solution:
         if not blocks:
             raise DataError("a MeanLoss has no predictors; its predictions are the rows of table()")
         labels, X, offset = blocks[0].loss.data.read(frame)
+        assert X is not None  # as in the block
         index = self.form.space.index
         for row, label in enumerate(labels):
             if label not in index:

@@ -106,7 +106,9 @@ def _exact(form: Form, method: Exact, certifier: Certifier, budget: Budget, comp
     )
 
 
-def _judge(certifier: Certifier, certificate: Certificate, ended: str, budget: Budget, rounds: int) -> tuple[str, str]:
+def _judge(  # noqa: PLR0911 - one return per status
+    certifier: Certifier, certificate: Certificate, ended: str, budget: Budget, rounds: int
+) -> tuple[str, str]:
     """The status, decided by the certificate, and the sentence that goes with it."""
     reached = f"relative gap of {certificate.relative_gap:.2g}" if certificate.valid else "point without certificate"
     if not np.isfinite(certificate.primal):

@@ -111,7 +111,6 @@ def few_samples(huber):
     return gr.Problem(loss + 0.3 * gr.TotalVariation(nx.path_graph(6), gr.L2(), features=data.features[:6]))
 
 
-@pytest.mark.xfail(reason="the block-Jacobi preconditioner is indefinite there", strict=True)
 @pytest.mark.parametrize("huber", [False, True])
 def test_the_repair_where_coordinates_have_neither_edges_nor_enough_samples(huber):
     form = few_samples(huber).form
@@ -121,7 +120,6 @@ def test_the_repair_where_coordinates_have_neither_edges_nor_enough_samples(hube
     assert repair.unbalance(point) <= 1e-9 * sum(np.linalg.norm(u) for u in (*point.flows, *point.prices))
 
 
-@pytest.mark.xfail(reason="the charge is 2 max ||w_i|| of any w: 0 at w = 0, however large the imbalance", strict=True)
 def test_an_imbalance_is_charged_at_zero_too(monkeypatch):
     """A repair that fails must not give a bound above the optimum."""
     monkeypatch.setattr(Repair, "__call__", lambda self, w, point, gap=0.0: point)

@@ -9,6 +9,7 @@ there is none. Coordinates that coercive edges tie together are one unknown ther
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -134,7 +135,7 @@ class _Unknowns:
     number: Array
     count: int
 
-    def matrix(self, rows: sp.csr_array) -> sp.csr_array:
+    def matrix(self, rows: Any) -> sp.csr_array:
         """A sparse matrix on vec(v) as one on the unknowns."""
         flat = self.number.ravel()
         kept = np.flatnonzero(flat >= 0)
@@ -187,13 +188,13 @@ def _direction(form: Form, cones: list[RecessionCone]) -> Array | None:
     return np.where(unknowns.number >= 0, result[np.maximum(unknowns.number, 0)], 0.0)
 
 
-def _programme(F: sp.csr_array, E: sp.csr_array, more: list[sp.csr_array]) -> Array | None:
+def _programme(F: Any, E: Any, more: list[Any]) -> Array | None:
     """v that maximises sum_r min(1, (F v)_r) over F v >= 0, E v = 0, G v >= 0; None where only 0 is reached."""
     from scipy.optimize import linprog  # half of the time that importing graphreg would take
 
     rows, count = F.shape
     free = [sp.hstack([-G, sp.csr_array((G.shape[0], rows))]) for G in more]
-    upper = sp.csr_array(sp.vstack([sp.hstack([-F, sp.eye_array(rows)]), *free]))
+    upper: Any = sp.csr_array(sp.vstack([sp.hstack([-F, sp.eye_array(rows)]), *free]))
     equal = sp.csr_array(sp.hstack([E, sp.csr_array((E.shape[0], rows))])) if E.shape[0] else None
     result = linprog(
         np.r_[np.zeros(count), -np.ones(rows)],

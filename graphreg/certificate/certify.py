@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from ..form import DualPoint, Form
@@ -15,6 +17,22 @@ from .repair import Repair
 CHARGE = 1e-3  # of the gap asked for; beyond it rounding decides, and there is no certificate
 
 
+ROUNDING = 1e-9  # of what flows through the nodes: an imbalance beyond it is not rounding
+
+
+@dataclass(frozen=True)
+class _Dual:
+    """Q of a point inside every domain, what is left of its conservation, and the rounding of the sum."""
+
+    value: float
+    unbalance: float
+    rounding: float
+    point: DualPoint
+
+    def charge(self, radius: float) -> float:
+        return radius * self.unbalance + self.rounding
+
+
 class Certifier:
     """Certifies points of one problem. Any feasible point bounds the optimum, so the best on either side are kept."""
 
@@ -23,13 +41,14 @@ class Certifier:
         self.repair = Repair(form)
         self.at_zero = form.at_zero()
         self.best_primal: tuple[float, Array] | None = None
-        self.best_dual: tuple[float, float, DualPoint] | None = None  # Q less charge, charge, point
+        self.best_dual: _Dual | None = None
+        self.radius = 0.0  # twice the largest ||w_i|| seen near a minimiser
         self._attained: tuple[bool | None] | None = None
 
     def attained(self) -> bool | None:
         """Whether the infimum is attained, decided once; see `attained`."""
         if self._attained is None:
-            self._attained = (attained(self.form, None if self.best_dual is None else self.best_dual[2]),)
+            self._attained = (attained(self.form, None if self.best_dual is None else self.best_dual.point),)
         return self._attained[0]
 
     def screen(self, w: Array, flows: tuple[Array, ...] | None) -> float:
@@ -70,7 +89,9 @@ class Certifier:
         """The certificate of the best points seen so far."""
         none = self.form.nothing()
         primal, w = self.best_primal or (np.inf, np.zeros(self.form.shape))
-        dual, charge, point = self.best_dual or (-np.inf, 0.0, none)
+        found = self.best_dual or _Dual(-np.inf, 0.0, 0.0, none)
+        charge, point = found.charge(self.radius), found.point
+        dual = found.value - charge
         if not np.isfinite(primal):
             return Certificate(primal, dual, charge, "none", w, point, self.form, "no feasible point was found")
         if not np.isfinite(dual):
@@ -107,12 +128,19 @@ class Certifier:
         return tuple(out)
 
     def _improve_dual(self, w: Array, point: DualPoint) -> None:
+        """Keep the point where its bound is the best: Q less what its imbalance may be worth at a minimiser.
+
+        Only what rounding leaves may be charged: a point that is further out of balance is no dual point.
+        """
         parts = self.form.dual_parts(point)
-        dual = float(sum(part.sum() for part in parts))
-        if not np.isfinite(dual) or not np.isfinite(w).all():
+        value = float(sum(part.sum() for part in parts))
+        if not np.isfinite(value) or not np.isfinite(w).all():
             return
-        radius = 2.0 * float(np.linalg.norm(w, axis=1).max(initial=0.0))
-        rounding = 4e-16 * float(sum(np.abs(part).sum() for part in parts))
-        charge = radius * self.repair.unbalance(point) + rounding
-        if self.best_dual is None or dual - charge > self.best_dual[0]:
-            self.best_dual = (dual - charge, charge, point)
+        unbalance, throughput = self.repair.unbalance(point), self.repair.throughput(point)
+        if unbalance > ROUNDING * throughput:
+            return
+        self.radius = max(self.radius, 2.0 * float(row_norm(w).max(initial=0.0)))
+        found = _Dual(value, unbalance, 4e-16 * float(sum(np.abs(part).sum() for part in parts)), point)
+        best = self.best_dual
+        if best is None or found.value - found.charge(self.radius) > best.value - best.charge(self.radius):
+            self.best_dual = found

@@ -24,7 +24,7 @@ def strong_convexity(form: Form) -> float:
     from scipy.sparse.linalg import ArpackError, eigsh
 
     H = _least_hessian(form)
-    if H.shape[0] <= DENSE:
+    if H.shape[0] <= DENSE:  # pyright: ignore[reportOptionalSubscript]  (scipy has no types)
         low = float(np.linalg.eigvalsh(H.toarray())[0])
     else:
         try:

@@ -154,7 +154,8 @@ def _node_maps(X: Array, M: Array, D: Array) -> tuple[Map, Map]:
     _, size, d = X.shape
     root = np.sqrt(M)[:, :, None] * X
     trace = np.einsum("gmd,gmd->g", root, root) / d + D.mean(axis=1)
-    D = np.maximum(D, 1e-10 * np.where(trace > 0, trace, 1.0)[:, None])
+    # Woodbury's formula divides by D, and more of a lift keeps its cancellation harmless
+    D = np.maximum(D, (1e-10 if size >= d else 1e-6) * np.where(trace > 0, trace, 1.0)[:, None])
     turned = root.transpose(0, 2, 1)
     if size >= d:
         H = np.matmul(turned, root)

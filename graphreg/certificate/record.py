@@ -90,7 +90,7 @@ class Certificate:
         """Fenchel-Young residuals per sample block and per edge block; they add up to the gap but for the charge."""
         return self.form.residuals(self.w, self.point)
 
-    def per_node(self) -> pd.Series[Any]:
+    def per_node(self) -> pd.Series:
         """The part of the gap that the samples of each node hold, by label."""
         import pandas as pd
 

@@ -13,7 +13,7 @@ import numpy as np
 from ..batches import batches
 from ..form import DualPoint, EdgeBlock, Form, SampleBlock
 from ..terms.losses._base import AbstractLoss, AbstractSmoothLoss
-from ..terms.penalties._base import AbstractConstraint, AbstractNorm
+from ..terms.penalties._base import AbstractConstraint, AbstractNorm, row_norm
 from ..terms.records import Array
 from .linear import Conductances, System
 
@@ -56,6 +56,12 @@ class Repair:
     def unbalance(self, point: DualPoint) -> float:
         """sum_i ||(K'u)_i + X_i'a_i||."""
         return float(np.linalg.norm(self.form.conservation(point), axis=1).sum())
+
+    def throughput(self, point: DualPoint) -> float:
+        """What flows through the nodes, against which their imbalance is judged."""
+        total = sum(float(row_norm(u).sum()) for u in point.flows)
+        prices = zip(self.form.samples, point.prices, strict=True)
+        return total + sum(float(np.abs(a).ravel() @ block.lengths) for block, a in prices)
 
     def clip(self, point: DualPoint) -> DualPoint:
         flows = tuple(edge.clip(u) for edge, u in zip(self.form.edges, point.flows, strict=True))
@@ -216,6 +222,7 @@ class Repair:
             z, iterations = System(form, self.stacks, Conductances(slopes, M)).solve(r, 1e-4)
             self.exchanges += iterations + 1
             t, fall = 1.0, float(np.vdot(r, z))
+            new, reached = point, value
             for _ in range(30):
                 new, slopes, reached = self._drive(w - t * z, signs, C)
                 if reached <= value - 1e-4 * t * fall + 1e-14 * abs(value):

@@ -80,13 +80,13 @@ class ConicProblem:
             variable.value = None  # nothing of an earlier solve may be taken for an answer of this one
         try:
             self.cvxpy.get_problem_data(name)
-        except cp.error.SolverError as error:
+        except cp.SolverError as error:
             raise SolverError(f"{solver} cannot take this problem: {str(error).splitlines()[0]}") from None
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # "may be inaccurate": the certificate decides
                 self.cvxpy.solve(solver=name, **options)
-        except cp.error.SolverError as error:
+        except cp.SolverError as error:
             return f"failed ({str(error).splitlines()[0]})"
         return str(self.cvxpy.status)
 
@@ -138,11 +138,11 @@ class _Strengths:
 
 def split(written: Any) -> tuple[Any, list[Any]]:
     """What a term wrote down as (expression with one value per row or None, list of constraints)."""
-    import cvxpy as cp
+    from cvxpy.constraints.constraint import Constraint
 
     parts = written if isinstance(written, (list, tuple)) else [written]
-    constraints = [part for part in parts if isinstance(part, cp.constraints.constraint.Constraint)]
-    values = [part for part in parts if not isinstance(part, cp.constraints.constraint.Constraint)]
+    constraints = [part for part in parts if isinstance(part, Constraint)]
+    values = [part for part in parts if not isinstance(part, Constraint)]
     return (values[0] if values else None), constraints
 
 
@@ -218,7 +218,7 @@ def _reduced(block: SampleBlock) -> tuple[sp.csr_array, Array, float]:
     if block.X is None:
         B = sp.diags_array(np.repeat(root, target.shape[1])) @ block.A
         return sp.csr_array(B), (root[:, None] * target).ravel(), 0.0
-    d, size = block.X.shape[1], block.A.shape[1]
+    d, size = block.X.shape[1], block.A.shape[1]  # pyright: ignore[reportOptionalSubscript]  (scipy has no types)
     rows: list[sp.csr_array] = []
     right: list[Array] = []
     constant = 0.0
@@ -258,7 +258,7 @@ def dual(form: Form) -> ConicProblem:
     for edge, u in zip(form.edges, flows, strict=True):
         balance.append(_spread(edge, form) @ cp.vec(u, order="C"))
         objective += _edge_conjugate(edge, u, constraints)
-    conservation = cp.sum(balance) == 0 if len(balance) == 1 else sum(balance[1:], balance[0]) == 0
+    conservation: Any = cp.sum(balance) == 0 if len(balance) == 1 else sum(balance[1:], balance[0]) == 0
     constraints.append(conservation)
     problem = cp.Problem(cp.Maximize(-sum(objective[1:], objective[0])), constraints)
 

@@ -15,10 +15,13 @@ from ..batches import Batch, batches
 from ..errors import MethodError
 from ..form import Form, SampleBlock
 from ..terms.losses._base import AbstractQuadraticLoss, AbstractSmoothLoss
+from ..terms.penalties._base import row_norm
 from ..terms.records import Array
 
 SMALL = 32  # up to this many coordinates all nodes share one stack of d x d matrices
 ACCURACY = 1e-2  # of an inner Newton solve, relative to the move of the outer round
+CONTRACTION = 0.3  # of the residual, below which a step with an old inverse Hessian will do
+MOST_STEPS, MOST_HALVINGS = 50, 40
 
 
 class AbstractNodeProx(ABC):
@@ -100,52 +103,65 @@ class NewtonProx(AbstractNodeProx):
     def _value(self, x: Array, w: Array, v: Array, weight: Array) -> Array:
         return (self.s * self.loss.value(x, self.y)).sum(axis=1) + 0.5 * (weight * (w - v) ** 2).sum(axis=1)
 
-    def _inverse(self, x: Array, weight: Array) -> Array:
-        H = np.matmul(self.XT * (self.s * self.loss.curvature(x, self.y))[:, None, :], self.X)
-        d = H.shape[1]
-        H[:, np.arange(d), np.arange(d)] += weight
-        return np.linalg.inv(H)
-
     def __call__(self, v: Array, tau: Array, warm: Array, memory: Array | None) -> tuple[Array, Array | None]:
-        inverse = memory  # the inverse Hessians of an earlier round
         weight = (1.0 / tau)[:, None]
-        w = warm
+        w, inverse = warm, memory  # the inverse Hessians of an earlier round
         x = self._predict(w)
         slope = self._slope(x, w, v, weight)
-        size = np.linalg.norm(slope / weight)
-        floor = 1e-14 * np.linalg.norm(w)
-        for _ in range(50):
-            if inverse is not None:
-                new = w - np.matmul(inverse, slope[:, :, None])[:, :, 0]
-                x_new = self._predict(new)
-                slope_new = self._slope(x_new, new, v, weight)
-                size_new = np.linalg.norm(slope_new / weight)
-                if size_new <= 0.3 * size:
-                    w, x, slope, size = new, x_new, slope_new, size_new
-                else:
-                    inverse = None
-            if inverse is None:
-                inverse = self._inverse(x, weight)
-                w, x = self._damped(w, x, slope, inverse, v, weight)
-                slope = self._slope(x, w, v, weight)
-                size = np.linalg.norm(slope / weight)
-            if size <= max(ACCURACY * np.linalg.norm(w - warm), floor):
+        size = row_norm(slope) * tau
+        left = np.ones(len(w), dtype=bool)  # nodes that are not there yet; each decides for itself
+        slow = np.full(len(w), inverse is None)  # nodes whose inverse is to be renewed
+        for _ in range(MOST_STEPS):
+            inverse = self._renewed(inverse, slow, x, weight)
+            step = np.matmul(inverse, slope[:, :, None])[:, :, 0]
+            new, x_new = self._damped(w, x, slope, step, v, weight, slow)
+            slope_new = self._slope(x_new, new, v, weight)
+            size_new = row_norm(slope_new) * tau
+            good = slow | (size_new <= CONTRACTION * size)
+            take = left & good
+            w, x = np.where(take[:, None], new, w), np.where(take[:, None], x_new, x)
+            slope, size = np.where(take[:, None], slope_new, slope), np.where(take, size_new, size)
+            left &= size > np.maximum(ACCURACY * row_norm(w - warm), 1e-14 * row_norm(w))
+            slow = left & ~good
+            if not left.any():
                 break
         return w, inverse
 
-    def _damped(self, w: Array, x: Array, slope: Array, inverse: Array, v: Array, weight: Array) -> tuple[Array, Array]:
-        """A Newton step, halved at the nodes where it does not decrease the objective."""
-        step = np.matmul(inverse, slope[:, :, None])[:, :, 0]
+    def _renewed(self, inverse: Array | None, slow: Array, x: Array, weight: Array) -> Array:
+        """The inverse Hessians, those of the slow nodes anew."""
+        if not slow.any():
+            assert inverse is not None
+            return inverse
+        nodes = slice(None) if slow.all() else np.flatnonzero(slow)
+        h = self.s[nodes] * self.loss.curvature(x[nodes], self.y[nodes])
+        H = np.matmul(self.XT[nodes] * h[:, None, :], self.X[nodes])
+        d = H.shape[1]
+        H[:, np.arange(d), np.arange(d)] += weight[nodes]
+        new = np.linalg.inv(H)
+        if inverse is None or slow.all():
+            return new
+        inverse = inverse.copy()
+        inverse[nodes] = new
+        return inverse
+
+    def _damped(
+        self, w: Array, x: Array, slope: Array, step: Array, v: Array, weight: Array, slow: Array
+    ) -> tuple[Array, Array]:
+        """The point after a step; after a Newton step (``slow`` nodes) halved until the objective decreases."""
+        new = w - step
+        x_new = self._predict(new)
+        if not slow.any():
+            return new, x_new
         gain = 1e-4 * np.einsum("gd,gd->g", step, slope)
         before = self._value(x, w, v, weight)
         t = np.ones(len(w))
-        for _ in range(40):
-            new = w - t[:, None] * step
-            x_new = self._predict(new)
-            bad = self._value(x_new, new, v, weight) > before - t * gain + 1e-12 * np.abs(before)
+        for _ in range(MOST_HALVINGS):
+            bad = slow & (self._value(x_new, new, v, weight) > before - t * gain + 1e-12 * np.abs(before))
             if not bad.any():
                 break
             t[bad] *= 0.5
+            new = w - t[:, None] * step
+            x_new = self._predict(new)
         return new, x_new
 
 

@@ -72,8 +72,8 @@ class Site:
     def prox(self, v: Array, tau: Array, warm: Array, memory: Memory) -> tuple[Array, Memory]:
         """argmin f_i(w) + 1/(2 tau_i) ||w - v_i||^2 at every node; v_i where a node has no data."""
         if self.whole:
-            w, kept = self.proxes[0](v, tau, warm, memory[0])
-            return w, (kept,)
+            w, new = self.proxes[0](v, tau, warm, memory[0])
+            return w, (new,)
         w = v.copy()
         kept: list[Array | None] = []
         for prox, each in zip(self.proxes, memory, strict=True):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -84,7 +84,7 @@ class _Schedule:
 
     def repaired(self, k: int, screen: float, gap: float) -> None:
         wait = 3.0 * k
-        if self.target < gap < self.gap < np.inf:
+        if 0.0 < self.target < gap < self.gap < np.inf:
             wait = (k - self.round) * np.log(gap / self.target) / np.log(self.gap / gap)
             if screen < self.screen:
                 self.power = float(np.clip(np.log(self.gap / gap) / np.log(self.screen / screen), 1.0, 2.0))
@@ -121,6 +121,22 @@ class _Run:
             return "gap"
         return "recession" if self.certifier.attained() is False else ""  # the iterates would run to infinity
 
+    def last(self, state: Any, k: int, ended: str) -> Certificate:
+        """The certificate that the run ends with."""
+        if ended in ("gap", "failed", "recession"):
+            return self.certifier.best(self.budget.gap)
+        if self.budget.gap == 0.0:  # the iterate after exactly so many rounds is asked for, not the best one
+            self.certifier.best_primal = None
+        return self.certify(state, k)
+
+    def at_interrupt(self, state: Any, k: int) -> Certificate:
+        """That of the last state, or of the best known where even this is interrupted; nobody is called back."""
+        self.budget = replace(self.budget, callback=None)
+        try:
+            return self.certify(state, k)
+        except KeyboardInterrupt:
+            return self.certifier.best(self.budget.gap)
+
     def screen(self, state: Any, k: int) -> float:
         at = time.perf_counter()
         w, u, _ = self.method.point(state)
@@ -145,7 +161,7 @@ class _Run:
         form, certifier = self.certifier.form, self.certifier
         w, flows, _ = self.method.point(state)
         found = None if flows is None else guess(form, flows)
-        unknowns = None if found is None else found.S.shape[1]
+        unknowns = None if found is None else found.S.shape[1]  # pyright: ignore[reportOptionalSubscript]  (scipy has no types)
         settled, self.unknowns = unknowns == self.unknowns, unknowns
         if found is None or not settled:  # only a guess that was made twice is worth a try
             return False
@@ -195,22 +211,15 @@ def drive(method: AbstractIteration, site: Site, certifier: Certifier, budget: B
                 schedule.next_screen = k + max(10, k // 10)
                 ended = run.check(state, k, schedule)
                 bar(k, run.trace)
+        certificate = run.last(state, k, ended)
     except KeyboardInterrupt:
         ended = "interrupted"
+        certificate = run.at_interrupt(state, k)
     ledger.rounds = k
-    certificate = _last(run, state, k, ended)
     if ended in ("limit", "budget") and certificate.holds(budget.gap):
         ended = "gap"
     bar(None, run.trace)
     return Outcome(certificate, ended, run.trace, ledger, k, run.elapsed())
-
-
-def _last(run: _Run, state: Any, k: int, ended: str) -> Certificate:
-    if ended in ("gap", "failed", "recession"):
-        return run.certifier.best(run.budget.gap)
-    if run.budget.gap == 0.0:  # the iterate after exactly so many rounds is asked for, not the best one
-        run.certifier.best_primal = None
-    return run.certify(state, k)
 
 
 def _bar(name: str, budget: Budget) -> Callable[[int | None, Trace], None]:

@@ -14,6 +14,7 @@ that of the Newton solve (the cluster graph of the GTV paper's proof).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -109,7 +110,7 @@ class _Smooth:
             else:
                 total = c[rows]
             columns = np.arange(form.d) if edge.features is None else edge.features
-            pick = sp.eye_array(form.d, format="csr")[columns]
+            pick = sp.eye_array(form.d, format="csr")[columns]  # pyright: ignore[reportIndexIssue]  (scipy has no types)
             self.B.append((edge, total, sp.csr_array(sp.kron(edge.K[rows], pick, format="csr") @ found.S)))
 
     def w(self, theta: Array) -> Array:
@@ -128,7 +129,7 @@ class _Smooth:
         w, q = self.w(theta), len(theta)
         H = np.zeros((q, q))
         for block, A in zip(self.form.samples, self.A, strict=True):
-            h = block.column(block.scale) * block.loss.curvature(block.predict(w), block.y)
+            h = block.column(block.scale) * block.loss.curvature(block.predict(w), block.y)  # pyright: ignore[reportAttributeAccessIssue]  (smooth only)
             if isinstance(A, np.ndarray):
                 H += A.T @ (h.ravel()[:, None] * A)
             else:
@@ -139,7 +140,7 @@ class _Smooth:
         return H
 
 
-def _light(A: sp.csr_array) -> Array | sp.csr_array:
+def _light(A: Any) -> Array | sp.csr_array:
     return A.toarray() if A.shape[0] * A.shape[1] <= DENSE else A
 
 

@@ -67,7 +67,7 @@ class HuberLoss(AbstractSmoothLoss):
     def cvxpy(self, x: Any, y: Array) -> Any:
         import cvxpy as cp
 
-        return cp.huber(x - y, self.delta) / 2
+        return cp.huber(x - y, self.delta) / 2  # pyright: ignore[reportArgumentType]
 
     def cvxpy_conjugate(self, b: Any, y: Array) -> Any:
         import cvxpy as cp
