@@ -111,27 +111,24 @@ class Strength:
         return self.parameter.name if self.factor == 1.0 else f"{self.factor:.6g} {self.parameter.name}"
 
 
-class AbstractTerm(ABC):
-    """Something that can stand in a model: a loss on the nodes, or a penalty on edges."""
+class _Summand:
+    """What terms and models have in common: ``+``, ``strength *`` and ``/ number``, all of which give models."""
 
     __array_ufunc__ = None
 
-    @abstractmethod
-    def lower(self, space: Space, strength: Strength) -> Lowered:
-        """The term as samples and edges of the canonical form, over the nodes and features of ``space``."""
-
-    def nodes(self) -> tuple[Hashable, ...]:
-        """The labels of the nodes that the term brings into the problem."""
-        return ()
-
     def __add__(self, other: Any) -> Model:
-        return Model(((Strength(), self),)) + other
+        if isinstance(other, Real) and other == 0:  # the start of sum([...])
+            return Model.of(self)
+        return Model(Model.of(self).terms + Model.of(other).terms)
 
     def __radd__(self, other: Any) -> Model:
-        return self + other
+        return self + other if isinstance(other, Real) else Model.of(other) + self
 
     def __mul__(self, strength: Any) -> Model:
-        return Model(((Strength(), self),)) * strength
+        if isinstance(strength, _Summand):
+            raise TermError("two terms were multiplied; a model is a sum of terms, each scaled by a positive strength")
+        scale = Strength.of(strength)
+        return Model(tuple((scale * inner, term) for inner, term in Model.of(self).terms))
 
     __rmul__ = __mul__
 
@@ -147,13 +144,23 @@ class AbstractTerm(ABC):
     __rsub__ = __sub__
 
 
+class AbstractTerm(_Summand, ABC):
+    """Something that can stand in a model: a loss on the nodes, or a penalty on edges."""
+
+    @abstractmethod
+    def lower(self, space: Space, strength: Strength) -> Lowered:
+        """The term as samples and edges of the canonical form, over the nodes and features of ``space``."""
+
+    def nodes(self) -> tuple[Hashable, ...]:
+        """The labels of the nodes that the term brings into the problem."""
+        return ()
+
+
 @dataclass(frozen=True)
-class Model:
+class Model(_Summand):
     """A sum of scaled terms, in the order in which they were written."""
 
     terms: tuple[tuple[Strength, AbstractTerm], ...]
-
-    __array_ufunc__ = None
 
     @staticmethod
     def of(value: Any) -> Model:
@@ -167,30 +174,3 @@ class Model:
         elif isinstance(value, (list, tuple)):
             value, hint = f"a {type(value).__name__}", "; write sum([...])"
         raise TermError(f"a model is a sum of terms (losses, TotalVariation, NodePenalty, ...), got {value}{hint}")
-
-    def __add__(self, other: Any) -> Model:
-        if isinstance(other, Real) and other == 0:  # the start of sum([...])
-            return self
-        return Model(self.terms + Model.of(other).terms)
-
-    def __radd__(self, other: Any) -> Model:
-        return self if isinstance(other, Real) and other == 0 else Model.of(other) + self
-
-    def __mul__(self, strength: Any) -> Model:
-        if isinstance(strength, (AbstractTerm, Model)):
-            raise TermError("two terms were multiplied; a model is a sum of terms, each scaled by a positive strength")
-        scale = Strength.of(strength)
-        return Model(tuple((scale * inner, term) for inner, term in self.terms))
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, number: Any) -> Model:
-        return self * (1.0 / positive(number, "the divisor of a term"))
-
-    def __neg__(self) -> Model:
-        raise TermError("a term cannot be subtracted or negated: a model is a sum of terms with positive strengths")
-
-    def __sub__(self, other: Any) -> Model:
-        return -self
-
-    __rsub__ = __sub__
