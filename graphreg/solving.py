@@ -90,7 +90,8 @@ def _exact(form: Form, method: Exact, certifier: Certifier, budget: Budget, comp
             if found is not None and np.isfinite(found[0]).all():
                 w = np.where(form.free[:, None], 0.0, found[0])
                 certificate = certifier.certify(w, found[1].flows, found[1].prices, budget.gap)
-            if certificate.holds(min(budget.gap, exact_method.GAP)) or certifier.attained() is False:
+            enough = budget.gap if len(said) > 1 else min(budget.gap, exact_method.GAP)
+            if certificate.holds(enough) or certifier.attained() is False:
                 break
     except KeyboardInterrupt:
         ended = "interrupted"

@@ -13,9 +13,11 @@ GAP = 1e-7  # beyond it a second solve at tight tolerances is worth its time
 
 @dataclass(frozen=True)
 class Exact(AbstractMethod):
-    """Compile to CVXPY and solve with a conic solver: at its default tolerances, and again at 1e-11 (Clarabel: with
-    shorter steps, without equilibration) where the certificate falls short of ``min(gap, 1e-7)``; the best certificate
-    is kept.
+    """Compile to CVXPY, solve with a conic solver, certify.
+
+    First at the solver's default tolerances; where the certificate falls short of ``min(gap, 1e-7)`` once more at
+    1e-11; where it still falls short of ``gap`` in the user's units instead of the data's, and with shorter steps. The
+    best bounds of all attempts are kept.
 
     Parameters
     ----------
