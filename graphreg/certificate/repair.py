@@ -58,8 +58,9 @@ class Repair:
         return float(np.linalg.norm(self.form.conservation(point), axis=1).sum())
 
     def throughput(self, point: DualPoint) -> float:
-        """What flows through the nodes, against which their imbalance is judged."""
-        total = sum(float(row_norm(u).sum()) for u in point.flows)
+        """What flows through the nodes, against which their imbalance is judged; at least a thousandth of the
+        gradient at 0, for optima at which nothing flows."""
+        total = 1e-3 * self.pressure + sum(float(row_norm(u).sum()) for u in point.flows)
         prices = zip(self.form.samples, point.prices, strict=True)
         return total + sum(float(np.abs(a).ravel() @ block.lengths) for block, a in prices)
 
