@@ -80,13 +80,13 @@ class _Schedule:
             return True
         if not np.isfinite(self.gap):  # no repair yet: screens are 4 to 4000 times the gap
             return screen <= WITHIN * self.target or (k >= EARLIEST and screen <= MAYBE * self.target)
-        return self.gap * (screen / self.screen) ** self.power <= self.target
+        return self.gap * (screen / max(self.screen, 1e-300)) ** self.power <= self.target
 
     def repaired(self, k: int, screen: float, gap: float) -> None:
         wait = 3.0 * k
         if 0.0 < self.target < gap < self.gap < np.inf:
             wait = (k - self.round) * np.log(gap / self.target) / np.log(self.gap / gap)
-            if screen < self.screen:
+            if 0.0 < screen < self.screen:
                 self.power = float(np.clip(np.log(self.gap / gap) / np.log(self.screen / screen), 1.0, 2.0))
         self.next_repair = k + int(np.clip(wait, 0.25 * k, 3.0 * k))
         self.round, self.gap, self.screen = k, gap, screen
