@@ -8,7 +8,7 @@ certified by the same duality gap.
 from __future__ import annotations
 
 from importlib import import_module
-from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from . import errors
 from .certificate import Certificate
@@ -37,6 +37,9 @@ from .terms.penalties.squared_l2 import SquaredL2
 from .terms.penalties.zero import Zero
 from .terms.sums import Consensus, NodePenalty, TotalVariation
 
+if TYPE_CHECKING:
+    from .model_file import ModelFile, read_model
+
 __version__ = "0.1.0"
 __all__ = [
     "L1",
@@ -59,6 +62,7 @@ __all__ = [
     "LogisticLoss",
     "MeanLoss",
     "Model",
+    "ModelFile",
     "NodeData",
     "NodePenalty",
     "NonNegative",
@@ -74,12 +78,16 @@ __all__ = [
     "Zero",
     "compare",
     "errors",
+    "read_model",
 ]
 
 _SUBMODULES = ("datasets", "explain", "testing")  # imported when first used: `gr.testing.check_penalty(...)`
+_LATER = {"ModelFile": "model_file", "read_model": "model_file"}  # public names that are imported when first used
 
 
-def __getattr__(name: str) -> ModuleType:
+def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return import_module(f".{name}", __name__)
+    if name in _LATER:
+        return getattr(import_module(f".{_LATER[name]}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -76,5 +76,7 @@ def compare(
         while name in solutions:
             name += "'"
         solutions[name] = solution
+        if solution.status == "interrupted":  # whoever presses Ctrl-C means all of it
+            break
     best = max(solutions, key=lambda name: solutions[name].certificate.dual)
     return Comparison(solutions, f"the best certified lower bound, {best}'s")

@@ -29,6 +29,11 @@ class TermError(ModelError):
     """A loss, a penalty, a strength or a sum of them that is not allowed."""
 
 
+class ModelFileError(ModelError):
+    """A model file that cannot be read: an unknown or missing key, a value of the wrong type, a file or a column that
+    is not there. The message names the file, the table and the key."""
+
+
 class ConvexityError(TermError):
     """A function that is not convex, or that CVXPY cannot recognise as convex."""
 

@@ -43,6 +43,7 @@ LAYERS = (
     "explain",
     FACE,  # what follows is written as a user would write it, on the public names
     "papers",
+    "model_file",
     "cli",
     "__main__",
 )

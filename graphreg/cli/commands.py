@@ -1,0 +1,279 @@
+"""The commands. Everything heavy is imported when a command runs, so that --help is quick."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .. import __version__
+from . import _exits as exits
+
+FOLDER = click.Path(file_okay=False, path_type=Path)
+FILE = click.Path(dir_okay=False, path_type=Path)
+EPILOG = f"""\b
+A first round:
+  graphreg demo                     a tour, from a model file to clusters
+  graphreg example river            writes a model file and its tables
+  graphreg solve river/model.toml --out river/results
+
+\b
+Exit codes:
+{exits.table()}
+
+The keys of model files are in docs/command-line.md."""
+
+
+class _WithExample(click.Command):
+    """A command whose help ends with a complete model file."""
+
+    def get_help(self, ctx: click.Context) -> str:
+        from ._example import MODEL
+
+        model = "\n".join(f"  {line}".rstrip() for line in MODEL.splitlines())
+        return f"{super().get_help(ctx)}\n\nA complete model file (`graphreg example DIR` writes it):\n\n{model}"
+
+
+model_argument = click.argument("model", type=FILE)
+data_option = click.option("--data", type=FOLDER, help="Where the tables lie; by default beside the model file.")
+gap_option = click.option("--gap", type=float, help="The relative gap to be certified.")
+quiet_option = click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+force_option = click.option("--force", is_flag=True, help="Overwrite files that are no earlier result.")
+
+
+@click.group(cls=exits.Commands, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="graphreg %(version)s")
+def main() -> None:
+    """Certified convex learning on graphs: a model at every node, tied together along the edges.
+
+    A model file (TOML) says where the samples and the edges are, which losses and penalties make up the objective,
+    and how to minimise it. The answer carries a certificate: lower bound <= optimum <= objective.
+    """
+
+
+@main.command(cls=_WithExample)
+@model_argument
+@data_option
+@click.option("--method", metavar="NAME", help="Instead of the method in the model file.")
+@gap_option
+@click.option("--rounds", type=click.IntRange(min=1), help="At most so many rounds of an iterative method.")
+@click.option("--seconds", type=float, help="At most so many seconds of an iterative method.")
+@click.option("--seed", type=int, help="For methods that draw random numbers.")
+@click.option("--out", type=FOLDER, help="Write tables, result.json and pictures into this folder, which is made.")
+@force_option
+@click.option("--pictures/--no-pictures", default=True, help="Whether --out draws the graph and the trace.")
+@quiet_option
+@json_option
+@click.pass_context
+def solve(  # noqa: PLR0913, PLR0917 - one argument per option
+    ctx: click.Context,
+    model: Path,
+    data: Path | None,
+    method: str | None,
+    out: Path | None,
+    force: bool,
+    pictures: bool,
+    quiet: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Solve the problem in a model file and certify the answer.
+
+    Prints the problem, the answer with its certificate, the first coefficients and the clusters. The options come
+    before what the model file says. Ctrl-C ends a run with the best point so far and its certificate; files are still
+    written.
+    """
+    from ..model_file import read_model
+    from . import _folder as folder
+    from . import _report as report
+    from . import _results as results
+
+    said = not (quiet or as_json)
+    read = read_model(model, data)
+    chosen = _method(method, read)
+    place = folder.Folder.prepare(out, force) if out is not None else None
+    if said:
+        click.echo(f"{read}\n\n{read.problem}\n")
+    given = {key: value for key, value in options.items() if value is not None}
+    solution = read.solve(chosen, progress=False if quiet else None, on_failure="return", **given)
+    if said:
+        click.echo(report.answer(solution))
+    files = [] if place is None else place.write(read, solution, pictures)
+    if place is not None and pictures and not quiet and folder.find_spec("matplotlib") is None:
+        click.echo(folder.NO_PICTURES, err=True)
+    if place is not None and said:
+        click.echo(f"\nwritten to {place.path}: {', '.join(files)}")
+    if as_json:
+        click.echo(folder.to_json(results.document(read, solution, files)), nl=False)
+    ctx.exit(exits.of_status(solution.status))
+
+
+@main.command()
+@model_argument
+@data_option
+@click.option("--method", "names", metavar="NAME", multiple=True, help="Only this method; may be repeated.")
+@gap_option
+@click.option("--seconds", type=float, default=60.0, show_default=True, help="The budget of each iterative method.")
+@click.option("--csv", type=FILE, help="Write the table to this file.")
+@force_option
+@quiet_option
+@json_option
+@click.pass_context
+def compare(  # noqa: PLR0913, PLR0917 - one argument per option
+    ctx: click.Context,
+    model: Path,
+    data: Path | None,
+    names: tuple[str, ...],
+    gap: float | None,
+    seconds: float,
+    csv: Path | None,
+    force: bool,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Run every method that applies, and set the answers side by side.
+
+    The exit code is that of the method with the best answer: 0 where at least one is certified.
+    """
+    import graphreg as gr
+
+    from ..model_file import read_model
+    from . import _folder as folder
+    from . import _results as results
+
+    read = read_model(model, data)
+    methods = [_method(name, read) for name in names] or None
+    if csv is not None:
+        folder.check_new(csv, force, "--csv")
+    found = gr.compare(
+        read.problem, methods, gap=read.options.get("gap", 1e-6) if gap is None else gap, seconds=seconds
+    )
+    table = found.table()
+    if csv is not None:
+        folder.write_all(csv.parent, {csv.name: table.to_csv(index_label="method").encode()})
+    if as_json:
+        rows = results.plain({str(name): row.to_dict() for name, row in table.iterrows()})
+        click.echo(folder.to_json({"versions": results.versions(), "methods": rows, "reference": found.reference}))
+    elif not quiet:
+        click.echo(f"{read}\n\n{found}\n(above: the objective minus the best lower bound of all)")
+    codes = [exits.of_status(solution.status) for solution in found.solutions.values()]
+    ctx.exit(exits.INTERRUPTED if exits.INTERRUPTED in codes else min(codes))
+
+
+@main.command()
+@model_argument
+@data_option
+def methods(model: Path, data: Path | None) -> None:
+    """Which methods apply to the problem in a model file, and what the others lack."""
+    from ..model_file import read_model
+    from . import _report as report
+
+    click.echo(report.methods(read_model(model, data).problem.methods()))
+
+
+# ---- checks ----------------------------------------------------------------------------------------------------------
+@main.group()
+def check() -> None:
+    """Whether a penalty or a loss obeys the laws that certificates rest on.
+
+    NAME is one of graphreg's own, such as L2, or MODULE:CLASS, found in the current folder or on the Python path
+    (whose code is run).
+    """
+
+
+option_option = click.option(
+    "-o", "--option", "given", multiple=True, metavar="NAME=VALUE", help="An option of the class; may be repeated."
+)
+seed_option = click.option("--seed", type=int, default=0, show_default=True, help="Of the random points.")
+tolerance_option = click.option(
+    "--tolerance", type=float, default=1e-8, show_default=True, help="The relative accuracy asked of its methods."
+)
+
+
+@check.command("penalty")
+@click.argument("name")
+@option_option
+@click.option(
+    "-k", "--coordinates", "sizes", type=click.IntRange(min=1), multiple=True, help="How many; by default 1 and 3."
+)
+@seed_option
+@tolerance_option
+@click.pass_context
+def check_penalty(
+    ctx: click.Context, name: str, given: tuple[str, ...], sizes: tuple[int, ...], seed: int, tolerance: float
+) -> None:
+    """Check a penalty: NAME, or MODULE:CLASS."""
+    import graphreg as gr
+
+    from . import _checks as checks
+
+    penalty = checks.penalty(name, checks.options(given))
+    _say(ctx, gr.testing.check_penalty(penalty, k=sizes or (1, 3), seed=seed, tolerance=tolerance))
+
+
+@check.command("loss")
+@click.argument("name")
+@option_option
+@seed_option
+@tolerance_option
+@click.pass_context
+def check_loss(ctx: click.Context, name: str, given: tuple[str, ...], seed: int, tolerance: float) -> None:
+    """Check a loss: NAME, or MODULE:CLASS. It is tried on random data of a kind that it takes."""
+    import graphreg as gr
+
+    from . import _checks as checks
+
+    loss = checks.loss(name, checks.options(given), seed)
+    _say(ctx, gr.testing.check_loss(loss, seed=seed, tolerance=tolerance))
+
+
+def _say(ctx: click.Context, report: Any) -> None:
+    click.echo(str(report))
+    ctx.exit(exits.CERTIFIED if report.ok else exits.LAW_BROKEN)
+
+
+# ---- to begin with ---------------------------------------------------------------------------------------------------
+@main.command()
+@click.argument("folder", type=FOLDER, required=False)
+def example(folder: Path | None) -> None:
+    """Write a complete small example into FOLDER: a model file and its two tables.
+
+    Without FOLDER the model file alone is printed.
+    """
+    from . import _example
+
+    if folder is None:
+        click.echo(_example.MODEL, nl=False)
+        return
+    names = _example.write(folder)
+    click.echo(f"written to {folder}: {', '.join(names)}\nnow: graphreg solve {folder / names[-1]}")
+
+
+@main.command()
+@click.option("--out", type=FOLDER, help="Write the results and pictures into this folder, which is made.")
+@force_option
+def demo(out: Path | None, force: bool) -> None:
+    """A tour of the example: the model file, the problem and its dual, both routes, their certificate, clusters."""
+    from . import _example
+    from . import _folder as folder
+
+    place = folder.Folder.prepare(out, force) if out is not None else None
+
+    def keep(model: Any, solution: Any) -> None:
+        if place is not None:
+            click.echo(f"\nwritten to {place.path}: {', '.join(place.write(model, solution, pictures=True))}")
+
+    for heading, text in _example.tour(keep):
+        click.echo(f"\n== {heading} ==\n\n{text.rstrip()}")
+
+
+def _method(name: str | None, model: Any) -> Any:
+    """The method that an option names; that of the model file where it is the same, with its options."""
+    from ..model_file._families import make_inline
+    from ..model_file._place import Place
+
+    if name is None or (model.method is not None and model.method.name == name):
+        return model.method
+    return make_inline("method", name, Place("--method"), [model.folders.model, Path.cwd()])

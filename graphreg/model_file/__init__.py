@@ -1,0 +1,181 @@
+"""Model files: a problem, its data and how to solve it, written in TOML. See docs/command-line.md for the keys."""
+
+from __future__ import annotations
+
+import inspect
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..errors import ModelFileError
+from ..graph import Graph
+from ..methods._base import AbstractMethod
+from ..problem import Problem
+from ..solution import Solution
+from ._families import make_inline
+from ._graphs import read_graph
+from ._place import Place
+from ._samples import Samples, read_samples
+from ._schema import Section, SolveKeys, read_tables
+from ._tables import Folders
+from ._terms import Sources, build_problem, build_terms
+
+__all__ = ["ModelFile", "Samples", "read_model"]
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """A model file that was read.
+
+    Attributes
+    ----------
+    path : Path
+    content : dict
+        The file as parsed.
+    problem : Problem
+    method : AbstractMethod or None
+        That of [solve]; None where it names none.
+    options : dict
+        The other keys of [solve], as keywords of ``Problem.solve``.
+    samples : tuple of Samples
+        What was read for each [data].
+    graphs : tuple of Graph
+        One per [graph].
+    """
+
+    path: Path
+    content: Mapping[str, Any]
+    problem: Problem
+    method: AbstractMethod | None
+    options: Mapping[str, Any]
+    samples: tuple[Samples, ...]
+    graphs: tuple[Graph, ...]
+    folders: Folders = field(repr=False)
+
+    def solve(self, method: AbstractMethod | None = None, **options: Any) -> Solution:
+        """Solve the problem as the file says; what is given here comes before that. See `Problem.solve`."""
+        asked = {**self.options, **options}
+        if method is not None or self.options.keys() & options.keys():
+            return self.problem.solve(method or self.method, **asked)
+        with Place(self.path.name, "[solve]").named():
+            return self.problem.solve(self.method, **asked)
+
+    def __str__(self) -> str:
+        observed = {label for samples in self.samples for label in samples.labels}
+        lines = [str(samples) for samples in self.samples]
+        for graph in self.graphs:
+            without = sum(label not in observed for label in graph.labels)
+            lines.append(f"{graph!r}" + (f"; nodes without data: {without}" if without else ""))
+        return "\n".join(lines)
+
+
+def read_model(path: str | Path, data: str | Path | None = None) -> ModelFile:
+    """Read a model file and the tables that it names.
+
+    Parameters
+    ----------
+    path : path
+        A TOML file; docs/command-line.md lists its keys.
+    data : path, optional
+        The folder in which the tables lie; by default the folder of the model file.
+
+    Returns
+    -------
+    ModelFile
+        ``.problem``, ``.method`` and ``.options``; ``.solve()`` does what the file says.
+
+    Raises
+    ------
+    ModelFileError
+        For a file that is no TOML, unknown or missing keys, values of the wrong type, tables and columns that are not
+        there. The message names the file, the table and the key.
+    DataError, GraphError
+        For tables whose content cannot be used; and what `Problem` raises.
+    """
+    path = Path(path)
+    content = _parse(path)
+    whole = Place(path.name)
+    folders = Folders(path.parent, path.parent if data is None else Path(data))
+    if not folders.data.is_dir():
+        raise ModelFileError(f"there is no folder {folders.data} for the data")
+    tables = read_tables(content, path.name)
+    solve: Section | None = next(iter(tables["solve"]), None)
+    method, options = (None, {}) if solve is None else _how(solve, folders)
+    samples = _all_samples(tables, folders)
+    graphs = _all_graphs(tables, folders, samples)
+    sources = Sources(samples, graphs, [folders.model, Path.cwd()], set())
+    terms = build_terms(tables, sources)
+    _check_used(tables, sources)
+    problem = build_problem(terms, whole)
+    return ModelFile(path, content, problem, method, options, tuple(samples.values()), tuple(graphs.values()), folders)
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file:
+            return tomllib.load(file)
+    except FileNotFoundError:
+        raise ModelFileError(f"there is no file {path}; `graphreg example` writes one to begin with") from None
+    except OSError as error:
+        raise ModelFileError(f"{path} cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ModelFileError(f"{path.name} is not valid TOML: {error}") from None
+
+
+def _all_samples(tables: Mapping[str, list[Section]], folders: Folders) -> dict[str | None, Samples]:
+    _check_names("data", tables["data"])
+    clusters = [section.keys.clusters for section in tables["hierarchy"]]
+    labels = [
+        name for each in clusters if not isinstance(each, dict) for name in ([each] if isinstance(each, str) else each)
+    ]
+    out: dict[str | None, Samples] = {}
+    for section in tables["data"]:
+        out[section.keys.name] = read_samples(section.keys, section.place, folders, labels)
+    return out
+
+
+def _all_graphs(
+    tables: Mapping[str, list[Section]], folders: Folders, samples: Mapping[str | None, Samples]
+) -> dict[str | None, Graph]:
+    _check_names("graph", tables["graph"])
+    labels = list(dict.fromkeys(label for each in samples.values() for label in each.labels))
+    return {
+        section.keys.name: read_graph(section.keys, section.place, folders, labels, section.given)
+        for section in tables["graph"]
+    }
+
+
+def _check_names(kind: str, sections: list[Section]) -> None:
+    """Where there are several tables, each needs a name of its own."""
+    names = [section.keys.name for section in sections]
+    for k, section in enumerate(sections):
+        if len(sections) > 1 and names[k] is None:
+            section.place.refuse(f" needs the key 'name', because there are several tables [[{kind}]]")
+        if names[k] is not None and names[k] in names[:k]:
+            section.place.at("name").refuse(f"another table [[{kind}]] has the name {names[k]!r} already")
+
+
+def _check_used(tables: Mapping[str, list[Section]], sources: Sources) -> None:
+    for kind, by in (("data", "loss"), ("graph", "total variation and no consensus")):
+        for section in tables[kind]:
+            if (kind, section.keys.name) not in sources.used:
+                section.place.refuse(f"this table is used by no {by}; take it out, or name it there")
+
+
+def _how(section: Section, folders: Folders) -> tuple[AbstractMethod | None, dict[str, Any]]:
+    """The method and the keywords of [solve]."""
+    keys: SolveKeys = section.keys
+    place = section.place
+    method = None
+    if keys.method is not None:
+        method = make_inline("method", keys.method, place.at("method"), [folders.model, Path.cwd()])
+    options = {key: getattr(keys, key) for key in section.given if key != "method"}
+    accepted = inspect.signature(Problem.solve).parameters
+    for key in options:
+        if key not in accepted:
+            place.at(key).refuse("this version of graphreg does not know it; take it out")
+    if "checkpoint" in options:
+        options["checkpoint"] = folders.model / options["checkpoint"]
+    return method, options

@@ -1,0 +1,50 @@
+"""Where in a model file something stands, and errors that say so."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from ..errors import GraphregError, ModelFileError
+
+
+@dataclass(frozen=True)
+class Place:
+    """A table or a key of a model file; printed as ``model.toml: [loss] scale``."""
+
+    file: str
+    path: str = ""
+
+    def at(self, key: str) -> Place:
+        """The key of this table."""
+        return Place(self.file, f"{self.path} {key}".strip())
+
+    def refuse(self, why: str) -> NoReturn:
+        """Raise a `ModelFileError` that begins with this place."""
+        raise ModelFileError(f"{self}{why}" if why.startswith(" ") else f"{self}: {why}")
+
+    @contextmanager
+    def named(self) -> Generator[None]:
+        """Errors of graphreg that are raised inside say where they come from; those that do already are left alone."""
+        try:
+            yield
+        except GraphregError as error:
+            text = str(error)
+            if text.startswith(f"{self.file}:"):
+                raise
+            named = type(error)(f"{self}: {text}")
+            vars(named).update(vars(error))  # what is missing of a method, the solution of a solve
+            raise named from None
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.path}" if self.path else self.file
+
+
+def text_of(error: BaseException) -> str:
+    """An exception of another package on one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+Table = dict[str, Any]
