@@ -27,7 +27,7 @@ features = ["rain", "temp"]
 intercept = true
 
 [graph]
-edges = "river.csv"              # two columns: stations that are neighbours
+edges = "river.csv"              # its first two columns: stations that are neighbours
 
 [loss]
 family = "SquaredLoss"           # sum_i 1/m_i sum_r (x_r'w_i - y_r)^2 / 2
@@ -52,14 +52,16 @@ def files() -> dict[str, bytes]:
     station = np.repeat(np.arange(STATIONS), SAMPLES)
     rain, temp = rng.normal(size=(2, len(station)))
     level = np.where(station < STATIONS // 2, 1.0, -1.0) * rain + 0.5 * temp + 0.5 * rng.normal(size=len(station))
+    days = rng.integers(1, 4, len(station))  # over which a sample is averaged
+    columns = (station.tolist(), rain.tolist(), temp.tolist(), days.tolist(), level.tolist())
     rows = [
-        f"km{s},{a:.3f},{b:.3f},{y:.3f}"
-        for s, a, b, y in zip(station.tolist(), rain.tolist(), temp.tolist(), level.tolist(), strict=True)
+        f"km{s},{'upper' if s < STATIONS // 2 else 'lower'},{a:.3f},{b:.3f},{m},{y:.3f}"
+        for s, a, b, m, y in zip(*columns, strict=True)
     ]
-    edges = [f"km{k},km{k + 1}" for k in range(STATIONS)]
+    edges = [f"km{k},km{k + 1},{1 + (k % 2)}" for k in range(STATIONS)]
     return {
-        "stations.csv": "\n".join(["station,rain,temp,level", *rows, ""]).encode(),
-        "river.csv": "\n".join(["upstream,downstream", *edges, ""]).encode(),
+        "stations.csv": "\n".join(["station,reach,rain,temp,days,level", *rows, ""]).encode(),
+        "river.csv": "\n".join(["upstream,downstream,width", *edges, ""]).encode(),
         "model.toml": MODEL.encode(),
     }
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FUNCTIONS = ("log", "log1p", "exp", "sqrt", "abs")
+OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.USub, ast.UAdd)
 ALLOWED = f"+ - * / of columns and numbers, brackets and the functions {', '.join(FUNCTIONS)}"
 
 
@@ -55,7 +56,8 @@ def _check_formula(frame: pd.DataFrame, formula: str, place: Place) -> None:
             if frame[node.id].dtype.kind not in "biuf":
                 place.refuse(f"{formula!r} names the column {node.id!r}, which is text; use columns of numbers")
         elif not _is_arithmetic(node):
-            place.refuse(f"{formula!r} has {ast.unparse(node)!r}, which is not allowed; write {ALLOWED}")
+            part = ast.get_source_segment(formula.strip(), node) or formula.strip()
+            place.refuse(f"{formula!r} has {part!r}, which is not allowed; write {ALLOWED}")
 
 
 def _is_arithmetic(node: ast.AST) -> bool:
@@ -65,8 +67,9 @@ def _is_arithmetic(node: ast.AST) -> bool:
         return (
             isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS and len(node.args) == 1 + len(node.keywords)
         )
-    plain = (ast.BinOp, ast.UnaryOp, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.USub, ast.UAdd, ast.Load)
-    return isinstance(node, plain)
+    if isinstance(node, (ast.BinOp, ast.UnaryOp)):
+        return isinstance(node.op, OPERATORS)
+    return isinstance(node, (*OPERATORS, ast.Load))
 
 
 # ---- filters ---------------------------------------------------------------------------------------------------------

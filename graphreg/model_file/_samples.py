@@ -141,6 +141,8 @@ def _features(
     if text:
         shown = ", ".join(map(repr, text[:6])) + (f" and {len(text) - 6} more" if len(text) > 6 else "")
         remedy = "list them in exclude" if others else "leave them out, or code them as numbers"
+        if text[0] in label_columns:
+            remedy = "columns of clusters are read as text; for a feature, repeat the column under another name"
         which = "is" if len(text) == 1 else "are"
         raise DataError(f"{place.at('features')}: {shown} of {file} {which} not numeric; {remedy}")
     if not names:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import DataError
+from ..errors import DataError, ModelFileError
 from ._place import Place, text_of
 from ._types import near
 
@@ -49,6 +50,8 @@ def read_table(path: Path, place: Place, labels: Iterable[str] = (), leading: in
         return _parquet(path, place, labels, leading) if path.name.endswith(PARQUET) else _csv(path, labels, leading)
     except DataError as error:
         raise DataError(f"{place}: {error}") from None
+    except ModelFileError:
+        raise
     except (OSError, ValueError, EOFError) as error:  # of pandas: parsing, decoding, an empty file
         raise DataError(f"{place}: {path.name} cannot be read: {text_of(error)}") from None
 
@@ -62,15 +65,20 @@ def _csv(path: Path, labels: Iterable[str], leading: int) -> pd.DataFrame:
     if twice:
         raise DataError(f"{path.name} has two columns called {twice[0]!r}; rename one")
     text = {*labels, *names[:leading]}
-    return pd.read_csv(
-        path,
-        encoding="utf-8-sig",  # a byte order mark is not part of the first name
-        dtype={name: str for name in names if name in text},
-        keep_default_na=False,
-        na_values={name: MISSING for name in names if name not in text},
-        index_col=False,
-        low_memory=False,
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        try:
+            return pd.read_csv(
+                path,
+                encoding="utf-8-sig",  # a byte order mark is not part of the first name
+                dtype={name: str for name in names if name in text},
+                keep_default_na=False,
+                na_values={name: MISSING for name in names if name not in text},
+                index_col=False,
+                low_memory=False,
+            )
+        except pd.errors.ParserWarning:
+            raise DataError(f"a row of {path.name} has more cells than the first row has names") from None
 
 
 def _parquet(path: Path, place: Place, labels: Iterable[str], leading: int) -> pd.DataFrame:

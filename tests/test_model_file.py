@@ -1,0 +1,609 @@
+"""Model files: the same problems as in Python, and errors that name the key."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from dataclasses import MISSING, fields
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+from model_files import BASE, DATE, FULL, OWN, changed, keys, tables, write
+
+import graphreg as gr
+from graphreg.errors import DataError, GraphError, GraphregError, MethodError, ModelFileError
+from graphreg.model_file import _families as families
+from graphreg.model_file._schema import TABLES
+
+ROADS = [("01", "02"), ("02", "03"), ("03", "04"), ("04", "05"), ("05", "07")]
+NAMES = ["01", "02", "03", "04", "05", "06"]
+
+
+@pytest.fixture
+def frame(tmp_path):
+    return tables(tmp_path)
+
+
+def read(folder, content, **options):
+    return gr.read_model(write(folder, content), **options)
+
+
+def data_of(frame, target="response", **options):
+    return gr.NodeData.from_frame(frame, node="site", target=target, features=["dose", "age"], **options)
+
+
+def roads(**attributes):
+    graph = nx.Graph()
+    graph.add_nodes_from([*NAMES, "07"])
+    graph.add_edges_from(ROADS, **attributes)
+    return graph
+
+
+def same(model, problem):
+    """Both have the same certified optimum, node by node."""
+    here, there = model.problem.solve(), problem.solve()
+    assert here.status == there.status == "certified"
+    scale = 1e-7 * (1 + abs(there.objective))
+    assert here.certificate.dual - scale <= there.objective
+    assert there.certificate.dual - scale <= here.objective
+    assert here.table().columns.tolist() == there.table().columns.tolist()
+    assert set(here.labels) == set(there.labels)
+    return here
+
+
+# ---- the same as in Python -------------------------------------------------------------------------------------------
+def test_base(tmp_path, frame):
+    model = gr.SquaredLoss(data_of(frame)) + 0.2 * gr.TotalVariation(roads(), gr.L2())
+    solution = same(read(tmp_path, BASE), gr.Problem(model))
+    assert "06" in solution.labels  # has no edge
+    assert "07" in solution.labels  # has no data
+    np.testing.assert_allclose(solution.coef[solution.labels.index("07")], solution.table().loc["05"], atol=1e-4)
+
+
+def test_full_model_of_every_kind_of_key(tmp_path, frame):
+    rows = frame.assign(twice=2 * frame["dose"] + frame["age"])
+    rows["dose"] = (rows["dose"] - rows["dose"].mean()) / rows["dose"].std()
+    features = ["dose", "age", "twice"]
+    data = gr.NodeData.from_frame(
+        rows, node="site", target="response", features=features, weights="hours", offset="base", intercept=True
+    )
+    sys.path.insert(0, str(tmp_path))
+    try:
+        own: Any = families.find("penalty", "penalties:ElasticNet", None, [tmp_path])
+    finally:
+        sys.path.pop(0)
+    graph = gr.Graph.from_edges(ROADS[:4], weights=[1.0, 2.0, 1.0, 0.5], nodes=NAMES)
+    districts = {"north": {"a": ["01", "02"], "b": ["03"]}, "south": {"c": ["04", "05", "06"]}}
+    model = (
+        2.0 * gr.HuberLoss(data, delta=1.5, scale="sum")
+        + 0.3 * gr.TotalVariation(graph, gr.HuberNorm(0.5), features=["dose"])
+        + 0.01 * gr.NodePenalty(own(2.0), weights=dict.fromkeys(NAMES, 1.5), center=[0.5], features=["dose"])
+        + 0.5 * gr.Hierarchy(districts, weights=(0.1, 0.2, 0.3), penalty=gr.L2())
+    )
+    found = read(tmp_path, FULL[0])
+    same(found, gr.Problem(model))
+    assert found.method == gr.PrimalDual(balance=1.0, relaxation=1.5, polish=False)
+    assert found.options == {"gap": 1e-3, "rounds": 1000, "seconds": 60.0, "seed": 1}
+    standard = found.samples[0].standardised
+    assert standard is not None
+    assert standard.center == {"dose": pytest.approx(frame["dose"].mean())}
+    assert "standardised" in str(found)
+    solution = found.solve(rounds=20, gap=0.0)  # what is given in Python comes first
+    assert (solution.rounds, solution.status) == (20, "budget")
+
+
+def test_adjacency_and_alpha(tmp_path, frame):
+    clusters = {"x": NAMES[:3], "y": NAMES[3:]}
+    graph = gr.Graph.from_edges(ROADS[:4], weights=[1.0, 2.0, 1.0, 0.5], nodes=NAMES)
+    model = (
+        gr.SquaredLoss(data_of(frame), scale=2.0)
+        + 0.2 * gr.TotalVariation(graph, gr.L2())
+        + gr.Hierarchy.from_alpha(clusters, alpha=0.3, gamma=0.4)
+    )
+    found = read(tmp_path, FULL[1])
+    same(found, gr.Problem(model))
+    assert found.method == gr.Exact(form="dual")
+
+
+def test_families_of_graphs_and_constraints(tmp_path, frame):
+    field = nx.relabel_nodes(nx.grid_2d_graph(2, 3), {(i, j): NAMES[3 * i + j] for i in range(2) for j in range(3)})
+    model = (
+        gr.SquaredLoss(data_of(frame))
+        + 0.1 * gr.TotalVariation(nx.path_graph(NAMES), gr.L1())
+        + gr.TotalVariation(field, gr.Quadratic([[2.0, 0.5], [0.5, 1.0]]))
+        + gr.NodePenalty(gr.Box(-3.0, [2.0, 3.0]))
+    )
+    same(read(tmp_path, FULL[2]), gr.Problem(model))
+
+
+@pytest.mark.parametrize("family", ["path", "cycle", "complete", "star"])
+def test_named_graphs_are_those_of_networkx(tmp_path, frame, family):
+    expected = gr.Graph.from_networkx(getattr(nx, f"{family}_graph")(NAMES))
+    for keys_of_graph in ({}, {"labels": NAMES}):
+        found = read(tmp_path, {**BASE, "graph": {"family": family, **keys_of_graph}}).graphs[0]
+        assert found.edges() == expected.edges()
+
+
+def test_nodes_that_are_numbered(tmp_path, frame):
+    frame["site"] = frame["site"].astype(int) - 1
+    frame.to_csv(tmp_path / "visits.csv", index=False)
+    found = read(tmp_path, {**BASE, "graph": {"family": "path", "labels": "numbers", "size": 8}})
+    assert found.graphs[0].labels == tuple("01234567")
+    assert found.solve().status == "certified"
+
+
+def test_consensus(tmp_path, frame):
+    graph = nx.cycle_graph(NAMES)
+    model = (
+        gr.SquaredLoss(data_of(frame)) + 0.2 * gr.TotalVariation(graph, gr.L2()) + gr.Consensus(graph, features=["age"])
+    )
+    same(read(tmp_path, FULL[3]), gr.Problem(model))
+
+
+def test_families_of_losses_differ_by_node(tmp_path, frame):
+    content = {
+        **BASE,
+        "loss": [
+            {"family": "SquaredLoss", "keep": {"region": "north"}},
+            {
+                "family": "HuberLoss",
+                "delta": 0.7,
+                "keep": {"region": "south"},
+                "scale": {"04": 1.0, "05": 2.0, "06": 3.0},
+            },
+        ],
+    }
+    north, south = frame[frame["region"] == "north"], frame[frame["region"] == "south"]
+    model = (
+        gr.SquaredLoss(data_of(north))
+        + gr.HuberLoss(data_of(south), delta=0.7, scale={"04": 1.0, "05": 2.0, "06": 3.0})
+        + 0.2 * gr.TotalVariation(roads(), gr.L2())
+    )
+    same(read(tmp_path, content), gr.Problem(model))
+
+
+def test_several_tables_of_data(tmp_path, frame):
+    frame.iloc[:14].to_csv(tmp_path / "one.csv", index=False)
+    frame.iloc[14:].to_csv(tmp_path / "two.csv", index=False)
+    rest = {"node": "site", "features": ["dose", "age"]}
+    content = {
+        **BASE,
+        "data": [
+            {"name": "one", "file": "one.csv", "target": "response", **rest},
+            {"name": "two", "file": "two.csv", "target": "ill", **rest},
+        ],
+        "loss": [{"family": "SquaredLoss", "data": "one"}, {"family": "LogisticLoss", "data": "two"}],
+    }
+    model = (
+        gr.SquaredLoss(data_of(frame.iloc[:14]))
+        + gr.LogisticLoss(data_of(frame.iloc[14:], "ill"))
+        + 0.2 * gr.TotalVariation(roads(), gr.L2())
+    )
+    same(read(tmp_path, content), gr.Problem(model))
+
+
+def test_means_of_several_targets(tmp_path, frame):
+    content = {**BASE, "data": {"file": "visits.csv", "node": "site", "target": ["dose", "age"]}}
+    content["loss"] = {"family": "MeanLoss"}
+    data = gr.NodeData.from_frame(frame, node="site", target=["dose", "age"])
+    same(read(tmp_path, content), gr.Problem(gr.MeanLoss(data) + 0.2 * gr.TotalVariation(roads(), gr.L2())))
+
+
+def test_weights_of_a_hierarchy_by_label(tmp_path, frame):
+    lam = {"north": 0.3, "south": 0.4}
+    content = {**BASE, "hierarchy": {"clusters": "region", "weights": [0.2, lam]}}
+    model = (
+        gr.SquaredLoss(data_of(frame))
+        + 0.2 * gr.TotalVariation(roads(), gr.L2())
+        + gr.Hierarchy({"north": NAMES[:3], "south": NAMES[3:]}, weights=(0.2, lam))
+    )
+    same(read(tmp_path, content), gr.Problem(model))
+
+
+# ---- tables ----------------------------------------------------------------------------------------------------------
+def test_parquet_is_csv(tmp_path, frame):
+    pytest.importorskip("pyarrow")
+    frame["site"] = frame["site"].astype(int)
+    frame.to_parquet(tmp_path / "visits.parquet")
+    content = {**BASE, "graph": {"family": "path"}}
+    content["data"] = {**content["data"], "file": "visits.parquet"}
+    found = read(tmp_path, content)
+    assert found.samples[0].labels == ("1", "2", "3", "4", "5", "6")
+    data = data_of(frame.assign(site=frame["site"].map(str)))
+    chain = nx.path_graph(found.samples[0].labels)
+    same(found, gr.Problem(gr.SquaredLoss(data) + 0.2 * gr.TotalVariation(chain, gr.L2())))
+
+
+def test_parquet_without_its_extra(tmp_path, frame, monkeypatch):
+    pytest.importorskip("pyarrow")
+    frame.to_parquet(tmp_path / "visits.parquet")
+
+    def absent(path):
+        raise ImportError("Unable to find a usable engine")
+
+    monkeypatch.setattr(pd, "read_parquet", absent)
+    with pytest.raises(ModelFileError, match=r"\[data\] file: .*pip install graphreg\[parquet\]"):
+        read(tmp_path, changed(BASE, ("data",), "file", value="visits.parquet"))
+
+
+def test_gzip_and_a_folder_of_data(tmp_path, frame):
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    frame.to_csv(folder / "visits.csv.gz", index=False)
+    (tmp_path / "roads.csv").rename(folder / "roads.csv")
+    content = changed(BASE, ("data",), "file", value="visits.csv.gz")
+    assert read(tmp_path, content, data=folder).samples[0].labels == tuple(NAMES)
+    with pytest.raises(ModelFileError, match="there is no folder"):
+        read(tmp_path, content, data=tmp_path / "nowhere")
+
+
+def test_labels_are_text_to_the_letter(tmp_path):
+    (tmp_path / "visits.csv").write_text("site,dose,age,response\nNA,1,2,3\n007,2,1,1\n1e3,2,2,2\n nan,1,1,1\n")
+    found = read(tmp_path, {**BASE, "graph": {"family": "complete"}})
+    assert found.samples[0].labels == ("NA", "007", "1e3", " nan")
+
+
+def test_byte_order_mark_is_no_part_of_a_name(tmp_path, frame):
+    frame.to_csv(tmp_path / "visits.csv", index=False, encoding="utf-8-sig")
+    assert read(tmp_path, BASE).samples[0].labels == tuple(NAMES)
+
+
+def test_filters_and_derived_columns(tmp_path, frame):
+    content = changed(BASE, ("data",), "target", value="share")
+    content["data"] |= {
+        "derive": {"total": "dose + abs(age)", "share": "-dose / total + sqrt(hours) * 2 - log(1 + hours)"},
+        "keep": {"site": ["01", "02", "03"], "hours": [1, 2]},
+    }
+    found = read(tmp_path, content)
+    rows = frame[frame["site"].isin(["01", "02", "03"]) & frame["hours"].isin([1, 2])]
+    share = -rows["dose"] / (rows["dose"] + rows["age"].abs()) + 2 * np.sqrt(rows["hours"]) - np.log1p(rows["hours"])
+    np.testing.assert_allclose(found.samples[0].frame["share"], share, rtol=1e-14)
+    assert found.samples[0].rows == len(frame)
+    assert f"{len(rows)} of {len(frame)} rows, 3 nodes" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("formula", "why"),
+    [
+        ("dose +", "no formula"),
+        ("dose ** 2", r"'dose \*\* 2', which is not allowed"),
+        ("dose > 1", "not allowed"),
+        ("__import__('os').getcwd()", "not allowed"),
+        ("@frame", "no formula"),
+        ("dose.mean()", "not allowed"),
+        ("eval(dose)", "not allowed"),
+        ("dose[0]", "not allowed"),
+        ("[dose, age]", "not allowed"),
+        ("'a' * 9", "not allowed"),
+        ("dose if age else 1", "not allowed"),
+        ("log", "names 'log', which is no column"),
+        ("doze + 1", "did you mean 'dose'"),
+        ("site * 2", "column 'site', which is text"),
+        ("log(dose, age)", "not allowed"),
+    ],
+)
+def test_formulas_that_are_refused(tmp_path, frame, formula, why):
+    content = {**BASE, "data": {**BASE["data"], "derive": {"new": formula}}}
+    with pytest.raises(ModelFileError, match=r"model.toml: \[data\] derive new: .*" + why):
+        read(tmp_path, content)
+
+
+# ---- every key, wrong once -------------------------------------------------------------------------------------------
+def the_cases():
+    return [(k, path, key, value) for k, content in enumerate(FULL) for path, key, value in keys(content)]
+
+
+FREE = ("derive", "clusters")  # tables whose keys are names of one's own
+
+
+def case_name(case):
+    k, path, key, _ = case
+    return f"{k}-{'.'.join(map(str, path))}.{key}"
+
+
+def test_the_models_have_every_key():
+    used = {(path[0], key) for _, path, key, _ in the_cases()}
+    missing = {(table, field.name) for table, kind in TABLES.items() for field in fields(kind)} - used
+    assert missing == {("solve", "checkpoint")}, "give the new key to a model in FULL"  # has its own test
+
+
+@pytest.mark.parametrize("case", [case for case in the_cases() if case[1][-1] not in FREE], ids=case_name)
+def test_a_misspelt_key_is_named(tmp_path, frame, case):
+    k, path, key, _ = case
+    with pytest.raises(GraphregError) as caught:
+        read(tmp_path, changed(FULL[k], path, key, name=f"{key}q"))
+    line = str(caught.value)
+    assert line.startswith("model.toml: [")
+    assert f"[{path[0]}]" in line
+    assert f"{key}q" in line or f"'{key}'" in line  # a label of a table that has to be complete
+
+
+@pytest.mark.parametrize("case", the_cases(), ids=case_name)
+def test_a_value_of_the_wrong_type_is_named(tmp_path, frame, case):
+    k, path, key, value = case
+    other = True if isinstance(value, str) else "x"
+    for wrong in (DATE, [[DATE]], other):
+        with pytest.raises(GraphregError) as caught:
+            read(tmp_path, changed(FULL[k], path, key, value=wrong))
+        line = str(caught.value)
+        outer = next((step for step in path[1:] if isinstance(step, str)), key)  # the key of the table
+        assert line.startswith("model.toml: [")
+        assert f"[{path[0]}]" in line
+        assert re.search(rf"\b{outer}\b", line) or re.search(rf"\b{re.escape(key)}\b", line)
+
+
+@pytest.mark.parametrize("case", the_cases(), ids=case_name)
+def test_a_missing_key_is_named_where_it_is_needed(tmp_path, frame, case):
+    k, path, key, _ = case
+    content = changed(FULL[k], path, key)
+    schema = {field.name: field.default for field in fields(TABLES[path[0]])}
+    inline = any(isinstance(step, str) for step in path[1:])
+    if key == "family" if inline else schema.get(key) is MISSING:
+        with pytest.raises(ModelFileError, match=rf"model.toml: \[+{path[0]}\]+.* needs the key '{key}'"):
+            read(tmp_path, content)
+        return
+    said = ""
+    try:
+        read(tmp_path, content)
+    except GraphregError as error:  # some keys need each other
+        said = str(error)
+    assert not said or said.startswith("model.toml: [")
+
+
+def test_the_full_models_are_right(tmp_path, frame):
+    for content in FULL:
+        assert read(tmp_path, content).solve(gap=1e-2).certificate.valid
+
+
+# ---- errors ----------------------------------------------------------------------------------------------------------
+def wrong(table, **changes):
+    return {**BASE, table: {**BASE.get(table, {}), **changes}}
+
+
+ERRORS = [
+    ({**BASE, "los": {}}, r"model.toml has no table or key 'los'; did you mean 'loss'\?"),
+    ({k: v for k, v in BASE.items() if k != "loss"}, r"the table \[loss\] is missing"),
+    ({**BASE, "loss": 3}, r"\[loss\]: this must be a table, written as \[loss\], got 3"),
+    ({**BASE, "loss": []}, r"\[\[loss\]\]: the list is empty"),
+    (wrong("loss", famly="x"), r"\[loss\] has no key 'famly'; did you mean 'family'\?"),
+    (wrong("loss", family="logistic"), r"\[loss\] family: there is no loss 'logistic'; did you mean 'LogisticLoss'\?"),
+    (wrong("loss", family="HuberLoss", dleta=1.0), r"\[loss\] has no key 'dleta'; did you mean 'delta'\?"),
+    (wrong("loss", family="HuberLoss", delta="big"), r"\[loss\] delta: this must be a number, got 'big'"),
+    (wrong("loss", family="HuberLoss", delta=-1.0), r"\[loss\]: the delta of HuberLoss must be positive"),
+    (wrong("loss", scale="median"), r"\[loss\]: scale must be 'mean', 'sum'"),
+    (wrong("loss", family="LogisticLoss"), r"\[loss\]: LogisticLoss takes targets coded"),
+    (wrong("loss", strength=-1.0), r"\[loss\]: a strength must be positive"),
+    (wrong("loss", data="visit"), r"\[loss\] data: no table \[\[data\]\] has the name 'visit'"),
+    (wrong("loss", keep={"region": "east"}), r"\[loss\] keep region: no row of visits.csv is left"),
+    (
+        wrong("data", file="visit.csv"),
+        r"\[data\] file: there is no file 'visit.csv' in .*; did you mean 'visits.csv'\?",
+    ),
+    (wrong("data", file="a/b.csv"), r"\[data\] file: there is no folder"),
+    (wrong("data", file="penalties.py"), r"\[data\] file: 'penalties.py' is no table"),
+    (wrong("data", node="sites"), r"\[data\] node: visits.csv has no column 'sites'; did you mean 'site'\?"),
+    (wrong("data", target="respons"), r"\[data\] target: visits.csv has no column 'respons'; did you mean 'response'"),
+    (wrong("data", features=["doze"]), r"\[data\] features: visits.csv has no column 'doze'; did you mean 'dose'"),
+    (wrong("data", features="all"), r"\[data\] features: this must be 'others' or a list of text, got 'all'"),
+    (wrong("data", features=["region"]), r"\[data\] features: 'region' of visits.csv is not numeric; leave them out"),
+    (
+        wrong("data", features="others"),
+        r"\[data\] features: 'region', 'district' of .* not numeric; list them in exclude",
+    ),
+    (wrong("data", exclude=["age"]), r"\[data\] exclude: this goes with features = \"others\" only"),
+    (wrong("data", weights="base"), r"\[data\]: the sample weight 'base' is .* at the node '01', row"),
+    (wrong("data", standardise=["age", "ill"]), r"\[data\] standardise: 'ill' is not among the features"),
+    (wrong("data", keep={"site": 1}), r"\[data\] keep site: 1 cannot be compared: the column 'site' .* holds text"),
+    (wrong("data", keep={"hours": "1"}), r"\[data\] keep hours: '1' cannot be compared: .* holds numbers"),
+    (wrong("data", keep={"hour": 1}), r"\[data\] keep: visits.csv has no column 'hour'; did you mean 'hours'"),
+    (wrong("data", derive={"age": "dose"}), r"\[data\] derive age: there is a column 'age' already"),
+    (wrong("graph", edges="roads.cvs"), r"\[graph\] edges: there is no file 'roads.cvs'"),
+    (wrong("graph", head="c"), r"\[graph\] head: roads.csv has no column 'c'"),
+    (wrong("graph", tail="b", head="b"), r"\[graph\] tail: tail and head are the same column"),
+    (wrong("graph", weight="wide"), r"\[graph\] weight: roads.csv has no column 'wide'"),
+    (wrong("graph", weight="a"), r"\[graph\] weight: the column 'a' of roads.csv is not numeric"),
+    (wrong("graph", family="path"), r"\[graph\] needs exactly one of the keys 'edges', 'adjacency' or 'family', got 2"),
+    (wrong("graph", size=3), r"\[graph\] size: this does not go with 'edges'"),
+    ({**BASE, "graph": {"family": "ring"}}, r"\[graph\] family: there is no family of graphs 'ring'"),
+    ({**BASE, "graph": {"family": "grid"}}, r"\[graph\] size: a grid needs size = \[rows, columns\]"),
+    (
+        {**BASE, "graph": {"family": "grid", "size": [2, 2]}},
+        r"\[graph\] size: this makes 4 nodes and there are 6 labels",
+    ),
+    (
+        {**BASE, "graph": {"family": "path", "labels": "numbers"}},
+        r"\[graph\] size: labels = \"numbers\" needs the number",
+    ),
+    ({**BASE, "graph": {"family": "path", "labels": ["01", "02"]}}, r"\[graph\]: the node '03' has data and is not"),
+    (
+        wrong("graph", name="x") | {"total_variation": {"penalty": "L2", "graph": "y"}},
+        r"\[total_variation\] graph: no tab",
+    ),
+    ({k: v for k, v in BASE.items() if k != "graph"}, r"\[total_variation\] needs the table \[graph\]"),
+    ({k: v for k, v in BASE.items() if k != "total_variation"}, r"\[graph\]: this table is used by no total variation"),
+    ({**BASE, "graph": [BASE["graph"]] * 2}, r"\[\[graph\]\] \(number 1\) needs the key 'name'"),
+    (wrong("total_variation", penalty="L3"), r"\[total_variation\] penalty: there is no penalty 'L3'"),
+    (wrong("total_variation", penalty={"delta": 1}), r"\[total_variation\] penalty needs the key 'family'"),
+    (wrong("total_variation", penalty={"famly": "L2"}), r"\[total_variation\] penalty has no key 'famly'"),
+    (
+        wrong("total_variation", penalty={"family": "L2", "delta": 1.0}),
+        r"\[total_variation\] penalty has no key 'delta'",
+    ),
+    (wrong("total_variation", penalty="NonNegative"), r"\[total_variation\]: NonNegative is one-sided"),
+    (wrong("total_variation", penalty="Zero"), r"\[total_variation\] strength: Zero is a constraint"),
+    (wrong("total_variation", penalty="Zero", strength=1.0), r"\[total_variation\] strength: Zero is a constraint"),
+    (wrong("total_variation", features=["doze"]), r"\[total_variation\] features: there is no feature 'doze'; did you"),
+    (wrong("total_variation", penalty="nothing:X"), r"\[total_variation\] penalty: there is no module 'nothing'"),
+    (
+        wrong("total_variation", penalty="penalties:X"),
+        r"\[total_variation\] penalty: the module 'penalties' has no 'X'",
+    ),
+    (wrong("total_variation", penalty="penalties:np"), r"\[total_variation\] penalty: 'penalties:np' is no penalty"),
+    (wrong("node_penalty", penalty="L1", center=[1.0]), r"\[node_penalty\]: the center of NodePenalty\(L1\) must be 2"),
+    (
+        wrong("node_penalty", penalty="L1", weights={"1": 1.0}),
+        r"\[node_penalty\]: the weights of .* name '1', which is",
+    ),
+    (wrong("node_penalty", penalty={"family": "Quadratic"}), r"\[node_penalty\] penalty needs the key 'Q'"),
+    (wrong("hierarchy", clusters="region"), r"\[hierarchy\] needs the key 'weights'"),
+    (
+        wrong("hierarchy", clusters="dose", weights=[1.0, 1.0]),
+        r"\[data\] features: 'dose' .* columns of clusters are",
+    ),
+    (wrong("hierarchy", clusters="ill", weights=[1.0, 1.0]), r"\[hierarchy\] clusters: the column 'ill' .* two values"),
+    (wrong("hierarchy", clusters="regoin", weights=[1.0, 1.0]), r"\[hierarchy\] clusters: .* did you mean 'region'"),
+    (wrong("hierarchy", clusters="region", weights=[1.0]), r"\[hierarchy\]: the hierarchy has 2 levels of edges and 1"),
+    (wrong("hierarchy", clusters="region", alpha=0.5), r"\[hierarchy\] needs the key 'gamma'"),
+    (wrong("consensus", features=["age"]), r"\[consensus\]: the graph of Consensus is disconnected"),
+    (wrong("solve", method="Simplex"), r"\[solve\] method: there is no method 'Simplex'"),
+    (
+        wrong("solve", method={"family": "PrimalDual", "polish": "yes"}),
+        r"\[solve\] method polish: this must be true or",
+    ),
+    (wrong("solve", method={"family": "PrimalDual", "relaxation": 5.0}), r"\[solve\] method: the relaxation of Primal"),
+    (wrong("solve", rounds=1.5), r"\[solve\] rounds: this must be a whole number, got 1.5"),
+]
+
+
+@pytest.mark.parametrize(("content", "message"), ERRORS, ids=[message[:60] for _, message in ERRORS])
+def test_errors_name_the_key_and_what_to_do(tmp_path, frame, content, message):
+    with pytest.raises(GraphregError, match=message) as caught:
+        read(tmp_path, content)
+    assert str(caught.value).startswith("model.toml")
+    assert "\n" not in str(caught.value)
+
+
+def test_errors_of_solve_name_the_table(tmp_path, frame):
+    with pytest.raises(GraphregError, match=r"model.toml: \[solve\]: gap must be a non-negative number"):
+        read(tmp_path, wrong("solve", gap=-1.0)).solve()
+    with pytest.raises(GraphregError, match=r"^gap must be a non-negative number"):
+        read(tmp_path, wrong("solve", gap=1e-3)).solve(gap=-1.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("visits.csv", "site,dose,age,response\n01,1,2,x\n", r"\[loss\]: SquaredLoss takes numeric targets"),
+        ("visits.csv", "site,dose,age,response\n,1,2,3\n", r"\[data\] node: the column 'site' .* no label in row 0"),
+        ("visits.csv", "site,dose,age,response\n01,,2,3\n", r"\[data\]: the feature 'dose' is nan at the node '01'"),
+        ("visits.csv", "site,dose,age,response\n", r"\[data\] file: visits.csv has no rows"),
+        ("visits.csv", "", r"\[data\] file: visits.csv cannot be read: EmptyDataError"),
+        ("visits.csv", "site,dose,dose\n01,1,2\n", r"\[data\] file: visits.csv has two columns called 'dose'"),
+        ("visits.csv", "site,a\n01,1,2,3\n02,1\n", r"\[data\] file: a row of visits.csv has more cells"),
+        ("roads.csv", "a,b\n1,2\n", r"\[graph\] edges: no label of roads.csv has data: it has '1', '2'"),
+        ("roads.csv", "a,b\n01,01\n", r"\[graph\]: the node '01' has an edge to itself"),
+        (
+            "roads.csv",
+            "a,b\n01,02\n02,01\n",
+            r"\[graph\]: the edge '02' - '01' appears twice|the edge .* appears twice",
+        ),
+        ("roads.csv", "a,b\n01,\n", r"\[graph\] head: the column 'b' of roads.csv has no label in row 0"),
+        ("roads.csv", "a\n01\n", r"\[graph\] edges: roads.csv has one column"),
+    ],
+)
+def test_tables_that_cannot_be_used(tmp_path, frame, name, text, message):
+    (tmp_path / name).write_text(text)
+    with pytest.raises((DataError, GraphError), match=message) as caught:
+        read(tmp_path, BASE)
+    assert str(caught.value).startswith("model.toml: [")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "site,01,02\n01,0,1\n03,1,0\n",
+            r"\[graph\] adjacency: the rows and columns .* the same labels \('02', '03'\)",
+        ),
+        ("site,01,02\n01,0,x\n02,1,0\n", r"\[graph\] adjacency: the column '02' of matrix.csv is not numeric"),
+        ("site,01,02\n01,0,1\n02,2,0\n", r"\[graph\]: the adjacency is not symmetric"),
+        ("site,01,02\n01,0,-1\n02,-1,0\n", r"\[graph\]: the edge '01' - '02' has the weight -1.0"),
+    ],
+)
+def test_adjacencies_that_cannot_be_used(tmp_path, frame, text, message):
+    (tmp_path / "matrix.csv").write_text(text)
+    with pytest.raises((DataError, GraphError), match=message):
+        read(tmp_path, {**BASE, "graph": {"adjacency": "matrix.csv"}})
+
+
+def test_files_that_are_no_model(tmp_path, frame):
+    with pytest.raises(ModelFileError, match=r"there is no file .*none\.toml"):
+        gr.read_model(tmp_path / "none.toml")
+    (tmp_path / "broken.toml").write_text("[data\n")
+    with pytest.raises(ModelFileError, match=r"broken.toml is not valid TOML: .*line 1"):
+        gr.read_model(tmp_path / "broken.toml")
+    (tmp_path / "broken.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(ModelFileError, match=r"broken.toml is not valid TOML"):
+        gr.read_model(tmp_path / "broken.toml")
+    with pytest.raises(ModelFileError, match="cannot be read"):
+        gr.read_model(tmp_path)
+
+
+def test_modules_that_fail(tmp_path, frame):
+    (tmp_path / "failing.py").write_text("1 / 0\n")
+    (tmp_path / "needy.py").write_text("import graphreg_has_no_such_friend\n")
+    (tmp_path / "halves.py").write_text(
+        "import graphreg as gr\n\n\nclass Half(gr.Penalty):\n    pass\n\n\n"
+        "class Proud(gr.L2):\n    def __init__(self):\n        raise RuntimeError('never')\n"
+    )
+    for name, why in (
+        ("failing:X", "importing 'failing' failed: ZeroDivisionError: division by zero"),
+        ("needy:X", "importing 'needy' failed: ModuleNotFoundError"),
+        ("halves:Half", "'halves:Half' is abstract; it lacks conjugate, cvxpy, prox, value"),
+        ("halves:Proud", "halves:Proud cannot be made: RuntimeError: never"),
+    ):
+        with pytest.raises(ModelFileError, match=r"model.toml: \[total_variation\] penalty: " + re.escape(why)):
+            read(tmp_path, wrong("total_variation", penalty=name))
+    assert str(tmp_path) not in sys.path
+
+
+def test_an_object_of_ones_own(tmp_path, frame):
+    (tmp_path / "objects.py").write_text(OWN)
+    found = read(tmp_path, wrong("total_variation", penalty="objects:derived"))
+    assert found.solve().status == "certified"
+    with pytest.raises(ModelFileError, match="penalty has no key 'ridge'"):
+        read(tmp_path, wrong("total_variation", penalty={"family": "objects:derived", "ridge": 1.0}))
+
+
+def test_a_method_that_does_not_apply_keeps_what_it_lacks(tmp_path, frame, monkeypatch):
+    monkeypatch.setattr(gr.PrimalDual, "missing", lambda self, form: ("it is Sunday",))
+    with pytest.raises(MethodError, match=r"\[solve\]: PrimalDual does not apply: it is Sunday") as caught:
+        read(tmp_path, wrong("solve", method="PrimalDual")).solve()
+    assert caught.value.missing == ("it is Sunday",)
+
+
+# ---- what is known without being listed ------------------------------------------------------------------------------
+def test_every_public_class_has_its_name():
+    bases = {kind: families.KINDS[kind] for kind in ("loss", "penalty", "method")}
+    for kind, base in bases.items():
+        classes = [each for each in map(gr.__dict__.get, gr.__all__) if isinstance(each, type)]
+        concrete = {each.__name__ for each in classes if issubclass(each, base) and not inspect.isabstract(each)}
+        assert set(families.public(kind)) == concrete
+    assert {"SquaredLoss", "MeanLoss"} <= set(families.public("loss"))
+    assert {"L2", "Box"} <= set(families.public("penalty"))
+    assert {"Exact", "PrimalDual"} <= set(families.public("method"))
+
+
+def test_options_are_those_of_the_classes():
+    assert set(families.options(gr.HuberLoss)) == {"delta", "scale"}
+    assert list(families.options(gr.Quadratic)) == ["Q"]
+    assert list(families.options(gr.PrimalDual)) == ["balance", "relaxation", "polish"]
+
+
+def test_checkpoint_goes_to_solve(tmp_path, frame, monkeypatch):
+    asked = {}
+
+    def solve(self, method=None, *, gap=1e-6, checkpoint=None):
+        asked.update(gap=gap, checkpoint=checkpoint)
+
+    monkeypatch.setattr(gr.Problem, "solve", solve)
+    read(tmp_path, wrong("solve", checkpoint="run.npz", gap=1e-3)).solve()
+    assert asked == {"gap": 1e-3, "checkpoint": tmp_path / "run.npz"}
+
+    monkeypatch.setattr(gr.Problem, "solve", lambda self, method=None: None)
+    with pytest.raises(ModelFileError, match=r"\[solve\] checkpoint: this version of graphreg does not know it"):
+        read(tmp_path, wrong("solve", checkpoint="run.npz"))
