@@ -20,6 +20,7 @@ import graphreg as gr
 from graphreg.cli import _folder as folder_module
 from graphreg.cli import main
 from graphreg.cli._exits import EXITS
+from graphreg.model_file import _families as families
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = (ROOT / "../shared/data").resolve()
@@ -328,7 +329,7 @@ def test_check_refuses(arguments, message):
     assert done.stderr.startswith(message)
 
 
-@pytest.mark.parametrize("name", ["SquaredLoss", "LogisticLoss", "MeanLoss"])
+@pytest.mark.parametrize("name", sorted(families.public("loss")))
 def test_check_loss(name):
     done = run("check", "loss", name)
     assert done.exit_code == 0, done.output

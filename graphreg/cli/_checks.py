@@ -53,10 +53,10 @@ def _data_sets(rng: np.random.Generator) -> list[gr.NodeData]:
     X = rng.normal(size=(len(node), 2))
     classes = np.array(["a", "b", "c"], dtype=object)[np.arange(len(node)) % 3]
     targets: list[Any] = [
+        classes,  # first: a loss of classes might take numbers for classes, too
         np.round(3.0 * rng.normal(size=len(node)), 2),
         rng.poisson(2.0, len(node)).astype(float),
         np.arange(len(node)) % 2,
-        classes,
     ]
     drawn = [gr.NodeData.from_arrays(X, y, node, intercept=True) for y in targets]
     return [*drawn, gr.NodeData.from_arrays(None, rng.normal(size=(len(node), 2)), node)]

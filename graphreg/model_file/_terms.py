@@ -161,9 +161,9 @@ def _check_strength(section: Section, penalty: Any) -> None:
 
 
 def _check_features(tables: Mapping[str, list[Section]], terms: Sequence[Term]) -> None:
-    """The features that terms name must be coordinates."""
+    """The features that terms name must be coordinates, or features of the data (which may stand for several)."""
     first: Any = terms[0].model.terms[0][1]
-    coordinates = list(first.coordinates())
+    coordinates = list(dict.fromkeys([*first.data.features, *first.coordinates()]))
     for name in ("total_variation", "consensus", "node_penalty"):
         for section in tables[name]:
             for feature in section.keys.features or ():
