@@ -230,6 +230,15 @@ def test_errors_are_one_line(tmp_path, model):
     assert done.stdout == ""
 
 
+def test_errors_of_solve_name_the_table(tmp_path, model):
+    write(tmp_path, {**BASE, "solve": {"method": {"family": "Exact", "solver": "none such"}}})
+    done = run("solve", model)
+    assert done.exit_code == 2
+    assert done.stderr.startswith("Error: model.toml: [solve]: the solver 'none such' is not installed")
+    done = run("solve", model, "--method", "PrimalDual", "--gap", "-1")
+    assert (done.exit_code, done.stderr) == (2, "Error: gap must be a non-negative number, got -1.0\n")
+
+
 def test_a_warning_free_silent_process(tmp_path, model):
     started = process("solve", model, "--method", "PrimalDual", cwd=tmp_path)
     out, err = started.communicate(timeout=120)
@@ -264,7 +273,7 @@ def test_ctrl_c_while_reading(model, monkeypatch):
     monkeypatch.setattr("graphreg.model_file.read_samples", interrupt)
     done = run("solve", model)
     assert done.exit_code == 130
-    assert done.stderr == "Interrupted; nothing was written.\n"
+    assert done.stderr == "Interrupted.\n"
 
 
 # ---- the other commands ----------------------------------------------------------------------------------------------

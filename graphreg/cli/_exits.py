@@ -48,7 +48,7 @@ class Commands(click.Group):
             click.echo("Error: " + " ".join(str(error).split()), err=True)
             ctx.exit(of_error(error))
         except KeyboardInterrupt:
-            click.echo("Interrupted; nothing was written.", err=True)
+            click.echo("Interrupted.", err=True)
             ctx.exit(INTERRUPTED)
 
 

@@ -144,11 +144,11 @@ def compare(  # noqa: PLR0913, PLR0917 - one argument per option
     from . import _results as results
 
     read = read_model(model, data)
-    methods = [_method(name, read) for name in names] or None
+    methods: list[Any] = [_method(name, read) or read.method for name in names]
     if csv is not None:
         folder.check_new(csv, force, "--csv")
     found = gr.compare(
-        read.problem, methods, gap=read.options.get("gap", 1e-6) if gap is None else gap, seconds=seconds
+        read.problem, methods or None, gap=read.options.get("gap", 1e-6) if gap is None else gap, seconds=seconds
     )
     table = found.table()
     if csv is not None:
@@ -270,10 +270,10 @@ def demo(out: Path | None, force: bool) -> None:
 
 
 def _method(name: str | None, model: Any) -> Any:
-    """The method that an option names; that of the model file where it is the same, with its options."""
+    """The method that an option names; None where that is the model file's own, which has its options."""
     from ..model_file._families import make_inline
     from ..model_file._place import Place
 
     if name is None or (model.method is not None and model.method.name == name):
-        return model.method
+        return None
     return make_inline("method", name, Place("--method"), [model.folders.model, Path.cwd()])

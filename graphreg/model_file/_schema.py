@@ -142,7 +142,9 @@ def read_tables(content: Table, file: str) -> dict[str, list[Section]]:
     whole = Place(file)
     for name in content:
         if name not in TABLES:
-            whole.refuse(f" has no table or key {name!r}; {near(name, list(TABLES))}")
+            homes = [table for table, kind in TABLES.items() if name in kind.__dataclass_fields__]
+            hint = f"it is a key of [{homes[0]}]" if homes else near(name, list(TABLES), "the tables are")
+            whole.refuse(f" has no table or key {name!r}; {hint}")
     for name in REQUIRED:
         if name not in content:
             whole.refuse(f"the table [{name}] is missing; every model has one")

@@ -61,6 +61,8 @@ def _csv(path: Path, labels: Iterable[str], leading: int) -> pd.DataFrame:
 
     header = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, encoding="utf-8-sig")
     names = [str(name) for name in header.iloc[0]]
+    if len(names) == 1 and (";" in names[0] or "\t" in names[0]):
+        raise DataError(f"{path.name} has one column, {names[0]!r}; separate columns by commas")
     twice = [name for k, name in enumerate(names) if name in names[:k]]
     if twice:
         raise DataError(f"{path.name} has two columns called {twice[0]!r}; rename one")
