@@ -216,6 +216,21 @@ def test_exit_codes(tmp_path, model, unattained):
     assert run("solve", model).exit_code == 2
 
 
+@pytest.mark.parametrize("method", ["Exact", "PrimalDual"])
+def test_where_no_point_is_feasible_there_are_no_coefficients(tmp_path, model, method):
+    boxes = [{"penalty": {"family": "Box", "low": 1.0}}, {"penalty": {"family": "Box", "high": -1.0}}]
+    write(tmp_path, {**BASE, "node_penalty": boxes})
+    out = tmp_path / "out"
+    done = run("solve", model, "--method", method, "--rounds", "20", "--out", out)
+    assert done.exit_code == (5 if method == "Exact" else 4)
+    assert "no coefficients: no point was found" in done.stdout
+    assert [path.name for path in out.iterdir()] == ["result.json"]
+    found = json.loads((out / "result.json").read_text())
+    assert "coefficients" not in found
+    assert found["certificate"]["lower_bound"] is None
+    assert found["objective"] is None
+
+
 def test_exit_codes_are_in_the_help():
     text = run("--help").output
     for code, meaning in EXITS.items():

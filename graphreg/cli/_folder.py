@@ -63,7 +63,7 @@ class Folder:
         contents: dict[str, bytes] = {
             name: table.to_csv(index=False).encode() for name, table in results.tables(model, solution).items()
         }
-        if pictures and find_spec("matplotlib") is not None:
+        if pictures and results.has_point(solution) and find_spec("matplotlib") is not None:
             contents |= _pictures(solution)
         names = [RESULT, *contents]
         contents[RESULT] = to_json(results.document(model, solution, names)).encode()

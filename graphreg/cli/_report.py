@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import graphreg as gr
 
+from ._results import has_point
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -14,6 +16,8 @@ MOST_ROWS, MOST_COLUMNS, MOST_CLUSTERS, MOST_MEMBERS = 10, 7, 5, 8
 
 def answer(solution: gr.Solution) -> str:
     """The solution with its certificate, the first coefficients, and the clusters."""
+    if not has_point(solution):
+        return f"{solution}\n\nno coefficients: no point was found that satisfies all constraints"
     parts = [str(solution), coefficients(solution.table())]
     if any(not edge.ground for edge in solution.form.edges):
         parts.append(clusters(solution))

@@ -22,10 +22,17 @@ PACKAGES = ("numpy", "scipy", "pandas", "cvxpy", "clarabel", "scs")
 WRITER = "graphreg"
 
 
+def has_point(solution: gr.Solution) -> bool:
+    """Whether there are coefficients at all: a point that satisfies every constraint."""
+    return math.isfinite(solution.objective)
+
+
 def tables(model: ModelFile, solution: gr.Solution) -> dict[str, pd.DataFrame]:
-    """The tables of an answer by file name; indices are columns."""
+    """The tables of an answer by file name; none where no point was found."""
     import pandas as pd
 
+    if not has_point(solution):
+        return {}
     clusters = solution.clusters()
     found = {
         "coefficients.csv": solution.table().reset_index(),
@@ -72,7 +79,7 @@ def _flows(solution: gr.Solution) -> pd.DataFrame:
 
 def document(model: ModelFile, solution: gr.Solution, files: Sequence[str] = ()) -> dict[str, Any]:
     """Everything that is known of an answer, but for the flows, as plain JSON."""
-    certificate, clusters, ledger = solution.certificate, solution.clusters(), solution.ledger
+    certificate, ledger = solution.certificate, solution.ledger
     content = {
         "written_by": WRITER,
         "versions": versions(),
@@ -87,7 +94,7 @@ def document(model: ModelFile, solution: gr.Solution, files: Sequence[str] = ())
         "certificate": {
             "valid": certificate.valid,
             "scope": certificate.scope,
-            "lower_bound": certificate.dual,
+            "lower_bound": certificate.dual if certificate.valid else None,
             "objective": certificate.primal,
             "gap": certificate.gap,
             "relative_gap": certificate.relative_gap,
@@ -101,14 +108,7 @@ def document(model: ModelFile, solution: gr.Solution, files: Sequence[str] = ())
             "coordinates": list(solution.form.space.coordinates),
             "free_nodes": list(map(_name, solution.free)),
         },
-        "coefficients": _by_label(solution, dict(zip(solution.labels, solution.coef, strict=True))),
-        "latent": _by_label(solution, solution.latent),
-        "clusters": {
-            "count": clusters.count,
-            "certain": clusters.certain,
-            "edges": {state: int(number) for state, number in clusters.edges["state"].value_counts().items()},
-            "labels": {_name(label): number for label, number in clusters.labels.items()},
-        },
+        **(_point(solution) if has_point(solution) else {}),
         "standardised": [
             {"data": s.name or s.file, "center": dict(s.standardised.center), "scale": dict(s.standardised.scale)}
             for s in model.samples
@@ -119,6 +119,21 @@ def document(model: ModelFile, solution: gr.Solution, files: Sequence[str] = ())
         "files": list(files),
     }
     return plain(content)
+
+
+def _point(solution: gr.Solution) -> dict[str, Any]:
+    """What can be read off the coefficients."""
+    clusters = solution.clusters()
+    return {
+        "coefficients": _by_label(solution, dict(zip(solution.labels, solution.coef, strict=True))),
+        "latent": _by_label(solution, solution.latent),
+        "clusters": {
+            "count": clusters.count,
+            "certain": clusters.certain,
+            "edges": {state: int(number) for state, number in clusters.edges["state"].value_counts().items()},
+            "labels": {_name(label): number for label, number in clusters.labels.items()},
+        },
+    }
 
 
 def plain(value: Any) -> Any:
