@@ -20,8 +20,12 @@ from .problem import Compiled, Problem
 from .solution import Solution
 from .terms.calculus import Model, Parameter
 from .terms.hierarchy import Hierarchy
+from .terms.losses.hinge import HingeLoss, SquaredHingeLoss
 from .terms.losses.huber import HuberLoss
 from .terms.losses.logistic import LogisticLoss
+from .terms.losses.multinomial import MultinomialLoss
+from .terms.losses.poisson import PoissonLoss
+from .terms.losses.quantile import QuantileLoss
 from .terms.losses.squared import MeanLoss, SquaredLoss
 from .terms.penalties._base import AbstractConstraint, AbstractNorm, AbstractOneSided
 from .terms.penalties._base import AbstractPenalty as Penalty
@@ -53,21 +57,26 @@ __all__ = [
     "Exact",
     "Graph",
     "Hierarchy",
+    "HingeLoss",
     "HuberLoss",
     "HuberNorm",
     "LInf",
     "LogisticLoss",
     "MeanLoss",
     "Model",
+    "MultinomialLoss",
     "NodeData",
     "NodePenalty",
     "NonNegative",
     "Parameter",
     "Penalty",
+    "PoissonLoss",
     "PrimalDual",
     "Problem",
     "Quadratic",
+    "QuantileLoss",
     "Solution",
+    "SquaredHingeLoss",
     "SquaredL2",
     "SquaredLoss",
     "TotalVariation",

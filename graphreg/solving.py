@@ -139,6 +139,6 @@ def _unattained(certificate: Certificate, gap: float) -> str:
     else:
         known = "Infimum not attained"
     return (
-        f"{known}: along some direction the losses fall for ever (separable classes); add a ridge, for instance "
-        "1e-3 * NodePenalty(SquaredL2()), on every coordinate that may run away."
+        f"{known}: along some direction the losses fall for ever (separable classes, counts that are all 0); add a "
+        "ridge, for instance 1e-3 * NodePenalty(SquaredL2()), on every coordinate that may run away."
     )

@@ -20,7 +20,6 @@ import numpy as np
 from ..errors import MethodError
 from ..terms.penalties._base import row_norm
 from ..terms.records import Array
-from .nodeprox import AbstractNodeProx
 from .semismooth import TINY, Boxes, Target, apply, gather, smoothed, widths
 
 EXACT = 1e-13  # the error, relative to the terms of each condition, below which a point is accepted
@@ -50,7 +49,7 @@ class Face(NamedTuple):
         return out
 
 
-class PiecewiseProx(AbstractNodeProx):
+class PiecewiseProx:
     """f_i(w) = sum_r max over a in [low_r, high_r] of a (x_r'w + shift_r).
 
     Parameters

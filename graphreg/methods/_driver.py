@@ -139,8 +139,7 @@ class _Run:
 
     def screen(self, state: Any, k: int) -> float:
         at = time.perf_counter()
-        w, u, _ = self.method.point(state)
-        screen = self.certifier.screen(w, u)
+        screen = self.certifier.screen(*self.method.point(state))
         self._charge(1, 1)
         self._note(Record(k, self.elapsed(), screen, False), at)
         return screen
