@@ -34,7 +34,7 @@ def star(labels):
     return nx.relabel_nodes(graph, dict(enumerate([first, *others])))
 
 
-# ---- Poisson: lip cancer in the districts of Scotland ------------------------------------------------------------------
+# ---- Poisson: lip cancer in the districts of Scotland ----------------------------------------------------------------
 @pytest.fixture(scope="module")
 def districts():
     if not LIP_CANCER.is_file():
@@ -95,7 +95,7 @@ def test_poisson_between_the_two_keeps_the_total(districts, solve):
     assert 1 < len(set(solution.clusters().labels.values())) < len(frame)
 
 
-# ---- quantiles: the progression of diabetes ------------------------------------------------------------------------------
+# ---- quantiles: the progression of diabetes --------------------------------------------------------------------------
 @cache
 def patients():
     frame = datasets.load_diabetes(as_frame=True, scaled=False).frame
@@ -144,7 +144,7 @@ def test_quantiles_fully_pooled_are_those_of_all(tau, solve):
     np.testing.assert_allclose(solution.coef[0], median.params, atol=0.5)  # iterations that stop at 1e-6 of their own
 
 
-# ---- classes: wines ------------------------------------------------------------------------------------------------------
+# ---- classes: wines --------------------------------------------------------------------------------------------------
 @cache
 def wines():
     frame = datasets.load_wine(as_frame=True).frame
