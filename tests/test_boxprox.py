@@ -171,6 +171,18 @@ def test_a_median_is_found():
     assert w[:, 0].tolist() == [3.0, 4.0]
 
 
+def test_zeros_come_out_as_zeros():
+    """With more free rows than features and all of them through 0, w is 0, and no rounding of anything else."""
+    rng = np.random.default_rng(1)
+    X = np.round(rng.normal(size=(20, 30, 5)))
+    scale = np.full((20, 30), 1 / 30)
+    case = Case(X, np.zeros((20, 30)), -0.3 * scale, 0.7 * scale, np.full((20, 5), 0.01))
+    tau = np.full(20, 3.0)
+    prox, w, memory = cold(case, tau)
+    assert conditions(case, tau, w, prox.prices(memory)) <= 1e-12
+    assert (w == 0.0).all()
+
+
 def test_the_judge_refuses_what_is_wrong():
     case = draw(np.random.default_rng(0), 3, 20, 4)
     tau = np.ones(3)

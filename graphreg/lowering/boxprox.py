@@ -117,7 +117,7 @@ def _face(box: Boxes, price: Array) -> Face:
     V = V * seen[:, :, None]
     over = V / np.where(seen, sigma, 1.0)[:, :, None]
     N = np.eye(d) - np.matmul(V.transpose(0, 2, 1), V)
-    N[seen.sum(axis=1) == d] = 0.0  # w is determined by F: no rounding of v may get in
+    N[seen.sum(axis=1) == d] = 0.0  # F determines w: a 0 comes out as 0
     shift = np.take_along_axis(box.shift, rows, axis=1) * mask
     q = apply(over.transpose(0, 2, 1), apply(U.transpose(0, 2, 1), shift))
     return Face(price, box.pull(price), free.astype(float), N, np.matmul(over.transpose(0, 2, 1), over), q)
@@ -126,8 +126,7 @@ def _face(box: Boxes, price: Array) -> Face:
 def _settle(box: Boxes, at: Target, face: Face) -> tuple[Array, Face, Array]:
     """The solution on each face, its prices the nearest to the old ones, and its error."""
     start = at.v - at.tau * face.pull
-    w = apply(face.N, start) - face.q
-    w = apply(face.N, w) - face.q  # again: now the rounding is that of w, not that of the start
+    w = apply(face.N, apply(face.N, start)) - face.q  # twice: then the rounding is that of w, not that of the start
     y = apply(face.G, start - w) / at.tau
     both = np.matmul(box.X, np.stack([w, y], axis=2))
     price = np.clip(face.price + face.free * both[:, :, 1], box.low, box.high)

@@ -144,8 +144,7 @@ def smoothed(box: Boxes, at: Target, base: Array, width: Array, w: Array) -> tup
 
 def _smooth(box: Boxes, at: Target, base: Array, width: Array) -> Smooth:
     span = box.high - box.low
-    resolved = NOISE * (box.norms * row_norm(at.v)[:, None] + np.abs(box.shift))  # below it residuals mean nothing
-    eps = np.maximum(width, resolved) / np.where(span > 0.0, span, 1.0)
+    eps = width / np.where(span > 0.0, span, 1.0)
     return Smooth(box, at, base, eps, eps * (box.low - base), eps * (box.high - base))
 
 
