@@ -82,6 +82,6 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
         raise
     except (*DAMAGE, MemoryError) as error:
         raise CheckpointError(
-            f"{str(path)!r} is a damaged checkpoint, or none at all ({error}); name another file, or remove this one if "
-            "it is graphreg's own"
+            f"{str(path)!r} is a damaged checkpoint, or none at all ({error}); name another file, or remove "
+            "this one if it is graphreg's own"
         ) from error
