@@ -175,6 +175,37 @@ def test_every_break_of_a_short_run(case, options, tmp_path):
     assert facts(broken(problem, method, path, [1, 9, 10, 11, 20, 40, 44], gap=0, rounds=45)) == whole
 
 
+@pytest.mark.parametrize("method", ITERATIVE, ids=lambda method: method.name)
+@pytest.mark.parametrize("seed", [69, 94, 143, 144])
+def test_breaks_between_repairs(seed, method, tmp_path):
+    """Repairs remember a scale and a Slater centre, which cost messages to find; the schedule learns from them."""
+
+    def problem():
+        return random_problem(seed).problem
+
+    if method.missing(problem().form):
+        pytest.skip(f"{method.name} does not apply")
+    whole = problem().solve(method, gap=1e-7, rounds=1000)
+    repaired = [record.round for record in whole.trace.certified()]
+    if isinstance(method, gr.PrimalDual):
+        assert len(repaired) > 2
+    again = broken(problem, method, tmp_path / "run", repaired[:-1], gap=1e-7, rounds=1000)
+    assert facts(again) == facts(whole)
+
+
+def test_breaks_between_polishes(tmp_path):
+    """A guess is polished where it was made twice in a row, at rounds 10, 20, 30, 45, ..."""
+
+    def problem():
+        return chain(n=60, loss=gr.HuberLoss, strength=2.0)
+
+    whole, plain = (problem().solve(gr.PrimalDual(polish=polish), gap=1e-9) for polish in (True, False))
+    assert whole.ledger.bytes["adaptation"] > 10 * plain.ledger.bytes["adaptation"]
+    breaks = [k for k in (10, 20, 30, 45, 67, 100, 150) if k < whole.rounds]
+    assert len(breaks) > 2
+    assert facts(broken(problem, gr.PrimalDual(), tmp_path / "run", breaks, gap=1e-9)) == facts(whole)
+
+
 def test_a_derived_penalty(tmp_path):
     import cvxpy as cp
 
