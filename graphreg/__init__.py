@@ -15,7 +15,7 @@ from .certificate import Certificate
 from .compare import Comparison, compare
 from .data import NodeData
 from .graph import Graph
-from .methods import Exact, PrimalDual
+from .methods import Checkpoint, Exact, PrimalDual
 from .problem import Compiled, Problem
 from .solution import Solution
 from .terms.calculus import Model, Parameter
@@ -51,6 +51,7 @@ __all__ = [
     "Ball",
     "Box",
     "Certificate",
+    "Checkpoint",
     "Comparison",
     "Compiled",
     "Consensus",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -59,6 +60,19 @@ class Certifier:
         self.best_dual: _Dual | None = None
         self.radius = 0.0  # twice the largest ||w_i|| seen near a minimiser
         self._attained: tuple[bool | None] | None = None
+
+    def remembered(self) -> dict[str, Any]:
+        """What the certificates to come depend on beside the problem, to `recall` elsewhere.
+
+        Of shared objects: what a certifier and a repair remember is replaced, never changed in place.
+        """
+        own = {name: value for name, value in vars(self).items() if name not in ("form", "repair", "at_zero")}
+        return {**own, "repair": self.repair.remembered()}
+
+    def recall(self, remembered: dict[str, Any]) -> None:
+        own = dict(remembered)
+        self.repair.recall(own.pop("repair"))
+        vars(self).update(own)
 
     def attained(self) -> bool | None:
         """Whether the infimum is attained, decided once; see `attained`."""

@@ -7,6 +7,7 @@ inside; correct once more. What rounding leaves of the conservation is charged t
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +31,13 @@ class Repair:
         self.size = 0.0  # of w, at the first repair
         self.exchanges = 0  # rounds of messages between neighbours that the repairs so far would have taken
         self.stacks = tuple(None if b.X is None else batches(b.node, b.X) for b in form.samples)
+
+    def remembered(self) -> dict[str, Any]:
+        """What the repairs to come depend on beside the problem; of the Slater centre whether it was found, too."""
+        return {name: value for name, value in vars(self).items() if name not in ("form", "stacks")}
+
+    def recall(self, remembered: dict[str, Any]) -> None:
+        vars(self).update(remembered)
 
     def __call__(self, w: Array, point: DualPoint, gap: float = 0.0) -> DualPoint:
         """A point near ``point``, conserved up to rounding, inside every domain (where one was found).
