@@ -12,7 +12,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint counts bench soundness clean
+.PHONY: help demo test lint counts bench soundness resume clean
 
 help:
 	@echo "make demo        run examples/demo.py"
@@ -21,6 +21,7 @@ help:
 	@echo "make counts      count what the type checker is told to overlook"
 	@echo "make bench       measure speed against CVXPY and other packages"
 	@echo "make soundness   search for a certificate that lies"
+	@echo "make resume      kill runs at random, let them go on, compare bits"
 	@echo "make clean       remove .venv, caches and build outputs"
 
 demo: $(VENV)/.installed-demo
@@ -52,6 +53,13 @@ bench: $(VENV)/.installed-bench
 
 soundness: $(VENV)/.installed-test
 	$(RUN) -m benchmarks.soundness $(ARGS)
+
+# One thread, as in the runs that are killed: the last bits of a product depend on the number of threads.
+resume: export OMP_NUM_THREADS := 1
+resume: export OPENBLAS_NUM_THREADS := 1
+resume: export MKL_NUM_THREADS := 1
+resume: $(VENV)/.installed-bench
+	$(RUN) -m benchmarks.resume $(ARGS)
 
 clean:
 	rm -rf $(VENV) build dist out *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -15,13 +15,17 @@ from .certificate import Certificate
 from .compare import Comparison, compare
 from .data import NodeData
 from .graph import Graph
-from .methods import Exact, PrimalDual
+from .methods import Checkpoint, Exact, PrimalDual
 from .problem import Compiled, Problem
 from .solution import Solution
 from .terms.calculus import Model, Parameter
 from .terms.hierarchy import Hierarchy
+from .terms.losses.hinge import HingeLoss, SquaredHingeLoss
 from .terms.losses.huber import HuberLoss
 from .terms.losses.logistic import LogisticLoss
+from .terms.losses.multinomial import MultinomialLoss
+from .terms.losses.poisson import PoissonLoss
+from .terms.losses.quantile import QuantileLoss
 from .terms.losses.squared import MeanLoss, SquaredLoss
 from .terms.penalties._base import AbstractConstraint, AbstractNorm, AbstractOneSided
 from .terms.penalties._base import AbstractPenalty as Penalty
@@ -50,12 +54,14 @@ __all__ = [
     "Ball",
     "Box",
     "Certificate",
+    "Checkpoint",
     "Comparison",
     "Compiled",
     "Consensus",
     "Exact",
     "Graph",
     "Hierarchy",
+    "HingeLoss",
     "HuberLoss",
     "HuberNorm",
     "LInf",
@@ -63,15 +69,19 @@ __all__ = [
     "MeanLoss",
     "Model",
     "ModelFile",
+    "MultinomialLoss",
     "NodeData",
     "NodePenalty",
     "NonNegative",
     "Parameter",
     "Penalty",
+    "PoissonLoss",
     "PrimalDual",
     "Problem",
     "Quadratic",
+    "QuantileLoss",
     "Solution",
+    "SquaredHingeLoss",
     "SquaredL2",
     "SquaredLoss",
     "TotalVariation",

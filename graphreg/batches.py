@@ -27,6 +27,38 @@ class Batch:
         return values[self.rows]
 
 
+def gram(X: Array, M: Array) -> Array:
+    """X'MX for each of a stack of designs (g, m, p): M (g, m) gives (g, p, p); matrices M (g, m, k, k), which couple
+    the k predictors of a sample, give (g, p k, p k)."""
+    g, m, p = X.shape
+    if M.ndim == 2:
+        return np.matmul(X.transpose(0, 2, 1) * M[:, None, :], X)
+    k = M.shape[-1]
+    right = (X[:, :, :, None] * M.reshape(g, m, 1, k * k)).reshape(g, m, p * k * k)
+    H = np.matmul(X.transpose(0, 2, 1), right).reshape(g, p, p, k, k)
+    return np.ascontiguousarray(H.transpose(0, 1, 3, 2, 4)).reshape(g, p * k, p * k)
+
+
+def predictors(X: Array, w: Array) -> Array:
+    """X w for each of a stack of designs (g, m, p) and parameters (g, d): (g, m), or (g, m, k) where d = p k."""
+    g, _, p = X.shape
+    if w.shape[1] == p:
+        return np.matmul(X, w[:, :, None])[:, :, 0]
+    return np.matmul(X, w.reshape(g, p, -1))
+
+
+def adjoint(XT: Array, a: Array) -> Array:
+    """X'a, (g, d), for stacks of transposed designs (g, p, m) and of prices (g, m) or (g, m, k)."""
+    if a.ndim == 2:
+        return np.matmul(XT, a[:, :, None])[:, :, 0]
+    return np.matmul(XT, a).reshape(len(a), -1)
+
+
+def times(M: Array, x: Array) -> Array:
+    """M x per sample: numbers times numbers, entry by entry, or matrices (..., k, k) times vectors (..., k)."""
+    return M * x if M.ndim == x.ndim else np.matmul(M, x[..., None])[..., 0]
+
+
 def batches(node: Array, X: Array) -> tuple[Batch, ...]:
     """The samples (node (M,), design (M, d)) grouped by node, nodes grouped by their number of samples.
 

@@ -46,6 +46,14 @@ class MethodError(GraphregError, ValueError):
         self.missing = missing
 
 
+class CheckpointError(GraphregError, ValueError):
+    """A checkpoint that does not fit, is damaged, or cannot be kept; ``differences`` lists what does not fit."""
+
+    def __init__(self, message: str, differences: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.differences = differences
+
+
 class SolverError(GraphregError, RuntimeError):
     """A conic solver that is unknown, not installed, or cannot take this problem."""
 

@@ -19,9 +19,9 @@ from scipy.sparse.csgraph import connected_components
 from .errors import DataError, TermError
 from .graph import difference_matrix, narrow
 from .terms.calculus import Model, Strength
-from .terms.losses._base import AbstractLoss, AbstractSmoothLoss
+from .terms.losses._base import AbstractLoss
 from .terms.penalties._base import AbstractConstraint, AbstractPenalty
-from .terms.records import GROUND, Array, LoweredEdges, LoweredLoss, Space, look_alike
+from .terms.records import GROUND, Array, LoweredEdges, LoweredLoss, Space, feature_of, look_alike
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,10 @@ class SampleBlock:
     def column(self, scale: Array) -> Array:
         """s_r shaped to broadcast against predictors."""
         return scale[:, None] if self.offset.ndim == 2 else scale
+
+    def scaled(self, values: Array) -> Array:
+        """s_r times values per sample, of any shape: numbers, vectors, matrices."""
+        return self.scale.reshape(-1, *[1] * (values.ndim - 1)) * values
 
     def apply(self, w: Array) -> Array:
         """X w, without the offset."""
@@ -272,7 +276,7 @@ class Form:
         curvature = np.zeros(self.n)
         for block in self.samples:
             squares = (block.lengths**2).reshape(len(block.node), -1).sum(axis=1)
-            bound = block.loss.smoothness() if isinstance(block.loss, AbstractSmoothLoss) else 1.0
+            bound = block.loss.steepness(block.offset, block.y)
             curvature += np.bincount(block.node, bound * block.scale * squares, self.n) / self.d
         return float(np.sqrt(np.mean(gradient**2)) / max(np.sqrt(np.mean(curvature**2)), 1e-300)) or 1.0
 
@@ -335,15 +339,16 @@ def _space(model: Model, losses: Sequence[AbstractLoss]) -> Space:
                     f"hierarchies{look_alike(label, index)}; add the node, or drop its samples"
                 )
     intercept = any(loss.data.intercept for loss in losses)
-    penalised = [j for j, name in enumerate(coordinates) if not (intercept and name == "intercept")]
+    penalised = [j for j, name in enumerate(coordinates) if not (intercept and feature_of(name) == "intercept")]
     return Space(index, coordinates, np.array(penalised, dtype=np.intp))
 
 
 def _sample_block(loss: LoweredLoss, n: int) -> SampleBlock:
-    if loss.X is not None:
-        M, d = loss.X.shape
-        indices = (loss.node[:, None] * d + np.arange(d)).ravel()
-        A = sp.csr_array((loss.X.ravel(), indices, np.arange(0, M * d + 1, d)), shape=(M, n * d))
+    if loss.X is not None:  # one predictor, or one per class k: (Xw)_rk = sum_j X_rj w_i[j, k]
+        (M, p), k = loss.X.shape, 1 if loss.offset.ndim == 1 else loss.offset.shape[1]
+        indices = (loss.node[:, None, None] * p * k + np.arange(k)[:, None] + np.arange(p) * k).ravel()
+        rows = np.repeat(loss.X, k, axis=0).ravel()
+        A = sp.csr_array((rows, indices, np.arange(0, M * k * p + 1, p)), shape=(M * k, n * p * k))
     else:
         M, d = loss.y.shape
         indices = (loss.node[:, None] * d + np.arange(d)).ravel()

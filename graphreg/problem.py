@@ -11,12 +11,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .certificate import Certifier
-from .errors import FailedError, GraphError, MethodError, ModelError, SolveError, UnattainedError, UnboundedError
+from .errors import (
+    CheckpointError,
+    FailedError,
+    GraphError,
+    MethodError,
+    ModelError,
+    SolveError,
+    UnattainedError,
+    UnboundedError,
+)
 from .form import Form, build
 from .lowering import conic
 from .methods import METHODS, AbstractMethod, Exact
 from .methods._base import Start
 from .methods._driver import Budget
+from .methods.checkpoint import Checkpoint
 from .methods.trace import Record
 from .solution import Solution
 from .solving import solve
@@ -90,6 +100,7 @@ class Problem:
         start: Any = None,
         callback: Callable[[Record], Any] | None = None,
         progress: bool | None = None,
+        checkpoint: Any = None,
         on_failure: str = "raise",
     ) -> Solution:
         """Solve, and certify the answer.
@@ -112,6 +123,12 @@ class Problem:
             Called with the `Record` of every check.
         progress : bool, optional
             Whether to show a progress bar; by default where stderr is a terminal.
+        checkpoint : path or Checkpoint, optional
+            A file in which an iterative method keeps its run, every 60 seconds by default. Where the file exists the
+            run goes on from it: the same call after a kill ends with the same bits (on the same machine and versions)
+            as one that was never broken off. ``rounds`` and ``seconds`` count from the start of the run, whatever
+            call they were spent in; with a smaller gap or a larger budget a finished run goes on. ``start`` may be
+            left out, or be the one that the run began from.
         on_failure : {"raise", "return"}
             What to do where the status is unattained, unbounded or failed.
 
@@ -124,12 +141,20 @@ class Problem:
         ------
         MethodError
             The method does not apply; with each requirement that is not met.
+        CheckpointError
+            The checkpoint is of another problem, method or start, is damaged or cannot be written; with what differs.
         SolveError
             See ``on_failure``; the exception's ``solution`` holds what there is.
         """
         method = Exact() if method is None else method
         self._check_call(method, gap, rounds, seconds, callback, on_failure)
-        budget = Budget(gap, rounds, seconds, self._start(start), callback, progress)
+        kept = Checkpoint.of(checkpoint)
+        if kept is not None and isinstance(method, Exact):
+            raise CheckpointError(
+                "Exact takes no checkpoint: a conic solver cannot be resumed; leave it out, or use an iterative method "
+                "such as PrimalDual()"
+            )
+        budget = Budget(gap, rounds, seconds, self._start(start), callback, progress, kept)
         solution = solve(self.form.frozen(), method, budget, self._compiler)
         if solution.status in RAISES and on_failure == "raise":
             raise RAISES[solution.status](solution.message, solution)

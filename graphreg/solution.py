@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .batches import predictors
 from .certificate import Certificate
 from .clusters import Clusters, clusters
 from .errors import DataError
 from .form import Form
 from .methods.ledger import Ledger
 from .methods.trace import Trace
-from .terms.losses.logistic import LogisticLoss
 from .terms.records import Array, look_alike
 
 if TYPE_CHECKING:
@@ -114,11 +114,15 @@ class Solution:
         return [label for label, free in zip(self.labels, self.form.free, strict=False) if free]
 
     def table(self) -> pd.DataFrame:
-        """The coefficients, one row per node label and one column per feature."""
+        """The coefficients, one row per node label and one column per feature (per feature and class, for
+        multinomial losses)."""
         import pandas as pd
 
         index = pd.Index(list(self.labels), dtype=object, name="node", tupleize_cols=False)
-        return pd.DataFrame(self.coef, index=index, columns=list(self.form.space.coordinates))
+        names = list(self.form.space.coordinates)
+        pairs = [name for name in names if isinstance(name, tuple)]
+        columns = pd.MultiIndex.from_tuples(pairs, names=["feature", "class"]) if pairs else names
+        return pd.DataFrame(self.coef, index=index, columns=columns)
 
     @cached_property
     def _clusters(self) -> Clusters:
@@ -128,15 +132,20 @@ class Solution:
         """Which edges are fused, which are split, and the clusters that follow; see `Clusters`."""
         return self._clusters
 
-    def predict(self, frame: Any, kind: str = "response") -> pd.Series:
+    def predict(self, frame: Any, kind: str = "response") -> pd.Series | pd.DataFrame:
         """Predictions for the rows of a frame with the columns that the data had (the target is not needed).
 
         Parameters
         ----------
         frame : DataFrame
         kind : {"response", "link", "class"}
-            "link" is the linear predictor x'w_i + offset, "response" its mean (a probability of the second class for
-            logistic losses), "class" the class, coded as the data were.
+            "link" is the linear predictor x'w_i + offset, "response" what the loss at the node makes of it (the
+            probability of the second class for logistic losses, the expected count for Poisson losses, ...), "class"
+            the class, coded as the data were.
+
+        Returns
+        -------
+        Series, or a DataFrame with one column per class for the link and the response of multinomial losses.
         """
         import pandas as pd
 
@@ -147,24 +156,42 @@ class Solution:
             raise DataError("a MeanLoss has no predictors; its predictions are the rows of table()")
         labels, X, offset = blocks[0].loss.data.read(frame)
         assert X is not None  # as in the block
+        node = self._nodes_of(labels)
+        link = predictors(X[:, None, :], self.coef[node])[:, 0]  # (M,), or (M, classes)
+        link += offset if link.ndim == 1 else offset[:, None]
+        values = link if kind == "link" else self._answers(kind, link, node)
+        if values.ndim == 1:
+            return pd.Series(values, index=frame.index)
+        classes = [name[1] for name in self.form.space.coordinates[: values.shape[1]]]
+        return pd.DataFrame(values, index=frame.index, columns=pd.Index(classes, name="class"))
+
+    def _answers(self, kind: str, link: Array, node: Array) -> Array:
+        """What the loss at each row's node makes of the link; where all nodes have the same family, also at nodes
+        without data."""
+        blocks = [block for block in self.form.samples if block.X is not None]
+        owner = np.full(self.form.n, -1)
+        for k, block in enumerate(blocks):
+            owner[block.node] = k
+        if len({type(block.loss) for block in blocks}) == 1:
+            owner[owner < 0] = 0
+        if (owner[node] < 0).any():
+            label = self.labels[int(node[owner[node] < 0][0])]
+            families = ", ".join(dict.fromkeys(type(block.loss).__name__ for block in blocks))
+            raise DataError(
+                f"the node {label!r} has no data, which would tell whose of {families} is its loss; predict the 'link'"
+            )
+        answer = [block.loss.classify if kind == "class" else block.loss.response for block in blocks]
+        present = np.unique(owner[node]) if len(node) else [0]
+        places = [np.flatnonzero(owner[node] == k) for k in present]
+        together = np.concatenate([answer[k](link[rows]) for k, rows in zip(present, places, strict=True)])
+        return together[np.argsort(np.concatenate(places))]
+
+    def _nodes_of(self, labels: Sequence[Hashable]) -> Array:
         index = self.form.space.index
         for row, label in enumerate(labels):
             if label not in index:
                 raise DataError(f"row {row} is at {label!r}, which is not a node{look_alike(label, index)}")
-        link = np.einsum("ij,ij->i", X, self.coef[[index[label] for label in labels]]) + offset
-        if kind == "link":
-            return pd.Series(link, index=frame.index)
-        logistic = [isinstance(block.loss, LogisticLoss) for block in blocks]
-        if not any(logistic):
-            if kind == "class":
-                raise DataError("kind='class' needs a classification loss")
-            return pd.Series(link, index=frame.index)
-        if not all(logistic):
-            raise DataError("the nodes have losses of different families; predict the 'link'")
-        if kind == "response":
-            return pd.Series(1.0 / (1.0 + np.exp(-np.clip(link, -700, 700))), index=frame.index)
-        first, second = _coding(np.asarray(blocks[0].loss.data.y))
-        return pd.Series(np.where(link > 0, second, first), index=frame.index)
+        return np.array([index[label] for label in labels], dtype=np.intp)
 
     def __str__(self) -> str:
         n, d = self.coef.shape
@@ -178,9 +205,3 @@ class Solution:
 
     def __repr__(self) -> str:
         return f"<Solution {self.method}: {self.status}, objective {self.objective:.6g}>"
-
-
-def _coding(target: Array) -> Array:
-    """The two classes as the data code them, also where all samples are of one class."""
-    values = np.unique(target)
-    return values if len(values) == 2 else np.array([-1 if values[0] == -1 else 0, 1]).astype(target.dtype)

@@ -16,18 +16,31 @@ from .methods import AbstractMethod, Exact
 from .methods import exact as exact_method
 from .methods._base import AbstractIteration
 from .methods._driver import Budget, drive
+from .methods.checkpoint import Keeper, Store
 from .methods.ledger import Ledger
 from .solution import Solution
 
 
 def solve(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Compiler) -> Solution:
     """The solution of a form; where the infimum is not attained, of what is left of it at infinity."""
-    solution = _run(form, method, budget, compiler)
+    asked = budget.checkpoint
+    store = None if asked is None else Store(asked, form, method, budget.start)
+    solution = _solve(form, method, budget, compiler, store)
+    if store is not None and store.note:
+        solution = replace(solution, message=f"{solution.message} {store.note}")
+    return solution
+
+
+def _solve(
+    form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Compiler, store: Store | None
+) -> Solution:
+    first, second = (None, None) if store is None else (store.keeper(0), store.keeper(1))
+    solution = _run(form, method, budget, compiler, first)
     infinity = at_infinity(form) if solution.status == "unattained" else None
     if infinity is None:
         return solution
     start = (solution.certificate.w, None)
-    rest = _run(infinity.rest, method, replace(budget, start=start), conic.Compiler(infinity.rest))
+    rest = _run(infinity.rest, method, replace(budget, start=start), conic.Compiler(infinity.rest), second)
     certificate = _extend(infinity, rest.certificate, solution.certificate, budget.gap)
     return replace(
         solution,
@@ -51,7 +64,9 @@ def _extend(infinity: AtInfinity, rest: Certificate, before: Certificate, gap: f
     return certifier.best(gap)
 
 
-def _run(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Compiler) -> Solution:
+def _run(
+    form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Compiler, keeper: Keeper | None
+) -> Solution:
     certifier = Certifier(form)
     if not form.samples:  # everything ran away: 0 is optimal, with nothing to pay and nothing to carry
         certifier.admit(np.zeros(form.shape), form.nothing())
@@ -62,7 +77,7 @@ def _run(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Com
         assert isinstance(method, AbstractIteration)
         ledger = Ledger()
         site = Site(form, InProcess(form, ledger))
-        outcome = drive(method, site, certifier, budget, ledger)
+        outcome = drive(method, site, certifier, budget, ledger, keeper)
     status, message = _judge(certifier, outcome.certificate, outcome.ended, budget, outcome.rounds)
     return Solution(
         form,
@@ -139,6 +154,6 @@ def _unattained(certificate: Certificate, gap: float) -> str:
     else:
         known = "Infimum not attained"
     return (
-        f"{known}: along some direction the losses fall for ever (separable classes); add a ridge, for instance "
-        "1e-3 * NodePenalty(SquaredL2()), on every coordinate that may run away."
+        f"{known}: along some direction the losses fall for ever (separable classes, counts that are all 0); add a "
+        "ridge, for instance 1e-3 * NodePenalty(SquaredL2()), on every coordinate that may run away."
     )

@@ -59,6 +59,7 @@ class Leave:
 
 EXCEPTIONS = {
     ("problem", "explain"): Leave("Problem.latex and Problem.report are shortcuts to functions of explain"),
+    ("methods", FACE): Leave("a checkpoint records the version of graphreg that wrote it"),
 }
 
 CVXPY_PLACES = ("terms", "lowering", "testing")

@@ -177,8 +177,11 @@ def test_predictions_with_two_families(frame):
     model = gr.LogisticLoss(read(rest, "flood")) + gr.SquaredLoss(read(a, "level")) + RIDGE
     solution = gr.Problem(model).solve()
     np.testing.assert_allclose(solution.predict(frame, kind="link"), link_by_hand(solution, frame), rtol=1e-10)
-    with pytest.raises(gr.errors.DataError, match="different families; predict the 'link'"):
-        solution.predict(frame)
+    link, at_a = link_by_hand(solution, frame), (frame["site"] == "a").to_numpy()
+    np.testing.assert_allclose(solution.predict(frame), np.where(at_a, link, 1 / (1 + np.exp(-link))), rtol=1e-10)
+    assert set(solution.predict(frame[~at_a], kind="class")) <= set(frame["flood"])
+    with pytest.raises(gr.errors.DataError, match="kind='class' needs a classification loss, and SquaredLoss is none"):
+        solution.predict(frame, kind="class")
 
 
 # ---- clusters --------------------------------------------------------------------------------------------------------
@@ -416,15 +419,16 @@ def test_methods_say_what_applies(problem):
 def test_methods_say_what_is_missing(problem, frame):
     class Rough(gr.terms.losses._base.AbstractLoss):  # the absolute value, without what smooth losses have
         encode = gr.HuberLoss.encode
-        value = gradient = conjugate = prox = cvxpy = cvxpy_conjugate = conductance = None
+        value = gradient = conjugate = prox = cvxpy = cvxpy_conjugate = conductance = steepness = smoothed = None
         notation = gr.SquaredLoss.notation
 
     rough = gr.Problem(Rough(read(frame)) + RIDGE)
     assert rough.methods()["applies"].to_dict() == {"Exact": True, "PrimalDual": False}
-    assert rough.methods().loc["PrimalDual", "missing"] == "Rough is not smooth"
-    with pytest.raises(gr.errors.MethodError, match="PrimalDual does not apply: Rough is not smooth") as caught:
+    missing = "Rough is neither smooth nor piecewise linear: no prox of a node's sum is known"
+    assert rough.methods().loc["PrimalDual", "missing"] == missing
+    with pytest.raises(gr.errors.MethodError, match=f"PrimalDual does not apply: {missing}") as caught:
         rough.solve(gr.PrimalDual())
-    assert caught.value.missing == ("Rough is not smooth",)
+    assert caught.value.missing == (missing,)
 
 
 def test_compare(problem):

@@ -1,9 +1,10 @@
 """Attainment: whether the infimum is reached, decided on the directions along which the objective does not grow.
 
 Every summand is non-negative up to a linear term, so its recession function is >= 0; the infimum is attained if every
-direction v along which all recession functions vanish is one along which all summands are constant. That fails only
-through samples whose loss is flat one way (logistic: b x_r'v >= 0). A linear programme finds such a v or shows that
-there is none. Coordinates that coercive edges tie together are one unknown there.
+direction v along which all recession functions vanish is one along which all summands are constant, or fall to a
+minimum that they reach (hinges). That fails only through samples whose loss falls for ever (logistic: b x_r'v >= 0;
+each loss says so by its `descent`). A linear programme finds such a v or shows that there is none. Coordinates that
+coercive edges tie together are one unknown there.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def attained(form: Form, point: DualPoint | None = None) -> bool | None:
     ``point`` is a conserved dual point: where the prices of the one-sided samples lie well inside their domains it
     settles the question at once (Gordan: <a, Xv> = -<u, Kv> leaves no room for a direction of recession).
     """
-    if not any(_one_sided(block)[0].any() for block in form.samples):
+    if not any(block.loss.descent(block.y).for_ever.any() for block in form.samples):
         return True
     if point is not None and _strictly_inside(form, point):
         return True
@@ -39,9 +40,9 @@ def attained(form: Form, point: DualPoint | None = None) -> bool | None:
 class AtInfinity:
     """A problem whose infimum is not attained, and what is left of it along a direction of recession.
 
-    Along ``direction`` (n, d) the losses of some samples fall to 0 and all else stays as it is. ``rest`` is the
-    problem without those samples: its minimum is attained, and is the infimum of the whole. ``kept`` are masks over
-    the samples, one per block.
+    Along ``direction`` (n, d) the losses of some samples fall for ever and all else stays as it is. ``rest`` is the
+    problem without what falls away (samples, or classes of samples): its infimum is that of the whole. ``kept`` are
+    masks over the samples, one per block.
     """
 
     form: Form
@@ -79,24 +80,24 @@ def at_infinity(form: Form) -> AtInfinity | None:
     kept: list[Array] = []
     blocks: list[SampleBlock] = []
     for block in form.samples:
-        flat, up = _one_sided(block)
-        runs = (
-            flat & (np.where(up, 1.0, -1.0) * block.apply(v) > 0.5) if flat.any() else np.zeros(len(block.node), bool)
-        )
-        kept.append(~runs)
-        if not runs.all():
-            blocks.append(_subset(block, ~runs))
+        descent = block.loss.descent(block.y)
+        falls = descent.falls @ block.apply(v).ravel()
+        rows, y = block.loss.remains(block.y, falls > np.where(descent.for_ever, 0.5, 1e-3))
+        kept.append(rows)
+        if rows.any():
+            blocks.append(_subset(block, rows, y))
     return AtInfinity(form, v, replace(form, samples=tuple(blocks)), tuple(kept))
 
 
-def _subset(block: SampleBlock, rows: Array) -> SampleBlock:
+def _subset(block: SampleBlock, rows: Array, y: Array) -> SampleBlock:
+    """The samples of a mask, with their targets."""
     X = None if block.X is None else block.X[rows]
     lines = rows if block.offset.ndim == 1 else np.repeat(rows, block.offset.shape[1])
     return replace(
         block,
         node=block.node[rows],
         X=X,
-        y=block.y[rows],
+        y=y,
         offset=block.offset[rows],
         base_scale=block.base_scale[rows],
         A=block.A[np.flatnonzero(lines)],
@@ -108,22 +109,15 @@ def _cones(form: Form) -> list[RecessionCone] | None:
     return None if any(cone is None for cone in cones) else [cone for cone in cones if cone is not None]
 
 
-def _one_sided(block: SampleBlock) -> tuple[Array, Array]:
-    """Where the loss is flat towards +inf, and towards -inf (the support function of dom l* vanishes there)."""
-    low, high = block.loss.domain(block.y)
-    return (high == 0) | (low == 0), high == 0
-
-
 def _strictly_inside(form: Form, point: DualPoint) -> bool:
     left = np.linalg.norm(form.conservation(point), axis=1).sum()
     for block, a in zip(form.samples, point.prices, strict=True):
-        flat, _ = _one_sided(block)
-        if not flat.any():
+        if not block.loss.descent(block.y).for_ever.any():
             continue
         low, high = block.loss.domain(block.y)
-        b = a / block.scale
-        depth = np.minimum(b - low, high - b)[flat]
-        if not depth.min() > 1e-8 or not (depth * block.scale[flat]).min() > 1e6 * left:
+        s = block.column(block.scale)
+        depth = np.where((low == 0) != (high == 0), np.abs(a / s), np.inf)  # from the end 0 of the domain
+        if not depth.min() > 1e-8 or not (depth * s).min() > 1e6 * left:
             return False
     return True
 
@@ -170,13 +164,16 @@ def _direction(form: Form, cones: list[RecessionCone]) -> Array | None:
         return None
     equal: list[sp.csr_array] = []
     fall: list[sp.csr_array] = []
-    for block in form.samples:
-        flat, up = _one_sided(block)
-        A = unknowns.matrix(block.A)
-        if flat.ndim == 1 and flat.any():
-            fall.append(sp.csr_array(sp.diags_array(np.where(up, 1.0, -1.0)[flat]) @ A[np.flatnonzero(flat)]))
-        equal.append(A[np.flatnonzero(~flat.ravel())])
     more: list[sp.csr_array] = []
+    for block in form.samples:
+        descent = block.loss.descent(block.y)
+        A = unknowns.matrix(block.A)
+        equal.append(A[descent.still])
+        falls = sp.csr_array(descent.falls @ A)
+        if descent.for_ever.any():
+            fall.append(falls[np.flatnonzero(descent.for_ever)])
+        if not descent.for_ever.all():
+            more.append(falls[np.flatnonzero(~descent.for_ever)])
     for edge, cone in zip(form.edges, cones, strict=True):
         _cone_rows(form, edge, cone, unknowns, equal, more)
     F = sp.csr_array(sp.vstack(fall))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ..form import DualPoint, Form
+from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.penalties._base import row_norm
 from ..terms.records import Array
 from .attainment import attained
@@ -17,6 +19,7 @@ from .repair import Repair
 CHARGE = 1e-3  # of the gap asked for; beyond it rounding decides, and there is no certificate
 
 
+EPS = 4e-16  # of each number in a sum or a product
 ROUNDING = 1e-9  # of what flows through the nodes: an imbalance beyond it is not rounding
 
 
@@ -33,6 +36,19 @@ class _Dual:
         return radius * self.unbalance + self.rounding
 
 
+@dataclass(frozen=True)
+class _Primal:
+    """P(w) as it was computed, and how far off that may be."""
+
+    value: float
+    rounding: float
+    w: Array
+
+    @property
+    def bound(self) -> float:
+        return self.value + self.rounding
+
+
 class Certifier:
     """Certifies points of one problem. Any feasible point bounds the optimum, so the best on either side are kept."""
 
@@ -40,10 +56,23 @@ class Certifier:
         self.form = form
         self.repair = Repair(form)
         self.at_zero = form.at_zero()
-        self.best_primal: tuple[float, Array] | None = None
+        self.best_primal: _Primal | None = None
         self.best_dual: _Dual | None = None
         self.radius = 0.0  # twice the largest ||w_i|| seen near a minimiser
         self._attained: tuple[bool | None] | None = None
+
+    def remembered(self) -> dict[str, Any]:
+        """What the certificates to come depend on beside the problem, to `recall` elsewhere.
+
+        Of shared objects: what a certifier and a repair remember is replaced, never changed in place.
+        """
+        own = {name: value for name, value in vars(self).items() if name not in ("form", "repair", "at_zero")}
+        return {**own, "repair": self.repair.remembered()}
+
+    def recall(self, remembered: dict[str, Any]) -> None:
+        own = dict(remembered)
+        self.repair.recall(own.pop("repair"))
+        vars(self).update(own)
 
     def attained(self) -> bool | None:
         """Whether the infimum is attained, decided once; see `attained`."""
@@ -51,18 +80,25 @@ class Certifier:
             self._attained = (attained(self.form, None if self.best_dual is None else self.best_dual.point),)
         return self._attained[0]
 
-    def screen(self, w: Array, flows: tuple[Array, ...] | None) -> float:
+    def screen(self, w: Array, flows: tuple[Array, ...] | None, prices: tuple[Array, ...] | None = None) -> float:
         """A cheap relative gap that certifies nothing: that within the ball of twice the largest ||w_i||.
 
-        gap_R = sum_e FY_e + sum_i (<rho_i, w_i> + R ||rho_i||), rho_i = (K'u)_i + grad f_i(w_i).
+        gap_R = sum_e FY_e + sum_r FY_r + sum_i (<rho_i, w_i> + R ||rho_i||), rho_i = (K'u)_i + X_i'a_i, with the
+        gradients of smooth losses for prices, whose FY_r is 0.
         """
         form = self.form
         w = feasible(form, w)
         primal, gap, rho = 0.0, 0.0, np.zeros(form.shape)
-        for block in form.samples:
+        for k, block in enumerate(form.samples):
             x, s = block.predict(w), block.scale
-            primal += float(s @ block.loss.value(x, block.y))
-            rho += block.adjoint(block.column(s) * block.loss.gradient(x, block.y), form.shape)
+            value = float(s @ block.loss.value(x, block.y))
+            primal += value
+            if prices is None or isinstance(block.loss, AbstractSmoothLoss):
+                a = block.scaled(block.loss.gradient(x, block.y))
+            else:
+                a = prices[k]
+                gap += value + float(block.conjugates(a).sum()) - float(np.vdot(a, x))
+            rho += block.adjoint(a, form.shape)
         for edge, flow in zip(form.edges, self._flows(w, flows), strict=True):
             u, z = edge.clip(flow), edge.difference(w)
             value = float(edge.weight @ edge.penalty.value(z))
@@ -87,33 +123,36 @@ class Certifier:
 
     def best(self, gap: float) -> Certificate:
         """The certificate of the best points seen so far."""
-        none = self.form.nothing()
-        primal, w = self.best_primal or (np.inf, np.zeros(self.form.shape))
+        form, none = self.form, self.form.nothing()
+        best = self.best_primal or _Primal(np.inf, 0.0, np.zeros(self.form.shape))
         found = self.best_dual or _Dual(-np.inf, 0.0, 0.0, none)
-        charge, point = found.charge(self.radius), found.point
-        dual = found.value - charge
+        primal, w, point = best.bound, best.w, found.point
+        dual = found.value - found.charge(self.radius)
+        charge = found.charge(self.radius) + best.rounding
         if not np.isfinite(primal):
-            return Certificate(primal, dual, charge, "none", w, point, self.form, "no feasible point was found")
+            return Certificate(primal, dual, charge, "none", w, point, form, "no feasible point was found")
         if not np.isfinite(dual):
             note = "no dual point inside every domain was found"
-            return Certificate(primal, dual, charge, "none", w, point, self.form, note)
+            return Certificate(primal, dual, charge, "none", w, point, form, note)
         yardstick = max(abs(primal), abs(dual), 1e-3 * abs(self.at_zero))
         if charge > CHARGE * max(gap * yardstick, primal - dual - charge) and charge > 1e-14 * yardstick:
             note = (
                 f"rounding left {charge:.2g} in the balance of flows and prices, too much for the gap asked for; "
                 "rescale the features, or ask for a larger gap"
             )
-            return Certificate(primal, dual, charge, "none", w, point, self.form, note)
-        return Certificate(primal, dual, charge, "global", w, point, self.form)
+            return Certificate(primal, dual, charge, "none", w, point, form, note, best.rounding)
+        return Certificate(primal, dual, charge, "global", w, point, form, rounding=best.rounding)
 
     def admit(self, w: Array, point: DualPoint, near: Array | None = None) -> None:
         """Take points as they are, already feasible and conserved, among the best.
 
         ``near`` is a point near a minimiser, by which rounding is charged: w itself but where w runs to infinity.
         """
-        primal = self.form.primal(w)
-        if np.isfinite(primal) and (self.best_primal is None or primal <= self.best_primal[0]):
-            self.best_primal = (primal, w)
+        value = self.form.primal(w)
+        if np.isfinite(value):
+            found = _Primal(value, _rounding(self.form, w), w)
+            if self.best_primal is None or found.bound <= self.best_primal.bound:
+                self.best_primal = found
         self._improve_dual(w if near is None else near, point)
 
     def _flows(self, w: Array, flows: tuple[Array, ...] | None) -> tuple[Array, ...]:
@@ -140,7 +179,29 @@ class Certifier:
         if unbalance > ROUNDING * throughput:
             return
         self.radius = max(self.radius, 2.0 * float(row_norm(w).max(initial=0.0)))
-        found = _Dual(value, unbalance, 4e-16 * float(sum(np.abs(part).sum() for part in parts)), point)
+        found = _Dual(value, unbalance, EPS * float(sum(np.abs(part).sum() for part in parts)), point)
         best = self.best_dual
         if best is None or found.value - found.charge(self.radius) > best.value - best.charge(self.radius):
             self.best_dual = found
+
+
+def _rounding(form: Form, w: Array) -> float:
+    """How much larger than computed P(w) may be: each predictor and difference moved by its rounding to where its
+    term grows, and the rounding of the sum. It matters where coefficients are huge and predictors moderate."""
+    total, size = 0.0, row_norm(w)
+    for block in form.samples:
+        x = block.predict(w)
+        shift = EPS * (block.lengths.reshape(len(x), -1).max(axis=1) * size[block.node])
+        shift = (shift if x.ndim == 1 else shift[:, None]) + EPS * np.abs(block.offset)
+        value = block.loss.value(x, block.y)
+        more = block.loss.value(x + shift * np.sign(block.loss.gradient(x, block.y)), block.y) - value
+        total += float(block.scale @ (np.maximum(more, 0.0) + EPS * np.abs(value)))
+    magnitude = np.abs(w)
+    for edge in form.edges:
+        z = edge.difference(w)
+        part = magnitude if edge.features is None else magnitude[:, edge.features]
+        shift = EPS * (part[edge.tail] + (0.0 if edge.ground else part[edge.head]))
+        value = edge.penalty.value(z)
+        more = edge.penalty.value(z + shift * np.sign(z)) - value
+        total += float(edge.weight @ (np.where(np.isfinite(more), np.maximum(more, 0.0), 0.0) + EPS * np.abs(value)))
+    return total

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from ..batches import Batch
+from ..batches import Batch, gram, times
 from ..form import DualPoint, EdgeBlock, Form
 from ..terms.penalties._base import AbstractPenalty
 from ..terms.records import Array
@@ -28,7 +28,8 @@ Map = Callable[[Array], Array]
 
 @dataclass(frozen=True)
 class Conductances:
-    """C on the edges (one (m, k) or (m, 1) array per block) and M on the samples (shaped like predictors)."""
+    """C on the edges (one (m, k) or (m, 1) array per block) and M on the samples (shaped like predictors, or with a
+    matrix (k, k) per sample)."""
 
     edges: tuple[Array, ...]
     samples: tuple[Array, ...]
@@ -56,7 +57,9 @@ class System:
                 diagonal += mass
                 self._parts.append(_diagonal_part(mass))
             else:
-                nodes += [(batch, batch.pad(M) * batch.mask) for batch in stack]
+                for batch in stack:
+                    each = batch.pad(M)
+                    nodes.append((batch, each * batch.mask.reshape(*batch.mask.shape, *[1] * (each.ndim - 2))))
         scale = float(diagonal.max(initial=0.0)) or 1.0
         self._bare = 1.0 / np.where(diagonal > 0.0, diagonal, scale)
         for batch, M in nodes:
@@ -69,7 +72,7 @@ class System:
         C = self.conductances
         pairs = zip(self.form.edges, C.edges, strict=True)
         flows = tuple(edge.penalty.conduct(conductance, edge.apply(z)) for edge, conductance in pairs)
-        prices = tuple(M * block.apply(z) for block, M in zip(self.form.samples, C.samples, strict=True))
+        prices = tuple(times(M, block.apply(z)) for block, M in zip(self.form.samples, C.samples, strict=True))
         return DualPoint(flows, prices)
 
     def solve(self, r: Array, tolerance: float) -> tuple[Array, int]:
@@ -151,6 +154,8 @@ def _node_maps(X: Array, M: Array, D: Array) -> tuple[Map, Map]:
 
     D (g, d) is lifted a little where the inverse would be singular.
     """
+    if M.ndim == 4:
+        return _coupled_maps(X, M, D)
     _, size, d = X.shape
     root = np.sqrt(M)[:, :, None] * X
     trace = np.einsum("gmd,gmd->g", root, root) / d + D.mean(axis=1)
@@ -158,11 +163,7 @@ def _node_maps(X: Array, M: Array, D: Array) -> tuple[Map, Map]:
     D = np.maximum(D, (1e-10 if size >= d else 1e-6) * np.where(trace > 0, trace, 1.0)[:, None])
     turned = root.transpose(0, 2, 1)
     if size >= d:
-        H = np.matmul(turned, root)
-        lifted = H.copy()
-        lifted[:, np.arange(d), np.arange(d)] += D
-        inverse = np.linalg.inv(lifted)
-        return (lambda v: _times(H, v)), (lambda v: _times(inverse, v))
+        return _dense_maps(np.matmul(turned, root), D)
     thin = turned / D[:, :, None]
     S = np.matmul(root, thin)
     S[:, np.arange(size), np.arange(size)] += 1.0
@@ -173,6 +174,21 @@ def _node_maps(X: Array, M: Array, D: Array) -> tuple[Map, Map]:
         return scaled - _times(thin, _times(inner, _times(root, scaled)))
 
     return (lambda v: _times(turned, _times(root, v))), woodbury
+
+
+def _dense_maps(H: Array, D: Array) -> tuple[Map, Map]:
+    d = np.arange(H.shape[1])
+    lifted = H.copy()
+    lifted[:, d, d] += D
+    inverse = np.linalg.inv(lifted)
+    return (lambda v: _times(H, v)), (lambda v: _times(inverse, v))
+
+
+def _coupled_maps(X: Array, M: Array, D: Array) -> tuple[Map, Map]:
+    """The same with a matrix M per sample, which couples its k predictors."""
+    H = gram(X, M)
+    trace = np.trace(H, axis1=1, axis2=2) / H.shape[1] + D.mean(axis=1)
+    return _dense_maps(H, np.maximum(D, 1e-10 * np.where(trace > 0, trace, 1.0)[:, None]))
 
 
 def _times(A: Array, v: Array) -> Array:

@@ -30,18 +30,21 @@ class Certificate:
     Attributes
     ----------
     primal : float
-        P at ``w``, which satisfies every constraint.
+        P at ``w``, which satisfies every constraint, plus ``rounding``.
     dual : float
-        Q at ``point``, which is conserved and inside every domain, less ``charge``.
+        Q at ``point``, which is conserved and inside every domain, less ``charge - rounding``.
     charge : float
-        What rounding left of the conservation, ``2 max_i ||w_i|| sum_i ||residual_i||``, plus the rounding of the
-        sums themselves; already subtracted from ``dual``.
+        What rounding left of the conservation, ``2 max_i ||w_i|| sum_i ||residual_i||``, plus the rounding of all
+        sums; already subtracted from ``dual`` and added to ``primal``.
     scope : str
         What the certificate is valid for; ``"global"``, or ``"none"`` with ``note`` saying why.
     w : (n, d) array
         The feasible primal point, latent nodes included.
     point : DualPoint
         Its flows and prices.
+    rounding : float
+        The part of the charge in ``primal``: how far off P(w) may be as it was computed. It counts where coefficients
+        are huge and predictors moderate.
     """
 
     primal: float
@@ -52,6 +55,7 @@ class Certificate:
     point: DualPoint
     form: Form
     note: str = ""
+    rounding: float = 0.0
 
     @property
     def gap(self) -> float:

@@ -7,12 +7,12 @@ inside; correct once more. What rounding leaves of the conservation is charged t
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from ..batches import batches
 from ..form import DualPoint, EdgeBlock, Form, SampleBlock
-from ..terms.losses._base import AbstractLoss, AbstractSmoothLoss
 from ..terms.penalties._base import AbstractConstraint, AbstractNorm, row_norm
 from ..terms.records import Array
 from .linear import Conductances, System
@@ -31,6 +31,13 @@ class Repair:
         self.size = 0.0  # of w, at the first repair
         self.exchanges = 0  # rounds of messages between neighbours that the repairs so far would have taken
         self.stacks = tuple(None if b.X is None else batches(b.node, b.X) for b in form.samples)
+
+    def remembered(self) -> dict[str, Any]:
+        """What the repairs to come depend on beside the problem; of the Slater centre whether it was found, too."""
+        return {name: value for name, value in vars(self).items() if name not in ("form", "stacks")}
+
+    def recall(self, remembered: dict[str, Any]) -> None:
+        vars(self).update(remembered)
 
     def __call__(self, w: Array, point: DualPoint, gap: float = 0.0) -> DualPoint:
         """A point near ``point``, conserved up to rounding, inside every domain (where one was found).
@@ -54,8 +61,14 @@ class Repair:
         return refined if self.inside(refined) and self.unbalance(refined) <= self.unbalance(point) else point
 
     def unbalance(self, point: DualPoint) -> float:
-        """sum_i ||(K'u)_i + X_i'a_i||."""
-        return float(np.linalg.norm(self.form.conservation(point), axis=1).sum())
+        """sum_i ||(K'u)_i + X_i'a_i||, and what rounding leaves of the sums over the classes of prices that have the
+        sum 0: ``sum_r ||x_r|| |sum_k a_rk| / sqrt(k)``."""
+        total = float(np.linalg.norm(self.form.conservation(point), axis=1).sum())
+        for block, a in zip(self.form.samples, point.prices, strict=True):
+            if block.X is not None and a.ndim == 2:
+                k = a.shape[1]
+                total += float(block.lengths[::k] @ np.abs(a.sum(axis=1))) / np.sqrt(k)
+        return total
 
     def throughput(self, point: DualPoint) -> float:
         """What flows through the nodes, against which their imbalance is judged; at least a thousandth of the
@@ -89,8 +102,8 @@ class Repair:
             edges.append(C)
         samples = []
         for block, a in zip(self.form.samples, point.prices, strict=True):
-            s = block.column(block.scale)
-            samples.append(s * block.loss.conductance(a / s, block.y))
+            b = a / block.column(block.scale)
+            samples.append(block.scaled(block.loss.conductance(b, block.y)))
         return Conductances(tuple(edges), tuple(samples))
 
     def system(self, point: DualPoint, size: float) -> System:
@@ -108,7 +121,9 @@ class Repair:
             tuple(
                 edge.penalty.span(u - v) for edge, u, v in zip(self.form.edges, point.flows, move.flows, strict=True)
             ),
-            tuple(a - b for a, b in zip(point.prices, move.prices, strict=True)),
+            tuple(
+                block.loss.span(a - b) for block, a, b in zip(self.form.samples, point.prices, move.prices, strict=True)
+            ),
         )
 
     @cached_property
@@ -176,7 +191,7 @@ class Repair:
         prices = []
         for block, a, b in zip(form.samples, start.prices, end.prices, strict=True):
             each = t[self._where(block)]
-            prices.append(a + (each[:, None] if a.ndim == 2 else each) * (b - a))
+            prices.append(block.loss.span(a + (each[:, None] if a.ndim == 2 else each) * (b - a)))
         return DualPoint(tuple(flows), tuple(prices))
 
     # ---- the Slater centre -------------------------------------------------------------------------------------------
@@ -214,29 +229,37 @@ class Repair:
         form, size = self.form, self.size
         C = self.conductances(origin, size).edges
         w = np.zeros(form.shape)
-        point, slopes, value = self._drive(w, signs, C)
+        point, slopes, curvatures, value = self._drive(w, signs, C)
         for _ in range(FIT_STEPS):
             r = form.conservation(point)
             if np.linalg.norm(r) <= 1e-9 * sum(np.linalg.norm(a) for a in point.prices):
                 break
-            M = tuple(b.column(b.scale) * np.maximum(_curvature(b.loss, b.predict(w), b.y), 1e-3) for b in form.samples)
-            z, iterations = System(form, self.stacks, Conductances(slopes, M)).solve(r, 1e-4)
+            z, iterations = System(form, self.stacks, Conductances(slopes, curvatures)).solve(r, 1e-4)
             self.exchanges += iterations + 1
             t, fall = 1.0, float(np.vdot(r, z))
             new, reached = point, value
             for _ in range(30):
-                new, slopes, reached = self._drive(w - t * z, signs, C)
+                new, slopes, curvatures, reached = self._drive(w - t * z, signs, C)
                 if reached <= value - 1e-4 * t * fall + 1e-14 * abs(value):
                     break
                 t *= 0.5
             w, point, value = w - t * z, new, reached
         return self.correct(point, self.system(point, size), 1e-12)
 
-    def _drive(self, w: Array, signs: list[Array], C: tuple[Array, ...]) -> tuple[DualPoint, tuple[Array, ...], float]:
-        """The gradients of the fit at w as flows and prices, the derivatives of its flows, and its value."""
+    def _drive(
+        self, w: Array, signs: list[Array], C: tuple[Array, ...]
+    ) -> tuple[DualPoint, tuple[Array, ...], tuple[Array, ...], float]:
+        """The gradients of the fit at w as flows and prices, the derivatives of both, and its value."""
         flows: list[Array] = []
         slopes: list[Array] = []
-        value = sum(float(block.values(w).sum()) for block in self.form.samples)
+        prices: list[Array] = []
+        curvatures: list[Array] = []
+        value = 0.0
+        for block in self.form.samples:
+            each, gradient, curvature = block.loss.smoothed(block.predict(w), block.y)
+            value += float(block.scale @ each)
+            prices.append(block.scaled(gradient))
+            curvatures.append(block.scaled(_lifted(curvature)))
         for edge, sign, conductance in zip(self.form.edges, signs, C, strict=True):
             z = edge.difference(w)
             u, slope = edge.penalty.conduct(conductance, z), conductance
@@ -251,11 +274,13 @@ class Repair:
                 value += 0.5 * float(np.vdot(z, u))
             flows.append(u)
             slopes.append(slope)
-        return DualPoint(tuple(flows), self.form.gradient_prices(w)), tuple(slopes), value
+        return DualPoint(tuple(flows), tuple(prices)), tuple(slopes), tuple(curvatures), value
 
 
-def _curvature(loss: AbstractLoss, x: Array, y: Array) -> Array:
-    return loss.curvature(x, y) if isinstance(loss, AbstractSmoothLoss) else np.ones_like(x)
+def _lifted(curvature: Array) -> Array:
+    """Curvatures of at least 1e-3; those of vectors, matrices that keep prices in the span of their domain, as they
+    are."""
+    return curvature if curvature.ndim == 3 else np.maximum(curvature, 1e-3)
 
 
 def _price_gauge(block: SampleBlock, a: Array) -> Array:

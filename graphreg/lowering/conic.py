@@ -17,7 +17,7 @@ from ..batches import batches
 from ..errors import SolverError
 from ..form import DualPoint, EdgeBlock, Form, SampleBlock
 from ..terms.calculus import Parameter, Strength
-from ..terms.losses._base import AbstractQuadraticLoss
+from ..terms.losses._base import AbstractQuadraticLoss, AbstractSmoothLoss
 from ..terms.penalties._base import AbstractConstraint
 from ..terms.records import Array
 
@@ -160,7 +160,7 @@ PLAIN = Units()
 def units(form: Form) -> Units:
     """Units in which the objective and the parameters are about 1, whatever the units of the data: solvers stop on
     absolute tolerances."""
-    return Units(form.at_zero() or 1.0, form.step_length)
+    return Units(abs(form.at_zero()) or 1.0, form.step_length)
 
 
 def primal(form: Form, units: Units = PLAIN) -> ConicProblem:
@@ -171,8 +171,11 @@ def primal(form: Form, units: Units = PLAIN) -> ConicProblem:
     w = variable if units.size == 1.0 else units.size * variable
     vec = cp.vec(w, order="C")
     strengths = _Strengths()
-    objective: list[Any] = [strengths(block.strength) * _loss(block, vec) for block in form.samples]
     constraints: list[Any] = []
+    losses = [_loss(block, vec, constraints) for block in form.samples]
+    objective: list[Any] = [
+        strengths(block.strength) * value for block, (value, _) in zip(form.samples, losses, strict=True)
+    ]
     links: list[Any] = []
     zs: list[Any] = []
     for k, edge in enumerate(form.edges):
@@ -194,21 +197,34 @@ def primal(form: Form, units: Units = PLAIN) -> ConicProblem:
         value = units.size * np.asarray(variable.value, dtype=float)
         back = units.value / units.size
         flows = tuple(back * _value(link.dual_value, z.shape) for link, z in zip(links, zs, strict=True))
-        return value, DualPoint(flows, form.gradient_prices(value))
+        prices = tuple(
+            block.prices(value) if link is None else units.value * _value(link.dual_value, block.offset.shape)
+            for block, (_, link) in zip(form.samples, losses, strict=True)
+        )
+        return value, DualPoint(flows, prices)
 
     return ConicProblem(form, problem, variable, zs, point, list(strengths.known.values()))
 
 
-def _loss(block: SampleBlock, vec: Any) -> Any:
+def _loss(block: SampleBlock, vec: Any, constraints: list[Any]) -> tuple[Any, Any]:
+    """The loss, and where its prices are not its gradients the constraint Aw + offset = x whose dual value they are."""
     import cvxpy as cp
 
-    if not isinstance(block.loss, AbstractQuadraticLoss):
-        x = block.A @ vec + block.offset
-        value, domain = split(block.loss.cvxpy(x, block.y))
-        assert not domain, "a loss with a domain has no stacked form yet"
-        return block.base_scale @ value
-    B, q, constant = _reduced(block)
-    return cp.sum_squares(B @ vec - q) / 2 + constant
+    if isinstance(block.loss, AbstractQuadraticLoss):
+        B, q, constant = _reduced(block)
+        return cp.sum_squares(B @ vec - q) / 2 + constant, None
+    x, link = block.A @ vec, None
+    if block.offset.ndim == 2:
+        x = cp.reshape(x, block.offset.shape, order="C")
+    x = x + block.offset
+    if not isinstance(block.loss, AbstractSmoothLoss):
+        free = cp.Variable(block.offset.shape)
+        link = x - free == 0
+        constraints.append(link)
+        x = free
+    value, domain = split(block.loss.cvxpy(x, block.y))
+    constraints += domain
+    return block.base_scale @ value, link
 
 
 def _reduced(block: SampleBlock) -> tuple[sp.csr_array, Array, float]:

@@ -1,23 +1,26 @@
 """The prox of a node's losses, for all nodes at once: argmin f_i(w) + 1/(2 tau_i) ||w - v_i||^2.
 
 Squared losses are factorised once, for every step size; other smooth losses take Newton steps, warm from round to
-round. Nodes without data return v.
+round; piecewise linear ones solve a quadratic programme in their prices. Nodes without data return v.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from ..batches import Batch, batches
+from ..batches import Batch, adjoint, batches, gram, predictors
 from ..errors import MethodError
 from ..form import Form, SampleBlock
-from ..terms.losses._base import AbstractQuadraticLoss, AbstractSmoothLoss
+from ..terms.losses._base import AbstractPiecewiseLinearLoss, AbstractQuadraticLoss, AbstractSmoothLoss
 from ..terms.penalties._base import row_norm
 from ..terms.records import Array
+from .boxprox import PiecewiseProx
 
+Memory = Any  # what a prox keeps from round to round: None, arrays, tuples of them
 SMALL = 32  # up to this many coordinates all nodes share one stack of d x d matrices
 ACCURACY = 1e-2  # of an inner Newton solve, relative to the move of the outer round
 CONTRACTION = 0.3  # of the residual, below which a step with an old inverse Hessian will do
@@ -30,12 +33,16 @@ class AbstractNodeProx(ABC):
     nodes: Array
 
     @abstractmethod
-    def __call__(self, v: Array, tau: Array, warm: Array, memory: Array | None) -> tuple[Array, Array | None]:
+    def __call__(self, v: Array, tau: Array, warm: Array, memory: Memory) -> tuple[Array, Memory]:
         """The minimisers (g, d) for v (g, d) and tau (g,), started from ``warm`` (g, d) where that matters.
 
         ``memory`` is what the last call returned beside them (None at first): nothing is kept in the object, so that
         a step can be repeated.
         """
+
+    def write_prices(self, memory: Memory, out: tuple[Array, ...]) -> None:
+        """Write the prices of the last call, where they are not the gradients at its point, into those of all samples
+        (one array per block)."""
 
     @abstractmethod
     def curvature(self) -> Array:
@@ -50,7 +57,7 @@ class MeanProx(AbstractNodeProx):
     mass: Array
     pull: Array
 
-    def __call__(self, v: Array, tau: Array, warm: Array, memory: Array | None) -> tuple[Array, None]:
+    def __call__(self, v: Array, tau: Array, warm: Array, memory: Memory) -> tuple[Array, None]:
         weight = 1.0 / tau
         return (weight[:, None] * v + self.pull) / (weight + self.mass)[:, None], None
 
@@ -70,13 +77,40 @@ class QuadraticProx(AbstractNodeProx):
     values: Array  # (g, k)
     pull: Array  # (g, k)
 
-    def __call__(self, v: Array, tau: Array, warm: Array, memory: Array | None) -> tuple[Array, None]:
+    def __call__(self, v: Array, tau: Array, warm: Array, memory: Memory) -> tuple[Array, None]:
         turned = np.matmul(v[:, None, :], self.V)[:, 0, :]
         r = (self.pull - self.values * turned) / (self.values + 1.0 / tau[:, None])
         return v + np.matmul(self.V, r[:, :, None])[:, :, 0], None
 
     def curvature(self) -> Array:
         return self.values.sum(axis=1) / self.V.shape[1]
+
+
+@dataclass(frozen=True)
+class PriceProx(AbstractNodeProx):
+    """A piecewise linear loss: a box quadratic programme in the prices, which its prox returns beside the point."""
+
+    nodes: Array
+    block: int  # which of the form's sample blocks
+    batch: Batch
+    inner: PiecewiseProx
+
+    @staticmethod
+    def of(k: int, block: SampleBlock, batch: Batch) -> PriceProx:
+        low, high = (batch.pad(block.scale * end) * batch.mask for end in block.loss.domain(block.y))
+        shift = batch.pad(block.offset - block.y)
+        return PriceProx(batch.nodes, k, batch, PiecewiseProx(batch.nodes, batch.X, shift, low, high))
+
+    def __call__(self, v: Array, tau: Array, warm: Array, memory: Memory) -> tuple[Array, Memory]:
+        return self.inner(v, tau, warm, memory)
+
+    def write_prices(self, memory: Memory, out: tuple[Array, ...]) -> None:
+        if memory is not None:
+            real = self.batch.mask > 0
+            out[self.block][self.batch.rows[real]] = self.inner.prices(memory)[real]
+
+    def curvature(self) -> Array:
+        return self.inner.curvature()
 
 
 class NewtonProx(AbstractNodeProx):
@@ -88,22 +122,25 @@ class NewtonProx(AbstractNodeProx):
         self.XT = np.ascontiguousarray(batch.X.transpose(0, 2, 1))
         self.y, self.offset = batch.pad(block.y), batch.pad(block.offset)
         self.s = batch.pad(block.scale) * batch.mask
+        self.steepness = batch.pad(loss.steepness(block.offset, block.y))
 
     def curvature(self) -> Array:
         d = self.X.shape[2]
-        return self.loss.smoothness() * np.einsum("gmd,gmd,gm->g", self.X, self.X, self.s, optimize=True) / d
+        return np.einsum("gmd,gmd,gm->g", self.X, self.X, self.steepness * self.s, optimize=True) / d
+
+    def _scaled(self, values: Array) -> Array:
+        return self.s.reshape(*self.s.shape, *[1] * (values.ndim - 2)) * values
 
     def _predict(self, w: Array) -> Array:
-        return np.matmul(self.X, w[:, :, None])[:, :, 0] + self.offset
+        return predictors(self.X, w) + self.offset
 
     def _slope(self, x: Array, w: Array, v: Array, weight: Array) -> Array:
-        a = self.s * self.loss.gradient(x, self.y)
-        return np.matmul(self.XT, a[:, :, None])[:, :, 0] + weight * (w - v)
+        return adjoint(self.XT, self._scaled(self.loss.gradient(x, self.y))) + weight * (w - v)
 
     def _value(self, x: Array, w: Array, v: Array, weight: Array) -> Array:
         return (self.s * self.loss.value(x, self.y)).sum(axis=1) + 0.5 * (weight * (w - v) ** 2).sum(axis=1)
 
-    def __call__(self, v: Array, tau: Array, warm: Array, memory: Array | None) -> tuple[Array, Array | None]:
+    def __call__(self, v: Array, tau: Array, warm: Array, memory: Memory) -> tuple[Array, Memory]:
         weight = (1.0 / tau)[:, None]
         w, inverse = warm, memory  # the inverse Hessians of an earlier round
         x = self._predict(w)
@@ -119,7 +156,7 @@ class NewtonProx(AbstractNodeProx):
             size_new = row_norm(slope_new) * tau
             good = slow | (size_new <= CONTRACTION * size)
             take = left & good
-            w, x = np.where(take[:, None], new, w), np.where(take[:, None], x_new, x)
+            w, x = np.where(take[:, None], new, w), np.where(take.reshape(-1, *[1] * (x.ndim - 1)), x_new, x)
             slope, size = np.where(take[:, None], slope_new, slope), np.where(take, size_new, size)
             left &= size > np.maximum(ACCURACY * row_norm(w - warm), 1e-14 * row_norm(w))
             slow = left & ~good
@@ -133,8 +170,8 @@ class NewtonProx(AbstractNodeProx):
             assert inverse is not None
             return inverse
         nodes = slice(None) if slow.all() else np.flatnonzero(slow)
-        h = self.s[nodes] * self.loss.curvature(x[nodes], self.y[nodes])
-        H = np.matmul(self.XT[nodes] * h[:, None, :], self.X[nodes])
+        h = self.loss.curvature(x[nodes], self.y[nodes])
+        H = gram(self.X[nodes], self.s[nodes].reshape(*h.shape[:2], *[1] * (h.ndim - 2)) * h)
         d = H.shape[1]
         H[:, np.arange(d), np.arange(d)] += weight[nodes]
         new = np.linalg.inv(H)
@@ -168,16 +205,25 @@ class NewtonProx(AbstractNodeProx):
 def node_proxes(form: Form) -> tuple[AbstractNodeProx, ...]:
     """The proxes of all nodes with data."""
     out: list[AbstractNodeProx] = []
-    for block in form.samples:
+    for k, block in enumerate(form.samples):
         if block.X is None:
             out.append(_mean(block, form.d))
         elif isinstance(block.loss, AbstractQuadraticLoss):
             out += _quadratic(block)
         elif isinstance(block.loss, AbstractSmoothLoss):
             out += [NewtonProx(block, batch, block.loss) for batch in batches(block.node, block.X)]
+        elif isinstance(block.loss, AbstractPiecewiseLinearLoss):
+            out += [PriceProx.of(k, block, batch) for batch in batches(block.node, block.X)]
         else:
-            raise MethodError(f"{type(block.loss).__name__} is not smooth; no prox of a node's sum is known")
+            raise MethodError(without_prox(form)[0])
     return tuple(out)
+
+
+def without_prox(form: Form) -> tuple[str, ...]:
+    """Losses whose sum over a node has no prox here, as sentences."""
+    known = (AbstractSmoothLoss, AbstractPiecewiseLinearLoss)
+    unknown = {type(block.loss).__name__ for block in form.samples if not isinstance(block.loss, known)}
+    return tuple(f"{name} is neither smooth nor piecewise linear: no prox of a node's sum is known" for name in unknown)
 
 
 def _mean(block: SampleBlock, d: int) -> MeanProx:

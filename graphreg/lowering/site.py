@@ -14,7 +14,7 @@ import numpy as np
 
 from ..form import Form
 from ..terms.records import Array
-from .nodeprox import AbstractNodeProx, node_proxes
+from .nodeprox import AbstractNodeProx, Memory, node_proxes
 
 
 class Engine(Protocol):
@@ -29,7 +29,7 @@ class Engine(Protocol):
         ...
 
 
-Memory = tuple[Array | None, ...]
+Memories = tuple[Memory, ...]  # one per prox
 
 
 @dataclass(frozen=True)
@@ -66,18 +66,25 @@ class Site:
             out[prox.nodes] = prox.curvature()
         return out
 
-    def memory(self) -> Memory:
+    def memory(self) -> Memories:
         return (None,) * len(self.proxes)
 
-    def prox(self, v: Array, tau: Array, warm: Array, memory: Memory) -> tuple[Array, Memory]:
+    def prox(self, v: Array, tau: Array, warm: Array, memory: Memories) -> tuple[Array, Memories]:
         """argmin f_i(w) + 1/(2 tau_i) ||w - v_i||^2 at every node; v_i where a node has no data."""
         if self.whole:
             w, new = self.proxes[0](v, tau, warm, memory[0])
             return w, (new,)
         w = v.copy()
-        kept: list[Array | None] = []
+        kept: list[Memory] = []
         for prox, each in zip(self.proxes, memory, strict=True):
             i = prox.nodes
             w[i], new = prox(v[i], tau[i], warm[i], each)
             kept.append(new)
         return w, tuple(kept)
+
+    def prices(self, w: Array, memory: Memories) -> tuple[Array, ...]:
+        """The prices of all samples at the proxes' last points w: gradients of smooth losses, else what a prox kept."""
+        out = tuple(block.prices(w) for block in self.form.samples)
+        for prox, each in zip(self.proxes, memory, strict=True):
+            prox.write_prices(each, out)
+        return out

@@ -35,7 +35,13 @@ class AbstractMethod(ABC):
 
 
 class AbstractIteration(AbstractMethod):
-    """A method that iterates on a site."""
+    """A method that iterates on a site.
+
+    Its state is a frozen dataclass at the top level of a module and holds all that later rounds depend on, random
+    streams included, so that a checkpoint of it is the run (see `checkpoint`): arrays, numbers, strings, None, the
+    site, numpy Generators, and tuples, lists, dicts by name and dataclasses of these. What is kept elsewhere (on the
+    site, the method, its proxes) must follow from the problem alone. Nothing may depend on the clock.
+    """
 
     @abstractmethod
     def init(self, site: Site, start: Start | None) -> Any:

@@ -1,4 +1,4 @@
-"""The one driver: loop, clock, trace, stopping on the certified gap, progress, callback, interruption.
+"""The one driver: loop, clock, trace, stopping on the certified gap, progress, callback, interruption, checkpoints.
 
 It screens before it repairs: every max(10, k/10) rounds a cheap bound that certifies nothing, and a repair only when
 the screen, or the decay of the gap so far, lets it expect the target, or when k has quadrupled since the last.
@@ -15,15 +15,17 @@ from typing import Any
 import numpy as np
 
 from ..certificate import Certificate, Certifier
+from ..errors import CheckpointError
 from ..lowering.site import Site
 from ._base import AbstractIteration, Start
 from ._polish import applies, guess, polish
+from ._schedule import Schedule
+from ._snapshot import Checked, Snapshot
+from .checkpoint import Checkpoint, Keeper
 from .ledger import Ledger
 from .trace import Record, Trace
 
 MOST_ROUNDS = 100_000  # where the caller sets no budget
-EARLIEST, LATEST = 40, 400  # rounds before the first repair that a screen does not promise to succeed
-WITHIN, MAYBE = 30.0, 2000.0  # screens over the target at which a repair will do, and at which it may
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,7 @@ class Budget:
     start: Start | None = None
     callback: Callable[[Record], Any] | None = None
     progress: bool | None = None
+    checkpoint: Checkpoint | None = None
 
 
 @dataclass
@@ -51,72 +54,79 @@ class Outcome:
 
 
 @dataclass
-class _Schedule:
-    """When to screen and when to repair: when the screen, or the decay of the last two gaps, lets expect the target.
-
-    A repaired gap g is of higher order in the distance from the optimum than a screen s: from the last repair the
-    next gap is expected at g (s / s_last)^power, the power learnt from the last two. The decay is taken as geometric
-    in the rounds.
-    """
-
-    target: float
-    polishes: bool
-    next_screen: int = 10
-    next_repair: int = LATEST
-    next_polish: int = 10
-    round: int = 0  # of the last repair, with its gap and the screen of that moment
-    gap: float = np.inf
-    screen: float = np.inf
-    power: float = 1.5
-
-    def polish_now(self, k: int) -> bool:
-        if not self.polishes or k < self.next_polish:
-            return False
-        self.next_polish = max(20, k + k // 2)
-        return True
-
-    def repairs(self, k: int, screen: float) -> bool:
-        if k >= self.next_repair:
-            return True
-        if not np.isfinite(self.gap):  # no repair yet: screens are 4 to 4000 times the gap
-            return screen <= WITHIN * self.target or (k >= EARLIEST and screen <= MAYBE * self.target)
-        return self.gap * (screen / max(self.screen, 1e-300)) ** self.power <= self.target
-
-    def repaired(self, k: int, screen: float, gap: float) -> None:
-        wait = 3.0 * k
-        if 0.0 < self.target < gap < self.gap < np.inf:
-            wait = (k - self.round) * np.log(gap / self.target) / np.log(self.gap / gap)
-            if 0.0 < screen < self.screen:
-                self.power = float(np.clip(np.log(self.gap / gap) / np.log(self.screen / screen), 1.0, 2.0))
-        self.next_repair = k + int(np.clip(wait, 0.25 * k, 3.0 * k))
-        self.round, self.gap, self.screen = k, gap, screen
-
-
-@dataclass
 class _Run:
     method: AbstractIteration
     certifier: Certifier
     budget: Budget
     ledger: Ledger
     engine: Any
+    keeper: Keeper | None
+    schedule: Schedule
     trace: Trace = field(default_factory=Trace)
     began: float = field(default_factory=time.perf_counter)
     unknowns: int | None = None  # of the last guess of a polish
+    checked: Checked | None = None  # for the checkpoint; None while it has yet to be noted
 
     def elapsed(self) -> float:
         return time.perf_counter() - self.began
 
-    def check(self, state: Any, k: int, schedule: _Schedule) -> str:
+    # ---- where a run begins, and what is kept of it ----------------------------------------------------------------
+    def begin(self, site: Site) -> tuple[Any, int, str]:
+        """State, round, and why the run ends (empty where it goes on): at the beginning, or where a checkpoint is."""
+        kept = None if self.keeper is None else self.keeper.load(site)
+        if kept is None:
+            state = self.method.init(site, self.budget.start)
+            self.keep(state, 0, "")
+            return state, 0, ""
+        if self.budget.rounds is not None and kept.round > self.budget.rounds:
+            raise CheckpointError(
+                f"the checkpoint is at round {kept.round}, beyond the rounds={self.budget.rounds} asked for, which "
+                "count from the start; allow more rounds, or name another file"
+            )
+        self._restore(kept)
+        if kept.ended in ("failed", "recession"):
+            return kept.state, kept.round, kept.ended
+        return kept.state, kept.round, "gap" if self.certifier.best(self.budget.gap).holds(self.budget.gap) else ""
+
+    def keep(self, state: Any, k: int, ended: str) -> None:
+        """Note where the run stands between two rounds; written when it is due."""
+        if self.keeper is None:
+            return
+        if self.checked is None:
+            schedule, records = replace(self.schedule), list(self.trace.records)
+            remembered, seconds = self.certifier.remembered(), self.trace.check_seconds
+            self.checked = Checked(schedule, remembered, self.unknowns, records, seconds)
+        sent = dict(self.ledger.messages), dict(self.ledger.bytes)
+        self.keeper.keep(Snapshot(k, ended, state, self.checked, *sent, self.elapsed()))
+
+    def _restore(self, kept: Snapshot) -> None:
+        checked, asked = kept.checked, self.schedule  # the budget may change from call to call
+        self.schedule = replace(checked.schedule, target=asked.target, polishes=asked.polishes)
+        self.certifier.recall(checked.certifier)
+        self.unknowns = checked.unknowns
+        self.trace.records[:] = checked.records
+        self.trace.check_seconds = checked.check_seconds
+        self.ledger.messages.update(kept.messages)
+        self.ledger.bytes.update(kept.bytes)
+        self.began -= kept.seconds
+
+    def write(self) -> None:
+        if self.keeper is not None:
+            self.keeper.write()
+
+    # ---- checks ------------------------------------------------------------------------------------------------------
+    def check(self, state: Any, k: int) -> str:
         """Why the run ends after round k, from what a screen, a repair or a polish shows; empty where it goes on."""
+        self.checked = None
         if not np.isfinite(self.method.point(state)[0]).all():
             return "failed"
-        if schedule.polish_now(k) and self.polish(state, k):
+        if self.schedule.polish_now(k) and self.polish(state, k):
             return "gap"
         screen = self.screen(state, k)
-        if not schedule.repairs(k, screen):
+        if not self.schedule.repairs(k, screen):
             return ""
         certificate = self.certify(state, k)
-        schedule.repaired(k, screen, certificate.relative_gap)
+        self.schedule.repaired(k, screen, certificate.relative_gap)
         if certificate.holds(self.budget.gap):
             return "gap"
         return "recession" if self.certifier.attained() is False else ""  # the iterates would run to infinity
@@ -130,17 +140,20 @@ class _Run:
         return self.certify(state, k)
 
     def at_interrupt(self, state: Any, k: int) -> Certificate:
-        """That of the last state, or of the best known where even this is interrupted; nobody is called back."""
+        """That of the last state, or of the best known where even this is interrupted; nobody is called back.
+
+        The checkpoint is of the last whole round: ledger and certifier may have been caught within the next.
+        """
         self.budget = replace(self.budget, callback=None)
         try:
+            self.write()
             return self.certify(state, k)
         except KeyboardInterrupt:
             return self.certifier.best(self.budget.gap)
 
     def screen(self, state: Any, k: int) -> float:
         at = time.perf_counter()
-        w, u, _ = self.method.point(state)
-        screen = self.certifier.screen(w, u)
+        screen = self.certifier.screen(*self.method.point(state))
         self._charge(1, 1)
         self._note(Record(k, self.elapsed(), screen, False), at)
         return screen
@@ -192,13 +205,19 @@ class _Run:
             self.budget.callback(record)
 
 
-def drive(method: AbstractIteration, site: Site, certifier: Certifier, budget: Budget, ledger: Ledger) -> Outcome:
+def drive(
+    method: AbstractIteration,
+    site: Site,
+    certifier: Certifier,
+    budget: Budget,
+    ledger: Ledger,
+    keeper: Keeper | None = None,
+) -> Outcome:
     """Run a method until the certified relative gap is met, the budget is used up, or it is interrupted."""
-    run = _Run(method, certifier, budget, ledger, site.engine)
-    schedule = _Schedule(budget.gap, polishes=method.polishes() and budget.gap > 0 and applies(site.form))
-    bar = _bar(method.name, budget)
-    state = method.init(site, budget.start)
-    k, ended = 0, ""
+    schedule = Schedule(budget.gap, polishes=method.polishes() and budget.gap > 0 and applies(site.form))
+    run = _Run(method, certifier, budget, ledger, site.engine, keeper, schedule)
+    state, k, ended = run.begin(site)
+    bar = _bar(method.name, budget, k)
     most = budget.rounds if budget.rounds is not None else MOST_ROUNDS
     try:
         while not ended:
@@ -207,10 +226,11 @@ def drive(method: AbstractIteration, site: Site, certifier: Certifier, budget: B
                 break
             state = method.step(state)
             k += 1
-            if k >= schedule.next_screen:
-                schedule.next_screen = k + max(10, k // 10)
-                ended = run.check(state, k, schedule)
+            if run.schedule.screen_now(k):
+                ended = run.check(state, k)
                 bar(k, run.trace)
+            run.keep(state, k, ended)
+        run.write()  # before the last certificate, which a longer run would not ask for here
         certificate = run.last(state, k, ended)
     except KeyboardInterrupt:
         ended = "interrupted"
@@ -222,14 +242,14 @@ def drive(method: AbstractIteration, site: Site, certifier: Certifier, budget: B
     return Outcome(certificate, ended, run.trace, ledger, k, run.elapsed())
 
 
-def _bar(name: str, budget: Budget) -> Callable[[int | None, Trace], None]:
+def _bar(name: str, budget: Budget, begun: int) -> Callable[[int | None, Trace], None]:
     """A progress bar on stderr, shown where that is a terminal (or where it is asked for) from the first check on."""
     shown = sys.stderr.isatty() if budget.progress is None else budget.progress
     if not shown:
         return lambda k, trace: None
     from tqdm import tqdm
 
-    bar = tqdm(total=budget.rounds, desc=name, unit=" rounds", leave=False, delay=1.0)
+    bar = tqdm(total=budget.rounds, initial=begun, desc=name, unit=" rounds", leave=False, delay=1.0)
 
     def update(k: int | None, trace: Trace) -> None:
         if k is None:

@@ -129,8 +129,12 @@ class _Smooth:
         w, q = self.w(theta), len(theta)
         H = np.zeros((q, q))
         for block, A in zip(self.form.samples, self.A, strict=True):
-            h = block.column(block.scale) * block.loss.curvature(block.predict(w), block.y)  # pyright: ignore[reportAttributeAccessIssue]  (smooth only)
-            if isinstance(A, np.ndarray):
+            h = block.scaled(block.loss.curvature(block.predict(w), block.y))  # pyright: ignore[reportAttributeAccessIssue]  (smooth only)
+            if h.ndim == 3:  # a matrix per sample
+                M, k, _ = h.shape
+                h = sp.bsr_array((h, np.arange(M), np.arange(M + 1)), shape=(M * k, M * k))
+                H += _dense(A.T @ (h @ A))
+            elif isinstance(A, np.ndarray):
                 H += A.T @ (h.ravel()[:, None] * A)
             else:
                 H += (A.T @ sp.diags_array(h.ravel()) @ A).toarray()
@@ -138,6 +142,10 @@ class _Smooth:
             if len(c) and not isinstance(edge.penalty, L1):
                 H += (B.T @ (_curvature(edge, c, (B @ theta).reshape(len(c), self.form.width(edge))) @ B)).toarray()
         return H
+
+
+def _dense(A: Any) -> Array:
+    return A if isinstance(A, np.ndarray) else A.toarray()
 
 
 def _light(A: Any) -> Array | sp.csr_array:

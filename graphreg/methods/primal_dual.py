@@ -8,8 +8,8 @@ import numpy as np
 
 from ..errors import MethodError
 from ..form import Form
-from ..lowering.site import Memory, Site
-from ..terms.losses._base import AbstractSmoothLoss
+from ..lowering.nodeprox import without_prox
+from ..lowering.site import Memories, Site
 from ..terms.records import Array
 from ._base import AbstractIteration, Point, Start, is_number
 
@@ -29,7 +29,7 @@ class State:
     u: tuple[Array, ...]
     w_hat: Array
     u_hat: tuple[Array, ...]
-    memory: Memory  # of the node proxes
+    memory: Memories  # of the node proxes
     s: float  # balance
     next_adaptation: int
     w_last: Array  # at the last adaptation
@@ -71,9 +71,7 @@ class PrimalDual(AbstractIteration):
             raise MethodError(f"the relaxation of PrimalDual must be a number in (0, 2), got {self.relaxation!r}")
 
     def missing(self, form: Form) -> tuple[str, ...]:
-        return tuple(
-            f"{type(b.loss).__name__} is not smooth" for b in form.samples if not isinstance(b.loss, AbstractSmoothLoss)
-        )
+        return without_prox(form)
 
     def polishes(self) -> bool:
         return self.polish and self.balance is None
@@ -117,7 +115,7 @@ class PrimalDual(AbstractIteration):
         return self._adapt(new) if self.balance is None and new.round == new.next_adaptation else new
 
     def point(self, state: State) -> Point:
-        return state.w_hat, state.u_hat, state.site.form.gradient_prices(state.w_hat)
+        return state.w_hat, state.u_hat, state.site.prices(state.w_hat, state.memory)
 
     def _adapt(self, state: State) -> State:
         """s moves towards s sqrt(||dw||^2_{1/tau} / ||du||^2_{1/sigma}), d the travel since the last adaptation."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .penalties._base import AbstractPenalty
 
 Array = np.ndarray[Any, np.dtype[Any]]
+Coordinate = str | tuple[str, Hashable]  # the name of a feature, or a feature and a class
 GROUND = -1  # the head of an edge from a node to the ground: (Kw)_e = w_i - center
 
 
@@ -47,34 +48,69 @@ class RecessionCone:
 
 
 @dataclass(frozen=True)
+class Descent:
+    """The directions v of the predictors of some samples along which no loss grows: ``falls v >= 0``, ``still v = 0``.
+
+    ``falls`` (q, size of the predictors) is sparse; row q belongs to the sample ``sample[q]``, which falls along v
+    wherever that row is positive: for ever where ``for_ever[q]``, else to its minimum and no further. ``still`` are
+    the entries of the predictors that must not move.
+    """
+
+    falls: Any
+    sample: Array
+    for_ever: Array
+    still: Array
+
+
+def feature_of(coordinate: Coordinate) -> str:
+    """The feature that a coordinate of w belongs to."""
+    return coordinate if isinstance(coordinate, str) else coordinate[0]
+
+
+def name_of(coordinate: Coordinate) -> str:
+    """How a coordinate is printed: ``age``, or ``age[setosa]``."""
+    return coordinate if isinstance(coordinate, str) else f"{coordinate[0]}[{coordinate[1]}]"
+
+
+@dataclass(frozen=True)
 class Space:
     """The parameters of a problem: ``n_observed`` nodes that carry labels of the user, and the coordinates.
 
-    ``coordinates`` are the names of the d columns of w. ``penalised`` are the coordinates that a node penalty takes
-    by default (all but the intercept).
+    ``coordinates`` are the names of the d columns of w: features, or pairs (feature, class) where a feature has one
+    coefficient per class. ``penalised`` are the coordinates that a node penalty takes by default (all but the
+    intercept).
     """
 
     index: Mapping[Hashable, int]
-    coordinates: tuple[str, ...]
+    coordinates: tuple[Coordinate, ...]
     penalised: Array
+
+    @property
+    def names(self) -> list[str]:
+        """The coordinates as they are printed."""
+        return [name_of(coordinate) for coordinate in self.coordinates]
 
     @property
     def n_observed(self) -> int:
         return len(self.index)
 
     def select(self, features: Sequence[str] | None, where: str) -> Array | None:
-        """The columns of the named features; None (all) where none are named."""
+        """The columns of the named features (all its classes, where a feature has several); None (all) where none are
+        named."""
         if features is None:
             return None
         names = [features] if isinstance(features, str) or not isinstance(features, Iterable) else list(features)
+        columns: dict[str, list[int]] = {}
+        for j, coordinate in enumerate(self.coordinates):
+            columns.setdefault(feature_of(coordinate), []).append(j)
         for name in names:
-            if name not in self.coordinates:
-                near = get_close_matches(str(name), self.coordinates, 1)
-                hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(self.coordinates[:8])}"
+            if not isinstance(name, Hashable) or name not in columns:
+                near = get_close_matches(str(name), columns, 1)
+                hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(list(columns)[:8])}"
                 raise TermError(f"{where} names the unknown feature {name!r}{hint}")
         if len(set(names)) < len(names) or not names:
             raise TermError(f"{where}: features must be distinct names, at least one, got {names}")
-        return np.array([self.coordinates.index(name) for name in names])
+        return np.array([j for name in names for j in columns[name]])
 
     def check_labels(self, mapping: Mapping[Hashable, Any], what: str) -> None:
         """Every node must have an entry, and every entry a node."""

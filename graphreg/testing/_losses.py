@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..batches import times
 from ..errors import DataError
 from ..terms.losses._base import AbstractLoss, AbstractSmoothLoss
 from ..terms.records import Array
@@ -126,18 +127,18 @@ def curvature(loss: AbstractLoss, samples: Samples) -> list[Failure]:
         return []
     x, y, tolerance = samples.x, samples.y, samples.tolerance
     c, gradient = loss.curvature(x, y), loss.gradient(x, y)
-    if c.shape != x.shape:
-        return [Failure("", f"curvature has the shape {c.shape}, expected {x.shape}", "", np.inf)]
+    if not prices.matching(c, x):
+        return [Failure("", f"curvature has the shape {c.shape}, expected {prices.expected(x)}", "", np.inf)]
     low, high = loss.least_curvature(), loss.smoothness()
-    columns = c if c.ndim == 2 else c[:, None]
-    out = np.maximum(low - columns, columns - high).max(axis=1)
+    least, most = prices.extremes(c)
+    out = np.maximum(low - least, most - high)
     found = judge("least_curvature <= curvature <= smoothness", out, tolerance * (1.0 + high), x=x, y=y)
     for unit in units(x):
         h = STEP * np.maximum(1.0, size(x))
         right = dots(loss.gradient(frozen(x + rowwise(h, x) * unit), y) - gradient, unit) / h
         left = dots(gradient - loss.gradient(frozen(x - rowwise(h, x) * unit), y), unit) / h
         smooth = np.abs(right - left) <= 1e-2 * (np.abs(right) + np.abs(left))  # no kink in between
-        by = np.abs(dots(c, unit) - (left + right) / 2) / (1.0 + np.abs(left + right) + size(gradient))
+        by = np.abs(dots(times(c, unit), unit) - (left + right) / 2) / (1.0 + np.abs(left + right) + size(gradient))
         found += judge("curvature is the derivative of gradient", np.where(smooth, by, 0.0), 1e-6, x=x, y=y)
     return found
 
@@ -228,6 +229,7 @@ LAWS = (
     prices.clip,
     prices.reach,
     prices.interior,
+    prices.span,
     prices.conductance,
     cvxpy_value,
     cvxpy_argmin,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..batches import times
 from ..terms.losses._base import AbstractLoss
+from ..terms.records import Array
 from . import _fenchel as fenchel
-from ._report import Failure, frozen, judge
+from ._report import Failure, distance, frozen, judge, size
 from ._samples import Samples
 
 
@@ -73,10 +75,44 @@ def interior(loss: AbstractLoss, samples: Samples) -> list[Failure]:
 
 
 def conductance(loss: AbstractLoss, samples: Samples) -> list[Failure]:
-    """conductance is finite, non-negative and shaped like the prices."""
+    """conductance is finite and non-negative, shaped like the prices or a matrix that keeps prices in their span."""
     b, y = samples.inside, samples.y
     c = loss.conductance(b, y)
-    if c.shape != b.shape:
-        return [Failure("", f"conductance has the shape {c.shape}, expected {b.shape}", "", np.inf)]
-    bad = ~(np.isfinite(c) & (c >= 0)).reshape(len(b), -1).all(axis=1)
-    return judge("conductance is finite and non-negative", bad, 0, b=b, y=y)
+    if not matching(c, b):
+        return [Failure("", f"conductance has the shape {c.shape}, expected {expected(b)}", "", np.inf)]
+    least, most = extremes(c)
+    found = judge("conductance is finite and non-negative", ~(np.isfinite(most) & (least >= -1e-12)), 0, b=b, y=y)
+    current = times(c, samples.rng.standard_normal(b.shape))
+    off = size(loss.span(b + current) - (b + current)) / (1.0 + size(current))
+    return found + judge("currents stay in the span of the domain", off, 1e-12, b=b, y=y)
+
+
+def span(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+    """span leaves the prices of the domain as they are, and span of a span is that span."""
+    b, y = samples.inside, samples.y
+    found = judge("span(b) = b inside dom l*", distance(loss.span(b), b, 1.0), 1e-12, b=b, y=y)
+    flat = frozen(loss.span(samples.prices))
+    return found + judge("span(span(b)) = span(b)", distance(loss.span(flat), flat, 1.0), 1e-12, b=flat, y=y)
+
+
+def expected(x: Array) -> str:
+    """The shapes that curvatures and conductances may have."""
+    return str(x.shape) if x.ndim == 1 else f"{x.shape} or {(*x.shape, x.shape[1])}"
+
+
+def matching(c: Array, x: Array) -> bool:
+    """Whether a curvature has the shape of predictors, or is a matrix for each."""
+    return c.shape == x.shape or (x.ndim == 2 and c.shape == (*x.shape, x.shape[1]))
+
+
+def extremes(c: Array) -> tuple[Array, Array]:
+    """The least and the largest curvature of each sample in any direction; nan where it is not finite."""
+    if c.ndim == 1:
+        return c, c
+    if c.ndim == 2:
+        return c.min(axis=1), c.max(axis=1)
+    finite = np.isfinite(c).all(axis=(1, 2))
+    asymmetric = np.abs(c - c.transpose(0, 2, 1)).max(axis=(1, 2)) > 1e-12
+    bad = np.asarray(~finite | asymmetric)
+    values = np.linalg.eigvalsh(np.where(bad[:, None, None], 0.0, c))
+    return np.where(bad, np.nan, values[:, 0]), np.where(bad, np.nan, values[:, -1])

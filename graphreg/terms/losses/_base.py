@@ -3,9 +3,10 @@
     sum_i scale_i sum_{r at i} weight_r l( x_r' w_i + o_r ; y_r )
 
 A new loss is one file in this folder: a frozen dataclass that derives from `AbstractSmoothLoss` (or
-`AbstractQuadraticLoss`) and writes l, its derivatives, its conjugate and its CVXPY form, all per sample.
-In what follows ``x`` are predictors, ``y`` coded targets, ``b = a_r / s_r`` prices at scale 1, all of one shape:
-(M,), or (M, k) where the predictor is a vector.
+`AbstractQuadraticLoss`, `AbstractPiecewiseLinearLoss`) and writes l, its derivatives, its conjugate and its CVXPY
+form, all per sample. In what follows ``x`` are predictors, ``y`` coded targets, ``b = a_r / s_r`` prices at scale 1,
+all of one shape: (M,), or (M, k) where the predictor is a vector. Curvatures and conductances have that shape too, or
+(M, k, k) where the coordinates of a vector are coupled. (Methods are also given stacks, (g, m) or (g, m, k).)
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from ...data import NodeData
 from ...errors import DataError, TermError
 from ..calculus import AbstractTerm, Strength, positive
-from ..records import Array, Lowered, LoweredLoss, Notation, Space, look_alike
+from ..records import Array, Coordinate, Descent, Lowered, LoweredLoss, Notation, Space, look_alike
 
 INSIDE = 1.0 - 1e-14
 
@@ -79,7 +81,16 @@ class AbstractLoss(AbstractTerm):
 
     @abstractmethod
     def conductance(self, b: Array, y: Array) -> Array:
-        """How readily a price (at scale 1) gives way in the repair, shaped like b."""
+        """How readily a price (at scale 1) gives way in the repair: non-negative, shaped like b, or a positive
+        semidefinite matrix (k, k) per sample that keeps prices in the span of dom l*."""
+
+    @abstractmethod
+    def steepness(self, x: Array, y: Array) -> Array:
+        """A typical second derivative around the predictors x, (M,): it sets scales and first steps, no bound."""
+
+    @abstractmethod
+    def smoothed(self, x: Array, y: Array) -> tuple[Array, Array, Array]:
+        """Value, gradient and curvature of a smooth loss whose gradients lie inside dom l* as those of l do."""
 
     @property
     @abstractmethod
@@ -95,6 +106,10 @@ class AbstractLoss(AbstractTerm):
         low, high = self.domain(y)
         width = np.where(np.isfinite(high - low), (1.0 - INSIDE) * (high - low), 0.0)
         return np.clip(b, low + width, high - width)
+
+    def span(self, b: Array) -> Array:
+        """The nearest point of the smallest affine set that contains dom l*; b itself where that is everything."""
+        return b
 
     def interior(self, y: Array) -> Array:
         """Whether the price 0 lies inside dom l* (and not on its boundary), shape (M,)."""
@@ -114,6 +129,32 @@ class AbstractLoss(AbstractTerm):
         """The largest m with l''(x; y) >= m everywhere."""
         return 0.0
 
+    def descent(self, y: Array) -> Descent:
+        """The directions of the predictor along which l does not grow: where dom l* ends at 0, one of the signs."""
+        low, high = self.domain(y)
+        flat = (low == 0) | (high == 0)
+        rows = np.arange(y.size).reshape(y.shape)
+        sign = np.where(high == 0, 1.0, -1.0)[flat]
+        eye = sp.csr_array((sign, (np.arange(flat.sum()), rows[flat])), shape=(int(flat.sum()), y.size))
+        return Descent(eye, np.nonzero(flat)[0], np.full(len(sign), True), np.flatnonzero(~flat.ravel()))
+
+    def remains(self, y: Array, fallen: Array) -> tuple[Array, Array]:
+        """What is left of the samples where some rows of `descent` fell for ever (``fallen``, a mask over these rows):
+        a mask over the samples, and the coded targets of those that are left."""
+        gone = np.zeros(len(y), dtype=bool)
+        gone[self.descent(y).sample[fallen]] = True
+        return ~gone, y[~gone]
+
+    # ---- predictions -----------------------------------------------------------------------------------------------
+    def response(self, x: Array) -> Array:
+        """What is expected of a target at the predictor x; the predictor itself, but for generalised linear models."""
+        return x
+
+    def classify(self, x: Array) -> Array:
+        """The class at the predictor x, coded as the data were."""
+        del x
+        raise DataError(f"kind='class' needs a classification loss, and {type(self).__name__} is none")
+
     # ---- the term --------------------------------------------------------------------------------------------------
     def lower(self, space: Space, strength: Strength) -> Lowered:
         data = self.data
@@ -127,7 +168,7 @@ class AbstractLoss(AbstractTerm):
             raise DataError(f"{type(self).__name__} needs features, and the data have none; name them, or use MeanLoss")
         return self.data.X, self.data.offset
 
-    def coordinates(self) -> tuple[str, ...]:
+    def coordinates(self) -> tuple[Coordinate, ...]:
         """The names of the columns of w that the loss speaks of."""
         return self.data.features
 
@@ -160,15 +201,84 @@ class AbstractLoss(AbstractTerm):
 
 @dataclass(frozen=True)
 class AbstractSmoothLoss(AbstractLoss):
-    """A differentiable loss with a Lipschitz gradient: ``0 <= l'' <= smoothness``."""
+    """A differentiable loss: ``0 <= l'' <= smoothness``, which may be infinite."""
 
     @abstractmethod
     def curvature(self, x: Array, y: Array) -> Array:
-        """l''(x; y) (where it jumps: any value between), shaped like x."""
+        """l''(x; y) (where it jumps: any value between), shaped like x, or the Hessians (M, k, k)."""
 
     @abstractmethod
     def smoothness(self) -> float:
-        """The smallest L with l''(x; y) <= L everywhere."""
+        """The smallest L with l''(x; y) <= L everywhere; inf where there is none."""
+
+    def steepness(self, x: Array, y: Array) -> Array:
+        return np.full(len(y), self.smoothness())
+
+    def smoothed(self, x: Array, y: Array) -> tuple[Array, Array, Array]:
+        return self.value(x, y), self.gradient(x, y), self.curvature(x, y)
+
+
+@dataclass(frozen=True)
+class AbstractPiecewiseLinearLoss(AbstractLoss):
+    """``l(x; y) = max over b in [low, high] of b (x - y)``: two straight lines that meet at the target.
+
+    Its conjugate is ``l*(b; y) = b y`` on [low, high], the `domain`, and +inf elsewhere.
+    """
+
+    @abstractmethod
+    def domain(self, y: Array) -> tuple[Array, Array]: ...
+
+    def value(self, x: Array, y: Array) -> Array:
+        low, high = self.domain(y)
+        return np.maximum(low * (x - y), high * (x - y))
+
+    def gradient(self, x: Array, y: Array) -> Array:
+        low, high = self.domain(y)
+        return np.where(x > y, high, np.where(x < y, low, np.clip(0.0, low, high)))
+
+    def conjugate(self, b: Array, y: Array) -> Array:
+        low, high = self.domain(y)
+        return np.where((b >= low) & (b <= high), b * y, np.inf)
+
+    def clip(self, b: Array, y: Array) -> Array:
+        return np.clip(b, *self.domain(y))  # the ends are exact, and most prices are there
+
+    def prox(self, v: Array, step: Any, y: Array) -> Array:
+        low, high = self.domain(y)
+        return v - np.clip(v - y, step * low, step * high)
+
+    def conductance(self, b: Array, y: Array) -> Array:
+        low, high = self.domain(y)
+        return np.maximum(2.0 * np.minimum(b - low, high - b) / (high - low), 1e-3)
+
+    def _width(self, y: Array) -> float:
+        """How far from its kink the loss is smoothed: a scale of the targets."""
+        return float(np.abs(y).mean()) or 1.0
+
+    def steepness(self, x: Array, y: Array) -> Array:
+        low, high = self.domain(y)
+        return (high - low) / self._width(y - x)
+
+    def smoothed(self, x: Array, y: Array) -> tuple[Array, Array, Array]:
+        # the maximum over b less its entropy: low (x - y) + (high - low) h log(1 + exp((x - y) / h))
+        low, high = self.domain(y)
+        h = self._width(y)
+        t = np.clip((x - y) / h, -500, 500)
+        rise = 1.0 / (1.0 + np.exp(-t))
+        value = low * (x - y) + (high - low) * h * np.logaddexp(0.0, t)
+        return value, low + (high - low) * rise, (high - low) * rise * (1.0 - rise) / h
+
+    def cvxpy(self, x: Any, y: Array) -> Any:
+        import cvxpy as cp
+
+        low, high = self.domain(y)
+        return cp.maximum(cp.multiply(low, x - y), cp.multiply(high, x - y))
+
+    def cvxpy_conjugate(self, b: Any, y: Array) -> Any:
+        import cvxpy as cp
+
+        low, high = self.domain(y)
+        return [b >= low, b <= high, cp.multiply(b, y)]
 
 
 @dataclass(frozen=True)

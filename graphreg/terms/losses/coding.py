@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from numbers import Real
 
 import numpy as np
@@ -29,6 +30,42 @@ def signs(target: Array, loss: str) -> Array:
         return coded
     shown = ", ".join(f"{value:g}" for value in values[:5]) + (", ..." if len(values) > 5 else "")
     raise DataError(f"{wanted}, got the values {shown}{remedy}")
+
+
+def two_classes(target: Array) -> Array:
+    """The two classes as binary data code them, also where all samples are of one class."""
+    values = np.unique(target)
+    return values if len(values) == 2 else np.array([-1 if values[0] == -1 else 0, 1]).astype(target.dtype)
+
+
+def counts(target: Array, loss: str) -> Array:
+    """Targets that count something: numbers >= 0."""
+    coded = numeric(target, loss)
+    if (coded < 0).any():
+        row = int(np.argmax(coded < 0))
+        raise DataError(f"{loss} takes targets >= 0, got {coded[row]:g} in row {row}; drop the row, or use SquaredLoss")
+    return coded
+
+
+def classes_of(target: Array) -> tuple[Hashable, ...]:
+    """The distinct values of a target, sorted where they can be, else in order of appearance."""
+    values = tuple(dict.fromkeys(np.ravel(target).tolist()))
+    try:
+        return tuple(sorted(values))
+    except TypeError:
+        return values
+
+
+def one_hot(target: Array, classes: tuple[Hashable, ...], loss: str) -> Array:
+    """One column per class, 1 where the target is that class."""
+    index = {value: k for k, value in enumerate(classes)}
+    given = np.ravel(target).tolist()
+    for row, value in enumerate(given):
+        if value not in index:
+            raise DataError(f"{loss} has the classes {list(classes)}, got {value!r} in row {row}; add it to classes")
+    coded = np.zeros((len(given), len(classes)))
+    coded[np.arange(len(given)), [index[value] for value in given]] = 1.0
+    return coded
 
 
 def _check_numbers(target: Array, wanted: str, remedy: str = "; make them numbers") -> None:

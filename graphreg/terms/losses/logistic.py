@@ -9,7 +9,7 @@ import numpy as np
 
 from ..records import Array, Notation
 from ._base import INSIDE, AbstractSmoothLoss
-from .coding import signs
+from .coding import signs, two_classes
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,14 @@ class LogisticLoss(AbstractSmoothLoss):
 
     def smoothness(self) -> float:
         return 0.25
+
+    def response(self, x: Array) -> Array:
+        """The probability of the second class."""
+        return _sigmoid(x)
+
+    def classify(self, x: Array) -> Array:
+        first, second = two_classes(np.asarray(self.data.y))
+        return np.where(x > 0, second, first)
 
     def cvxpy(self, x: Any, y: Array) -> Any:
         import cvxpy as cp

@@ -1,0 +1,131 @@
+"""Support vector machines: the hinge, and its square."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..records import Array, Descent, Notation
+from ._base import AbstractLoss, AbstractPiecewiseLinearLoss, AbstractSmoothLoss
+from .coding import signs, two_classes
+
+
+@dataclass(frozen=True)
+class HingeLoss(AbstractPiecewiseLinearLoss):
+    """The hinge of support vector machines: ``l(x; y) = max(0, 1 - y x)`` with the label y in {-1, 1}.
+
+    Its conjugate is ``l*(b; y) = b y`` for -1 <= b y <= 0 and +inf elsewhere.
+
+    Parameters
+    ----------
+    data : NodeData
+        With features and one binary target, coded {0, 1}, {-1, 1} or as booleans.
+    scale : {"mean", "sum"}, float or mapping
+        See `AbstractLoss`.
+    """
+
+    def encode(self, target: Array) -> Array:
+        return signs(target, "HingeLoss")
+
+    def domain(self, y: Array) -> tuple[Array, Array]:
+        return np.minimum(-y, 0.0), np.maximum(-y, 0.0)
+
+    def descent(self, y: Array) -> Descent:
+        return _to_zero(super().descent(y))
+
+    def classify(self, x: Array) -> Array:
+        return _side(self, x)
+
+    @property
+    def notation(self) -> Notation:
+        return Notation(
+            "max(0, 1 - %y %z)", "%u %y", "-%c <= %y %u <= 0", r"\max(0, 1 - %y %z)", "%u %y", r"-%c \le %y %u \le 0"
+        )
+
+
+@dataclass(frozen=True)
+class SquaredHingeLoss(AbstractSmoothLoss):
+    """The squared hinge: ``l(x; y) = 1/2 max(0, 1 - y x)^2`` with the label y in {-1, 1}.
+
+    Its conjugate is ``l*(b; y) = b^2/2 + b y`` for b y <= 0 and +inf elsewhere.
+
+    Parameters
+    ----------
+    data : NodeData
+        With features and one binary target, coded {0, 1}, {-1, 1} or as booleans.
+    scale : {"mean", "sum"}, float or mapping
+        See `AbstractLoss`.
+    """
+
+    def encode(self, target: Array) -> Array:
+        return signs(target, "SquaredHingeLoss")
+
+    def value(self, x: Array, y: Array) -> Array:
+        return np.maximum(1.0 - y * x, 0.0) ** 2 / 2
+
+    def gradient(self, x: Array, y: Array) -> Array:
+        return -y * np.maximum(1.0 - y * x, 0.0)
+
+    def curvature(self, x: Array, y: Array) -> Array:
+        return (y * x <= 1.0).astype(float)
+
+    def conjugate(self, b: Array, y: Array) -> Array:
+        return np.where(b * y <= 0.0, b * b / 2 + b * y, np.inf)
+
+    def prox(self, v: Array, step: Any, y: Array) -> Array:
+        return v + y * step * np.maximum(1.0 - y * v, 0.0) / (1.0 + step)
+
+    def domain(self, y: Array) -> tuple[Array, Array]:
+        return np.where(y > 0, -np.inf, 0.0), np.where(y > 0, 0.0, np.inf)
+
+    def descent(self, y: Array) -> Descent:
+        return _to_zero(super().descent(y))
+
+    def conductance(self, b: Array, y: Array) -> Array:
+        # 1 where the price is well inside; a price near 0 may only grow
+        return np.clip(-y * b, 1e-3, 1.0)
+
+    def smoothness(self) -> float:
+        return 1.0
+
+    def smoothed(self, x: Array, y: Array) -> tuple[Array, Array, Array]:
+        # log(1 + exp(1 - y x)): no price is 0, the end of the domain
+        t = np.clip(1.0 - y * x, -500, 500)
+        rise = 1.0 / (1.0 + np.exp(-t))
+        return np.logaddexp(0.0, t), -y * rise, rise * (1.0 - rise)
+
+    def classify(self, x: Array) -> Array:
+        return _side(self, x)
+
+    def cvxpy(self, x: Any, y: Array) -> Any:
+        import cvxpy as cp
+
+        return cp.square(cp.pos(1 - cp.multiply(y, x))) / 2
+
+    def cvxpy_conjugate(self, b: Any, y: Array) -> Any:
+        import cvxpy as cp
+
+        return [cp.multiply(b, y) <= 0, cp.square(b) / 2 + cp.multiply(b, y)]
+
+    @property
+    def notation(self) -> Notation:
+        return Notation(
+            "max(0, 1 - %y %z)^2 / 2",
+            "%u^2 / (2 %c) + %u %y",
+            "%y %u <= 0",
+            r"\tfrac12 \max(0, 1 - %y %z)^2",
+            r"\frac{%u^2}{2 %c} + %u %y",
+            r"%y %u \le 0",
+        )
+
+
+def _to_zero(descent: Descent) -> Descent:
+    """A hinge falls to 0 and no further: it reaches its infimum."""
+    return replace(descent, for_ever=np.zeros_like(descent.for_ever))
+
+
+def _side(loss: AbstractLoss, x: Array) -> Array:
+    first, second = two_classes(np.asarray(loss.data.y))
+    return np.where(x > 0, second, first)

@@ -1,0 +1,91 @@
+"""Poisson regression of counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..records import Array, Notation
+from ._base import AbstractSmoothLoss
+from .coding import counts
+
+
+@dataclass(frozen=True)
+class PoissonLoss(AbstractSmoothLoss):
+    """Poisson regression with the logarithmic link: ``l(x; y) = exp(x) - y x``, without the constant log y!.
+
+    With ``q = b + y``, ``l*(b; y) = q log q - q`` for q >= 0 and +inf elsewhere. Exposures enter as offsets,
+    ``x = log(exposure) + x_r'w_i``.
+
+    Parameters
+    ----------
+    data : NodeData
+        With features and one target of numbers >= 0 (counts, or rates with their exposures as weights).
+    scale : {"mean", "sum"}, float or mapping
+        See `AbstractLoss`.
+    """
+
+    def encode(self, target: Array) -> Array:
+        return counts(target, "PoissonLoss")
+
+    def value(self, x: Array, y: Array) -> Array:
+        with np.errstate(over="ignore"):
+            return np.exp(x) - y * x
+
+    def gradient(self, x: Array, y: Array) -> Array:
+        with np.errstate(over="ignore"):
+            return np.exp(x) - y
+
+    def curvature(self, x: Array, y: Array) -> Array:
+        with np.errstate(over="ignore"):
+            return np.exp(x)
+
+    def conjugate(self, b: Array, y: Array) -> Array:
+        q = b + y
+        entropy = q * np.log(np.where(q > 0.0, q, 1.0)) - q
+        return np.where(q >= 0.0, entropy, np.inf)
+
+    def prox(self, v: Array, step: Any, y: Array) -> Array:
+        from scipy.special import wrightomega  # omega + log omega = z
+
+        c = v + step * y  # p + step exp(p) = c: with q = step exp(p), q + log q = c + log step
+        q = wrightomega(c + np.log(step))
+        return np.where(q > 1.0, np.log(np.maximum(q, 1.0) / step), c - q)
+
+    def domain(self, y: Array) -> tuple[Array, Array]:
+        return -y, np.full(y.shape, np.inf)
+
+    def conductance(self, b: Array, y: Array) -> Array:
+        return np.maximum(b + y, 0.0)
+
+    def smoothness(self) -> float:
+        return np.inf
+
+    def steepness(self, x: Array, y: Array) -> Array:
+        return np.maximum(np.exp(np.minimum(x, 100.0)), y)  # at x, and at the best of all predictors
+
+    def response(self, x: Array) -> Array:
+        return np.exp(np.minimum(x, 700.0))
+
+    def cvxpy(self, x: Any, y: Array) -> Any:
+        import cvxpy as cp
+
+        return cp.exp(x) - cp.multiply(y, x)
+
+    def cvxpy_conjugate(self, b: Any, y: Array) -> Any:
+        import cvxpy as cp
+
+        return -cp.entr(b + y) - (b + y)
+
+    @property
+    def notation(self) -> Notation:
+        return Notation(
+            "exp(%z) - %y %z",
+            "%c h(%y + %u / %c) where h(q) = q log q - q",
+            "%u >= -%c %y",
+            r"e^{%z} - %y \, %z",
+            r"%c \, h(%y + %u / %c) \text{ where } h(q) = q \log q - q",
+            r"%u \ge -%c %y",
+        )

@@ -1,0 +1,55 @@
+"""Quantile regression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...errors import TermError
+from ..calculus import positive
+from ..records import Array, Notation
+from ._base import AbstractPiecewiseLinearLoss
+from .coding import numeric
+
+
+@dataclass(frozen=True)
+class QuantileLoss(AbstractPiecewiseLinearLoss):
+    """Quantile regression: ``l(x; y) = rho_tau(y - x)`` with ``rho_tau(r) = max(tau r, (tau - 1) r)``.
+
+    Its conjugate is ``l*(b; y) = b y`` for -tau <= b <= 1 - tau and +inf elsewhere.
+
+    Parameters
+    ----------
+    data : NodeData
+        With features and one numeric target.
+    scale : {"mean", "sum"}, float or mapping
+        See `AbstractLoss`.
+    tau : float
+        The quantile, in (0, 1); the median by default.
+    """
+
+    tau: float = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not positive(self.tau, "the tau of QuantileLoss") < 1.0:
+            raise TermError(f"the tau of QuantileLoss must be a number in (0, 1), got {self.tau!r}")
+
+    def encode(self, target: Array) -> Array:
+        return numeric(target, "QuantileLoss")
+
+    def domain(self, y: Array) -> tuple[Array, Array]:
+        return np.full(y.shape, -float(self.tau)), np.full(y.shape, 1.0 - float(self.tau))
+
+    @property
+    def notation(self) -> Notation:
+        low, high = f"{self.tau:g}", f"{1.0 - self.tau:g}"
+        return Notation(
+            f"rho(%y - %z) where rho(r) = max({low} r, -{high} r)",
+            "%u %y",
+            f"-{low} %c <= %u <= {high} %c",
+            rf"\rho(%y - %z) \text{{ where }} \rho(r) = \max({low} \, r, -{high} \, r)",
+            "%u %y",
+            rf"-{low} \, %c \le %u \le {high} \, %c",
+        )
