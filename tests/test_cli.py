@@ -155,6 +155,18 @@ def test_latent_nodes_and_standardised_features_are_written(tmp_path, model):
     assert "north/a" in set(pd.read_csv(out / "edges.csv")["head"])
 
 
+def test_coefficients_by_feature_and_class(tmp_path, model):
+    content = {**BASE, "loss": {"family": "MultinomialLoss"}, "node_penalty": {"penalty": "SquaredL2"}}
+    content["data"] = {**BASE["data"], "target": "hours"}
+    content["total_variation"] = {"penalty": "L2", "features": ["dose"]}  # all classes
+    write(tmp_path, content)
+    assert run("solve", model, "--out", tmp_path / "out", "--no-pictures").exit_code == 0
+    table = pd.read_csv(tmp_path / "out" / "coefficients.csv", dtype={"node": str})
+    solution = gr.read_model(model).solve()
+    assert table.columns.tolist() == ["node", *(f"{f}[{c}]" for f in ("dose", "age") for c in (1, 2, 3))]
+    np.testing.assert_allclose(table.iloc[:, 1:], solution.coef, atol=1e-5)
+
+
 def test_what_is_not_ours_stays(tmp_path, model):
     out = tmp_path / "out"
     out.mkdir()

@@ -606,6 +606,11 @@ def test_checkpoint_goes_to_solve(tmp_path, frame, monkeypatch):
     read(tmp_path, wrong("solve", checkpoint="run.npz", gap=1e-3)).solve()
     assert asked == {"gap": 1e-3, "checkpoint": tmp_path / "run.npz"}
 
+    monkeypatch.undo()
+    found = read(tmp_path, wrong("solve", checkpoint="run.npz", method="PrimalDual"))
+    assert found.solve(gap=1e-2).status == "certified"
+    assert (tmp_path / "run.npz").is_file()
+
     monkeypatch.setattr(gr.Problem, "solve", lambda self, method=None: None)
     with pytest.raises(ModelFileError, match=r"\[solve\] checkpoint: this version of graphreg does not know it"):
         read(tmp_path, wrong("solve", checkpoint="run.npz"))

@@ -14,6 +14,7 @@ import numpy as np
 import graphreg as gr
 
 from ..model_file import ModelFile
+from ..terms.records import name_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,15 +36,13 @@ def tables(model: ModelFile, solution: gr.Solution) -> dict[str, pd.DataFrame]:
         return {}
     clusters = solution.clusters()
     found = {
-        "coefficients.csv": solution.table().reset_index(),
+        "coefficients.csv": _rows(solution, "node", dict(zip(solution.labels, solution.coef, strict=True))),
         "clusters.csv": pd.DataFrame({"node": clusters.labels.keys(), "cluster": clusters.labels.values()}),
         "edges.csv": clusters.edges,
         "flows.csv": _flows(solution),
     }
     if solution.latent:
-        latent = pd.DataFrame(solution.latent.values(), columns=list(solution.form.space.coordinates))
-        latent.insert(0, "latent node", list(map(_name, solution.latent)), allow_duplicates=True)
-        found["latent.csv"] = latent
+        found["latent.csv"] = _rows(solution, "latent node", solution.latent)
     rows = [
         (samples.name or samples.file, feature, center, samples.standardised.scale[feature])
         for samples in model.samples
@@ -58,6 +57,15 @@ def tables(model: ModelFile, solution: gr.Solution) -> dict[str, pd.DataFrame]:
     return found
 
 
+def _rows(solution: gr.Solution, what: str, rows: Mapping[Any, Any]) -> pd.DataFrame:
+    """Coefficients by label."""
+    import pandas as pd
+
+    table = pd.DataFrame(list(rows.values()), columns=_coordinates(solution))
+    table.insert(0, what, list(map(_name, rows)), allow_duplicates=True)
+    return table
+
+
 def _flows(solution: gr.Solution) -> pd.DataFrame:
     """The flow of every edge, one column per coordinate; the head of an edge to the ground is empty."""
     import pandas as pd
@@ -67,7 +75,7 @@ def _flows(solution: gr.Solution) -> pd.DataFrame:
     for edge, u in zip(form.edges, solution.certificate.point.flows, strict=True):
         flow = np.zeros((len(u), form.d))
         flow[:, slice(None) if edge.features is None else edge.features] = u
-        part = pd.DataFrame(flow, columns=list(form.space.coordinates))
+        part = pd.DataFrame(flow, columns=_coordinates(solution))
         heads = [None] * len(u) if edge.ground else [form.labels[h] for h in edge.head]
         for k, (name, values) in enumerate(
             {"term": edge.name, "tail": [form.labels[t] for t in edge.tail], "head": heads}.items()
@@ -105,7 +113,7 @@ def document(model: ModelFile, solution: gr.Solution, files: Sequence[str] = ())
         "size": {
             "nodes": len(solution.labels),
             "latent_nodes": len(solution.latent),
-            "coordinates": list(solution.form.space.coordinates),
+            "coordinates": _coordinates(solution),
             "free_nodes": list(map(_name, solution.free)),
         },
         **(_point(solution) if has_point(solution) else {}),
@@ -159,8 +167,13 @@ def versions() -> dict[str, str]:
 
 
 def _by_label(solution: gr.Solution, rows: Mapping[Any, Any]) -> dict[str, dict[str, float]]:
-    names = solution.form.space.coordinates
+    names = _coordinates(solution)
     return {_name(label): dict(zip(names, map(float, row), strict=True)) for label, row in rows.items()}
+
+
+def _coordinates(solution: gr.Solution) -> list[str]:
+    """The names of the coordinates, ``feature[class]`` for a multinomial loss."""
+    return list(map(name_of, solution.form.space.coordinates))
 
 
 def _name(label: Any) -> Any:

@@ -14,6 +14,7 @@ from ..terms.calculus import Model
 from ..terms.hierarchy import Hierarchy
 from ..terms.penalties._base import AbstractConstraint
 from ..terms.penalties.squared_l2 import SquaredL2
+from ..terms.records import feature_of
 from ..terms.sums import Consensus, NodePenalty, TotalVariation
 from ._families import make, make_inline
 from ._place import Place
@@ -161,9 +162,9 @@ def _check_strength(section: Section, penalty: Any) -> None:
 
 
 def _check_features(tables: Mapping[str, list[Section]], terms: Sequence[Term]) -> None:
-    """The features that terms name must be coordinates, or features of the data (which may stand for several)."""
+    """The features that terms name must be those of the coordinates."""
     first: Any = terms[0].model.terms[0][1]
-    coordinates = list(dict.fromkeys([*first.data.features, *first.coordinates()]))
+    coordinates = list(dict.fromkeys(map(feature_of, first.coordinates())))
     for name in ("total_variation", "consensus", "node_penalty"):
         for section in tables[name]:
             for feature in section.keys.features or ():
