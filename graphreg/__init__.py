@@ -15,7 +15,7 @@ from .certificate import Certificate
 from .compare import Comparison, compare
 from .data import NodeData
 from .graph import Graph
-from .methods import Exact, PrimalDual
+from .methods import ADMM, Exact, PrimalDual
 from .problem import Compiled, Problem
 from .solution import Solution
 from .terms.calculus import Model, Parameter
@@ -39,6 +39,7 @@ from .terms.sums import Consensus, NodePenalty, TotalVariation
 
 __version__ = "0.1.0"
 __all__ = [
+    "ADMM",
     "L1",
     "L2",
     "AbstractConstraint",
