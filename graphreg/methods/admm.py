@@ -28,7 +28,7 @@ class State:
     w: Array  # outputs of the nodes' prox: un-relaxed, these are certified
     q: Array  # w over-relaxed; (q_t + q_h) / 2 is the mean of the copies of an edge
     u: tuple[Array, ...]  # flows, rho y_t: outputs of the edges' prox, these are certified
-    p: tuple[Array, ...]  # by how much the copies disagree, as a flow: sigma_e ((K q)_e - center_e - d_e)
+    t: tuple[Array, ...]  # flows as the nodes see them: u and by how much parameters and copies disagree
     memory: Memory  # of the node proxes
     rho: float
     next_adaptation: int
@@ -54,17 +54,17 @@ class ADMM(AbstractIteration):
 
     So y_t+ + y_h+ = 0: one flow u = rho y_t = -rho y_h per edge, which is a subgradient of g_e at d (the certificate's
     u_e), and (z_t + z_h)/2 follows the parameters, (q_t + q_h)/2 with q+ = q + relaxation (w+ - q). What is left, with
-    p_e = sigma_e ((K q)_e - center_e - d_e) and Moreau's identity for (3), is
+    t = u + sigma (K q - center - d) and Moreau's identity for (3), is
 
-        w+ = prox of tau f  at  q - tau K'(u + p),      tau_i = 1 / (rho deg_i)
+        w+ = prox of tau f  at  q - tau K't,      tau_i = 1 / (rho deg_i)
         q+ = q + relaxation (w+ - q)
-        x  = u + (relaxation - 1) p
-        u+ = prox of sigma g*  at  x + sigma ((K q+) - center)
-        p+ = u+ - x
+        x  = u + (relaxation - 1) (t - u)
+        u+ = prox of sigma g*  at  x + sigma (K q+ - center)
+        t+ = 2 u+ - x
 
     Edges to the ground have one copy: the same with sigma = rho. Coordinates that an edge does not couple have copies
     that no penalty holds, z = q: they leave (1) where it is, and need no variables. Both ends of an edge keep its u
-    and p, and compute the same; so a round sends q+ across every edge, in both directions, and nothing else.
+    and t, and compute the same; so a round sends q+ across every edge, in both directions, and nothing else.
 
     With relaxation 1 this is the primal-dual method of Chambolle and Pock with steps 1 / (rho deg_i) and rho/2, the
     dual step first: `PrimalDual` with balance 1/rho, up to the order of the two half steps.
@@ -77,13 +77,13 @@ class ADMM(AbstractIteration):
         distances that multipliers and copies travelled since the last change. (The balance of the residuals of one
         round, Boyd et al., 3.4.1, takes a quarter more rounds on random problems.)
     relaxation : float
-        In (0, 2); 1.8 by default. ``ADMM(rho=1, relaxation=1)`` is the iteration of the paper.
+        In (0, 2); 1.7 by default. ``ADMM(rho=1, relaxation=1)`` is the iteration of the paper.
     polish : bool
         As for `PrimalDual`: now and then a central step guesses which differences vanish. Never with a given rho.
     """
 
     rho: float | None = None
-    relaxation: float = 1.8
+    relaxation: float = 1.7
     polish: bool = True
 
     def __post_init__(self) -> None:
@@ -102,32 +102,34 @@ class ADMM(AbstractIteration):
 
     def init(self, site: Site, start: Start | None) -> State:
         w, flows = (np.zeros(site.form.shape), None) if start is None else start
-        u = site.form.nothing().flows if flows is None else flows
-        p = site.form.nothing().flows  # the copies are those of w
+        u = site.form.nothing().flows if flows is None else flows  # t = u: the copies are those of w
         rho = self.rho or _first_rho(site)
-        return State(site, 0, w, w, u, p, site.memory(), rho, FIRST_ADAPTATION, w, u)
+        return State(site, 0, w, w, u, u, site.memory(), rho, FIRST_ADAPTATION, w, u)
 
     def step(self, state: State) -> State:
         site, rho, over = state.site, state.rho, self.relaxation
         form = site.form
         tau = 1.0 / (rho * np.maximum(site.degree, LONELY))
         pull = np.zeros(form.shape)
-        for edge, u, p in zip(form.edges, state.u, state.p, strict=True):
-            edge.add_adjoint(u + p, pull)
+        for edge, t in zip(form.edges, state.t, strict=True):
+            edge.add_adjoint(t, pull)
         w, memory = site.prox(state.q - tau[:, None] * pull, tau, state.w, state.memory)
         q = site.engine.exchange(state.q + over * (w - state.q))
         flows: list[Array] = []
-        apart: list[Array] = []
-        for edge, u, p, c in zip(form.edges, state.u, state.p, site.weights, strict=True):
+        seen: list[Array] = []
+        for edge, u, t, c in zip(form.edges, state.u, state.t, site.weights, strict=True):
             sigma = rho if edge.ground else 0.5 * rho
-            x = (over - 1.0) * p  # in place from here on: these are the largest arrays of a round
+            x = t - u  # in place from here on: these are the largest arrays of a round
+            x *= over - 1.0
             x += u
             v = edge.difference(q)
             v *= sigma
             v += x
             flows.append(edge.penalty.dual_prox(v, np.full(len(c), sigma), c))
-            apart.append(np.subtract(flows[-1], x, out=x))
-        new = replace(state, round=state.round + 1, w=w, q=q, u=tuple(flows), p=tuple(apart), memory=memory)
+            np.subtract(flows[-1], x, out=x)
+            x += flows[-1]
+            seen.append(x)
+        new = replace(state, round=state.round + 1, w=w, q=q, u=tuple(flows), t=tuple(seen), memory=memory)
         return self._adapt(new) if self.rho is None and new.round == new.next_adaptation else new
 
     def point(self, state: State) -> Point:
@@ -136,7 +138,7 @@ class ADMM(AbstractIteration):
     def _adapt(self, state: State) -> State:
         """rho moves towards ||rho dy|| / ||dz||, both over all copies, d the travel since the last adaptation.
 
-        Copies and flows stay; p, which has the units of sigma, follows rho.
+        Copies and flows stay; t - u, which is sigma times their disagreement, follows rho.
         """
         site = state.site
         travelled = np.zeros((site.form.n, 2))  # of copies and of multipliers, booked at the node or at the tail
@@ -149,9 +151,9 @@ class ADMM(AbstractIteration):
         if dz > 0 and dy > 0:
             factor = float((np.sqrt(dy / dz) / state.rho) ** DAMPING)
             factor = factor if max(factor, 1.0 / factor) > CHANGE else 1.0
-        p = state.p if factor == 1.0 else tuple(factor * each for each in state.p)
+        t = state.t if factor == 1.0 else tuple(u + factor * (t - u) for u, t in zip(state.u, state.t, strict=True))
         later = state.round + max(FIRST_ADAPTATION, state.round // 4)
-        return replace(state, rho=factor * state.rho, p=p, next_adaptation=later, q_last=state.q, u_last=state.u)
+        return replace(state, rho=factor * state.rho, t=t, next_adaptation=later, q_last=state.q, u_last=state.u)
 
 
 def _first_rho(site: Site) -> float:
