@@ -15,7 +15,7 @@ from .certificate import Certificate
 from .compare import Comparison, compare
 from .data import NodeData
 from .graph import Graph
-from .methods import Checkpoint, Exact, PrimalDual
+from .methods import ADMM, Checkpoint, Exact, PrimalDual
 from .problem import Compiled, Problem
 from .solution import Solution
 from .terms.calculus import Model, Parameter
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "ADMM",
     "L1",
     "L2",
     "AbstractConstraint",

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 import graphreg as gr
 
-METHODS = {"exact": gr.Exact(), "primal-dual": gr.PrimalDual()}
+METHODS = {"exact": gr.Exact(), "primal-dual": gr.PrimalDual(), "admm": gr.ADMM()}
 N, D, M = 8, 3, 5  # nodes, features, samples per node
 TIGHT = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from .examine import METHODS, Answer, Row
 
-THRESHOLDS = {"exact": 0.99, "primal-dual": 0.98}
-CONDITION = 1e4  # up to here the rate of the primal-dual method must be met
+THRESHOLDS = {"exact": 0.99, "primal-dual": 0.98, "admm": 0.98}
+CONDITION = 1e4  # up to here the rate of an iterative method must be met
 
 
 def answers(rows: Iterable[Row], method: str) -> list[tuple[Row, Answer]]:
@@ -81,9 +81,17 @@ def summary(rows: Sequence[Row], strict: bool) -> tuple[str, bool]:
         ok = ok and (met or not strict)
         bound = f" (condition at most {CONDITION:g})" if method != "exact" else ""
         verdict = "" if not strict else f"; asked for {threshold:.0%}: {'met' if met else 'MISSED'}"
-        lines.append(f"{method}{bound}: {good} of {total} = {good / max(total, 1):.2%}{verdict}")
+        lines.append(
+            f"{method}{bound}: {good} of {total} = {good / max(total, 1):.2%}{_rounds(judged, method)}{verdict}"
+        )
         lines += [f"  without a status that names the reason: seeds {unnamed}"] if unnamed else []
     return "\n".join(lines), ok
+
+
+def _rounds(rows: Sequence[Row], method: str) -> str:
+    """The middle number of rounds to a certificate; nothing where the method has no rounds."""
+    taken = sorted(answer.rounds for _, answer in answers(rows, method) if answer.status == "certified")
+    return f", median rounds {taken[len(taken) // 2]}" if taken and taken[-1] > 0 else ""
 
 
 def report(rows: Sequence[Row], strict: bool) -> tuple[str, bool]:

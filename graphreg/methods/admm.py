@@ -1,0 +1,162 @@
+"""The network-lasso ADMM, with over-relaxation and an adapted penalty parameter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..errors import MethodError
+from ..form import Form
+from ..lowering.nodeprox import without_prox
+from ..lowering.site import Memories, Site
+from ..terms.records import Array
+from ._base import AbstractIteration, Point, Start, is_number
+
+FIRST_ADAPTATION = 10
+DAMPING = 0.7  # rho <- ratio^.7 rho^.3
+CHANGE = 1.3  # the least factor that is worth a change
+LONELY = 1e-6  # the copies by which a node without edges steps: a proximal-point iteration with a long step
+
+
+@dataclass(frozen=True)
+class State:
+    """Iterates, in the variables of `ADMM`."""
+
+    site: Site
+    round: int
+    w: Array  # outputs of the nodes' prox: un-relaxed, these are certified
+    q: Array  # w over-relaxed; (q_t + q_h) / 2 is the mean of the copies of an edge
+    u: tuple[Array, ...]  # flows, rho y_t: outputs of the edges' prox, these are certified
+    t: tuple[Array, ...]  # flows as the nodes see them: u and by how much parameters and copies disagree
+    memory: Memories  # of the node proxes
+    rho: float
+    next_adaptation: int
+    q_last: Array  # at the last adaptation
+    u_last: tuple[Array, ...]
+
+
+@dataclass(frozen=True)
+class ADMM(AbstractIteration):
+    """Network-lasso ADMM (Hallac, Leskovec and Boyd, KDD 2015, section 3), for every loss, penalty and structure.
+
+    Each edge e = (t, h) has a copy of the parameters of both ends, z_t = w_t and z_h = w_h, with scaled multipliers
+    y_t and y_h. A round is
+
+        w_i+  = prox of f_i / (rho deg_i)  at the mean over the edges of i of  z_i - y_i                           (1)
+        (z_t+, z_h+) = argmin g_e(z_t - z_h) + rho/2 (||z_t - a||^2 + ||z_h - b||^2),   a = r_t + y_t,  b = r_h + y_h
+        y_t+  = a - z_t+,   y_h+ = b - z_h+,      r = relaxation w+ + (1 - relaxation) z                           (2)
+
+    (over-relaxation: Boyd et al., Distributed optimization via ADMM, 3.4.3). As
+    ||z_t - a||^2 + ||z_h - b||^2 = 1/2 ||z_t + z_h - a - b||^2 + 1/2 ||d - (a - b)||^2 with d = z_t - z_h,
+
+        z_t+ + z_h+ = a + b,      d+ = prox of g_e / sigma  at  a - b,      sigma = rho/2.                         (3)
+
+    So y_t+ + y_h+ = 0: one flow u = rho y_t = -rho y_h per edge, which is a subgradient of g_e at d (the certificate's
+    u_e), and (z_t + z_h)/2 follows the parameters, (q_t + q_h)/2 with q+ = q + relaxation (w+ - q). What is left, with
+    t = u + sigma (K q - center - d) and Moreau's identity for (3), is
+
+        w+ = prox of tau f  at  q - tau K't,      tau_i = 1 / (rho deg_i)
+        q+ = q + relaxation (w+ - q)
+        x  = u + (relaxation - 1) (t - u)
+        u+ = prox of sigma g*  at  x + sigma (K q+ - center)
+        t+ = 2 u+ - x
+
+    Edges to the ground have one copy: the same with sigma = rho. Coordinates that an edge does not couple have copies
+    that no penalty holds, z = q: they leave (1) where it is, and need no variables. Both ends of an edge keep its u
+    and t, and compute the same; so a round sends q+ across every edge, in both directions, and nothing else.
+
+    With relaxation 1 this is the primal-dual method of Chambolle and Pock with steps 1 / (rho deg_i) and rho/2, the
+    dual step first: `PrimalDual` with balance 1/rho, up to the order of the two half steps.
+
+    Parameters
+    ----------
+    rho : float, optional
+        The penalty parameter, in units of curvature. None (default) starts at mean curvature over mean degree and
+        adapts: at rounds 10, 20, ..., later every quarter of the rounds so far, rho moves towards the ratio of the
+        distances that multipliers and copies travelled since the last change. (The balance of the residuals of one
+        round, Boyd et al., 3.4.1, takes a quarter more rounds on random problems.)
+    relaxation : float
+        In (0, 2); 1.7 by default. ``ADMM(rho=1, relaxation=1)`` is the iteration of the paper.
+    polish : bool
+        As for `PrimalDual`: now and then a central step guesses which differences vanish. Never with a given rho.
+    """
+
+    rho: float | None = None
+    relaxation: float = 1.7
+    polish: bool = True
+
+    def __post_init__(self) -> None:
+        if self.rho is not None and not (is_number(self.rho) and 0.0 < self.rho < np.inf):
+            raise MethodError(f"the rho of ADMM must be a positive finite number, got {self.rho!r}")
+        if not (is_number(self.relaxation) and 0.0 < self.relaxation < 2.0):
+            raise MethodError(f"the relaxation of ADMM must be a number in (0, 2), got {self.relaxation!r}")
+
+    def missing(self, form: Form) -> tuple[str, ...]:
+        return without_prox(form)
+
+    def polishes(self) -> bool:
+        return self.polish and self.rho is None
+
+    def init(self, site: Site, start: Start | None) -> State:
+        w, flows = (np.zeros(site.form.shape), None) if start is None else start
+        u = site.form.nothing().flows if flows is None else flows  # t = u: the copies are those of w
+        rho = self.rho or _first_rho(site)
+        return State(site, 0, w, w, u, u, site.memory(), rho, FIRST_ADAPTATION, w, u)
+
+    def step(self, state: State) -> State:
+        site, rho, over = state.site, state.rho, self.relaxation
+        form = site.form
+        tau = 1.0 / (rho * np.maximum(site.degree, LONELY))
+        pull = np.zeros(form.shape)
+        for edge, t in zip(form.edges, state.t, strict=True):
+            edge.add_adjoint(t, pull)
+        w, memory = site.prox(state.q - tau[:, None] * pull, tau, state.w, state.memory)
+        q = site.engine.exchange(state.q + over * (w - state.q))
+        flows: list[Array] = []
+        seen: list[Array] = []
+        for edge, u, t, c in zip(form.edges, state.u, state.t, site.weights, strict=True):
+            sigma = rho if edge.ground else 0.5 * rho
+            x = t - u  # in place from here on: these are the largest arrays of a round
+            x *= over - 1.0
+            x += u
+            v = edge.difference(q)
+            v *= sigma
+            v += x
+            flows.append(edge.penalty.dual_prox(v, np.full(len(c), sigma), c))
+            np.subtract(flows[-1], x, out=x)
+            x += flows[-1]
+            seen.append(x)
+        new = replace(state, round=state.round + 1, w=w, q=q, u=tuple(flows), t=tuple(seen), memory=memory)
+        return self._adapt(new) if self.rho is None and new.round == new.next_adaptation else new
+
+    def point(self, state: State) -> Point:
+        return state.w, state.u, state.site.prices(state.w, state.memory)
+
+    def _adapt(self, state: State) -> State:
+        """rho moves towards ||rho dy|| / ||dz||, both over all copies, d the travel since the last adaptation.
+
+        Copies and flows stay; t - u, which is sigma times their disagreement, follows rho.
+        """
+        site = state.site
+        travelled = np.zeros((site.form.n, 2))  # of copies and of multipliers, booked at the node or at the tail
+        travelled[:, 0] = site.degree * ((state.q - state.q_last) ** 2).sum(axis=1)
+        for edge, u, last in zip(site.form.edges, state.u, state.u_last, strict=True):
+            each = (1.0 if edge.ground else 2.0) * ((u - last) ** 2).sum(axis=1)
+            travelled[:, 1] += np.bincount(edge.tail, each, minlength=site.form.n)
+        dz, dy = site.engine.reduce(travelled)
+        factor = 1.0
+        if dz > 0 and dy > 0:
+            factor = float((np.sqrt(dy / dz) / state.rho) ** DAMPING)
+            factor = factor if max(factor, 1.0 / factor) > CHANGE else 1.0
+        t = state.t if factor == 1.0 else tuple(u + factor * (t - u) for u, t in zip(state.u, state.t, strict=True))
+        later = state.round + max(FIRST_ADAPTATION, state.round // 4)
+        return replace(state, rho=factor * state.rho, t=t, next_adaptation=later, q_last=state.q, u_last=state.u)
+
+
+def _first_rho(site: Site) -> float:
+    degree = site.degree[site.degree > 0]
+    curvature = site.curvature[site.curvature > 0]
+    if not len(degree) or not len(curvature):
+        return 1.0
+    return float(curvature.mean() / degree.mean())
