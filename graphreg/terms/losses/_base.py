@@ -241,7 +241,8 @@ class AbstractPiecewiseLinearLoss(AbstractLoss):
         return np.where((b >= low) & (b <= high), b * y, np.inf)
 
     def clip(self, b: Array, y: Array) -> Array:
-        return np.clip(b, *self.domain(y))  # the ends are exact, and most prices are there
+        low, high = self.domain(y)  # around 0; most prices are at the ends, where that of 0 is exact
+        return np.clip(b, INSIDE * low, INSIDE * high)
 
     def prox(self, v: Array, step: Any, y: Array) -> Array:
         low, high = self.domain(y)

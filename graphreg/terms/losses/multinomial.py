@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from ...errors import DataError, TermError
 from ..records import Array, Coordinate, Descent, Notation
-from ._base import AbstractSmoothLoss
+from ._base import INSIDE, AbstractSmoothLoss
 from .coding import classes_of, one_hot
 
 ROUNDING = 1e-14  # of the sum of a sample's prices over the classes
@@ -73,9 +73,7 @@ class MultinomialLoss(AbstractSmoothLoss):
         return np.log(np.exp(x - top).sum(axis=-1)) - own
 
     def gradient(self, x: Array, y: Array) -> Array:
-        # p_k - 1 of the class itself is minus the sum of the others: free of cancellation, and they sum to zero
-        p = np.where(y > 0, 0.0, _softmax(self._masked(x, y)))
-        return np.where(y > 0, -p.sum(axis=-1, keepdims=True), p)
+        return self._inside(_softmax(self._masked(x, y)), y)
 
     def curvature(self, x: Array, y: Array) -> Array:
         return _covariance(_softmax(self._masked(x, y)))
@@ -115,9 +113,10 @@ class MultinomialLoss(AbstractSmoothLoss):
         return self._inside(p / p.sum(axis=-1, keepdims=True), y)
 
     def _inside(self, p: Array, y: Array) -> Array:
-        """The price p - y with the sum 0, as exactly as numbers can."""
+        """The price p - y. That of the class itself is minus the sum of the others, free of cancellation."""
         others = np.where(y > 0, 0.0, p)
-        return np.where(y > 0, -np.minimum(others.sum(axis=-1, keepdims=True), 1.0), others)
+        others = others * (INSIDE / np.maximum(others.sum(axis=-1, keepdims=True), INSIDE))
+        return np.where(y > 0, -others.sum(axis=-1, keepdims=True), others)
 
     def span(self, b: Array) -> Array:
         return b - b.mean(axis=-1, keepdims=True)
