@@ -157,7 +157,8 @@ def _judge_point(drawn: RandomProblem, solution: gr.Solution, answer: Answer, at
     at = dict(zip(solution.labels, solution.coef, strict=True)) | solution.latent
     w = np.array([at[label] for label in drawn.plain.nodes])
     value, outside = objective(drawn.plain, w), violation(drawn.plain, w)
-    room = SAME * max(abs(value), abs(answer.primal), 1e-3 * abs(at_zero)) + rounding(drawn.plain, w)
+    room = SAME * max(abs(value), abs(answer.primal), 1e-3 * abs(at_zero))
+    room += rounding(drawn.plain, w) + solution.certificate.rounding
     if abs(value - answer.primal) > room:
         answer.violations.append(f"primal {answer.primal!r} is reported and P there is {value!r}")
     if outside > FEASIBLE:

@@ -12,6 +12,7 @@ from graphreg.datasets._plain import CONSTRAINTS, PlainEdge, PlainProblem, Plain
 
 from .formulas import LABELS, Array, excess, indicators, loss_values, penalty_value, predictors
 
+FAR = (1e6, 1e4, 1e2)  # bounds on directions, smaller ones where HiGHS gets lost
 ROUNDING = 1e-15  # by so much a repaired point stays inside its constraints
 
 
@@ -66,7 +67,7 @@ def recedes(plain: PlainProblem) -> bool:
     falls: list[Array] = []
     stays: list[Array] = []
     equal: list[Array] = []
-    bounds: list[list[float | None]] = [[-1e6, 1e6] for _ in range(size)]
+    bounds: list[list[float]] = [[-np.inf, np.inf] for _ in range(size)]
     for part in plain.samples:
         at = index[part.node] * plain.d
         for kind, rows in zip((falls, stays, equal), _descent(part, plain.d), strict=True):
@@ -80,15 +81,20 @@ def recedes(plain: PlainProblem) -> bool:
         _recession(edge, plain.d, index, equal, bounds)
     rows = len(F)
     E = np.hstack([np.concatenate(equal), np.zeros((sum(map(len, equal)), rows))]) if equal else None
-    result = linprog(
-        np.r_[np.zeros(size), -np.ones(rows)],
-        A_ub=np.vstack([np.hstack([-F, np.eye(rows)]), np.hstack([-S, np.zeros((len(S), rows))])]),
-        b_ub=np.zeros(rows + len(S)),
-        A_eq=E,
-        b_eq=None if E is None else np.zeros(len(E)),
-        bounds=[*map(tuple, bounds), *[(0.0, 1.0)] * rows],
-    )
-    return bool(result.status == 0 and -result.fun > 0.5)
+    for far in FAR:
+        free = [(max(low, -far), min(high, far)) for low, high in bounds]
+        result = linprog(
+            np.r_[np.zeros(size), -np.ones(rows)],
+            A_ub=np.vstack([np.hstack([-F, np.eye(rows)]), np.hstack([-S, np.zeros((len(S), rows))])]),
+            b_ub=np.zeros(rows + len(S)),
+            A_eq=E,
+            b_eq=None if E is None else np.zeros(len(E)),
+            bounds=[*free, *[(0.0, 1.0)] * rows],
+            options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+        )
+        if result.status == 0:
+            return bool(-result.fun > 0.5)
+    raise ArithmeticError(f"no linear programme tells whether P recedes: {result.message}")
 
 
 def _descent(part: PlainSamples, d: int) -> tuple[Array, Array, Array]:

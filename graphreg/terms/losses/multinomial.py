@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from ...errors import DataError, TermError
 from ..records import Array, Coordinate, Descent, Notation
 from ._base import INSIDE, AbstractSmoothLoss
-from .coding import classes_of, one_hot
+from .coding import classes_of, named_classes, one_hot
 
 ROUNDING = 1e-14  # of the sum of a sample's prices over the classes
 
@@ -47,7 +47,7 @@ class MultinomialLoss(AbstractSmoothLoss):
     @cached_property
     def levels(self) -> tuple[Hashable, ...]:
         """The classes, at least two."""
-        given = classes_of(np.asarray(self.data.y)) if self.classes is None else tuple(self.classes)
+        given = classes_of(np.asarray(self.data.y)) if self.classes is None else named_classes(self.classes)
         if len(given) < 2 or len(set(given)) < len(given):
             raise TermError(f"MultinomialLoss needs at least two distinct classes, got {list(given)}; see classes=")
         return given
@@ -180,7 +180,7 @@ class MultinomialLoss(AbstractSmoothLoss):
             "log sum(exp(%z)) - <%y, %z>",
             "%c h(%y + %u / %c) where h(p) = sum(p log p)",
             "sum(%u) = 0, %y + %u / %c >= 0",
-            r"\log \textstyle\sum_k e^{%z_k} - \langle %y, %z \rangle",
+            r"\log \textstyle\sum_k e^{(%z)_k} - \langle %y, %z \rangle",
             r"%c \, h(%y + %u / %c) \text{ where } h(p) = \textstyle\sum_k p_k \log p_k",
             r"\mathbf 1^\top %u = 0, \; %y + %u / %c \ge 0",
         )
