@@ -33,26 +33,28 @@ def loss_values(part: PlainSamples, x: Array) -> Array:
     margin = part.y * x if part.family in LABELS else r
     match part.family:
         case "mean":
-            return (r**2).sum(axis=1) / 2
+            value = (r**2).sum(axis=1) / 2
         case "squared":
-            return r**2 / 2
+            value = r**2 / 2
         case "huber":
             t = np.abs(r)
-            return np.where(t <= part.delta, t**2 / 2, part.delta * t - part.delta**2 / 2)
+            value = np.where(t <= part.delta, t**2 / 2, part.delta * t - part.delta**2 / 2)
         case "quantile":
-            return np.where(r <= 0, -part.tau * r, (1 - part.tau) * r)
+            value = np.where(r <= 0, -part.tau * r, (1 - part.tau) * r)
         case "poisson":
-            return np.exp(x) - part.y * x
+            value = np.exp(x) - part.y * x
         case "logistic":
-            return np.logaddexp(0.0, -margin)
+            value = np.logaddexp(0.0, -margin)
         case "hinge":
-            return np.maximum(0.0, 1.0 - margin)
+            value = np.maximum(0.0, 1.0 - margin)
         case "squared hinge":
-            return np.maximum(0.0, 1.0 - margin) ** 2 / 2
+            value = np.maximum(0.0, 1.0 - margin) ** 2 / 2
         case "multinomial":
             own = np.take_along_axis(x, part.y.astype(int)[:, None], axis=1)[:, 0]
-            return np.logaddexp.reduce(x - own[:, None], axis=1)
-    raise AssertionError(part.family)
+            value = np.logaddexp.reduce(x - own[:, None], axis=1)
+        case _:
+            raise AssertionError(part.family)
+    return value
 
 
 def loss_conjugate(part: PlainSamples, r: int, b: Any) -> float:
@@ -60,23 +62,25 @@ def loss_conjugate(part: PlainSamples, r: int, b: Any) -> float:
     y, b = part.y[r], np.asarray(b, dtype=float)
     match part.family:
         case "squared" | "mean":
-            return float(np.sum(b * b / 2 + b * y))
+            value = np.sum(b * b / 2 + b * y)
         case "huber":
-            return float(b * b / 2 + b * y) if abs(b) <= part.delta else np.inf
+            value = b * b / 2 + b * y if abs(b) <= part.delta else np.inf
         case "quantile":
-            return float(b * y) if -part.tau <= b <= 1 - part.tau else np.inf
+            value = b * y if -part.tau <= b <= 1 - part.tau else np.inf
         case "poisson":
-            return float(_entropy(b + y) - (b + y))
+            value = _entropy(b + y) - (b + y)
         case "logistic":
-            return float(_entropy(-y * b) + _entropy(1 + y * b))
+            value = _entropy(-y * b) + _entropy(1 + y * b)
         case "hinge":
-            return float(b * y) if -1 <= b * y <= 0 else np.inf
+            value = b * y if -1 <= b * y <= 0 else np.inf
         case "squared hinge":
-            return float(b * b / 2 + b * y) if b * y <= 0 else np.inf
+            value = b * b / 2 + b * y if b * y <= 0 else np.inf
         case "multinomial":
             p = b + (np.arange(part.classes) == y)
-            return float(sum(map(_entropy, p))) if abs(b.sum()) <= 1e-12 else np.inf
-    raise AssertionError(part.family)
+            value = sum(map(_entropy, p)) if abs(b.sum()) <= 1e-12 else np.inf
+        case _:
+            raise AssertionError(part.family)
+    return float(value)
 
 
 def _entropy(q: Any) -> float:

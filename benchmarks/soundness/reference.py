@@ -132,23 +132,24 @@ def _loss(part: PlainSamples, v: Any, size: Array, scale: float) -> Any:
     x = (part.X * size) @ v + part.offset
     match part.family:
         case "logistic":
-            return s @ cp.logistic(-cp.multiply(part.y, x))
+            value = s @ cp.logistic(-cp.multiply(part.y, x))
         case "squared":
-            return cp.sum_squares(cp.multiply(np.sqrt(s), x - part.y)) / 2
+            value = cp.sum_squares(cp.multiply(np.sqrt(s), x - part.y)) / 2
         case "huber":
-            return (s * part.delta**2) @ cp.huber((x - part.y) / part.delta) / 2
+            value = (s * part.delta**2) @ cp.huber((x - part.y) / part.delta) / 2
         case "poisson":
-            return s @ (cp.exp(x) - cp.multiply(part.y, x))
+            value = s @ (cp.exp(x) - cp.multiply(part.y, x))
         case "quantile":
             unit = float(np.median(size))
             r = (part.y - x) / unit
-            return (s * unit) @ cp.maximum(part.tau * r, (part.tau - 1) * r)
+            value = (s * unit) @ cp.maximum(part.tau * r, (part.tau - 1) * r)
         case "hinge":
-            return s @ cp.pos(1 - cp.multiply(part.y, x))
+            value = s @ cp.pos(1 - cp.multiply(part.y, x))
         case "squared hinge":
-            return cp.sum_squares(cp.multiply(np.sqrt(s), cp.pos(1 - cp.multiply(part.y, x)))) / 2
+            value = cp.sum_squares(cp.multiply(np.sqrt(s), cp.pos(1 - cp.multiply(part.y, x)))) / 2
         case _:
             raise AssertionError(part.family)
+    return value
 
 
 def _penalty(edge: PlainEdge, z: Any, unit: float) -> tuple[Any, list[Any]]:

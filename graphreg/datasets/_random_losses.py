@@ -17,6 +17,7 @@ LOSSES = (
     *("squared", "logistic", "huber", "mean", "poisson"),
     *("quantile", "multinomial", "hinge", "squared hinge", "mixed"),
 )
+LOSSES_WITH_KINKS = "losses with kinks"  # the trait of problems whose losses are not all smooth
 MOST = 16  # coordinates of a multinomial problem: features times classes
 
 
@@ -96,7 +97,7 @@ def random_losses(rng: np.random.Generator, loss: str, labels: list[Hashable], d
             model, plain = model + loss_term, plain + parts
     traits += ["intercept"] * intercept + ["offsets"] * offsets + ["sample weights"] * weighted
     traits += ["nodes without data"] * (min(counts) == 0) + [f"{classes} classes"] * (classes > 1)
-    traits += ["losses with kinks"] * any(part.family in KINKED for part in plain)
+    traits += [LOSSES_WITH_KINKS] * any(part.family in KINKED for part in plain)
     curvature = float(np.median([curvature_of(part) for part in plain]))
     gradient = max(float(np.linalg.norm(gradient_at_zero(part))) for part in plain)
     one_sided = any(part.family in ONE_SIDED for part in plain)

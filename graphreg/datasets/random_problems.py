@@ -18,12 +18,14 @@ from ..terms.calculus import Model
 from ..terms.hierarchy import Hierarchy
 from ..terms.sums import NodePenalty, TotalVariation
 from ._plain import CONSTRAINTS, Array, PlainEdge, PlainProblem
-from ._random_losses import LOSSES, Losses, random_losses
+from ._random_losses import LOSSES, LOSSES_WITH_KINKS, Losses, random_losses
 from ._random_penalties import PENALTIES, Drawn, PenaltyDraw
 
 if TYPE_CHECKING:
     import networkx as nx
 
+
+__all__ = ["LOSSES", "LOSSES_WITH_KINKS", "PENALTIES", "RandomProblem", "random_problem"]
 
 STRUCTURES = ("one graph", "two graphs", "hierarchy", "feature subset", "node penalty")
 ONE_SIDED = ("NonNegative", "Box")

@@ -154,8 +154,7 @@ class MultinomialLoss(AbstractSmoothLoss):
         return _softmax(x)
 
     def classify(self, x: Array) -> Array:
-        levels = np.empty(len(self.levels), dtype=object)
-        levels[:] = self.levels
+        levels = np.fromiter(self.levels, dtype=object, count=len(self.levels))
         return levels[np.argmax(x, axis=-1)]
 
     def cvxpy(self, x: Any, y: Array) -> Any:
