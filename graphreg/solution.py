@@ -163,7 +163,7 @@ class Solution:
         if values.ndim == 1:
             return pd.Series(values, index=frame.index)
         classes = [name[1] for name in self.form.space.coordinates[: values.shape[1]]]
-        return pd.DataFrame(values, index=frame.index, columns=pd.Index(classes, name="class"))
+        return pd.DataFrame(values, index=frame.index, columns=pd.Index(classes, name="class", tupleize_cols=False))
 
     def _answers(self, kind: str, link: Array, node: Array) -> Array:
         """What the loss at each row's node makes of the link; where all nodes have the same family, also at nodes

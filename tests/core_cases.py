@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -11,90 +13,10 @@ from graphreg.form import DualPoint
 from graphreg.lowering.site import Site
 from graphreg.methods.ledger import Ledger
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # benchmarks is no part of the package
 
-# ---- one sample and one edge, by formula -----------------------------------------------------------------------------
-def loss_value(family, x, y, delta):
-    match family:
-        case "squared" | "mean":
-            return float(np.sum((x - y) ** 2)) / 2
-        case "logistic":
-            return float(np.logaddexp(0.0, -y * x))
-        case "huber":
-            r = abs(x - y)
-            return r * r / 2 if r <= delta else delta * r - delta * delta / 2
-    raise AssertionError(family)
-
-
-def loss_conjugate(family, b, y, delta):
-    match family:
-        case "squared" | "mean":
-            return float(np.sum(b * b / 2 + b * y))
-        case "logistic":
-            q = -y * b
-            if not 0 <= q <= 1:
-                return np.inf
-            return sum(p * np.log(p) for p in (q, 1 - q) if p > 0)
-        case "huber":
-            return b * b / 2 + b * y if abs(b) <= delta else np.inf
-    raise AssertionError(family)
-
-
-def penalty_value(edge, z):
-    norm, p = float(np.sqrt(z @ z)), edge.parameter
-    match edge.kind:
-        case "L1":
-            value = np.abs(z).sum()
-        case "L2":
-            value = norm
-        case "LInf":
-            value = np.abs(z).max()
-        case "SquaredL2":
-            value = norm**2 / 2
-        case "Quadratic":
-            value = ((p @ z) ** 2).sum() / 2
-        case "HuberNorm":
-            value = norm**2 / 2 if norm <= p else p * norm - p * p / 2
-        case "Ball":
-            value = indicator(norm <= p * (1 + 1e-12))
-        case "Zero":
-            value = indicator(not z.any())
-        case "NonNegative":
-            value = indicator((z >= 0).all())
-        case "Box":
-            slack = 1e-12 * np.where(np.isfinite(p), np.abs(p), 0.0)
-            value = indicator((z >= p[0] - slack[0]).all() and (z <= p[1] + slack[1]).all())
-    return value
-
-
-def penalty_conjugate(edge, u):
-    norm, p = float(np.sqrt(u @ u)), edge.parameter
-    match edge.kind:
-        case "L1":
-            value = indicator(np.abs(u).max() <= 1)
-        case "L2":
-            value = indicator(norm <= 1 + 1e-15)
-        case "LInf":
-            value = indicator(np.abs(u).sum() <= 1 + 1e-15)
-        case "SquaredL2":
-            value = norm**2 / 2
-        case "Quadratic":  # phi = ||R z||^2 / 2, so phi*(u) = ||v||^2 / 2 with the least v that has R'v = u
-            v = np.linalg.lstsq(p.T, u)[0]
-            value = v @ v / 2 + indicator(np.linalg.norm(p.T @ v - u) <= 1e-10 * norm)
-        case "HuberNorm":
-            value = norm**2 / 2 + indicator(norm <= p * (1 + 1e-15))
-        case "Ball":
-            value = p * norm
-        case "Zero":
-            value = 0.0
-        case "NonNegative":
-            value = indicator((u <= 0).all())
-        case "Box":
-            value = sum(max(low * x, high * x) for low, high, x in zip(*p, u, strict=True) if x != 0)
-    return value
-
-
-def indicator(inside):
-    return 0.0 if inside else np.inf
+from benchmarks.soundness.formulas import excess, loss_conjugate, loss_values, penalty_conjugate, penalty_value
+from benchmarks.soundness.formulas import predictors as predictors_of
 
 
 # ---- the sums --------------------------------------------------------------------------------------------------------
@@ -140,15 +62,20 @@ def written_primal(drawn, w):
     place = {label: i for i, label in enumerate(drawn.problem.form.labels)}
     total = 0.0
     for part in drawn.plain.samples:
-        own = w[place[part.node]]
-        for r, y in enumerate(part.y):
-            x = own if part.X is None else float(part.X[r] @ own + part.offset[r])
-            total += part.scale[r] * loss_value(part.family, x, y, part.delta)
+        total += float(part.scale @ loss_values(part, predictors_of(part, w[place[part.node]])))
     for edge in drawn.plain.edges:
         z = w[place[edge.tail], edge.columns]
         z = z - edge.center if edge.head is None else z - w[place[edge.head], edge.columns]
-        total += edge.weight * penalty_value(edge, z)
+        total += edge.weight * penalty_value(edge, z) if excess(edge, z) <= room(edge) else np.inf
     return total
+
+
+def room(edge):
+    """What rounding may move a point out of a ball or a box that it was drawn into."""
+    if edge.kind not in ("Ball", "Box"):
+        return 0.0
+    sizes = np.abs(np.asarray(edge.parameter, dtype=float))
+    return 1e-12 * float(np.max(sizes[np.isfinite(sizes)], initial=0.0))
 
 
 def written_dual(drawn, point):
@@ -156,7 +83,7 @@ def written_dual(drawn, point):
     total = 0.0
     for entry in samples_of(drawn):
         part, r, a = entry.plain, entry.index, point.prices[entry.block][entry.row]
-        total -= part.scale[r] * loss_conjugate(part.family, a / part.scale[r], part.y[r], part.delta)
+        total -= part.scale[r] * loss_conjugate(part, r, a / part.scale[r])
         total += float(np.sum(a * part.offset[r]))
     for entry in edges_of(drawn):
         edge, u = entry.plain, entry.sign * point.flows[entry.block][entry.row]
@@ -171,7 +98,7 @@ def written_balance(drawn, point):
     out = np.zeros(form.shape)
     for entry in samples_of(drawn):
         part, a = entry.plain, point.prices[entry.block][entry.row]
-        out[place[part.node]] += a if part.X is None else part.X[entry.index] * a
+        out[place[part.node]] += a if part.X is None else np.multiply.outer(part.X[entry.index], a).ravel()
     for entry in edges_of(drawn):
         edge, u = entry.plain, entry.sign * point.flows[entry.block][entry.row]
         out[place[edge.tail], edge.columns] += u

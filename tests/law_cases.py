@@ -12,8 +12,12 @@ import numpy as np
 
 import graphreg.terms
 from graphreg.data import NodeData
+from graphreg.terms.losses.hinge import HingeLoss, SquaredHingeLoss
 from graphreg.terms.losses.huber import HuberLoss
 from graphreg.terms.losses.logistic import LogisticLoss
+from graphreg.terms.losses.multinomial import MultinomialLoss
+from graphreg.terms.losses.poisson import PoissonLoss
+from graphreg.terms.losses.quantile import QuantileLoss
 from graphreg.terms.losses.squared import MeanLoss, SquaredLoss
 from graphreg.terms.penalties.ball import Ball
 from graphreg.terms.penalties.box import Box
@@ -40,6 +44,9 @@ def samples(y, features=2):
 
 NUMBERS = np.round(2.0 * np.random.default_rng(3).standard_normal(30), 2)
 CLASSES = (NUMBERS > 0).astype(int)
+COUNTS = np.random.default_rng(6).poisson(np.exp(np.linspace(-2, 2, 30)))  # many of them 0
+LARGE = np.array([0.0, 0.5, 1.0, 7.0, 300.0, 20_000.0])
+KINDS = np.array(["ash", "beech", "cedar"])[np.arange(30) % 3]
 POINTS = np.random.default_rng(4).standard_normal((12, 2))
 SINGULAR = np.array([[1.0, 2.0, 0.0], [2.0, 5.0, 1.0], [0.0, 1.0, 1.0]])  # of rank 2
 
@@ -53,6 +60,20 @@ LOSSES = [
     LogisticLoss(samples(CLASSES == 1), scale={0: 1.0, 1: 2.0, 2: 0.5}),
     MeanLoss(samples(POINTS, features=0)),
     MeanLoss(samples(NUMBERS, features=0)),
+    PoissonLoss(samples(COUNTS)),
+    PoissonLoss(samples(LARGE), scale="sum"),
+    PoissonLoss(samples(np.zeros(6))),
+    QuantileLoss(samples(NUMBERS)),
+    QuantileLoss(samples(NUMBERS), tau=0.1),
+    QuantileLoss(samples(1e3 * NUMBERS), tau=0.9, scale=2.0),
+    MultinomialLoss(samples(CLASSES)),
+    MultinomialLoss(samples(KINDS)),
+    MultinomialLoss(samples(KINDS), classes=("cedar", "ash", "dogwood", "beech", "elm"), scale="sum"),
+    MultinomialLoss(samples(np.arange(30) % 5)),
+    HingeLoss(samples(CLASSES)),
+    HingeLoss(samples(2 * CLASSES - 1), scale="sum"),
+    SquaredHingeLoss(samples(CLASSES == 1)),
+    SquaredHingeLoss(samples(CLASSES), scale={0: 1.0, 1: 2.0, 2: 0.5}),
 ]
 
 PENALTIES = [

@@ -1,14 +1,13 @@
-"""Deliberately broken terms. Each row: what is broken, the term, the broken methods, the laws that must refuse it."""
+"""Deliberately broken penalties, and losses of least squares, means, Huber and logistic regression."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
 from law_cases import CLASSES, NUMBERS, POINTS, SINGULAR, SOLVER_TOLERANCE, samples
+from mutant import Mutant, mutant
 
 from graphreg.terms.losses.huber import HuberLoss
 from graphreg.terms.losses.logistic import LogisticLoss
@@ -25,25 +24,6 @@ from graphreg.terms.penalties.quadratic import Quadratic
 from graphreg.terms.penalties.squared_l2 import SquaredL2
 from graphreg.terms.penalties.zero import Zero
 from graphreg.terms.records import RecessionCone
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """A broken copy of ``original``; ``laws`` are those that must fail."""
-
-    name: str
-    original: Any
-    broken: Any
-    laws: frozenset[str]
-    tolerance: float = 1e-8
-
-
-def mutant(name: str, original: Any, laws: str, tolerance: float = 1e-8, **methods: Callable[..., Any]) -> Mutant:
-    """The original with some methods replaced; ``laws`` are separated by commas."""
-    cls = type(type(original).__name__, (type(original),), methods)
-    broken = object.__new__(cls)
-    broken.__dict__.update(original.__dict__)
-    return Mutant(name, original, broken, frozenset(laws.split(", ")), tolerance)
 
 
 def norm(z: Any) -> Any:

@@ -16,6 +16,7 @@ from graphreg.certificate import Certifier, at_infinity, attained
 from graphreg.certificate.feasible import feasible
 from graphreg.certificate.repair import Repair
 from graphreg.datasets import random_problem
+from graphreg.datasets.random_problems import LOSSES, PENALTIES, STRUCTURES
 from graphreg.terms.penalties.zero import Zero
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # benchmarks is no part of the package
@@ -23,9 +24,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # benchmarks is no
 from benchmarks.soundness import reference
 from benchmarks.soundness.objective import recedes
 
-SEEDS = (
-    *(53, 202, 301, 58, 356, 209, 60, 111, 65, 416, 20, 71, 22),  # every penalty with every kind of loss
-    *(25, 326, 127, 30, 331, 83, 36, 339, 91, 142, 48, 346, 245, 49),
+SEEDS = (  # every loss and every penalty three times, every structure
+    *(540, 431, 162, 383, 214, 355, 476, 97, 408, 129),
+    *(250, 171, 502, 233, 364, 145, 516, 427, 388, 299),
+    *(310, 291, 432, 173, 504, 425, 156, 367, 548, 389),
 )
 ROUNDS = (1, 3, 10, 30, 100, 300)
 ROUNDING = 1e-12
@@ -45,9 +47,9 @@ def states(seed):
 
 def test_the_cases_cover_every_kind():
     kinds = {(case(seed)[0].loss, case(seed)[0].penalty) for seed in SEEDS}
-    assert {loss for loss, _ in kinds} == {"squared", "logistic", "huber", "mean", "mixed"}
-    assert len({penalty for _, penalty in kinds}) == 10
-    assert {case(seed)[0].structure for seed in SEEDS} >= {"one graph", "two graphs", "hierarchy", "feature subset"}
+    assert {loss for loss, _ in kinds} == set(LOSSES)
+    assert {penalty for _, penalty in kinds} == set(PENALTIES)
+    assert {case(seed)[0].structure for seed in SEEDS} == set(STRUCTURES)
 
 
 # ---- bounds ----------------------------------------------------------------------------------------------------------
@@ -133,7 +135,7 @@ def test_an_imbalance_is_charged_at_zero_too(monkeypatch):
 
 def test_nothing_near_the_optimum_is_needed():
     """Any parameters, flows and prices give bounds, however poor."""
-    for seed in (36, 60, 127, 339):
+    for seed in (162, 431, 355, 476, 97, 214):
         drawn, known = case(seed)
         form, rng = drawn.problem.form, np.random.default_rng(seed)
         for _ in range(5):
@@ -145,8 +147,8 @@ def test_nothing_near_the_optimum_is_needed():
 
 
 def test_points_that_are_not_finite_give_no_certificate():
-    form = case(60)[0].problem.form
-    w, flows, prices = states(60)[-1]
+    form = case(431)[0].problem.form
+    w, flows, prices = states(431)[-1]
     broken = tuple(np.full_like(u, np.nan) for u in flows)
     certificate = Certifier(form).certify(w, broken, prices, 1e-6)
     assert not certificate.valid
@@ -381,15 +383,16 @@ def test_what_is_left_at_infinity():
     assert not any(edge.apply(infinity.direction).any() for edge in infinity.form.edges)
 
 
-@pytest.mark.parametrize("start", range(0, 500, 100))
-def test_attainment_agrees_with_the_plain_programme(start):
+@pytest.mark.parametrize("loss", ["logistic", "poisson", "multinomial", "hinge", "squared hinge", "mixed"])
+def test_attainment_agrees_with_the_plain_programme(loss):
     decided = []
-    for seed in range(start + 1, start + 100, 5):
+    for seed in range(LOSSES.index(loss), 1000, len(LOSSES)):
         drawn = random_problem(seed)
-        if drawn.plain.d * len(drawn.plain.nodes) <= 80:
+        if drawn.plain.d * len(drawn.plain.nodes) <= 60:
             decided.append(attained(drawn.problem.form))
             assert decided[-1] == (not recedes(drawn.plain)), drawn.description
-    assert len(decided) >= 4
+    assert len(decided) >= 10
+    assert not all(decided) or "hinge" in loss
 
 
 # ---- the primal repair -----------------------------------------------------------------------------------------------

@@ -14,7 +14,10 @@ import graphreg as gr
 from graphreg.datasets import random_problem
 from graphreg.methods._base import AbstractMethod
 
-SEEDS = (53, 58, 60, 20, 25, 30, 36, 48, 127, 142, 209, 245, 301, 326, 339, 356)
+SEEDS = (  # every loss and every penalty twice, every structure
+    *(540, 431, 162, 383, 214, 355, 476, 97, 408, 129),
+    *(250, 171, 502, 233, 364, 145, 516, 427, 388, 299),
+)
 
 
 def chain(n=8, loss=gr.SquaredLoss, penalty=None, strength=0.2, features=None, seed=0, **more):
@@ -91,10 +94,12 @@ def test_every_balance_and_relaxation_leads_there(options):
 
 # ---- a step ----------------------------------------------------------------------------------------------------------
 def arrays(state):
-    return [state.w, *state.u, state.w_hat, *state.u_hat, *(m for m in state.memory if m is not None), state.w_last]
+    """All arrays of a state; the memory of a prox is None, an array, or a tuple of them."""
+    memory = [part for m in state.memory if m is not None for part in (m if isinstance(m, tuple) else [m])]
+    return [state.w, *state.u, state.w_hat, *state.u_hat, *memory, state.w_last]
 
 
-@pytest.mark.parametrize("seed", [20, 209, 301, 339])
+@pytest.mark.parametrize("seed", [162, 171, 355, 156, 367, 389])
 @pytest.mark.parametrize("after", [0, 9, 25])  # round 10 adapts
 def test_a_step_is_repeatable_and_changes_nothing(seed, after):
     method, form = gr.PrimalDual(), random_problem(seed).problem.form
@@ -348,7 +353,7 @@ def test_a_method_that_does_not_apply_says_what_is_missing():
 
 
 # ---- determinism -----------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("seed", [20, 209, 301])
+@pytest.mark.parametrize("seed", [162, 171, 355, 156])
 def test_the_same_run_twice(seed):
     runs = [random_problem(seed).problem.solve(gr.PrimalDual(), gap=1e-5) for _ in range(2)]
     runs.append(random_problem(seed).problem.solve(gr.PrimalDual(), gap=1e-5, seed=5))

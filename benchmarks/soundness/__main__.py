@@ -35,7 +35,7 @@ def main() -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.soundness", description=__doc__)
-    parser.add_argument("--seeds", nargs=2, type=int, default=(0, 500), metavar=("FIRST", "BEYOND"))
+    parser.add_argument("--seeds", nargs=2, type=int, default=(0, 1000), metavar=("FIRST", "BEYOND"))
     parser.add_argument("--set", choices=("standard", "hard", "both"), default="both")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
     parser.add_argument("--out", type=Path, default=Path("out/soundness"), help="stem of the files with all rows")

@@ -158,7 +158,8 @@ def _judge_point(drawn: RandomProblem, solution: gr.Solution, answer: Answer, at
     at = dict(zip(solution.labels, solution.coef, strict=True)) | solution.latent
     w = np.array([at[label] for label in drawn.plain.nodes])
     value, outside = objective(drawn.plain, w), violation(drawn.plain, w)
-    room = SAME * max(abs(value), abs(answer.primal), 1e-3 * at_zero) + rounding(drawn.plain, w)
+    room = SAME * max(abs(value), abs(answer.primal), 1e-3 * abs(at_zero))
+    room += rounding(drawn.plain, w) + solution.certificate.rounding
     if abs(value - answer.primal) > room:
         answer.violations.append(f"primal {answer.primal!r} is reported and P there is {value!r}")
     if outside > FEASIBLE:
@@ -175,7 +176,7 @@ def _judge_bounds(answer: Answer, value: float, upper: float, reference: Referen
     if answer.scope != "none" and np.isfinite(answer.dual) and answer.dual > upper + SOUND * reference.yardstick:
         above = (answer.dual - upper) / reference.yardstick
         answer.violations.append(f"the dual value lies above P at a feasible point by {above:.3g}")
-    yardstick = max(abs(value), abs(answer.dual), reference.at_zero * 1e-3)
+    yardstick = max(abs(value), abs(answer.dual), abs(reference.at_zero) * 1e-3)
     gap = (value - answer.dual) / yardstick if yardstick > 0 else 0.0
     if answer.status == "certified" and not gap <= METHODS[answer.method][1] * (1 + 1e-6) + SAME:
         answer.violations.append(f"called certified, and P at the point is {gap:.3g} above the dual value")

@@ -10,16 +10,18 @@ from scipy.optimize import linprog
 
 from graphreg.datasets._plain import CONSTRAINTS, PlainEdge, PlainProblem, PlainSamples
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from .formulas import LABELS, Array, excess, indicators, loss_values, penalty_value, predictors
 
+FAR = (1e6, 1e4, 1e2)  # bounds on directions, smaller ones where HiGHS gets lost
 ROUNDING = 1e-15  # by so much a repaired point stays inside its constraints
 
 
 def objective(plain: PlainProblem, w: Array) -> float:
     """The sum of all terms that are not constraints, at w (n, d)."""
     index = {label: i for i, label in enumerate(plain.nodes)}
-    parts = [_loss(part, w[index[part.node]]) for part in plain.samples]
-    parts += [edge.weight * _penalty(edge, _argument(edge, w, index)) for edge in plain.edges]
+    with np.errstate(over="ignore"):  # of counts, at points far away
+        parts = [float(part.scale @ loss_values(part, predictors(part, w[index[part.node]]))) for part in plain.samples]
+    parts += [edge.weight * penalty_value(edge, _argument(edge, w, index)) for edge in plain.edges]
     return float(sum(parts))
 
 
@@ -41,7 +43,7 @@ def violation(plain: PlainProblem, w: Array) -> float:
     for edge in plain.edges:
         if edge.kind in CONSTRAINTS:
             scale = max(float(np.abs(w[index[edge.tail], edge.columns]).max()), float(plain.size.min()))
-            worst = max(worst, _excess(edge, _argument(edge, w, index)) / scale)
+            worst = max(worst, excess(edge, _argument(edge, w, index)) / scale)
     return worst
 
 
@@ -63,87 +65,62 @@ def recedes(plain: PlainProblem) -> bool:
     index = {label: i for i, label in enumerate(plain.nodes)}
     size = len(plain.nodes) * plain.d
     falls: list[Array] = []
+    stays: list[Array] = []
     equal: list[Array] = []
-    bounds: list[list[float | None]] = [[-1e6, 1e6] for _ in range(size)]
+    bounds: list[list[float]] = [[-np.inf, np.inf] for _ in range(size)]
     for part in plain.samples:
         at = index[part.node] * plain.d
-        for r in range(len(part.y)):
-            rows = np.eye(plain.d) if part.X is None else part.X[r : r + 1] / (np.linalg.norm(part.X[r]) or 1.0)
+        for kind, rows in zip((falls, stays, equal), _descent(part, plain.d), strict=True):
             wide = np.zeros((len(rows), size))
             wide[:, at : at + plain.d] = rows
-            if part.family == "logistic":
-                falls.append(part.y[r] * wide)
-            else:
-                equal.append(wide)
-    if not falls:
+            kind.append(wide)
+    F, S = np.concatenate(falls), np.concatenate(stays)
+    if not len(F):
         return False
     for edge in plain.edges:
         _recession(edge, plain.d, index, equal, bounds)
-    F = np.concatenate(falls)
     rows = len(F)
     E = np.hstack([np.concatenate(equal), np.zeros((sum(map(len, equal)), rows))]) if equal else None
-    result = linprog(
-        np.r_[np.zeros(size), -np.ones(rows)],
-        A_ub=np.hstack([-F, np.eye(rows)]),
-        b_ub=np.zeros(rows),
-        A_eq=E,
-        b_eq=None if E is None else np.zeros(len(E)),
-        bounds=[*map(tuple, bounds), *[(0.0, 1.0)] * rows],
-    )
-    return bool(result.status == 0 and -result.fun > 0.5)
+    for far in FAR:
+        free = [(max(low, -far), min(high, far)) for low, high in bounds]
+        result = linprog(
+            np.r_[np.zeros(size), -np.ones(rows)],
+            A_ub=np.vstack([np.hstack([-F, np.eye(rows)]), np.hstack([-S, np.zeros((len(S), rows))])]),
+            b_ub=np.zeros(rows + len(S)),
+            A_eq=E,
+            b_eq=None if E is None else np.zeros(len(E)),
+            bounds=[*free, *[(0.0, 1.0)] * rows],
+            options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+        )
+        if result.status == 0:
+            return bool(-result.fun > 0.5)
+    raise ArithmeticError(f"no linear programme tells whether P recedes: {result.message}")
+
+
+def _descent(part: PlainSamples, d: int) -> tuple[Array, Array, Array]:
+    """Rows F, S, E with F v >= 0, S v >= 0 and E v = 0 for the directions v along which no sample of a node grows.
+
+    Where a row of F is positive a loss falls for ever; where one of S is so, to 0 and no further (hinges).
+    """
+    none = np.zeros((0, d))
+    if part.X is None:
+        return none, none, np.eye(d)
+    X = part.X / np.maximum(np.linalg.norm(part.X, axis=1, keepdims=True), 1e-300)
+    if part.family == "multinomial":  # the class of a sample gains on each of the others
+        others = (indicators(part)[:, None, :] - np.eye(part.classes)).reshape(len(X), -1, 1, part.classes)
+        rows = (X[:, None, :, None] * others).reshape(-1, d)
+        return rows[np.abs(rows).any(axis=1)], none, none
+    if part.family == "poisson":  # counts of 0 alone leave the predictor a way to fall
+        return -X[part.y == 0], none, X[part.y > 0]
+    if part.family in LABELS:
+        rows = part.y[:, None] * X
+        return (rows, none, none) if part.family == "logistic" else (none, rows, none)
+    return none, none, X
 
 
 def _argument(edge: PlainEdge, w: Array, index: dict[Any, int]) -> Array:
     z = w[index[edge.tail], edge.columns]
     return (z if edge.head is None else z - w[index[edge.head], edge.columns]) - edge.center
-
-
-def _loss(part: PlainSamples, w: Array) -> float:
-    if part.X is None:
-        return float(part.scale @ ((w - part.y) ** 2).sum(axis=1)) / 2
-    x = part.X @ w + part.offset
-    if part.family == "logistic":
-        each = np.logaddexp(0.0, -part.y * x)
-    else:
-        r = np.abs(x - part.y)
-        each = r * r / 2
-        if part.family == "huber":
-            each = np.where(r <= part.delta, each, part.delta * r - part.delta**2 / 2)
-    return float(part.scale @ each)
-
-
-def _penalty(edge: PlainEdge, z: Array) -> float:
-    """phi(z); 0 for constraints, which `violation` judges."""
-    norm = float(np.sqrt(z @ z))
-    match edge.kind:
-        case "L1":
-            value = np.abs(z).sum()
-        case "L2":
-            value = norm
-        case "LInf":
-            value = np.abs(z).max()
-        case "SquaredL2":
-            value = norm**2 / 2
-        case "Quadratic":
-            value = ((edge.parameter @ z) ** 2).sum() / 2
-        case "HuberNorm":
-            delta = edge.parameter
-            value = norm**2 / 2 if norm <= delta else delta * norm - delta**2 / 2
-        case _:
-            value = 0.0
-    return float(value)
-
-
-def _excess(edge: PlainEdge, z: Array) -> float:
-    """By how much z leaves the set of a constraint."""
-    if edge.kind == "Zero":
-        return float(np.abs(z).max())
-    if edge.kind == "Ball":
-        return max(float(np.sqrt(z @ z)) - edge.parameter, 0.0)
-    if edge.kind == "NonNegative":
-        return max(float(-z.min()), 0.0)
-    low, high = edge.parameter
-    return max(float((low - z).max()), float((z - high).max()), 0.0)
 
 
 def _cut(plain: PlainProblem, w: Array) -> Array:

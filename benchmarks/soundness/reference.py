@@ -16,7 +16,8 @@ import numpy as np
 
 from graphreg.datasets._plain import PlainEdge, PlainProblem, PlainSamples
 
-from .objective import Array, objective, repaired
+from .formulas import Array, indicators
+from .objective import objective, repaired
 
 TIGHT = 1e-9  # relative
 # tried in this order until the answer is tight: tolerance, factor of the objective, whether squares stay squares, and
@@ -32,7 +33,7 @@ class Reference:
     ----------
     upper, lower : float
     at_zero : float
-        P(0), without its constraints. Gaps are relative to ``max(|upper|, 1e-3 P(0))``.
+        P(0), without its constraints. Gaps are relative to ``max(|upper|, 1e-3 |P(0)|)``.
     w : (n, d) array
         Feasible; upper is P there.
     status : str
@@ -47,7 +48,7 @@ class Reference:
 
     @property
     def yardstick(self) -> float:
-        return max(abs(self.upper), 1e-3 * self.at_zero) or 1.0
+        return max(abs(self.upper), 1e-3 * abs(self.at_zero)) or 1.0
 
     @property
     def gap(self) -> float:
@@ -67,7 +68,7 @@ def solve(plain: PlainProblem) -> Reference:
     for tolerance, factor, squares, step in ATTEMPTS:
         options = {"tol_gap_abs": tolerance * 1e-3, "tol_gap_rel": tolerance, "tol_feas": tolerance, "time_limit": 60.0}
         options |= {"max_step_fraction": step, "min_terminate_step_length": 1e-8}
-        found = _solve_once(plain, (at_zero or 1.0) / factor, squares, options)
+        found = _solve_once(plain, (abs(at_zero) or 1.0) / factor, squares, options)
         if found is None:
             continue
         w, lower, status = found
@@ -125,12 +126,30 @@ def _loss(part: PlainSamples, v: Any, size: Array, scale: float) -> Any:
     s = part.scale / scale
     if part.X is None:
         return sum(s[r] * cp.sum_squares(cp.multiply(size, v) - part.y[r]) / 2 for r in range(len(part.y)))
+    if part.family == "multinomial":
+        x = part.X @ cp.reshape(cp.multiply(size, v), (part.X.shape[1], part.classes), order="C")
+        return s @ (cp.log_sum_exp(x, axis=1) - cp.sum(cp.multiply(indicators(part), x), axis=1))
     x = (part.X * size) @ v + part.offset
-    if part.family == "logistic":
-        return s @ cp.logistic(-cp.multiply(part.y, x))
-    if part.family == "squared":
-        return cp.sum_squares(cp.multiply(np.sqrt(s), x - part.y)) / 2
-    return (s * part.delta**2) @ cp.huber((x - part.y) / part.delta) / 2
+    match part.family:
+        case "logistic":
+            value = s @ cp.logistic(-cp.multiply(part.y, x))
+        case "squared":
+            value = cp.sum_squares(cp.multiply(np.sqrt(s), x - part.y)) / 2
+        case "huber":
+            value = (s * part.delta**2) @ cp.huber((x - part.y) / part.delta) / 2
+        case "poisson":
+            value = s @ (cp.exp(x) - cp.multiply(part.y, x))
+        case "quantile":
+            unit = float(np.median(size))
+            r = (part.y - x) / unit
+            value = (s * unit) @ cp.maximum(part.tau * r, (part.tau - 1) * r)
+        case "hinge":
+            value = s @ cp.pos(1 - cp.multiply(part.y, x))
+        case "squared hinge":
+            value = cp.sum_squares(cp.multiply(np.sqrt(s), cp.pos(1 - cp.multiply(part.y, x)))) / 2
+        case _:
+            raise AssertionError(part.family)
+    return value
 
 
 def _penalty(edge: PlainEdge, z: Any, unit: float) -> tuple[Any, list[Any]]:

@@ -9,10 +9,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from graphreg.datasets.random_problems import LOSSES_WITH_KINKS
+
 from .examine import METHODS, Answer, Row
 
 THRESHOLDS = {"exact": 0.99, "primal-dual": 0.98, "admm": 0.98}
-CONDITION = 1e4  # up to here the rate of an iterative method must be met
+KINKED = 0.95  # of losses with kinks, of the methods that take rounds
+CONDITION = 1e4  # up to here the rate of these methods must be met
 
 
 def answers(rows: Iterable[Row], method: str) -> list[tuple[Row, Answer]]:
@@ -21,9 +24,16 @@ def answers(rows: Iterable[Row], method: str) -> list[tuple[Row, Answer]]:
     return [(row, next((a for a in row.answers if a.method == method), missing)) for row in rows]
 
 
-def counted(rows: Sequence[Row], method: str) -> list[Row]:
-    """The rows on which the threshold of a method is judged."""
-    return [row for row in rows if method == "exact" or row.condition <= CONDITION]
+def counted(rows: Sequence[Row], method: str) -> list[tuple[str, float, list[Row]]]:
+    """The sets of rows on which a method is judged, each with its threshold: losses with kinks are judged apart where
+    it takes rounds, as are data of a large condition number, of which nothing is asked."""
+    if method == "exact":
+        return [("", THRESHOLDS[method], list(rows))]
+    fair = [row for row in rows if row.condition <= CONDITION]
+    kinks = [row for row in fair if LOSSES_WITH_KINKS in row.traits]
+    smooth = [row for row in fair if LOSSES_WITH_KINKS not in row.traits]
+    bound = f" (condition at most {CONDITION:g})"
+    return [(f"{bound}, smooth losses", THRESHOLDS[method], smooth), (f"{bound}, losses with kinks", KINKED, kinks)]
 
 
 def rate(rows: Sequence[Row], method: str) -> tuple[int, int]:
@@ -73,18 +83,16 @@ def summary(rows: Sequence[Row], strict: bool) -> tuple[str, bool]:
     lines = [f"soundness violated: {len(wrong)} times", *(f"  {line}" for line in wrong)]
     lines += [f"examinations that broke off: {len(broken)}"] if broken else []
     lines.append(f"references with a gap above 1e-8 of their own: {len(loose)} of {len(rows)}")
-    for method, threshold in THRESHOLDS.items():
-        judged = counted(rows, method)
-        good, total = rate(judged, method)
-        unnamed = [row.seed for row, answer in answers(judged, method) if not answer.named]
-        met = good >= threshold * total and not unnamed
-        ok = ok and (met or not strict)
-        bound = f" (condition at most {CONDITION:g})" if method != "exact" else ""
-        verdict = "" if not strict else f"; asked for {threshold:.0%}: {'met' if met else 'MISSED'}"
-        lines.append(
-            f"{method}{bound}: {good} of {total} = {good / max(total, 1):.2%}{_rounds(judged, method)}{verdict}"
-        )
-        lines += [f"  without a status that names the reason: seeds {unnamed}"] if unnamed else []
+    for method in THRESHOLDS:
+        for what, threshold, judged in counted(rows, method):
+            good, total = rate(judged, method)
+            unnamed = [row.seed for row, answer in answers(judged, method) if not answer.named]
+            met = good >= threshold * total and not unnamed
+            ok = ok and (met or not strict)
+            verdict = "" if not strict else f"; asked for {threshold:.0%}: {'met' if met else 'MISSED'}"
+            share = f"{good} of {total} = {good / max(total, 1):.2%}{_rounds(judged, method)}"
+            lines.append(f"{method}{what}: {share}{verdict}")
+            lines += [f"  without a status that names the reason: seeds {unnamed}"] if unnamed else []
     return "\n".join(lines), ok
 
 
@@ -98,6 +106,7 @@ def report(rows: Sequence[Row], strict: bool) -> tuple[str, bool]:
     """The whole report, and whether every threshold is met."""
     totals, ok = summary(rows, strict)
     parts = [
+        table(rows, "loss", lambda row: row.loss),
         table(rows, "loss x penalty", lambda row: f"{row.loss} x {row.penalty}"),
         table(rows, "structure", lambda row: row.structure),
         _traits(rows),

@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import connected_components
 from ..form import DualPoint, EdgeBlock, Form, SampleBlock
 from ..terms.records import Array, RecessionCone
 
-FAR = 1e6  # bound on the entries of a direction
+FAR = (1e6, 1e3)  # bounds on the entries of a direction, the second where HiGHS gets lost within the first
 
 
 def attained(form: Form, point: DualPoint | None = None) -> bool | None:
@@ -193,17 +193,20 @@ def _programme(F: Any, E: Any, more: list[Any]) -> Array | None:
     free = [sp.hstack([-G, sp.csr_array((G.shape[0], rows))]) for G in more]
     upper: Any = sp.csr_array(sp.vstack([sp.hstack([-F, sp.eye_array(rows)]), *free]))
     equal = sp.csr_array(sp.hstack([E, sp.csr_array((E.shape[0], rows))])) if E.shape[0] else None
-    result = linprog(
-        np.r_[np.zeros(count), -np.ones(rows)],
-        A_ub=upper,
-        b_ub=np.zeros(upper.shape[0]),
-        A_eq=equal,
-        b_eq=None if equal is None else np.zeros(E.shape[0]),
-        bounds=[(-FAR, FAR)] * count + [(0.0, 1.0)] * rows,
-        method="highs",
-        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
-    )
-    return result.x[:count] if result.status == 0 and -result.fun > 0.5 else None
+    for far in FAR:
+        result = linprog(
+            np.r_[np.zeros(count), -np.ones(rows)],
+            A_ub=upper,
+            b_ub=np.zeros(upper.shape[0]),
+            A_eq=equal,
+            b_eq=None if equal is None else np.zeros(E.shape[0]),
+            bounds=[(-far, far)] * count + [(0.0, 1.0)] * rows,
+            method="highs",
+            options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+        )
+        if result.status == 0:
+            return result.x[:count] if -result.fun > 0.5 else None
+    return None
 
 
 def _cone_rows(

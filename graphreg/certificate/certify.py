@@ -96,7 +96,8 @@ class Certifier:
             if prices is None or isinstance(block.loss, AbstractSmoothLoss):
                 a = block.scaled(block.loss.gradient(x, block.y))
             else:
-                a = prices[k]
+                s = block.column(s)  # prices at the ends of their domains, from where rounding may have moved them
+                a = s * block.loss.clip(prices[k] / s, block.y)
                 gap += value + float(block.conjugates(a).sum()) - float(np.vdot(a, x))
             rho += block.adjoint(a, form.shape)
         for edge, flow in zip(form.edges, self._flows(w, flows), strict=True):

@@ -21,18 +21,23 @@ CONSTRAINTS = ("Zero", "Ball", "NonNegative", "Box")
 class PlainSamples:
     """The samples of one node: ``sum_r scale_r l(x_r'w + offset_r; y_r)``, for means ``l(w; y_r)``.
 
+    For multinomial samples w is a (p, classes) matrix, flattened by rows, and l takes ``x_r'w``, one number per class.
+
     Attributes
     ----------
     node : hashable
-    family : {"squared", "logistic", "huber", "mean"}
-    X : (m, d) array or None
+    family : str
+        "squared", "logistic", "huber", "mean", "poisson", "quantile", "multinomial", "hinge" or "squared hinge".
+    X : (m, p) array or None
         None for means. The column of the intercept is included.
     y : (m,) or (m, d) array
-        Labels are -1 and 1.
+        The labels of two classes are -1 and 1, those of several classes 0, 1, ...
     scale, offset : (m,) array
         Every factor (strength, sample weight, mean or sum) is in ``scale``.
-    delta : float
-        Of Huber's loss.
+    delta, tau : float
+        Of Huber's loss, and of the quantile loss.
+    classes : int
+        Of multinomial samples, seen at this node or not; else 1.
     """
 
     node: Hashable
@@ -42,6 +47,8 @@ class PlainSamples:
     scale: Array
     offset: Array
     delta: float = 1.0
+    tau: float = 0.5
+    classes: int = 1
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ class PenaltyDraw:
     def __init__(self, rng: np.random.Generator, losses: Losses, factor: float) -> None:
         self.rng, self.losses, self.factor = rng, losses, factor
         self.typical = float(np.median(losses.size))
-        self.inner = np.zeros(len(losses.names))  # satisfies all constraints drawn so far, at every node
+        self.inner = np.zeros(len(losses.size))  # satisfies all constraints drawn so far, at every node
 
     def other(self, penalty: str) -> str:
         """A penalty with a strength, for what stands beside ``penalty``."""

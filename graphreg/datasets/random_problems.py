@@ -1,6 +1,6 @@
 """Random problems of every kind: the published generator of the soundness study.
 
-A seed decides everything. The pair (loss, penalty) and the structure cycle with the seed, so that 500 successive seeds
+A seed decides everything. The pair (loss, penalty) and the structure cycle with the seed, so that 1000 successive seeds
 have every pair ten times and every pair in every structure twice; everything else is drawn.
 """
 
@@ -18,12 +18,14 @@ from ..terms.calculus import Model
 from ..terms.hierarchy import Hierarchy
 from ..terms.sums import NodePenalty, TotalVariation
 from ._plain import CONSTRAINTS, Array, PlainEdge, PlainProblem
-from ._random_losses import LOSSES, Losses, random_losses
+from ._random_losses import LOSSES, LOSSES_WITH_KINKS, Losses, random_losses
 from ._random_penalties import PENALTIES, Drawn, PenaltyDraw
 
 if TYPE_CHECKING:
     import networkx as nx
 
+
+__all__ = ["LOSSES", "LOSSES_WITH_KINKS", "PENALTIES", "RandomProblem", "random_problem"]
 
 STRUCTURES = ("one graph", "two graphs", "hierarchy", "feature subset", "node penalty")
 ONE_SIDED = ("NonNegative", "Box")
@@ -76,9 +78,11 @@ class RandomProblem:
 def random_problem(seed: int, hard: bool = False) -> RandomProblem:
     """A random problem; the same for the same arguments.
 
-    Nodes 2 to 60, coordinates 1 to 8, samples per node 0 to twice the coordinates, responses of size 1e-4 to 1e4,
-    weights over three decades, strengths log-uniform over four decades around the largest local gradient at 0 (for
-    squared penalties around the typical local curvature).
+    Nodes 2 to 60, features 1 to 8, samples per node 0 to twice the features, responses of size 1e-4 to 1e4, weights
+    over three decades, strengths log-uniform over four decades around the largest local gradient at 0 (for squared
+    penalties around the typical local curvature). Counts are 0 to some ten thousand, quantiles 0.05 to 0.95, classes 2
+    to 4 with features x classes at most 16; nodes may lack some of the classes. The mixed problems have three families
+    of losses, on disjoint nodes.
 
     Parameters
     ----------
@@ -98,7 +102,7 @@ def random_problem(seed: int, hard: bool = False) -> RandomProblem:
     builder = _Builder(rng, labels, losses, traits)
     builder.build(penalty, structure)
     nodes = (*labels, *builder.latent)
-    plain = PlainProblem(nodes, d, losses.plain, tuple(builder.edges), builder.draw.inner, losses.size)
+    plain = PlainProblem(nodes, builder.d, losses.plain, tuple(builder.edges), builder.draw.inner, losses.size)
     model = losses.model + builder.model
     return RandomProblem(seed, hard, loss, penalty, structure, tuple(traits), plain.condition(), model, plain)
 
@@ -120,7 +124,7 @@ class _Builder:
     def __init__(self, rng: np.random.Generator, labels: list[Hashable], losses: Losses, traits: list[str]) -> None:
         self.rng, self.labels, self.losses, self.traits = rng, labels, losses, traits
         self.names = losses.names
-        self.d = len(self.names)
+        self.d = len(losses.size)
         self.draw = PenaltyDraw(rng, losses, 10.0 ** rng.choice([-4, 3]) if "extreme strengths" in traits else 1.0)
         self.model: Any = 0
         self.edges: list[PlainEdge] = []
@@ -139,27 +143,26 @@ class _Builder:
             self._total_variation(self._graph(), self.draw.other(penalty), None)
         if on_nodes:
             self._node_penalty(penalty, structure == "feature subset")
-        if self.rng.random() < (0.5 if self.losses.logistic else 0.25):
+        if self.rng.random() < (0.5 if self.losses.one_sided else 0.25):
             self._ridge()
 
     # ---- terms -------------------------------------------------------------------------------------------------------
     def _total_variation(self, graph: nx.Graph, kind: str, columns: Array | None) -> None:
-        k = self.d if columns is None else len(columns)
-        drawn = self.draw(kind, k)
+        drawn = self.draw(kind, self.d if columns is None else len(columns))
         if kind not in CONSTRAINTS and self.rng.random() < 0.6:
             self.traits.append("edge weights")
             for _, _, attributes in graph.edges(data=True):
                 attributes["weight"] = float(10.0 ** self.rng.uniform(-1.5, 1.5))
-        features = None if columns is None else [self.names[j] for j in columns]
+        features = self._features(columns)
         self.model = self.model + drawn.scaled(TotalVariation(graph, drawn.penalty, features))
         for tail, head, weight in graph.edges(data="weight", default=1.0):
             self._edge(tail, head, drawn, weight, columns)
 
     def _node_penalty(self, kind: str, subset: bool) -> None:
         columns = self._columns(True) if subset or self.rng.random() < 0.3 else None
-        features = None if columns is None else [self.names[j] for j in columns]
+        features = self._features(columns)
         if columns is None and self.losses.intercept:
-            columns = np.arange(1, self.d)
+            columns = np.arange(self.losses.classes, self.d)
         k = self.d if columns is None else len(columns)
         center = self.draw.center(kind, columns) if self.rng.random() < 0.4 else None
         drawn = self.draw(kind, k, center, columns)
@@ -220,10 +223,19 @@ class _Builder:
 
     # ---- what the terms stand on -------------------------------------------------------------------------------------
     def _columns(self, subset: bool) -> Array | None:
+        """The coordinates of some features, with all their classes."""
         if not subset:
             return None
-        k = int(self.rng.integers(1, max(2, self.d)))
-        return np.sort(self.rng.choice(self.d, size=k, replace=False))
+        count, classes = len(self.names), self.losses.classes
+        k = int(self.rng.integers(1, max(2, count)))
+        chosen = np.sort(self.rng.choice(count, size=k, replace=False))
+        return (chosen[:, None] * classes + np.arange(classes)).ravel()
+
+    def _features(self, columns: Array | None) -> list[str] | None:
+        """The names of the features whose coordinates these are."""
+        return (
+            None if columns is None else [self.names[j // self.losses.classes] for j in columns[:: self.losses.classes]]
+        )
 
     def _groups(self) -> dict[Hashable, str]:
         count = min(len(self.labels), int(self.rng.integers(1, 6)))

@@ -47,10 +47,24 @@ class SampleWords:
         return self.block.offset.ndim == 2
 
     @property
+    def matrix(self) -> bool:
+        """Whether the parameters of a node are a matrix, with a column per class."""
+        return self.several and self.block.X is not None
+
+    @property
+    def pull(self) -> Math:
+        """What a price pulls on the parameters of its node."""
+        if self.block.X is None:
+            return self.price
+        if self.matrix:
+            return Math(f"x_r {self.price.text}'", rf"x_r {self.price.latex}^\top")
+        return self.price + Math(" x_r", r" \, x_r")
+
+    @property
     def argument(self) -> Math:
         if self.block.X is None:
             plain = same("w_i")
-        elif self.several:
+        elif self.matrix:
             plain = Math("W_i'x_r", r"W_i^\top x_r")
         else:
             plain = Math("x_r'w_i", r"x_r^\top w_i")

@@ -30,7 +30,9 @@ def prices(words: SampleWords) -> list[Row]:
     definition = Math(f"{l.text}(t) = {value.math.text}", f"{l.latex}(t) = {value.math.latex}")
     if value.definition:
         definition += Math(", ", r",\ ") + value.definition
-    return [Row(slope, prose(f"{words.each} at node i ({words.title})")), Row(WITH + definition)]
+    where = prose(f"{words.each} at node i ({words.title})")
+    rows = [] if smooth else [Row(INDENT + price + prose(" is a subgradient: any slope between those of both sides"))]
+    return [Row(slope, where), *rows, Row(WITH + definition)]
 
 
 def penalties(words: EdgeWords) -> list[Row]:

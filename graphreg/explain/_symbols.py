@@ -49,10 +49,7 @@ class Symbols:
     @property
     def conservation(self) -> Math:
         """(K'u)_i + X_i'a_i = 0, written out."""
-        prices = [
-            words.at_node + words.price + (NOTHING if words.block.X is None else Math(" x_r", r" \, x_r"))
-            for words in self.samples
-        ]
+        prices = [words.at_node + words.pull for words in self.samples]
         parts = [*prices, *(words.divergence for words in self.edges)]
         return join(parts, " + ") + same(" = 0")
 

@@ -48,6 +48,16 @@ def same(written: str) -> Math:
     return Math(written, written)
 
 
+def grouped(math: Math) -> Math:
+    """The formula, in brackets where it is a sum."""
+    flat, before = math.text, ""
+    while flat != before:  # what stands in brackets within it does not matter
+        flat, before = re.sub(r"\([^()]*\)|<[^<>]*>|\|\|.*?\|\|", "", flat), flat
+    if " + " not in flat and " - " not in flat:
+        return math
+    return Math(f"({math.text})", rf"\left({math.latex}\right)")
+
+
 SPECIAL = {"\\": r"\backslash ", "^": r"\hat{\ }", "~": r"\sim "} | {c: "\\" + c for c in "_%&#${}"}
 SYMBOL = re.compile(  # what is a symbol although it stands among words
     r"((?<=node )i\b|(?<=sample )r\b|(?<=edge )e\b|(?<=edges )e\b|\(i, j\)|\b[a-zA-Z]_[a-z0-9]\b|\b[EFR]\d+\b"

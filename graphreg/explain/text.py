@@ -9,7 +9,7 @@ from . import _conditions as conditions
 from . import _legend as legend
 from ._filling import Filled
 from ._symbols import Symbols
-from ._writing import WITH, Math, Row, Section, Written, count, join, prose, same
+from ._writing import WITH, Math, Row, Section, Written, count, grouped, join, prose, same
 
 __all__ = ["Written", "dual", "kkt", "primal"]
 
@@ -30,7 +30,7 @@ def primal(form: Form) -> Written:
         One line per loss and per penalty, the constraints, and a legend.
     """
     symbols = Symbols(form)
-    terms = [words.sum + words.value(words.argument).math for words in symbols.samples]
+    terms = [words.sum + grouped(words.value(words.argument).math) for words in symbols.samples]
     terms += [words.sum + words.value().math for words in symbols.penalties]
     size = f"{form.n} x {form.d}", rf"{form.n} \times {form.d}"
     heading = Math(f"minimise over w in R^({size[0]})", rf"\text{{minimise over }} w \in \mathbb{{R}}^{{{size[1]}}}")
@@ -65,7 +65,7 @@ def dual(form: Form) -> Written:
     )
     objective = Section(heading, (*_sum(_dual_terms(symbols), "-"), *definitions))
     sections = objective, Section(SUBJECT, tuple(rows))
-    rows = [*_flow_rows(symbols), *legend.scales(symbols)]
+    rows = [*_flow_rows(symbols), *legend.matrices(symbols), *legend.scales(symbols)]
     rows += [*legend.weights(symbols), *_sets(symbols), *legend.parameters(symbols)]
     return Written(sections, tuple(rows), _reading(symbols))
 
@@ -92,7 +92,8 @@ def kkt(form: Form) -> Written:
     sections.append(
         Section(prose("and for all w, u, a the duality gap is the sum of what is missing"), conditions.identity())
     )
-    rows = [*_flow_rows(symbols), *legend.scales(symbols), *legend.weights(symbols), *_sets(symbols)]
+    rows = [*_flow_rows(symbols), *legend.matrices(symbols), *legend.scales(symbols)]
+    rows += [*legend.weights(symbols), *_sets(symbols)]
     return Written(tuple(sections), (*rows, *legend.parameters(symbols)))
 
 
@@ -132,11 +133,7 @@ def _dual_terms(symbols: Symbols) -> list[Math]:
 def _minus(every: Math, conjugate: Filled) -> list[Math]:
     """A conjugate under its sum sign, in brackets where it is itself a sum."""
     math = conjugate.math
-    if not math:
-        return []
-    if " + " in math.text or " - " in math.text:
-        math = Math(f"({math.text})", rf"\left({math.latex}\right)")
-    return [every + math]
+    return [every + grouped(math)] if math else []
 
 
 def _variables(symbols: Symbols) -> Math:
@@ -174,6 +171,11 @@ def _reading(symbols: Symbols) -> tuple[str, ...]:
     form = symbols.form
     between = any(not words.block.ground for words in symbols.edges)
     parts = ["A price says how much the loss of a sample pulls on the parameters of its node, as a multiple of x_r."]
+    if any(words.matrix for words in symbols.samples):
+        parts = [
+            "A price, one number per class, says how much the loss of a sample pulls on the parameters of its node: "
+            "each number on the column of its class, as a multiple of x_r."
+        ]
     if all(words.block.X is None for words in symbols.samples):
         parts = ["A price says how the loss of a sample pulls on the parameters of its node."]
     if between:

@@ -16,7 +16,7 @@ from . import _written as written
 from ._probe import Probe
 from ._report import Failure, Report, distance, frozen, judge, name_of, size, try_laws
 
-ARGMIN_TOLERANCE = 1e-4  # of minimisers, relative to 1 + |v|: the root of the 1e-8 to which Clarabel knows a minimum
+ARGMIN_TOLERANCE = 1e-4  # of minimisers, relative to their size: the root of the 1e-8 to which Clarabel knows a minimum
 
 
 # ---- the four methods --------------------------------------------------------------------------------------------

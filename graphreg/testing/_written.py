@@ -64,7 +64,8 @@ def has_the_minimiser(
         problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
     if p.value is None:
         return [Failure("", f"Clarabel finds the prox problem {problem.status}", "", np.inf)]
-    gap = size(p.value - prox(v, step)) / (1.0 + size(v))
+    expected = prox(v, step)
+    gap = size(p.value - expected) / (1.0 + size(v) + size(expected))
     sentence = "the minimiser of the written form is prox(v, step)"
     return judge(sentence, gap, tolerance, v=v, step=step, written=p.value)
 

@@ -241,7 +241,8 @@ class AbstractPiecewiseLinearLoss(AbstractLoss):
         return np.where((b >= low) & (b <= high), b * y, np.inf)
 
     def clip(self, b: Array, y: Array) -> Array:
-        return np.clip(b, *self.domain(y))  # the ends are exact, and most prices are there
+        low, high = self.domain(y)  # around 0; most prices are at the ends, where that of 0 is exact
+        return np.clip(b, INSIDE * low, INSIDE * high)
 
     def prox(self, v: Array, step: Any, y: Array) -> Array:
         low, high = self.domain(y)
@@ -260,13 +261,11 @@ class AbstractPiecewiseLinearLoss(AbstractLoss):
         return (high - low) / self._width(y - x)
 
     def smoothed(self, x: Array, y: Array) -> tuple[Array, Array, Array]:
-        # the maximum over b less its entropy: low (x - y) + (high - low) h log(1 + exp((x - y) / h))
         low, high = self.domain(y)
         h = self._width(y)
-        t = np.clip((x - y) / h, -500, 500)
-        rise = 1.0 / (1.0 + np.exp(-t))
-        value = low * (x - y) + (high - low) * h * np.logaddexp(0.0, t)
-        return value, low + (high - low) * rise, (high - low) * rise * (1.0 - rise) / h
+        rise, slope, bend = smooth_rise((x - y) / h)
+        value = low * (x - y) + (high - low) * h * rise
+        return value, low + (high - low) * slope, (high - low) * bend / h
 
     def cvxpy(self, x: Any, y: Array) -> Any:
         import cvxpy as cp
@@ -322,6 +321,18 @@ class AbstractQuadraticLoss(AbstractSmoothLoss):
 
         each = cp.square(b) / 2 + cp.multiply(b, y)
         return each if y.ndim == 1 else cp.sum(each, axis=1)
+
+
+def smooth_rise(t: Array) -> tuple[Array, Array, Array]:
+    """(t + sqrt(1 + t^2)) / 2 for max(0, t), with its slope in (0, 1) and its curvature.
+
+    Far out the slope is 1 / (4 t^2) away from 0 or 1. (That of log(1 + exp(t)) is exp(-t): prices that small lie on
+    the boundary of their domain but for their name.)
+    """
+    root = np.sqrt(1.0 + t * t)
+    far = 0.5 / (root * (root + np.abs(t)))  # 1/2 (1 - |t| / root), free of cancellation
+    rise = np.where(t > 0.0, 0.5 * (t + root), 0.5 / (root + np.abs(t)))
+    return rise, np.where(t > 0.0, 1.0 - far, far), 0.5 / root**3
 
 
 def _every(a: Array) -> Array:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Set
 from numbers import Real
 
 import numpy as np
 
-from ...errors import DataError
-from ..records import Array
+from ...errors import DataError, TermError
+from ..records import Array, look_alike
 
 
 def numeric(target: Array, loss: str) -> Array:
@@ -56,13 +56,27 @@ def classes_of(target: Array) -> tuple[Hashable, ...]:
         return values
 
 
+def named_classes(classes: object) -> tuple[Hashable, ...]:
+    """The classes that a user names, in their order."""
+    if isinstance(classes, (str, Set)) or not isinstance(classes, Iterable):
+        raise TermError(f"classes must be a sequence of the values that a target takes, got {classes!r}")
+    classes = tuple(classes.tolist() if isinstance(classes, np.ndarray) else classes)
+    for value in classes:
+        if not isinstance(value, Hashable):
+            raise TermError(f"classes must be values that a target takes, got {value!r} among them")
+    return classes
+
+
 def one_hot(target: Array, classes: tuple[Hashable, ...], loss: str) -> Array:
     """One column per class, 1 where the target is that class."""
     index = {value: k for k, value in enumerate(classes)}
     given = np.ravel(target).tolist()
     for row, value in enumerate(given):
         if value not in index:
-            raise DataError(f"{loss} has the classes {list(classes)}, got {value!r} in row {row}; add it to classes")
+            hint = look_alike(value, classes)
+            raise DataError(
+                f"{loss} has the classes {list(classes)}, got {value!r} in row {row}{hint}; add it to classes"
+            )
     coded = np.zeros((len(given), len(classes)))
     coded[np.arange(len(given)), [index[value] for value in given]] = 1.0
     return coded

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..records import Array, Descent, Notation
-from ._base import AbstractLoss, AbstractPiecewiseLinearLoss, AbstractSmoothLoss
+from ._base import AbstractLoss, AbstractPiecewiseLinearLoss, AbstractSmoothLoss, smooth_rise
 from .coding import signs, two_classes
 
 
@@ -91,10 +91,8 @@ class SquaredHingeLoss(AbstractSmoothLoss):
         return 1.0
 
     def smoothed(self, x: Array, y: Array) -> tuple[Array, Array, Array]:
-        # log(1 + exp(1 - y x)): no price is 0, the end of the domain
-        t = np.clip(1.0 - y * x, -500, 500)
-        rise = 1.0 / (1.0 + np.exp(-t))
-        return np.logaddexp(0.0, t), -y * rise, rise * (1.0 - rise)
+        rise, slope, bend = smooth_rise(1.0 - y * x)  # no price is 0, the end of the domain
+        return rise, -y * slope, bend
 
     def classify(self, x: Array) -> Array:
         return _side(self, x)

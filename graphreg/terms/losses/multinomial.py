@@ -12,8 +12,8 @@ import scipy.sparse as sp
 
 from ...errors import DataError, TermError
 from ..records import Array, Coordinate, Descent, Notation
-from ._base import AbstractSmoothLoss
-from .coding import classes_of, one_hot
+from ._base import INSIDE, AbstractSmoothLoss
+from .coding import classes_of, named_classes, one_hot
 
 ROUNDING = 1e-14  # of the sum of a sample's prices over the classes
 
@@ -47,7 +47,7 @@ class MultinomialLoss(AbstractSmoothLoss):
     @cached_property
     def levels(self) -> tuple[Hashable, ...]:
         """The classes, at least two."""
-        given = classes_of(np.asarray(self.data.y)) if self.classes is None else tuple(self.classes)
+        given = classes_of(np.asarray(self.data.y)) if self.classes is None else named_classes(self.classes)
         if len(given) < 2 or len(set(given)) < len(given):
             raise TermError(f"MultinomialLoss needs at least two distinct classes, got {list(given)}; see classes=")
         return given
@@ -73,9 +73,7 @@ class MultinomialLoss(AbstractSmoothLoss):
         return np.log(np.exp(x - top).sum(axis=-1)) - own
 
     def gradient(self, x: Array, y: Array) -> Array:
-        # p_k - 1 of the class itself is minus the sum of the others: free of cancellation, and they sum to zero
-        p = np.where(y > 0, 0.0, _softmax(self._masked(x, y)))
-        return np.where(y > 0, -p.sum(axis=-1, keepdims=True), p)
+        return self._inside(_softmax(self._masked(x, y)), y)
 
     def curvature(self, x: Array, y: Array) -> Array:
         return _covariance(_softmax(self._masked(x, y)))
@@ -115,9 +113,10 @@ class MultinomialLoss(AbstractSmoothLoss):
         return self._inside(p / p.sum(axis=-1, keepdims=True), y)
 
     def _inside(self, p: Array, y: Array) -> Array:
-        """The price p - y with the sum 0, as exactly as numbers can."""
+        """The price p - y. That of the class itself is minus the sum of the others, free of cancellation."""
         others = np.where(y > 0, 0.0, p)
-        return np.where(y > 0, -np.minimum(others.sum(axis=-1, keepdims=True), 1.0), others)
+        others = others * (INSIDE / np.maximum(others.sum(axis=-1, keepdims=True), INSIDE))
+        return np.where(y > 0, -others.sum(axis=-1, keepdims=True), others)
 
     def span(self, b: Array) -> Array:
         return b - b.mean(axis=-1, keepdims=True)
@@ -155,8 +154,7 @@ class MultinomialLoss(AbstractSmoothLoss):
         return _softmax(x)
 
     def classify(self, x: Array) -> Array:
-        levels = np.empty(len(self.levels), dtype=object)
-        levels[:] = self.levels
+        levels = np.fromiter(self.levels, dtype=object, count=len(self.levels))
         return levels[np.argmax(x, axis=-1)]
 
     def cvxpy(self, x: Any, y: Array) -> Any:
@@ -181,7 +179,7 @@ class MultinomialLoss(AbstractSmoothLoss):
             "log sum(exp(%z)) - <%y, %z>",
             "%c h(%y + %u / %c) where h(p) = sum(p log p)",
             "sum(%u) = 0, %y + %u / %c >= 0",
-            r"\log \textstyle\sum_k e^{%z_k} - \langle %y, %z \rangle",
+            r"\log \textstyle\sum_k e^{(%z)_k} - \langle %y, %z \rangle",
             r"%c \, h(%y + %u / %c) \text{ where } h(p) = \textstyle\sum_k p_k \log p_k",
             r"\mathbf 1^\top %u = 0, \; %y + %u / %c \ge 0",
         )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..records import Array, Notation
-from ._base import AbstractSmoothLoss
+from ._base import INSIDE, AbstractSmoothLoss
 from .coding import counts
 
 
@@ -56,6 +56,9 @@ class PoissonLoss(AbstractSmoothLoss):
 
     def domain(self, y: Array) -> tuple[Array, Array]:
         return -y, np.full(y.shape, np.inf)
+
+    def clip(self, b: Array, y: Array) -> Array:
+        return np.maximum(b, -INSIDE * y)
 
     def conductance(self, b: Array, y: Array) -> Array:
         return np.maximum(b + y, 0.0)
