@@ -12,6 +12,7 @@ from ..lowering.nodeprox import without_prox
 from ..lowering.site import Memories, Site
 from ..terms.records import Array
 from ._base import AbstractIteration, Point, Start, is_number
+from ._halpern import Halpern, difference, distances, pays
 
 FIRST_ADAPTATION = 10
 DAMPING = 0.7  # rho <- ratio^.7 rho^.3
@@ -32,8 +33,9 @@ class State:
     memory: Memories  # of the node proxes
     rho: float
     next_adaptation: int
-    q_last: Array  # at the last adaptation
+    q_last: Array  # at the last adaptation; or the anchor (q, x) of the last restart
     u_last: tuple[Array, ...]
+    halpern: Halpern | None  # None: no restarts
 
 
 @dataclass(frozen=True)
@@ -78,12 +80,16 @@ class ADMM(AbstractIteration):
         round, Boyd et al., 3.4.1, takes a quarter more rounds on random problems.)
     relaxation : float
         In (0, 2); 1.7 by default. ``ADMM(rho=1, relaxation=1)`` is the iteration of the paper.
+    restarts : bool, optional
+        Whether the pairs (q, x) are pulled towards an anchor that moves up at restarts (Halpern's iteration), where
+        rho then adapts. None (default): where a loss has kinks and no rho is given.
     polish : bool
         As for `PrimalDual`: now and then a central step guesses which differences vanish. Never with a given rho.
     """
 
     rho: float | None = None
     relaxation: float = 1.7
+    restarts: bool | None = None
     polish: bool = True
 
     def __post_init__(self) -> None:
@@ -102,20 +108,19 @@ class ADMM(AbstractIteration):
         w, flows = (np.zeros(site.form.shape), None) if start is None else start
         u = site.form.nothing().flows if flows is None else flows  # t = u: the copies are those of w
         rho = self.rho or _first_rho(site)
-        return State(site, 0, w, w, u, u, site.memory(), rho, FIRST_ADAPTATION, w, u)
+        restarts = self.rho is None and pays(site.form) if self.restarts is None else self.restarts
+        halpern = Halpern() if restarts else None
+        return State(site, 0, w, w, u, u, site.memory(), rho, FIRST_ADAPTATION, w, u, halpern)
 
     def step(self, state: State) -> State:
         site, rho, over = state.site, state.rho, self.relaxation
-        form = site.form
-        tau = 1.0 / (rho * np.maximum(site.degree, LONELY))
-        pull = np.zeros(form.shape)
-        for edge, t in zip(form.edges, state.t, strict=True):
-            edge.add_adjoint(t, pull)
-        w, memory = site.prox(state.q - tau[:, None] * pull, tau, state.w, state.memory)
+        if state.halpern is not None:
+            return self._pulled(state, state.halpern)
+        w, memory = self._nodes(state)
         q = site.engine.exchange(state.q + over * (w - state.q))
         flows: list[Array] = []
         seen: list[Array] = []
-        for edge, u, t, c in zip(form.edges, state.u, state.t, site.weights, strict=True):
+        for edge, u, t, c in zip(site.form.edges, state.u, state.t, site.weights, strict=True):
             sigma = rho if edge.ground else 0.5 * rho
             x = t - u  # in place from here on: these are the largest arrays of a round
             x *= over - 1.0
@@ -130,6 +135,41 @@ class ADMM(AbstractIteration):
         new = replace(state, round=state.round + 1, w=w, q=q, u=tuple(flows), t=tuple(seen), memory=memory)
         return self._adapt(new) if self.rho is None and new.round == new.next_adaptation else new
 
+    def _nodes(self, state: State) -> tuple[Array, Memories]:
+        """The nodes' half of a round, (1)."""
+        site = state.site
+        tau = 1.0 / (state.rho * np.maximum(site.degree, LONELY))
+        pull = np.zeros(site.form.shape)
+        for edge, t in zip(site.form.edges, state.t, strict=True):
+            edge.add_adjoint(t, pull)
+        return site.prox(state.q - tau[:, None] * pull, tau, state.w, state.memory)
+
+    def _pulled(self, state: State, halpern: Halpern) -> State:
+        """A round on the pair (q, x), whose un-relaxed image is (w+, u): pulled towards the anchor, or restarted."""
+        site, rho, over = state.site, state.rho, self.relaxation
+        w, memory = self._nodes(state)
+        xs = [2.0 * u - t for u, t in zip(state.u, state.t, strict=True)]
+        relaxed = (a + over * (b - a) for a, b in zip((state.q, *xs), (w, *state.u), strict=True))
+        q, *x = halpern.pull(tuple(relaxed), (state.q_last, *state.u_last))
+        last = {"q_last": state.q_last, "u_last": state.u_last}
+        halpern = halpern.step()
+        if halpern.looks:
+            moves = ((a - w, difference(b, state.u)) for a, b in ((state.q, xs), (state.q_last, state.u_last)))
+            (dq, dx), (dz, dy) = distances(site, *moves)
+            looked = halpern.looked(float(np.sqrt(dq * rho + dx / rho)), state.round + 1)
+            if looked is None:
+                q, x, last = w, list(state.u), {"q_last": w, "u_last": state.u}
+                rho *= 1.0 if self.rho is not None else _factor(rho, dz, dy)
+            halpern = looked or Halpern()
+        q = site.engine.exchange(q)
+        flows: list[Array] = []
+        for edge, each, c in zip(site.form.edges, x, site.weights, strict=True):
+            sigma = rho if edge.ground else 0.5 * rho
+            flows.append(edge.penalty.dual_prox(each + sigma * edge.difference(q), np.full(len(c), sigma), c))
+        seen = tuple(2.0 * u - each for u, each in zip(flows, x, strict=True))
+        more = {"round": state.round + 1, "rho": rho, "halpern": halpern, **last}
+        return replace(state, w=w, q=q, u=tuple(flows), t=seen, memory=memory, **more)
+
     def point(self, state: State) -> Point:
         return state.w, state.u, state.site.prices(state.w, state.memory)
 
@@ -138,20 +178,19 @@ class ADMM(AbstractIteration):
 
         Copies and flows stay; t - u, which is sigma times their disagreement, follows rho.
         """
-        site = state.site
-        travelled = np.zeros((site.form.n, 2))  # of copies and of multipliers, booked at the node or at the tail
-        travelled[:, 0] = site.degree * ((state.q - state.q_last) ** 2).sum(axis=1)
-        for edge, u, last in zip(site.form.edges, state.u, state.u_last, strict=True):
-            each = (1.0 if edge.ground else 2.0) * ((u - last) ** 2).sum(axis=1)
-            travelled[:, 1] += np.bincount(edge.tail, each, minlength=site.form.n)
-        dz, dy = site.engine.reduce(travelled)
-        factor = 1.0
-        if dz > 0 and dy > 0:
-            factor = float((np.sqrt(dy / dz) / state.rho) ** DAMPING)
-            factor = factor if max(factor, 1.0 / factor) > CHANGE else 1.0
+        travel = distances(state.site, (state.q - state.q_last, difference(state.u, state.u_last)))
+        factor = _factor(state.rho, *travel[0])
         t = state.t if factor == 1.0 else tuple(u + factor * (t - u) for u, t in zip(state.u, state.t, strict=True))
         later = state.round + max(FIRST_ADAPTATION, state.round // 4)
         return replace(state, rho=factor * state.rho, t=t, next_adaptation=later, q_last=state.q, u_last=state.u)
+
+
+def _factor(rho: float, dz: float, dy: float) -> float:
+    """By how much rho changes after copies and multipliers have travelled so far."""
+    if not (dz > 0 and dy > 0):
+        return 1.0
+    factor = float((np.sqrt(dy / dz) / rho) ** DAMPING)
+    return factor if max(factor, 1.0 / factor) > CHANGE else 1.0
 
 
 def _first_rho(site: Site) -> float:

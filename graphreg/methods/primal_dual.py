@@ -12,6 +12,7 @@ from ..lowering.nodeprox import without_prox
 from ..lowering.site import Memories, Site
 from ..terms.records import Array
 from ._base import AbstractIteration, Point, Start, is_number
+from ._halpern import Halpern, difference, distances, pays
 
 FIRST_ADAPTATION = 10
 DAMPING = 0.7  # s <- q^.7 s^.3
@@ -32,8 +33,9 @@ class State:
     memory: Memories  # of the node proxes
     s: float  # balance
     next_adaptation: int
-    w_last: Array  # at the last adaptation
+    w_last: Array  # at the last adaptation, or restart: the anchor
     u_last: tuple[Array, ...]
+    halpern: Halpern | None  # None: no restarts
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,9 @@ class PrimalDual(AbstractIteration):
         10, 20, 40, ... s moves towards the ratio of the distances that w and u travelled since the last change.
     relaxation : float
         In (0, 2); 1.8 by default.
+    restarts : bool, optional
+        Whether points are pulled towards an anchor that moves up at restarts (Halpern's iteration), where the balance
+        then adapts. None (default): where a loss has kinks and no balance is given.
     polish : bool
         Now and then guess from the flows which differences vanish, merge those nodes, and solve the small problem that
         is left by Newton's method; taken only where the certificate confirms it. A central step, booked in the ledger
@@ -62,6 +67,7 @@ class PrimalDual(AbstractIteration):
 
     balance: float | None = None
     relaxation: float = 1.8
+    restarts: bool | None = None
     polish: bool = True
 
     def __post_init__(self) -> None:
@@ -80,7 +86,9 @@ class PrimalDual(AbstractIteration):
         w, flows = (np.zeros(site.form.shape), None) if start is None else start
         u = site.form.nothing().flows if flows is None else flows
         s = self.balance or _first_balance(site)
-        return State(site, 0, w, u, w, u, site.memory(), s, FIRST_ADAPTATION, w, u)
+        restarts = self.balance is None and pays(site.form) if self.restarts is None else self.restarts
+        halpern = Halpern() if restarts else None
+        return State(site, 0, w, u, w, u, site.memory(), s, FIRST_ADAPTATION, w, u, halpern)
 
     def step(self, state: State) -> State:
         site, rho = state.site, self.relaxation
@@ -112,27 +120,42 @@ class PrimalDual(AbstractIteration):
             u_hat=tuple(u_hat),
             memory=memory,
         )
+        if state.halpern is not None:
+            return self._pulled(state, new, state.halpern)
         return self._adapt(new) if self.balance is None and new.round == new.next_adaptation else new
 
     def point(self, state: State) -> Point:
         return state.w_hat, state.u_hat, state.site.prices(state.w_hat, state.memory)
 
+    def _pulled(self, state: State, new: State, halpern: Halpern) -> State:
+        """The new state pulled towards the anchor, or restarted at the outputs of the proxes."""
+        w, *u = halpern.pull((new.w, *new.u), (state.w_last, *state.u_last))
+        halpern = halpern.step()
+        if halpern.looks:
+            at, anchor = (new.w_hat, new.u_hat), (state.w_last, state.u_last)
+            moves = ((b[0] - at[0], difference(b[1], at[1])) for b in ((state.w, state.u), anchor))
+            (dw, du), travel = distances(state.site, *moves)
+            looked = halpern.looked(float(np.sqrt(dw / state.s + du * state.s)), new.round)
+            if looked is None:
+                s = state.s if self.balance is not None else _balanced(state.s, *travel)
+                last = {"w_last": new.w_hat, "u_last": new.u_hat}
+                return replace(new, w=new.w_hat, u=new.u_hat, s=s, halpern=Halpern(), **last)
+            halpern = looked
+        return replace(new, w=w, u=tuple(u), halpern=halpern)
+
     def _adapt(self, state: State) -> State:
         """s moves towards s sqrt(||dw||^2_{1/tau} / ||du||^2_{1/sigma}), d the travel since the last adaptation."""
-        site = state.site
-        travelled = np.zeros((site.form.n, 2))  # in w and in u, booked at the node or at the tail of the edge
-        travelled[:, 0] = site.degree * ((state.w - state.w_last) ** 2).sum(axis=1)
-        for edge, u, last in zip(site.form.edges, state.u, state.u_last, strict=True):
-            each = (1.0 if edge.ground else 2.0) * ((u - last) ** 2).sum(axis=1)
-            travelled[:, 1] += np.bincount(edge.tail, each, minlength=site.form.n)
-        dw, du = site.engine.reduce(travelled)
-        s = state.s
-        if dw > 0 and du > 0:
-            q = np.sqrt(dw / du)
-            new = float(q**DAMPING * s ** (1.0 - DAMPING))
-            s = new if max(new / s, s / new) > CHANGE else s
+        travel = distances(state.site, (state.w - state.w_last, difference(state.u, state.u_last)))
+        s = _balanced(state.s, *travel[0])
         later = state.round + max(FIRST_ADAPTATION, state.round // 2)
         return replace(state, s=s, next_adaptation=later, w_last=state.w, u_last=state.u)
+
+
+def _balanced(s: float, dw: float, du: float) -> float:
+    if not (dw > 0 and du > 0):
+        return s
+    new = float(np.sqrt(dw / du) ** DAMPING * s ** (1.0 - DAMPING))
+    return new if max(new / s, s / new) > CHANGE else s
 
 
 def _first_balance(site: Site) -> float:
