@@ -20,6 +20,8 @@ from .methods.checkpoint import Keeper, Store
 from .methods.ledger import Ledger
 from .solution import Solution
 
+DEEPEST = 3  # how often what is left at infinity may have an infinity of its own
+
 
 def solve(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Compiler) -> Solution:
     """The solution of a form; where the infimum is not attained, of what is left of it at infinity."""
@@ -31,21 +33,28 @@ def solve(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Co
     return solution
 
 
-def _solve(
-    form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Compiler, store: Store | None
+def _solve(  # noqa: PLR0913 - what solve has, and how deep it is at infinity
+    form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Compiler, store: Store | None, depth: int = 0
 ) -> Solution:
-    first, second = (None, None) if store is None else (store.keeper(0), store.keeper(1))
-    solution = _run(form, method, budget, compiler, first)
-    infinity = at_infinity(form) if solution.status == "unattained" else None
+    solution, recedes = _run(form, method, budget, compiler, None if store is None else store.keeper(depth))
+    infinity = at_infinity(form) if recedes and depth < DEEPEST else None
     if infinity is None:
         return solution
-    start = (solution.certificate.w, None)
-    rest = _run(infinity.rest, method, replace(budget, start=start), conic.Compiler(infinity.rest), second)
+    there = replace(budget, start=(solution.certificate.w, None))
+    rest = _solve(infinity.rest, method, there, conic.Compiler(infinity.rest), store, depth + 1)
     certificate = _extend(infinity, rest.certificate, solution.certificate, budget.gap)
+    status, message = rest.status, rest.message
+    if not infinity.attained:
+        status, message = "unattained", _unattained(certificate, budget.gap)
+    elif certificate.holds(budget.gap):
+        status, message = "certified", _certified(budget.gap)
+    elif status == "certified":  # of the rest, but not of the whole
+        status, message = "no_certificate", _no_certificate(certificate, budget.gap)
     return replace(
         solution,
         certificate=certificate,
-        message=_unattained(certificate, budget.gap),
+        status=status,
+        message=message,
         rounds=solution.rounds + rest.rounds,
         seconds=solution.seconds + rest.seconds,
     )
@@ -66,30 +75,31 @@ def _extend(infinity: AtInfinity, rest: Certificate, before: Certificate, gap: f
 
 def _run(
     form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Compiler, keeper: Keeper | None
-) -> Solution:
+) -> tuple[Solution, bool]:
+    """The solution, and whether more can be said at infinity."""
     certifier = Certifier(form)
     if not form.samples:  # everything ran away: 0 is optimal, with nothing to pay and nothing to carry
         certifier.admit(np.zeros(form.shape), form.nothing())
-        return Solution(form, certifier.best(budget.gap), "certified", "Nothing is left to fit.", method.name)
+        return Solution(form, certifier.best(budget.gap), "certified", "Nothing is left to fit.", method.name), False
     with np.errstate(over="ignore", invalid="ignore"):
         if isinstance(method, Exact):
-            return _exact(form, method, certifier, budget, compiler)
+            solution = _exact(form, method, certifier, budget, compiler)
+            return solution, _further(solution, certifier, budget.gap)
         assert isinstance(method, AbstractIteration)
         ledger = Ledger()
         site = Site(form, InProcess(form, ledger))
         outcome = drive(method, site, certifier, budget, ledger, keeper)
     status, message = _judge(certifier, outcome.certificate, outcome.ended, budget, outcome.rounds)
-    return Solution(
-        form,
-        outcome.certificate,
-        status,
-        message,
-        method.name,
-        outcome.rounds,
-        outcome.seconds,
-        outcome.trace,
-        ledger,
-    )
+    certificate, trace = outcome.certificate, outcome.trace
+    more = (method.name, outcome.rounds, outcome.seconds, trace, ledger)
+    solution = Solution(form, certificate, status, message, *more)
+    return solution, _further(solution, certifier, budget.gap)
+
+
+def _further(solution: Solution, certifier: Certifier, gap: float) -> bool:
+    """Whether it is worth while to go on at infinity: what is left was not interrupted, and may be certified there."""
+    known = solution.status == "certified" or (gap == 0.0 and solution.certificate.valid)
+    return solution.status == "unattained" or (not known and solution.status != "interrupted" and certifier.recedes())
 
 
 def _exact(form: Form, method: Exact, certifier: Certifier, budget: Budget, compiler: conic.Compiler) -> Solution:
@@ -106,7 +116,7 @@ def _exact(form: Form, method: Exact, certifier: Certifier, budget: Budget, comp
                 w = np.where(form.free[:, None], 0.0, found[0])
                 certificate = certifier.certify(w, found[1].flows, found[1].prices, budget.gap)
             enough = budget.gap if len(said) > 1 else min(budget.gap, exact_method.GAP)
-            if certificate.holds(enough) or certifier.attained() is False:
+            if certificate.holds(enough) or certifier.recedes():
                 break
     except KeyboardInterrupt:
         ended = "interrupted"
@@ -126,9 +136,7 @@ def _judge(  # noqa: PLR0911 - one return per status
     certifier: Certifier, certificate: Certificate, ended: str, budget: Budget, rounds: int
 ) -> tuple[str, str]:
     """The status, decided by the certificate, and the sentence that goes with it."""
-    reached = f"relative gap of {certificate.relative_gap:.2g}" if certificate.valid else "point without certificate"
-    if not np.isfinite(certificate.primal):
-        reached += " (no point was found that satisfies all constraints; Exact() tells whether there is one)"
+    reached = _reached(certificate)
     if ended == "infeasible":
         return "unbounded", "No point satisfies all constraints; look at the boxes, balls and centers together."
     if certifier.attained() is False:
@@ -136,14 +144,29 @@ def _judge(  # noqa: PLR0911 - one return per status
     if ended == "failed":
         return "failed", "No finite answer was found; rescale the features, or try another method or solver."
     if certificate.holds(budget.gap):
-        return "certified", f"The relative gap is certified to be at most {budget.gap:.3g}."
+        return "certified", _certified(budget.gap)
     if ended == "interrupted":
         return "interrupted", f"Interrupted after {rounds} rounds; this is the best point so far, a {reached}."
     if ended == "budget":
         return "budget", f"The budget was used up ({rounds} rounds) at a {reached}; allow more, or a larger gap."
+    return "no_certificate", _no_certificate(certificate, budget.gap)
+
+
+def _certified(gap: float) -> str:
+    return f"The relative gap is certified to be at most {gap:.3g}."
+
+
+def _no_certificate(certificate: Certificate, gap: float) -> str:
     why = f" ({certificate.note})" if certificate.note else ""
     remedy = "standardise the features, add a small ridge, or ask for a larger gap"
-    return "no_certificate", f"Ended at a {reached} where {budget.gap:.3g} was asked for{why}; {remedy}."
+    return f"Ended at a {_reached(certificate)} where {gap:.3g} was asked for{why}; {remedy}."
+
+
+def _reached(certificate: Certificate) -> str:
+    reached = f"relative gap of {certificate.relative_gap:.2g}" if certificate.valid else "point without certificate"
+    if not np.isfinite(certificate.primal):
+        reached += " (no point was found that satisfies all constraints; Exact() tells whether there is one)"
+    return reached
 
 
 def _unattained(certificate: Certificate, gap: float) -> str:

@@ -4,7 +4,8 @@ Every summand is non-negative up to a linear term, so its recession function is 
 direction v along which all recession functions vanish is one along which all summands are constant, or fall to a
 minimum that they reach (hinges). That fails only through samples whose loss falls for ever (logistic: b x_r'v >= 0;
 each loss says so by its `descent`). A linear programme finds such a v or shows that there is none. Coordinates that
-coercive edges tie together are one unknown there.
+coercive edges tie together are one unknown there. Where nothing falls for ever, but hinges fall to 0 or constraints
+slacken, the infimum is attained and the same programme finds the prices and flows that are 0 at every dual point.
 """
 
 from __future__ import annotations
@@ -38,28 +39,40 @@ def attained(form: Form, point: DualPoint | None = None) -> bool | None:
 
 @dataclass(frozen=True)
 class AtInfinity:
-    """A problem whose infimum is not attained, and what is left of it along a direction of recession.
+    """A problem that does not change along some direction but that samples fall and constraints slacken, and what is
+    left of it far out along that direction.
 
-    Along ``direction`` (n, d) the losses of some samples fall for ever and all else stays as it is. ``rest`` is the
-    problem without what falls away (samples, or classes of samples): its infimum is that of the whole. ``kept`` are
-    masks over the samples, one per block.
+    At every dual point the prices and flows of what falls away are 0: <a, Xv> + <u, Kv> = 0 is a sum of numbers that
+    are all <= 0. So no dual point lies well inside all domains, and none can be repaired; but those of ``rest``, the
+    problem without what falls away, can. Its infimum is that of the whole.
+
+    Attributes
+    ----------
+    attained : bool
+        Whether the whole attains its infimum: nothing that falls away falls for ever (hinges fall to 0).
+    samples : tuple of masks
+        The samples that are left, one mask per block.
+    edges : tuple of (block, rows, columns)
+        Where each edge block of the rest stands in the whole.
     """
 
     form: Form
     direction: Array
     rest: Form
-    kept: tuple[Array, ...]
+    attained: bool
+    samples: tuple[Array, ...]
+    edges: tuple[tuple[int, Array, Array], ...]
 
     def extend(self, point: DualPoint) -> DualPoint:
-        """A dual point of the rest as one of the whole: samples that run away have the price 0."""
+        """A dual point of the rest as one of the whole: what has fallen away has no price and no flow."""
+        whole = self.form.nothing()
         remaining = iter(point.prices)
-        prices: list[Array] = []
-        for block, kept in zip(self.form.samples, self.kept, strict=True):
-            a = np.zeros_like(block.offset)
+        for a, kept in zip(whole.prices, self.samples, strict=True):
             if kept.any():
                 a[kept] = next(remaining)
-            prices.append(a)
-        return DualPoint(point.flows, tuple(prices))
+        for (block, rows, columns), u in zip(self.edges, point.flows, strict=True):
+            whole.flows[block][np.ix_(rows, columns)] = u
+        return whole
 
     def push(self, w: Array, gap: float) -> Array:
         """w moved along the direction until P is near the infimum: to a tenth of the relative gap, and no further,
@@ -67,26 +80,57 @@ class AtInfinity:
         steps = np.r_[0.0, np.logspace(-2, 6, 60)]
         values = np.array([self.form.primal(w + t * self.direction) for t in steps])
         low = float(np.nanmin(values))
-        near = values <= low + 0.1 * gap * max(abs(low), 1e-3 * self.form.at_zero())
+        near = values <= low + 0.1 * gap * max(abs(low), 1e-3 * abs(self.form.at_zero()))
         return w + steps[int(np.argmax(near))] * self.direction
 
 
 def at_infinity(form: Form) -> AtInfinity | None:
-    """What is left of a problem at infinity; None where its infimum is attained (or that is not known)."""
+    """What is left of a problem at infinity; None where nothing falls away (or that is not known)."""
     cones = _cones(form)
-    v = None if cones is None else _direction(form, cones)
-    if v is None:
+    v = None if cones is None else _direction(form, cones, everything=True)
+    if v is None or cones is None:
         return None
-    kept: list[Array] = []
+    masks: list[Array] = []
     blocks: list[SampleBlock] = []
+    attained = True
     for block in form.samples:
         descent = block.loss.descent(block.y)
-        falls = descent.falls @ block.apply(v).ravel()
-        rows, y = block.loss.remains(block.y, falls > np.where(descent.for_ever, 0.5, 1e-3))
-        kept.append(rows)
+        fallen = np.asarray(descent.falls @ block.apply(v).ravel() > 0.5)
+        attained = attained and not (fallen & descent.for_ever).any()
+        rows, y = block.loss.remains(block.y, fallen)
+        masks.append(rows)
         if rows.any():
             blocks.append(_subset(block, rows, y))
-    return AtInfinity(form, v, replace(form, samples=tuple(blocks)), tuple(kept))
+    places: list[tuple[int, Array, Array]] = []
+    edges: list[EdgeBlock] = []
+    for k, (edge, cone) in enumerate(zip(form.edges, cones, strict=True)):
+        for rows, columns, part in _tight(edge, cone, edge.apply(v)):
+            places.append((k, rows, columns))
+            edges.append(part)
+    rest = replace(form, samples=tuple(blocks), edges=tuple(edges))
+    return AtInfinity(form, v, rest, attained, tuple(masks), tuple(places))
+
+
+def _tight(edge: EdgeBlock, cone: RecessionCone, z: Array) -> list[tuple[Array, Array, EdgeBlock]]:
+    """What is left of an edge block whose constraints slacken along z, by the coordinates that are left: rows,
+    columns within the block, and the block."""
+    m, k = z.shape
+    slack = ((cone.lower == 0) & (z > 0.5)) | ((cone.upper == 0) & (z < -0.5))
+    if not slack.any():
+        return [(np.arange(m), np.arange(k), edge)]
+    out: list[tuple[Array, Array, EdgeBlock]] = []
+    for pattern in np.unique(slack, axis=0):
+        rows, columns = np.flatnonzero((slack == pattern).all(axis=1)), np.flatnonzero(~pattern)
+        penalty = edge.penalty if not pattern.any() else edge.penalty.restricted(columns) if len(columns) else None
+        if penalty is None and len(columns):  # not a sum over coordinates: it stays as it is
+            penalty, columns = edge.penalty, np.arange(k)
+        if penalty is not None:
+            features = columns if edge.features is None else edge.features[columns]
+            center = None if edge.center is None else edge.center[np.ix_(rows, columns)]
+            K = edge.K[rows]
+            cut = {"tail": edge.tail[rows], "head": edge.head[rows], "base_weight": edge.base_weight[rows], "K": K}
+            out.append((rows, columns, replace(edge, penalty=penalty, features=features, center=center, **cut)))
+    return out
 
 
 def _subset(block: SampleBlock, rows: Array, y: Array) -> SampleBlock:
@@ -157,8 +201,9 @@ def _unknowns(form: Form, cones: list[RecessionCone]) -> _Unknowns:
     return _Unknowns(rename[member[:ground]].reshape(form.shape), len(others))
 
 
-def _direction(form: Form, cones: list[RecessionCone]) -> Array | None:
-    """A direction of recession (n, d) along which every sample that can fall for ever falls by 1 or more."""
+def _direction(form: Form, cones: list[RecessionCone], everything: bool = False) -> Array | None:
+    """A direction (n, d) along which nothing grows and every sample that can fall for ever falls by 1 or more; of all
+    such directions, where ``everything``, one along which all samples fall and constraints slacken that can."""
     unknowns = _unknowns(form, cones)
     if unknowns.count == 0:
         return None
@@ -176,6 +221,10 @@ def _direction(form: Form, cones: list[RecessionCone]) -> Array | None:
             more.append(falls[np.flatnonzero(~descent.for_ever)])
     for edge, cone in zip(form.edges, cones, strict=True):
         _cone_rows(form, edge, cone, unknowns, equal, more)
+    if everything:
+        fall, more = fall + more, []
+    if not fall:
+        return None
     F = sp.csr_array(sp.vstack(fall))
     result = _programme(F, sp.csr_array(sp.vstack(equal)), more)
     if result is None:

@@ -11,7 +11,7 @@ from ..form import DualPoint, Form
 from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.penalties._base import row_norm
 from ..terms.records import Array
-from .attainment import attained
+from .attainment import at_infinity, attained
 from .feasible import feasible
 from .record import Certificate, relative
 from .repair import Repair
@@ -60,6 +60,7 @@ class Certifier:
         self.best_dual: _Dual | None = None
         self.radius = 0.0  # twice the largest ||w_i|| seen near a minimiser
         self._attained: tuple[bool | None] | None = None
+        self._slack: bool | None = None
 
     def remembered(self) -> dict[str, Any]:
         """What the certificates to come depend on beside the problem, to `recall` elsewhere.
@@ -79,6 +80,15 @@ class Certifier:
         if self._attained is None:
             self._attained = (attained(self.form, None if self.best_dual is None else self.best_dual.point),)
         return self._attained[0]
+
+    def recedes(self) -> bool:
+        """Whether the problem is better solved without what falls away at infinity (see `at_infinity`): where samples
+        fall for ever, or where no dual point lies well inside all domains."""
+        if self.attained() is False:
+            return True
+        if self._slack is None and self.repair.slater is False:
+            self._slack = at_infinity(self.form) is not None
+        return bool(self._slack)
 
     def screen(self, w: Array, flows: tuple[Array, ...] | None, prices: tuple[Array, ...] | None = None) -> float:
         """A cheap relative gap that certifies nothing: that within the ball of twice the largest ||w_i||.

@@ -21,6 +21,7 @@ CYCLES = 5
 SMALL = 0.1
 COARSE, FINE = 1e-2, 1e-9  # relative residuals of the linear solves within the cycles, and after them
 FIT_STEPS = 50
+FARTHEST = 1e8  # gauge of the fit, beyond which it lies in no multiple of the domains
 
 
 class Repair:
@@ -29,6 +30,7 @@ class Repair:
     def __init__(self, form: Form) -> None:
         self.form = form
         self.size = 0.0  # of w, at the first repair
+        self.slater: bool | None = None  # whether the fit found a point well inside; None: not asked for so far
         self.exchanges = 0  # rounds of messages between neighbours that the repairs so far would have taken
         self.stacks = tuple(None if b.X is None else batches(b.node, b.X) for b in form.samples)
 
@@ -207,7 +209,9 @@ class Repair:
         signs = [edge.penalty.interior(form.width(edge)) for edge in form.edges]
         if all(b.loss.interior(b.y).all() for b in form.samples) and not any(sign.any() for sign in signs):
             return form.nothing()
-        return self.shrink(self._fit(form.nothing(), signs))
+        fit = self._fit(form.nothing(), signs)
+        self.slater = bool((self.gauge(fit) < FARTHEST).all())
+        return self.shrink(fit)
 
     def gauge(self, point: DualPoint) -> Array:
         """inf {t : point / t inside} per component."""

@@ -129,7 +129,7 @@ class _Run:
         self.schedule.repaired(k, screen, certificate.relative_gap)
         if certificate.holds(self.budget.gap):
             return "gap"
-        return "recession" if self.certifier.attained() is False else ""  # the iterates would run to infinity
+        return "recession" if self.certifier.recedes() else ""  # the iterates would run to infinity
 
     def last(self, state: Any, k: int, ended: str) -> Certificate:
         """The certificate that the run ends with."""

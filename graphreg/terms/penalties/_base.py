@@ -126,6 +126,11 @@ class AbstractPenalty(ABC):
         """The largest mu for which phi - mu/2 ||.||^2 is convex."""
         return 0.0
 
+    def restricted(self, columns: Array) -> AbstractPenalty | None:
+        """The penalty on some of its coordinates, where it is a sum over coordinates; None where it is none."""
+        del columns
+        return None
+
     def recession(self, k: int) -> RecessionCone | None:
         """The directions along which phi does not grow; None where that is not known.
 

@@ -82,6 +82,10 @@ class Box(AbstractOneSided, AbstractConstraint):
         sign = np.isinf(self.low).astype(float) - np.isinf(self.high).astype(float)
         return np.array(np.broadcast_to(sign, (k,)))
 
+    def restricted(self, columns: Array) -> Box:
+        low, high = (bound[columns] if bound.ndim else bound for bound in (self.low, self.high))
+        return Box(low, high)
+
     def recession(self, k: int) -> RecessionCone:
         low, high = (np.where(np.isinf(bound), bound, 0.0) for bound in (self.low, self.high))
         return RecessionCone(np.array(np.broadcast_to(low, (k,))), np.array(np.broadcast_to(high, (k,))))

@@ -51,6 +51,10 @@ class NonNegative(AbstractOneSided, AbstractConstraint):
     def interior(self, k: int) -> Array:
         return np.full(k, -1.0)
 
+    def restricted(self, columns: Array) -> NonNegative:
+        del columns
+        return self
+
     def recession(self, k: int) -> RecessionCone:
         return RecessionCone(np.zeros(k), np.full(k, np.inf))
 
