@@ -282,9 +282,9 @@ class Repair:
 
 
 def _lifted(curvature: Array) -> Array:
-    """Curvatures of at least 1e-3; those of vectors, matrices that keep prices in the span of their domain, as they
+    """Curvatures of at least 1e-9; those of vectors, matrices that keep prices in the span of their domain, as they
     are."""
-    return curvature if curvature.ndim == 3 else np.maximum(curvature, 1e-3)
+    return curvature if curvature.ndim == 3 else np.maximum(curvature, 1e-9)
 
 
 def _price_gauge(block: SampleBlock, a: Array) -> Array:
