@@ -50,7 +50,7 @@ def test_the_model_is_the_sum_that_is_written_beside_it(seed):
     assert violation(drawn.plain, w) <= SAME
 
 
-@pytest.mark.parametrize("seed", (540, 431, 162, 383, 214, 355, 476, 97, 408, 129))
+@pytest.mark.parametrize("seed", [540, 431, 162, 383, 214, 355, 476, 97, 408, 129])
 def test_residuals_add_up_to_the_gap(seed):
     drawn = random_problem(seed)
     certificate = drawn.problem.solve(gap=1e-7, on_failure="return").certificate
