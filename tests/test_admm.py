@@ -15,7 +15,10 @@ from graphreg.datasets import random_problem
 from graphreg.methods._polish import applies
 
 # every loss, penalty and structure, among the quick ones
-SEEDS = (2, 11, 15, 20, 34, 48, 53, 58, 60, 90, 113, 127, 142, 182, 195, 209, 222, 245, 301, 339, 356, 367)
+SEEDS = (  # every loss twice, every penalty, every structure
+    *(540, 431, 162, 383, 214, 355, 476, 97, 408, 129),
+    *(310, 171, 502, 233, 364, 145, 516, 427, 388, 299),
+)
 N, D = 8, 3
 
 
@@ -175,7 +178,7 @@ def test_the_optimum_of_a_random_problem(seed):
 
 def test_the_seeds_have_every_kind():
     drawn = [random_problem(seed) for seed in SEEDS]
-    assert len({p.loss for p in drawn}) == 5
+    assert len({p.loss for p in drawn}) == 10
     assert len({p.penalty for p in drawn}) == 10
     assert len({p.structure for p in drawn}) == 5
 
@@ -230,7 +233,7 @@ def arrays(state):
     return [state.w, state.q, *state.u, *state.t, *kept, state.q_last, *state.u_last]
 
 
-@pytest.mark.parametrize("seed", [20, 209, 301, 339])
+@pytest.mark.parametrize("seed", [162, 171, 156, 389])
 @pytest.mark.parametrize("after", [0, 9, 25])  # round 10 adapts
 def test_a_step_is_repeatable_and_changes_nothing(seed, after):
     method, form = gr.ADMM(), random_problem(seed).problem.form
