@@ -159,13 +159,14 @@ def _judge_point(drawn: RandomProblem, solution: gr.Solution, answer: Answer, at
     w = np.array([at[label] for label in drawn.plain.nodes])
     value, outside = objective(drawn.plain, w), violation(drawn.plain, w)
     room = SAME * max(abs(value), abs(answer.primal), 1e-3 * abs(at_zero))
-    room += rounding(drawn.plain, w) + solution.certificate.rounding
+    bits = rounding(drawn.plain, w)
+    room += bits + solution.certificate.rounding
     if abs(value - answer.primal) > room:
         answer.violations.append(f"primal {answer.primal!r} is reported and P there is {value!r}")
     if outside > FEASIBLE:
         answer.violations.append(f"a constraint is violated by {outside:.2g}")
         return np.inf
-    return value
+    return value + bits
 
 
 def _judge_bounds(answer: Answer, value: float, upper: float, reference: Reference) -> None:

@@ -13,6 +13,7 @@ from graphreg.datasets._plain import CONSTRAINTS, PlainEdge, PlainProblem, Plain
 from .formulas import LABELS, Array, excess, indicators, loss_values, penalty_value, predictors
 
 FAR = (1e6, 1e4, 1e2)  # bounds on directions, smaller ones where HiGHS gets lost
+BITS = 1e-15  # relative
 ROUNDING = 1e-15  # by so much a repaired point stays inside its constraints
 
 
@@ -26,14 +27,30 @@ def objective(plain: PlainProblem, w: Array) -> float:
 
 
 def rounding(plain: PlainProblem, w: Array) -> float:
-    """What the last bits of Q = R'R can change in P(w), where w is far away in the kernel of Q."""
+    """What the last bits of predictors, differences and Q = R'R can change in P(w), where w is far away."""
     index = {label: i for i, label in enumerate(plain.nodes)}
-    squares = [
-        edge.weight * float((_argument(edge, w, index) ** 2).sum() * (edge.parameter**2).sum())
-        for edge in plain.edges
-        if edge.kind == "Quadratic"
-    ]
-    return 1e-15 * sum(squares)
+    total = 0.0
+    for part in plain.samples:
+        if part.X is None:
+            continue
+        own = w[index[part.node]]
+        x = predictors(part, own)
+        size = np.abs(part.X) @ np.abs(own).reshape(part.X.shape[1], -1)
+        shift = BITS * (size.max(axis=1) + np.abs(part.offset))
+        if part.family == "multinomial":
+            total += 2.0 * float(part.scale @ shift)  # l grows at most by 1 for each of the class and its rival
+        else:
+            both = np.maximum(loss_values(part, x + shift), loss_values(part, x - shift))
+            total += float(part.scale @ (both - loss_values(part, x)))
+    for edge in plain.edges:
+        size = np.abs(w[index[edge.tail], edge.columns])
+        size = size if edge.head is None else size + np.abs(w[index[edge.head], edge.columns])
+        z = _argument(edge, w, index)
+        if edge.kind not in CONSTRAINTS:
+            total += edge.weight * (penalty_value(edge, z + BITS * size * np.sign(z)) - penalty_value(edge, z))
+        if edge.kind == "Quadratic":
+            total += BITS * edge.weight * float((z**2).sum() * (edge.parameter**2).sum())
+    return total
 
 
 def violation(plain: PlainProblem, w: Array) -> float:
