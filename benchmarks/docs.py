@@ -65,8 +65,9 @@ A solver takes part where it minimises the very objective of the workload.
 - prox_tv: chains (directly, by taut strings) and images (anisotropic, by splitting). It needs LAPACKE's headers
   (`liblapacke-dev` on Debian).
 - pycut-pursuit: every total variation denoising. For vectors its cuts follow a few directions that a heuristic
-  proposes, so it need not reach the optimum. The wheel of 0.1.4 is built for NumPy 1; what ran here is 0.1.3 from source
-  (`pip install --no-binary pycut-pursuit --no-build-isolation pycut-pursuit`). On scalar signals both abort here.
+  proposes, so it need not reach the optimum. The wheel of 0.1.4 is built for NumPy 1; what ran here is 0.1.3, built
+  from source: `pip install --no-binary pycut-pursuit --no-build-isolation pycut-pursuit`. On scalar signals both
+  versions abort here.
 - scikit-image: the chain. On images its isotropic method has another objective (it couples both differences of a
   pixel), and `denoise_tv_bregman(isotropic=False)`, run to convergence, stays 1e-2 above the optimum of ours.
 

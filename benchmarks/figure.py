@@ -89,4 +89,10 @@ def _legend(drawing: Any, solvers: Sequence[str]) -> None:
         for k, solver in enumerate(solvers)
     ]
     shown.append(Line2D([], [], color="0.3", ls="--", lw=1.0, marker=".", ms=3, label="certified gap along a run"))
-    drawing.legend(handles=shown, loc="outside upper center", ncols=min(len(shown), 5), frameon=False, fontsize=8)
+    drawing.legend(
+        handles=shown,
+        loc="outside upper center",
+        ncols=max(2, int(drawing.get_size_inches()[0] / 2.1)),
+        frameon=False,
+        fontsize=8,
+    )

@@ -3,7 +3,7 @@
 from ._base import AbstractSolver, Answer
 from .cut_pursuit import CutPursuit
 from .modelled import CLARABEL, MODELLED
-from .own import OWN, PREFIX, Reference, as_problem
+from .own import OWN, PREFIX, Reference, as_problem, cpu_clock
 from .proxtv import ProxTV
 from .scikit_image import ScikitImage
 
@@ -13,4 +13,4 @@ SOLVERS: dict[str, AbstractSolver] = {
     solver.name: solver for solver in (*OWN, *MODELLED, ProxTV(), CutPursuit(), ScikitImage())
 }
 
-__all__ = ["CLARABEL", "OURS", "PREFIX", "REFERENCE", "SOLVERS", "AbstractSolver", "Answer", "as_problem"]
+__all__ = ["CLARABEL", "OURS", "PREFIX", "REFERENCE", "SOLVERS", "AbstractSolver", "Answer", "as_problem", "cpu_clock"]
