@@ -99,7 +99,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--shares", action="store_true", help="which share of a run goes into certificates")
     parser.add_argument("--profile", metavar="W4", choices=tuple(WORKLOADS), help="where the time of a run goes")
     parser.add_argument("--memory", type=float, default=Limits.memory, help="GiB of address space per process")
-    parser.add_argument("--seconds", type=float, default=Limits.seconds, help="wall time per process")
+    parser.add_argument("--seconds", type=float, default=Limits.seconds, help="CPU time per process")
     parser.add_argument("--out", type=Path, default=Path("out/bench"))
     args = parser.parse_args()
     for what, given, known in (("workload", args.only, WORKLOADS), ("solver", args.solvers, SOLVERS)):

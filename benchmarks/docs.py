@@ -50,7 +50,7 @@ certificates and polishes. Problems are built outside of these times (CVXPY's co
 
 - {machine}
 - {packages}
-- One thread per process, at most {memory:g} GiB of address space and {seconds:g} s of wall time; a solver that needed
+- One thread per process, at most {memory:g} GiB of address space and {seconds:g} CPU seconds; a solver that needed
   more than 20 CPU seconds, or gave no answer, was not run again on that workload.
 - Medians of up to {repeats} repeats, solvers taken in turn. Ratios are of medians of one measurement on a machine that
   did other things as well: trust their order of magnitude.

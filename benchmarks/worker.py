@@ -18,6 +18,7 @@ import numpy as np
 from .objective import Objective
 
 THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+PATIENCE = 4.0
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -46,7 +47,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Limits:
-    """For each process: GiB of address space, and wall seconds."""
+    """For each process: GiB of address space, and CPU seconds; `PATIENCE` times as many of wall time."""
 
     memory: float = 6.0
     seconds: float = 300.0
@@ -57,7 +58,15 @@ def measure(objective: Objective, solver: str, setting: float, limits: Limits, s
     workload = objective.name
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "answer"
-        given = (workload, solver, repr(setting), str(out), str(limits.memory), "tiny" if small else "full")
+        given = (
+            workload,
+            solver,
+            repr(setting),
+            str(out),
+            str(limits.memory),
+            str(limits.seconds),
+            "tiny" if small else "full",
+        )
         try:
             done = subprocess.run(
                 [sys.executable, "-m", "benchmarks.worker", *given],
@@ -65,10 +74,12 @@ def measure(objective: Objective, solver: str, setting: float, limits: Limits, s
                 cwd=ROOT,
                 capture_output=True,
                 text=True,
-                timeout=limits.seconds,
+                timeout=PATIENCE * limits.seconds,
                 check=False,
             )
         except subprocess.TimeoutExpired:
+            return Run(workload, solver, setting, f"more than {PATIENCE * limits.seconds:g} s of wall time")
+        if done.returncode == -signal.SIGXCPU:
             return Run(workload, solver, setting, f"more than {limits.seconds:g} s")
         if done.returncode != 0:
             return Run(workload, solver, setting, failure(done.returncode, done.stderr))
@@ -92,10 +103,11 @@ def failure(code: int, stderr: str) -> str:
 
 
 def main() -> None:
-    """``python -m benchmarks.worker WORKLOAD SOLVER SETTING OUT GIB full|tiny``."""
-    workload, solver, setting, out, memory, size = sys.argv[1:]
+    """``python -m benchmarks.worker WORKLOAD SOLVER SETTING OUT GIB SECONDS full|tiny``."""
+    workload, solver, setting, out, memory, seconds, size = sys.argv[1:]
     cap = int(float(memory) * 2**30)
     resource.setrlimit(resource.RLIMIT_AS, (cap, cap))
+    resource.setrlimit(resource.RLIMIT_CPU, (int(float(seconds)) + 1, resource.RLIM_INFINITY))
     from .datasets import WORKLOADS, tiny
     from .solvers import REFERENCE, SOLVERS
 

@@ -92,6 +92,10 @@ class _Schedule:
         self.round, self.gap, self.screen = k, gap, screen
 
 
+def _now() -> float:
+    return time.perf_counter()
+
+
 @dataclass
 class _Run:
     method: AbstractIteration
@@ -100,7 +104,7 @@ class _Run:
     ledger: Ledger
     engine: Any
     trace: Trace = field(default_factory=Trace)
-    began: float = field(default_factory=time.perf_counter)
+    began: float = field(default_factory=_now)
     unknowns: int | None = None  # of the last guess of a polish
 
     def elapsed(self) -> float:
