@@ -20,7 +20,7 @@ from .errors import DataError, TermError
 from .graph import difference_matrix, narrow
 from .terms.calculus import Model, Strength
 from .terms.losses._base import AbstractLoss, AbstractSmoothLoss
-from .terms.penalties._base import AbstractConstraint, AbstractPenalty
+from .terms.penalties._base import AbstractConstraint, AbstractPenalty, row_norm
 from .terms.records import GROUND, Array, LoweredEdges, LoweredLoss, Space, look_alike
 
 
@@ -44,7 +44,7 @@ class SampleBlock:
     @cached_property
     def lengths(self) -> Array:
         """||x_r|| of each row of A."""
-        return np.sqrt(np.asarray(self.A.multiply(self.A).sum(axis=1)).ravel())
+        return np.ones(self.A.shape[0]) if self.X is None else row_norm(self.X)
 
     @property
     def scale(self) -> Array:

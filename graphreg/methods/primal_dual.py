@@ -117,7 +117,7 @@ class PrimalDual(AbstractIteration):
         return self._adapt(new) if self.balance is None and new.round == new.next_adaptation else new
 
     def point(self, state: State) -> Point:
-        return state.w_hat, state.u_hat, state.site.form.gradient_prices(state.w_hat)
+        return state.w_hat, state.u_hat, None  # its prices are gradients: the certifier's own, where it needs them
 
     def _adapt(self, state: State) -> State:
         """s moves towards s sqrt(||dw||^2_{1/tau} / ||du||^2_{1/sigma}), d the travel since the last adaptation."""
