@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
+from .batches import Batch, batches
 from .errors import DataError, TermError
 from .graph import difference_matrix, narrow
 from .terms.calculus import Model, Strength
@@ -40,6 +41,11 @@ class SampleBlock:
     @cached_property
     def _adjoint(self) -> Any:
         return self.A.T
+
+    @cached_property
+    def stacks(self) -> tuple[Batch, ...] | None:
+        """The samples in stacks of nodes; None where the predictor is w_i itself."""
+        return None if self.X is None else batches(self.node, self.X)
 
     @cached_property
     def lengths(self) -> Array:

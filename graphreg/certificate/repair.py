@@ -10,7 +10,6 @@ from functools import cached_property
 
 import numpy as np
 
-from ..batches import batches
 from ..form import DualPoint, EdgeBlock, Form, SampleBlock
 from ..terms.losses._base import AbstractLoss, AbstractSmoothLoss
 from ..terms.penalties._base import AbstractConstraint, AbstractNorm, row_norm
@@ -30,7 +29,7 @@ class Repair:
         self.form = form
         self.size = 0.0  # of w, at the first repair
         self.exchanges = 0  # rounds of messages between neighbours that the repairs so far would have taken
-        self.stacks = tuple(None if b.X is None else batches(b.node, b.X) for b in form.samples)
+        self.stacks = tuple(block.stacks for block in form.samples)
 
     def __call__(self, w: Array, point: DualPoint, gap: float = 0.0) -> DualPoint:
         """A point near ``point``, conserved up to rounding, inside every domain (where one was found).

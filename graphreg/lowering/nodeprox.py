@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..batches import Batch, batches
+from ..batches import Batch
 from ..errors import MethodError
 from ..form import Form, SampleBlock
 from ..terms.losses._base import AbstractQuadraticLoss, AbstractSmoothLoss
@@ -169,12 +169,12 @@ def node_proxes(form: Form) -> tuple[AbstractNodeProx, ...]:
     """The proxes of all nodes with data."""
     out: list[AbstractNodeProx] = []
     for block in form.samples:
-        if block.X is None:
+        if block.stacks is None:
             out.append(_mean(block, form.d))
         elif isinstance(block.loss, AbstractQuadraticLoss):
-            out += _quadratic(block)
+            out += _quadratic(block, block.stacks)
         elif isinstance(block.loss, AbstractSmoothLoss):
-            out += [NewtonProx(block, batch, block.loss) for batch in batches(block.node, block.X)]
+            out += [NewtonProx(block, batch, block.loss) for batch in block.stacks]
         else:
             raise MethodError(f"{type(block.loss).__name__} is not smooth; no prox of a node's sum is known")
     return tuple(out)
@@ -188,13 +188,12 @@ def _mean(block: SampleBlock, d: int) -> MeanProx:
     return MeanProx(nodes, mass, pull)
 
 
-def _quadratic(block: SampleBlock) -> list[AbstractNodeProx]:
-    assert block.X is not None
-    d = block.X.shape[1]
+def _quadratic(block: SampleBlock, stacks: tuple[Batch, ...]) -> list[AbstractNodeProx]:
+    d = stacks[0].X.shape[2]
     target = block.y - block.offset
     parts: list[tuple[Array, Array, Array]] = []
     thin: list[AbstractNodeProx] = []
-    for batch in batches(block.node, block.X):
+    for batch in stacks:
         root = np.sqrt(batch.pad(block.scale)) * batch.mask
         X, y = root[:, :, None] * batch.X, root * batch.pad(target)
         if X.shape[1] >= d or d <= SMALL:
