@@ -50,7 +50,7 @@ class SampleBlock:
     @cached_property
     def lengths(self) -> Array:
         """||x_r|| of each row of A."""
-        return np.ones(self.A.shape[0]) if self.X is None else row_norm(self.X)
+        return np.ones(self.offset.size) if self.X is None else row_norm(self.X)
 
     @property
     def scale(self) -> Array:
