@@ -155,6 +155,16 @@ WORKLOADS: dict[str, Callable[[], Objective]] = {
     "W6": w6,
     "W7": w7,
 }
+TITLES = {
+    "W1-l2": "regression, d = 100, l2",
+    "W1-l1": "regression, d = 100, l1",
+    "W2": "regression, d = 20, l1",
+    "W3-300": "image, 300 x 300, l1",
+    "W4": "convex clustering, d = 10, l2",
+    "W5": "regression, 10,000 nodes, l2",
+    "W6": "logistic regression, l2",
+    "W7": "chain of 10,000, l1",
+}
 # of the same kinds: what tests run, and what a solver runs once before it is timed
 _TINY: dict[str, Callable[[], Objective]] = {
     "W1-l2": lambda: w1("l2", 8, 12),

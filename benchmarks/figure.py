@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .datasets import TITLES
 from .report import TARGET, accuracy, lower_bound, rungs
 from .solvers import PREFIX
 from .worker import Run
@@ -35,7 +36,7 @@ def draw(runs: Sequence[Run], path: Path) -> None:
         axes.set_axis_off()
     for k, (axes, workload) in enumerate(zip(grid.flat, workloads, strict=False)):
         _panel(axes, [run for run in runs if run.workload == workload], solvers)
-        axes.set_title(workload, fontsize=10, loc="left")
+        axes.set_title(f"{workload}: {TITLES[workload]}", fontsize=9, loc="left")
         if k % columns == 0:
             axes.set_ylabel("relative accuracy")
         if k >= len(workloads) - columns:
@@ -64,10 +65,22 @@ def _panel(axes: Any, runs: Sequence[Run], solvers: Sequence[str]) -> None:
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_ylim(min(floor, 1e-9) / 3, TOP)
+    _at_least_a_decade(axes)
     axes.axhspan(min(floor, 1e-9) / 3, floor, color="0.92", zorder=0, lw=0)
     axes.tick_params(labelsize=8)
     if missing:
         axes.text(0.97, 0.97, "no answer: " + ",\n".join(missing), transform=axes.transAxes, fontsize=6.5, **_CORNER)
+
+
+def _at_least_a_decade(axes: Any) -> None:
+    """Widens a time axis on which little happens, so that ticks and distances compare with those of other panels."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    low, high = axes.get_xlim()
+    middle = np.sqrt(low * high)
+    axes.set_xlim(min(low, middle / 12), max(high, middle * 12))
+    axes.xaxis.set_major_locator(LogLocator(numticks=8))
+    axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 _CORNER: dict[str, Any] = {"ha": "right", "va": "top", "color": "0.35"}

@@ -89,6 +89,12 @@ def test_a_solver_without_memory_is_a_row():
     assert row[2] == ""
 
 
+def test_a_solver_without_time_is_a_row():
+    run = measure(tiny("W7"), "CVXPY + SCS", 1e-7, Limits(6.0, 0.05), small=True)
+    assert not run.answered
+    assert run.status.startswith("more than")
+
+
 @pytest.mark.parametrize(
     ("code", "said", "status"),
     [

