@@ -48,8 +48,18 @@ counts: $(VENV)/.installed-dev
 	found = json.load(sys.stdin)['generalDiagnostics']; \
 	print(*(f'{n:6d}  {rule}' for rule, n in collections.Counter(d.get('rule') for d in found).most_common()), sep='\n')"
 
-bench: $(VENV)/.installed-bench
+bench: $(VENV)/.installed-bench $(VENV)/.tried-rivals
 	$(RUN) -m benchmarks $(ARGS)
+
+# Rivals that need a compiler; one that cannot be built is a row of the table that says so.
+RIVALS := prox_tv pycut-pursuit
+$(VENV)/.tried-rivals: $(VENV)/.installed-bench
+	@$(RUN) -m pip install -qq --disable-pip-version-check setuptools
+	@for rival in $(RIVALS); do \
+	  $(RUN) -m pip install -qq --disable-pip-version-check --no-build-isolation --no-binary $$rival $$rival \
+	    > $(VENV)/$$rival.log 2>&1 || echo "$$rival could not be installed, see $(VENV)/$$rival.log; going on without"; \
+	done
+	@touch $@
 
 soundness: $(VENV)/.installed-test
 	$(RUN) -m benchmarks.soundness $(ARGS)

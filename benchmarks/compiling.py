@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from .datasets import w4
+from .objective import Objective
+from .solvers import as_problem
 from .worker import THREADS
-from .workloads import Workload, w4
 
 
 def import_seconds(module: str = "graphreg", repeats: int = 5) -> float:
@@ -29,31 +31,31 @@ def compile_seconds(repeats: int = 3) -> tuple[float, float]:
 
     Both end with CVXPY's ``get_problem_data``; building graphreg's Problem is in its time.
     """
-    workload = w4()
-    _timed(_stacked, workload)
-    stacked = float(np.median([_timed(_stacked, workload) for _ in range(repeats)]))
+    objective = w4()
+    _timed(_stacked, objective)
+    stacked = float(np.median([_timed(_stacked, objective) for _ in range(repeats)]))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Objective contains too many subexpressions")  # which is the point
-        return stacked, _timed(_per_edge, workload)
+        return stacked, _timed(_per_edge, objective)
 
 
-def _timed(compile_it: Any, workload: Workload) -> float:
+def _timed(compile_it: Any, objective: Objective) -> float:
     began = time.process_time()
-    compile_it(workload).get_problem_data("CLARABEL")
+    compile_it(objective).get_problem_data("CLARABEL")
     return time.process_time() - began
 
 
-def _stacked(workload: Workload) -> Any:
-    return workload.problem().compile().cvxpy
+def _stacked(objective: Objective) -> Any:
+    return as_problem(objective).compile().cvxpy
 
 
-def _per_edge(workload: Workload) -> Any:
+def _per_edge(objective: Objective) -> Any:
     import cvxpy as cp
 
-    w = [cp.Variable(workload.shape[1]) for _ in range(workload.shape[0])]
-    losses = [workload.scale / 2 * cp.sum_squares(each - y) for each, y in zip(w, workload.y, strict=True)]
+    w = [cp.Variable(objective.shape[1]) for _ in range(objective.shape[0])]
+    losses = [objective.scale / 2 * cp.sum_squares(each - y) for each, y in zip(w, objective.y, strict=True)]
     penalties = [
-        workload.strength * weight * cp.norm(w[i] - w[j], 2)
-        for (i, j), weight in zip(workload.edges.tolist(), workload.weight.tolist(), strict=True)
+        objective.strength * weight * cp.norm(w[i] - w[j], 2)
+        for (i, j), weight in zip(objective.edges.tolist(), objective.weight.tolist(), strict=True)
     ]
     return cp.Problem(cp.Minimize(cp.sum(losses) + cp.sum(penalties)))

@@ -5,79 +5,131 @@ from __future__ import annotations
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+import time
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .workloads import Array
+from .objective import Objective
 
 THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-REFERENCE = "reference"
+PATIENCE = 4.0
+ROOT = Path(__file__).resolve().parents[1]
 
 
 @dataclass(frozen=True)
 class Run:
-    """One measurement; ``w`` is None where there is none, and ``status`` says why."""
+    """One measurement. ``value`` is P of the answer, evaluated here; nan where there is none: ``status`` says why."""
 
     workload: str
     solver: str
+    setting: float
     status: str
-    w: Array | None = None
+    value: float = np.nan
     build: float = np.nan  # CPU seconds
     solve: float = np.nan
     rounds: int = 0
     lower: float = -np.inf
     gap: float = np.inf
+    checks: float = np.nan  # share of the time in certificates
+    trace: tuple[tuple[float, float, float], ...] = ()
     megabytes: float = np.nan  # peak resident memory of the process
 
+    @property
+    def answered(self) -> bool:
+        return bool(np.isfinite(self.value))
 
-def measure(workload: str, solver: str, memory: float, seconds: float) -> Run:
-    """Runs ``solver`` on ``workload`` with at most ``memory`` GiB of address space and ``seconds`` of wall time."""
+
+@dataclass(frozen=True)
+class Limits:
+    """For each process: GiB of address space, and CPU seconds; `PATIENCE` times as many of wall time."""
+
+    memory: float = 6.0
+    seconds: float = 300.0
+
+
+def measure(objective: Objective, solver: str, setting: float, limits: Limits, small: bool = False) -> Run:
+    """Runs the solver on the workload that ``objective`` is; what it answers is judged by ``objective``."""
+    workload = objective.name
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "answer"
-        command = [sys.executable, "-m", "benchmarks.worker", workload, solver, str(out), str(memory)]
-        try:
-            done = subprocess.run(
-                command, env={**os.environ, **THREADS}, capture_output=True, text=True, timeout=seconds, check=False
-            )
-        except subprocess.TimeoutExpired:
-            return Run(workload, solver, f"more than {seconds:g} s")
-        if done.returncode != 0:
-            last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-            return Run(workload, solver, "out of memory" if "emory" in done.stderr else last[:60])
+        given = (workload, solver, repr(setting), str(out), str(limits.memory), "tiny" if small else "full")
+        code, said = _limited(
+            [sys.executable, "-m", "benchmarks.worker", *given], limits.seconds, Path(folder) / "said"
+        )
+        if code != 0:
+            return Run(workload, solver, setting, said if code is None else failure(code, said))
         values: dict[str, Any] = json.loads(out.with_suffix(".json").read_text())
-        return Run(workload, solver, w=np.load(out.with_suffix(".npy")), **values)
+        values["trace"] = tuple(tuple(each) for each in values["trace"])
+        return Run(workload, solver, setting, value=objective.value(np.load(out.with_suffix(".npy"))), **values)
+
+
+def _limited(command: list[str], seconds: float, said: Path) -> tuple[int | None, str]:
+    """The exit code and stderr of a process; no code, and why, where it was stopped.
+
+    Its CPU time is watched from here: a limit that the kernel keeps (RLIMIT_CPU) makes the clocks inside coarse.
+    """
+    with said.open("w") as log:
+        process = subprocess.Popen(command, env={**os.environ, **THREADS}, cwd=ROOT, stdout=log, stderr=log)
+        began = time.monotonic()
+        try:
+            while True:
+                try:
+                    return process.wait(0.1), said.read_text()
+                except subprocess.TimeoutExpired:
+                    if _cpu_seconds(process.pid) > seconds:
+                        return None, f"more than {seconds:g} s"
+                    if time.monotonic() - began > PATIENCE * seconds:
+                        return None, f"more than {PATIENCE * seconds:g} s of wall time"
+        finally:
+            process.kill()
+            process.wait()
+
+
+def _cpu_seconds(pid: int) -> float:
+    """Of a running process; 0 where there is no /proc, so that wall time alone limits it."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def failure(code: int, stderr: str) -> str:
+    """Why a process gave no answer, in one line: from how it ended, and from the last thing that it said."""
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    if "MemoryError" in stderr or "memory allocation" in stderr or "bad_alloc" in stderr or code == -signal.SIGKILL:
+        return "out of memory"
+    if code < 0:
+        said = next((line for line in lines if not line.startswith(("Fatal", "Current"))), "")
+        return f"crashed ({signal.Signals(-code).name}{': ' if said else ''}{said})"
+    last = lines[-1] if lines else f"exit code {code}"
+    if last.startswith(("ModuleNotFoundError", "ImportError")):
+        return "not installed" if last.startswith("Module") else f"not usable: {last}"
+    return last
 
 
 def main() -> None:
-    """``python -m benchmarks.worker WORKLOAD SOLVER OUT GIB``."""
-    workload, solver, out, memory = sys.argv[1:]
+    """``python -m benchmarks.worker WORKLOAD SOLVER SETTING OUT GIB full|tiny``."""
+    workload, solver, setting, out, memory, size = sys.argv[1:]
     cap = int(float(memory) * 2**30)
     resource.setrlimit(resource.RLIMIT_AS, (cap, cap))
-    from .solvers import SOLVERS, reference, warm
-    from .workloads import WORKLOADS
+    from .datasets import WORKLOADS, tiny
+    from .solvers import REFERENCE, SOLVERS
 
-    problem = WORKLOADS[workload]()
-    if solver == REFERENCE:
-        answer = reference(problem)
-    else:
-        warm(solver)
-        answer = SOLVERS[solver](problem)
+    chosen = REFERENCE if solver == REFERENCE.name else SOLVERS[solver]
+    chosen.run(tiny(workload), float(setting))  # once, so that imports and compiled kernels are not timed
+    answer = chosen.run(tiny(workload) if size == "tiny" else WORKLOADS[workload](), float(setting))
     np.save(f"{out}.npy", answer.w)
-    values = {
-        "status": answer.status,
-        "build": answer.build,
-        "solve": answer.solve,
-        "rounds": answer.rounds,
-        "lower": answer.lower,
-        "gap": answer.gap,
-        "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-    }
+    values = asdict(answer)
+    del values["w"]
+    values["megabytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     Path(f"{out}.json").write_text(json.dumps(values))
 
 

@@ -16,11 +16,12 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
+from .batches import Batch, batches
 from .errors import DataError, TermError
 from .graph import difference_matrix, narrow
 from .terms.calculus import Model, Strength
 from .terms.losses._base import AbstractLoss
-from .terms.penalties._base import AbstractConstraint, AbstractPenalty
+from .terms.penalties._base import AbstractConstraint, AbstractPenalty, row_norm
 from .terms.records import GROUND, Array, LoweredEdges, LoweredLoss, Space, feature_of, look_alike
 
 
@@ -42,9 +43,16 @@ class SampleBlock:
         return self.A.T
 
     @cached_property
+    def stacks(self) -> tuple[Batch, ...] | None:
+        """The samples in stacks of nodes; None where the predictor is w_i itself."""
+        return None if self.X is None else batches(self.node, self.X)
+
+    @cached_property
     def lengths(self) -> Array:
         """||x_r|| of each row of A."""
-        return np.sqrt(np.asarray(self.A.multiply(self.A).sum(axis=1)).ravel())
+        if self.X is None:
+            return np.ones(self.offset.size)
+        return np.repeat(row_norm(self.X), self.offset.size // len(self.X))
 
     @property
     def scale(self) -> Array:

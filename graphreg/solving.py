@@ -33,7 +33,7 @@ def solve(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Co
     return solution
 
 
-def _solve(  # noqa: PLR0913 - what solve has, and how deep it is at infinity
+def _solve(
     form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Compiler, store: Store | None, depth: int = 0
 ) -> Solution:
     solution, recedes = _run(form, method, budget, compiler, None if store is None else store.keeper(depth))

@@ -266,8 +266,8 @@ def test_the_word_of_a_solver(monkeypatch):
 # ---- (h) the repair --------------------------------------------------------------------------------------------------
 def repaired():
     problem, method = huber(), gr.PrimalDual()
-    w, flows, prices = method.point(iterate(method, problem.form, [15])[0])
-    return problem.form, Repair(problem.form)(w, DualPoint(flows, prices))
+    w, flows, _ = method.point(iterate(method, problem.form, [15])[0])
+    return problem.form, Repair(problem.form)(w, DualPoint(flows, problem.form.gradient_prices(w)))
 
 
 def test_flows_clipped_after_the_last_correction(monkeypatch):

@@ -176,7 +176,7 @@ def test_every_break_of_a_short_run(case, options, tmp_path):
 
 
 @pytest.mark.parametrize("method", ITERATIVE, ids=lambda method: method.name)
-@pytest.mark.parametrize("seed", [69, 94, 143, 144])
+@pytest.mark.parametrize("seed", [61, 94, 143, 144])
 def test_breaks_between_repairs(seed, method, tmp_path):
     """Repairs remember a scale and a Slater centre, which cost messages to find; the schedule learns from them."""
 

@@ -24,8 +24,8 @@ LAYERS = (
     "columns",  # of tables as users give them, for data
     "data",
     "terms",
-    "form",
     "batches",  # of nodes, for whatever solves one small system per node
+    "form",
     "certificate",
     "clusters",  # read off a certificate
     "lowering",

@@ -255,7 +255,7 @@ def _programme(F: Any, E: Any, more: list[Any]) -> Array | None:
         )
         if result.status == 0:
             return result.x[:count] if -result.fun > 0.5 else None
-    return None
+    return None  # not known: what follows from None is what would follow if there were none, and is certified
 
 
 def _cone_rows(

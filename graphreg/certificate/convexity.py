@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from ..batches import batches
 from ..form import Form
 from ..terms.records import Array
 
@@ -67,11 +66,11 @@ def _local(form: Form) -> float:
         m = block.loss.least_curvature()
         if m == 0:
             continue
-        if block.X is None:
+        if block.stacks is None:
             np.add.at(diagonal, block.node, (m * block.scale)[:, None] * np.ones(form.d))
             least[block.node] = diagonal[block.node].min(axis=1)
             continue
-        for batch in batches(block.node, block.X):
+        for batch in block.stacks:
             M = m * batch.pad(block.scale) * batch.mask
             H = np.matmul(batch.X.transpose(0, 2, 1) * M[:, None, :], batch.X)
             H[:, np.arange(form.d), np.arange(form.d)] += diagonal[batch.nodes]

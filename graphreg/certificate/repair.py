@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ..batches import batches
 from ..form import DualPoint, EdgeBlock, Form, SampleBlock
 from ..terms.penalties._base import AbstractConstraint, AbstractNorm, row_norm
 from ..terms.records import Array
@@ -32,7 +31,7 @@ class Repair:
         self.size = 0.0  # of w, at the first repair
         self.slater: bool | None = None  # whether the fit found a point well inside; None: not asked for so far
         self.exchanges = 0  # rounds of messages between neighbours that the repairs so far would have taken
-        self.stacks = tuple(None if b.X is None else batches(b.node, b.X) for b in form.samples)
+        self.stacks = tuple(block.stacks for block in form.samples)
 
     def remembered(self) -> dict[str, Any]:
         """What the repairs to come depend on beside the problem; of the Slater centre whether it was found, too."""

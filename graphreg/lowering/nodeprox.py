@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..batches import Batch, adjoint, batches, gram, predictors
+from ..batches import Batch, adjoint, gram, predictors
 from ..errors import MethodError
 from ..form import Form, SampleBlock
 from ..terms.losses._base import AbstractPiecewiseLinearLoss, AbstractQuadraticLoss, AbstractSmoothLoss
@@ -206,14 +206,14 @@ def node_proxes(form: Form) -> tuple[AbstractNodeProx, ...]:
     """The proxes of all nodes with data."""
     out: list[AbstractNodeProx] = []
     for k, block in enumerate(form.samples):
-        if block.X is None:
+        if block.stacks is None:
             out.append(_mean(block, form.d))
         elif isinstance(block.loss, AbstractQuadraticLoss):
-            out += _quadratic(block)
+            out += _quadratic(block, block.stacks)
         elif isinstance(block.loss, AbstractSmoothLoss):
-            out += [NewtonProx(block, batch, block.loss) for batch in batches(block.node, block.X)]
+            out += [NewtonProx(block, batch, block.loss) for batch in block.stacks]
         elif isinstance(block.loss, AbstractPiecewiseLinearLoss):
-            out += [PriceProx.of(k, block, batch) for batch in batches(block.node, block.X)]
+            out += [PriceProx.of(k, block, batch) for batch in block.stacks]
         else:
             raise MethodError(without_prox(form)[0])
     return tuple(out)
@@ -234,13 +234,12 @@ def _mean(block: SampleBlock, d: int) -> MeanProx:
     return MeanProx(nodes, mass, pull)
 
 
-def _quadratic(block: SampleBlock) -> list[AbstractNodeProx]:
-    assert block.X is not None
-    d = block.X.shape[1]
+def _quadratic(block: SampleBlock, stacks: tuple[Batch, ...]) -> list[AbstractNodeProx]:
+    d = stacks[0].X.shape[2]
     target = block.y - block.offset
     parts: list[tuple[Array, Array, Array]] = []
     thin: list[AbstractNodeProx] = []
-    for batch in batches(block.node, block.X):
+    for batch in stacks:
         root = np.sqrt(batch.pad(block.scale)) * batch.mask
         X, y = root[:, :, None] * batch.X, root * batch.pad(target)
         if X.shape[1] >= d or d <= SMALL:

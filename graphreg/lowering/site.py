@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from ..form import Form
+from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.records import Array
 from .nodeprox import AbstractNodeProx, Memory, node_proxes
 
@@ -82,8 +83,13 @@ class Site:
             kept.append(new)
         return w, tuple(kept)
 
-    def prices(self, w: Array, memory: Memories) -> tuple[Array, ...]:
-        """The prices of all samples at the proxes' last points w: gradients of smooth losses, else what a prox kept."""
+    def prices(self, w: Array, memory: Memories) -> tuple[Array, ...] | None:
+        """The prices of all samples at the proxes' last points w: gradients of smooth losses, else what a prox kept.
+
+        None where all are gradients at w: the certifier computes its own, where it needs them.
+        """
+        if all(isinstance(block.loss, AbstractSmoothLoss) for block in self.form.samples):
+            return None
         out = tuple(block.prices(w) for block in self.form.samples)
         for prox, each in zip(self.proxes, memory, strict=True):
             prox.write_prices(each, out)

@@ -53,6 +53,10 @@ class Outcome:
     seconds: float
 
 
+def _now() -> float:
+    return time.perf_counter()
+
+
 @dataclass
 class _Run:
     method: AbstractIteration
@@ -63,7 +67,7 @@ class _Run:
     keeper: Keeper | None
     schedule: Schedule
     trace: Trace = field(default_factory=Trace)
-    began: float = field(default_factory=time.perf_counter)
+    began: float = field(default_factory=_now)
     unknowns: int | None = None  # of the last guess of a polish
     checked: Checked | None = None  # for the checkpoint; None while it has yet to be noted
 
@@ -171,6 +175,15 @@ class _Run:
     def polish(self, state: Any, k: int) -> bool:
         """Whether a polish of the state meets the gap."""
         at = time.perf_counter()
+        done = self._polish(state)
+        self.trace.polish_seconds += time.perf_counter() - at
+        if done:
+            found = self.certifier.best(self.budget.gap)
+            record = Record(k, self.elapsed(), found.relative_gap, True, found.primal, found.dual)
+            self._note(record, time.perf_counter())
+        return done
+
+    def _polish(self, state: Any) -> bool:
         form, certifier = self.certifier.form, self.certifier
         w, flows, _ = self.method.point(state)
         found = None if flows is None else guess(form, flows)
@@ -187,11 +200,7 @@ class _Run:
         if polished.point is None:
             return False
         certifier.admit(polished.w, polished.point)
-        certificate = certifier.best(self.budget.gap)
-        if not certificate.holds(self.budget.gap):
-            return False
-        self._note(Record(k, self.elapsed(), certificate.relative_gap, True, certificate.primal, certificate.dual), at)
-        return True
+        return certifier.best(self.budget.gap).holds(self.budget.gap)
 
     def _charge(self, exchanges: int, reductions: int) -> None:
         n = self.engine.n

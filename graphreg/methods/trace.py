@@ -26,10 +26,11 @@ class Record:
 
 @dataclass
 class Trace:
-    """The checks of a run in order, and the seconds that they cost."""
+    """The checks of a run in order, and the seconds that they cost; polishes, tried or taken, are counted apart."""
 
     records: list[Record] = field(default_factory=list)
     check_seconds: float = 0.0
+    polish_seconds: float = 0.0
 
     def certified(self) -> list[Record]:
         """The checks that carry a certificate."""

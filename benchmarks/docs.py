@@ -1,0 +1,136 @@
+"""docs/benchmarks.md and docs/benchmarks.png, written from the stored runs of a full measurement."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from collections.abc import Sequence
+from datetime import date
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from .datasets import WORKLOADS
+from .figure import draw
+from .report import TARGET, Rows
+from .worker import Limits, Run
+
+PACKAGES = ("numpy", "scipy", "cvxpy", "clarabel", "scs", "osqp", "prox_tv", "pycut-pursuit", "scikit-image")
+SHOWN = ("workload", "solver", "solve s", "ratio", "accuracy", "certified", "checks", "MB", "status")
+COLUMNS = (0, 1, 2, 4, 6, 7, 10, 11, 13)
+
+TEXT = """\
+# Speed
+
+Written by `make bench ARGS="--docs"`; measured on {day}.
+
+![relative accuracy against CPU seconds, one panel per workload](benchmarks.png)
+
+Every mark is one setting of a solver (a tolerance, or a number of iterations), run in a process of its own: CPU seconds
+to solve against relative accuracy, (P(w) - L) / |P(w)|, where w is what the solver answered, P is evaluated by the
+benchmark, and L is the best lower bound that any certificate of graphreg gives. An answer is therefore at least as
+accurate as it is drawn; in the grey zone nothing can be told apart. Dashed: the gap that graphreg *certifies* along its
+run, which is what a user sees who does not know the optimum.
+
+## The workloads
+
+{workloads}
+
+## Time to a relative accuracy of {target:g}
+
+For each solver the fastest of its settings that gets there; where none does, its most accurate ("ratio > ..."). For
+graphreg the accuracy has to be *certified*, and certificates are in its time; the others are judged by the lower bound
+that graphreg found. "ratio" is to `PrimalDual`, "checks" the share of a method's time that went into screens,
+certificates and polishes. Problems are built outside of these times (CVXPY's compilation is inside: it is part of
+`solve`).
+
+{table}
+
+## How it was measured
+
+- {machine}
+- {packages}
+- One thread per process, at most {memory:g} GiB of address space and {seconds:g} CPU seconds; a solver that needed
+  more than 20 CPU seconds, or gave no answer, was not run again on that workload.
+- Medians of up to {repeats} repeats, solvers taken in turn. Ratios are of medians of one measurement on a machine that
+  did other things as well: trust their order of magnitude.
+- Tolerances are the solvers' own: the same number means different things to different solvers, which is why accuracy
+  is on the axis and not the tolerance.
+
+## Who takes part where
+
+A solver takes part where it minimises the very objective of the workload.
+
+- CVXPY, by hand, stacked and sparse: Clarabel and SCS everywhere, OSQP where the problem is a quadratic programme.
+- prox_tv: chains (directly, by taut strings) and images (anisotropic, by splitting). It needs LAPACKE's headers
+  (`liblapacke-dev` on Debian).
+- pycut-pursuit: every total variation denoising. For vectors its cuts follow a few directions that a heuristic
+  proposes, so it need not reach the optimum. The wheel of 0.1.4 is built for NumPy 1; what ran here is 0.1.3, built
+  from source: `pip install --no-binary pycut-pursuit --no-build-isolation pycut-pursuit`. On scalar signals both
+  versions abort here.
+- scikit-image: the chain. On images its isotropic method has another objective (it couples both differences of a
+  pixel), and `denoise_tv_bregman(isotropic=False)`, run to convergence, stays 1e-2 above the optimum of ours.
+
+A new rival is one file in `benchmarks/solvers/` and one entry in its `SOLVERS`; a new workload is one function in
+`benchmarks/datasets.py`.
+
+`python -m benchmarks --shares` prints the share of certificates alone, `--profile W4` the functions in which a run
+spends its time, `--quick` takes a few minutes, `--report` prints the table of what is stored once more.
+"""
+
+
+def write_docs(runs: Sequence[Run], body: Rows, folder: Path) -> Path:
+    """Writes both files; returns the path of the text."""
+    here = [name for name in WORKLOADS if any(run.workload == name for run in runs)]
+    parts = {
+        "day": date.today().isoformat(),
+        "workloads": _markdown(("workload", "what"), [_described(name) for name in here]),
+        "target": TARGET,
+        "table": _markdown(SHOWN, [tuple(row[k] for k in COLUMNS) for row in body]),
+        "machine": machine(),
+        "packages": _packages(),
+        "memory": Limits.memory,
+        "seconds": Limits.seconds,
+        "repeats": max(
+            sum(r.solver == s and r.setting == t and r.workload == w for r in runs) for w, s, t in _keys(runs)
+        ),
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    draw(runs, folder / "benchmarks.png")
+    path = folder / "benchmarks.md"
+    path.write_text(TEXT.format(**parts))
+    return path
+
+
+def _keys(runs: Sequence[Run]) -> set[tuple[str, str, float]]:
+    return {(run.workload, run.solver, run.setting) for run in runs}
+
+
+def _described(name: str) -> tuple[str, ...]:
+    function = WORKLOADS[name]
+    return name, function().describe()
+
+
+def machine() -> str:
+    """The processor, its cores, the memory and the interpreter; no names of hosts."""
+    info = Path("/proc/cpuinfo")
+    found = re.search(r"model name\s*:\s*(.+)", info.read_text()) if info.exists() else None
+    name = found.group(1).strip() if found else platform.machine()
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    system = f"{platform.system()}, Python {platform.python_version()}"
+    return f"{name}, {os.cpu_count()} cores, {memory:.0f} GiB of memory, {system}"
+
+
+def _packages() -> str:
+    known: list[str] = []
+    for name in PACKAGES:
+        try:
+            known.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            known.append(f"{name} not installed")
+    return ", ".join(known)
+
+
+def _markdown(header: Sequence[str], body: Sequence[tuple[str, ...]]) -> str:
+    lines = ["| " + " | ".join(row) + " |" for row in (header, *body)]
+    return "\n".join([lines[0], "|" + "---|" * len(header), *lines[1:]])

@@ -1,0 +1,113 @@
+"""graphreg's methods: each that applies, asked for a ladder of certified gaps."""
+
+from __future__ import annotations
+
+import time
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+import graphreg as gr
+from graphreg.methods import METHODS, AbstractMethod
+from graphreg.methods._base import AbstractIteration
+from graphreg.methods.trace import Record
+
+from ..objective import Objective
+from ._base import AbstractSolver, Answer
+
+PREFIX = "graphreg "
+BUDGET = 60.0  # seconds of an iterative method
+
+
+def cpu_clock() -> AbstractContextManager[Any]:
+    """The driver's clock counts CPU seconds: what else a machine does is not in its traces."""
+    return mock.patch.object(time, "perf_counter", time.process_time)
+
+
+def as_problem(objective: Objective) -> gr.Problem:
+    """The objective as a graphreg problem."""
+    graph = gr.Graph(tuple(range(objective.shape[0])), objective.edges[:, 0], objective.edges[:, 1], objective.weight)
+    penalty = gr.L1() if objective.penalty == "l1" else gr.L2()
+    return gr.Problem(_loss(objective) + objective.strength * gr.TotalVariation(graph, penalty))
+
+
+def _loss(objective: Objective) -> Any:
+    n, d = objective.shape
+    if objective.X is None:
+        return gr.MeanLoss(gr.NodeData.from_arrays(None, objective.y, np.arange(n)), scale=objective.scale)
+    node = np.repeat(np.arange(n), objective.X.shape[1])
+    data = gr.NodeData.from_arrays(objective.X.reshape(-1, d), objective.y.ravel(), node)
+    loss = gr.LogisticLoss if objective.loss == "logistic" else gr.SquaredLoss
+    return loss(data, scale=objective.scale)
+
+
+@dataclass(frozen=True)
+class Own(AbstractSolver):
+    """``problem.solve(method, gap=setting)``; factorisations, screens and repairs are in its time."""
+
+    method: AbstractMethod
+    ladder: tuple[float, ...]
+
+    @property
+    def name(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return PREFIX + self.method.name
+
+    def applies(self, objective: Objective) -> bool:
+        return not self.method.missing(as_problem(objective).form)
+
+    def run(self, objective: Objective, setting: float) -> Answer:
+        import scipy.optimize  # noqa: F401 - graphreg imports it where it has to decide whether minima are attained
+
+        began = time.process_time()
+        problem = as_problem(objective)
+        built = time.process_time()
+        trace: list[tuple[float, float, float]] = []
+
+        def note(record: Record) -> None:
+            if record.certified:
+                trace.append((time.process_time() - built, record.primal, record.dual))
+
+        options: dict[str, Any] = {"gap": setting, "progress": False, "on_failure": "return"}
+        if isinstance(self.method, AbstractIteration):
+            options |= {"seconds": BUDGET, "callback": note}
+        with cpu_clock():
+            solution = problem.solve(self.method, **options)
+        done = time.process_time()
+        found, checks = solution.certificate, np.nan
+        if isinstance(self.method, AbstractIteration):
+            checks = solution.trace.check_seconds / solution.seconds
+        return Answer(
+            solution.coef,
+            built - began,
+            done - built,
+            solution.rounds,
+            found.dual if found.valid else -np.inf,
+            found.relative_gap if found.valid else np.inf,
+            solution.status,
+            checks,
+            tuple(trace),
+        )
+
+
+@dataclass(frozen=True)
+class Reference(AbstractSolver):
+    """A tight lower bound by which all are judged, not timed: PrimalDual for at most a minute."""
+
+    name: str = "reference"
+    ladder: tuple[float, ...] = (1e-9,)
+
+    def applies(self, objective: Objective) -> bool:
+        return True
+
+    def run(self, objective: Objective, setting: float) -> Answer:
+        return Own(gr.PrimalDual(), self.ladder).run(objective, setting)
+
+
+# whatever methods the library has: a new one appears by itself
+OWN = tuple(
+    Own(method, (1e-2, 1e-4, 1e-6, 1e-8) if isinstance(method, AbstractIteration) else (1e-6,))
+    for method in sorted(METHODS, key=lambda each: each.name != "PrimalDual")
+)
