@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import platform
 import re
+from collections import Counter
 from collections.abc import Sequence
 from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from .datasets import WORKLOADS
+from .datasets import WORKLOADS, tiny
 from .figure import draw
 from .report import TARGET, Rows
+from .solvers import SOLVERS
 from .worker import Limits, Run
 
 PACKAGES = ("numpy", "scipy", "cvxpy", "clarabel", "scs", "osqp", "prox_tv", "pycut-pursuit", "scikit-image")
@@ -52,8 +54,9 @@ certificates and polishes. Problems are built outside of these times (CVXPY's co
 - {packages}
 - One thread per process, at most {memory:g} GiB of address space and {seconds:g} CPU seconds; a solver that needed
   more than 20 CPU seconds, or gave no answer, was not run again on that workload.
-- Medians of up to {repeats} repeats, solvers taken in turn. Ratios are of medians of one measurement on a machine that
-  did other things as well: trust their order of magnitude.
+- {repeats}. Ratios are those of one day's measurements
+  on a machine that did other things as well: trust their order of magnitude.
+- Not run this time: {absent}.
 - Tolerances are the solvers' own: the same number means different things to different solvers, which is why accuracy
   is on the axis and not the tolerance.
 
@@ -91,9 +94,8 @@ def write_docs(runs: Sequence[Run], body: Rows, folder: Path) -> Path:
         "packages": _packages(),
         "memory": Limits.memory,
         "seconds": Limits.seconds,
-        "repeats": max(
-            sum(r.solver == s and r.setting == t and r.workload == w for r in runs) for w, s, t in _keys(runs)
-        ),
+        "repeats": _repeats(runs),
+        "absent": _absent(runs, here) or "nothing that takes part",
     }
     folder.mkdir(parents=True, exist_ok=True)
     draw(runs, folder / "benchmarks.png")
@@ -102,8 +104,19 @@ def write_docs(runs: Sequence[Run], body: Rows, folder: Path) -> Path:
     return path
 
 
-def _keys(runs: Sequence[Run]) -> set[tuple[str, str, float]]:
-    return {(run.workload, run.solver, run.setting) for run in runs}
+def _repeats(runs: Sequence[Run]) -> str:
+    most = max(Counter((run.workload, run.solver, run.setting) for run in runs).values())
+    return "Every setting was run once" if most == 1 else f"Medians of up to {most} repeats, solvers taken in turn"
+
+
+def _absent(runs: Sequence[Run], workloads: Sequence[str]) -> str:
+    """Who takes part, but was not run."""
+    ran = {(run.workload, run.solver) for run in runs}
+    missing = {
+        solver.name: [name for name in workloads if (name, solver.name) not in ran and solver.applies(tiny(name))]
+        for solver in SOLVERS.values()
+    }
+    return "; ".join(f"{solver} on {', '.join(names)}" for solver, names in missing.items() if names)
 
 
 def _described(name: str) -> tuple[str, ...]:

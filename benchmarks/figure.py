@@ -10,7 +10,7 @@ import numpy as np
 
 from .datasets import TITLES
 from .report import TARGET, accuracy, lower_bound, rungs
-from .solvers import PREFIX
+from .solvers import PREFIX, SOLVERS
 from .worker import Run
 
 COLUMNS = 4
@@ -27,7 +27,8 @@ def draw(runs: Sequence[Run], path: Path) -> None:
     import matplotlib.pyplot as plt
 
     workloads = list(dict.fromkeys(run.workload for run in runs))
-    solvers = list(dict.fromkeys(run.solver for run in runs if run.solver != "reference"))
+    present = {run.solver for run in runs}
+    solvers = [name for name in SOLVERS if name in present]
     columns = min(COLUMNS, max(len(workloads), 2))
     lines = -(-len(workloads) // columns)
     size = (3.1 * columns, 2.75 * lines + 0.9)
@@ -52,13 +53,13 @@ def _panel(axes: Any, runs: Sequence[Run], solvers: Sequence[str]) -> None:
     best = min((run.value for run in runs if run.answered), default=np.nan)
     floor = max(accuracy(best, lower), 1e-13)  # what is closer to the optimum than this cannot be told apart
     missing: list[str] = []
-    for k, solver in enumerate(solvers):
-        found = rungs(runs, solver)
+    for solver in solvers:
+        k, found = list(SOLVERS).index(solver), rungs(runs, solver)
         style = {"color": COLOURS[k % len(COLOURS)], "zorder": 3 if solver.startswith(PREFIX) else 2}
         if found:
             x, y = [rung.solve for rung in found], [np.clip(rung.accuracy, floor, TOP) for rung in found]
             axes.plot(x, y, marker=MARKERS[k % len(MARKERS)], ms=4, lw=1.4, **style)
-            _certified(axes, found[-1].runs[-1], style)
+            _certified(axes, min(found, key=lambda rung: rung.setting).runs[-1], style)
         elif any(run.solver == solver for run in runs):
             missing.append(solver.removeprefix("CVXPY + "))
     axes.axhline(TARGET, color="0.6", lw=0.8, ls=":", zorder=1)
@@ -99,7 +100,8 @@ def _legend(drawing: Any, solvers: Sequence[str]) -> None:
 
     shown = [
         Line2D([], [], color=COLOURS[k % len(COLOURS)], marker=MARKERS[k % len(MARKERS)], ms=4, lw=1.4, label=solver)
-        for k, solver in enumerate(solvers)
+        for k, solver in enumerate(SOLVERS)
+        if solver in solvers
     ]
     shown.append(Line2D([], [], color="0.3", ls="--", lw=1.0, marker=".", ms=3, label="certified gap along a run"))
     drawing.legend(

@@ -89,7 +89,7 @@ def _row(workload: str, solver: str, here: Sequence[Run], ours: Rung | None) -> 
     best, last = headline(found), headline(found).runs[-1]
     ratio = best.solve / ours.solve if ours is not None and ours.solve > 0 else np.nan
     beyond = "" if best.reached else "> "  # it has not got there yet
-    status = last.status if best.reached else f"{last.status}; does not reach {TARGET:g}".lstrip("; ")
+    status = last.status if best.reached else f"{last.status}; {_short(solver, here)} {TARGET:g}".lstrip("; ")
     if failed:
         status += f"; at {failed[-1].setting:g}: {failed[-1].status}"
     return (
@@ -108,6 +108,12 @@ def _row(workload: str, solver: str, here: Sequence[Run], ours: Rung | None) -> 
         str(len(best.runs)),
         status,
     )
+
+
+def _short(solver: str, here: Sequence[Run]) -> str:
+    """Why a solver did not get to the target: it was too slow to be asked for more, or it does not get there."""
+    tried = {run.setting for run in here if run.solver == solver}
+    return "too slow to be asked for" if tried < set(SOLVERS[solver].ladder) else "does not reach"
 
 
 def table(body: Rows, header: Sequence[str] = HEADER) -> str:

@@ -20,6 +20,7 @@ from .objective import Objective
 
 THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 PATIENCE = 4.0
+NO_MEMORY = ("MemoryError", "memory allocation", "allocation error", "bad_alloc")  # Python, Rust, SCS, C++
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -104,7 +105,7 @@ def _cpu_seconds(pid: int) -> float:
 def failure(code: int, stderr: str) -> str:
     """Why a process gave no answer, in one line: from how it ended, and from the last thing that it said."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
-    if "MemoryError" in stderr or "memory allocation" in stderr or "bad_alloc" in stderr or code == -signal.SIGKILL:
+    if code == -signal.SIGKILL or any(word in stderr for word in NO_MEMORY):
         return "out of memory"
     if code < 0:
         said = next((line for line in lines if not line.startswith(("Fatal", "Current"))), "")
