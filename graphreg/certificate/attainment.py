@@ -235,27 +235,50 @@ def _direction(form: Form, cones: list[RecessionCone], everything: bool = False)
 
 
 def _programme(F: Any, E: Any, more: list[Any]) -> Array | None:
-    """v that maximises sum_r min(1, (F v)_r) over F v >= 0, E v = 0, G v >= 0; None where only 0 is reached."""
-    from scipy.optimize import linprog  # half of the time that importing graphreg would take
-
+    """v that maximises sum_r min(1, (F v)_r) over F v >= 0, E v = 0, G v >= 0, and of these one whose largest entry is
+    small; None where only 0 is reached."""
     rows, count = F.shape
     free = [sp.hstack([-G, sp.csr_array((G.shape[0], rows))]) for G in more]
-    upper: Any = sp.csr_array(sp.vstack([sp.hstack([-F, sp.eye_array(rows)]), *free]))
-    equal = sp.csr_array(sp.hstack([E, sp.csr_array((E.shape[0], rows))])) if E.shape[0] else None
+    upper = sp.vstack([sp.hstack([-F, sp.eye_array(rows)]), *free])
+    equal = sp.hstack([E, sp.csr_array((E.shape[0], rows))])
     for far in FAR:
-        result = linprog(
-            np.r_[np.zeros(count), -np.ones(rows)],
-            A_ub=upper,
-            b_ub=np.zeros(upper.shape[0]),
-            A_eq=equal,
-            b_eq=None if equal is None else np.zeros(E.shape[0]),
-            bounds=[(-far, far)] * count + [(0.0, 1.0)] * rows,
-            method="highs",
-            options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
-        )
-        if result.status == 0:
-            return result.x[:count] if -result.fun > 0.5 else None
-    return None  # not known: what follows from None is what would follow if there were none, and is certified
+        bounds = [(-far, far)] * count + [(0.0, 1.0)] * rows
+        x = _minimiser(np.r_[np.zeros(count), -np.ones(rows)], upper, np.zeros(upper.shape[0]), equal, bounds)
+        if x is not None:
+            return _smallest(x[:count], F, E, more) if x[count:].sum() > 0.5 else None
+    return None  # not known: what follows is then what would follow if there were no such v, and is certified
+
+
+def _smallest(v: Array, F: Any, E: Any, more: list[Any]) -> Array:
+    """minimise max |v| where the rows that fall along the given v fall by 1 at least; entries that no row needs are at
+    their bounds in that v, and coefficients that run along it would be huge for nothing."""
+    falls = (F @ v > 0.5).astype(float)
+    G = sp.vstack([F, *more])
+    least = np.r_[falls, np.zeros(G.shape[0] - len(falls))]
+    count = len(v)
+    one, eye = np.ones((count, 1)), sp.eye_array(count)
+    upper = sp.vstack([sp.hstack([-G, sp.csr_array((G.shape[0], 1))]), sp.hstack([eye, -one]), sp.hstack([-eye, -one])])
+    right = np.r_[-least, np.zeros(2 * count)]
+    equal = sp.hstack([E, sp.csr_array((E.shape[0], 1))])
+    x = _minimiser(np.r_[np.zeros(count), 1.0], upper, right, equal, [(None, None)] * count + [(0.0, None)])
+    return v if x is None else x[:count]
+
+
+def _minimiser(c: Array, upper: Any, right: Array, equal: Any, bounds: list[Any]) -> Array | None:
+    """argmin c'x over upper x <= right, equal x = 0; None where HiGHS gets lost."""
+    from scipy.optimize import linprog  # half of the time that importing graphreg would take
+
+    result = linprog(
+        c,
+        A_ub=sp.csr_array(upper),
+        b_ub=right,
+        A_eq=sp.csr_array(equal) if equal.shape[0] else None,
+        b_eq=np.zeros(equal.shape[0]) if equal.shape[0] else None,
+        bounds=bounds,
+        method="highs",
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    )
+    return result.x if result.status == 0 else None
 
 
 def _cone_rows(
