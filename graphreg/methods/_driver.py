@@ -1,6 +1,6 @@
 """The one driver: loop, clock, trace, stopping on the certified gap, progress, callback, interruption, checkpoints.
 
-It screens before it repairs: every max(10, k/10) rounds a cheap bound that certifies nothing, and a repair only when
+It screens before it repairs: every k/10 to k/2 rounds a cheap bound that certifies nothing, and a repair only when
 the screen, or the decay of the gap so far, lets it expect the target, or when k has quadrupled since the last.
 """
 
@@ -127,6 +127,7 @@ class _Run:
         if self.schedule.polish_now(k) and self.polish(state, k):
             return "gap"
         screen = self.screen(state, k)
+        self.schedule.saw(k, screen)
         if not self.schedule.repairs(k, screen):
             return ""
         certificate = self.certify(state, k)

@@ -28,12 +28,30 @@ class Schedule:
     gap: float = np.inf
     screen: float = np.inf
     power: float = 1.5
+    screened: tuple[int, float] = (0, np.inf)  # the round of the last screen, and what it said
 
     def screen_now(self, k: int) -> bool:
+        """Whether round k is screened: at least every k/2 rounds, at most every k/10, and between these half way to
+        where the decay of the last two screens lets one expect a repair."""
         if k < self.next_screen:
             return False
         self.next_screen = k + max(10, k // 10)
         return True
+
+    def saw(self, k: int, screen: float) -> None:
+        """Take note of a screen."""
+        before, last = self.screened
+        wanted = self._promising()
+        if 0.0 < wanted < screen < last < np.inf:
+            left = (k - before) * np.log(screen / wanted) / np.log(last / screen)
+            self.next_screen = k + int(np.clip(left / 2, max(10, k // 10), max(10, k // 2)))
+        self.screened = (k, screen)
+
+    def _promising(self) -> float:
+        """The screen at which a repair is worth its cost."""
+        if not np.isfinite(self.gap):
+            return WITHIN * self.target
+        return self.screen * (self.target / self.gap) ** (1.0 / self.power)
 
     def polish_now(self, k: int) -> bool:
         if not self.polishes or k < self.next_polish:
@@ -45,8 +63,8 @@ class Schedule:
         if k >= self.next_repair:
             return True
         if not np.isfinite(self.gap):  # no repair yet: screens are 4 to 4000 times the gap
-            return screen <= WITHIN * self.target or (k >= EARLIEST and screen <= MAYBE * self.target)
-        return self.gap * (screen / max(self.screen, 1e-300)) ** self.power <= self.target
+            return screen <= self._promising() or (k >= EARLIEST and screen <= MAYBE * self.target)
+        return screen <= self._promising()
 
     def repaired(self, k: int, screen: float, gap: float) -> None:
         wait = 3.0 * k
