@@ -12,7 +12,7 @@ from .engines import InProcess
 from .form import Form
 from .lowering import conic
 from .lowering.site import Site
-from .methods import AbstractMethod, Exact
+from .methods import AbstractMethod, Exact, PrimalDual
 from .methods import exact as exact_method
 from .methods._base import AbstractIteration
 from .methods._driver import Budget, drive
@@ -20,6 +20,7 @@ from .methods.checkpoint import Keeper, Store
 from .methods.ledger import Ledger
 from .solution import Solution
 
+REFINEMENT = 3000  # rounds, where no attempt of a conic solver has sufficed
 DEEPEST = 3  # how often what is left at infinity may have an infinity of its own
 
 
@@ -118,6 +119,10 @@ def _exact(form: Form, method: Exact, certifier: Certifier, budget: Budget, comp
             enough = budget.gap if len(said) > 1 else min(budget.gap, exact_method.GAP)
             if certificate.holds(enough) or certifier.recedes():
                 break
+        else:
+            if not certificate.holds(budget.gap) and np.isfinite(certificate.primal):
+                certificate, rounds = _refined(form, certifier, certificate, budget)
+                said.append(f"refined by {rounds} rounds of PrimalDual")
     except KeyboardInterrupt:
         ended = "interrupted"
     if ended == "limit" and not np.isfinite(certificate.primal):  # a solver's word is not enough: is 0 near a point?
@@ -130,6 +135,19 @@ def _exact(form: Form, method: Exact, certifier: Certifier, budget: Budget, comp
     return Solution(
         form, certificate, status, message, f"{method.name}({method.solver})", 0, time.perf_counter() - began
     )
+
+
+def _refined(form: Form, certifier: Certifier, certificate: Certificate, budget: Budget) -> tuple[Certificate, int]:
+    """The best certificate after some rounds of the primal-dual method, from where a conic solver stopped short."""
+    method = PrimalDual()
+    if method.missing(form) or budget.gap == 0.0:
+        return certificate, 0
+    ledger, start = Ledger(), (certificate.w, certificate.point.flows)
+    budget = Budget(budget.gap, rounds=REFINEMENT, start=start, progress=budget.progress)
+    outcome = drive(method, Site(form, InProcess(form, ledger)), certifier, budget, ledger)
+    if outcome.ended == "interrupted":
+        raise KeyboardInterrupt
+    return outcome.certificate, outcome.rounds
 
 
 def _judge(  # noqa: PLR0911 - one return per status

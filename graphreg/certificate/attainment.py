@@ -239,7 +239,7 @@ def _programme(F: Any, E: Any, more: list[Any]) -> Array | None:
     small; None where only 0 is reached."""
     rows, count = F.shape
     free = [sp.hstack([-G, sp.csr_array((G.shape[0], rows))]) for G in more]
-    upper = sp.vstack([sp.hstack([-F, sp.eye_array(rows)]), *free])
+    upper: Any = sp.vstack([sp.hstack([-F, sp.eye_array(rows)]), *free])
     equal = sp.hstack([E, sp.csr_array((E.shape[0], rows))])
     for far in FAR:
         bounds = [(-far, far)] * count + [(0.0, 1.0)] * rows
@@ -253,7 +253,7 @@ def _smallest(v: Array, F: Any, E: Any, more: list[Any]) -> Array:
     """minimise max |v| where the rows that fall along the given v fall by 1 at least; entries that no row needs are at
     their bounds in that v, and coefficients that run along it would be huge for nothing."""
     falls = (F @ v > 0.5).astype(float)
-    G = sp.vstack([F, *more])
+    G: Any = sp.vstack([F, *more])
     least = np.r_[falls, np.zeros(G.shape[0] - len(falls))]
     count = len(v)
     one, eye = np.ones((count, 1)), sp.eye_array(count)

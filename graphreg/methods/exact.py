@@ -16,8 +16,9 @@ class Exact(AbstractMethod):
     """Compile to CVXPY, solve with a conic solver, certify.
 
     First at the solver's default tolerances; where the certificate falls short of ``min(gap, 1e-7)`` once more at
-    1e-11; where it still falls short of ``gap`` in the user's units instead of the data's, and with shorter steps. The
-    best bounds of all attempts are kept.
+    1e-11; where it still falls short of ``gap`` in the user's units instead of the data's, and with shorter steps; at
+    last some rounds of `PrimalDual` refine what the solver left (the message says so). The best bounds of all attempts
+    are kept.
 
     Parameters
     ----------
