@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .building import build
 from .certificate import Certifier
 from .errors import (
     CheckpointError,
@@ -21,7 +22,7 @@ from .errors import (
     UnattainedError,
     UnboundedError,
 )
-from .form import Form, build
+from .form import Form
 from .lowering import conic
 from .methods import METHODS, AbstractMethod, Exact
 from .methods._base import Start

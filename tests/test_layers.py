@@ -26,6 +26,7 @@ LAYERS = (
     "terms",
     "batches",  # of nodes, for whatever solves one small system per node
     "form",
+    "building",  # of a form, from a model
     "certificate",
     "clusters",  # read off a certificate
     "lowering",

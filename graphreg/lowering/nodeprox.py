@@ -15,7 +15,8 @@ import numpy as np
 from ..batches import Batch, adjoint, gram, predictors
 from ..errors import MethodError
 from ..form import Form, SampleBlock
-from ..terms.losses._base import AbstractPiecewiseLinearLoss, AbstractQuadraticLoss, AbstractSmoothLoss
+from ..terms.losses._base import AbstractQuadraticLoss, AbstractSmoothLoss
+from ..terms.losses._piecewise import AbstractPiecewiseLinearLoss
 from ..terms.penalties._base import row_norm
 from ..terms.records import Array
 from .boxprox import PiecewiseProx

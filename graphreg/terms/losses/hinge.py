@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..records import Array, Descent, Notation
-from ._base import AbstractLoss, AbstractPiecewiseLinearLoss, AbstractSmoothLoss, smooth_rise
+from ._base import AbstractLoss, AbstractSmoothLoss
+from ._piecewise import AbstractPiecewiseLinearLoss, smooth_rise
 from .coding import signs, two_classes
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from ...errors import TermError
 from ..calculus import positive
 from ..records import Array, Notation
-from ._base import AbstractPiecewiseLinearLoss
+from ._piecewise import AbstractPiecewiseLinearLoss
 from .coding import numeric
 
 
