@@ -65,7 +65,12 @@ class Clusters:
         states = ", ".join(f"{count.get(state, 0)} {state}" for state in ("fused", "split", "undecided"))
         sizes = ", ".join(str(len(group)) for group in self.members()[:8]) + (", ..." if self.count > 8 else "")
         word = "every edge is decided by a proof" if self.certain else "not every edge is decided by a proof"
-        return f"{self.count} clusters of sizes {sizes}; edges: {states} ({word})"
+        groups = f"{self.count} clusters of sizes {sizes}"
+        if self.count == 1:
+            groups = f"1 cluster of size {sizes}"
+        elif self.count == len(self.labels):
+            groups = f"{self.count} clusters, a node each"
+        return f"{groups}; edges: {states} ({word})"
 
 
 def clusters(certificate: Certificate) -> Clusters:

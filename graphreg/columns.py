@@ -79,8 +79,9 @@ def column_of(frame: Any, name: Any) -> Any:
     except TypeError:
         raise DataError(f"a column is named by one label, got {name!r}") from None
     if not known:
-        close = difflib.get_close_matches(str(name), list(map(str, frame.columns)), 1)
-        hint = f"did you mean {close[0]!r}?" if close else f"the columns are {shown(frame.columns)}"
+        lower = {str(column).lower(): str(column) for column in frame.columns}
+        close = difflib.get_close_matches(str(name).lower(), list(lower), 1)
+        hint = f"did you mean {lower[close[0]]!r}?" if close else f"the columns are {shown(frame.columns)}"
         hint = "it is in the index: use frame.reset_index()" if name in frame.index.names else hint
         raise DataError(f"the frame has no column {name!r}; {hint}")
     column = frame[name]

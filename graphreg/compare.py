@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from .errors import MethodError, ModelError
 from .methods import METHODS, AbstractMethod
 from .problem import Problem
@@ -79,4 +81,6 @@ def compare(
         if solution.status == "interrupted":  # whoever presses Ctrl-C means all of it
             break
     best = max(solutions, key=lambda name: solutions[name].certificate.dual)
+    if not np.isfinite(solutions[best].certificate.dual):
+        return Comparison(solutions, "none, for want of a bound")
     return Comparison(solutions, f"the best certified lower bound, {best}'s")

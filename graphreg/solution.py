@@ -196,7 +196,8 @@ class Solution:
     def __str__(self) -> str:
         n, d = self.coef.shape
         head = f"{self.method}: {self.status}. {self.message}"
-        size = f"{n} nodes x {d} coordinates" + (f" + {len(self.latent)} latent nodes" if self.latent else "")
+        latent = f" + {len(self.latent)} latent nodes" if self.latent else ""
+        size = f"{n} nodes x {d} coordinate{'s' if d > 1 else ''}{latent}"
         work = f"{self.rounds} rounds, {self.ledger.total_messages:,} messages, " if self.rounds else ""
         lines = [head, f"objective {self.objective:.10g} ({size}; {work}{self.seconds:.3g} s)", str(self.certificate)]
         if self.free:

@@ -131,7 +131,8 @@ def _exact(form: Form, method: Exact, certifier: Certifier, budget: Budget, comp
         infeasible = any(word in each for each in said) and not np.isfinite(certificate.primal)
         ended = "infeasible" if infeasible else "failed"
     status, message = _judge(certifier, certificate, ended, budget, 0)
-    message += f" {method.solver} said: {', then '.join(dict.fromkeys(said))}."
+    if said:
+        message += f" {method.solver} said: {', then '.join(dict.fromkeys(said))}."
     return Solution(
         form, certificate, status, message, f"{method.name}({method.solver})", 0, time.perf_counter() - began
     )
@@ -163,6 +164,8 @@ def _judge(  # noqa: PLR0911 - one return per status
         return "failed", "No finite answer was found; rescale the features, or try another method or solver."
     if certificate.holds(budget.gap):
         return "certified", _certified(budget.gap)
+    if ended == "interrupted" and not (rounds or np.isfinite(certificate.primal)):
+        return "interrupted", "Interrupted before there was an answer."
     if ended == "interrupted":
         return "interrupted", f"Interrupted after {rounds} rounds; this is the best point so far, a {reached}."
     if ended == "budget":

@@ -21,6 +21,7 @@ from graphreg.errors import DataError, TermError
         "missing node": (lambda: read(spoilt("site", None)), DataError, "row 5", "missing"),
         "no rows": (lambda: read(FRAME.iloc[:0]), DataError, "no rows", "at least one"),
         "typo": (lambda: read(features=["rian"]), DataError, "'rian'", "did you mean 'rain'"),
+        "capitals": (lambda: read(features=["RAIN"]), DataError, "'RAIN'", "did you mean 'rain'"),
         "zero sample weight": (
             lambda: read(FRAME.assign(w=0.0), weights="w"),
             DataError,

@@ -262,8 +262,8 @@ def test_errors_of_solve_name_the_table(tmp_path, model):
     done = run("solve", model)
     assert done.exit_code == 2
     assert done.stderr.startswith("Error: model.toml: [solve]: the solver 'none such' is not installed")
-    done = run("solve", model, "--method", "PrimalDual", "--gap", "-1")
-    assert (done.exit_code, done.stderr) == (2, "Error: gap must be a non-negative number, got -1.0\n")
+    done = run("solve", model, "--method", "PrimalDual", "--gap", "nan")
+    assert (done.exit_code, done.stderr) == (2, "Error: gap must be a non-negative number, got nan\n")
 
 
 def test_a_warning_free_silent_process(tmp_path, model):
@@ -327,6 +327,26 @@ def test_an_interrupted_comparison_ends(model, monkeypatch):
     done = run("compare", model, "--json")
     assert done.exit_code == 130
     assert list(json.loads(done.stdout)["methods"]) == ["Exact(clarabel)"]
+    assert json.loads(done.stdout)["reference"] == "none, for want of a bound"
+
+
+def test_an_interrupted_conic_solver_says_that_there_is_no_answer(model, monkeypatch):
+    def interrupt(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("graphreg.lowering.conic.ConicProblem.solve", interrupt)
+    done = run("solve", model, "--method", "Exact")
+    assert done.exit_code == 130
+    assert "Exact(clarabel): interrupted. Interrupted before there was an answer.\n" in done.stdout
+    assert done.stdout.endswith("no coefficients\n")
+
+
+@pytest.mark.parametrize(("option", "value"), [("--gap", "-1"), ("--seconds", "0"), ("--rounds", "0")])
+def test_numbers_out_of_range_are_refused_by_their_option(model, option, value):
+    done = run("solve", model, option, value)
+    assert done.exit_code == 2
+    assert option in done.stderr
+    assert not done.stdout
 
 
 def test_methods(model):

@@ -14,7 +14,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 SECONDS = 300
 
 # Examples that are given the folder of their data as an argument, which is relative to the root of the repository.
-NEEDS_DATA: dict[str, str] = {"elections.py": "../shared/data"}
+NEEDS_DATA: dict[str, str] = {"elections.py": "../shared/data", "lip_cancer.py": "../shared/data"}
 
 
 def test_there_are_examples():

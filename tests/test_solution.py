@@ -288,7 +288,7 @@ def test_clusters_without_edges():
     found = gr.Problem(gr.MeanLoss(means(0.0, 1.0))).solve().clusters()
     assert found.count == 2
     assert list(found.edges.columns) == ["term", "tail", "head", "state", "slack", "difference", "bound", "certain"]
-    assert str(found).startswith("2 clusters of sizes 1, 1; edges: 0 fused, 0 split, 0 undecided")
+    assert str(found).startswith("2 clusters, a node each; edges: 0 fused, 0 split, 0 undecided")
 
 
 def test_nodes_that_agree_on_some_features_only_are_apart(rng):

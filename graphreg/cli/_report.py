@@ -17,7 +17,8 @@ MOST_ROWS, MOST_COLUMNS, MOST_CLUSTERS, MOST_MEMBERS = 10, 7, 5, 8
 def answer(solution: gr.Solution) -> str:
     """The solution with its certificate, the first coefficients, and the clusters."""
     if not has_point(solution):
-        return f"{solution}\n\nno coefficients: no point was found that satisfies all constraints"
+        why = "" if solution.status == "interrupted" else ": no point was found that satisfies all constraints"
+        return f"{solution}\n\nno coefficients{why}"
     parts = [str(solution), coefficients(solution.table())]
     if any(not edge.ground for edge in solution.form.edges):
         parts.append(clusters(solution))

@@ -12,6 +12,7 @@ from . import _exits as exits
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
+SECONDS = click.FloatRange(min=0, min_open=True)
 EPILOG = f"""\b
 A first round:
   graphreg demo                     a tour, from a model file to clusters
@@ -37,7 +38,7 @@ class _WithExample(click.Command):
 
 model_argument = click.argument("model", type=FILE)
 data_option = click.option("--data", type=FOLDER, help="Where the tables lie; by default beside the model file.")
-gap_option = click.option("--gap", type=float, help="The relative gap to be certified.")
+gap_option = click.option("--gap", type=click.FloatRange(min=0), help="The relative gap to be certified.")
 quiet_option = click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 force_option = click.option("--force", is_flag=True, help="Overwrite files that are no earlier result.")
@@ -59,7 +60,7 @@ def main() -> None:
 @click.option("--method", metavar="NAME", help="Instead of the method in the model file.")
 @gap_option
 @click.option("--rounds", type=click.IntRange(min=1), help="At most so many rounds of an iterative method.")
-@click.option("--seconds", type=float, help="At most so many seconds of an iterative method.")
+@click.option("--seconds", type=SECONDS, help="At most so many seconds of an iterative method.")
 @click.option("--seed", type=int, help="For methods that draw random numbers.")
 @click.option("--out", type=FOLDER, help="Write tables, result.json and pictures into this folder, which is made.")
 @force_option
@@ -115,7 +116,7 @@ def solve(  # noqa: PLR0913, PLR0917 - one argument per option
 @data_option
 @click.option("--method", "names", metavar="NAME", multiple=True, help="Only this method; may be repeated.")
 @gap_option
-@click.option("--seconds", type=float, default=60.0, show_default=True, help="The budget of each iterative method.")
+@click.option("--seconds", type=SECONDS, default=60.0, show_default=True, help="The budget of each iterative method.")
 @click.option("--csv", type=FILE, help="Write the table to this file.")
 @force_option
 @quiet_option

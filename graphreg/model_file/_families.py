@@ -115,7 +115,8 @@ def _own(kind: str, name: str, place: Place, folders: Sequence[Path]) -> Any:
         except Exception as error:  # noqa: BLE001 - whatever a user's module raises
             place.refuse(f"importing {module!r} failed: {text_of(error)}")
     if not hasattr(holder, attribute):
-        mine = [each for each in vars(holder) if not each.startswith("_")]
+        own = {each: value for each, value in vars(holder).items() if not each.startswith("_")}
+        mine = [each for each, value in own.items() if isinstance(value, (type, KINDS[kind]))]
         place.refuse(f"the module {module!r} has no {attribute!r}; {near(attribute, mine)}")
     found = getattr(holder, attribute)
     kinds = KINDS[kind]

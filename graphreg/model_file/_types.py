@@ -63,7 +63,8 @@ def near(name: str, known: Sequence[str], what: str = "there are") -> str:
     """'did you mean ...?', or the names that there are."""
     if not known:
         return f"{what} none"
-    close = get_close_matches(name, known, 1) or _containing(name, known)
+    same = [each for each in known if each.lower() == name.lower()]
+    close = same or get_close_matches(name, known, 1) or _containing(name, known)
     if close:
         return f"did you mean {close[0]!r}?"
     more = ", ..." if len(known) > 12 else ""
