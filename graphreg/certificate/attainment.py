@@ -20,7 +20,8 @@ from scipy.sparse.csgraph import connected_components
 from ..form import DualPoint, EdgeBlock, Form, SampleBlock
 from ..terms.records import Array, RecessionCone
 
-FAR = (1e6, 1e3)  # bounds on the entries of a direction, the second where HiGHS gets lost within the first
+# Bounds on the entries of a direction, and tolerances: the next where HiGHS gets lost within the one before.
+LOOKS = ((1e6, 1e-10), (1e3, 1e-10), (1e3, 1e-7))
 
 
 def attained(form: Form, point: DualPoint | None = None) -> bool | None:
@@ -241,15 +242,16 @@ def _programme(F: Any, E: Any, more: list[Any]) -> Array | None:
     free = [sp.hstack([-G, sp.csr_array((G.shape[0], rows))]) for G in more]
     upper: Any = sp.vstack([sp.hstack([-F, sp.eye_array(rows)]), *free])
     equal = sp.hstack([E, sp.csr_array((E.shape[0], rows))])
-    for far in FAR:
+    for far, tolerance in LOOKS:
         bounds = [(-far, far)] * count + [(0.0, 1.0)] * rows
-        x = _minimiser(np.r_[np.zeros(count), -np.ones(rows)], upper, np.zeros(upper.shape[0]), equal, bounds)
+        c = np.r_[np.zeros(count), -np.ones(rows)]
+        x = _minimiser(c, upper, np.zeros(upper.shape[0]), equal, bounds, tolerance)
         if x is not None:
-            return _smallest(x[:count], F, E, more) if x[count:].sum() > 0.5 else None
+            return _smallest(x[:count], F, E, more, tolerance) if x[count:].sum() > 0.5 else None
     return None  # not known: what follows is then what would follow if there were no such v, and is certified
 
 
-def _smallest(v: Array, F: Any, E: Any, more: list[Any]) -> Array:
+def _smallest(v: Array, F: Any, E: Any, more: list[Any], tolerance: float) -> Array:
     """minimise max |v| where the rows that fall along the given v fall by 1 at least; entries that no row needs are at
     their bounds in that v, and coefficients that run along it would be huge for nothing."""
     falls = (F @ v > 0.5).astype(float)
@@ -260,11 +262,12 @@ def _smallest(v: Array, F: Any, E: Any, more: list[Any]) -> Array:
     upper = sp.vstack([sp.hstack([-G, sp.csr_array((G.shape[0], 1))]), sp.hstack([eye, -one]), sp.hstack([-eye, -one])])
     right = np.r_[-least, np.zeros(2 * count)]
     equal = sp.hstack([E, sp.csr_array((E.shape[0], 1))])
-    x = _minimiser(np.r_[np.zeros(count), 1.0], upper, right, equal, [(None, None)] * count + [(0.0, None)])
+    bounds = [(None, None)] * count + [(0.0, None)]
+    x = _minimiser(np.r_[np.zeros(count), 1.0], upper, right, equal, bounds, tolerance)
     return v if x is None else x[:count]
 
 
-def _minimiser(c: Array, upper: Any, right: Array, equal: Any, bounds: list[Any]) -> Array | None:
+def _minimiser(c: Array, upper: Any, right: Array, equal: Any, bounds: list[Any], tolerance: float) -> Array | None:
     """argmin c'x over upper x <= right, equal x = 0; None where HiGHS gets lost."""
     from scipy.optimize import linprog  # half of the time that importing graphreg would take
 
@@ -276,7 +279,7 @@ def _minimiser(c: Array, upper: Any, right: Array, equal: Any, bounds: list[Any]
         b_eq=np.zeros(equal.shape[0]) if equal.shape[0] else None,
         bounds=bounds,
         method="highs",
-        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+        options={"primal_feasibility_tolerance": tolerance, "dual_feasibility_tolerance": tolerance},
     )
     return result.x if result.status == 0 else None
 
