@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import graphreg as gr
+
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
 SHELLS = ("console", "bash", "sh", "shell")
@@ -64,6 +66,11 @@ def test_python_blocks_run_in_order(tmp_path, monkeypatch):
     for block in python:
         code = "\n" * (block.line - 1) + block.body  # so that a traceback shows the line of the README
         exec(compile(code, str(README), "exec"), namespace)
+
+
+def test_every_public_name_is_spoken_of():
+    words = set(re.findall(r"\w+", README.read_text(encoding="utf-8")))
+    assert not sorted(set(gr.__all__) - words)
 
 
 def test_make_targets_exist():

@@ -15,6 +15,7 @@ from ..terms.records import Array
 from ._writing import count
 
 if TYPE_CHECKING:
+    import networkx as nx
     from matplotlib.axes import Axes
 
 STATES = {  # how edges are drawn: line style, colour, width
@@ -141,12 +142,11 @@ def _layout(
     """Where each node is drawn, (n, 2)."""
     import networkx as nx
 
-    graph = nx.Graph()
+    graph: nx.Graph[int] = nx.Graph()
     graph.add_nodes_from(range(form.n))
     graph.add_edges_from(pairs)
     if positions is None:
-        found = nx.spring_layout(graph, seed=0)
-        return np.array([found[i] for i in range(form.n)])
+        return _spring(graph)
     place = np.full((form.n, 2), np.nan)
     for i, label in enumerate(form.space.index):
         if label not in positions:
@@ -155,6 +155,22 @@ def _layout(
     for i in range(form.space.n_observed, form.n):  # those of lower levels come first
         near = place[[j for j in graph.neighbors(i) if np.isfinite(place[j]).all()]]
         place[i] = near.mean(axis=0) if len(near) else np.nanmean(place, axis=0)
+    return place
+
+
+def _spring(graph: nx.Graph[int]) -> Array:
+    """A spring layout, with nodes without edges in a row below: springs would push them far away."""
+    import networkx as nx
+
+    alone = [i for i in graph if graph.degree(i) == 0]
+    found = nx.spring_layout(graph.subgraph(i for i in graph if graph.degree(i) > 0), seed=0)
+    place = np.zeros((len(graph), 2))
+    for i, position in found.items():
+        place[i] = position
+    if alone:
+        (left, _), (right, _) = place.min(axis=0), place.max(axis=0)
+        place[alone, 0] = np.linspace(left, right, len(alone) + 2)[1:-1] if found else np.arange(len(alone))
+        place[alone, 1] = place[:, 1].min() - 0.2
     return place
 
 
