@@ -40,9 +40,7 @@ def districts():
     if not LIP_CANCER.is_file():
         pytest.skip(f"{LIP_CANCER.name} is not in ../shared/data")
     raw = json.loads(LIP_CANCER.read_text())
-    frame = pd.DataFrame(
-        {"district": np.arange(1, raw["I"] + 1), "cases": raw["y"], "outdoors": np.array(raw["x"]) / 10}
-    )
+    frame = pd.DataFrame({"district": np.arange(1, raw["I"] + 1), "cases": raw["y"], "outdoors": raw["x"]})
     return frame.assign(log_expected=np.log(raw["E"])), nx.Graph(zip(*raw["edges"], strict=True))
 
 
