@@ -38,10 +38,11 @@ def _solve(
     form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Compiler, store: Store | None, depth: int = 0
 ) -> Solution:
     solution, recedes = _run(form, method, budget, compiler, None if store is None else store.keeper(depth))
-    infinity = at_infinity(form) if recedes and depth < DEEPEST else None
-    if infinity is None:
+    left = _left(budget, method, solution)
+    infinity = at_infinity(form) if recedes and left is not None and depth < DEEPEST else None
+    if infinity is None or left is None:
         return solution
-    there = replace(budget, start=(solution.certificate.w, None))
+    there = replace(left, start=(solution.certificate.w, None))
     rest = _solve(infinity.rest, method, there, conic.Compiler(infinity.rest), store, depth + 1)
     certificate = _extend(infinity, rest.certificate, solution.certificate, budget.gap)
     status, message = rest.status, rest.message
@@ -49,8 +50,10 @@ def _solve(
         status, message = "unattained", _unattained(certificate, budget.gap)
     elif certificate.holds(budget.gap):
         status, message = "certified", _certified(budget.gap)
-    elif status == "certified":  # of the rest, but not of the whole
+    elif status in ("certified", "no_certificate"):  # of the rest; the gap of the whole is another
         status, message = "no_certificate", _no_certificate(certificate, budget.gap)
+    elif status == "budget":
+        message = _used_up(solution.rounds + rest.rounds, certificate)
     return replace(
         solution,
         certificate=certificate,
@@ -59,6 +62,16 @@ def _solve(
         rounds=solution.rounds + rest.rounds,
         seconds=solution.seconds + rest.seconds,
     )
+
+
+def _left(budget: Budget, method: AbstractMethod, solution: Solution) -> Budget | None:
+    """What a run has left of the budget; None where that is nothing. A conic solver has none."""
+    if isinstance(method, Exact):
+        return budget
+    rounds = None if budget.rounds is None else budget.rounds - solution.rounds
+    seconds = None if budget.seconds is None else budget.seconds - solution.seconds
+    spent = (rounds is not None and rounds < 1) or (seconds is not None and seconds <= 0.0)
+    return None if spent else replace(budget, rounds=rounds, seconds=seconds)
 
 
 def _extend(infinity: AtInfinity, rest: Certificate, before: Certificate, gap: float) -> Certificate:
@@ -169,12 +182,16 @@ def _judge(  # noqa: PLR0911 - one return per status
     if ended == "interrupted":
         return "interrupted", f"Interrupted after {rounds} rounds; this is the best point so far, a {reached}."
     if ended == "budget":
-        return "budget", f"The budget was used up ({rounds} rounds) at a {reached}; allow more, or a larger gap."
+        return "budget", _used_up(rounds, certificate)
     return "no_certificate", _no_certificate(certificate, budget.gap)
 
 
 def _certified(gap: float) -> str:
     return f"The relative gap is certified to be at most {gap:.3g}."
+
+
+def _used_up(rounds: int, certificate: Certificate) -> str:
+    return f"The budget was used up ({rounds} rounds) at a {_reached(certificate)}; allow more, or a larger gap."
 
 
 def _no_certificate(certificate: Certificate, gap: float) -> str:

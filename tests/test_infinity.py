@@ -9,6 +9,7 @@ import pytest
 
 import graphreg as gr
 from graphreg.certificate import Certifier, at_infinity, attained
+from graphreg.certificate.repair import Repair
 from graphreg.datasets import random_problem
 from graphreg.form import Form
 
@@ -154,3 +155,21 @@ def test_a_box_is_restricted_to_the_coordinates_that_are_left():
     np.testing.assert_array_equal(box.high, [np.inf, 2.0])
     assert gr.NonNegative().restricted(np.array([1])) == gr.NonNegative()
     assert gr.L2().restricted(np.array([0])) is None
+
+
+@pytest.mark.parametrize("rounds", [300, 450])
+def test_the_rounds_at_infinity_are_part_of_the_budget(rounds):
+    """Seed 369 goes on at infinity after its first repair, at round 400 or so, and is hard there too."""
+    solution = random_problem(369).problem.solve(gr.PrimalDual(), rounds=rounds, on_failure="return")
+    assert solution.status == "budget"
+    assert solution.rounds == rounds
+    assert f"({rounds} rounds) at a relative gap of {solution.certificate.relative_gap:.2g}" in solution.message
+
+
+def test_prices_that_do_not_sum_to_zero_over_the_classes_are_out_of_balance():
+    """An equal share of all classes is in no domain: what rounding leaves of it is charged like an imbalance."""
+    form = gr.Problem(gr.MultinomialLoss(samples([0, 1, 2], [3.0, 0.5, -1.0], [4.0, 0.0, 0.0]))).form
+    point = form.nothing()
+    point.prices[0][:] = [[0.1, 0.1, 0.1], [0.2, -0.1, -0.1], [0.0, 0.0, 0.0]]
+    left = np.linalg.norm(form.conservation(point))
+    assert Repair(form).unbalance(point) == pytest.approx(left + 5.0 * 0.3 / np.sqrt(3))
