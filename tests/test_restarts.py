@@ -1,4 +1,4 @@
-"""Restarted Halpern iterations: the pull, when they restart, where they are the default, what they bring."""
+"""Restarted Halpern iterations: the pull, when they restart, where they are the default, what they bring; screens."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from core_cases import iterate
 import graphreg as gr
 from graphreg.datasets import random_problem
 from graphreg.methods._halpern import EVERY, LEAST, Halpern, pays
+from graphreg.methods._schedule import Schedule
 
 RELAXATION = 1.6
 
@@ -107,3 +108,15 @@ def test_exact_is_refined_where_the_solver_stops_short():
     solution = random_problem(188).problem.solve(gap=1e-7)
     assert solution.status == "certified"
     assert "refined by" in solution.message
+
+
+@pytest.mark.parametrize(
+    ("k", "screens", "wait"), [(100, (1e-1, 9e-2), 50), (100, (1e-1, 4e-5), 10), (400, (1.0, 1.0), 40)]
+)
+def test_screens_come_every_tenth_to_every_half_of_the_rounds(k, screens, wait):
+    """Far from the target after k/2 rounds, near it or without decay after k/10."""
+    schedule = Schedule(target=1e-6, polishes=False)
+    schedule.saw(k // 2, screens[0])
+    assert schedule.screen_now(k)
+    schedule.saw(k, screens[1])
+    assert schedule.next_screen == k + wait
