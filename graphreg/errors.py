@@ -76,3 +76,8 @@ class UnboundedError(SolveError):
 
 class FailedError(SolveError):
     """The solver or method broke down: non-finite iterates, or no answer at all."""
+
+
+class MethodWarning(UserWarning):
+    """A method that was configured against its theory: a step beyond its bound, a bias that it keeps. It runs all the
+    same; the message names the bound."""

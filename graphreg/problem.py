@@ -117,7 +117,8 @@ class Problem:
         seconds : float, optional
             A budget of time for an iterative method.
         seed : int, optional
-            For methods that draw random numbers.
+            Of the numbers that random methods draw: the same seed gives the same run. By default one is drawn, which
+            ``solution.seed`` tells.
         start : Solution or (n, d) array, optional
             Where an iterative method begins; 0 by default. A Solution of the same edges brings its flows as well.
         callback : callable, optional
@@ -149,13 +150,15 @@ class Problem:
         """
         method = Exact() if method is None else method
         self._check_call(method, gap, rounds, seconds, callback, on_failure)
+        if seed is not None and not (_is(seed, Integral) and seed >= 0):
+            raise ModelError(f"seed must be a whole number, at least 0, got {seed!r}")
         kept = Checkpoint.of(checkpoint)
         if kept is not None and isinstance(method, Exact):
             raise CheckpointError(
                 "Exact takes no checkpoint: a conic solver cannot be resumed; leave it out, or use an iterative method "
                 "such as PrimalDual()"
             )
-        budget = Budget(gap, rounds, seconds, self._start(start), callback, progress, kept)
+        budget = Budget(gap, rounds, seconds, self._start(start), callback, progress, kept, seed)
         solution = solve(self.form.frozen(), method, budget, self._compiler)
         if solution.status in RAISES and on_failure == "raise":
             raise RAISES[solution.status](solution.message, solution)

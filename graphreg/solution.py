@@ -71,6 +71,10 @@ class Solution:
     seconds : float
     trace : Trace
     ledger : Ledger
+    seed : int
+        Of the random numbers of the run, given or drawn: with it the run can be repeated.
+    gathered : dict
+        What the method has gathered beside its point, by name; see the method.
     """
 
     form: Form
@@ -82,6 +86,8 @@ class Solution:
     seconds: float = 0.0
     trace: Trace = field(default_factory=Trace)
     ledger: Ledger = field(default_factory=Ledger)
+    seed: int = 0
+    gathered: dict[str, Any] = field(default_factory=dict)
 
     @property
     def coef(self) -> Array:

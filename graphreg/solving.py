@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from .certificate import AtInfinity, Certificate, Certifier, at_infinity
 from .engines import InProcess
 from .form import Form
 from .lowering import conic
+from .lowering.arcs import arcs_of
 from .lowering.site import Site
 from .methods import AbstractMethod, Exact, PrimalDual
 from .methods import exact as exact_method
@@ -27,8 +29,13 @@ DEEPEST = 3  # how often what is left at infinity may have an infinity of its ow
 def solve(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Compiler) -> Solution:
     """The solution of a form; where the infimum is not attained, of what is left of it at infinity."""
     asked = budget.checkpoint
-    store = None if asked is None else Store(asked, form, method, budget.start)
-    solution = _solve(form, method, budget, compiler, store)
+    store = None if asked is None else Store(asked, form, method, budget.start, budget.seed)
+    seed = budget.seed if store is None else store.seed
+    seed = secrets.randbits(32) if seed is None else seed  # noted in the solution, to repeat the run
+    budget = replace(budget, seed=seed)
+    if store is not None:
+        store.seed = seed
+    solution = replace(_solve(form, method, budget, compiler, store), seed=seed)
     if store is not None and store.note:
         solution = replace(solution, message=f"{solution.message} {store.note}")
     return solution
@@ -100,14 +107,18 @@ def _run(
             solution = _exact(form, method, certifier, budget, compiler)
             return solution, _further(solution, certifier, budget.gap)
         assert isinstance(method, AbstractIteration)
-        ledger = Ledger()
-        site = Site(form, InProcess(form, ledger))
-        outcome = drive(method, site, certifier, budget, ledger, keeper)
+        site = _site(form, budget)
+        outcome = drive(method, site, certifier, budget, keeper)
     status, message = _judge(certifier, outcome.certificate, outcome.ended, budget, outcome.rounds)
     certificate, trace = outcome.certificate, outcome.trace
-    more = (method.name, outcome.rounds, outcome.seconds, trace, ledger)
+    more = (method.name, outcome.rounds, outcome.seconds, trace, outcome.ledger, budget.seed or 0, outcome.gathered)
     solution = Solution(form, certificate, status, message, *more)
     return solution, _further(solution, certifier, budget.gap)
+
+
+def _site(form: Form, budget: Budget) -> Site:
+    """The whole graph in one process."""
+    return Site(form, InProcess(Ledger(arcs_of(form), form.labels)), budget.seed or 0)
 
 
 def _further(solution: Solution, certifier: Certifier, gap: float) -> bool:
@@ -156,9 +167,9 @@ def _refined(form: Form, certifier: Certifier, certificate: Certificate, budget:
     method = PrimalDual()
     if method.missing(form) or budget.gap == 0.0:
         return certificate, 0
-    ledger, start = Ledger(), (certificate.w, certificate.point.flows)
+    start = (certificate.w, certificate.point.flows)
     budget = Budget(budget.gap, rounds=REFINEMENT, start=start, progress=budget.progress)
-    outcome = drive(method, Site(form, InProcess(form, ledger)), certifier, budget, ledger)
+    outcome = drive(method, _site(form, budget), certifier, budget)
     if outcome.ended == "interrupted":
         raise KeyboardInterrupt
     return outcome.certificate, outcome.rounds

@@ -10,6 +10,7 @@ import numpy as np
 
 from graphreg.engines import InProcess
 from graphreg.form import DualPoint
+from graphreg.lowering.arcs import arcs_of
 from graphreg.lowering.site import Site
 from graphreg.methods.ledger import Ledger
 
@@ -127,7 +128,7 @@ def random_dual(form, rng):
 
 
 def site_of(form):
-    return Site(form, InProcess(form, Ledger()))
+    return Site(form, InProcess(Ledger(arcs_of(form), form.labels)))
 
 
 def iterate(method, form, rounds, start=None):

@@ -289,7 +289,7 @@ def test_the_messages_of_a_run():
     assert run.ledger.rounds == 25
     assert run.ledger.messages["method"] == 25 * 2 * (N - 1)
     assert run.ledger.bytes["method"] == 25 * 2 * (N - 1) * D * 8
-    assert run.ledger.messages["adaptation"] == 2 * 2 * (N - 1)  # at rounds 10 and 20
+    assert run.ledger.messages["adaptation"] == 3 * 2 * (N - 1)  # for the first rho, at rounds 10 and 20
     assert problem.solve(gr.ADMM(rho=1.0), gap=0, rounds=25).ledger.messages["adaptation"] == 0
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
-from core_cases import iterate
+from core_cases import iterate, site_of
 
 import graphreg as gr
 from graphreg.datasets import random_problem
-from graphreg.methods._halpern import EVERY, LEAST, Halpern, pays
+from graphreg.methods._halpern import EVERY, LEAST, Halpern
 from graphreg.methods._schedule import Schedule
 
 RELAXATION = 1.6
@@ -68,8 +68,8 @@ def test_when_it_restarts():
 @pytest.mark.parametrize("method", [gr.PrimalDual, gr.ADMM])
 def test_where_it_is_the_default(method):
     rough, smooth = chain(gr.QuantileLoss)[0].form, chain()[0].form
-    assert pays(rough)
-    assert not pays(smooth)
+    assert site_of(rough).scales().kinks
+    assert not site_of(smooth).scales().kinks
     given = {"balance": 1.0} if method is gr.PrimalDual else {"rho": 1.0}
     assert iterate(method(), rough, [1])[0].halpern is not None
     assert iterate(method(), smooth, [1])[0].halpern is None
@@ -101,7 +101,9 @@ def test_what_it_brings_on_losses_with_kinks(seed):
 def test_looks_are_booked_as_adaptation():
     problem = chain(gr.QuantileLoss)[0]
     run = problem.solve(gr.PrimalDual(), gap=0, rounds=4)
-    assert run.ledger.messages["adaptation"] == 2 * (6 - 1)  # one sum over six nodes, after the first round
+    assert run.ledger.messages["adaptation"] == 2 * 2 * (
+        6 - 1
+    )  # sums over six nodes: the first balance, and after the first round
 
 
 def test_exact_is_refined_where_the_solver_stops_short():

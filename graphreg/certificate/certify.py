@@ -9,7 +9,7 @@ import numpy as np
 
 from ..form import DualPoint, Form
 from ..terms.losses._base import AbstractSmoothLoss
-from ..terms.penalties._base import row_norm
+from ..terms.penalties._base import AbstractSmoothPenalty, row_norm
 from ..terms.records import Array
 from .attainment import at_infinity, attained
 from .feasible import feasible
@@ -170,11 +170,14 @@ class Certifier:
         """The flows given, or those of the penalties' gradients (of their Moreau envelopes where they have kinks)."""
         if flows is not None:
             return flows
-        out = []
+        out: list[Array] = []
         for edge in self.form.edges:
-            z = edge.difference(w)
+            z, penalty = edge.difference(w), edge.penalty
             step = 1e-8
-            out.append(edge.weight[:, None] * (z - edge.penalty.prox(z, step)) / step)
+            if isinstance(penalty, AbstractSmoothPenalty):
+                out.append(edge.weight[:, None] * penalty.gradient(z))
+            else:
+                out.append(edge.weight[:, None] * (z - penalty.prox(z, step)) / step)
         return tuple(out)
 
     def _improve_dual(self, w: Array, point: DualPoint) -> None:

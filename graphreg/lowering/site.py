@@ -8,37 +8,128 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from ..form import Form
 from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.records import Array
+from .arcs import Arcs, arcs_of
+from .gradients import NodeGradients
 from .nodeprox import AbstractNodeProx, Memory, node_proxes
+from .streams import Streams
 
 
 class Engine(Protocol):
-    """Where a method runs; see graphreg/engines."""
+    """Where a method runs; see graphreg/engines. ``ledger`` books what is sent (see `graphreg.methods.ledger`)."""
 
-    def exchange(self, values: Array) -> Array:
-        """The values (n, d) of the site's nodes and of their neighbours."""
+    ledger: Any
+
+    def exchange(self, values: Array, along: Array | None = None, *, parameters: bool = True) -> Array:
+        """The values (n, k) of the site's nodes and of their neighbours.
+
+        A message goes along every arc of the site (see `Site.arcs`), or along those of the mask ``along``: rows of
+        neighbours that did not send must not be used (a site of isolated actors has NaN there). Where values are
+        ``parameters``, k = d and a message holds the coordinates that the pair couples, else all k columns.
+        """
         ...
 
-    def reduce(self, values: Array) -> Array:
-        """Sums over all nodes of the graph of values (n, ...) per node, in a fixed order."""
+    def reduce(self, values: Array, purpose: str = "adaptation") -> Array:
+        """Sums over all nodes of the graph of values (n, ...) per node, in a fixed order; what it is for is booked."""
         ...
+
+    def away(self, nodes: Array) -> None:
+        """Note that the nodes of a mask (n,) are away in this round."""
+        ...
+
+
+@dataclass(frozen=True)
+class WholeGraph:
+    """What a site that is a part of the graph knows of the whole: sizes, and which nodes are its own."""
+
+    n: int
+    n_observed: int
+    ids: Array
+    own: Array
 
 
 Memories = tuple[Memory, ...]  # one per prox
 
 
 @dataclass(frozen=True)
+class Scales:
+    """Of the whole graph: mean degree of the nodes with edges, mean curvature of those with a loss (0 where there are
+    none), and whether some loss has kinks."""
+
+    degree: float
+    curvature: float
+    kinks: bool
+
+
+@dataclass(frozen=True)
 class Site:
-    """The nodes, their incident edges, and the prox of their losses."""
+    """The nodes, their incident edges, and the prox of their losses.
+
+    A site of isolated actors is a part of the graph: ``form`` then holds the site's own nodes with their samples, all
+    edges that touch these, and the neighbours at their other ends, of which nothing is known but what they send: rows
+    of neighbours mean nothing before an exchange. ``ids`` are the numbers of the nodes in the whole graph.
+    """
 
     form: Form
     engine: Engine
+    seed: int = 0
+    whole_graph: WholeGraph | None = None  # None: the site is the whole graph
+
+    @property
+    def n_nodes(self) -> int:
+        """The number of nodes of the whole graph."""
+        return self.form.n if self.whole_graph is None else self.whole_graph.n
+
+    @property
+    def n_observed(self) -> int:
+        """The number of nodes of the whole graph that are not latent."""
+        return self.form.space.n_observed if self.whole_graph is None else self.whole_graph.n_observed
+
+    @cached_property
+    def ids(self) -> Array:
+        """The number of each node of the site in the whole graph, (n,)."""
+        return np.arange(self.form.n) if self.whole_graph is None else self.whole_graph.ids
+
+    @cached_property
+    def own(self) -> Array:
+        """Which nodes are the site's own and not only neighbours of these, (n,) bool."""
+        return np.full(self.form.n, True) if self.whole_graph is None else self.whole_graph.own
+
+    @cached_property
+    def arcs(self) -> Arcs:
+        """Across each pair of neighbours one each way."""
+        return arcs_of(self.form)
+
+    @cached_property
+    def gradients(self) -> NodeGradients:
+        """Gradients of the nodes' losses."""
+        return NodeGradients(self.form)
+
+    @cached_property
+    def _streams(self) -> dict[str, Streams]:
+        return {}
+
+    def streams(self, kind: str) -> Streams:
+        """Random numbers: one stream per node of the site, its own whatever the engine; see `Streams`."""
+        if kind not in self._streams:
+            self._streams[kind] = Streams(self.seed, kind, self.ids)
+        return self._streams[kind]
+
+    def scales(self) -> Scales:
+        """Means over the whole graph: one reduction."""
+        each = np.zeros((self.form.n, 5))
+        each[:, 0], each[:, 1] = self.degree, self.degree > 0
+        each[:, 2], each[:, 3] = self.curvature, self.curvature > 0
+        for block in self.form.samples:
+            each[block.node, 4] = not isinstance(block.loss, AbstractSmoothLoss)
+        degree, tied, curvature, curved, kinks = self.engine.reduce(each)
+        return Scales(float(degree / max(tied, 1.0)), float(curvature / max(curved, 1.0)), bool(kinks > 0))
 
     @cached_property
     def proxes(self) -> tuple[AbstractNodeProx, ...]:

@@ -41,6 +41,9 @@ class AbstractIteration(AbstractMethod):
     streams included, so that a checkpoint of it is the run (see `checkpoint`): arrays, numbers, strings, None, the
     site, numpy Generators, and tuples, lists, dicts by name and dataclasses of these. What is kept elsewhere (on the
     site, the method, its proxes) must follow from the problem alone. Nothing may depend on the clock.
+
+    A site may be a part of the graph, so a method reaches beyond its nodes through ``site.engine.exchange`` and
+    ``reduce`` alone, in `init` too; what is random comes from ``site.streams``, so that it is the same on any engine.
     """
 
     @abstractmethod
@@ -58,3 +61,9 @@ class AbstractIteration(AbstractMethod):
     @abstractmethod
     def point(self, state: Any) -> Point:
         """The parameters, and the flows and prices where the method has them, to be certified."""
+
+    def gathered(self, state: Any) -> dict[str, Any]:
+        """What the method has gathered beside its point (averages, moments, assignments), by name: numbers, or arrays
+        with one row per node of the site."""
+        del state
+        return {}

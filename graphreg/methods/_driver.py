@@ -39,6 +39,7 @@ class Budget:
     callback: Callable[[Record], Any] | None = None
     progress: bool | None = None
     checkpoint: Checkpoint | None = None
+    seed: int | None = None
 
 
 @dataclass
@@ -51,6 +52,7 @@ class Outcome:
     ledger: Ledger
     rounds: int
     seconds: float
+    gathered: dict[str, Any]
 
 
 def _now() -> float:
@@ -63,7 +65,6 @@ class _Run:
     certifier: Certifier
     budget: Budget
     ledger: Ledger
-    engine: Any
     keeper: Keeper | None
     schedule: Schedule
     trace: Trace = field(default_factory=Trace)
@@ -100,8 +101,8 @@ class _Run:
             schedule, records = replace(self.schedule), list(self.trace.records)
             remembered, seconds = self.certifier.remembered(), self.trace.check_seconds
             self.checked = Checked(schedule, remembered, self.unknowns, records, seconds)
-        sent = dict(self.ledger.messages), dict(self.ledger.bytes)
-        self.keeper.keep(Snapshot(k, ended, state, self.checked, *sent, self.elapsed()))
+        sent = {purpose: replace(account) for purpose, account in self.ledger.accounts.items()}
+        self.keeper.keep(Snapshot(k, ended, state, self.checked, sent, self.elapsed()))
 
     def _restore(self, kept: Snapshot) -> None:
         checked, asked = kept.checked, self.schedule  # the budget may change from call to call
@@ -110,8 +111,7 @@ class _Run:
         self.unknowns = checked.unknowns
         self.trace.records[:] = checked.records
         self.trace.check_seconds = checked.check_seconds
-        self.ledger.messages.update(kept.messages)
-        self.ledger.bytes.update(kept.bytes)
+        self.ledger.accounts.update(kept.sent)
         self.began -= kept.seconds
 
     def write(self) -> None:
@@ -194,9 +194,8 @@ class _Run:
             return False
         before = certifier.repair.exchanges
         polished = polish(certifier.repair, w, found)
-        numbers = 8 * (unknowns or 0) * ((unknowns or 0) + 3) // 2  # a gradient and a symmetric Hessian
-        hops = 2 * (self.engine.n - 1) * polished.sums
-        self.ledger.add("adaptation", hops, hops * numbers)
+        numbers = (unknowns or 0) * ((unknowns or 0) + 3) // 2  # a gradient and a symmetric Hessian
+        self.ledger.sum("adaptation", numbers, polished.sums)
         self._charge(certifier.repair.exchanges - before, certifier.repair.exchanges - before)
         if polished.point is None:
             return False
@@ -204,9 +203,8 @@ class _Run:
         return certifier.best(self.budget.gap).holds(self.budget.gap)
 
     def _charge(self, exchanges: int, reductions: int) -> None:
-        n = self.engine.n
-        self.ledger.add("certificate", exchanges * self.engine.messages, exchanges * 8 * self.engine.floats)
-        self.ledger.add("certificate", reductions * 2 * (n - 1), reductions * 32 * (n - 1))
+        self.ledger.exchange("certificate", times=exchanges)
+        self.ledger.sum("certificate", 2, reductions)
 
     def _note(self, record: Record, at: float) -> None:
         self.trace.records.append(record)
@@ -220,12 +218,12 @@ def drive(
     site: Site,
     certifier: Certifier,
     budget: Budget,
-    ledger: Ledger,
     keeper: Keeper | None = None,
 ) -> Outcome:
     """Run a method until the certified relative gap is met, the budget is used up, or it is interrupted."""
     schedule = Schedule(budget.gap, polishes=method.polishes() and budget.gap > 0 and applies(site.form))
-    run = _Run(method, certifier, budget, ledger, site.engine, keeper, schedule)
+    ledger = site.engine.ledger
+    run = _Run(method, certifier, budget, ledger, keeper, schedule)
     state, k, ended = run.begin(site)
     bar = _bar(method.name, budget, k)
     most = budget.rounds if budget.rounds is not None else MOST_ROUNDS
@@ -249,7 +247,7 @@ def drive(
     if ended in ("limit", "budget") and certificate.holds(budget.gap):
         ended = "gap"
     bar(None, run.trace)
-    return Outcome(certificate, ended, run.trace, ledger, k, run.elapsed())
+    return Outcome(certificate, ended, run.trace, ledger, k, run.elapsed(), method.gathered(state))
 
 
 def _bar(name: str, budget: Budget, begun: int) -> Callable[[int | None, Trace], None]:

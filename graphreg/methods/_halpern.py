@@ -17,9 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..form import Form
 from ..lowering.site import Site
-from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.records import Array
 
 EVERY = 5  # rounds between two looks at ||x - T x||
@@ -28,11 +26,6 @@ LONG = 0.36  # of all rounds, after which a restart is due anyway
 LEAST = 20  # rounds before that
 
 Flows = Sequence[Array]
-
-
-def pays(form: Form) -> bool:
-    """Whether the problem is of the kind that restarts are made for: one with kinks in its losses."""
-    return any(not isinstance(block.loss, AbstractSmoothLoss) for block in form.samples)
 
 
 @dataclass(frozen=True)

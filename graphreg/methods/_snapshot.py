@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ._schedule import Schedule
+from .ledger import Account
 from .trace import Record
 
 
@@ -32,6 +33,5 @@ class Snapshot:
     ended: str
     state: Any  # of the method
     checked: Checked
-    messages: dict[str, int]
-    bytes: dict[str, int]
+    sent: dict[str, Account]  # by purpose
     seconds: float

@@ -9,10 +9,10 @@ import numpy as np
 from ..errors import MethodError
 from ..form import Form
 from ..lowering.nodeprox import without_prox
-from ..lowering.site import Memories, Site
+from ..lowering.site import Memories, Scales, Site
 from ..terms.records import Array
 from ._base import AbstractIteration, Point, Start, is_number
-from ._halpern import Halpern, difference, distances, pays
+from ._halpern import Halpern, difference, distances
 
 FIRST_ADAPTATION = 10
 DAMPING = 0.7  # rho <- ratio^.7 rho^.3
@@ -107,8 +107,9 @@ class ADMM(AbstractIteration):
     def init(self, site: Site, start: Start | None) -> State:
         w, flows = (np.zeros(site.form.shape), None) if start is None else start
         u = site.form.nothing().flows if flows is None else flows  # t = u: the copies are those of w
-        rho = self.rho or _first_rho(site)
-        restarts = self.rho is None and pays(site.form) if self.restarts is None else self.restarts
+        scales = site.scales() if self.rho is None else None
+        rho = self.rho or _first_rho(scales)
+        restarts = scales is not None and scales.kinks if self.restarts is None else self.restarts
         halpern = Halpern() if restarts else None
         return State(site, 0, w, w, u, u, site.memory(), rho, FIRST_ADAPTATION, w, u, halpern)
 
@@ -193,9 +194,7 @@ def _factor(rho: float, dz: float, dy: float) -> float:
     return factor if max(factor, 1.0 / factor) > CHANGE else 1.0
 
 
-def _first_rho(site: Site) -> float:
-    degree = site.degree[site.degree > 0]
-    curvature = site.curvature[site.curvature > 0]
-    if not len(degree) or not len(curvature):
+def _first_rho(scales: Scales | None) -> float:
+    if scales is None or not (scales.degree and scales.curvature):
         return 1.0
-    return float(curvature.mean() / degree.mean())
+    return scales.curvature / scales.degree

@@ -27,7 +27,7 @@ from ._base import AbstractMethod, Start
 from ._packing import Packer, Unpacker
 from ._snapshot import Snapshot
 
-FORMAT, VERSION = "graphreg checkpoint", 1
+FORMAT, VERSION = "graphreg checkpoint", 2
 
 
 @dataclass(frozen=True)
@@ -93,10 +93,13 @@ class Store:
     of the first one, which stays in the file beside it.
     """
 
-    def __init__(self, checkpoint: Checkpoint, form: Form, method: AbstractMethod, start: Start | None) -> None:
+    def __init__(
+        self, checkpoint: Checkpoint, form: Form, method: AbstractMethod, start: Start | None, seed: int | None
+    ) -> None:
         self.checkpoint = checkpoint
         self.problem, self.method = _fingerprint.of_problem(form), _fingerprint.of_method(method)
         self.start = _fingerprint.of_start(start)
+        self.seed = seed
         self.packed: list[_Packed] = []
         self.note = ""  # for the user: why the last bits may differ
         self._open(started=start is not None)
@@ -116,6 +119,7 @@ class Store:
         header, arrays = _archive.read(path)
         try:
             self._check(header, started)
+            self._check_seed(header["seed"])
             for run, entry in enumerate(header["runs"]):
                 own = [arrays[f"run{run}-{k}"] for k in range(entry["arrays"])]
                 self.packed.append(_Packed(entry["tree"], entry["generators"], own))
@@ -151,6 +155,16 @@ class Store:
         self.start = header["start"]
         self.note = _note(header["versions"])
 
+    def _check_seed(self, found: int) -> None:
+        """The seed of the run that is kept; another one is refused."""
+        if self.seed is not None and self.seed != found:
+            raise CheckpointError(
+                f"the checkpoint {str(self.checkpoint.file)!r} is of a run with seed={found}, not {self.seed}: leave "
+                "seed out to go on from the checkpoint, or remove the file to begin anew",
+                ("the seed",),
+            )
+        self.seed = found
+
     def read(self, run: int, site: Site) -> Snapshot | None:
         if run >= len(self.packed):
             return None
@@ -179,6 +193,7 @@ class Store:
             "method": self.method,
             "problem": self.problem,
             "start": self.start,
+            "seed": self.seed,
             "runs": [{"tree": p.tree, "generators": p.generators, "arrays": len(p.arrays)} for p in self.packed],
         }
         arrays = {f"run{r}-{k}": array for r, p in enumerate(self.packed) for k, array in enumerate(p.arrays)}

@@ -9,10 +9,10 @@ import numpy as np
 from ..errors import MethodError
 from ..form import Form
 from ..lowering.nodeprox import without_prox
-from ..lowering.site import Memories, Site
+from ..lowering.site import Memories, Scales, Site
 from ..terms.records import Array
 from ._base import AbstractIteration, Point, Start, is_number
-from ._halpern import Halpern, difference, distances, pays
+from ._halpern import Halpern, difference, distances
 
 FIRST_ADAPTATION = 10
 DAMPING = 0.7  # s <- q^.7 s^.3
@@ -85,8 +85,9 @@ class PrimalDual(AbstractIteration):
     def init(self, site: Site, start: Start | None) -> State:
         w, flows = (np.zeros(site.form.shape), None) if start is None else start
         u = site.form.nothing().flows if flows is None else flows
-        s = self.balance or _first_balance(site)
-        restarts = self.balance is None and pays(site.form) if self.restarts is None else self.restarts
+        scales = site.scales() if self.balance is None else None
+        s = self.balance or _first_balance(scales)
+        restarts = scales is not None and scales.kinks if self.restarts is None else self.restarts
         halpern = Halpern() if restarts else None
         return State(site, 0, w, u, w, u, site.memory(), s, FIRST_ADAPTATION, w, u, halpern)
 
@@ -158,9 +159,7 @@ def _balanced(s: float, dw: float, du: float) -> float:
     return new if max(new / s, s / new) > CHANGE else s
 
 
-def _first_balance(site: Site) -> float:
-    degree = site.degree[site.degree > 0]
-    curvature = site.curvature[site.curvature > 0]
-    if not len(degree) or not len(curvature):
+def _first_balance(scales: Scales | None) -> float:
+    if scales is None or not (scales.degree and scales.curvature):
         return 1.0
-    return float(degree.mean() / curvature.mean())
+    return scales.degree / scales.curvature

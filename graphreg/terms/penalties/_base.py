@@ -54,6 +54,11 @@ class AbstractPenalty(ABC):
         of its constraints."""
 
     # ---- derived; override where a closed form exists ----------------------------------------------------------
+    def subgradient(self, z: Array) -> Array:
+        """A subgradient of phi at each row; by default that of the nearby point prox(z, 1e-8)."""
+        step = 1e-8
+        return (z - self.prox(z, step)) / step
+
     def check(self, k: int) -> None:
         """Raise `TermError` where the penalty cannot act on k coordinates (a Quadratic of another size, ...)."""
 
@@ -179,6 +184,21 @@ class AbstractPenalty(ABC):
     __rmul__ = __truediv__ = __add__ = __radd__ = __mul__
 
 
+class AbstractSmoothPenalty(AbstractPenalty):
+    """A differentiable penalty."""
+
+    @abstractmethod
+    def gradient(self, z: Array) -> Array:
+        """The gradient of phi at each row, (m, k)."""
+
+    @abstractmethod
+    def smoothness(self) -> float:
+        """The smallest L for which L/2 ||.||^2 - phi is convex."""
+
+    def subgradient(self, z: Array) -> Array:
+        return self.gradient(z)
+
+
 class AbstractOneSided(AbstractPenalty):
     """A penalty that is not even, and so may only stand on edges to the ground."""
 
@@ -193,6 +213,9 @@ class AbstractConstraint(AbstractPenalty):
     def prox(self, v: Array, step: Any) -> Array:
         del step  # a multiple of an indicator is the same indicator
         return self.project(v)
+
+    def subgradient(self, z: Array) -> Array:
+        return np.zeros_like(z)  # at the points of the set; elsewhere there is none
 
     @property
     def notation(self) -> Notation:
@@ -237,6 +260,11 @@ class AbstractNorm(AbstractPenalty):
     def dual_prox(self, v: Array, step: Array, weight: Array) -> Array:
         del step
         return self.project_dual(v, weight)
+
+    def subgradient(self, z: Array) -> Array:
+        # the point of the dual ball furthest along z, for any z that is long against the ball; 0 where z = 0
+        length = np.maximum(row_norm(z), 1e-300)[:, None]
+        return self.project_dual(z / length * 1e9, 1.0)
 
     def recession(self, k: int) -> RecessionCone:
         return RecessionCone(np.zeros(k), np.zeros(k))

@@ -9,11 +9,11 @@ import numpy as np
 
 from ..calculus import positive
 from ..records import Array, Notation, RecessionCone
-from ._base import INSIDE, AbstractPenalty, column, row_norm
+from ._base import INSIDE, AbstractSmoothPenalty, column, row_norm
 
 
 @dataclass(frozen=True)
-class HuberNorm(AbstractPenalty):
+class HuberNorm(AbstractSmoothPenalty):
     """Quadratic near 0 and a norm far from it: ``1/2 ||z||_2^2`` up to ``||z||_2 = delta``, then
     ``delta ||z||_2 - delta^2/2``. It does not fuse edges, and does not fight large differences.
 
@@ -34,6 +34,12 @@ class HuberNorm(AbstractPenalty):
     def value(self, z: Array) -> Array:
         r = row_norm(z)
         return np.where(r <= self.delta, r * r / 2, self.delta * (r - self.delta / 2))
+
+    def gradient(self, z: Array) -> Array:
+        return z * column(self.delta / np.maximum(row_norm(z), self.delta))
+
+    def smoothness(self) -> float:
+        return 1.0
 
     def prox(self, v: Array, step: Any) -> Array:
         # v / (1 + t) up to ||v|| = (1 + t) delta, then v (1 - t delta / ||v||): always the larger factor

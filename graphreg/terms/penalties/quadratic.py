@@ -9,13 +9,13 @@ import numpy as np
 
 from ...errors import TermError
 from ..records import Array, Notation, RecessionCone
-from ._base import AbstractPenalty, column, row_norm
+from ._base import AbstractSmoothPenalty, column, row_norm
 
 ROUNDING = 1e-12  # relative to the largest eigenvalue: below it an eigenvalue is 0
 
 
 @dataclass(frozen=True, eq=False)
-class Quadratic(AbstractPenalty):
+class Quadratic(AbstractSmoothPenalty):
     """A quadratic form: ``phi(z) = 1/2 z'Qz`` with Q symmetric and positive semidefinite.
 
     ``phi*(u) = 1/2 u'Q^+u`` where u is in range(Q) and +inf elsewhere (Boyd and Vandenberghe, Convex Optimization,
@@ -45,6 +45,12 @@ class Quadratic(AbstractPenalty):
 
     def value(self, z: Array) -> Array:
         return 0.5 * (z @ self._vectors) ** 2 @ self._values
+
+    def gradient(self, z: Array) -> Array:
+        return z @ self.Q
+
+    def smoothness(self) -> float:
+        return float(self._values[-1])
 
     def prox(self, v: Array, step: Any) -> Array:
         V = self._vectors

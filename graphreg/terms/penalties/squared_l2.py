@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..records import Array, Notation, RecessionCone
-from ._base import AbstractPenalty, column
+from ._base import AbstractSmoothPenalty, column
 
 
 @dataclass(frozen=True)
-class SquaredL2(AbstractPenalty):
+class SquaredL2(AbstractSmoothPenalty):
     """The squared Euclidean norm with its half: ``phi(z) = 1/2 ||z||_2^2``; edges pull, and never fuse.
 
     ``phi*(u) = 1/2 ||u||_2^2`` everywhere (Parikh and Boyd, Proximal algorithms, 6.1.1).
@@ -20,6 +20,12 @@ class SquaredL2(AbstractPenalty):
 
     def value(self, z: Array) -> Array:
         return 0.5 * np.einsum("ij,ij->i", z, z)
+
+    def gradient(self, z: Array) -> Array:
+        return z
+
+    def smoothness(self) -> float:
+        return 1.0
 
     def prox(self, v: Array, step: Any) -> Array:
         return v / (1.0 + column(step))

@@ -1,0 +1,100 @@
+"""The arcs of a problem: across each pair of neighbours one each way; what may be sent, and how much at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import breadth_first_order, connected_components
+
+from ..form import Form
+from ..terms.records import Array
+
+SERVER = "server"  # the name of edge blocks, and the label of nodes, by which a baseline has a server
+
+
+@dataclass(frozen=True)
+class Arcs:
+    """Arc k < p leads from the first to the second node of pair k, arc p + k back.
+
+    Attributes
+    ----------
+    n : int
+        The number of nodes.
+    source, target : (2p,) arrays
+    coupled : (p, d) bool
+        The coordinates that some edge between the pair couples: what a message of parameters holds.
+    level : tuple of str
+        What kind of link each pair is: "graph", "within clusters", "between clusters" or "to the server", (p,).
+    """
+
+    n: int
+    source: Array
+    target: Array
+    coupled: Array
+    level: tuple[str, ...]
+
+    @property
+    def pairs(self) -> int:
+        return len(self.coupled)
+
+    @cached_property
+    def numbers(self) -> Array:
+        """How many numbers a message of parameters holds, (2p,)."""
+        return np.tile(self.coupled.sum(axis=1), 2)
+
+    @cached_property
+    def components(self) -> int:
+        return int(connected_components(self._links(), directed=False)[0])
+
+    @cached_property
+    def parent(self) -> Array:
+        """The parent of each node in a spanning forest, of breadth first from the first node of each component; -1 at
+        roots. Sums go up and down it."""
+        links = self._links()
+        count, member = connected_components(links, directed=False)
+        out = np.full(self.n, -1)
+        for root in np.unique(member, return_index=True)[1][:count]:
+            order, before = breadth_first_order(links, int(root), directed=False)
+            out[order[1:]] = before[order[1:]]
+        return out
+
+    @cached_property
+    def forest(self) -> Array:
+        """The arcs of the spanning forest, both ways, (2p,) bool."""
+        p = self.parent
+        return (p[self.source] == self.target) | (p[self.target] == self.source)
+
+    def _links(self) -> sp.csr_array:
+        return sp.csr_array((np.ones(len(self.source)), (self.source, self.target)), shape=(self.n, self.n))
+
+
+def arcs_of(form: Form) -> Arcs:
+    """The arcs of all edges between two nodes; several edges of a pair share a message, of the union of their
+    coordinates."""
+    blocks = [edge for edge in form.edges if not edge.ground]
+    tails = [edge.tail for edge in blocks]
+    key = [edge.tail * np.int64(form.n) + edge.head for edge in blocks]
+    every = np.concatenate(key) if key else np.zeros(0, dtype=np.int64)
+    pairs, first, place = np.unique(every, return_index=True, return_inverse=True)
+    coupled = np.zeros((len(pairs), form.d), dtype=bool)
+    at = 0
+    for edge in blocks:
+        rows = place[at : at + len(edge.tail)]
+        coupled[rows if edge.features is None else np.ix_(rows, edge.features)] = True
+        at += len(edge.tail)
+    owner = np.repeat(np.arange(len(blocks)), [len(tail) for tail in tails])
+    names = [_level(edge.name) for edge in blocks]
+    i, j = np.divmod(pairs, form.n)
+    level = tuple(names[owner[k]] for k in first)
+    return Arcs(form.n, np.concatenate([i, j]), np.concatenate([j, i]), coupled, level)
+
+
+def _level(name: str) -> str:
+    if name.startswith(SERVER):
+        return "to the server"
+    if not name.startswith("Hierarchy"):
+        return "graph"
+    return "within clusters" if ", level 1" in name else "between clusters"
