@@ -65,6 +65,9 @@ class PrimalDual(AbstractIteration):
         as sums over all nodes. Never with a given balance, which is for following the paper's iteration.
     """
 
+    needs = "losses that are smooth or piecewise linear; any penalty, any graph"
+    sends = "the extrapolated parameters, both ways across every edge: the coordinates that it couples"
+
     balance: float | None = None
     relaxation: float = 1.8
     restarts: bool | None = None
