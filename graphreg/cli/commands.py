@@ -165,13 +165,13 @@ def compare(  # noqa: PLR0913, PLR0917 - one argument per option
     table = found.table()
     if csv is not None:
         folder.write_all(csv.parent, {csv.name: table.to_csv(index_label="method").encode()})
-    if picture is not None:
-        folder.write_all(picture.parent, {picture.name: folder.draw_comparison(found)})
     if as_json:
         rows = results.plain({str(name): row.to_dict() for name, row in table.iterrows()})
         click.echo(folder.to_json({"versions": results.versions(), "methods": rows, "reference": found.reference}))
     elif not quiet:
         click.echo(f"{read}\n\n{found}\n(above: the objective minus the best lower bound of all)")
+    if picture is not None:
+        folder.write_all(picture.parent, {picture.name: folder.draw_comparison(found)})
     codes = [exits.of_status(entry.status) for entry in found.entries.values()]
     ctx.exit(exits.INTERRUPTED if exits.INTERRUPTED in codes else min(codes))
 
