@@ -130,22 +130,22 @@ def reached(engine: Noting, node: int) -> set[int]:
 
 
 def rows_of(form: Form, size: int) -> list[list[set[int]]]:
-    """Whose the rows of an array of so many rows may be, under each reading: nodes, edges of a block, arcs, pairs."""
-    out: list[list[set[int]]] = []
-    if size == form.n:
-        out.append([{i} for i in range(form.n)])
-    for edge in form.edges:
-        if size == len(edge.tail):
-            out.append([{int(i), int(j)} - {-1} for i, j in zip(edge.tail, edge.head, strict=True)])
+    """Whose the rows of an array of so many rows may be, under each reading: nodes, those with data, samples, edges of
+    a block, arcs, pairs."""
+    owners: list[Array] = [np.arange(form.n)[:, None]]
+    for block in form.samples:
+        owners += [block.node[:, None], np.unique(block.node)[:, None]]
+        owners += [batch.nodes[:, None] for batch in block.stacks or ()]
+    owners += [np.stack([edge.tail, edge.head], axis=1) for edge in form.edges]
     arcs = arcs_of(form)
-    ends = [{int(i), int(j)} for i, j in zip(arcs.source, arcs.target, strict=True)]
-    out += [ends[:rows] for rows in (arcs.pairs, 2 * arcs.pairs) if size == rows]
-    return out
+    ends = np.stack([arcs.source, arcs.target], axis=1)
+    owners += [ends, ends[: arcs.pairs]]
+    return [[set(row) for row in each.tolist()] for each in owners if len(each) == size]
 
 
 def strays(form: Form, one: Any, two: Any, known: set[int]) -> list[str]:
-    """Where two states differ that no node in ``known`` can account for. Arrays whose rows are neither nodes nor edges
-    nor arcs say nothing."""
+    """Where two states differ that no node in ``known`` can account for. Arrays whose rows have no such reading say
+    nothing."""
     out: list[str] = []
     for (where, a), (_, b) in zip(leaves(one), leaves(two), strict=True):
         differs = ~np.isclose(a, b, rtol=ROUNDING, atol=ROUNDING, equal_nan=True)
