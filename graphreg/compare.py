@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -83,7 +83,7 @@ class Comparison:
         return dict(zip(COLUMNS, (entry_status, *numbers), strict=True))
 
     def plot(self, x: str = "rounds", ax: Axes | None = None) -> Axes:
-        """The certified gap against ``x``: "rounds", "messages", "bytes" or "seconds"; see `explain.plot_comparison`."""
+        """The gap against ``x``: "rounds", "messages", "bytes" or "seconds"; see `explain.plot_comparison`."""
         from .explain import plot_comparison
 
         return plot_comparison(self, x, ax)
@@ -95,9 +95,8 @@ class Comparison:
         return comparison_figure(self)
 
     def __str__(self) -> str:
-        wide = {name: "{:.10g}".format for name in ("objective",)}
-        short = {name: "{:.3g}".format for name in ("above", "relative_gap", "seconds")}
-        lines = [self.table().to_string(formatters={**wide, **short}, na_rep="-")]
+        short = dict.fromkeys(("above", "relative_gap", "seconds"), "{:.3g}".format)
+        lines = [self.table().to_string(formatters={"objective": "{:.10g}".format, **short}, na_rep="-")]
         lines += [f"{name}: {e.status}. {e.message}" for name, e in self.entries.items() if e.status != "certified"]
         if self.not_run:
             lines.append(f"interrupted before these began: {', '.join(self.not_run)}")
@@ -232,7 +231,7 @@ def _reference(exact: str | None, found: Mapping[str | None, Solution | NoRun], 
 
 
 @contextmanager
-def _shown(total: int, progress: bool | None) -> Iterator[Callable[[str], None]]:
+def _shown(total: int, progress: bool | None) -> Generator[Callable[[str], None]]:
     """Shows on stderr which method is running, where that is a terminal (or where it is asked for)."""
     if not (sys.stderr.isatty() if progress is None else progress):
         yield lambda name: None
@@ -240,11 +239,10 @@ def _shown(total: int, progress: bool | None) -> Iterator[Callable[[str], None]]
     from tqdm import tqdm
 
     with tqdm(total=total, desc="comparing", unit=" methods", leave=False) as bar:
+        places = iter(range(total))
 
         def show(name: str) -> None:
             bar.set_postfix_str(name)
-            bar.update(show.count)
-            show.count = 1
+            bar.update(next(places) - bar.n)
 
-        show.count = 0
         yield show

@@ -57,7 +57,9 @@ def main() -> None:
 @main.command(cls=_WithExample)
 @model_argument
 @data_option
-@click.option("--method", metavar="METHOD", help="Instead of that in the model file: NAME or 'NAME(option=value, ...)'.")
+@click.option(
+    "--method", metavar="METHOD", help="Instead of that in the model file: NAME or 'NAME(option=value, ...)'."
+)
 @gap_option
 @click.option("--rounds", type=click.IntRange(min=1), help="At most so many rounds of an iterative method.")
 @click.option("--seconds", type=SECONDS, help="At most so many seconds of an iterative method.")
@@ -115,13 +117,19 @@ def solve(  # noqa: PLR0913, PLR0917 - one argument per option
 @model_argument
 @data_option
 @click.option(
-    "--method", "names", metavar="METHOD", multiple=True, help="Only this: NAME or 'NAME(option=value, ...)'; repeatable."
+    "--method",
+    "names",
+    metavar="METHOD",
+    multiple=True,
+    help="Only this: NAME or 'NAME(option=value, ...)'; repeatable.",
 )
 @gap_option
 @click.option("--seconds", type=SECONDS, default=60.0, show_default=True, help="The budget of each method.")
 @click.option("--seed", type=click.IntRange(min=0), help="For methods that draw random numbers.")
 @click.option("--csv", type=FILE, help="Write the table to this file.")
-@click.option("--picture", type=FILE, help="Draw the gaps against rounds, messages, bytes and seconds in this PNG file.")
+@click.option(
+    "--picture", type=FILE, help="Draw the gaps against rounds, messages, bytes and seconds in this PNG file."
+)
 @force_option
 @quiet_option
 @json_option
@@ -157,11 +165,10 @@ def compare(  # noqa: PLR0913, PLR0917 - one argument per option
             folder.check_new(file, force, option)
     if picture is not None and folder.find_spec("matplotlib") is None:
         raise click.UsageError(folder.NO_PICTURES)
-    gap = read.options.get("gap", 1e-6) if gap is None else gap
+    target: float = read.options.get("gap", 1e-6) if gap is None else gap
     seed = read.options.get("seed") if seed is None else seed
-    found = gr.compare(
-        read.problem, methods or None, gap=gap, seconds=seconds, seed=seed, progress=False if quiet else None
-    )
+    shown = False if quiet else None
+    found = gr.compare(read.problem, methods or None, gap=target, seconds=seconds, seed=seed, progress=shown)
     table = found.table()
     if csv is not None:
         folder.write_all(csv.parent, {csv.name: table.to_csv(index_label="method").encode()})

@@ -71,16 +71,16 @@ def plot_comparison(comparison: Comparison, x: str = "rounds", ax: Axes | None =
 
 def comparison_figure(comparison: Comparison, figure: Figure | None = None) -> Figure:
     """The plots against rounds, messages, bytes and seconds in one figure; the caption says what they measure by."""
-    figure = pyplot().figure(figsize=SIZE, layout="constrained") if figure is None else figure
-    panels = figure.subplots(2, 2, sharey=True)
+    whole: Figure = pyplot().figure(figsize=SIZE, layout="constrained") if figure is None else figure
+    panels = whole.subplots(2, 2, sharey=True)
     for x, axes in zip(AXES, panels.flat, strict=True):
         plot_comparison(comparison, x, axes)
     for axes in panels[:, 1]:
         axes.set_ylabel("")
     handles, labels = panels.flat[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize="small")
-    figure.suptitle(_caption(comparison, 120), fontsize="medium")
-    return figure
+    whole.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize="small")
+    whole.suptitle(_caption(comparison, 120), fontsize="medium")
+    return whole
 
 
 def _caption(comparison: Comparison, width: int) -> str:
@@ -113,4 +113,3 @@ def _course(solution: Solution, bound: float, field: str) -> tuple[Array, Array]
     at_zero = solution.form.at_zero()
     gaps = [max(relative(value - bound, value, bound, at_zero), LEAST_GAP) for value in best[keep]]
     return cost[keep], np.array(gaps)
-

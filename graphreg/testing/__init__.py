@@ -1,4 +1,5 @@
-"""The laws that every loss, every penalty and every iterative method obeys, as reports that say which law failed, where and by how much.
+"""The laws that every loss, every penalty and every iterative method obeys, as reports that say which law failed, where
+and by how much.
 
 >>> report = check_penalty(L1())  # doctest: +SKIP
 >>> report.ok  # doctest: +SKIP

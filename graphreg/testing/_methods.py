@@ -69,7 +69,7 @@ def state_is_a_record(method: AbstractIteration, trial: Trial) -> list[Failure]:
     for case in _fitting(method, trial):
         site, _ = site_of(case.form, trial.seed)
         state = method.init(site, None)
-        if not is_dataclass(state) or not type(state).__dataclass_params__.frozen:  # type: ignore[attr-defined]
+        if not _is_frozen(state):
             return [_failure(f"the state must be a frozen dataclass, got {type(state).__name__}", case.name)]
         names = {f.name for f in fields(state)}
         if not {"site", "round"} <= names or state.site is not site:
@@ -79,6 +79,11 @@ def state_is_a_record(method: AbstractIteration, trial: Trial) -> list[Failure]:
                 return [_failure(f"round is {state.round} after {k} steps", case.name)]
             state = method.step(state)
     return []
+
+
+def _is_frozen(state: Any) -> bool:
+    kind: Any = type(state)
+    return is_dataclass(state) and bool(kind.__dataclass_params__.frozen)
 
 
 def step_is_repeatable(method: AbstractIteration, trial: Trial) -> list[Failure]:
