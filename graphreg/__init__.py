@@ -15,7 +15,7 @@ from .certificate import Certificate
 from .compare import Comparison, compare
 from .data import NodeData
 from .graph import Graph
-from .methods import ADMM, Checkpoint, Exact, PrimalDual
+from .methods import ADMM, AbstractIteration, Checkpoint, Exact, PrimalDual
 from .problem import Compiled, Problem
 from .solution import Solution
 from .terms.calculus import Model, Parameter
@@ -50,6 +50,7 @@ __all__ = [
     "L1",
     "L2",
     "AbstractConstraint",
+    "AbstractIteration",
     "AbstractNorm",
     "AbstractOneSided",
     "Ball",

@@ -135,7 +135,11 @@ def _exact(form: Form, method: Exact, certifier: Certifier, budget: Budget, comp
     try:
         for scaled, options in conic.attempts(method.solver, method.form):
             compiled = compiler(method.form, scaled)
-            said.append(compiled.solve(method.solver, options))
+            left = _seconds_left(budget, began)
+            if left is not None and left <= 0.0:
+                ended = "budget"
+                break
+            said.append(compiled.solve(method.solver, {**options, **conic.time_limit(method.solver, left)}))
             found = compiled.point()
             if found is not None and np.isfinite(found[0]).all():
                 w = np.where(form.free[:, None], 0.0, found[0])
@@ -145,10 +149,13 @@ def _exact(form: Form, method: Exact, certifier: Certifier, budget: Budget, comp
                 break
         else:
             if not certificate.holds(budget.gap) and np.isfinite(certificate.primal):
-                certificate, rounds = _refined(form, certifier, certificate, budget)
+                left = replace(budget, seconds=_seconds_left(budget, began))
+                certificate, rounds = _refined(form, certifier, certificate, left)
                 said.append(f"refined by {rounds} rounds of PrimalDual")
     except KeyboardInterrupt:
         ended = "interrupted"
+    if ended == "budget" and not said:  # compiling took all of it
+        certificate = certifier.certify(np.zeros(form.shape), None, None, budget.gap)
     if ended == "limit" and not np.isfinite(certificate.primal):  # a solver's word is not enough: is 0 near a point?
         certificate = certifier.certify(np.zeros(form.shape), None, None, budget.gap)
         word = "infeasible" if method.form == "primal" else "unbounded"
@@ -162,13 +169,17 @@ def _exact(form: Form, method: Exact, certifier: Certifier, budget: Budget, comp
     )
 
 
+def _seconds_left(budget: Budget, began: float) -> float | None:
+    return None if budget.seconds is None else budget.seconds - (time.perf_counter() - began)
+
+
 def _refined(form: Form, certifier: Certifier, certificate: Certificate, budget: Budget) -> tuple[Certificate, int]:
     """The best certificate after some rounds of the primal-dual method, from where a conic solver stopped short."""
     method = PrimalDual()
     if method.missing(form) or budget.gap == 0.0:
         return certificate, 0
     start = (certificate.w, certificate.point.flows)
-    budget = Budget(budget.gap, rounds=REFINEMENT, start=start, progress=budget.progress)
+    budget = Budget(budget.gap, REFINEMENT, budget.seconds, start, progress=budget.progress)
     outcome = drive(method, _site(form, budget), certifier, budget)
     if outcome.ended == "interrupted":
         raise KeyboardInterrupt
@@ -202,7 +213,8 @@ def _certified(gap: float) -> str:
 
 
 def _used_up(rounds: int, certificate: Certificate) -> str:
-    return f"The budget was used up ({rounds} rounds) at a {_reached(certificate)}; allow more, or a larger gap."
+    spent = f" ({rounds} rounds)" if rounds else ""
+    return f"The budget was used up{spent} at a {_reached(certificate)}; allow more, or a larger gap."
 
 
 def _no_certificate(certificate: Certificate, gap: float) -> str:

@@ -61,6 +61,7 @@ class Certifier:
         self.radius = 0.0  # twice the largest ||w_i|| seen near a minimiser
         self._attained: tuple[bool | None] | None = None
         self._slack: bool | None = None
+        self.screened = float("nan")  # P at the last screen
 
     def remembered(self) -> dict[str, Any]:
         """What the certificates to come depend on beside the problem, to `recall` elsewhere.
@@ -94,7 +95,7 @@ class Certifier:
         """A cheap relative gap that certifies nothing: that within the ball of twice the largest ||w_i||.
 
         gap_R = sum_e FY_e + sum_r FY_r + sum_i (<rho_i, w_i> + R ||rho_i||), rho_i = (K'u)_i + X_i'a_i, with the
-        gradients of smooth losses for prices, whose FY_r is 0.
+        gradients of smooth losses for prices, whose FY_r is 0. ``screened`` is P at the point.
         """
         form = self.form
         w = feasible(form, w)
@@ -116,6 +117,7 @@ class Certifier:
             primal += value
             gap += value + float(edge.conjugates(u).sum()) - float(np.vdot(u, z))
             edge.add_adjoint(u, rho)
+        self.screened = primal
         radius = 2.0 * float(row_norm(w).max(initial=0.0))
         gap += radius * float(row_norm(rho).sum()) + float(np.vdot(rho, w))
         return relative(abs(gap), primal, primal, self.at_zero)

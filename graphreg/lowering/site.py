@@ -6,7 +6,7 @@ A step goes beyond its own nodes only through ``exchange`` (the values of neighb
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -110,6 +110,11 @@ class Site:
     def gradients(self) -> NodeGradients:
         """Gradients of the nodes' losses."""
         return NodeGradients(self.form)
+
+    @cached_property
+    def losses(self) -> NodeGradients:
+        """Gradients of the nodes' losses alone, without edges to the ground."""
+        return NodeGradients(replace(self.form, edges=()))
 
     @cached_property
     def _streams(self) -> dict[str, Streams]:

@@ -1,5 +1,6 @@
 """The methods, one file each."""
 
+from ._base import AbstractIteration as AbstractIteration
 from ._base import AbstractMethod
 from .admm import ADMM
 from .checkpoint import Checkpoint as Checkpoint

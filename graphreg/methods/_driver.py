@@ -160,7 +160,7 @@ class _Run:
         at = time.perf_counter()
         screen = self.certifier.screen(*self.method.point(state))
         self._charge(1, 1)
-        self._note(Record(k, self.elapsed(), screen, False), at)
+        self._note(Record(k, self.elapsed(), screen, False, self.certifier.screened), at)
         return screen
 
     def certify(self, state: Any, k: int) -> Certificate:
@@ -207,6 +207,8 @@ class _Run:
         self.ledger.sum("certificate", 2, reductions)
 
     def _note(self, record: Record, at: float) -> None:
+        messages, size = self.ledger.sent()
+        record = replace(record, messages=messages, bytes=size)
         self.trace.records.append(record)
         self.trace.check_seconds += time.perf_counter() - at
         if self.budget.callback is not None:
