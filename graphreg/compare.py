@@ -65,11 +65,14 @@ class Comparison:
 
         ``above`` is the objective minus `bound`, so at most that much above the optimum; ``relative_gap`` is what the
         method's own certificate says. ``messages`` and ``bytes`` are all that was sent, ``method_messages`` and
-        ``method_bytes`` what was sent without certificates: by the method and its adaptation.
+        ``method_bytes`` what was sent without certificates: by the method and its adaptation. ``own_gap``, where there
+        are baselines, is what these certified of the problem that they solve instead.
         """
         import pandas as pd
 
-        return pd.DataFrame.from_dict({name: self._row(each) for name, each in self.entries.items()}, orient="index")
+        table = pd.DataFrame.from_dict({name: self._row(each) for name, each in self.entries.items()}, orient="index")
+        own = {name: each.own for name, each in self.solutions.items() if each.own is not None}
+        return table.assign(own_gap=pd.Series({name: c.relative_gap for name, c in own.items()})) if own else table
 
     def _row(self, entry: Solution | NoRun) -> dict[str, Any]:
         if isinstance(entry, NoRun):
@@ -95,8 +98,9 @@ class Comparison:
         return comparison_figure(self)
 
     def __str__(self) -> str:
-        short = dict.fromkeys(("above", "relative_gap", "seconds"), "{:.3g}".format)
-        lines = [self.table().to_string(formatters={"objective": "{:.10g}".format, **short}, na_rep="-")]
+        short = dict.fromkeys(("above", "relative_gap", "seconds", "own_gap"), "{:.3g}".format)
+        formats: Any = {"objective": "{:.10g}".format, **short}
+        lines = [self.table().to_string(formatters=formats, na_rep="-")]
         lines += [f"{name}: {e.status}. {e.message}" for name, e in self.entries.items() if e.status != "certified"]
         if self.not_run:
             lines.append(f"interrupted before these began: {', '.join(self.not_run)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import networkx as nx
 import numpy as np
@@ -312,6 +312,27 @@ def test_four_panels_in_one_figure(pyplot, comparison):
     assert comparison.reference.split("(")[0].strip() in " ".join(figure.get_suptitle().split())
     assert len(figure.legends) == 1
     assert comparison_figure(comparison, pyplot.figure()).axes
+
+
+def test_a_baseline_is_judged_in_both_problems(pyplot, comparison):
+    """Its trace is of its own problem, and is not drawn against the bound of this one."""
+    fast = comparison.solutions["fast"]
+    own = replace(fast.certificate, primal=fast.certificate.dual * 0.5, dual=fast.certificate.dual * 0.4)
+    baseline = replace(fast, own=own, status="no_certificate")
+    assert "own_gap" not in comparison.table()
+    both = replace(comparison, entries={**comparison.entries, "baseline": baseline})
+    table = both.table()
+    assert table.loc["baseline", "own_gap"] == own.relative_gap
+    assert table["own_gap"].notna().sum() == 1
+    axes = both.plot("rounds")
+    assert "Hollow" in " ".join(axes.get_title().split())
+    hollow = [line for line in axes.lines if line.get_markerfacecolor() == "white" and len(line.get_xdata())]
+    assert [line.get_xdata().tolist() for line in hollow] == [[fast.rounds]]
+    assert hollow[0].get_ydata()[0] == (fast.objective - both.bound) / fast.objective
+    drawn = [len(line.get_xdata()) for line in axes.lines]
+    assert drawn.count(len(fast.trace)) == [len(line.get_xdata()) for line in comparison.plot().lines].count(
+        len(fast.trace)
+    )
 
 
 def test_what_cannot_be_drawn_is_refused(pyplot, comparison):

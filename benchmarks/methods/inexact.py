@@ -31,9 +31,9 @@ def study_schedules() -> pd.DataFrame:
         "1e-4": lambda t: 1e-4,
     }
     rows: list[dict[str, Any]] = []
-    for loss in LOSSES:
+    for loss, family in LOSSES.items():
         for name, inexact in schedules.items():
-            run = _chain(LOSSES[loss]).solve(gr.PrimalDual(inexact=inexact, polish=False), gap=1e-8, rounds=ROUNDS)
+            run = _chain(family).solve(gr.PrimalDual(inexact=inexact, polish=False), gap=1e-8, rounds=ROUNDS)
             asked = "not summable: slower, or a floor" if name in ("1/(t+1)", "1e-2", "1e-4") else "<= 1e-8"
             rows.append(
                 {

@@ -85,31 +85,49 @@ def comparison_figure(comparison: Comparison, figure: Figure | None = None) -> F
 
 def _caption(comparison: Comparison, width: int) -> str:
     what = "Lines: the best objective so far above the bound. Markers: the gap that the run certified by itself."
+    if any(solution.own is not None for solution in comparison.solutions.values()):
+        what += " Hollow: the objective above the bound, of baselines, which solve another problem."
     return textwrap.fill(f"{what} Bound: {comparison.reference}.", width)
 
 
 def _draw(axes: Axes, name: str, solution: Solution, bound: float, x: str, k: int) -> None:
     colour, mark = f"C{k % 10}", MARKS[k % len(MARKS)]
-    label = f"{name} ({solution.status})"
+    fill = colour if solution.own is None else "white"
     costs, gaps = _course(solution, bound, AXES[x][0])
-    own = max(solution.certificate.relative_gap, LEAST_GAP) if solution.certificate.valid else np.nan
+    end = _end(solution, bound)
     if len(costs) and costs[-1] > 0:
         axes.plot(costs, gaps, ".-", color=colour, linewidth=1.2, markersize=3)
-        axes.plot([costs[-1]], [own], mark, color=colour, markersize=7)
+        axes.plot([costs[-1]], [end], mark, color=colour, markerfacecolor=fill, markersize=7)
     elif x == "seconds":
-        axes.plot([solution.seconds], [own], mark, color=colour, markersize=7)
+        axes.plot([solution.seconds], [end], mark, color=colour, markerfacecolor=fill, markersize=7)
     else:
-        axes.axhline(own, color=colour, linestyle="--", linewidth=1.0)
-    axes.plot([], [], f"{mark}-", color=colour, label=label)  # one entry, whatever was drawn
+        axes.axhline(end, color=colour, linestyle="--", linewidth=1.0)
+    label = f"{name} ({solution.status})"
+    axes.plot([], [], f"{mark}-", color=colour, markerfacecolor=fill, label=label)  # one entry, whatever was drawn
+
+
+def _end(solution: Solution, bound: float) -> float:
+    """The gap that the run certified; of a baseline how far its objective lies above the bound."""
+    certificate = solution.certificate
+    if solution.own is not None:
+        return _above(solution, solution.objective, bound)
+    return max(certificate.relative_gap, LEAST_GAP) if certificate.valid else np.nan
+
+
+def _above(solution: Solution, objective: float, bound: float) -> float:
+    return max(relative(objective - bound, objective, bound, solution.form.at_zero()), LEAST_GAP)
 
 
 def _course(solution: Solution, bound: float, field: str) -> tuple[Array, Array]:
-    """What was spent at each check, and how far the best objective so far lay above the bound."""
+    """What was spent at each check, and how far the best objective so far lay above the bound. The trace of a baseline
+    is of its own problem: only its last cost says something of this one."""
     records = solution.trace.records
+    if solution.own is not None:
+        return np.array([getattr(record, field) for record in records[-1:]], dtype=float), np.full(
+            len(records[-1:]), np.nan
+        )
     cost = np.array([getattr(record, field) for record in records], dtype=float)
     primal = np.array([record.primal for record in records], dtype=float)
     best = np.minimum.accumulate(np.where(np.isfinite(primal), primal, np.inf))
     keep = np.isfinite(best)
-    at_zero = solution.form.at_zero()
-    gaps = [max(relative(value - bound, value, bound, at_zero), LEAST_GAP) for value in best[keep]]
-    return cost[keep], np.array(gaps)
+    return cost[keep], np.array([_above(solution, value, bound) for value in best[keep]])

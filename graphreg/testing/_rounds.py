@@ -33,14 +33,14 @@ class Noting:
     sent: list[Array] = field(default_factory=list)
     reductions: int = 0
 
-    def exchange(self, values: Array, along: Array | None = None, *, parameters: bool = True) -> Array:
+    def exchange(self, values: Array, along: Array | None = None, *, parameters: bool = True, **more: Any) -> Array:
         arcs = self.ledger.arcs
         assert arcs is not None
         mask = np.full(len(arcs.source), True) if along is None else np.asarray(along, dtype=bool)
         numbers = arcs.numbers if parameters else np.full(len(mask), values.shape[1])
-        self._count("method", int(mask.sum()), int(numbers[mask].sum()))
+        self._count(more.get("purpose", "method"), int(mask.sum()), int(numbers[mask].sum()))
         self.sent.append(mask)
-        return InProcess(self.ledger).exchange(values, along, parameters=parameters)
+        return InProcess(self.ledger).exchange(values, along, parameters=parameters, **more)
 
     def reduce(self, values: Array, purpose: str = "adaptation") -> Array:
         arcs = self.ledger.arcs
@@ -152,7 +152,7 @@ def strays(form: Form, one: Any, two: Any, known: set[int]) -> list[str]:
         if np.ndim(a) == 0:
             out += [f"{where}, a number"] if differs else []
             continue
-        rows = set(np.flatnonzero(differs.reshape(len(differs), -1).any(axis=1)).tolist())
+        rows = set(np.flatnonzero(differs.any(axis=tuple(range(1, differs.ndim)))).tolist())
         readings = rows_of(form, len(differs))
         foreign = [k for k in sorted(rows) if readings and not any(each[k] & known for each in readings)]
         out += [f"{where}, rows {foreign}"] if foreign else []
