@@ -15,7 +15,7 @@ from .certificate import Certificate
 from .compare import Comparison, compare
 from .data import NodeData
 from .graph import Graph
-from .methods import ADMM, Checkpoint, Exact, PrimalDual
+from .methods import ADMM, Availability, Checkpoint, Exact, FedADMM, PrimalDual
 from .problem import Compiled, Problem
 from .solution import Solution
 from .terms.calculus import Model, Parameter
@@ -52,6 +52,7 @@ __all__ = [
     "AbstractConstraint",
     "AbstractNorm",
     "AbstractOneSided",
+    "Availability",
     "Ball",
     "Box",
     "Certificate",
@@ -60,6 +61,7 @@ __all__ = [
     "Compiled",
     "Consensus",
     "Exact",
+    "FedADMM",
     "Graph",
     "Hierarchy",
     "HingeLoss",
