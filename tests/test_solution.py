@@ -410,9 +410,10 @@ def test_the_certificate_prints_its_bounds(problem):
 
 def test_methods_say_what_applies(problem):
     table = problem.methods()
-    assert table.index.tolist() == ["Exact", "PrimalDual", "ADMM"]
-    assert table["applies"].tolist() == [True] * 3
-    assert table["missing"].tolist() == [""] * 3
+    assert table.index.tolist() == [method.name for method in gr.methods.METHODS]
+    assert table.index.tolist()[:3] == ["Exact", "PrimalDual", "ADMM"]
+    assert table["applies"].tolist()[:3] == [True] * 3
+    assert table["missing"].tolist()[:3] == [""] * 3
     assert "PrimalDual" in str(table)
 
 
@@ -423,7 +424,8 @@ def test_methods_say_what_is_missing(problem, frame):
         notation = gr.SquaredLoss.notation
 
     rough = gr.Problem(Rough(read(frame)) + RIDGE)
-    assert rough.methods()["applies"].to_dict() == {"Exact": True, "PrimalDual": False, "ADMM": False}
+    applies = rough.methods()["applies"]
+    assert applies[applies].index.tolist() == ["Exact"]
     missing = "Rough is neither smooth nor piecewise linear: no prox of a node's sum is known"
     assert rough.methods().loc["PrimalDual", "missing"] == missing
     with pytest.raises(gr.errors.MethodError, match=f"PrimalDual does not apply: {missing}") as caught:
@@ -434,10 +436,11 @@ def test_methods_say_what_is_missing(problem, frame):
 def test_compare(problem):
     comparison = gr.compare(problem, seconds=20)
     table = comparison.table()
-    assert table.index.tolist() == ["Exact(clarabel)", "PrimalDual", "ADMM"]
+    applies = problem.methods()["applies"]
+    assert table.index.tolist() == ["Exact(clarabel)", *applies[applies].index[1:]]
     columns = ["status", "objective", "above", "relative_gap", "rounds", "messages", "bytes", "seconds"]
     assert table.columns.tolist() == columns
-    assert table["status"].tolist() == ["certified"] * 3
+    assert (table["status"] == "certified").all()
     assert (table["relative_gap"] <= 1e-6).all()
     assert (table["above"] >= 0).all()
     assert (table["above"] <= 1e-6 * table["objective"]).all()
