@@ -157,10 +157,10 @@ def test_the_printed_algorithm(kind, batch):
     np.testing.assert_allclose(method.point(state)[0], np.mean(hand.visited, axis=0), atol=1e-10)
     np.testing.assert_allclose(state.w, hand.theta, atol=1e-10)
     for e, (i, j, *_) in enumerate(hand.edges):
-        np.testing.assert_allclose(state.u[0][e], -hand.alpha[e, i], atol=1e-10)
-        np.testing.assert_allclose(state.u[0][e], hand.alpha[e, j], atol=1e-10)
-        np.testing.assert_allclose(state.copies[0][e], hand.beta[e, i], atol=1e-10)
-        np.testing.assert_allclose(state.copies[0][e + len(hand.edges)], hand.beta[e, j], atol=1e-10)
+        np.testing.assert_allclose(state.copies.u[0][e], -hand.alpha[e, i], atol=1e-10)
+        np.testing.assert_allclose(state.copies.u[0][e], hand.alpha[e, j], atol=1e-10)
+        np.testing.assert_allclose(state.copies.beta[0][e], hand.beta[e, i], atol=1e-10)
+        np.testing.assert_allclose(state.copies.beta[0][e + len(hand.edges)], hand.beta[e, j], atol=1e-10)
 
 
 def iterate_seeded(method, form, rounds, seed=SEED):
@@ -200,7 +200,7 @@ def test_nodes_that_are_away_and_the_default_steps(mode, batch):
             hand.round()
         state = iterate_seeded(method, form, k)
         np.testing.assert_allclose(state.w, hand.theta, atol=1e-10)
-        flows = np.concatenate([u.ravel() for u in state.u])
+        flows = np.concatenate([u.ravel() for u in state.copies.u])
         np.testing.assert_allclose(flows, np.concatenate([-hand.alpha[e, edge[0]] for e, edge in enumerate(edges)]))
 
 
@@ -212,14 +212,14 @@ def test_the_copies_minimise_18(penalty):
     form = gr.Problem(gr.SquaredLoss(data_of(2)) + (term if isinstance(penalty, gr.Ball) else c * term)).form
     method = gr.FedADMM(rho=rho)
     before, after = iterate(method, form, [4, 5])
-    ends = [after.w[0] + before.u[0][0] / rho, after.w[1] - before.u[0][0] / rho]
+    ends = [after.w[0] + before.copies.u[0][0] / rho, after.w[1] - before.copies.u[0][0] / rho]
     beta = cp.Variable((2, D))
     value = penalty.cvxpy(cp.reshape(beta[0] - beta[1], (1, D), order="C"))
     edge, constraints = (0.0, value) if isinstance(value, list) else (c * cp.sum(value), [])
     proximal = sum(cp.sum_squares(beta[k] - end) for k, end in enumerate(ends))
     options = {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-12}
     cp.Problem(cp.Minimize(edge + rho / 2 * proximal), constraints).solve(solver=cp.CLARABEL, **options)
-    np.testing.assert_allclose(after.copies[0], beta.value, atol=1e-5)
+    np.testing.assert_allclose(after.copies.beta[0], beta.value, atol=1e-5)
 
 
 def test_smooth_edges_to_the_ground_are_part_of_the_gradients():
@@ -238,7 +238,7 @@ def test_smooth_edges_to_the_ground_are_part_of_the_gradients():
     one, two = (iterate(method, problem.form, [30])[0] for problem in (ridge, written))
     np.testing.assert_allclose(one.w, two.w, atol=1e-10)
     w, flows, _ = method.point(one)
-    assert len(one.u) == 1
+    assert len(one.copies.u) == 1
     np.testing.assert_allclose(flows[1], r * w)
 
 
@@ -437,7 +437,7 @@ def test_what_is_returned(options, kind):
     states = iterate(method, form, range(1, 14))
     chosen = states[-1:] if kind == "last" else states[3:]  # rounds 4 to 13: since the last but one power of two
     np.testing.assert_allclose(method.point(states[-1])[0], np.mean([s.w for s in chosen], axis=0), atol=1e-13)
-    np.testing.assert_array_equal(method.point(states[-1])[1][0], states[-1].u[0])
+    np.testing.assert_array_equal(method.point(states[-1])[1][0], states[-1].copies.u[0])
 
 
 # ---- messages --------------------------------------------------------------------------------------------------------

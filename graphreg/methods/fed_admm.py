@@ -2,45 +2,40 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from ..errors import MethodError, MethodWarning
-from ..form import EdgeBlock, Form
-from ..lowering.gradients import NodeGradients, without_gradient
+from ..errors import MethodError
+from ..form import Form
+from ..lowering.gradients import without_gradient
 from ..lowering.site import Site
 from ..terms.losses._base import AbstractSmoothLoss
-from ..terms.penalties._base import AbstractSmoothPenalty
 from ..terms.records import Array
 from ._averages import Mean, SuffixMean
 from ._base import AbstractIteration, Point, Start, is_number
-from .availability import Availability, per_node, unmatched
+from ._copies import Copies, copies_at
+from ._fed_steps import StepSize, batch_smoothness, bends_more, constant_steps, scheduled, warn
+from .availability import Availability, unmatched
 
 RHO = 4.0  # in units of mean curvature / mean degree
 KAPPA = 3.0  # in units of 1 / mean curvature
 AVERAGES = ("last", "printed", "suffix")
 DROPOUTS = ("freeze", "ipw")
-ROUNDING = 1e-13  # of the sum over the samples of a node
 LEAST = 1e-300  # the curvature of a node without samples and edges, which does not move
-
-Schedule = Callable[[int], Any]
 
 
 @dataclass(frozen=True)
 class State:
-    """Iterates, in the variables of `FedADMM`. Smooth edges to the ground have neither flow nor copy."""
+    """Iterates, in the variables of `FedADMM`."""
 
     site: Site
     round: int
     w: Array  # theta
-    u: tuple[Array, ...]  # flows, -alpha at the tails: outputs of the edges' prox, these are certified
-    copies: tuple[Array, ...]  # beta, those at the tails above those at the heads, (2m, k); (m, k) on ground edges
+    copies: Copies  # beta, and the flows u = -alpha, which are certified
     rho: float
     kappa: float | None  # of the decreasing step; None where it is constant or given
     given: Array | None  # the constant steps that were given, (n,)
@@ -118,7 +113,7 @@ class FedADMM(AbstractIteration):
     """
 
     rho: float | None = None
-    step_size: float | Mapping[Hashable, float] | Schedule | None = None
+    step_size: StepSize | None = None
     kappa: float | None = None
     batch: int | None = None
     average: str | None = None
@@ -175,22 +170,18 @@ class FedADMM(AbstractIteration):
     # ---- a run -----------------------------------------------------------------------------------------------------
     def init(self, site: Site, start: Start | None) -> State:
         w, flows = (np.zeros(site.form.shape), None) if start is None else start
-        flows = site.form.nothing().flows if flows is None else flows
-        copied = _copied(site)
         rho, kappa = self._constants(site)
         availability = Availability.of(self.availability)
-        held = sum((np.asarray(ends.sum(axis=1)) for _, ends in copied), np.zeros(site.form.n))
         state = State(
             site=site,
             round=0,
             w=w,
-            u=tuple(u for edge, u in zip(site.form.edges, flows, strict=True) if not _smooth_ground(edge)),
-            copies=tuple(_at_ends(edge, w) for edge, _ in copied),
+            copies=Copies.of(site, w, site.form.nothing().flows if flows is None else flows),
             rho=rho,
             kappa=kappa,
             given=None,
             smoothness=self._smoothness(site),
-            held=rho * held,
+            held=rho * copies_at(site),
             probability=None if availability is None else availability.probabilities(site),
             online=np.zeros(site.form.n, dtype=np.int64),
             average=None,
@@ -206,20 +197,13 @@ class FedADMM(AbstractIteration):
         if self.availability is not None:
             site.engine.away(~there)
             along = there[site.arcs.source] & there[site.arcs.target]
-        u, copies = _edges(state, site.engine.exchange(w, along), there)
+        copies = state.copies.step(site, site.engine.exchange(w, along), state.rho, there)
         more = {"round": t, "online": online, "average": self._averaged(state, w)}
-        return replace(state, w=w, u=u, copies=copies, smoothness=smoothness, **more)
+        return replace(state, w=w, copies=copies, smoothness=smoothness, **more)
 
     def point(self, state: State) -> Point:
         w = state.w if state.average is None else state.average.value()
-        given, flows = iter(state.u), list[Array]()
-        for edge in state.site.form.edges:
-            penalty = edge.penalty
-            if edge.ground and isinstance(penalty, AbstractSmoothPenalty):
-                flows.append(edge.weight[:, None] * penalty.gradient(edge.difference(w)))
-            else:
-                flows.append(next(given))
-        return w, tuple(flows), None
+        return w, state.copies.flows(state.site.form, w), None
 
     def gathered(self, state: State) -> dict[str, Any]:
         """The proportion of the rounds in which each node was there, where there is an Availability."""
@@ -236,34 +220,20 @@ class FedADMM(AbstractIteration):
         return self.rho or RHO * h / degree, (self.kappa or KAPPA / h) if decreasing else None
 
     def _smoothness(self, site: Site) -> Array:
-        """L_i of full gradients or of batches; the mean curvature where there is no bound, to begin with."""
-        L = site.gradients.smoothness
-        if self.batch is not None:
-            L = (1.0 - 1.0 / self.batch) * L + site.gradients.sample_smoothness / self.batch
+        """L_i; the mean curvature where there is no bound, to begin with."""
+        L = batch_smoothness(site.gradients, self.batch)
         return np.where(np.isfinite(L), L, site.curvature)
 
     def _with_given_steps(self, state: State) -> State:
-        """The state with the constant steps that were given, if any; warned of where they are too large."""
+        """The state with the constant steps that were given, if any."""
         if self.step_size is None or callable(self.step_size):
             return state
         p = state.probability if self.weighted and state.probability is not None else 1.0
-        bound = 1.0 / np.maximum(state.smoothness / p + state.held, LEAST)
-        given = per_node(state.site.form, self.step_size, np.nan)
-        given = np.where(np.isnan(given), bound, given)
-        beyond = np.flatnonzero(given > bound * (1.0 + 1e-9))
-        if len(beyond):
-            worst = beyond[np.argmax(given[beyond] / bound[beyond])]
-            label = state.site.form.labels[worst]
-            self._warn(
-                f"the step_size {given[worst]:.3g} of node {label!r} is beyond its bound 1 / (L_i + rho deg_i) = "
-                f"{bound[worst]:.3g}, up to which the iteration is known to converge"
-            )
         if self.noisy:
-            self._warn("a constant step_size keeps the variance of its gradients: let it decrease like 1/t")
-        return replace(state, given=given)
-
-    def _warn(self, what: str) -> None:
-        warnings.warn(f"FedADMM: {what}", MethodWarning, stacklevel=2)
+            warn("a constant step_size keeps the variance of its gradients: let it decrease like 1/t")
+        bound = 1.0 / np.maximum(state.smoothness / p + state.held, LEAST)
+        bound = np.where(np.isfinite(state.site.gradients.smoothness), bound, np.inf)
+        return replace(state, given=constant_steps(state.site, self.step_size, bound))
 
     def _there(self, state: State, t: int) -> Array:
         availability = Availability.of(self.availability)
@@ -287,13 +257,13 @@ class FedADMM(AbstractIteration):
             g = gradients.full(state.w)
         else:
             g = gradients.sampled(state.w, state.site.streams("samples").uniform(t, self.batch))
-        slope = np.where(there, inverse, 0.0)[:, None] * g + _pull(state)
+        slope = np.where(there, inverse, 0.0)[:, None] * g + state.copies.pull(state.site, state.w, state.rho)
         unbounded = ~np.isfinite(gradients.smoothness) if self.step_size is None else np.full(len(L), False)
         while True:
             w = state.w - self._step_sizes(state, L * inverse, t)[:, None] * slope
             if not self.weighted:
                 w = np.where(there[:, None], w, state.w)
-            short = unbounded & _bends_more(gradients, state.w, w, g, L) if unbounded.any() else unbounded
+            short = unbounded & bends_more(gradients, state.w, w, g, L) if unbounded.any() else unbounded
             if not short.any():
                 return w, L
             L = np.where(short, 2.0 * L, L)
@@ -303,19 +273,9 @@ class FedADMM(AbstractIteration):
         if state.given is not None:
             return state.given
         if callable(self.step_size):
-            return self._scheduled(self.step_size, state.site, t)
+            return scheduled(state.site, self.step_size, t)
         bound = np.maximum(L + state.held, LEAST)
         return 1.0 / bound if state.kappa is None else state.kappa / (t + state.kappa * bound)
-
-    def _scheduled(self, schedule: Schedule, site: Site, t: int) -> Array:
-        eta = np.asarray(schedule(t))
-        right = eta.shape in ((), (site.n_nodes,)) and eta.dtype.kind in "fiu"
-        if not (right and np.isfinite(eta).all() and (eta > 0).all()):
-            raise MethodError(
-                f"the step_size of FedADMM as a function must return a positive number, or {site.n_nodes} of them, one "
-                f"per node; for round {t} it returned {eta!r}"
-            )
-        return np.broadcast_to(eta.astype(float), (site.n_nodes,))[site.ids]
 
     def _averaged(self, state: State, w: Array) -> Mean | SuffixMean | None:
         average = self.average or ("suffix" if self.noisy else "last")
@@ -328,61 +288,3 @@ class FedADMM(AbstractIteration):
 
 def _positive(value: object) -> bool:
     return is_number(value) and 0.0 < value < np.inf  # type: ignore[operator]
-
-
-# ---- edges -----------------------------------------------------------------------------------------------------------
-def _smooth_ground(edge: EdgeBlock) -> bool:
-    """Whether the gradients of the nodes hold these edges; they have no copies then."""
-    return edge.ground and isinstance(edge.penalty, AbstractSmoothPenalty)
-
-
-def _copied(site: Site) -> list[tuple[EdgeBlock, sp.csr_array]]:
-    """The edge blocks that have copies, and their ends (see `Site.ends`)."""
-    pairs = zip(site.form.edges, site.ends, strict=True)
-    return [(edge, ends) for edge, ends in pairs if not _smooth_ground(edge)]
-
-
-def _at_ends(edge: EdgeBlock, w: Array) -> Array:
-    """The parameters at the tails, and below them those at the heads, on the coordinates of the edges."""
-    part = w if edge.features is None else w[:, edge.features]
-    return part[edge.tail if edge.ground else np.concatenate([edge.tail, edge.head])]
-
-
-def _pull(state: State) -> Array:
-    """K'u + rho sum over the edges of each node of (theta_i - its copy), (n, d)."""
-    out = np.zeros(state.site.form.shape)
-    for (edge, ends), u, copies in zip(_copied(state.site), state.u, state.copies, strict=True):
-        edge.add_adjoint(u, out)
-        apart = state.rho * (ends @ (_at_ends(edge, state.w) - copies))
-        if edge.features is None:
-            out += apart
-        else:
-            out[:, edge.features] += apart
-    return out
-
-
-def _edges(state: State, w: Array, there: Array) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-    """(18) and (19), at the edges both of whose ends are there: their flows and copies."""
-    flows: list[Array] = []
-    copies: list[Array] = []
-    for (edge, _), u, copy in zip(_copied(state.site), state.u, state.copies, strict=True):
-        meet = np.flatnonzero(there[edge.tail] & (edge.ground | there[edge.head]))
-        sigma = state.rho if edge.ground else 0.5 * state.rho
-        v = u[meet] + sigma * edge.difference(w)[meet]
-        new = u.copy()
-        new[meet] = edge.penalty.dual_prox(v, np.full(len(meet), sigma), edge.weight[meet])
-        move = (new - u) / state.rho
-        at = _at_ends(edge, w) - (move if edge.ground else np.concatenate([move, -move]))
-        both = meet if edge.ground else np.concatenate([meet, meet + len(u)])
-        moved = copy.copy()
-        moved[both] = at[both]
-        flows.append(new)
-        copies.append(moved)
-    return tuple(flows), tuple(copies)
-
-
-def _bends_more(gradients: NodeGradients, w: Array, new: Array, g: Array, L: Array) -> Array:
-    """Nodes where f(new) > f(w) + <g, new - w> + L/2 ||new - w||^2, beyond rounding, (n,) bool."""
-    move, before = new - w, gradients.value(w)
-    bound = before + np.einsum("ij,ij->i", g, move) + 0.5 * L * np.einsum("ij,ij->i", move, move)
-    return ~(gradients.value(new) <= bound + ROUNDING * np.abs(before))
