@@ -482,6 +482,28 @@ def test_latent_nodes_are_always_there():
     assert asked == [(t, tuple(range(N)), N) for t in (1, 2, 3)]
 
 
+def test_what_a_sampler_is_given():
+    """Numbers that follow from seed and round alone, each node's own and common ones, new ones in every round."""
+
+    def drawn(seed):
+        seen = []
+
+        def sampler(t, labels, uniform, common):
+            seen.append((uniform.copy(), common.random(3)))
+            uniform[:] = 0.0  # its own to change
+            return np.full(len(labels), True)
+
+        squared().solve(gr.FedADMM(availability=sampler), gap=0, rounds=20, seed=seed)
+        return np.array([np.concatenate(each) for each in seen])
+
+    one = drawn(1)
+    np.testing.assert_array_equal(one, drawn(1))
+    assert len(np.unique(np.concatenate([one, drawn(2)]))) == 2 * one.size
+    np.testing.assert_array_equal(
+        one[:, :N], [Streams(1, "availability", range(N)).uniform(t, 1)[:, 0] for t in range(1, 21)]
+    )
+
+
 # ---- a part of the graph per node ------------------------------------------------------------------------------------
 class Mailboxes:
     """What threads, one per node, send each other; everything else of a neighbour is NaN."""
@@ -684,6 +706,8 @@ def test_wrong_availabilities():
         gr.Availability()
     with pytest.raises(MethodError, match="the sampler of an Availability is a function"):
         gr.Availability(0.5, sampler=0.5)
+    with pytest.raises(MethodError, match="is a function of t, labels, uniform and common"):
+        gr.FedADMM(availability=lambda t: np.full(N, True))
     with pytest.raises(MethodError, match="known is True or False"):
         gr.Availability(0.5, known="yes")
 

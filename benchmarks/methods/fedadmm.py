@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +59,7 @@ def _squared() -> gr.Problem:
 
 def _classes() -> dict[str, gr.Problem]:
     graph, ridge = _graph(), 0.05 * gr.NodePenalty(gr.SquaredL2())
-    groups = {name: list(range(4 * k, 4 * k + 4)) for k, name in enumerate("abcde")}
+    groups: dict[Hashable, Any] = {name: list(range(4 * k, 4 * k + 4)) for k, name in enumerate("abcde")}
     clusters = gr.Hierarchy(groups, weights=(0.5, 0.2))
     return {
         "squared, L2": _squared(),
@@ -119,6 +119,7 @@ def _on_a_server(problem: gr.Problem, start: State, seed: int) -> Iterator[Array
     """The parameters of Algorithm 2 as printed, round by round, for least squares and phi = l2: a server moves those of
     nodes that are away, and all edges in every round."""
     (edge,), data = problem.form.edges, _data()
+    assert data.X is not None
     X, y = data.X.reshape(V, SAMPLES, -1), np.asarray(data.y).reshape(V, SAMPLES)
     i, j, c, rho, kappa = edge.tail, edge.head, edge.weight, start.rho, start.kappa or np.nan
     theta = np.zeros((V, X.shape[2]))

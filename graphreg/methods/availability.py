@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ class Availability:
         p = self.probability
         if p is None and self.sampler is None:
             raise MethodError("an Availability needs a probability, a sampler, or both")
-        if self.sampler is not None and not callable(self.sampler):
+        if self.sampler is not None and not _takes_four(self.sampler):
             raise MethodError(
                 f"the sampler of an Availability is a function of t, labels, uniform and common, got {self.sampler!r}"
             )
@@ -99,6 +100,14 @@ class Availability:
                 f"returned an array of shape {drawn.shape} and type {drawn.dtype}"
             )
         return np.concatenate([drawn, np.full(site.form.n - len(labels), True)])
+
+
+def _takes_four(sampler: Any) -> bool:
+    try:
+        signature(sampler).bind(1, (), None, None)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _check(p: Any, of: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from numbers import Integral
 from typing import Any
 
@@ -134,7 +135,7 @@ class FedADMM(AbstractIteration):
         if self.dropout not in DROPOUTS:
             raise MethodError(f"the dropout of FedADMM is one of {', '.join(DROPOUTS)}, got {self.dropout!r}")
         self._check_step()
-        Availability.of(self.availability)
+        _ = self.away  # raises where it is wrong
 
     def _check_step(self) -> None:
         step = self.step_size
@@ -147,6 +148,11 @@ class FedADMM(AbstractIteration):
                 raise MethodError(f"the step_size of FedADMM{of} must be a positive finite number, got {value!r}")
 
     # ---- what it needs ---------------------------------------------------------------------------------------------
+    @cached_property
+    def away(self) -> Availability | None:
+        """Which nodes are there; None: all, always."""
+        return Availability.of(self.availability)
+
     @property
     def weighted(self) -> bool:
         """Whether gradients count 1/p_i."""
@@ -163,15 +169,13 @@ class FedADMM(AbstractIteration):
             losses = [b.loss for b in form.samples if isinstance(b.loss, AbstractSmoothLoss)]
             names = sorted({type(loss).__name__ for loss in losses if np.isinf(loss.smoothness())})
             out += [f"the curvature of {each} has no bound: leave batch out, or give a step_size" for each in names]
-        availability = Availability.of(self.availability)
         out += unmatched(form, self.step_size, "step_size")
-        return (*out, *(() if availability is None else availability.missing(form)))
+        return (*out, *(() if self.away is None else self.away.missing(form)))
 
     # ---- a run -----------------------------------------------------------------------------------------------------
     def init(self, site: Site, start: Start | None) -> State:
         w, flows = (np.zeros(site.form.shape), None) if start is None else start
         rho, kappa = self._constants(site)
-        availability = Availability.of(self.availability)
         state = State(
             site=site,
             round=0,
@@ -182,7 +186,7 @@ class FedADMM(AbstractIteration):
             given=None,
             smoothness=self._smoothness(site),
             held=rho * copies_at(site),
-            probability=None if availability is None else availability.probabilities(site),
+            probability=None if self.away is None else self.away.probabilities(site),
             online=np.zeros(site.form.n, dtype=np.int64),
             average=None,
         )
@@ -236,17 +240,15 @@ class FedADMM(AbstractIteration):
         return replace(state, given=constant_steps(state.site, self.step_size, bound))
 
     def _there(self, state: State, t: int) -> Array:
-        availability = Availability.of(self.availability)
-        if availability is None:
+        if self.away is None:
             return np.full(state.site.form.n, True)
-        return availability.there(state.site, t, state.probability)
+        return self.away.there(state.site, t, state.probability)
 
     def _inverse(self, state: State, online: Array, t: int) -> Array:
         """1/p_i where gradients are weighted: p_i known, or the proportion of the rounds so far; else 1."""
-        availability = Availability.of(self.availability)
-        if availability is None or not self.weighted:
+        if self.away is None or not self.weighted:
             return np.ones(len(online))
-        if availability.known and state.probability is not None:
+        if self.away.known and state.probability is not None:
             return 1.0 / state.probability
         return t / np.maximum(online, 1)
 
