@@ -15,7 +15,7 @@ from .certificate import Certificate
 from .compare import Comparison, compare
 from .data import NodeData
 from .graph import Graph
-from .methods import ADMM, AbstractIteration, Checkpoint, Exact, PrimalDual
+from .methods import ADMM, AbstractIteration, Availability, Checkpoint, Exact, FedADMM, PrimalDual
 from .problem import Compiled, Problem
 from .solution import Solution
 from .terms.calculus import Model, Parameter
@@ -53,6 +53,7 @@ __all__ = [
     "AbstractIteration",
     "AbstractNorm",
     "AbstractOneSided",
+    "Availability",
     "Ball",
     "Box",
     "Certificate",
@@ -61,6 +62,7 @@ __all__ = [
     "Compiled",
     "Consensus",
     "Exact",
+    "FedADMM",
     "Graph",
     "Hierarchy",
     "HingeLoss",

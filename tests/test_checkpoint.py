@@ -146,14 +146,15 @@ def test_a_broken_run_has_the_bits_of_an_unbroken_one(seed, method, tmp_path):
 
     if method.missing(problem().form):
         pytest.skip(f"{method.name} does not apply")
-    whole = problem().solve(method, gap=1e-5, seed=7, on_failure="return")
+    budget = {"gap": 1e-5, "rounds": 2000, "seed": 7, "on_failure": "return"}
+    whole = problem().solve(method, **budget)
     breaks = sorted(np.random.default_rng(seed).integers(1, max(whole.rounds, 2), 2))
     path = tmp_path / "run"
-    again = broken(problem, method, path, [int(k) for k in breaks], gap=1e-5, seed=7, on_failure="return")
+    again = broken(problem, method, path, [int(k) for k in breaks], **budget)
     assert facts(again) == facts(whole)
     unbroken = tmp_path / "unbroken"
     every = gr.Checkpoint(unbroken, rounds=7)
-    kept = problem().solve(method, gap=1e-5, seed=7, checkpoint=every, on_failure="return")
+    kept = problem().solve(method, checkpoint=every, **budget)
     assert facts(kept) == facts(whole)  # writing changes nothing
     assert contents(path) == contents(unbroken)
 

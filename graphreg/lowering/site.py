@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..form import Form
 from ..terms.losses._base import AbstractSmoothLoss
@@ -144,6 +145,17 @@ class Site:
     def degree(self) -> Array:
         """Edges at each node, those to the ground included, (n,)."""
         return self.form.degree()
+
+    @cached_property
+    def ends(self) -> tuple[sp.csr_array, ...]:
+        """Per edge block the matrix (n, 2m) that adds up at each node what belongs to the edges whose tail it is (the
+        first m) and whose head it is (the last m); (n, m) where there are tails only, of edges to the ground."""
+        out: list[sp.csr_array] = []
+        for edge in self.form.edges:
+            rows = edge.tail if edge.ground else np.concatenate([edge.tail, edge.head])
+            entries = (np.ones(len(rows)), (rows, np.arange(len(rows))))
+            out.append(sp.csr_array(entries, shape=(self.form.n, len(rows))))
+        return tuple(out)
 
     @cached_property
     def weights(self) -> tuple[Array, ...]:
