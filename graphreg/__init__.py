@@ -16,6 +16,7 @@ from .compare import Comparison, compare
 from .data import NodeData
 from .graph import Graph
 from .methods import ADMM, Checkpoint, Exact, PrimalDual
+from .methods import DecreasingStep, ExactDiffusion, GradientTracking, LocalSGD
 from .problem import Compiled, Problem
 from .solution import Solution
 from .terms.calculus import Model, Parameter
@@ -59,13 +60,17 @@ __all__ = [
     "Comparison",
     "Compiled",
     "Consensus",
+    "DecreasingStep",
     "Exact",
+    "ExactDiffusion",
     "Graph",
+    "GradientTracking",
     "Hierarchy",
     "HingeLoss",
     "HuberLoss",
     "HuberNorm",
     "LInf",
+    "LocalSGD",
     "LogisticLoss",
     "MeanLoss",
     "Model",

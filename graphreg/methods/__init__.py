@@ -1,9 +1,16 @@
 """The methods, one file each."""
 
 from ._base import AbstractMethod
+from ._decreasing import DecreasingStep as DecreasingStep
 from .admm import ADMM
 from .checkpoint import Checkpoint as Checkpoint
 from .exact import Exact
+from .exact_diffusion import ExactDiffusion
+from .gradient_tracking import GradientTracking
+from .local_sgd import LocalSGD
 from .primal_dual import PrimalDual
 
-METHODS: tuple[AbstractMethod, ...] = (Exact(), PrimalDual(), ADMM())  # what problem.methods() and compare go through
+METHODS: tuple[AbstractMethod, ...] = (  # what problem.methods() and compare go through
+    *(Exact(), PrimalDual(), ADMM()),
+    *(LocalSGD(), GradientTracking(), ExactDiffusion()),
+)
