@@ -15,8 +15,7 @@ from .certificate import Certificate
 from .compare import Comparison, compare
 from .data import NodeData
 from .graph import Graph
-from .methods import ADMM, Checkpoint, Exact, PrimalDual
-from .methods import DecreasingStep, ExactDiffusion, GradientTracking, LocalSGD
+from .methods import ADMM, Checkpoint, DecreasingStep, Exact, ExactDiffusion, GradientTracking, LocalSGD, PrimalDual
 from .problem import Compiled, Problem
 from .solution import Solution
 from .terms.calculus import Model, Parameter
@@ -63,8 +62,8 @@ __all__ = [
     "DecreasingStep",
     "Exact",
     "ExactDiffusion",
-    "Graph",
     "GradientTracking",
+    "Graph",
     "Hierarchy",
     "HingeLoss",
     "HuberLoss",

@@ -25,7 +25,7 @@ class NodeGradients:
     @cached_property
     def counts(self) -> Array:
         """m_i, the number of samples at each node, (n,)."""
-        return np.bincount(np.concatenate([b.node for b in self.form.samples]), minlength=self.form.n)
+        return sum((np.bincount(b.node, minlength=self.form.n) for b in self.form.samples), np.zeros(self.form.n, int))
 
     def value(self, w: Array) -> Array:
         """h_i(w_i), (n,)."""
@@ -117,11 +117,11 @@ class NodeGradients:
             assert isinstance(edge.penalty, AbstractSmoothPenalty)
             z = edge.difference(w)
             columns = np.arange(self.form.d) if edge.features is None else edge.features
-            h = 1e-5 * (1.0 + np.abs(z).max(initial=0.0))
+            h = 1e-5 * (1.0 + np.abs(z).max(axis=1, keepdims=True))
             for k, j in enumerate(columns):
                 shift = h * (np.arange(z.shape[1]) == k)
-                slope = (edge.penalty.gradient(z + shift) - edge.penalty.gradient(z - shift)) / (2.0 * h)
-                np.add.at(out, (edge.tail[:, None], columns, j), edge.weight[:, None] * slope)
+                rise = edge.penalty.gradient(z + shift) - edge.penalty.gradient(z - shift)
+                np.add.at(out, (edge.tail[:, None], columns, j), edge.weight[:, None] * rise / (2.0 * h))
         return out
 
     @cached_property
@@ -131,7 +131,7 @@ class NodeGradients:
         for block in self.form.samples:
             order = np.argsort(block.node, kind="stable")
             nodes, start, count = np.unique(block.node[order], return_index=True, return_counts=True)
-            lane = np.arange(count.max())
+            lane = np.arange(count.max(initial=0))
             rows = order[np.where(lane < count[:, None], start[:, None] + lane, start[:, None])]
             out.append((nodes, rows, count))
         return out

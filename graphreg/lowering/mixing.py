@@ -91,27 +91,16 @@ class MixingMatrix:
         """From 'metropolis', an array in node order, a DataFrame, or ``{i: {j: c_ij}}`` (0 where nothing is said)."""
         if isinstance(value, MixingMatrix) or (isinstance(value, str) and value == METROPOLIS):
             return value
-        wanted = f"the mixing of {method} must be 'metropolis', a square array, a DataFrame or {{i: {{j: c_ij}}}}"
-        labels: tuple[Hashable, ...] | None = None
         try:
-            if is_frame(value):
-                labels = tuple(value.index)
-                if set(labels) != set(value.columns) or len(labels) != len(value.columns):
-                    raise MethodError(f"{wanted}: rows and columns of the DataFrame must have the same labels")
-                value = value[list(labels)].to_numpy(dtype=float)
-            elif isinstance(value, Mapping):
-                labels = tuple(value)
-                stray = [j for row in value.values() for j in row if j not in value]
-                if stray:
-                    raise MethodError(f"{wanted}: the mapping has an entry for {stray[0]!r}, but no row of it")
-                value = [[value[i].get(j, 0.0) for j in labels] for i in labels]
-            array = np.array(value, dtype=float)
-        except (TypeError, ValueError, AttributeError) as error:
-            if isinstance(error, MethodError):
-                raise
-            raise MethodError(f"{wanted}, got {value!r}") from None
-        if array.ndim != 2 or array.shape[0] != array.shape[1] or isinstance(value, str):
-            raise MethodError(f"{wanted}, got {value!r}" if array.ndim != 2 else f"{wanted}, got shape {array.shape}")
+            labels, array = _read(value)
+        except MethodError as error:
+            raise MethodError(f"the mixing of {method}: {error}") from None
+        except (TypeError, ValueError, AttributeError):
+            array, labels = np.zeros(0), None
+        if array.ndim != 2 or len(array) != len(array.T):
+            got = f"the shape {array.shape}" if array.ndim == 2 else repr(value)
+            wanted = "'metropolis', a square array, a DataFrame or {i: {j: c_ij}}"
+            raise MethodError(f"the mixing of {method} must be {wanted}, got {got}")
         return MixingMatrix(labels, array)
 
     def wrong(self, form: Form, lazy: bool) -> tuple[str, ...]:
@@ -191,6 +180,21 @@ def largest(site: Site, values: Array) -> float:
             return total
         bound *= total ** (1.0 / p)
     return bound
+
+
+def _read(value: Any) -> tuple[tuple[Hashable, ...] | None, Array]:
+    """Labels, where there are some, and entries."""
+    if is_frame(value):
+        labels = tuple(value.index)
+        if sorted(map(repr, labels)) != sorted(map(repr, value.columns)) or len(set(labels)) < len(labels):
+            raise MethodError("rows and columns of the DataFrame must have the same labels, each once")
+        return labels, np.array(value[list(labels)], dtype=float)
+    if isinstance(value, Mapping):
+        stray = [j for row in value.values() for j in row if j not in value]
+        if stray:
+            raise MethodError(f"the mapping has an entry for {stray[0]!r}, but no row of it")
+        return tuple(value), np.array([[row.get(j, 0.0) for j in value] for row in value.values()], dtype=float)
+    return None, np.array(value, dtype=float)
 
 
 def _linked(form: Form) -> Array:

@@ -26,7 +26,9 @@ def missing(form: Form, mixing: MixingMatrix | str, lazy: bool, stepped: bool) -
     out += [] if out else _apart(form)
     if not (out or stepped):
         endless = {type(b.loss).__name__ for b in form.samples if not np.isfinite(_bend(b.loss))}
-        out += [f"{name} has no bound of its curvature, so no step follows: give step_size=" for name in sorted(endless)]
+        out += [
+            f"{name} has no bound of its curvature, so no step follows: give step_size=" for name in sorted(endless)
+        ]
     if not out and isinstance(mixing, MixingMatrix):
         out += mixing.wrong(form, lazy)
     return tuple(out)
@@ -57,8 +59,12 @@ def _apart(form: Form) -> list[str]:
     return [f"the communication graph is disconnected: {ends}; tie all nodes by gr.Consensus(graph)"]
 
 
+def is_count(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
+
+
 def check_batch(batch: Any, method: str) -> None:
-    if batch is not None and not (isinstance(batch, Integral) and not isinstance(batch, bool) and batch >= 1):
+    if batch is not None and not is_count(batch):
         raise MethodError(f"the batch of {method} must be a whole number >= 1, or None for all samples, got {batch!r}")
 
 
@@ -99,8 +105,8 @@ def warn_beyond(step: float, bound: float, method: str, source: str) -> None:
 def warn_short(step: float, bound: float, source: str) -> None:
     if step <= bound:
         warnings.warn(
-            f"the D = {step:.4g} of a step with alpha = 1 is not beyond its bound {bound:.4g} ({source}): the error falls "
-            "slower than the noise",
+            f"the D = {step:.4g} of a step with alpha = 1 is not beyond its bound {bound:.4g} ({source}): what is left "
+            "of the start falls slower than the noise",
             MethodWarning,
             stacklevel=2,
         )
@@ -133,8 +139,8 @@ def certifiable(site: Site, w: Array, flows: tuple[Array, ...]) -> tuple[Array, 
     """The flows with those of the smooth edges to the ground, their gradients at w."""
     out: list[Array] = []
     for edge, u in zip(site.form.edges, flows, strict=True):
-        if edge.ground:
-            assert isinstance(edge.penalty, AbstractSmoothPenalty)
-            u = edge.weight[:, None] * edge.penalty.gradient(edge.difference(w))
-        out.append(u)
+        if isinstance(edge.penalty, AbstractSmoothPenalty):  # to the ground: between nodes all is Zero
+            out.append(edge.weight[:, None] * edge.penalty.gradient(edge.difference(w)))
+        else:
+            out.append(u)
     return tuple(out)

@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import ceil
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -105,7 +104,7 @@ class LocalSGD(AbstractIteration):
         consensus.check_batch(self.batch, self.name)
         for option in ("tau", "hessian_samples"):
             value = getattr(self, option)
-            if not ((value is None and option != "tau") or (_is_whole(value) and value >= 1)):
+            if not (consensus.is_count(value) or (value is None and option != "tau")):
                 raise MethodError(f"the {option} of LocalSGD must be a whole number >= 1, got {value!r}")
         for option in ("replacement", "shuffle", "lazy"):
             if not isinstance(getattr(self, option), bool):
@@ -114,7 +113,8 @@ class LocalSGD(AbstractIteration):
         object.__setattr__(self, "mixing", MixingMatrix.of(self.mixing, self.name))
 
     def missing(self, form: Form) -> tuple[str, ...]:
-        stepped = is_number(self.step_size) or (isinstance(self.step_size, DecreasingStep) and _is_whole_step(self.step_size))
+        step = self.step_size
+        stepped = is_number(step) or (isinstance(step, DecreasingStep) and None not in (step.D, step.gamma))
         out = consensus.missing(form, self.mixing, self.lazy, stepped)
         known = self.nonresponse if isinstance(self.nonresponse, Mapping) else {}
         strange = [label for label in known if label not in form.space.index]
@@ -157,7 +157,12 @@ class LocalSGD(AbstractIteration):
         site, moments = state.site, state.moments
         if moments is None or self.batch is None:
             passes = np.full(site.form.n, float(state.round))
-            return {"steps": state.round, "passes": passes, "mean": state.mean, "hessian": site.gradients.hessians(state.theta)}
+            return {
+                "steps": state.round,
+                "passes": passes,
+                "mean": state.mean,
+                "hessian": site.gradients.hessians(state.theta),
+            }
         seen = moments.count * self.batch / np.maximum(site.gradients.counts, 1)
         return {
             "steps": state.round,
@@ -198,15 +203,6 @@ class LocalSGD(AbstractIteration):
                 MethodWarning,
                 stacklevel=2,
             )
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
-
-
-def _is_whole_step(step: DecreasingStep) -> bool:
-    """Whether all its constants are given."""
-    return step.D is not None and step.gamma is not None
 
 
 def _check_nonresponse(value: Any) -> None:
