@@ -303,6 +303,22 @@ def test_local_sgd_is_certified_from_its_parameters_alone():
     assert found.certificate.dual <= optimum.objective
 
 
+@pytest.mark.parametrize("method", [gr.GradientTracking, gr.ExactDiffusion])
+def test_batches_end_in_a_ball_that_shrinks_with_the_step(method):
+    """Mean squared distances proportional to the step, and certificates that the noise of the flows does not spoil."""
+    problem = network(scales=0.3)
+    optimum, off = problem.solve(gap=1e-10), []
+    for eta in (0.1, 0.025):
+        far = [
+            np.sum((run(method(eta, batch=1), problem, round(60 / eta), seed).theta - optimum.coef) ** 2)
+            for seed in range(12)
+        ]
+        off.append(np.mean(far))
+    assert 2.0 < off[0] / off[1] < 8.0
+    found = problem.solve(method(0.025, batch=1), gap=0, rounds=1000, seed=0)
+    assert found.certificate.gap <= 5 * (found.objective - optimum.certificate.dual)
+
+
 # ---- bias and rates --------------------------------------------------------------------------------------------------
 def test_a_constant_step_biases_local_sgd_alone():
     """With full gradients and Hessians that differ: proportional to the step, and none after a correction."""

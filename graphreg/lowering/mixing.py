@@ -108,7 +108,8 @@ class MixingMatrix:
         rows of sum 1, positive exactly on edges (and the diagonal), no other eigenvalue of modulus 1."""
         if len(self.values) != form.n:
             return (f"the mixing matrix is of {len(self.values)} nodes, and the problem has {form.n}",)
-        if self.labels is not None and (unknown := [x for x in self.labels if x not in set(form.labels)]):
+        nodes = set(form.labels)
+        if self.labels is not None and (unknown := [label for label in self.labels if label not in nodes]):
             return (f"the mixing matrix has a row for {unknown[0]!r}, which is not a node",)
         C, names = self._entries(np.arange(form.n), form.labels), form.labels
         if not np.isfinite(C).all():

@@ -86,4 +86,6 @@ class ExactDiffusion(AbstractIteration):
         return replace(state, round=state.round + 1, theta=theta, u=u)
 
     def point(self, state: State) -> Point:
+        if self.batch is not None:  # the flows are as noisy as the gradients: the certifier finds better ones
+            return state.theta, None, None
         return state.theta, consensus.certifiable(state.site, state.theta, state.u), None

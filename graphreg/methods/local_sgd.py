@@ -82,7 +82,7 @@ class LocalSGD(AbstractIteration):
     - ``gradient_mean`` (n, d): (1/T) sum_t G_kt. Its sum over the nodes is what H^-1 is applied to in the one-step
       estimator (14): mean over k of ``mean`` - H^-1 sum over k of ``gradient_mean``.
     - ``gradient_covariance`` (n, d, d): (1/T) sum_t G_kt G_kt' - the square of its mean, centred at each node. K times
-      its sum over the nodes is S = K sum_k w_k^2 S_k.
+      its sum over the nodes is S = K sum_k w_k^2 S_k, of the means of batches.
     - ``hessian`` (n, d, d): of f_k, at theta_kT, from the samples of the last a(T) steps (12). Its sum is H.
 
     With full gradients there is no noise to speak of, hence no ``gradient_mean`` and no ``gradient_covariance``.
