@@ -15,7 +15,19 @@ from .certificate import Certificate
 from .compare import Comparison, compare
 from .data import NodeData
 from .graph import Graph
-from .methods import ADMM, AbstractIteration, Availability, Checkpoint, Exact, FedADMM, PrimalDual
+from .methods import (
+    ADMM,
+    AbstractIteration,
+    Availability,
+    Checkpoint,
+    DecreasingStep,
+    Exact,
+    ExactDiffusion,
+    FedADMM,
+    GradientTracking,
+    LocalSGD,
+    PrimalDual,
+)
 from .problem import Compiled, Problem
 from .solution import Solution
 from .terms.calculus import Model, Parameter
@@ -61,14 +73,18 @@ __all__ = [
     "Comparison",
     "Compiled",
     "Consensus",
+    "DecreasingStep",
     "Exact",
+    "ExactDiffusion",
     "FedADMM",
+    "GradientTracking",
     "Graph",
     "Hierarchy",
     "HingeLoss",
     "HuberLoss",
     "HuberNorm",
     "LInf",
+    "LocalSGD",
     "LogisticLoss",
     "MeanLoss",
     "Model",

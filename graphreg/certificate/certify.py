@@ -169,18 +169,20 @@ class Certifier:
         self._improve_dual(w if near is None else near, point)
 
     def _flows(self, w: Array, flows: tuple[Array, ...] | None) -> tuple[Array, ...]:
-        """The flows given, or those of the penalties' gradients (of their Moreau envelopes where they have kinks)."""
+        """The flows given, or those of the penalties' gradients (of their Moreau envelopes where they have kinks), and
+        on the edges of a consensus, which have none, those that balance what these and the losses leave."""
         if flows is not None:
             return flows
         out: list[Array] = []
-        for edge in self.form.edges:
+        form = self.form
+        for edge in form.edges:
             z, penalty = edge.difference(w), edge.penalty
             step = 1e-8
             if isinstance(penalty, AbstractSmoothPenalty):
                 out.append(edge.weight[:, None] * penalty.gradient(z))
             else:
                 out.append(edge.weight[:, None] * (z - penalty.prox(z, step)) / step)
-        return tuple(out)
+        return self.repair.tie(tuple(out), form.gradient_prices(w))
 
     def _improve_dual(self, w: Array, point: DualPoint) -> None:
         """Keep the point where its bound is the best: Q less what its imbalance may be worth at a minimiser.

@@ -158,8 +158,10 @@ class _Run:
 
     def screen(self, state: Any, k: int) -> float:
         at = time.perf_counter()
+        before = self.certifier.repair.exchanges
         screen = self.certifier.screen(*self.method.point(state))
-        self._charge(1, 1)
+        spent = self.certifier.repair.exchanges - before  # to balance flows that the method does not have
+        self._charge(1 + spent, 1 + spent)
         self._note(Record(k, self.elapsed(), screen, False, self.certifier.screened), at)
         return screen
 
