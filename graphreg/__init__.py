@@ -15,7 +15,19 @@ from .certificate import Certificate
 from .compare import Comparison, compare
 from .data import NodeData
 from .graph import Graph
-from .methods import ADMM, Checkpoint, Exact, PrimalDual
+from .methods import (
+    ADMM,
+    IFCA,
+    Checkpoint,
+    ClusteredFedAvg,
+    Exact,
+    FedAvg,
+    LocalOnly,
+    PFedMe,
+    Pooled,
+    PrimalDual,
+    SubgradientDescent,
+)
 from .problem import Compiled, Problem
 from .solution import Solution
 from .terms.calculus import Model, Parameter
@@ -47,6 +59,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "ADMM",
+    "IFCA",
     "L1",
     "L2",
     "AbstractConstraint",
@@ -56,16 +69,19 @@ __all__ = [
     "Box",
     "Certificate",
     "Checkpoint",
+    "ClusteredFedAvg",
     "Comparison",
     "Compiled",
     "Consensus",
     "Exact",
+    "FedAvg",
     "Graph",
     "Hierarchy",
     "HingeLoss",
     "HuberLoss",
     "HuberNorm",
     "LInf",
+    "LocalOnly",
     "LogisticLoss",
     "MeanLoss",
     "Model",
@@ -74,9 +90,11 @@ __all__ = [
     "NodeData",
     "NodePenalty",
     "NonNegative",
+    "PFedMe",
     "Parameter",
     "Penalty",
     "PoissonLoss",
+    "Pooled",
     "PrimalDual",
     "Problem",
     "Quadratic",
@@ -85,6 +103,7 @@ __all__ = [
     "SquaredHingeLoss",
     "SquaredL2",
     "SquaredLoss",
+    "SubgradientDescent",
     "TotalVariation",
     "Zero",
     "compare",
