@@ -75,8 +75,9 @@ class Averaging(AbstractIteration):
         told = site.engine.exchange(np.stack([share, np.where(share > 0, L, 0.0)], axis=1), circle.up, parameters=False)
         bound = self._bound(site, circle, told)
         step = bound if self.step_size is None else np.full(len(bound), float(self.step_size))
-        if (step > 2.0 * bound).any():
-            least = 2.0 * float(bound[np.unique(circle.server)].min())
+        known = bound > 0.0  # 0 where a loss has no bound
+        if (step > 2.0 * bound)[known].any():
+            least = 2.0 * float(bound[known].min())
             message = f"the step_size {self.step_size} of {self.owner} is beyond 2/L = {least:.3g}: it may diverge"
             warnings.warn(message, MethodWarning, stacklevel=2)
         both = site.engine.exchange(np.column_stack([step, w]), circle.down, parameters=False)

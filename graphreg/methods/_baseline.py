@@ -13,6 +13,7 @@ import numpy as np
 
 from ..certificate import Certificate, Certifier
 from ..form import Form
+from ..lowering.flows import balancing_flows
 from ..lowering.star import with_latent, with_servers
 from ._base import AbstractIteration, AbstractMethod, Start
 
@@ -48,7 +49,9 @@ def in_problem(form: Form, own: Certificate, gap: float) -> Certificate:
     """
     w = with_latent(form, own.w[: form.space.n_observed])
     with np.errstate(over="ignore", invalid="ignore"):
-        bounds = Certifier(form).certify(w, None, None, gap)
+        certifier = Certifier(form)
+        certifier.certify(w, None, None, gap)
+        bounds = certifier.certify(w, balancing_flows(form, w), None, gap)
         if np.isfinite(form.primal(w)):
             return bounds
     broken = [edge.name for edge in form.edges if not np.isfinite(edge.values(w)).all()]

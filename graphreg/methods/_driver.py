@@ -166,6 +166,7 @@ class _Run:
     def screen(self, state: Any, k: int) -> float:
         at = time.perf_counter()
         screen = self.certifier.screen(*self.method.point(state))
+        screen = np.inf if np.isnan(screen) else screen  # inf - inf, where no point satisfies all constraints
         self._charge(1, 1)
         self._note(Record(k, self.elapsed(), screen, False), at)
         return screen
