@@ -510,7 +510,7 @@ def test_losses_and_penalties_that_do_not_fit():
         with pytest.raises(MethodError, match=r"NodePenalty\(L1\) is not smooth"):
             kinks.solve(method)
     counts = gr.NodeData.from_arrays(np.ones((4, 1)), [1, 2, 0, 3], [0, 0, 1, 1])
-    with pytest.raises(MethodError, match="curvature of PoissonLoss has no bound .* give step_size"):
+    with pytest.raises(MethodError, match=r"curvature of PoissonLoss has no bound .* give step_size"):
         gr.Problem(gr.PoissonLoss(counts)).solve(gr.FedAvg())
     found = gr.Problem(gr.PoissonLoss(counts)).solve(gr.FedAvg(step_size=0.3), gap=1e-10)
     np.testing.assert_allclose(found.coef, np.log(1.5), rtol=1e-4)

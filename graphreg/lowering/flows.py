@@ -34,7 +34,7 @@ def balancing_flows(form: Form, w: Array) -> tuple[Array, ...]:
             matrix = matrix + RIDGE * max(float(matrix.diagonal().max()), 1.0) * sp.eye_array(form.n)
             x = spsolve(sp.csc_array(matrix), left[:, columns]).reshape(form.n, len(columns))
             for k in touching:
-                into = [_place(form, k, j) for j in columns]
+                into = np.array([_place(form, k, j) for j in columns])
                 flows[k][np.ix_(level[k], into)] = -(form.edges[k].K[level[k]] @ x)
     return tuple(edge.clip(u) for edge, u in zip(form.edges, flows, strict=True))
 

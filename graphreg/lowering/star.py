@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,7 +32,7 @@ def alone(form: Form, latent: tuple[Hashable, ...] = ()) -> Form:
     """The form without edges between nodes, and with these latent nodes instead of its own."""
     n = form.space.n_observed + len(latent)
     samples = tuple(
-        replace(b, A=sp.csr_array((b.A.data, b.A.indices, b.A.indptr), shape=(b.A.shape[0], n * form.d)))
+        replace(b, A=sp.csr_array((b.A.data, b.A.indices, b.A.indptr), shape=(len(b.A.indptr) - 1, n * form.d)))
         for b in form.samples
     )
     ground = tuple(replace(e, K=difference_matrix(e.tail, e.head, n)) for e in form.edges if e.ground)
@@ -102,7 +103,8 @@ def with_latent(form: Form, observed: Array) -> Array:
     w[:n] = observed
     if not latent:
         return w
-    L, ties = sp.csr_array((form.n, form.n)), sp.csr_array((form.n, form.n))
+    L: Any = sp.csr_array((form.n, form.n))
+    ties: Any = sp.csr_array((form.n, form.n))
     for edge in form.edges:
         if isinstance(edge.penalty, Zero) and not edge.ground:
             ties = ties + sp.csr_array((np.ones(len(edge.tail)), (edge.tail, edge.head)), shape=ties.shape)
