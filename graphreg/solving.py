@@ -17,6 +17,7 @@ from .lowering.site import Site
 from .methods import AbstractMethod, Exact, PrimalDual
 from .methods import exact as exact_method
 from .methods._base import AbstractIteration
+from .methods._baseline import AbstractBaseline, in_problem, start_of
 from .methods._driver import Budget, drive
 from .methods.checkpoint import Keeper, Store
 from .methods.ledger import Ledger
@@ -35,10 +36,37 @@ def solve(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Co
     budget = replace(budget, seed=seed)
     if store is not None:
         store.seed = seed
-    solution = replace(_solve(form, method, budget, compiler, store), seed=seed)
+    if isinstance(method, AbstractBaseline):
+        solution = replace(_baseline(form, method, budget, store), seed=seed)
+    else:
+        solution = replace(_solve(form, method, budget, compiler, store), seed=seed)
     if store is not None and store.note:
         solution = replace(solution, message=f"{solution.message} {store.note}")
     return solution
+
+
+def _baseline(form: Form, method: AbstractBaseline, budget: Budget, store: Store | None) -> Solution:
+    """The solution of another problem, as one of the user's; see `AbstractBaseline`."""
+    target = method.target(form)
+    there = replace(budget, start=start_of(target, budget.start))
+    run = _solve(target, method.iteration, there, conic.Compiler(target), store)
+    own = run.certificate
+    certificate = in_problem(form, own, budget.gap)
+    status = "no_certificate" if run.status == "certified" else run.status
+    if certificate.holds(budget.gap) and run.status != "interrupted":
+        status, message = "certified", _certified(budget.gap)
+    else:
+        message = _of_another_problem(method, run, certificate)
+    return replace(run, form=form, certificate=certificate, own=own, status=status, message=message, method=method.name)
+
+
+def _of_another_problem(method: AbstractBaseline, run: Solution, certificate: Certificate) -> str:
+    """What a baseline's answer is worth in either problem."""
+    known = f"that is certified to {run.certificate.relative_gap:.2g}" if run.status == "certified" else run.message
+    reached = f"at a {_gap_of(certificate)}" if certificate.valid else f"without certificate ({certificate.note})"
+    head = f"{method.name} minimises another problem ({method.aim})"
+    said = f"{head}; {known}; of" if run.status == "certified" else f"{head}: {known} Of"
+    return f"{said} this problem its point is {reached}."
 
 
 def _solve(
@@ -46,7 +74,8 @@ def _solve(
 ) -> Solution:
     solution, recedes = _run(form, method, budget, compiler, None if store is None else store.keeper(depth))
     left = _left(budget, method, solution)
-    infinity = at_infinity(form) if recedes and left is not None and depth < DEEPEST else None
+    same = solution.form is form  # or the method has chosen another problem, for which it would choose again
+    infinity = at_infinity(form) if recedes and left is not None and same and depth < DEEPEST else None
     if infinity is None or left is None:
         return solution
     there = replace(left, start=(solution.certificate.w, None))
@@ -109,10 +138,11 @@ def _run(
         assert isinstance(method, AbstractIteration)
         site = _site(form, budget)
         outcome = drive(method, site, certifier, budget, keeper)
+    certifier = outcome.certifier
     status, message = _judge(certifier, outcome.certificate, outcome.ended, budget, outcome.rounds)
     certificate, trace = outcome.certificate, outcome.trace
     more = (method.name, outcome.rounds, outcome.seconds, trace, outcome.ledger, budget.seed or 0, outcome.gathered)
-    solution = Solution(form, certificate, status, message, *more)
+    solution = Solution(certificate.form, certificate, status, message, *more)
     return solution, _further(solution, certifier, budget.gap)
 
 
@@ -223,8 +253,12 @@ def _no_certificate(certificate: Certificate, gap: float) -> str:
     return f"Ended at a {_reached(certificate)} where {gap:.3g} was asked for{why}; {remedy}."
 
 
+def _gap_of(certificate: Certificate) -> str:
+    return f"relative gap of {certificate.relative_gap:.2g}"
+
+
 def _reached(certificate: Certificate) -> str:
-    reached = f"relative gap of {certificate.relative_gap:.2g}" if certificate.valid else "point without certificate"
+    reached = _gap_of(certificate) if certificate.valid else "point without certificate"
     if not np.isfinite(certificate.primal):
         reached += " (no point was found that satisfies all constraints; Exact() tells whether there is one)"
     return reached

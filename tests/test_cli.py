@@ -306,7 +306,7 @@ def test_ctrl_c_while_reading(model, monkeypatch):
 
 # ---- the other commands ----------------------------------------------------------------------------------------------
 def test_compare(tmp_path, model):
-    done = run("compare", model, "--csv", tmp_path / "table.csv")
+    done = run("compare", model, "--seconds", "2", "--csv", tmp_path / "table.csv")
     assert done.exit_code == 0
     table = pd.read_csv(tmp_path / "table.csv", index_col="method")
     assert {"Exact(clarabel)", "PrimalDual"} <= set(table.index)

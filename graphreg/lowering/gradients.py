@@ -74,6 +74,10 @@ class NodeGradients:
         price = (factor * block.scale[rows])[:, None] * block.loss.gradient(x, y)
         return np.einsum("rj,rk->rjk", X, price).reshape(-1, b, self.form.d).sum(axis=1)
 
+    def ground_gradient(self, w: Array) -> Array:
+        """The gradient of the smooth ground edges of each node, (n, d)."""
+        return self._add_ground(w, np.zeros(self.form.shape))
+
     def _add_ground(self, w: Array, out: Array) -> Array:
         for edge in self.ground:
             assert isinstance(edge.penalty, AbstractSmoothPenalty)
@@ -125,6 +129,17 @@ class NodeGradients:
         return out
 
     @cached_property
+    def shares(self) -> Array:
+        """a_i with f_i = a_i F_i, (n,): the sum of the scales s_r of the samples, so that F_i is a mean loss; where
+        there are none, of the weights of the ground edges."""
+        samples, ground = np.zeros(self.form.n), np.zeros(self.form.n)
+        for block in self.form.samples:
+            samples += np.bincount(block.node, block.scale, self.form.n)
+        for edge in self.ground:
+            ground += np.bincount(edge.tail, edge.weight, self.form.n)
+        return np.where(samples > 0, samples, ground)
+
+    @cached_property
     def _rows(self) -> list[tuple[Array, Array, Array]]:
         """Per block its nodes, their rows (g, most), padded, and how many there are."""
         out: list[tuple[Array, Array, Array]] = []
@@ -142,6 +157,11 @@ class NodeGradients:
         """L_i, a bound of the largest eigenvalue of the Hessian of h_i: tight where the loss's bound is; inf where
         the loss has none, (n,)."""
         return self._extremes(_smoothness, largest=True) + self._ground_bound(largest=True)
+
+    @cached_property
+    def ground_smoothness(self) -> Array:
+        """A bound of the largest eigenvalue of the Hessian of the smooth ground edges of each node, (n,)."""
+        return self._ground_bound(largest=True)
 
     @cached_property
     def convexity(self) -> Array:
@@ -197,7 +217,21 @@ def without_gradient(form: Form) -> tuple[str, ...]:
     """Losses and ground edges that have no gradient, as sentences."""
     losses = {type(b.loss).__name__ for b in form.samples if not isinstance(b.loss, AbstractSmoothLoss)}
     out = [f"{name} is not smooth, and the method steps along gradients" for name in sorted(losses)]
-    return (*out, *(f"{edge.name} is not smooth, and the method steps along gradients" for edge in _rough_ground(form)))
+    return (*out, *without_ground_gradient(form))
+
+
+def without_ground_gradient(form: Form) -> tuple[str, ...]:
+    """Ground edges that have no gradient, as sentences."""
+    return tuple(f"{edge.name} is not smooth, and the method steps along gradients" for edge in _rough_ground(form))
+
+
+def without_bound(form: Form) -> tuple[str, ...]:
+    """Smooth losses without a bound of their curvature, from which steps follow by default, as sentences."""
+    smooth = [block.loss for block in form.samples if isinstance(block.loss, AbstractSmoothLoss)]
+    names = sorted({type(loss).__name__ for loss in smooth if not np.isfinite(loss.smoothness())})
+    return tuple(
+        f"the curvature of {name} has no bound from which a step would follow: give step_size" for name in names
+    )
 
 
 def _rough_ground(form: Form) -> list[EdgeBlock]:

@@ -6,14 +6,22 @@ from ._decreasing import DecreasingStep as DecreasingStep
 from .admm import ADMM
 from .availability import Availability as Availability
 from .checkpoint import Checkpoint as Checkpoint
+from .clustered_fed_avg import ClusteredFedAvg
 from .exact import Exact
 from .exact_diffusion import ExactDiffusion
 from .fed_admm import FedADMM
+from .fed_avg import FedAvg
 from .gradient_tracking import GradientTracking
+from .ifca import IFCA
+from .local_only import LocalOnly
 from .local_sgd import LocalSGD
+from .pfedme import PFedMe
+from .pooled import Pooled
 from .primal_dual import PrimalDual
+from .subgradient import SubgradientDescent
 
 METHODS: tuple[AbstractMethod, ...] = (  # what problem.methods() and compare go through
-    *(Exact(), PrimalDual(), ADMM(), FedADMM()),
+    *(Exact(), PrimalDual(), ADMM(), FedADMM(), SubgradientDescent()),
     *(LocalSGD(), GradientTracking(), ExactDiffusion()),
+    *(LocalOnly(), Pooled(), FedAvg(), ClusteredFedAvg(), IFCA(), PFedMe()),
 )

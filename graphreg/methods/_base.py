@@ -11,6 +11,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
+from ..certificate import Certifier
 from ..form import Form
 from ..lowering.site import Site
 from ..terms.records import Array
@@ -81,6 +82,16 @@ class AbstractIteration(AbstractMethod):
     @abstractmethod
     def point(self, state: Any) -> Point:
         """The parameters, and the flows and prices where the method has them, to be certified."""
+
+    def judge(self, state: Any, certifier: Certifier) -> Certifier:
+        """Who certifies the point: of a method whose problem depends on what it finds, a certifier of that problem."""
+        del state
+        return certifier
+
+    def searches(self, state: Any) -> bool:
+        """Whether it is too early to certify the point and stop, because the method has yet to make a choice."""
+        del state
+        return False
 
     def gathered(self, state: Any) -> dict[str, Any]:
         """What the method has gathered beside its point (averages, moments, assignments), by name: numbers, or arrays

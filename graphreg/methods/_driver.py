@@ -47,6 +47,7 @@ class Outcome:
     """What a run gave. ``ended`` is 'gap', 'budget', 'limit', 'recession', 'interrupted' or 'failed'."""
 
     certificate: Certificate
+    certifier: Certifier  # whose it is
     ended: str
     trace: Trace
     ledger: Ledger
@@ -88,6 +89,7 @@ class _Run:
                 f"the checkpoint is at round {kept.round}, beyond the rounds={self.budget.rounds} asked for, which "
                 "count from the start; allow more rounds, or name another file"
             )
+        self.certifier = self.method.judge(kept.state, self.certifier)
         self._restore(kept)
         if kept.ended in ("failed", "recession"):
             return kept.state, kept.round, kept.ended
@@ -124,6 +126,9 @@ class _Run:
         self.checked = None
         if not np.isfinite(self.method.point(state)[0]).all():
             return "failed"
+        if self.method.searches(state):
+            return ""
+        self.certifier = self.method.judge(state, self.certifier)
         if self.schedule.polish_now(k) and self.polish(state, k):
             return "gap"
         screen = self.screen(state, k)
@@ -140,6 +145,7 @@ class _Run:
         """The certificate that the run ends with."""
         if ended in ("gap", "failed", "recession"):
             return self.certifier.best(self.budget.gap)
+        self.certifier = self.method.judge(state, self.certifier)
         if self.budget.gap == 0.0:  # the iterate after exactly so many rounds is asked for, not the best one
             self.certifier.best_primal = None
         return self.certify(state, k)
@@ -152,6 +158,7 @@ class _Run:
         self.budget = replace(self.budget, callback=None)
         try:
             self.write()
+            self.certifier = self.method.judge(state, self.certifier)
             return self.certify(state, k)
         except KeyboardInterrupt:
             return self.certifier.best(self.budget.gap)
@@ -160,6 +167,7 @@ class _Run:
         at = time.perf_counter()
         before = self.certifier.repair.exchanges
         screen = self.certifier.screen(*self.method.point(state))
+        screen = np.inf if np.isnan(screen) else screen  # inf - inf, where no point satisfies all constraints
         spent = self.certifier.repair.exchanges - before  # to balance flows that the method does not have
         self._charge(1 + spent, 1 + spent)
         self._note(Record(k, self.elapsed(), screen, False, self.certifier.screened), at)
@@ -251,7 +259,7 @@ def drive(
     if ended in ("limit", "budget") and certificate.holds(budget.gap):
         ended = "gap"
     bar(None, run.trace)
-    return Outcome(certificate, ended, run.trace, ledger, k, run.elapsed(), method.gathered(state))
+    return Outcome(certificate, run.certifier, ended, run.trace, ledger, k, run.elapsed(), method.gathered(state))
 
 
 def _bar(name: str, budget: Budget, begun: int) -> Callable[[int | None, Trace], None]:
@@ -266,6 +274,9 @@ def _bar(name: str, budget: Budget, begun: int) -> Callable[[int | None, Trace],
     def update(k: int | None, trace: Trace) -> None:
         if k is None:
             bar.close()
+            return
+        if not trace.records:  # the method has yet to make a choice
+            bar.update(k - bar.n)
             return
         last = trace.records[-1]
         word = "gap" if last.certified else "gap about"
