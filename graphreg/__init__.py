@@ -15,7 +15,7 @@ from .certificate import Certificate
 from .compare import Comparison, compare
 from .data import NodeData
 from .graph import Graph
-from .methods import ADMM, Checkpoint, Exact, PrimalDual
+from .methods import ADMM, AsyncAL2SGD, AsyncL2GD, Checkpoint, Exact, PrimalDual
 from .problem import Compiled, Problem
 from .solution import Solution
 from .terms.calculus import Model, Parameter
@@ -52,6 +52,8 @@ __all__ = [
     "AbstractConstraint",
     "AbstractNorm",
     "AbstractOneSided",
+    "AsyncAL2SGD",
+    "AsyncL2GD",
     "Ball",
     "Box",
     "Certificate",
