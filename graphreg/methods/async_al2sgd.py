@@ -10,9 +10,10 @@ import numpy as np
 from ..form import Form
 from ..lowering.site import Site
 from ..terms.records import Array
-from . import _known_clusters as shared
+from . import _clusters, _odds
 from ._base import AbstractIteration, Point, Start
-from ._known_clusters import Averages, Coins, Constants, Odds, PerCluster, over
+from ._clusters import Averages, Constants
+from ._odds import Coins, Odds, PerCluster, over
 
 
 @dataclass(frozen=True)
@@ -94,30 +95,30 @@ class AsyncAL2SGD(AbstractIteration):
     b2: float | None = None
 
     def __post_init__(self) -> None:
-        shared.check_positive(self.name, "step_size", self.step_size)
-        shared.check_positive(self.name, "b2", self.b2)
-        shared.check_batch(self.name, self.batch)
+        _odds.check_positive(self.name, "step_size", self.step_size)
+        _odds.check_positive(self.name, "b2", self.b2)
+        _odds.check_batch(self.name, self.batch)
         for name in ("a1", "a2", "b1"):
             value = getattr(self, name)
             if value is not None:
-                shared.check_probability(self.name, name, value, zero=False)
+                _odds.check_probability(self.name, name, value, zero=False)
         if self.rho is not None:
-            shared.check_probability(self.name, "rho", self.rho, zero=False, one=True)
+            _odds.check_probability(self.name, "rho", self.rho, zero=False, one=True)
         self._coins()  # refuses bad ones
 
     def _coins(self) -> Coins:
         return Coins(self.name, self.p_global, self.p_cluster, self.tau)
 
     def missing(self, form: Form) -> tuple[str, ...]:
-        return shared.lacks(form, self._coins()) or shared.without_convexity(form)
+        return _odds.lacks(form, self._coins()) or _odds.without_convexity(form)
 
     def init(self, site: Site, start: Start | None) -> State:
-        constants = shared.learn(site, shared.smoothness(site.gradients, self.batch))
-        odds = shared.odds(site, constants, self._coins())
+        constants = _clusters.learn(site, _clusters.smoothness(site.gradients, self.batch))
+        odds = _odds.odds(site, constants, self._coins())
         x = np.zeros(site.form.shape) if start is None else start[0]
         averages, all_ = Averages(x, x), np.full(site.form.n, True)
         if start is not None:  # of zeros the averages are known
-            averages = shared.average(site, constants.share, x, averages, all_, ~all_, all_)
+            averages = _clusters.average(site, constants.share, x, averages, all_, ~all_, all_)
         momentum = self._momentum(site, constants, odds)
         return State(site, 0, x, x, x, site.gradients.full(x), averages, constants, odds, momentum)
 
@@ -125,10 +126,10 @@ class AsyncAL2SGD(AbstractIteration):
         site, m = state.site, state.momentum
         a1, a2, eta = m.a1[:, None], m.a2[:, None], m.eta[:, None]
         theta = a1 * state.z + a2 * state.x + (1 - a1 - a2) * state.y
-        network = shared.network_coin(site, state.odds.p0, state.round)
-        cluster = ~network & shared.cluster_coin(site, state.odds.p, state.round)
+        network = _clusters.network_coin(site, state.odds.p0, state.round)
+        cluster = ~network & _clusters.cluster_coin(site, state.odds.p, state.round)
         asked = network | cluster
-        averages = shared.average(site, state.constants.share, theta, state.of_x, asked, cluster, network)
+        averages = _clusters.average(site, state.constants.share, theta, state.of_x, asked, cluster, network)
         y = theta - eta * self.estimate(state, theta, averages, network, cluster)
         b1, b2 = m.b1[:, None], m.b2[:, None]
         z = b1 * state.z + (1 - b1) * theta + (b2 / eta) * (y - theta)
@@ -150,7 +151,7 @@ class AsyncAL2SGD(AbstractIteration):
         return g + downhill[:, None] * self._change(state, theta) if downhill.any() else g
 
     def point(self, state: State) -> Point:
-        return shared.with_latents(state.site, state.y, state.of_x), None, None
+        return _clusters.with_latents(state.site, state.y, state.of_x), None, None
 
     def gathered(self, state: State) -> dict[str, Any]:
         """The probabilities, fractions, and constants at the nodes."""
@@ -169,8 +170,8 @@ class AsyncAL2SGD(AbstractIteration):
     def _refreshed(self, state: State, k: int) -> State:
         """x <- y where the coin of round k says so, with its gradient and averages."""
         site = state.site
-        all_ = shared.network_coin(site, state.momentum.rho, k, shared.REFRESH)
-        averages = shared.average(site, state.constants.share, state.y, state.of_x, all_, all_ & False, all_)
+        all_ = _clusters.network_coin(site, state.momentum.rho, k, _clusters.REFRESH)
+        averages = _clusters.average(site, state.constants.share, state.y, state.of_x, all_, all_ & False, all_)
         if not all_.any():
             return state
         x = np.where(all_[:, None], state.y, state.x)
@@ -183,7 +184,7 @@ class AsyncAL2SGD(AbstractIteration):
         most = np.maximum(L_F, odds.bound)
         eta = 0.25 / most
         if self.step_size is not None:
-            shared.warn_beyond(self.name, self.step_size, site, eta, "1/(4 max(L_F, L)) of Theorem 4.3")
+            _odds.warn_beyond(self.name, self.step_size, site, eta, "1/(4 max(L_F, L)) of Theorem 4.3")
         eta = _set(self.step_size, eta)
         p = np.where(odds.p0 > 0, odds.p0, odds.p)
         rho = _set(self.rho, p * (1 - p))

@@ -11,9 +11,10 @@ from ..errors import MethodError
 from ..form import Form
 from ..lowering.site import Site
 from ..terms.records import Array
-from . import _known_clusters as shared
+from . import _clusters, _odds
 from ._base import AbstractIteration, Point, Start
-from ._known_clusters import Averages, Coins, Constants, Odds, PerCluster, over
+from ._clusters import Averages, Constants
+from ._odds import Coins, Odds, PerCluster, over
 
 COINS = ("separate", "single")
 
@@ -88,8 +89,8 @@ class AsyncL2GD(AbstractIteration):
     decreasing: bool = False
 
     def __post_init__(self) -> None:
-        shared.check_positive(self.name, "step_size", self.step_size)
-        shared.check_batch(self.name, self.batch)
+        _odds.check_positive(self.name, "step_size", self.step_size)
+        _odds.check_batch(self.name, self.batch)
         if self.coin not in COINS:
             raise MethodError(f"coin of {self.name} must be one of {', '.join(map(repr, COINS))}, got {self.coin!r}")
         if self.coin == "single" and (self.p_cluster is not None or self.tau is not None):
@@ -100,15 +101,15 @@ class AsyncL2GD(AbstractIteration):
         return Coins(self.name, self.p_global, 0.0 if self.coin == "single" else self.p_cluster, self.tau)
 
     def missing(self, form: Form) -> tuple[str, ...]:
-        out = shared.lacks(form, self._coins())
-        return (*out, *(shared.without_convexity(form) if self.decreasing and not out else ()))
+        out = _odds.lacks(form, self._coins())
+        return (*out, *(_odds.without_convexity(form) if self.decreasing and not out else ()))
 
     def init(self, site: Site, start: Start | None) -> State:
-        constants = shared.learn(site, shared.smoothness(site.gradients, self.batch))
-        odds = shared.odds(site, constants, self._coins())
+        constants = _clusters.learn(site, _clusters.smoothness(site.gradients, self.batch))
+        odds = _odds.odds(site, constants, self._coins())
         eta = 0.5 / odds.bound
         if self.step_size is not None:
-            shared.warn_beyond(self.name, self.step_size, site, eta, "1/(2 L) of Theorem 3.5")
+            _odds.warn_beyond(self.name, self.step_size, site, eta, "1/(2 L) of Theorem 3.5")
             eta = np.full(len(eta), self.step_size)
         w = np.zeros(site.form.shape) if start is None else start[0]
         nothing = np.zeros(site.form.n, dtype=bool)
@@ -117,11 +118,11 @@ class AsyncL2GD(AbstractIteration):
     def step(self, state: State) -> State:
         site, p, c = state.site, state.odds, state.constants
         network = self._network_coin(state)
-        cluster = ~network & shared.cluster_coin(site, p.p, state.round)
+        cluster = ~network & _clusters.cluster_coin(site, p.p, state.round)
         local = ~network & ~cluster
         between, within = network & ~state.known_top, cluster & ~state.known
         up = (between | within) & ~state.known
-        averages = shared.average(site, c.share, state.w, state.averages, up, within, between)
+        averages = _clusters.average(site, c.share, state.w, state.averages, up, within, between)
         eta = self._eta(state)[:, None]
         w = state.w - eta * oracle(state, state.w, averages, network, cluster, self._gradient(state, local))
         # thetabar_j moves as a client at thetabar_j would; what no longer is the average is not known
@@ -130,7 +131,7 @@ class AsyncL2GD(AbstractIteration):
         return replace(
             state,
             round=state.round + 1,
-            w=shared.with_latents(site, w, averages),
+            w=_clusters.with_latents(site, w, averages),
             averages=Averages(center, averages.top),
             known=c.even & ~local,
             known_top=c.level & network,
@@ -146,8 +147,8 @@ class AsyncL2GD(AbstractIteration):
 
     def _network_coin(self, state: State) -> Array:
         if self.majority:
-            return shared.majority_coin(state.site, state.odds.p0, state.constants.voters, state.round)
-        return shared.network_coin(state.site, state.odds.p0, state.round)
+            return _clusters.majority_coin(state.site, state.odds.p0, state.constants.voters, state.round)
+        return _clusters.network_coin(state.site, state.odds.p0, state.round)
 
     def _gradient(self, state: State, local: Array) -> Array:
         site = state.site
