@@ -13,7 +13,7 @@ from ..terms.penalties._base import AbstractSmoothPenalty, row_norm
 from ..terms.records import Array
 from .attainment import at_infinity, attained
 from .feasible import feasible
-from .latent import settled
+from .latent import balanced, settled
 from .record import Certificate, relative
 from .repair import Repair
 
@@ -182,7 +182,7 @@ class Certifier:
                 out.append(edge.weight[:, None] * penalty.gradient(z))
             else:
                 out.append(edge.weight[:, None] * (z - penalty.prox(z, step)) / step)
-        return tuple(out)
+        return balanced(self.form, out)
 
     def _improve_dual(self, w: Array, point: DualPoint) -> None:
         """Keep the point where its bound is the best: Q less what its imbalance may be worth at a minimiser.

@@ -45,6 +45,24 @@ def settled(form: Form, w: Array) -> Array:
     return out
 
 
+def balanced(form: Form, flows: list[Array]) -> tuple[Array, ...]:
+    """Flows with those of the Zero edges between latent nodes such that these are conserved, where `settles`: of all
+    such flows the least."""
+    tied = [k for k, edge in enumerate(form.edges) if isinstance(edge.penalty, Zero) and not edge.ground]
+    if not tied or not settles(form):
+        return tuple(flows)
+    out, rest = list(flows), np.zeros(form.shape)
+    for k, (edge, u) in enumerate(zip(form.edges, flows, strict=True)):
+        if k not in tied:
+            edge.add_adjoint(u, rest)
+    n = form.space.n_observed
+    K = sp.vstack([form.edges[k].K for k in tied]).toarray()[:, n:]
+    through = np.linalg.lstsq(K.T, -rest[n:], rcond=None)[0]
+    for k, u in zip(tied, np.split(through, np.cumsum([len(form.edges[k].tail) for k in tied])[:-1]), strict=True):
+        out[k] = u
+    return tuple(out)
+
+
 def _touching(form: Form) -> list[EdgeBlock]:
     n = form.space.n_observed
     return [edge for edge in form.edges if (edge.tail >= n).any() or (edge.head >= n).any()]

@@ -7,6 +7,7 @@ the site; what belongs to a cluster stands at it and at its clients.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.special import betaincinv
@@ -47,24 +48,32 @@ class Constants:
 
 def learn(site: Site, smoothness: Array) -> Constants:
     """Maxima go up the tree and down again, once: one message each way across every edge."""
-    tree, send = site.tree, site.engine.exchange
+    tree, send = site.tree, partial(_told, site, purpose="adaptation")
     own = np.stack([smoothness, -site.gradients.convexity, tree.gamma, -tree.gamma], axis=1)
-    own = send(own, along=tree.rise, parameters=False, purpose="adaptation")
+    own = send(own, tree.rise)
     L, mu, most, least = tree.largest(own, of_clients=True).T  # the last two negated
     alpha, uneven = tree.alpha, most + least > SAME * most
     up = np.stack([alpha * most, (1.0 - alpha) * most, L, mu, most, alpha * least, uneven, alpha * tree.total], axis=1)
-    up = send(up, along=tree.climb, parameters=False, purpose="adaptation")
+    up = send(up, tree.climb)
     share = up[:, -1].copy()
     down = tree.largest(up, of_clients=False)
     down[:, -1] = 1.0  # voters
     down[tree.roots, -1] = np.bincount(tree.root[tree.rooted], minlength=len(share))[tree.roots]
-    down = tree.from_root(send(down, along=tree.descend, parameters=False, purpose="adaptation"))
+    down = tree.from_root(send(down, tree.descend))
     down = np.concatenate([down, alpha[:, None], uneven[:, None]], axis=1)
-    down = tree.from_cluster(send(down, along=tree.fall, parameters=False, purpose="adaptation"))
+    down = tree.from_cluster(send(down, tree.fall))
     C1, C2, L, mu, gamma, least, some, voters, alpha, uneven = down.T.copy()
     level = (some == 0) & (C1 + least <= SAME * C1)
     L = np.where(L > 0, L, C1 + C2)  # a component without losses stays where it is, whatever its coins
     return Constants(alpha, share, uneven == 0, level, C1, C2, L, -mu, gamma, voters)
+
+
+def _told(site: Site, values: Array, along: Array, purpose: str = "method") -> Array:
+    """The values (n, k), with the rows of those that sent theirs along the arcs of a mask."""
+    heard = site.engine.exchange(values, along=along, parameters=False, purpose=purpose)
+    out, senders = values.copy(), site.arcs.source[along]
+    out[senders] = heard[senders]
+    return out
 
 
 def smoothness(gradients: NodeGradients, batch: int | None) -> Array:
@@ -103,15 +112,15 @@ def majority_coin(site: Site, p0: Array, voters: Array, k: int) -> Array:
     regularised incomplete beta function I_q(m, v - m + 1) = p0, m = floor(v/2) + 1. Votes go up to the root, and the
     outcome down to all clients, one number each.
     """
-    tree, send = site.tree, site.engine.exchange
+    tree, send = site.tree, partial(_told, site)
     m = np.floor(voters / 2) + 1
     q = betaincinv(m, voters - m + 1, p0)
     votes = (site.streams("network coin").uniform(k, 1)[:, 0] < q).astype(float)[:, None]
-    votes = send(votes, along=tree.climb, parameters=False)
+    votes = send(votes, tree.climb)
     count = np.bincount(tree.root[tree.rooted], votes[tree.rooted, 0], len(q))
     votes[tree.roots, 0] = (count >= m)[tree.roots]
-    votes = tree.from_root(send(votes, along=tree.descend, parameters=False))
-    return tree.from_cluster(send(votes, along=tree.fall, parameters=False))[:, 0] > 0.5
+    votes = tree.from_root(send(votes, tree.descend))
+    return tree.from_cluster(send(votes, tree.fall))[:, 0] > 0.5
 
 
 # ---- averages --------------------------------------------------------------------------------------------------------
