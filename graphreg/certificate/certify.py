@@ -13,6 +13,7 @@ from ..terms.penalties._base import AbstractSmoothPenalty, row_norm
 from ..terms.records import Array
 from .attainment import at_infinity, attained
 from .feasible import feasible
+from .latent import settled
 from .record import Certificate, relative
 from .repair import Repair
 
@@ -98,7 +99,7 @@ class Certifier:
         gradients of smooth losses for prices, whose FY_r is 0. ``screened`` is P at the point.
         """
         form = self.form
-        w = feasible(form, w)
+        w = feasible(form, w if flows is not None else settled(form, w))
         primal, gap, rho = 0.0, 0.0, np.zeros(form.shape)
         for k, block in enumerate(form.samples):
             x, s = block.predict(w), block.scale
@@ -125,9 +126,12 @@ class Certifier:
     def certify(
         self, w: Array, flows: tuple[Array, ...] | None, prices: tuple[Array, ...] | None, gap: float
     ) -> Certificate:
-        """The certificate of w with the best bounds known, given any flows and prices near the optimum."""
+        """The certificate of w with the best bounds known, given any flows and prices near the optimum.
+
+        Without flows the latent nodes are put where the others want them (see `settled`).
+        """
         form = self.form
-        w = feasible(form, w)
+        w = feasible(form, w if flows is not None else settled(form, w))
         point = DualPoint(self._flows(w, flows), form.gradient_prices(w) if prices is None else prices)
         if all(np.isfinite(x).all() for x in (*point.flows, *point.prices)):
             point = self.repair(w, point, gap)

@@ -20,6 +20,7 @@ from .arcs import Arcs, arcs_of
 from .gradients import NodeGradients
 from .nodeprox import AbstractNodeProx, Memory, node_proxes
 from .streams import Streams
+from .tree import Tree, tree_of
 
 
 class Engine(Protocol):
@@ -27,12 +28,15 @@ class Engine(Protocol):
 
     ledger: Any
 
-    def exchange(self, values: Array, along: Array | None = None, *, parameters: bool = True) -> Array:
+    def exchange(
+        self, values: Array, along: Array | None = None, *, parameters: bool = True, purpose: str = "method"
+    ) -> Array:
         """The values (n, k) of the site's nodes and of their neighbours.
 
         A message goes along every arc of the site (see `Site.arcs`), or along those of the mask ``along``: rows of
         neighbours that did not send must not be used (a site of isolated actors has NaN there). Where values are
-        ``parameters``, k = d and a message holds the coordinates that the pair couples, else all k columns.
+        ``parameters``, k = d and a message holds the coordinates that the pair couples, else all k columns. What it
+        is for is booked.
         """
         ...
 
@@ -108,6 +112,11 @@ class Site:
         return arcs_of(self.form)
 
     @cached_property
+    def tree(self) -> Tree:
+        """Clients, clusters and root, where the form is a hierarchy of two levels (see `without_tree`)."""
+        return tree_of(self.form, self.arcs)
+
+    @cached_property
     def gradients(self) -> NodeGradients:
         """Gradients of the nodes' losses."""
         return NodeGradients(self.form)
@@ -118,14 +127,16 @@ class Site:
         return NodeGradients(replace(self.form, edges=()))
 
     @cached_property
-    def _streams(self) -> dict[str, Streams]:
+    def _streams(self) -> dict[tuple[str, int | None], Streams]:
         return {}
 
-    def streams(self, kind: str) -> Streams:
-        """Random numbers: one stream per node of the site, its own whatever the engine; see `Streams`."""
-        if kind not in self._streams:
-            self._streams[kind] = Streams(self.seed, kind, self.ids)
-        return self._streams[kind]
+    def streams(self, kind: str, shared: int | None = None) -> Streams:
+        """Random numbers: one stream per node of the site, its own whatever the engine; see `Streams`. With a number
+        ``shared``, the one stream of that number, which is the same at every node."""
+        key = kind, shared
+        if key not in self._streams:
+            self._streams[key] = Streams(self.seed, kind, self.ids if shared is None else [shared])
+        return self._streams[key]
 
     def scales(self) -> Scales:
         """Means over the whole graph: one reduction."""

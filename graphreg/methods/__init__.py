@@ -4,6 +4,8 @@ from ._base import AbstractIteration as AbstractIteration
 from ._base import AbstractMethod
 from ._decreasing import DecreasingStep as DecreasingStep
 from .admm import ADMM
+from .async_al2sgd import AsyncAL2SGD
+from .async_l2gd import AsyncL2GD
 from .availability import Availability as Availability
 from .checkpoint import Checkpoint as Checkpoint
 from .clustered_fed_avg import ClusteredFedAvg
@@ -22,6 +24,7 @@ from .subgradient import SubgradientDescent
 
 METHODS: tuple[AbstractMethod, ...] = (  # what problem.methods() and compare go through
     *(Exact(), PrimalDual(), ADMM(), FedADMM(), SubgradientDescent()),
+    *(AsyncL2GD(), AsyncAL2SGD()),
     *(LocalSGD(), GradientTracking(), ExactDiffusion()),
     *(LocalOnly(), Pooled(), FedAvg(), ClusteredFedAvg(), IFCA(), PFedMe()),
 )

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from ..certificate import Certificate, Certifier
+from ..certificate.latent import settles
 from ..errors import CheckpointError
 from ..lowering.site import Site
-from ._base import AbstractIteration, Start
+from ._base import AbstractIteration, Point, Start
 from ._polish import applies, guess, polish
 from ._schedule import Schedule
 from ._snapshot import Checked, Snapshot
@@ -165,20 +166,21 @@ class _Run:
 
     def screen(self, state: Any, k: int) -> float:
         at = time.perf_counter()
-        before = self.certifier.repair.exchanges
-        screen = self.certifier.screen(*self.method.point(state))
+        before, point = self.certifier.repair.exchanges, self.method.point(state)
+        screen = self.certifier.screen(*point)
         screen = np.inf if np.isnan(screen) else screen  # inf - inf, where no point satisfies all constraints
         spent = self.certifier.repair.exchanges - before  # to balance flows that the method does not have
-        self._charge(1 + spent, 1 + spent)
+        self._charge(1 + spent + self._settling(point), 1 + spent)
         self._note(Record(k, self.elapsed(), screen, False, self.certifier.screened), at)
         return screen
 
     def certify(self, state: Any, k: int) -> Certificate:
         at = time.perf_counter()
         before = self.certifier.repair.exchanges
-        certificate = self.certifier.certify(*self.method.point(state), self.budget.gap)
+        point = self.method.point(state)
+        certificate = self.certifier.certify(*point, self.budget.gap)
         spent = self.certifier.repair.exchanges - before
-        self._charge(spent, spent)
+        self._charge(spent + self._settling(point), spent)
         gap = certificate.relative_gap if certificate.valid else np.inf
         self._note(Record(k, self.elapsed(), gap, certificate.valid, certificate.primal, certificate.dual), at)
         return certificate
@@ -211,6 +213,10 @@ class _Run:
             return False
         certifier.admit(polished.w, polished.point)
         return certifier.best(self.budget.gap).holds(self.budget.gap)
+
+    def _settling(self, point: Point) -> int:
+        """Exchanges for latent nodes that the certifier settles: up and down a tree, once each way across an edge."""
+        return int(point[1] is None and settles(self.certifier.form))
 
     def _charge(self, exchanges: int, reductions: int) -> None:
         self.ledger.exchange("certificate", times=exchanges)
