@@ -14,6 +14,7 @@ from . import errors
 from .certificate import Certificate
 from .compare import Comparison, compare
 from .data import NodeData
+from .engines import Actors, Faults
 from .graph import Graph
 from .methods import ADMM, Checkpoint, Exact, PrimalDual
 from .problem import Compiled, Problem
@@ -52,6 +53,7 @@ __all__ = [
     "AbstractConstraint",
     "AbstractNorm",
     "AbstractOneSided",
+    "Actors",
     "Ball",
     "Box",
     "Certificate",
@@ -60,6 +62,7 @@ __all__ = [
     "Compiled",
     "Consensus",
     "Exact",
+    "Faults",
     "Graph",
     "Hierarchy",
     "HingeLoss",

@@ -25,7 +25,7 @@ class NodeGradients:
     @cached_property
     def counts(self) -> Array:
         """m_i, the number of samples at each node, (n,)."""
-        return np.bincount(np.concatenate([b.node for b in self.form.samples]), minlength=self.form.n)
+        return sum((np.bincount(b.node, minlength=self.form.n) for b in self.form.samples), np.zeros(self.form.n, np.intp))
 
     def value(self, w: Array) -> Array:
         """h_i(w_i), (n,)."""
