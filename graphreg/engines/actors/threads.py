@@ -49,6 +49,14 @@ class RootSum:
     total: Array
 
 
+@dataclass(frozen=True)
+class Warned:
+    """A warning in another process."""
+
+    category: type[Warning]
+    text: str
+
+
 class Threads:
     """Hosts actors; ``slots`` are their mailboxes, ``replies`` what they say to the coordinator."""
 

@@ -21,7 +21,7 @@ from .actor import Answer
 from .mail import DOWN, Message
 from .parts import COORDINATOR, Part
 from .post import WaitError
-from .threads import Reply, RootSum
+from .threads import Reply, RootSum, Warned
 
 
 class Stage(Protocol):
@@ -158,8 +158,8 @@ class Troupe(AbstractIteration):
             item = self.stage.replies.get()
             if isinstance(item, RootSum):
                 self._add(item, sums.setdefault(item.tag, {}))
-            elif isinstance(item, warnings.WarningMessage):
-                warnings.warn(item.message, item.category, stacklevel=2)
+            elif isinstance(item, Warned):
+                warnings.warn(item.text, item.category, stacklevel=2)
             elif item.error is not None:
                 self._fail(item, len(self.parts) - len(out) - 1)
             elif item.number == self.number and not item.stopped:
