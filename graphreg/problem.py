@@ -199,7 +199,9 @@ class Problem:
         if isinstance(method, Exact):
             raise MethodError("Exact has no actors: a conic solver needs all data in one place; leave engine out")
         if kept is not None:
-            raise CheckpointError("a run of actors is not kept: each holds its own state; leave checkpoint or engine out")
+            raise CheckpointError(
+                "a run of actors is not kept: each holds its own state; leave checkpoint or engine out"
+            )
 
     def _start(self, start: Any) -> Start | None:
         if start is None:

@@ -25,7 +25,9 @@ class NodeGradients:
     @cached_property
     def counts(self) -> Array:
         """m_i, the number of samples at each node, (n,)."""
-        return sum((np.bincount(b.node, minlength=self.form.n) for b in self.form.samples), np.zeros(self.form.n, np.intp))
+        return sum(
+            (np.bincount(b.node, minlength=self.form.n) for b in self.form.samples), np.zeros(self.form.n, np.intp)
+        )
 
     def value(self, w: Array) -> Array:
         """h_i(w_i), (n,)."""

@@ -14,7 +14,9 @@ from .tolerance import Swap
 Ends = tuple[Array, Array, Array]  # of the flows of a block: relaxed, prox outputs; and which were updated
 
 
-def edges_under_loss(site: Site, moves: Sequence[Array], u: Sequence[Array], s: float, rho: float, swap: Swap) -> list[Ends]:
+def edges_under_loss(
+    site: Site, moves: Sequence[Array], u: Sequence[Array], s: float, rho: float, swap: Swap
+) -> list[Ends]:
     """The edges' half of a round, from ``moves`` = (w, w_hat, w+): the flows of this end, and the prox outputs.
 
     The primal-dual method with steps s/deg and 1/(2s) is Douglas-Rachford splitting on copies of the parameters: with
@@ -35,7 +37,9 @@ def edges_under_loss(site: Site, moves: Sequence[Array], u: Sequence[Array], s: 
     w, w_hat, new = moves
     ahead = 2.0 * w_hat - w
     ends = [_end(site, edge) for edge in site.form.edges]
-    mine = [_rows(edge, ahead, i) + s * sign * each for edge, each, (i, sign) in zip(site.form.edges, u, ends, strict=True)]
+    mine = [
+        _rows(edge, ahead, i) + s * sign * each for edge, each, (i, sign) in zip(site.form.edges, u, ends, strict=True)
+    ]
     theirs = swap(tuple(mine))
     out: list[Ends] = []
     for k, (edge, c) in enumerate(zip(site.form.edges, site.weights, strict=True)):
@@ -57,4 +61,3 @@ def _end(site: Site, edge: EdgeBlock) -> tuple[Array, Array]:
 
 def _rows(edge: EdgeBlock, w: Array, i: Array) -> Array:
     return w[i] if edge.features is None else w[i][:, edge.features]
-

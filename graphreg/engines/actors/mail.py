@@ -53,6 +53,7 @@ class Mailbox:
     def __init__(self, slot: SimpleQueue[Any], patience: float) -> None:
         self.slot, self.patience = slot, patience
         self.orders: deque[Order] = deque()
+        self._last = 0  # the number of the last order
         self._messages: dict[tuple[str, int, Tag, int], Message] = {}
 
     def order(self) -> Order:
@@ -86,6 +87,8 @@ class Mailbox:
         if isinstance(item, Stop):
             raise StoppedError
         if isinstance(item, Order):
-            self.orders.append(item)
+            if item.number > self._last:  # an order may be repeated
+                self._last = item.number
+                self.orders.append(item)
         elif item.kind != ACKNOWLEDGEMENT:  # these have been counted where they were sent
             self._messages[item.kind, item.sender, item.tag, item.attempt] = item

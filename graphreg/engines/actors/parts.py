@@ -46,10 +46,10 @@ class Part:
     edges: tuple[tuple[int, Array], ...]
 
     def start(self, start: Start | None) -> Start | None:
-        """What the node knows of a start: its own parameters, and the flows of its edges."""
+        """What the node knows of a start: its own parameters (NaN at its neighbours), and the flows of its edges."""
         if start is None:
             return None
-        w = np.where(self.whole.own[:, None], start[0][self.whole.ids], 0.0)
+        w = np.where(self.whole.own[:, None], start[0][self.whole.ids], np.nan)
         return w, None if start[1] is None else tuple(start[1][k][rows] for k, rows in self.edges)
 
 

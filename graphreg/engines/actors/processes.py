@@ -197,7 +197,7 @@ class Host:
                     sources.remove(source)
                     continue
                 if source is not self.link:
-                    self.actors.put(item[2], Message(*item))
+                    self.actors.deliver(Message(*item))
                 elif item[0] == STOP:
                     self.actors.close()
                     return
@@ -207,7 +207,7 @@ class Host:
     def _carry(self, message: Message) -> None:
         h = self.routes[message.receiver]
         if h not in self.peers:
-            self.actors.put(message.receiver, message)
+            self.actors.deliver(message)
             return
         try:
             with self.locks[h]:

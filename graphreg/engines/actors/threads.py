@@ -12,7 +12,7 @@ from ...methods._base import AbstractIteration
 from ...terms.records import Array
 from .actor import Actor
 from .faults import Tag, Weather
-from .mail import Carry, Mailbox, Order, Stop, StoppedError
+from .mail import Carry, Mailbox, Message, Order, Stop, StoppedError
 from .parts import Part
 from .post import Post
 
@@ -63,7 +63,7 @@ class Threads:
     def __init__(self, parts: Sequence[Part], script: Script, carry: Carry | None = None) -> None:
         self.slots: dict[int, SimpleQueue[Any]] = {part.node: SimpleQueue() for part in parts}
         self.replies: SimpleQueue[Reply | RootSum] = SimpleQueue()
-        deliver: Carry = carry or (lambda message: self.slots[message.receiver].put(message))
+        deliver = carry or self.deliver
         self._threads = [
             threading.Thread(
                 target=self._play, args=(part, script, deliver), name=f"actor of the node {part.label!r}", daemon=True
@@ -80,6 +80,9 @@ class Threads:
 
     def put(self, node: int, item: Any) -> None:
         self.slots[node].put(item)
+
+    def deliver(self, message: Message) -> None:
+        self.slots[message.receiver].put(message)
 
     def stop(self) -> None:
         for slot in self.slots.values():

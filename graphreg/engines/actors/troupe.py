@@ -18,6 +18,7 @@ from ...methods._base import AbstractIteration, Point, Start
 from ...methods.ledger import PURPOSES, Ledger
 from ...terms.records import Array
 from .actor import Answer
+from .faults import Tag
 from .mail import DOWN, Message
 from .parts import COORDINATOR, Part
 from .post import WaitError
@@ -54,8 +55,10 @@ class Troupe(AbstractIteration):
         self.method, self.form, self.parts, self.stage = method, form, parts, stage
         self.labels: tuple[Hashable, ...] = form.labels
         self.roots = [part.node for part in parts if part.tree.beyond]
-        self.number = 0
+        self.number = 0  # of the last order
+        self.sums: dict[Tag, dict[int, Array]] = {}  # of components, that wait for those of others
         self.ledger: Ledger | None = None
+        self.known: tuple[int, dict[int, Answer]] | None = None  # the last answers, and of which round
 
     @property
     def name(self) -> str:
@@ -95,9 +98,10 @@ class Troupe(AbstractIteration):
         return range(len(self.parts))
 
     def _answers(self, state: Scene) -> dict[int, Answer]:
-        answers = self._ask("answer", dict.fromkeys(self._nodes, state.round))
-        self._book(answers)
-        return answers
+        if self.known is None or self.known[0] != state.round:
+            self.known = state.round, self._ask("answer", dict.fromkeys(self._nodes, state.round))
+            self._book(self.known[1])
+        return self.known[1]
 
     def _flows(self, answers: Mapping[int, Answer]) -> tuple[Array, ...]:
         """The flow of an edge is that of its tail."""
@@ -149,15 +153,22 @@ class Troupe(AbstractIteration):
 
     # ---- orders --------------------------------------------------------------------------------------------------------
     def _ask(self, what: str, arguments: Mapping[int, Any]) -> dict[int, Any]:
-        """The replies of all actors; raises what one of them raised."""
+        """The replies of all actors; raises what one of them raised.
+
+        After a Ctrl-C actors finish what they were ordered to do, and replies to earlier orders are ignored. For that
+        an order reaches all of them, or none.
+        """
         self.number += 1
-        self.stage.order(self.number, what, arguments)
+        try:
+            self.stage.order(self.number, what, arguments)
+        except KeyboardInterrupt:
+            self.stage.order(self.number, what, arguments)
+            raise
         out: dict[int, Any] = {}
-        sums: dict[Any, dict[int, Array]] = {}
         while len(out) < len(self.parts):
             item = self.stage.replies.get()
             if isinstance(item, RootSum):
-                self._add(item, sums.setdefault(item.tag, {}))
+                self._add(item)
             elif isinstance(item, Warned):
                 warnings.warn(item.text, item.category, stacklevel=2)
             elif item.error is not None:
@@ -166,11 +177,13 @@ class Troupe(AbstractIteration):
                 out[item.node] = item.value
         return out
 
-    def _add(self, item: RootSum, known: dict[int, Array]) -> None:
+    def _add(self, item: RootSum) -> None:
         """Sums of components, added in the order of their roots."""
+        known = self.sums.setdefault(item.tag, {})
         known[item.node] = item.total
         if len(known) < len(self.roots):
             return
+        del self.sums[item.tag]
         total = known[self.roots[0]]
         for root in self.roots[1:]:
             total = total + known[root]
