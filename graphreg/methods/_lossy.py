@@ -36,7 +36,7 @@ def edges_under_loss(
     """
     w, w_hat, new = moves
     ahead = 2.0 * w_hat - w
-    ends = [_end(site, edge) for edge in site.form.edges]
+    ends = [end_of(site, edge) for edge in site.form.edges]
     mine = [
         _rows(edge, ahead, i) + s * sign * each for edge, each, (i, sign) in zip(site.form.edges, u, ends, strict=True)
     ]
@@ -53,7 +53,7 @@ def edges_under_loss(
     return out
 
 
-def _end(site: Site, edge: EdgeBlock) -> tuple[Array, Array]:
+def end_of(site: Site, edge: EdgeBlock) -> tuple[Array, Array]:
     """This end of each edge of a block, and its sign (m, 1)."""
     tail = site.own[edge.tail]
     return np.where(tail, edge.tail, edge.head), np.where(tail, 1.0, -1.0)[:, None]
