@@ -12,6 +12,7 @@ import numpy as np
 
 from .building import build
 from .certificate import Certifier
+from .engines import Actors
 from .errors import (
     CheckpointError,
     FailedError,
@@ -22,7 +23,6 @@ from .errors import (
     UnattainedError,
     UnboundedError,
 )
-from .engines import Actors
 from .form import Form
 from .lowering import conic
 from .methods import METHODS, AbstractMethod, Exact

@@ -11,7 +11,7 @@ from ..lowering.site import Site
 from ..terms.records import Array
 from .tolerance import Swap
 
-Ends = tuple[Array, Array, Array]  # of the flows of a block: relaxed, prox outputs; and which were updated
+Ends = tuple[Array, Array, Array]  # of the flows of a block: of this end, prox outputs; which ends were heard (m, 1)
 
 
 def edges_under_loss(
@@ -37,19 +37,19 @@ def edges_under_loss(
     w, w_hat, new = moves
     ahead = 2.0 * w_hat - w
     ends = [end_of(site, edge) for edge in site.form.edges]
-    mine = [
-        _rows(edge, ahead, i) + s * sign * each for edge, each, (i, sign) in zip(site.form.edges, u, ends, strict=True)
-    ]
-    theirs = swap(tuple(mine))
+    edges = list(zip(site.form.edges, u, ends, strict=True))
+    mine = tuple(_rows(edge, ahead, i) + s * sign * flow for edge, flow, (i, sign) in edges)
+    theirs = swap(mine)
     out: list[Ends] = []
-    for k, (edge, c) in enumerate(zip(site.form.edges, site.weights, strict=True)):
-        (i, sign), flow = ends[k], u[k]
-        sigma = np.full(len(c), (1.0 if edge.ground else 0.5) / s)
-        heard = np.full(len(c), True) if edge.ground else ~np.isnan(theirs[k]).any(axis=1)
-        z = flow / sigma[:, None] + edge.difference(ahead) if edge.ground else sign * (mine[k] - theirs[k])
-        u_hat = edge.penalty.dual_prox(np.where(heard[:, None], sigma[:, None] * z, 0.0), sigma, c)
+    for (edge, flow, (i, sign)), r, other, c in zip(edges, mine, theirs, site.weights, strict=True):
+        if edge.ground:  # one end, which hears itself
+            sigma, z = 1.0 / s, s * flow + edge.difference(ahead)
+        else:
+            sigma, z = 0.5 / s, sign * (r - other)
+        heard = np.asarray(np.isfinite(z).all(axis=1, keepdims=True))
+        u_hat = edge.penalty.dual_prox(np.where(heard, sigma * z, 0.0), np.full(len(c), sigma), c)
         stays = flow + sign * _rows(edge, new - w, i) / s
-        out.append((np.where(heard[:, None], flow + rho * (u_hat - flow), stays), u_hat, heard))
+        out.append((np.where(heard, flow + rho * (u_hat - flow), stays), u_hat, heard))
     return out
 
 

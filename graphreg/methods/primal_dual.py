@@ -141,9 +141,7 @@ class PrimalDual(AbstractIteration, ToleratesLoss):
             w=w,
             u=tuple(u for u, _, _ in ends),
             w_hat=w_hat,
-            u_hat=tuple(
-                np.where(heard[:, None], u_hat, old) for (_, u_hat, heard), old in zip(ends, state.u_hat, strict=True)
-            ),
+            u_hat=tuple(np.where(heard, u_hat, old) for (_, u_hat, heard), old in zip(ends, state.u_hat, strict=True)),
             memory=memory,
         )
         return self._adapt(new) if self.balance is None and new.round >= new.next_adaptation else new

@@ -54,7 +54,7 @@ class Actor:
         with np.errstate(over="ignore", invalid="ignore"):
             return getattr(self, order.what)(order.argument)
 
-    # ---- orders --------------------------------------------------------------------------------------------------------
+    # ---- orders ------------------------------------------------------------------------------------------------------
     def init(self, start: Start | None) -> None:
         self.engine.begin(0)
         self.states = {0: self.method.init(self._site(), start)}
@@ -78,7 +78,7 @@ class Actor:
         state = self.states[at]
         return self._answer(self.method.point(state), self.method.gathered(state))
 
-    # ---- how -----------------------------------------------------------------------------------------------------------
+    # ---- how ---------------------------------------------------------------------------------------------------------
     def _site(self) -> Site:
         return Site(self.part.form, self.engine, self.seed, self.part.whole)
 
@@ -96,7 +96,7 @@ class Actor:
         }
         return Answer(w[me].copy(), flows, prices, own, self.post.tally)
 
-    # ---- crashes -------------------------------------------------------------------------------------------------------
+    # ---- crashes -----------------------------------------------------------------------------------------------------
     def _crash(self, at: int) -> None:
         """Away in this round: site, caches, mailbox and what was heard are gone, the state is on disk."""
         self.post.tally.away += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -61,7 +61,7 @@ class Actors:
             raise MethodError(f"timeout of Actors must be a positive number of seconds, got {self.timeout!r}")
 
     @contextmanager
-    def playing(self, method: AbstractIteration, form: Form, arcs: Arcs, seed: int) -> Iterator[Troupe]:
+    def playing(self, method: AbstractIteration, form: Form, arcs: Arcs, seed: int) -> Generator[Troupe]:
         """The actors of a run; gone at the end, however it ends."""
         parts = split(form, arcs)
         script = Script(self._cast(method), seed, self._weather(form, seed), float(self.timeout))

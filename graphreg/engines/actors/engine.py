@@ -42,7 +42,7 @@ class ActorEngine:
         """A round begins."""
         self.at, self.call = at, 0
 
-    # ---- the verbs ---------------------------------------------------------------------------------------------------
+    # ---- the verbs -------------------------------------------------------------------------------------------------
     def exchange(self, values: Array, along: Array | None = None, *, parameters: bool = True) -> Array:
         tag = self._next()
         out = np.full(values.shape, np.nan)
@@ -79,8 +79,8 @@ class ActorEngine:
         tree, post, tag = self.part.tree, self.post, self._next()
         if self.at and post.weather is not None and post.weather.faults.crashing:
             raise MethodError(
-                "the method sums over all nodes in a round, and where nodes may crash such a sum may never be complete; "
-                "give it what it adapts (PrimalDual(balance=...), ADMM(rho=...), restarts=False), or take crashes away"
+                "the method sums over all nodes in a round, and a sum is never complete while a node is away; give it "
+                "what it adapts (PrimalDual(balance=...), ADMM(rho=...), restarts=False), or take crashes away"
             )
         total = np.asarray(values[self.me])
         for child in tree.children:
@@ -97,7 +97,7 @@ class ActorEngine:
     def away(self, nodes: Array) -> None:
         self.post.tally.away += int(nodes[self.me])
 
-    # ---- how -----------------------------------------------------------------------------------------------------------
+    # ---- how ---------------------------------------------------------------------------------------------------------
     def _next(self) -> Tag:
         self.call += 1
         return self.at, self.call

@@ -116,8 +116,9 @@ class Post:
     def send_surely(self, kind: str, receiver: int, tag: Tag, payload: Array, purpose: str) -> None:
         """Every copy that it takes until one is acknowledged. Nobody acknowledges while away: one copy, given up."""
         weather = self.weather
-        gone = weather is None or weather.away(receiver, tag[0])
-        copies = 1 if gone else len(weather.attempts(self.node, receiver, tag))
+        copies = 1
+        if weather is not None and not weather.away(receiver, tag[0]):
+            copies = len(weather.attempts(self.node, receiver, tag))
         for attempt in range(copies):
             self._send(kind, receiver, tag, attempt, payload, purpose)
 
@@ -138,7 +139,7 @@ class Post:
             copy = self._take(kind, sender, tag, attempt)
             if arrives:
                 first = first or copy
-                if self.weather.faults.drop > 0.0 or self.weather.faults.resend:
+                if tag[0] and (self.weather.faults.resend or self.weather.faults.drop > 0.0):
                     self._send(ACKNOWLEDGEMENT, sender, tag, attempt, np.zeros(1), purpose)
         assert first is not None
         return first

@@ -14,6 +14,7 @@ import signal
 import threading
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from queue import SimpleQueue
 from typing import Any
@@ -49,7 +50,7 @@ class Processes:
         self._reader = threading.Thread(target=self._read, name="coordinator", daemon=True)
         self._reader.start()
 
-    # ---- what a stage does -----------------------------------------------------------------------------------------
+    # ---- what a stage does ---------------------------------------------------------------------------------------
     def order(self, number: int, what: str, arguments: Mapping[int, Any]) -> None:
         for h, link in enumerate(self._links):
             mine = {node: argument for node, argument in arguments.items() if self.routes[node] == h}
@@ -77,7 +78,7 @@ class Processes:
             link.close()
         self._hosts, self._links = [], []
 
-    # ---- how -----------------------------------------------------------------------------------------------------------
+    # ---- how ---------------------------------------------------------------------------------------------------------
     def _start(self, parts: Sequence[Part], bundles: Sequence[bytes]) -> None:
         context = _context()
         pipes: list[dict[int, Connection[Any, Any]]] = [{} for _ in bundles]
@@ -114,10 +115,8 @@ class Processes:
         return sorted((a, b) for a, b in near if a < b)
 
     def _tell(self, link: Connection[Any, Any], what: tuple[Any, ...]) -> None:
-        try:
+        with suppress(OSError):  # its process has ended: the reader says so
             link.send(what)
-        except OSError:  # its process has ended: the reader says so
-            pass
 
     def _read(self) -> None:
         """Bring to the coordinator what the processes say."""
@@ -171,7 +170,7 @@ def _host(bundle: bytes, link: Connection[Any, Any], peers: dict[int, Connection
 class Host:
     """Passes on what comes in and what goes out, for the actors of one process."""
 
-    def __init__(  # noqa: PLR0913
+    def __init__(
         self,
         parts: Sequence[Part],
         script: Script,
@@ -186,11 +185,12 @@ class Host:
         threading.Thread(target=self._report, daemon=True).start()
 
     def run(self) -> None:
-        sources: list[Any] = [self.link, *self.peers.values()]
+        sources = [self.link, *self.peers.values()]
         while True:
-            for source in wait(sources):
+            ready = wait(sources)
+            for source in [each for each in sources if each in ready]:
                 try:
-                    item = source.recv()  # pyright: ignore[reportAttributeAccessIssue]  (a Connection, as all sources)
+                    item = source.recv()
                 except (EOFError, OSError):
                     if source is self.link:  # the coordinator is gone
                         return
@@ -209,11 +209,8 @@ class Host:
         if h not in self.peers:
             self.actors.deliver(message)
             return
-        try:
-            with self.locks[h]:
-                self.peers[h].send(tuple(message))
-        except OSError:  # that process has ended, and the coordinator knows
-            pass
+        with suppress(OSError), self.locks[h]:  # where that process has ended the coordinator knows
+            self.peers[h].send(tuple(message))
 
     def _report(self) -> None:
         """Replies to the coordinator, as many at once as there are."""

@@ -67,7 +67,7 @@ class Troupe(AbstractIteration):
     def missing(self, form: Form) -> tuple[str, ...]:
         return self.method.missing(form)
 
-    # ---- what the driver asks for --------------------------------------------------------------------------------------
+    # ---- what the driver asks for ------------------------------------------------------------------------------------
     def init(self, site: Site, start: Start | None) -> Scene:
         self.ledger = site.engine.ledger
         self._ask("init", {part.node: part.start(start) for part in self.parts})
@@ -92,7 +92,7 @@ class Troupe(AbstractIteration):
             out[name] = np.array(rows) if isinstance(first, (np.ndarray, np.generic)) else first
         return out
 
-    # ---- putting together ------------------------------------------------------------------------------------------
+    # ---- putting together ----------------------------------------------------------------------------------------
     @property
     def _nodes(self) -> range:
         return range(len(self.parts))
@@ -151,7 +151,7 @@ class Troupe(AbstractIteration):
                 account.beyond_numbers += numbers
         ledger.accounts["method"].away = away if away.any() else None
 
-    # ---- orders --------------------------------------------------------------------------------------------------------
+    # ---- orders ------------------------------------------------------------------------------------------------------
     def _ask(self, what: str, arguments: Mapping[int, Any]) -> dict[int, Any]:
         """The replies of all actors; raises what one of them raised.
 
