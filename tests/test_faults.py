@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from actor_cases import KINDS, by_actors, deviation, gap, on_arrays, problem
+from actor_cases import KINDS, by_actors, deviation, gap, on_arrays, problem, watch
 
 import graphreg as gr
 from graphreg.engines.actors.faults import Faults, Weather
@@ -57,6 +57,36 @@ def test_what_does_not_tolerate_loss_ends_elsewhere_and_says_so(kind):
         found = run(problem(kind), Faults(drop=0.2), gr.ADMM(rho=1.0), rounds=400)
     assert found.status == "budget"
     assert gap(found) > 1e-3
+
+
+@pytest.mark.parametrize("kind", ["features", "parts"])
+def test_an_end_that_heard_nothing_keeps_its_fixed_point_variable(kind, monkeypatch):
+    """x = w -+ s u, and where the other end was heard x+ = x + relaxation (r - s u_hat sign - w_hat)."""
+    seen, form, method = watch(monkeypatch), problem(kind).form.frozen(), gr.PrimalDual(balance=0.7, relaxation=1.6)
+    rounds, faults = 9, Faults(drop=0.5)
+    by_actors(method, form, rounds, seed=5, faults=faults)
+    weather, kept, moved = Weather(faults, 5, {}), 0, 0
+    for actor in seen.actors:
+        part, (old, new) = actor.part, (actor.states[rounds - 1], actor.states[rounds])
+        me = actor.engine.me
+        for k, edge in enumerate(part.form.edges):
+            columns = slice(None) if edge.features is None else edge.features
+            for row in range(0 if edge.ground else len(edge.tail)):
+                other = edge.head[row] if edge.tail[row] == me else edge.tail[row]
+                sign = 1.0 if edge.tail[row] == me else -1.0
+                before, after = (state.w[me, columns] - sign * 0.7 * state.u[k][row] for state in (old, new))
+                lost = weather.fate(int(part.whole.ids[other]), part.node, (rounds, 1)).lost
+                if lost:
+                    np.testing.assert_allclose(after, before, atol=1e-13)
+                    np.testing.assert_array_equal(new.u_hat[k][row], old.u_hat[k][row])
+                    kept += 1
+                else:
+                    w_hat = new.w_hat[me, columns]
+                    z = 2 * w_hat - before - sign * 0.7 * new.u_hat[k][row]
+                    np.testing.assert_allclose(after, before + 1.6 * (z - w_hat), atol=1e-13)
+                    moved += 1
+    assert kept > 5
+    assert moved > 5
 
 
 def test_copies_of_flows_that_are_not_sent_lead_elsewhere():
@@ -136,6 +166,19 @@ def test_a_node_that_is_away_does_nothing_and_goes_on_from_its_state():
     assert run.ledger.by_node()["away"].tolist() == [3, 0, 0, 0, 4, *[0] * (form.n - 5)]
     sent = run.ledger.by_node()["sent"].to_numpy() / np.bincount(run.ledger.arcs.source)
     assert sent.tolist() == [17, 20, 20, 20, 16, *[20] * (form.n - 5)]
+
+
+@pytest.mark.filterwarnings("ignore::graphreg.errors.MethodWarning")
+def test_a_crash_leaves_the_state_and_nothing_else(monkeypatch):
+    seen, form = watch(monkeypatch), problem("total variation").form.frozen()
+    by_actors(gr.ADMM(rho=1.0), form, 9, faults=Faults(delay=3, crashes={4: (9,)}))
+    by_node = {actor.part.node: actor for actor in seen.actors}
+    crashed, other = by_node[4], by_node[5]
+    assert other.post.heard
+    assert other.states
+    assert not crashed.post.heard
+    assert not crashed.states
+    assert crashed.disk is not None
 
 
 def test_sums_with_crashes_are_refused():

@@ -135,7 +135,8 @@ class Processes:
     def _lost(self, h: int) -> None:
         self._hosts[h].join(LEAVE)
         code = self._hosts[h].exitcode
-        error = ActorError(f"the process of the nodes {self.labels[h]} has ended (exit code {code})")
+        hint = '; a script that starts processes needs its if __name__ == "__main__":' if code == 1 else ""
+        error = ActorError(f"the process of the nodes {self.labels[h]} has ended (exit code {code}){hint}")
         self.replies.put(Reply(-1, 0, error=error))
 
 
