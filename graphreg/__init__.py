@@ -14,6 +14,7 @@ from . import errors
 from .certificate import Certificate
 from .compare import Comparison, compare
 from .data import NodeData
+from .engines import Actors, Faults
 from .graph import Graph
 from .methods import (
     ADMM,
@@ -75,6 +76,7 @@ __all__ = [
     "AbstractIteration",
     "AbstractNorm",
     "AbstractOneSided",
+    "Actors",
     "AsyncAL2SGD",
     "AsyncL2GD",
     "Availability",
@@ -89,6 +91,7 @@ __all__ = [
     "DecreasingStep",
     "Exact",
     "ExactDiffusion",
+    "Faults",
     "FedADMM",
     "FedAvg",
     "GradientTracking",

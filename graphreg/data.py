@@ -187,6 +187,20 @@ class NodeData:
         """The number of samples of each node, (n,) int, in the order of ``labels``."""
         return np.bincount(self.node, minlength=len(self.labels))
 
+    def at(self, label: Hashable) -> NodeData:
+        """The samples of one node alone, as a copy."""
+        position = self.labels.index(label)
+        mine = self.node == position
+        parts = (None if part is None else part[mine] for part in (self.X, self.y))
+        return replace(
+            self,
+            labels=(label,),
+            node=np.zeros(int(mine.sum()), dtype=np.intp),
+            **dict(zip(("X", "y"), parts, strict=True)),
+            weights=self.weights[mine],
+            offset=self.offset[mine],
+        )
+
     def read(self, frame: pd.DataFrame) -> tuple[list[Hashable], Array | None, Array]:
         """Labels, features and offsets of the rows of another frame with the same columns; the target is not needed.
 

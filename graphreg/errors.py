@@ -78,6 +78,10 @@ class FailedError(SolveError):
     """The solver or method broke down: non-finite iterates, or no answer at all."""
 
 
+class ActorError(GraphregError, RuntimeError):
+    """An actor that failed, waits in vain for a message, or whose process has ended; the message names its node."""
+
+
 class MethodWarning(UserWarning):
     """A method that was configured against its theory: a step beyond its bound, a bias that it keeps. It runs all the
     same; the message names the bound."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from .building import build
 from .certificate import Certifier
+from .engines import Actors
 from .errors import (
     CheckpointError,
     FailedError,
@@ -101,6 +102,7 @@ class Problem:
         callback: Callable[[Record], Any] | None = None,
         progress: bool | None = None,
         checkpoint: Any = None,
+        engine: Actors | None = None,
         on_failure: str = "raise",
     ) -> Solution:
         """Solve, and certify the answer.
@@ -130,6 +132,9 @@ class Problem:
             as one that was never broken off. ``rounds`` and ``seconds`` count from the start of the run, whatever
             call they were spent in; with a smaller gap or a larger budget a finished run goes on. ``start`` may be
             left out, or be the one that the run began from.
+        engine : Actors, optional
+            Where an iterative method runs: by default on whole arrays, with the messages booked that isolated nodes
+            would send; ``gr.Actors()`` makes every node an actor that sends them.
         on_failure : {"raise", "return"}
             What to do where the status is unattained, unbounded or failed.
 
@@ -157,7 +162,8 @@ class Problem:
                 "Exact takes no checkpoint: a conic solver cannot be resumed; leave it out, or use an iterative method "
                 "such as PrimalDual()"
             )
-        budget = Budget(gap, rounds, seconds, self._start(start), callback, progress, kept, seed)
+        self._check_engine(engine, method, kept)
+        budget = Budget(gap, rounds, seconds, self._start(start), callback, progress, kept, seed, engine)
         solution = solve(self.form.frozen(), method, budget, self._compiler)
         if solution.status in RAISES and on_failure == "raise":
             raise RAISES[solution.status](solution.message, solution)
@@ -182,6 +188,19 @@ class Problem:
             raise ModelError(f"callback must be a function of a Record, got {callback!r}")
         if on_failure not in ("raise", "return"):
             raise ModelError(f"on_failure must be 'raise' or 'return', got {on_failure!r}")
+
+    def _check_engine(self, engine: Any, method: AbstractMethod, kept: Checkpoint | None) -> None:
+        if engine is None:
+            return
+        if not isinstance(engine, Actors):
+            hint = "; write Actors()" if engine is Actors else ""
+            raise ModelError(f"engine must be gr.Actors(...) or None, got {engine!r}{hint}")
+        if isinstance(method, Exact):
+            raise MethodError("Exact has no actors: a conic solver needs all data in one place; leave engine out")
+        if kept is not None:
+            raise CheckpointError(
+                "a run of actors is not kept: each holds its own state; leave checkpoint or engine out"
+            )
 
     def _start(self, start: Any) -> Start | None:
         if start is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -137,7 +138,8 @@ def _run(
             return solution, _further(solution, certifier, budget.gap)
         assert isinstance(method, AbstractIteration)
         site = _site(form, budget)
-        outcome = drive(method, site, certifier, budget, keeper)
+        with _played(method, site, budget) as player:
+            outcome = drive(player, site, certifier, budget, keeper)
     certifier = outcome.certifier
     status, message = _judge(certifier, outcome.certificate, outcome.ended, budget, outcome.rounds)
     certificate, trace = outcome.certificate, outcome.trace
@@ -149,6 +151,13 @@ def _run(
 def _site(form: Form, budget: Budget) -> Site:
     """The whole graph in one process."""
     return Site(form, InProcess(Ledger(arcs_of(form), form.labels)), budget.seed or 0)
+
+
+def _played(method: AbstractIteration, site: Site, budget: Budget) -> AbstractContextManager[AbstractIteration]:
+    """The method itself, or the actors that carry it out."""
+    if budget.engine is None:
+        return nullcontext(method)
+    return budget.engine.playing(method, site.form, site.engine.ledger.arcs, site.seed)
 
 
 def _further(solution: Solution, certifier: Certifier, gap: float) -> bool:

@@ -87,15 +87,19 @@ class PiecewiseProx:
     def curvature(self) -> Array:
         """What stands for the mean curvature, (g,): that of the losses smoothed over the typical residual.
 
-        sum_r (high_r - low_r) |x_r|^2 / (d delta), with delta the mean distance of all shifts from their median: a
-        price crosses its box while the residual goes from one end of the data to the other.
+        sum_r (high_r - low_r) |x_r|^2 / (d delta), with delta the mean distance of the node's shifts from their
+        median (where that is 0, their mean size): a price crosses its box while the residual goes from one end of the
+        node's data to the other.
         """
         box = self.box
         span = box.high - box.low
-        shift = box.shift[span > 0.0]
-        if not len(shift):
-            return np.zeros(len(span))
-        delta = float(np.abs(shift - np.median(shift)).mean() or np.abs(shift).mean() or 1.0)
+        real = span > 0.0
+        count = np.maximum(real.sum(axis=1), 1)
+        shift = np.sort(np.where(real, box.shift, np.inf), axis=1)
+        ends = np.take_along_axis(shift, np.stack([(count - 1) // 2, count // 2], axis=1), axis=1)
+        middle = np.where(real.any(axis=1), ends.mean(axis=1), 0.0)[:, None]
+        spread, size = ((np.abs(x) * real).sum(axis=1) / count for x in (box.shift - middle, box.shift))
+        delta = np.where(spread > 0.0, spread, np.where(size > 0.0, size, 1.0))
         return (span * box.norms**2).sum(axis=1) / (box.X.shape[2] * delta)
 
 

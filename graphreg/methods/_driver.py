@@ -41,6 +41,7 @@ class Budget:
     progress: bool | None = None
     checkpoint: Checkpoint | None = None
     seed: int | None = None
+    engine: Any = None  # graphreg.engines.Actors; None: whole arrays
 
 
 @dataclass

@@ -30,6 +30,8 @@ class Account:
     messages: Array | None = None  # of other exchanges, per arc
     numbers: Array | None = None
     away: Array | None = None  # rounds in which each node was away, (n,)
+    beyond: int = 0  # messages beyond the graph, and numbers in them, of actors that count these themselves
+    beyond_numbers: int = 0
 
 
 @dataclass(eq=False)
@@ -152,7 +154,7 @@ class Ledger:
         if self.arcs is None or self.arcs.components == 1:
             return 0, 0
         ways = 2 * (self.arcs.components - 1)
-        return ways * account.sums, NUMBER * ways * account.summed
+        return ways * account.sums + account.beyond, NUMBER * (ways * account.summed + account.beyond_numbers)
 
     # ---- as a value ------------------------------------------------------------------------------------------------
     def __eq__(self, other: object) -> bool:

@@ -16,6 +16,8 @@ from ..lowering.site import Memories, Scales, Site
 from ..terms.records import Array
 from ._base import AbstractIteration, Point, Start, is_number
 from ._halpern import Halpern, difference, distances
+from ._lossy import edges_under_loss
+from .tolerance import Swap, ToleratesLoss
 
 FIRST_ADAPTATION = 10
 DAMPING = 0.7  # s <- q^.7 s^.3
@@ -42,7 +44,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class PrimalDual(AbstractIteration):
+class PrimalDual(AbstractIteration, ToleratesLoss):
     """Primal-dual method (Chambolle-Pock) with diagonal steps.
 
         w+ = prox of tau f at  w - tau K'u
@@ -115,16 +117,11 @@ class PrimalDual(AbstractIteration):
 
     def step(self, state: State) -> State:
         site, rho = state.site, self.relaxation
-        form = site.form
-        tau = state.s / np.maximum(site.degree, LONELY)
-        pull = np.zeros(form.shape)
-        for edge, u in zip(form.edges, state.u, strict=True):
-            edge.add_adjoint(u, pull)
-        w_hat, memory = self._nodes(state, state.w - tau[:, None] * pull, tau)
+        w_hat, memory = self._nodes(state)
         ahead = site.engine.exchange(2.0 * w_hat - state.w)
         u_hat: list[Array] = []
         relaxed: list[Array] = []
-        for edge, u, c in zip(form.edges, state.u, site.weights, strict=True):
+        for edge, u, c in zip(site.form.edges, state.u, site.weights, strict=True):
             sigma = (1.0 if edge.ground else 0.5) / state.s
             z = edge.difference(ahead)  # in place from here on: these are the largest arrays of a round
             z *= sigma
@@ -147,12 +144,41 @@ class PrimalDual(AbstractIteration):
             return self._pulled(state, new, state.halpern)
         return self._adapt(new) if self.balance is None and new.round == new.next_adaptation else new
 
-    def _nodes(self, state: State, v: Array, tau: Array) -> tuple[Array, Memories]:
-        """The prox of the nodes' losses, exact or not."""
+    def under_loss(self) -> PrimalDual:
+        """Without restarts, which no theory covers there. (A balance that adapts does so ever more rarely.)"""
+        if self.restarts:
+            raise MethodError(
+                "PrimalDual(restarts=True) is not proven where messages may be lost; leave restarts to be chosen"
+            )
+        return replace(self, restarts=False)
+
+    def step_under_loss(self, state: State, swap: Swap) -> State:
+        """See `edges_under_loss`: the same round where nothing is lost."""
+        w_hat, memory = self._nodes(state)
+        w = state.w + self.relaxation * (w_hat - state.w)
+        ends = edges_under_loss(state.site, (state.w, w_hat, w), state.u, state.s, self.relaxation, swap)
+        new = replace(
+            state,
+            round=state.round + 1,
+            w=w,
+            u=tuple(u for u, _, _ in ends),
+            w_hat=w_hat,
+            u_hat=tuple(np.where(heard, u_hat, old) for (_, u_hat, heard), old in zip(ends, state.u_hat, strict=True)),
+            memory=memory,
+        )
+        return self._adapt(new) if self.balance is None and new.round >= new.next_adaptation else new
+
+    def _nodes(self, state: State) -> tuple[Array, Memories]:
+        """The nodes' half of a round: the prox of their losses, exact or not."""
+        site = state.site
+        tau = state.s / np.maximum(site.degree, LONELY)
+        pull = np.zeros(site.form.shape)
+        for edge, u in zip(site.form.edges, state.u, strict=True):
+            edge.add_adjoint(u, pull)
+        v = state.w - tau[:, None] * pull
         if self.inexact is None:
-            return state.site.prox(v, tau, state.w_hat, state.memory)
-        accuracy = self._accuracy(state.round)
-        w, curvature = gradient_steps(state.site.losses, v, tau, state.w_hat, state.memory[0], accuracy)
+            return site.prox(v, tau, state.w_hat, state.memory)
+        w, curvature = gradient_steps(site.losses, v, tau, state.w_hat, state.memory[0], self._accuracy(state.round))
         return w, (curvature,)
 
     def _accuracy(self, t: int) -> Accuracy:

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -161,6 +161,15 @@ class AbstractLoss(AbstractTerm):
         node = np.fromiter((space.index[label] for label in data.labels), dtype=np.intp)[data.node]
         X, offset = self.design()
         return Lowered(losses=(LoweredLoss(self, strength, node, X, self.targets(), offset, self.scales()),))
+
+    def at(self, label: Hashable) -> Self:
+        """The loss of one node alone, which holds the data of no other."""
+        scale = {label: self.scale[label]} if isinstance(self.scale, Mapping) else self.scale
+        return replace(self, data=self.data.at(label), scale=scale, **self.coding())
+
+    def coding(self) -> dict[str, Any]:
+        """The fields that say how all data are coded, where one node's do not tell."""
+        return {}
 
     def design(self) -> tuple[Array | None, Array]:
         """The design matrix (None where the predictor of a sample is w_i itself) and the offsets."""

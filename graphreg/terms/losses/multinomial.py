@@ -52,6 +52,9 @@ class MultinomialLoss(AbstractSmoothLoss):
             raise TermError(f"MultinomialLoss needs at least two distinct classes, got {list(given)}; see classes=")
         return given
 
+    def coding(self) -> dict[str, Any]:
+        return {"classes": self.levels}
+
     def encode(self, target: Array) -> Array:
         return one_hot(target, self.levels, "MultinomialLoss")
 

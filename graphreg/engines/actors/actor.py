@@ -1,0 +1,114 @@
+"""An actor: one node, with its data, its state and its mailbox. It acts on the orders of the coordinator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ...lowering.site import Site
+from ...methods._base import AbstractIteration, Point, Start
+from ...methods._packing import Packer, Unpacker
+from ...methods.tolerance import ToleratesLoss
+from ...terms.records import Array
+from .engine import ActorEngine, Hand
+from .mail import Order
+from .parts import Part
+from .post import Post, Tally
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The rows of one node: what it has of a point, or of what the method has gathered; and what it has sent."""
+
+    w: Array | None
+    flows: tuple[Array, ...] | None
+    prices: tuple[Array, ...] | None
+    gathered: dict[str, Any]
+    tally: Tally
+
+
+@dataclass(frozen=True)
+class Disk:
+    """What a crash leaves of an actor: its packed state, and its last answer."""
+
+    tree: Any
+    arrays: list[Array]
+    generators: list[Any]
+    answer: Answer
+
+
+class Actor:
+    """Runs a method at one node. After a round the state before it is still known, to answer for either."""
+
+    def __init__(self, part: Part, method: AbstractIteration, seed: int, post: Post, hand: Hand) -> None:
+        self.part, self.method, self.seed, self.post = part, method, seed, post
+        stale = not isinstance(method, ToleratesLoss)
+        self.engine = ActorEngine(part, post, hand, stale)
+        self.states: dict[int, Any] = {}
+        self.disk: Disk | None = None  # while the node is away
+
+    def obey(self, order: Order) -> Any:
+        """Over- and underflow in a step are for the driver to judge."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return getattr(self, order.what)(order.argument)
+
+    # ---- orders ------------------------------------------------------------------------------------------------------
+    def init(self, start: Start | None) -> None:
+        self.engine.begin(0)
+        self.states = {0: self.method.init(self._site(), start)}
+
+    def step(self, at: int) -> None:
+        """Round ``at``, from the state after the round before."""
+        weather = self.post.weather
+        if weather is not None and weather.away(self.part.node, at):
+            self._crash(at)
+            return
+        self.post.mailbox.forget_before((at, 0))
+        if self.disk is not None:
+            self._restart(at, self.disk)
+        self.engine.begin(at)
+        before = self.states[at - 1]
+        self.states = {at - 1: before, at: self._stepped(before)}
+
+    def answer(self, at: int) -> Answer:
+        if self.disk is not None:
+            return replace(self.disk.answer, tally=self.post.tally)
+        state = self.states[at]
+        return self._answer(self.method.point(state), self.method.gathered(state))
+
+    # ---- how ---------------------------------------------------------------------------------------------------------
+    def _site(self) -> Site:
+        return Site(self.part.form, self.engine, self.seed, self.part.whole)
+
+    def _stepped(self, state: Any) -> Any:
+        if self.post.lossy and isinstance(self.method, ToleratesLoss):
+            return self.method.step_under_loss(state, self.engine.swap)
+        return self.method.step(state)
+
+    def _answer(self, point: Point, gathered: dict[str, Any]) -> Answer:
+        w, flows, prices = point
+        me = self.engine.me
+        own = {
+            name: value[me] if isinstance(value, np.ndarray) and value.ndim else value
+            for name, value in gathered.items()
+        }
+        return Answer(w[me].copy(), flows, prices, own, self.post.tally)
+
+    # ---- crashes -----------------------------------------------------------------------------------------------------
+    def _crash(self, at: int) -> None:
+        """Away in this round: site, caches, mailbox and what was heard are gone, the state is on disk."""
+        self.post.tally.away += 1
+        if self.disk is not None:
+            return
+        packer, state = Packer(), self.states[at - 1]
+        answer = self.answer(at - 1)
+        self.disk = Disk(packer.pack(state, "the state"), packer.arrays, packer.generators, answer)
+        self.states = {}
+        self.post.forget()
+
+    def _restart(self, at: int, disk: Disk) -> None:
+        state = Unpacker(disk.arrays, disk.generators, self._site()).unpack(disk.tree)
+        self.states = {at - 1: replace(state, round=at - 1)}
+        self.disk = None

@@ -1,0 +1,102 @@
+"""Actors: every node owns its data and a mailbox, and sees only what its neighbours sent."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...errors import MethodError, MethodWarning
+from ...form import Form
+from ...lowering.arcs import Arcs
+from ...methods._base import AbstractIteration
+from ...methods.tolerance import ToleratesLoss
+from .faults import Faults, Weather
+from .parts import split
+from .threads import Script, Threads
+from .troupe import Troupe
+
+if TYPE_CHECKING:
+    from .processes import Processes
+
+
+@dataclass(frozen=True)
+class Actors:
+    """Run a method with every node as an isolated actor: ``problem.solve(method, engine=gr.Actors())``.
+
+    Each actor has the samples of its node, the edges that touch it and a mailbox. It sees of others what they send
+    across edges; the iterates are those of the whole arrays, to rounding. Latent nodes are actors too. Points are
+    gathered by a coordinator, which certifies them as on any engine, starts rounds and ends the run. There is no polish
+    (``PrimalDual(polish=True)`` does without): it needs all data in one place; nor are there checkpoints.
+
+    Parameters
+    ----------
+    processes : bool or int
+        False (default): threads of this process. True: one process per node. A number: so many processes, each with
+        about as many nodes. They are started afresh, without the memory of this one (`multiprocessing` with a fork
+        server, or spawned): a script needs its ``if __name__ == "__main__":``, and classes and functions of the model
+        must be importable.
+    faults : Faults, optional
+        What goes wrong on purpose.
+    timeout : float
+        Seconds that an actor waits for a message before the run ends with an error that says who waits for whom.
+    """
+
+    processes: bool | int = False
+    faults: Faults | None = None
+    timeout: float = 60.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.processes, bool) and not (isinstance(self.processes, Integral) and self.processes >= 1):
+            raise MethodError(f"processes of Actors must be True, False or a number >= 1, got {self.processes!r}")
+        if self.faults is not None and not isinstance(self.faults, Faults):
+            raise MethodError(f"faults of Actors must be gr.Faults(...) or None, got {self.faults!r}")
+        number = isinstance(self.timeout, Real) and not isinstance(self.timeout, bool)
+        if not (number and 0.0 < self.timeout < np.inf):
+            raise MethodError(f"timeout of Actors must be a positive number of seconds, got {self.timeout!r}")
+
+    @contextmanager
+    def playing(self, method: AbstractIteration, form: Form, arcs: Arcs, seed: int) -> Generator[Troupe]:
+        """The actors of a run; gone at the end, however it ends."""
+        parts = split(form, arcs)
+        script = Script(self._cast(method), seed, self._weather(form, seed), float(self.timeout))
+        stage: Threads | Processes
+        if self.processes is False:
+            stage = Threads(parts, script)
+        else:
+            from .processes import Processes
+
+            stage = Processes(parts, script, len(parts) if self.processes is True else int(self.processes))
+        try:
+            yield Troupe(script.method, form, parts, stage)
+        finally:
+            stage.close()
+
+    def _cast(self, method: AbstractIteration) -> AbstractIteration:
+        """The method as it is run under these faults; a warning where nothing is known of it there."""
+        if self.faults is None or not self.faults.lossy:
+            return method
+        if isinstance(method, ToleratesLoss):
+            return method.under_loss()
+        warnings.warn(
+            f"{method.name} is not known to tolerate lost messages: the last value received stands in for one that is "
+            "missing, and the run may end at a biased point; take Faults(resend=True), or a method that tolerates "
+            "loss, such as PrimalDual",
+            MethodWarning,
+            stacklevel=2,
+        )
+        return method
+
+    def _weather(self, form: Form, seed: int) -> Weather | None:
+        if self.faults is None:
+            return None
+        place = {label: i for i, label in enumerate(form.labels)}
+        for label in self.faults.crashes:
+            if label not in place:
+                raise MethodError(f"crashes of Faults name {label!r}, which is not a node")
+        return Weather(self.faults, seed, {place[label]: tuple(t) for label, t in self.faults.crashes.items()})

@@ -1,0 +1,138 @@
+"""The two verbs, carried out by messages between neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...errors import MethodError
+from ...lowering.arcs import arcs_of
+from ...methods.ledger import Ledger
+from ...terms.records import Array
+from .faults import Tag
+from .mail import DOWN, UP
+from .parts import COORDINATOR, Part
+from .post import Post
+
+Hand = Callable[[int, Tag, Array], None]  # a root's sum to the coordinator
+
+
+class ActorEngine:
+    """The engine of one actor; see `graphreg.lowering.site.Engine`.
+
+    ``exchange`` sends the own row to the neighbours and waits for theirs. ``reduce`` sends sums up the spanning tree,
+    children added in the order of their numbers, and the total down again; with several components the roots' sums are
+    added up by the coordinator, which is with the first root.
+
+    Under faults a row that has not arrived is the last one that has, or the own one before there was any; for methods
+    that tolerate loss (``stale`` False) it is NaN.
+    """
+
+    def __init__(self, part: Part, post: Post, hand: Hand, stale: bool) -> None:
+        self.part, self.post, self.hand, self.stale = part, post, hand, stale
+        self.ledger: Any = Ledger()  # of no use here: the post has the tally
+        self.at, self.call = 0, 0  # the round, and the exchanges of it so far
+        self.me = int(np.flatnonzero(part.whole.own)[0])
+        self.links = _links(part, self.me)
+        self.ends = {j: _common(part, j) for j in self.links}
+
+    def begin(self, at: int) -> None:
+        """A round begins."""
+        self.at, self.call = at, 0
+
+    # ---- the verbs -------------------------------------------------------------------------------------------------
+    def exchange(self, values: Array, along: Array | None = None, *, parameters: bool = True) -> Array:
+        tag = self._next()
+        out = np.full(values.shape, np.nan)
+        out[self.me] = values[self.me]
+        for j, (to, _, coupled) in self.links.items():
+            if along is None or along[to]:
+                own = values[self.me]
+                self.post.send(self._number(j), tag, own[coupled] if parameters else own)
+        for j, (_, back, coupled) in self.links.items():
+            if along is None or along[back]:
+                columns = coupled if parameters else np.full(values.shape[1], True)
+                out[j, columns] = self._heard(j, tag, values[self.me][columns])
+        return out
+
+    def swap(self, mine: tuple[Array, ...]) -> tuple[Array, ...]:
+        """What the other ends of all edges between two nodes have for them, from what this end has: rows per edge of
+        each block; NaN where nothing came in this round."""
+        tag = self._next()
+        out = tuple(np.full(each.shape, np.nan) for each in mine)
+        for j, common in self.ends.items():
+            self.post.send(self._number(j), tag, np.concatenate([mine[k][rows].ravel() for k, rows in common]))
+        for j, common in self.ends.items():
+            payload, fresh = self.post.hear(self._number(j), tag)
+            if payload is None or not fresh:
+                continue
+            at = 0
+            for k, rows in common:
+                size = len(rows) * mine[k].shape[1]
+                out[k][rows] = payload[at : at + size].reshape(len(rows), -1)
+                at += size
+        return out
+
+    def reduce(self, values: Array, purpose: str = "adaptation") -> Array:
+        tree, post, tag = self.part.tree, self.post, self._next()
+        if self.at and post.weather is not None and post.weather.faults.crashing:
+            raise MethodError(
+                "the method sums over all nodes in a round, and a sum is never complete while a node is away; give it "
+                "what it adapts (PrimalDual(balance=...), ADMM(rho=...), restarts=False), or take crashes away"
+            )
+        total = np.asarray(values[self.me])
+        for child in tree.children:
+            total = total + post.hear_surely(UP, child, tag, purpose)
+        if tree.parent != self.part.node:
+            post.send_surely(UP, tree.parent, tag, total, purpose)
+            total = post.hear_surely(DOWN, tree.parent, tag, purpose)
+        elif tree.beyond:
+            total = self._beyond(total, tag, purpose)
+        for child in tree.children:
+            post.send_surely(DOWN, child, tag, total, purpose)
+        return np.array(total)[()]
+
+    def away(self, nodes: Array) -> None:
+        self.post.tally.away += int(nodes[self.me])
+
+    # ---- how ---------------------------------------------------------------------------------------------------------
+    def _next(self) -> Tag:
+        self.call += 1
+        return self.at, self.call
+
+    def _number(self, j: int) -> int:
+        return int(self.part.whole.ids[j])
+
+    def _heard(self, j: int, tag: Tag, own: Array) -> Array:
+        payload, fresh = self.post.hear(self._number(j), tag)
+        if fresh and payload is not None:
+            return payload
+        if not self.stale:
+            return np.full(own.shape, np.nan)
+        return own if payload is None or payload.shape != own.shape else payload
+
+    def _beyond(self, total: Array, tag: Tag, purpose: str) -> Array:
+        """The sum over all components; the first root is where the coordinator is, the others send and are sent to."""
+        self.hand(self.part.node, tag, np.array(total))
+        whole = self.post.hear_beyond(COORDINATOR, tag)
+        if not self.part.tree.first:
+            for _ in range(2):
+                self.post.tally.book_beyond(purpose, int(total.size))
+        return whole
+
+
+def _links(part: Part, me: int) -> dict[int, tuple[int, int, Array]]:
+    """For each neighbour the arc to it, the arc back, and the coordinates that the pair couples."""
+    arcs = arcs_of(part.form)
+    p, out = arcs.pairs, dict[int, tuple[int, int, Array]]()
+    for k in np.flatnonzero(arcs.source == me).tolist():
+        out[int(arcs.target[k])] = (k, (k + p) % (2 * p), arcs.coupled[k % p])
+    return dict(sorted(out.items()))
+
+
+def _common(part: Part, j: int) -> list[tuple[int, Array]]:
+    """The edges with a neighbour: block and rows."""
+    each = [(k, np.flatnonzero((e.tail == j) | (e.head == j))) for k, e in enumerate(part.form.edges) if not e.ground]
+    return [(k, rows) for k, rows in each if len(rows)]

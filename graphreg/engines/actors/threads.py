@@ -1,0 +1,112 @@
+"""Actors of one process, a thread each."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import Any
+
+from ...methods._base import AbstractIteration
+from ...terms.records import Array
+from .actor import Actor
+from .faults import Tag, Weather
+from .mail import Carry, Mailbox, Message, Order, Stop, StoppedError
+from .parts import Part
+from .post import Post
+
+LEAVE = 5.0  # seconds that threads have to end
+
+
+@dataclass(frozen=True)
+class Script:
+    """What all actors of a run are told."""
+
+    method: AbstractIteration
+    seed: int
+    weather: Weather | None
+    patience: float  # seconds
+
+
+@dataclass(frozen=True)
+class Reply:
+    """Of an actor to an order; ``error`` where it failed."""
+
+    node: int
+    number: int
+    value: Any = None
+    error: BaseException | None = None
+    stopped: bool = False
+
+
+@dataclass(frozen=True)
+class RootSum:
+    """The sum of a component, from its root to the coordinator."""
+
+    node: int
+    tag: Tag
+    total: Array
+
+
+@dataclass(frozen=True)
+class Warned:
+    """A warning in another process."""
+
+    category: type[Warning]
+    text: str
+
+
+class Threads:
+    """Hosts actors; ``slots`` are their mailboxes, ``replies`` what they say to the coordinator."""
+
+    def __init__(self, parts: Sequence[Part], script: Script, carry: Carry | None = None) -> None:
+        self.slots: dict[int, SimpleQueue[Any]] = {part.node: SimpleQueue() for part in parts}
+        self.replies: SimpleQueue[Reply | RootSum] = SimpleQueue()
+        deliver = carry or self.deliver
+        self._threads = [
+            threading.Thread(
+                target=self._play, args=(part, script, deliver), name=f"actor of the node {part.label!r}", daemon=True
+            )
+            for part in parts
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def order(self, number: int, what: str, arguments: Mapping[int, Any]) -> None:
+        """The same order to all, each with its argument."""
+        for node, slot in self.slots.items():
+            slot.put(Order(number, what, arguments[node]))
+
+    def put(self, node: int, item: Any) -> None:
+        self.slots[node].put(item)
+
+    def deliver(self, message: Message) -> None:
+        self.slots[message.receiver].put(message)
+
+    def stop(self) -> None:
+        for slot in self.slots.values():
+            slot.put(Stop())
+
+    def close(self) -> None:
+        self.stop()
+        for thread in self._threads:
+            thread.join(LEAVE)
+
+    def _play(self, part: Part, script: Script, carry: Carry) -> None:
+        mailbox = Mailbox(self.slots[part.node], script.patience)
+        post = Post(part.node, mailbox, carry, script.weather)
+        number = 0
+        try:
+            actor = Actor(part, script.method, script.seed, post, self._hand)
+            while True:
+                order = mailbox.order()
+                number = order.number
+                self.replies.put(Reply(part.node, number, actor.obey(order)))
+        except StoppedError:
+            self.replies.put(Reply(part.node, number, stopped=True))
+        except BaseException as error:  # noqa: BLE001 - whatever it is, the coordinator raises it
+            self.replies.put(Reply(part.node, number, error=error))
+
+    def _hand(self, node: int, tag: Tag, total: Array) -> None:
+        self.replies.put(RootSum(node, tag, total))

@@ -1,0 +1,222 @@
+"""All actors of a run as one method that the driver can run, and the coordinator that gives the orders."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import Any, Protocol
+
+import numpy as np
+
+from ...errors import ActorError, GraphregError
+from ...form import Form
+from ...lowering.site import Site
+from ...methods._base import AbstractIteration, Point, Start
+from ...methods.ledger import PURPOSES, Ledger
+from ...terms.records import Array
+from .actor import Answer
+from .faults import Tag
+from .mail import DOWN, Message
+from .parts import COORDINATOR, Part
+from .post import WaitError
+from .threads import Reply, RootSum, Warned
+
+
+class Stage(Protocol):
+    """Where actors are hosted: threads of this process, or other processes."""
+
+    replies: SimpleQueue[Any]
+
+    def order(self, number: int, what: str, arguments: Mapping[int, Any]) -> None: ...
+
+    def put(self, node: int, item: Any) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Scene:
+    """The state of all actors after a round; they hold it."""
+
+    round: int
+
+
+class Troupe(AbstractIteration):
+    """A method, played by actors.
+
+    The coordinator starts rounds, gathers points to be certified and decides when to stop: the role of the driver. What
+    it gathers is booked as certificates are on any engine. There is no polish: it needs all data in one place.
+    """
+
+    def __init__(self, method: AbstractIteration, form: Form, parts: tuple[Part, ...], stage: Stage) -> None:
+        self.method, self.form, self.parts, self.stage = method, form, parts, stage
+        self.labels: tuple[Hashable, ...] = form.labels
+        self.roots = [part.node for part in parts if part.tree.beyond]
+        self.number = 0  # of the last order
+        self.sums: dict[Tag, dict[int, Array]] = {}  # of components, that wait for those of others
+        self.ledger: Ledger | None = None
+        self.known: tuple[int, dict[int, Answer]] | None = None  # the last answers, and of which round
+
+    @property
+    def name(self) -> str:
+        return self.method.name
+
+    def missing(self, form: Form) -> tuple[str, ...]:
+        return self.method.missing(form)
+
+    # ---- what the driver asks for ------------------------------------------------------------------------------------
+    def init(self, site: Site, start: Start | None) -> Scene:
+        self.ledger = site.engine.ledger
+        self._ask("init", {part.node: part.start(start) for part in self.parts})
+        return Scene(0)
+
+    def step(self, state: Scene) -> Scene:
+        self._ask("step", dict.fromkeys(self._nodes, state.round + 1))
+        return Scene(state.round + 1)
+
+    def point(self, state: Scene) -> Point:
+        answers = self._answers(state)
+        w = np.array([answers[i].w for i in self._nodes]).reshape(self.form.shape)
+        flows = None if answers[0].flows is None else self._flows(answers)
+        return w, flows, self._prices(answers)
+
+    def gathered(self, state: Scene) -> dict[str, Any]:
+        """One row per node; what is no array is the first node's."""
+        answers = self._answers(state)
+        out: dict[str, Any] = {}
+        for name, first in answers[0].gathered.items():
+            rows = [answers[i].gathered[name] for i in self._nodes]
+            out[name] = np.array(rows) if isinstance(first, (np.ndarray, np.generic)) else first
+        return out
+
+    # ---- putting together ----------------------------------------------------------------------------------------
+    @property
+    def _nodes(self) -> range:
+        return range(len(self.parts))
+
+    def _answers(self, state: Scene) -> dict[int, Answer]:
+        if self.known is None or self.known[0] != state.round:
+            self.known = state.round, self._ask("answer", dict.fromkeys(self._nodes, state.round))
+            self._book(self.known[1])
+        return self.known[1]
+
+    def _flows(self, answers: Mapping[int, Answer]) -> tuple[Array, ...]:
+        """The flow of an edge is that of its tail."""
+        out = self.form.nothing().flows
+        for part in self.parts:
+            flows = answers[part.node].flows or ()
+            for (k, rows), edge, flow in zip(part.edges, part.form.edges, flows, strict=True):
+                mine = part.whole.own[edge.tail]
+                out[k][rows[mine]] = flow[mine]
+        return out
+
+    def _prices(self, answers: Mapping[int, Answer]) -> tuple[Array, ...] | None:
+        """None where every node's prices follow from its point; those of a node that does not say are gradients."""
+        if all(answers[i].prices is None for i in self._nodes):
+            return None
+        out = self.form.nothing().prices
+        for part in self.parts:
+            answer = answers[part.node]
+            prices = answer.prices
+            if prices is None and answer.w is not None:
+                at = np.tile(answer.w, (part.form.n, 1))
+                prices = tuple(block.prices(at) for block in part.form.samples)
+            for (k, rows), price in zip(part.samples, prices or (), strict=True):
+                out[k][rows] = price
+        return out
+
+    def _book(self, answers: Mapping[int, Answer]) -> None:
+        """The ledger of what all actors have sent so far."""
+        ledger = self.ledger
+        if ledger is None or ledger.arcs is None:
+            return
+        arcs = ledger.arcs
+        place = {pair: k for k, pair in enumerate(zip(arcs.source.tolist(), arcs.target.tolist(), strict=True))}
+        away = np.array([answers[i].tally.away for i in self._nodes], dtype=np.int64)
+        for purpose in PURPOSES[:2]:
+            account = ledger.accounts[purpose]
+            account.messages, account.numbers = np.zeros((2, len(arcs.source)), dtype=np.int64)
+            account.beyond = account.beyond_numbers = 0
+            for i in self._nodes:
+                tally = answers[i].tally
+                for (what, receiver), (messages, numbers) in tally.sent.items():
+                    if what == purpose:
+                        account.messages[place[i, receiver]] += messages
+                        account.numbers[place[i, receiver]] += numbers
+                messages, numbers = tally.beyond.get(purpose, (0, 0))
+                account.beyond += messages
+                account.beyond_numbers += numbers
+        ledger.accounts["method"].away = away if away.any() else None
+
+    # ---- orders ------------------------------------------------------------------------------------------------------
+    def _ask(self, what: str, arguments: Mapping[int, Any]) -> dict[int, Any]:
+        """The replies of all actors; raises what one of them raised.
+
+        After a Ctrl-C actors finish what they were ordered to do, and replies to earlier orders are ignored. For that
+        an order reaches all of them, or none.
+        """
+        self.number += 1
+        try:
+            self.stage.order(self.number, what, arguments)
+        except KeyboardInterrupt:
+            self.stage.order(self.number, what, arguments)
+            raise
+        out: dict[int, Any] = {}
+        while len(out) < len(self.parts):
+            item = self.stage.replies.get()
+            if isinstance(item, RootSum):
+                self._add(item)
+            elif isinstance(item, Warned):
+                warnings.warn(item.text, item.category, stacklevel=2)
+            elif item.error is not None:
+                self._fail(item, len(self.parts) - len(out) - 1)
+            elif item.number == self.number and not item.stopped:
+                out[item.node] = item.value
+        return out
+
+    def _add(self, item: RootSum) -> None:
+        """Sums of components, added in the order of their roots."""
+        known = self.sums.setdefault(item.tag, {})
+        known[item.node] = item.total
+        if len(known) < len(self.roots):
+            return
+        del self.sums[item.tag]
+        total = known[self.roots[0]]
+        for root in self.roots[1:]:
+            total = total + known[root]
+        for root in self.roots:
+            self.stage.put(root, Message(DOWN, COORDINATOR, root, item.tag, 0, np.array(total)))
+
+    def _fail(self, first: Reply, left: int) -> None:
+        """Stop all others, and raise what went wrong: the first by number that did not merely wait for another."""
+        self.stage.stop()
+        failed, until = [first], time.monotonic() + 1.0
+        while left > 0 and (rest := until - time.monotonic()) > 0:
+            try:
+                item = self.stage.replies.get(timeout=rest)
+            except Empty:
+                break
+            if isinstance(item, Reply):
+                left -= 1
+                failed += [item] if item.error is not None else []
+        worst = min(failed, key=lambda reply: (isinstance(reply.error, WaitError), reply.node))
+        assert worst.error is not None
+        raise _told(worst.error, worst.node, self.labels) from worst.error
+
+
+def _told(error: BaseException, node: int, labels: tuple[Hashable, ...]) -> BaseException:
+    """The error of an actor as the user gets it, with the label of the node."""
+    if node < 0:
+        return error
+    where = f"the actor of the node {labels[node]!r}"
+    if isinstance(error, WaitError):
+        at, call = error.tag
+        sender = "the coordinator" if error.sender == COORDINATOR else f"the node {labels[error.sender]!r}"
+        when = f"round {at}" if at else "the setup"
+        return ActorError(f"{where} waits for {sender} in vain (exchange {call} of {when}); a larger timeout= may help")
+    if isinstance(error, (GraphregError, Warning)):
+        return type(error)(f"{error} (raised by {where})")
+    return ActorError(f"{where} failed: {type(error).__name__}: {error}")

@@ -1,0 +1,37 @@
+"""Methods that keep their fixed points where messages are lost."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+from ..terms.records import Array
+
+Swap = Callable[[tuple[Array, ...]], tuple[Array, ...]]
+
+
+class ToleratesLoss(ABC):
+    """An iteration whose round may miss any of its messages, and which still has the fixed points of the problem.
+
+    Where both ends of an edge keep a copy of its variables and one message of the two is lost, only one end updates,
+    the copies differ for ever, and plain iterations end at a wrong point. What is proven (Combettes and Pesquet,
+    Stochastic quasi-Fejer block-coordinate fixed point iterations with random sweeping, SIAM J. Optim. 25, 2015,
+    section 3; for the ADMM of a consensus Bastianello, Carli, Schenato and Todescato, Asynchronous distributed
+    optimization over lossy networks via relaxed ADMM, IEEE TAC 66, 2021): x+ = x + relaxation (T x - x) with T firmly
+    nonexpansive converges almost surely where every coordinate is, at random, either updated exactly so or left as it
+    is. So a method tolerates loss where its fixed-point variable has one coordinate block per edge and end, kept at
+    that end, whose update needs one message: that of the other end in this round.
+    """
+
+    @abstractmethod
+    def under_loss(self) -> Any:
+        """The method as it is run where messages may be lost; refuses options that are not proven there."""
+
+    @abstractmethod
+    def step_under_loss(self, state: Any, swap: Swap) -> Any:
+        """The state after one more round, of an actor.
+
+        ``swap`` sends, for every edge block of the site, a row per edge to the other end, and returns the rows that the
+        other ends have sent: NaN where nothing came in this round, and on edges to the ground.
+        """

@@ -1,0 +1,147 @@
+"""Problems for the tests of actors, and runs of a method on arrays and by actors beside each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+import graphreg as gr
+from graphreg.engines import InProcess
+from graphreg.engines.actors.actor import Actor
+from graphreg.engines.actors.threads import Threads
+from graphreg.errors import MethodError
+from graphreg.lowering.arcs import arcs_of
+from graphreg.lowering.site import Site
+from graphreg.methods import METHODS
+from graphreg.methods._base import AbstractIteration
+from graphreg.methods.ledger import Ledger
+
+ITERATIONS = [method for method in METHODS if isinstance(method, AbstractIteration)]
+FIXED = [gr.PrimalDual(balance=0.5), gr.ADMM(rho=2.0, relaxation=1.0)]
+KINDS = ("total variation", "logistic", "features", "squared", "consensus", "quantile", "tree", "parts")
+
+
+def problem(kind, seed=0, n=12, m=5):
+    """Of n nodes (a multiple of 3) with three features and m samples each, in three groups."""
+    import networkx as nx  # not in every process of a run
+
+    rng = np.random.default_rng([seed, n])
+    graph = nx.connected_watts_strogatz_graph(n, 4, 0.3, seed=seed)
+    node = np.repeat(range(n), m)
+    X, truth = rng.standard_normal((n * m, 3)), np.repeat(rng.standard_normal((3, 3)), n // 3, axis=0)
+    eta = np.einsum("ij,ij->i", X, truth[node])
+    data = gr.NodeData.from_arrays(X, eta + 0.3 * rng.standard_normal(n * m), node)
+    tv = gr.TotalVariation
+    if kind == "logistic":
+        data = gr.NodeData.from_arrays(X, (eta + rng.logistic(size=n * m) > 0).astype(int), node)
+        model = gr.LogisticLoss(data) + 0.1 * tv(graph, gr.L2()) + 1e-2 * gr.NodePenalty(gr.SquaredL2())
+    elif kind == "features":
+        model = gr.SquaredLoss(data) + 0.2 * tv(graph, gr.L1(), features=["x0", "x2"]) + 0.01 * gr.NodePenalty(gr.L1())
+    elif kind == "squared":
+        model = gr.SquaredLoss(data) + 0.5 * tv(graph, gr.SquaredL2())
+    elif kind == "consensus":
+        model = gr.SquaredLoss(data) + gr.Consensus(graph)
+    elif kind == "quantile":
+        model = gr.QuantileLoss(data, tau=0.3) + 0.1 * tv(graph, gr.L2())
+    elif kind == "tree":
+        clusters = {f"c{k}": list(range(k * n // 3, (k + 1) * n // 3)) for k in range(3)}
+        model = gr.SquaredLoss(data) + gr.Hierarchy(clusters, (1.0, 0.3)) + gr.NodePenalty(gr.Ball(10.0))
+    elif kind == "parts":  # three components, one of them a node alone
+        graph = nx.Graph([(i, i + 1) for i in range(n - 2) if i != n // 2])
+        graph.add_nodes_from(range(n))
+        model = gr.HuberLoss(data, delta=0.5) + 0.2 * tv(graph, gr.LInf()) + 0.1 * tv(graph, gr.HuberNorm(0.5))
+    else:
+        model = gr.SquaredLoss(data) + 0.2 * tv(graph, gr.L2())
+    return gr.Problem(model)
+
+
+def whole(form, seed=1):
+    return Site(form, InProcess(Ledger(arcs_of(form), form.labels)), seed)
+
+
+@dataclass
+class Run:
+    """Points after each round (with the first), what was gathered, and the ledger."""
+
+    points: list
+    gathered: dict
+    ledger: Ledger
+
+
+def on_arrays(method, form, rounds, seed=1):
+    site = whole(form, seed)
+    with np.errstate(over="ignore", invalid="ignore"):
+        state = method.init(site, None)
+        points = [method.point(state)]
+        for _ in range(rounds):
+            state = method.step(state)
+            points.append(method.point(state))
+    return Run(points, method.gathered(state), site.engine.ledger)
+
+
+def by_actors(method, form, rounds, seed=1, **options):
+    site = whole(form, seed)
+    with gr.Actors(timeout=20.0, **options).playing(method, form, site.engine.ledger.arcs, seed) as troupe:
+        scene = troupe.init(site, None)
+        points = [troupe.point(scene)]
+        for _ in range(rounds):
+            scene = troupe.step(scene)
+            points.append(troupe.point(scene))
+        gathered = troupe.gathered(scene)
+    return Run(points, gathered, site.engine.ledger)
+
+
+def deviation(one, two):
+    """The largest difference of parameters, and of flows, relative to the largest entries of a run."""
+    worst = 0.0
+    for select in (lambda point: [point[0]], lambda point: list(point[1] or [])):
+        first, second = ([select(point) for point in run.points] for run in (one, two))
+        size = max((float(np.abs(a).max(initial=0.0)) for each in first for a in each), default=0.0)
+        for mine, theirs in zip(first, second, strict=True):
+            for a, b in zip(mine, theirs, strict=True):
+                worst = max(worst, float(np.abs(a - b).max(initial=0.0)) / max(size, 1e-300))
+    return worst
+
+
+def gap(solution):
+    return solution.certificate.relative_gap
+
+
+@dataclass(frozen=True)
+class Breaking(gr.PrimalDual):
+    how: str = "raise"
+
+    def step(self, state):
+        if state.round == 3 and state.site.ids[state.site.own][0] == 2:
+            if self.how == "raise":
+                raise ZeroDivisionError("no reason")
+            if self.how == "refuse":
+                raise MethodError("not with me")
+            return replace(state, round=4)  # without sending anything
+        return super().step(state)
+
+
+@dataclass
+class Seen:
+    """All messages and all actors of the runs of a test."""
+
+    messages: list
+    actors: list
+
+
+def watch(monkeypatch):
+    seen = Seen([], [])
+    carry, begin = Threads.deliver, Actor.__init__
+
+    def watched(self, message):
+        seen.messages.append(message)
+        carry(self, message)
+
+    def noted(self, *args):
+        begin(self, *args)
+        seen.actors.append(self)
+
+    monkeypatch.setattr(Threads, "deliver", watched)
+    monkeypatch.setattr(Actor, "__init__", noted)
+    return seen
