@@ -143,8 +143,9 @@ def test_no_actor_ever_holds_the_data_of_another(kind, monkeypatch):
 
 
 def test_actors_share_no_arrays(monkeypatch):
-    seen = watch(monkeypatch)
-    by_actors(gr.PrimalDual(), problem("logistic", n=6).form.frozen(), 12)
+    seen, small = watch(monkeypatch), problem("logistic", n=6)
+    bound = gr.TotalVariation(nx.path_graph(6), gr.Quadratic(np.diag([1.0, 2.0, 3.0])))
+    by_actors(gr.PrimalDual(), gr.Problem(small.model + bound).form.frozen(), 12)
     owner = {}
     for actor in seen.actors:
         for each in reachable(actor):
@@ -171,6 +172,7 @@ def test_messages_go_along_edges_only(kind, monkeypatch):
     assert {(m.sender, m.receiver) for m in seen.messages} == edges
     names = [(m.kind, m.sender, m.receiver, m.tag, m.attempt) for m in seen.messages]
     assert len(set(names)) == len(names)
+    assert len({m.payload.__array_interface__["data"][0] for m in seen.messages}) == len(names)  # none is shared
     beyond = 2 * (run.ledger.arcs.components - 1) * run.ledger.accounts["adaptation"].beyond > 0
     assert beyond == (run.ledger.arcs.components > 1)
     sums = run.ledger.accounts["adaptation"].beyond + run.ledger.accounts["method"].beyond
@@ -208,10 +210,14 @@ class Summing(gr.PrimalDual):
         return replace(new, w=new.w + 0.01 * (np.nanmean(new.w_hat, axis=0) - new.w_hat))
 
 
-@pytest.mark.parametrize("method", [Peeking(balance=0.5), Overhearing(balance=0.5)], ids=name)
-def test_rows_that_nobody_sent_are_not_numbers(method):
+@pytest.mark.parametrize(
+    ("method", "start"),
+    [(Peeking(balance=0.5), 0.0), (Overhearing(balance=0.5), 0.0), (Overhearing(balance=0.5), None)],
+    ids=str,
+)
+def test_rows_that_nobody_sent_are_not_numbers(method, start):
     model = problem("total variation", n=6)
-    start = np.zeros(model.form.shape)
+    start = None if start is None else np.full(model.form.shape, start)
     assert np.isfinite(model.solve(method, gap=0, rounds=10, start=start).coef).all()
     with pytest.raises(FailedError):
         model.solve(method, gap=0, rounds=10, start=start, engine=gr.Actors())
