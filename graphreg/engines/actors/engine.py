@@ -43,14 +43,16 @@ class ActorEngine:
         self.at, self.call = at, 0
 
     # ---- the verbs -------------------------------------------------------------------------------------------------
-    def exchange(self, values: Array, along: Array | None = None, *, parameters: bool = True) -> Array:
+    def exchange(
+        self, values: Array, along: Array | None = None, *, parameters: bool = True, purpose: str = "method"
+    ) -> Array:
         tag = self._next()
         out = np.full(values.shape, np.nan)
         out[self.me] = values[self.me]
         for j, (to, _, coupled) in self.links.items():
             if along is None or along[to]:
                 own = values[self.me]
-                self.post.send(self._number(j), tag, own[coupled] if parameters else own)
+                self.post.send(self._number(j), tag, own[coupled] if parameters else own, purpose)
         for j, (_, back, coupled) in self.links.items():
             if along is None or along[back]:
                 columns = coupled if parameters else np.full(values.shape[1], True)

@@ -77,11 +77,11 @@ class Post:
         self.heard.clear()
 
     # ---- messages that may be lost ---------------------------------------------------------------------------------
-    def send(self, receiver: int, tag: Tag, payload: Array) -> None:
+    def send(self, receiver: int, tag: Tag, payload: Array, purpose: str = "method") -> None:
         if self.weather is not None and self.weather.faults.resend:
-            self.send_surely(VALUES, receiver, tag, payload, "method")
+            self.send_surely(VALUES, receiver, tag, payload, purpose)
         else:
-            self._send(VALUES, receiver, tag, 0, payload, "method")
+            self._send(VALUES, receiver, tag, 0, payload, purpose)
 
     def hear(self, sender: int, tag: Tag) -> tuple[Array | None, bool]:
         """The newest message of the sender in this exchange, None where there was none; and whether it is of this
