@@ -154,6 +154,14 @@ class KnowsTheObjective(GradientDescent):
         return replace(new, w=state.w + (new.w - state.w) / (1.0 + 1e-3 * size))
 
 
+class KnowsTheData(GradientDescent):
+    """Its steps shrink with P(0), in which no parameters are."""
+
+    def step(self, state):
+        new, size = super().step(state), state.site.form.at_zero()
+        return replace(new, w=state.w + (new.w - state.w) / (1.0 + 1e-3 * size))
+
+
 class TwoHops(GradientDescent):
     """Two steps for one exchange."""
 
@@ -229,6 +237,7 @@ BROKEN = {
     BooksItself: "ledger is what was sent",
     KnowsTheMean: "a step reaches neighbours only",
     KnowsTheObjective: "a step reaches neighbours only",
+    KnowsTheData: "a step reaches neighbours only",
     TwoHops: "a step reaches neighbours only",
     HalfThePull: "optimum is reached",
     TooLong: "optimum is reached",

@@ -593,7 +593,7 @@ def test_every_public_class_has_its_name():
 def test_options_are_those_of_the_classes():
     assert set(families.options(gr.HuberLoss)) == {"delta", "scale"}
     assert list(families.options(gr.Quadratic)) == ["Q"]
-    assert list(families.options(gr.PrimalDual)) == ["balance", "relaxation", "restarts", "polish"]
+    assert list(families.options(gr.PrimalDual)) == ["balance", "relaxation", "restarts", "polish", "inexact"]
 
 
 def test_checkpoint_goes_to_solve(tmp_path, frame, monkeypatch):
