@@ -15,6 +15,7 @@ from .attainment import at_infinity, attained
 from .feasible import feasible
 from .record import Certificate, relative
 from .repair import Repair
+from .tie import tie
 
 CHARGE = 1e-3  # of the gap asked for; beyond it rounding decides, and there is no certificate
 
@@ -180,7 +181,9 @@ class Certifier:
                 out.append(edge.weight[:, None] * penalty.gradient(z))
             else:
                 out.append(edge.weight[:, None] * (z - penalty.prox(z, step)) / step)
-        return self.repair.tie(tuple(out), form.gradient_prices(w))
+        found, rounds = tie(form, self.repair.stacks, tuple(out), form.gradient_prices(w))
+        self.repair.exchanges += rounds
+        return found
 
     def _improve_dual(self, w: Array, point: DualPoint) -> None:
         """Keep the point where its bound is the best: Q less what its imbalance may be worth at a minimiser.
