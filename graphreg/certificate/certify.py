@@ -16,6 +16,7 @@ from .feasible import feasible
 from .latent import settled
 from .record import Certificate, relative
 from .repair import Repair
+from .tie import tie
 
 CHARGE = 1e-3  # of the gap asked for; beyond it rounding decides, and there is no certificate
 
@@ -186,7 +187,9 @@ class Certifier:
                 out.append(edge.weight[:, None] * penalty.gradient(z))
             else:
                 out.append(edge.weight[:, None] * (z - penalty.prox(z, step)) / step)
-        return self.repair.tie(tuple(out), form.gradient_prices(w))
+        found, rounds = tie(form, self.repair.stacks, tuple(out), form.gradient_prices(w))
+        self.repair.exchanges += rounds
+        return found
 
     def _improve_dual(self, w: Array, point: DualPoint) -> None:
         """Keep the point where its bound is the best: Q less what its imbalance may be worth at a minimiser.
