@@ -29,12 +29,12 @@ def build(model: Model) -> Form:
     for part in lowered:
         samples += [_sample_block(loss, n) for loss in part.losses]
         edges += [_edge_block(edge, space.n_observed, len(latent), n) for edge in part.edges if len(edge.tail)]
-        latent += _distinct(part.latent, {*space.index, *latent})
+        latent += distinct(part.latent, {*space.index, *latent})
     _disjoint(samples, space)
     return Form(space, tuple(latent), tuple(samples), tuple(edges))
 
 
-def _distinct(labels: Sequence[Hashable], taken: set[Hashable]) -> list[Hashable]:
+def distinct(labels: Sequence[Hashable], taken: set[Hashable]) -> list[Hashable]:
     """The labels of latent nodes; one that is taken (by a node, or by another hierarchy) is numbered: (label, 2)."""
     out: list[Hashable] = []
     for label in labels:

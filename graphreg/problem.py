@@ -35,9 +35,8 @@ from .solving import solve
 from .terms.calculus import Model
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from .explain.text import Written
+    from .methods._overview import Overview
 
 RAISES: dict[str, type[SolveError]] = {
     "unattained": UnattainedError,
@@ -117,7 +116,7 @@ class Problem:
         rounds : int, optional
             Exactly so many rounds unless the gap is met first (``gap=0`` never is).
         seconds : float, optional
-            A budget of time for an iterative method.
+            A budget of time. A conic solver looks at the clock between its iterations only.
         seed : int, optional
             Of the numbers that random methods draw: the same seed gives the same run. By default one is drawn, which
             ``solution.seed`` tells.
@@ -237,12 +236,14 @@ class Problem:
         return Compiled(built.cvxpy, built.w, built.z, built)
 
     # ---- what may be asked of a problem --------------------------------------------------------------------------
-    def methods(self) -> pd.DataFrame:
-        """Which methods apply, and for the others each requirement that is missing."""
-        import pandas as pd
+    def methods(self) -> Overview:
+        """Which methods apply, what the others lack, what each needs in general and sends in a round.
 
-        rows = [(m.name, not m.missing(self.form), "; ".join(m.missing(self.form))) for m in METHODS]
-        return pd.DataFrame(rows, columns=["method", "applies", "missing"]).set_index("method")
+        A DataFrame with the columns applies, missing, needs and sends, which ``print`` shows as text.
+        """
+        from .methods._overview import overview
+
+        return overview(self.form, METHODS)
 
     def dual(self) -> Written:
         """The dual problem: flows, capacities, conservation; ``print`` it, or ``.latex()``."""

@@ -75,6 +75,8 @@ class Solution:
         Of the random numbers of the run, given or drawn: with it the run can be repeated.
     gathered : dict
         What the method has gathered beside its point, by name; see the method.
+    own : Certificate, optional
+        Of a baseline: the certificate of what it itself minimises, on its own nodes; trace and ledger are of that too.
     """
 
     form: Form
@@ -88,6 +90,7 @@ class Solution:
     ledger: Ledger = field(default_factory=Ledger)
     seed: int = 0
     gathered: dict[str, Any] = field(default_factory=dict)
+    own: Certificate | None = None
 
     @property
     def coef(self) -> Array:
@@ -206,6 +209,8 @@ class Solution:
         size = f"{n} nodes x {d} coordinate{'s' if d > 1 else ''}{latent}"
         work = f"{self.rounds} rounds, {self.ledger.total_messages:,} messages, " if self.rounds else ""
         lines = [head, f"objective {self.objective:.10g} ({size}; {work}{self.seconds:.3g} s)", str(self.certificate)]
+        if self.own is not None:
+            lines.append(f"of what {self.method} minimises: {self.own}")
         if self.free:
             lines.append(f"free nodes (no loss in their component; set to 0): {self.free[:5]}")
         return "\n".join(lines)

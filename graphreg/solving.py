@@ -18,6 +18,7 @@ from .lowering.site import Site
 from .methods import AbstractMethod, Exact, PrimalDual
 from .methods import exact as exact_method
 from .methods._base import AbstractIteration
+from .methods._baseline import AbstractBaseline, in_problem, start_of
 from .methods._driver import Budget, drive
 from .methods.checkpoint import Keeper, Store
 from .methods.ledger import Ledger
@@ -36,10 +37,37 @@ def solve(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Co
     budget = replace(budget, seed=seed)
     if store is not None:
         store.seed = seed
-    solution = replace(_solve(form, method, budget, compiler, store), seed=seed)
+    if isinstance(method, AbstractBaseline):
+        solution = replace(_baseline(form, method, budget, store), seed=seed)
+    else:
+        solution = replace(_solve(form, method, budget, compiler, store), seed=seed)
     if store is not None and store.note:
         solution = replace(solution, message=f"{solution.message} {store.note}")
     return solution
+
+
+def _baseline(form: Form, method: AbstractBaseline, budget: Budget, store: Store | None) -> Solution:
+    """The solution of another problem, as one of the user's; see `AbstractBaseline`."""
+    target = method.target(form)
+    there = replace(budget, start=start_of(target, budget.start))
+    run = _solve(target, method.iteration, there, conic.Compiler(target), store)
+    own = run.certificate
+    certificate = in_problem(form, own, budget.gap)
+    status = "no_certificate" if run.status == "certified" else run.status
+    if certificate.holds(budget.gap) and run.status != "interrupted":
+        status, message = "certified", _certified(budget.gap)
+    else:
+        message = _of_another_problem(method, run, certificate)
+    return replace(run, form=form, certificate=certificate, own=own, status=status, message=message, method=method.name)
+
+
+def _of_another_problem(method: AbstractBaseline, run: Solution, certificate: Certificate) -> str:
+    """What a baseline's answer is worth in either problem."""
+    known = f"that is certified to {run.certificate.relative_gap:.2g}" if run.status == "certified" else run.message
+    reached = f"at a {_gap_of(certificate)}" if certificate.valid else f"without certificate ({certificate.note})"
+    head = f"{method.name} minimises another problem ({method.aim})"
+    said = f"{head}; {known}; of" if run.status == "certified" else f"{head}: {known} Of"
+    return f"{said} this problem its point is {reached}."
 
 
 def _solve(
@@ -47,7 +75,8 @@ def _solve(
 ) -> Solution:
     solution, recedes = _run(form, method, budget, compiler, None if store is None else store.keeper(depth))
     left = _left(budget, method, solution)
-    infinity = at_infinity(form) if recedes and left is not None and depth < DEEPEST else None
+    same = solution.form is form  # or the method has chosen another problem, for which it would choose again
+    infinity = at_infinity(form) if recedes and left is not None and same and depth < DEEPEST else None
     if infinity is None or left is None:
         return solution
     there = replace(left, start=(solution.certificate.w, None))
@@ -111,10 +140,11 @@ def _run(
         site = _site(form, budget)
         with _played(method, site, budget) as player:
             outcome = drive(player, site, certifier, budget, keeper)
+    certifier = outcome.certifier
     status, message = _judge(certifier, outcome.certificate, outcome.ended, budget, outcome.rounds)
     certificate, trace = outcome.certificate, outcome.trace
     more = (method.name, outcome.rounds, outcome.seconds, trace, outcome.ledger, budget.seed or 0, outcome.gathered)
-    solution = Solution(form, certificate, status, message, *more)
+    solution = Solution(certificate.form, certificate, status, message, *more)
     return solution, _further(solution, certifier, budget.gap)
 
 
@@ -144,7 +174,11 @@ def _exact(form: Form, method: Exact, certifier: Certifier, budget: Budget, comp
     try:
         for scaled, options in conic.attempts(method.solver, method.form):
             compiled = compiler(method.form, scaled)
-            said.append(compiled.solve(method.solver, options))
+            left = _seconds_left(budget, began)
+            if left is not None and left <= 0.0:
+                ended = "budget"
+                break
+            said.append(compiled.solve(method.solver, {**options, **conic.time_limit(method.solver, left)}))
             found = compiled.point()
             if found is not None and np.isfinite(found[0]).all():
                 w = np.where(form.free[:, None], 0.0, found[0])
@@ -154,10 +188,13 @@ def _exact(form: Form, method: Exact, certifier: Certifier, budget: Budget, comp
                 break
         else:
             if not certificate.holds(budget.gap) and np.isfinite(certificate.primal):
-                certificate, rounds = _refined(form, certifier, certificate, budget)
+                left = replace(budget, seconds=_seconds_left(budget, began))
+                certificate, rounds = _refined(form, certifier, certificate, left)
                 said.append(f"refined by {rounds} rounds of PrimalDual")
     except KeyboardInterrupt:
         ended = "interrupted"
+    if ended == "budget" and not said:  # compiling took all of it
+        certificate = certifier.certify(np.zeros(form.shape), None, None, budget.gap)
     if ended == "limit" and not np.isfinite(certificate.primal):  # a solver's word is not enough: is 0 near a point?
         certificate = certifier.certify(np.zeros(form.shape), None, None, budget.gap)
         word = "infeasible" if method.form == "primal" else "unbounded"
@@ -171,13 +208,17 @@ def _exact(form: Form, method: Exact, certifier: Certifier, budget: Budget, comp
     )
 
 
+def _seconds_left(budget: Budget, began: float) -> float | None:
+    return None if budget.seconds is None else budget.seconds - (time.perf_counter() - began)
+
+
 def _refined(form: Form, certifier: Certifier, certificate: Certificate, budget: Budget) -> tuple[Certificate, int]:
     """The best certificate after some rounds of the primal-dual method, from where a conic solver stopped short."""
     method = PrimalDual()
     if method.missing(form) or budget.gap == 0.0:
         return certificate, 0
     start = (certificate.w, certificate.point.flows)
-    budget = Budget(budget.gap, rounds=REFINEMENT, start=start, progress=budget.progress)
+    budget = Budget(budget.gap, REFINEMENT, budget.seconds, start, progress=budget.progress)
     outcome = drive(method, _site(form, budget), certifier, budget)
     if outcome.ended == "interrupted":
         raise KeyboardInterrupt
@@ -211,7 +252,8 @@ def _certified(gap: float) -> str:
 
 
 def _used_up(rounds: int, certificate: Certificate) -> str:
-    return f"The budget was used up ({rounds} rounds) at a {_reached(certificate)}; allow more, or a larger gap."
+    spent = f" ({rounds} rounds)" if rounds else ""
+    return f"The budget was used up{spent} at a {_reached(certificate)}; allow more, or a larger gap."
 
 
 def _no_certificate(certificate: Certificate, gap: float) -> str:
@@ -220,8 +262,12 @@ def _no_certificate(certificate: Certificate, gap: float) -> str:
     return f"Ended at a {_reached(certificate)} where {gap:.3g} was asked for{why}; {remedy}."
 
 
+def _gap_of(certificate: Certificate) -> str:
+    return f"relative gap of {certificate.relative_gap:.2g}"
+
+
 def _reached(certificate: Certificate) -> str:
-    reached = f"relative gap of {certificate.relative_gap:.2g}" if certificate.valid else "point without certificate"
+    reached = _gap_of(certificate) if certificate.valid else "point without certificate"
     if not np.isfinite(certificate.primal):
         reached += " (no point was found that satisfies all constraints; Exact() tells whether there is one)"
     return reached

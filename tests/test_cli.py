@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -305,7 +306,7 @@ def test_ctrl_c_while_reading(model, monkeypatch):
 
 # ---- the other commands ----------------------------------------------------------------------------------------------
 def test_compare(tmp_path, model):
-    done = run("compare", model, "--csv", tmp_path / "table.csv")
+    done = run("compare", model, "--seconds", "2", "--csv", tmp_path / "table.csv")
     assert done.exit_code == 0
     table = pd.read_csv(tmp_path / "table.csv", index_col="method")
     assert {"Exact(clarabel)", "PrimalDual"} <= set(table.index)
@@ -317,6 +318,55 @@ def test_compare(tmp_path, model):
     assert run("compare", model, "--csv", tmp_path / "no" / "table.csv").exit_code == 2
     one = run("compare", model, "--method", "PrimalDual", "--json", "--gap", "1e-3")
     assert list(json.loads(one.stdout)["methods"]) == ["PrimalDual"]
+
+
+def test_methods_with_options(model):
+    names = ["PrimalDual(balance=1.0, relaxation=1)", "ADMM(rho=None)", "Exact(form='dual')"]
+    done = run("compare", model, *(word for name in names for word in ("--method", name)), "--seed", "3", "--json")
+    assert done.exit_code == 0, done.stderr
+    assert list(json.loads(done.stdout)["methods"]) == names
+    one = run("solve", model, "--method", "PrimalDual(balance=2.0)", "--json", "--gap", "0", "--rounds", "9")
+    other = gr.read_model(model).solve(gr.PrimalDual(balance=2.0), gap=0, rounds=9)
+    assert json.loads(one.stdout)["objective"] == other.objective
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("PrimalDual(2.0)", "an option has no name"),
+        ("PrimalDual(**{})", "an option has no name"),
+        ("PrimalDual(balance=1.0", "not of the form NAME"),
+        ("PrimalDual(balance=)", "cannot be read"),
+        ("PrimalDual()()", "not of the form NAME"),
+        ("", "not of the form NAME"),
+        ("PrimalDual(balance=1.0) + 1", "not of the form NAME"),
+        ("PrimalDual(balance=open('f'))", "'balance' in .* is open.'f'.: it must be a number"),
+        ("PrimalDual(balance=__import__('os').getpid())", "must be a number, text"),
+        ("PrimalDual(balnce=1.0)", "did you mean 'balance'"),
+        ("PrimalDual(balance='x')", "must be a number, got 'x'"),
+        ("PrimalDual(balance=-1.0)", "the balance of PrimalDual must be a positive"),
+        ("PrimalDual(relaxation=None)", "must be a number, got None"),
+        ("PrimalDal(balance=1.0)", "did you mean 'PrimalDual'"),
+        ("nowhere:Method(a=1)", "there is no module 'nowhere'"),
+    ],
+)
+@pytest.mark.parametrize("command", ["solve", "compare"])
+def test_wrong_methods_are_refused(model, command, text, said):
+    done = run(command, model, "--method", text)
+    assert done.exit_code == 2
+    assert done.stderr.startswith("Error: --method")
+    assert re.search(said, done.stderr), done.stderr
+    assert not done.stdout
+
+
+def test_a_comparison_is_drawn(tmp_path, model):
+    pytest.importorskip("matplotlib")
+    done = run("compare", model, "--method", "PrimalDual", "--picture", tmp_path / "gaps.png", "--quiet")
+    assert done.exit_code == 0, done.stderr
+    assert (tmp_path / "gaps.png").read_bytes().startswith(b"\x89PNG")
+    again = run("compare", model, "--picture", tmp_path / "gaps.png")
+    assert again.exit_code == 2
+    assert "--picture" in again.stderr
 
 
 def test_an_interrupted_comparison_ends(model, monkeypatch):
@@ -352,8 +402,11 @@ def test_numbers_out_of_range_are_refused_by_their_option(model, option, value):
 def test_methods(model):
     done = run("methods", model)
     assert done.exit_code == 0
-    assert "PrimalDual" in done.stdout
-    assert len(done.stdout.splitlines()) == len(gr.read_model(model).problem.methods())
+    table = gr.read_model(model).problem.methods()
+    assert done.stdout == f"{table}\n"
+    lines = done.stdout.splitlines()
+    assert all(f"{name}: applies" in lines for name in table.index)
+    assert sum(line.startswith("    needs") for line in lines) == len(table)
 
 
 def test_check_penalty(tmp_path, model, monkeypatch):

@@ -13,6 +13,7 @@ import numpy as np
 import graphreg as gr
 from graphreg.methods import METHODS, AbstractMethod
 from graphreg.methods._base import AbstractIteration
+from graphreg.methods._baseline import AbstractBaseline
 from graphreg.methods.trace import Record
 
 from ..objective import Objective
@@ -106,8 +107,9 @@ class Reference(AbstractSolver):
         return Own(gr.PrimalDual(), self.ladder).run(objective, setting)
 
 
-# whatever methods the library has: a new one appears by itself
+# whatever methods for the problem itself the library has: a new one appears by itself
 OWN = tuple(
     Own(method, (1e-2, 1e-4, 1e-6, 1e-8) if isinstance(method, AbstractIteration) else (1e-6,))
     for method in sorted(METHODS, key=lambda each: each.name != "PrimalDual")
+    if not isinstance(method, AbstractBaseline)
 )

@@ -13,6 +13,7 @@ from ..terms.penalties._base import AbstractSmoothPenalty, row_norm
 from ..terms.records import Array
 from .attainment import at_infinity, attained
 from .feasible import feasible
+from .latent import settled
 from .record import Certificate, relative
 from .repair import Repair
 
@@ -61,6 +62,7 @@ class Certifier:
         self.radius = 0.0  # twice the largest ||w_i|| seen near a minimiser
         self._attained: tuple[bool | None] | None = None
         self._slack: bool | None = None
+        self.screened = float("nan")  # P at the last screen
 
     def remembered(self) -> dict[str, Any]:
         """What the certificates to come depend on beside the problem, to `recall` elsewhere.
@@ -94,10 +96,10 @@ class Certifier:
         """A cheap relative gap that certifies nothing: that within the ball of twice the largest ||w_i||.
 
         gap_R = sum_e FY_e + sum_r FY_r + sum_i (<rho_i, w_i> + R ||rho_i||), rho_i = (K'u)_i + X_i'a_i, with the
-        gradients of smooth losses for prices, whose FY_r is 0.
+        gradients of smooth losses for prices, whose FY_r is 0. ``screened`` is P at the point.
         """
         form = self.form
-        w = feasible(form, w)
+        w = feasible(form, w if flows is not None else settled(form, w))
         primal, gap, rho = 0.0, 0.0, np.zeros(form.shape)
         for k, block in enumerate(form.samples):
             x, s = block.predict(w), block.scale
@@ -116,6 +118,7 @@ class Certifier:
             primal += value
             gap += value + float(edge.conjugates(u).sum()) - float(np.vdot(u, z))
             edge.add_adjoint(u, rho)
+        self.screened = primal
         radius = 2.0 * float(row_norm(w).max(initial=0.0))
         gap += radius * float(row_norm(rho).sum()) + float(np.vdot(rho, w))
         return relative(abs(gap), primal, primal, self.at_zero)
@@ -123,9 +126,12 @@ class Certifier:
     def certify(
         self, w: Array, flows: tuple[Array, ...] | None, prices: tuple[Array, ...] | None, gap: float
     ) -> Certificate:
-        """The certificate of w with the best bounds known, given any flows and prices near the optimum."""
+        """The certificate of w with the best bounds known, given any flows and prices near the optimum.
+
+        Without flows the latent nodes are put where the others want them (see `settled`).
+        """
         form = self.form
-        w = feasible(form, w)
+        w = feasible(form, w if flows is not None else settled(form, w))
         point = DualPoint(self._flows(w, flows), form.gradient_prices(w) if prices is None else prices)
         if all(np.isfinite(x).all() for x in (*point.flows, *point.prices)):
             point = self.repair(w, point, gap)
@@ -167,18 +173,20 @@ class Certifier:
         self._improve_dual(w if near is None else near, point)
 
     def _flows(self, w: Array, flows: tuple[Array, ...] | None) -> tuple[Array, ...]:
-        """The flows given, or those of the penalties' gradients (of their Moreau envelopes where they have kinks)."""
+        """The flows given, or those of the penalties' gradients (of their Moreau envelopes where they have kinks), and
+        on the edges of a consensus, which have none, those that balance what these and the losses leave."""
         if flows is not None:
             return flows
         out: list[Array] = []
-        for edge in self.form.edges:
+        form = self.form
+        for edge in form.edges:
             z, penalty = edge.difference(w), edge.penalty
             step = 1e-8
             if isinstance(penalty, AbstractSmoothPenalty):
                 out.append(edge.weight[:, None] * penalty.gradient(z))
             else:
                 out.append(edge.weight[:, None] * (z - penalty.prox(z, step)) / step)
-        return tuple(out)
+        return self.repair.tie(tuple(out), form.gradient_prices(w))
 
     def _improve_dual(self, w: Array, point: DualPoint) -> None:
         """Keep the point where its bound is the best: Q less what its imbalance may be worth at a minimiser.

@@ -25,19 +25,20 @@ def feasible(form: Form, w: Array) -> Array:
     for _ in range(ROUNDS):
         if all(np.isfinite(edge.penalty.value(edge.difference(w))).all() for edge in constraints):
             break
-        w = _average(form, [edge for edge in constraints if isinstance(edge.penalty, Zero)], w)
+        w = tied_means(form, [edge for edge in constraints if isinstance(edge.penalty, Zero)], w)
         for edge in constraints:
             if edge.ground:
                 w = _project(edge, w)
-        w = _average(form, [edge for edge in constraints if isinstance(edge.penalty, Zero)], w)
+        w = tied_means(form, [edge for edge in constraints if isinstance(edge.penalty, Zero)], w)
         w = _shrink(form, constraints, w)
     own = [edge for edge in form.edges if not isinstance(edge.penalty, (AbstractConstraint, AbstractNorm))]
     finite = all(np.isfinite(edge.penalty.value(edge.difference(w))).all() for edge in own)
     return w if finite else _shrink_all(form, w)
 
 
-def _average(form: Form, zeros: list[EdgeBlock], w: Array) -> Array:
-    """Equal values across every Zero edge, exactly: the mean over each component, per coordinate."""
+def tied_means(form: Form, zeros: list[EdgeBlock], w: Array) -> Array:
+    """Equal values across every Zero edge of these, exactly: the mean over each component, per coordinate; coordinates
+    that none of them ties as they are."""
     between = [edge for edge in zeros if not edge.ground]
     if between:
         w = w.copy()

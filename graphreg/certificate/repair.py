@@ -13,7 +13,9 @@ import numpy as np
 
 from ..form import DualPoint, EdgeBlock, Form, SampleBlock
 from ..terms.penalties._base import AbstractConstraint, AbstractNorm, row_norm
+from ..terms.penalties.zero import Zero
 from ..terms.records import Array
+from .feasible import tied_means
 from .linear import Conductances, System
 
 CYCLES = 5
@@ -126,6 +128,29 @@ class Repair:
                 block.loss.span(a - b) for block, a, b in zip(self.form.samples, point.prices, move.prices, strict=True)
             ),
         )
+
+    def tie(self, flows: tuple[Array, ...], prices: tuple[Array, ...]) -> tuple[Array, ...]:
+        """The flows with those that level out, over the edges of a consensus (Zero), what the others and the prices
+        leave of the conservation: its mean over the nodes that are tied stays, which no flow between them can change.
+
+        The prices that a consensus needs at its nodes are far from balanced one by one: left to `correct`, they would
+        be moved as well.
+        """
+        form = self.form
+        ties = [isinstance(edge.penalty, Zero) and not edge.ground for edge in form.edges]
+        zeros = [edge for edge, tied in zip(form.edges, ties, strict=True) if tied]
+        if not zeros or not all(np.isfinite(part).all() for part in (*flows, *prices)):
+            return flows
+        r = form.conservation(DualPoint(flows, prices))
+        r -= tied_means(form, zeros, r)
+        C = tuple(np.full((len(edge.tail), 1), float(tied)) for edge, tied in zip(form.edges, ties, strict=True))
+        # nothing but these edges conducts, and r has no part that they cannot carry
+        stacks = tuple(None if stack is None else () for stack in self.stacks)
+        system = System(form, stacks, Conductances(C, tuple(np.zeros(a.shape) for a in prices)))
+        z, iterations = system.solve(r, FINE)
+        self.exchanges += iterations + 1
+        each = zip(form.edges, flows, ties, strict=True)
+        return tuple(u - edge.apply(z) if tied else u for edge, u, tied in each)
 
     @cached_property
     def pressure(self) -> float:

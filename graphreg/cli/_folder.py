@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -125,11 +125,22 @@ def _pictures(solution: gr.Solution) -> dict[str, bytes]:
     return drawn
 
 
+def draw_comparison(comparison: gr.Comparison) -> bytes:
+    """The figure of a comparison."""
+    from ..explain.comparing import SIZE, comparison_figure
+
+    return _png(lambda figure: comparison_figure(comparison, figure), SIZE)
+
+
 def _draw(plot: Any, solution: gr.Solution, size: tuple[float, float]) -> bytes:
+    return _png(lambda figure: plot(solution, ax=figure.subplots()), size)
+
+
+def _png(draw: Callable[[Any], Any], size: tuple[float, float]) -> bytes:
     from matplotlib.figure import Figure  # not pyplot: no window, and no state of the whole program
 
     figure = Figure(figsize=size, layout="constrained")
-    plot(solution, ax=figure.subplots())
+    draw(figure)
     picture = io.BytesIO()
     figure.savefig(picture, format="png", dpi=150)
     return picture.getvalue()

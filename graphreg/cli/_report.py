@@ -1,4 +1,4 @@
-"""What is printed: heads of tables, clusters, methods."""
+"""What is printed: heads of tables, clusters."""
 
 from __future__ import annotations
 
@@ -44,12 +44,3 @@ def clusters(solution: gr.Solution) -> str:
         more = f", ... ({len(members)})" if len(members) > MOST_MEMBERS else ""
         lines.append(f"  {', '.join(map(str, members[:MOST_MEMBERS]))}{more}")
     return "\n".join(lines)
-
-
-def methods(table: pd.DataFrame) -> str:
-    """Which methods apply, and what the others lack."""
-    width = max(map(len, table.index))
-    return "\n".join(
-        f"{name:{width}s}  " + ("applies" if row["applies"] else f"does not apply: {row['missing']}")
-        for name, row in table.to_dict("index").items()
-    )

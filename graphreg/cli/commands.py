@@ -57,7 +57,9 @@ def main() -> None:
 @main.command(cls=_WithExample)
 @model_argument
 @data_option
-@click.option("--method", metavar="NAME", help="Instead of the method in the model file.")
+@click.option(
+    "--method", metavar="METHOD", help="Instead of that in the model file: NAME or 'NAME(option=value, ...)'."
+)
 @gap_option
 @click.option("--rounds", type=click.IntRange(min=1), help="At most so many rounds of an iterative method.")
 @click.option("--seconds", type=SECONDS, help="At most so many seconds of an iterative method.")
@@ -114,10 +116,20 @@ def solve(  # noqa: PLR0913, PLR0917 - one argument per option
 @main.command()
 @model_argument
 @data_option
-@click.option("--method", "names", metavar="NAME", multiple=True, help="Only this method; may be repeated.")
+@click.option(
+    "--method",
+    "names",
+    metavar="METHOD",
+    multiple=True,
+    help="Only this: NAME or 'NAME(option=value, ...)'; repeatable.",
+)
 @gap_option
-@click.option("--seconds", type=SECONDS, default=60.0, show_default=True, help="The budget of each iterative method.")
+@click.option("--seconds", type=SECONDS, default=60.0, show_default=True, help="The budget of each method.")
+@click.option("--seed", type=click.IntRange(min=0), help="For methods that draw random numbers.")
 @click.option("--csv", type=FILE, help="Write the table to this file.")
+@click.option(
+    "--picture", type=FILE, help="Draw the gaps against rounds, messages, bytes and seconds in this PNG file."
+)
 @force_option
 @quiet_option
 @json_option
@@ -129,12 +141,14 @@ def compare(  # noqa: PLR0913, PLR0917 - one argument per option
     names: tuple[str, ...],
     gap: float | None,
     seconds: float,
+    seed: int | None,
     csv: Path | None,
+    picture: Path | None,
     force: bool,
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Run every method that applies, and set the answers side by side.
+    """Run every method that applies, or those named, and set the answers side by side.
 
     The exit code is that of the method with the best answer: 0 where at least one is certified.
     """
@@ -145,12 +159,16 @@ def compare(  # noqa: PLR0913, PLR0917 - one argument per option
     from . import _results as results
 
     read = read_model(model, data)
-    methods: list[Any] = [_method(name, read) or read.method for name in names]
-    if csv is not None:
-        folder.check_new(csv, force, "--csv")
-    found = gr.compare(
-        read.problem, methods or None, gap=read.options.get("gap", 1e-6) if gap is None else gap, seconds=seconds
-    )
+    methods: dict[str, Any] = {name: _method(name, read) or read.method for name in names}
+    for file, option in ((csv, "--csv"), (picture, "--picture")):
+        if file is not None:
+            folder.check_new(file, force, option)
+    if picture is not None and folder.find_spec("matplotlib") is None:
+        raise click.UsageError(folder.NO_PICTURES)
+    target: float = read.options.get("gap", 1e-6) if gap is None else gap
+    seed = read.options.get("seed") if seed is None else seed
+    shown = False if quiet else None
+    found = gr.compare(read.problem, methods or None, gap=target, seconds=seconds, seed=seed, progress=shown)
     table = found.table()
     if csv is not None:
         folder.write_all(csv.parent, {csv.name: table.to_csv(index_label="method").encode()})
@@ -159,7 +177,9 @@ def compare(  # noqa: PLR0913, PLR0917 - one argument per option
         click.echo(folder.to_json({"versions": results.versions(), "methods": rows, "reference": found.reference}))
     elif not quiet:
         click.echo(f"{read}\n\n{found}\n(above: the objective minus the best lower bound of all)")
-    codes = [exits.of_status(solution.status) for solution in found.solutions.values()]
+    if picture is not None:
+        folder.write_all(picture.parent, {picture.name: folder.draw_comparison(found)})
+    codes = [exits.of_status(entry.status) for entry in found.entries.values()]
     ctx.exit(exits.INTERRUPTED if exits.INTERRUPTED in codes else min(codes))
 
 
@@ -167,11 +187,10 @@ def compare(  # noqa: PLR0913, PLR0917 - one argument per option
 @model_argument
 @data_option
 def methods(model: Path, data: Path | None) -> None:
-    """Which methods apply to the problem in a model file, and what the others lack."""
+    """Which methods apply to the problem in a model file, what the others lack, what each needs and sends."""
     from ..model_file import read_model
-    from . import _report as report
 
-    click.echo(report.methods(read_model(model, data).problem.methods()))
+    click.echo(str(read_model(model, data).problem.methods()))
 
 
 # ---- checks ----------------------------------------------------------------------------------------------------------
@@ -270,11 +289,10 @@ def demo(out: Path | None, force: bool) -> None:
         click.echo(f"\n== {heading} ==\n\n{text.rstrip()}")
 
 
-def _method(name: str | None, model: Any) -> Any:
+def _method(text: str | None, model: Any) -> Any:
     """The method that an option names; None where that is the model file's own, which has its options."""
-    from ..model_file._families import make_inline
-    from ..model_file._place import Place
+    from . import _methods as methods
 
-    if name is None or (model.method is not None and model.method.name == name):
+    if text is None or (model.method is not None and model.method.name == text):
         return None
-    return make_inline("method", name, Place("--method"), [model.folders.model, Path.cwd()])
+    return methods.read(text, [model.folders.model, Path.cwd()])

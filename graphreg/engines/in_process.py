@@ -14,8 +14,10 @@ class InProcess:
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
 
-    def exchange(self, values: Array, along: Array | None = None, *, parameters: bool = True) -> Array:
-        self.ledger.exchange("method", None if parameters else values.shape[1], along)
+    def exchange(
+        self, values: Array, along: Array | None = None, *, parameters: bool = True, purpose: str = "method"
+    ) -> Array:
+        self.ledger.exchange(purpose, None if parameters else values.shape[1], along)
         return values
 
     def reduce(self, values: Array, purpose: str = "adaptation") -> Array:

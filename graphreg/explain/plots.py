@@ -56,7 +56,7 @@ def plot_graph(
         Where matplotlib is missing, or a node has no position.
     """
     form, clusters = solution.form, solution.clusters()
-    axes = _axes(ax, (8.0, 6.0))
+    axes = axes_for(ax, (8.0, 6.0))
     states = _edge_states(solution)
     place = _layout(form, list(states), positions)
     counts = _draw_edges(axes, place, states)
@@ -95,7 +95,7 @@ def plot_trace(solutions: Solution | Sequence[Solution] | Mapping[str, Solution]
     runs = _named(solutions)
     if not runs:
         raise ModelError("plot_trace needs at least one solution")
-    axes = _axes(ax, (8.0, 5.0))
+    axes = axes_for(ax, (8.0, 5.0))
     screened = False
     for k, (name, solution) in enumerate(runs.items()):
         screened |= _draw_run(axes, name, solution, f"C{k % 10}")
@@ -106,14 +106,16 @@ def plot_trace(solutions: Solution | Sequence[Solution] | Mapping[str, Solution]
 
 
 # ---- the graph -----------------------------------------------------------------------------------------------------
-def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
-    if ax is not None:
-        return ax
+def pyplot() -> Any:
     try:
-        pyplot = importlib.import_module("matplotlib.pyplot")
+        return importlib.import_module("matplotlib.pyplot")
     except ImportError:
         raise ModelError("plots need matplotlib, which is not installed: pip install graphreg[plot]") from None
-    return pyplot.subplots(figsize=size, layout="constrained")[1]
+
+
+def axes_for(ax: Axes | None, size: tuple[float, float]) -> Axes:
+    """The given axes, or those of a new figure."""
+    return pyplot().subplots(figsize=size, layout="constrained")[1] if ax is None else ax
 
 
 def _edge_states(solution: Solution) -> dict[tuple[int, int], str]:

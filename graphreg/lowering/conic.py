@@ -50,6 +50,16 @@ def attempts(solver: str, kind: str) -> tuple[Attempt, ...]:
     return tuple(attempt for attempt in known if kind == "primal" or attempt[0])
 
 
+TIME_LIMITS = {"CLARABEL": "time_limit", "SCS": "time_limit_secs", "OSQP": "time_limit"}
+
+
+def time_limit(solver: str, seconds: float | None) -> dict[str, Any]:
+    """The option by which a solver ends after so many seconds: it looks at the clock between its iterations, not while
+    CVXPY compiles. Nothing for solvers of which no such option is known."""
+    name = TIME_LIMITS.get(solver_name(solver))
+    return {} if seconds is None or name is None else {name: seconds}
+
+
 @dataclass
 class ConicProblem:
     """A compiled problem: ``cvxpy`` (the cvxpy.Problem), ``w`` and ``z`` (or ``flows`` and ``prices``), and ``point``.

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..batches import gram
+from ..batches import gram, predictors
 from ..form import EdgeBlock, Form, SampleBlock
 from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.penalties._base import AbstractSmoothPenalty
@@ -25,9 +25,7 @@ class NodeGradients:
     @cached_property
     def counts(self) -> Array:
         """m_i, the number of samples at each node, (n,)."""
-        return sum(
-            (np.bincount(b.node, minlength=self.form.n) for b in self.form.samples), np.zeros(self.form.n, np.intp)
-        )
+        return sum((np.bincount(b.node, minlength=self.form.n) for b in self.form.samples), np.zeros(self.form.n, int))
 
     def value(self, w: Array) -> Array:
         """h_i(w_i), (n,)."""
@@ -76,11 +74,70 @@ class NodeGradients:
         price = (factor * block.scale[rows])[:, None] * block.loss.gradient(x, y)
         return np.einsum("rj,rk->rjk", X, price).reshape(-1, b, self.form.d).sum(axis=1)
 
+    def ground_gradient(self, w: Array) -> Array:
+        """The gradient of the smooth ground edges of each node, (n, d)."""
+        return self._add_ground(w, np.zeros(self.form.shape))
+
     def _add_ground(self, w: Array, out: Array) -> Array:
         for edge in self.ground:
             assert isinstance(edge.penalty, AbstractSmoothPenalty)
             edge.add_adjoint(edge.weight[:, None] * edge.penalty.gradient(edge.difference(w)), out)
         return out
+
+    # ---- Hessians ----------------------------------------------------------------------------------------------------
+    def hessians(self, w: Array, place: Array | None = None) -> Array:
+        """The Hessians of h_i at w_i, (n, d, d); with ``place`` (n, b) their estimates from those samples, as in
+        `at_samples`."""
+        out = np.zeros((self.form.n, self.form.d, self.form.d))
+        for block, (nodes, rows, count) in zip(self.form.samples, self._rows, strict=True):
+            if place is not None:
+                chosen = rows[np.arange(len(nodes))[:, None], place[nodes]]
+                factor = np.repeat((count / place.shape[1])[:, None], place.shape[1], axis=1)
+                out[nodes] += self._hessians_of(block, w[nodes], chosen, factor)
+            elif block.stacks is None:
+                lanes = (np.arange(rows.shape[1]) < count[:, None]).astype(float)
+                out[nodes] += self._hessians_of(block, w[nodes], rows, lanes)
+            else:
+                for batch in block.stacks:
+                    out[batch.nodes] += self._hessians_of(block, w[batch.nodes], batch.rows, batch.mask)
+        return self._add_ground_hessians(w, out)
+
+    def _hessians_of(self, block: SampleBlock, w: Array, rows: Array, factor: Array) -> Array:
+        """sum over the rows (g, b) of factor s_r l''_r x_r x_r' at the nodes' w (g, d)."""
+        assert isinstance(block.loss, AbstractSmoothLoss)
+        X = None if block.X is None else block.X[rows]
+        x = (np.repeat(w[:, None], rows.shape[1], axis=1) if X is None else predictors(X, w)) + block.offset[rows]
+        flat = block.loss.curvature(x.reshape(rows.size, *x.shape[2:]), block.y[rows.ravel()])
+        curvature = flat.reshape(*rows.shape, *flat.shape[1:])
+        weight = (factor * block.scale[rows]).reshape(*rows.shape, *[1] * (curvature.ndim - 2))
+        if X is not None:
+            return gram(X, weight * curvature)
+        diagonal = (weight * curvature).sum(axis=1)
+        return diagonal[:, :, None] * np.eye(diagonal.shape[1])
+
+    def _add_ground_hessians(self, w: Array, out: Array) -> Array:
+        """By central differences of the gradients, which are exact for quadratic penalties."""
+        for edge in self.ground:
+            assert isinstance(edge.penalty, AbstractSmoothPenalty)
+            z = edge.difference(w)
+            columns = np.arange(self.form.d) if edge.features is None else edge.features
+            h = 1e-5 * (1.0 + np.abs(z).max(axis=1, keepdims=True))
+            for k, j in enumerate(columns):
+                shift = h * (np.arange(z.shape[1]) == k)
+                rise = edge.penalty.gradient(z + shift) - edge.penalty.gradient(z - shift)
+                np.add.at(out, (edge.tail[:, None], columns, j), edge.weight[:, None] * rise / (2.0 * h))
+        return out
+
+    @cached_property
+    def shares(self) -> Array:
+        """a_i with f_i = a_i F_i, (n,): the sum of the scales s_r of the samples, so that F_i is a mean loss; where
+        there are none, of the weights of the ground edges."""
+        samples, ground = np.zeros(self.form.n), np.zeros(self.form.n)
+        for block in self.form.samples:
+            samples += np.bincount(block.node, block.scale, self.form.n)
+        for edge in self.ground:
+            ground += np.bincount(edge.tail, edge.weight, self.form.n)
+        return np.where(samples > 0, samples, ground)
 
     @cached_property
     def _rows(self) -> list[tuple[Array, Array, Array]]:
@@ -89,7 +146,7 @@ class NodeGradients:
         for block in self.form.samples:
             order = np.argsort(block.node, kind="stable")
             nodes, start, count = np.unique(block.node[order], return_index=True, return_counts=True)
-            lane = np.arange(count.max())
+            lane = np.arange(count.max(initial=0))
             rows = order[np.where(lane < count[:, None], start[:, None] + lane, start[:, None])]
             out.append((nodes, rows, count))
         return out
@@ -100,6 +157,11 @@ class NodeGradients:
         """L_i, a bound of the largest eigenvalue of the Hessian of h_i: tight where the loss's bound is; inf where
         the loss has none, (n,)."""
         return self._extremes(_smoothness, largest=True) + self._ground_bound(largest=True)
+
+    @cached_property
+    def ground_smoothness(self) -> Array:
+        """A bound of the largest eigenvalue of the Hessian of the smooth ground edges of each node, (n,)."""
+        return self._ground_bound(largest=True)
 
     @cached_property
     def convexity(self) -> Array:
@@ -155,7 +217,21 @@ def without_gradient(form: Form) -> tuple[str, ...]:
     """Losses and ground edges that have no gradient, as sentences."""
     losses = {type(b.loss).__name__ for b in form.samples if not isinstance(b.loss, AbstractSmoothLoss)}
     out = [f"{name} is not smooth, and the method steps along gradients" for name in sorted(losses)]
-    return (*out, *(f"{edge.name} is not smooth, and the method steps along gradients" for edge in _rough_ground(form)))
+    return (*out, *without_ground_gradient(form))
+
+
+def without_ground_gradient(form: Form) -> tuple[str, ...]:
+    """Ground edges that have no gradient, as sentences."""
+    return tuple(f"{edge.name} is not smooth, and the method steps along gradients" for edge in _rough_ground(form))
+
+
+def without_bound(form: Form) -> tuple[str, ...]:
+    """Smooth losses without a bound of their curvature, from which steps follow by default, as sentences."""
+    smooth = [block.loss for block in form.samples if isinstance(block.loss, AbstractSmoothLoss)]
+    names = sorted({type(loss).__name__ for loss in smooth if not np.isfinite(loss.smoothness())})
+    return tuple(
+        f"the curvature of {name} has no bound from which a step would follow: give step_size" for name in names
+    )
 
 
 def _rough_ground(form: Form) -> list[EdgeBlock]:

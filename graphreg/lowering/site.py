@@ -6,11 +6,12 @@ A step goes beyond its own nodes only through ``exchange`` (the values of neighb
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..form import Form
 from ..terms.losses._base import AbstractSmoothLoss
@@ -19,6 +20,7 @@ from .arcs import Arcs, arcs_of
 from .gradients import NodeGradients
 from .nodeprox import AbstractNodeProx, Memory, node_proxes
 from .streams import Streams
+from .tree import Tree, tree_of
 
 
 class Engine(Protocol):
@@ -26,12 +28,15 @@ class Engine(Protocol):
 
     ledger: Any
 
-    def exchange(self, values: Array, along: Array | None = None, *, parameters: bool = True) -> Array:
+    def exchange(
+        self, values: Array, along: Array | None = None, *, parameters: bool = True, purpose: str = "method"
+    ) -> Array:
         """The values (n, k) of the site's nodes and of their neighbours.
 
         A message goes along every arc of the site (see `Site.arcs`), or along those of the mask ``along``: rows of
         neighbours that did not send must not be used (a site of isolated actors has NaN there). Where values are
-        ``parameters``, k = d and a message holds the coordinates that the pair couples, else all k columns.
+        ``parameters``, k = d and a message holds the coordinates that the pair couples, else all k columns. What it
+        is for is booked.
         """
         ...
 
@@ -107,19 +112,31 @@ class Site:
         return arcs_of(self.form)
 
     @cached_property
+    def tree(self) -> Tree:
+        """Clients, clusters and root, where the form is a hierarchy of two levels (see `without_tree`)."""
+        return tree_of(self.form, self.arcs)
+
+    @cached_property
     def gradients(self) -> NodeGradients:
         """Gradients of the nodes' losses."""
         return NodeGradients(self.form)
 
     @cached_property
-    def _streams(self) -> dict[str, Streams]:
+    def losses(self) -> NodeGradients:
+        """Gradients of the nodes' losses alone, without edges to the ground."""
+        return NodeGradients(replace(self.form, edges=()))
+
+    @cached_property
+    def _streams(self) -> dict[tuple[str, int | None], Streams]:
         return {}
 
-    def streams(self, kind: str) -> Streams:
-        """Random numbers: one stream per node of the site, its own whatever the engine; see `Streams`."""
-        if kind not in self._streams:
-            self._streams[kind] = Streams(self.seed, kind, self.ids)
-        return self._streams[kind]
+    def streams(self, kind: str, shared: int | None = None) -> Streams:
+        """Random numbers: one stream per node of the site, its own whatever the engine; see `Streams`. With a number
+        ``shared``, the one stream of that number, which is the same at every node."""
+        key = kind, shared
+        if key not in self._streams:
+            self._streams[key] = Streams(self.seed, kind, self.ids if shared is None else [shared])
+        return self._streams[key]
 
     def scales(self) -> Scales:
         """Means over the whole graph: one reduction."""
@@ -139,6 +156,17 @@ class Site:
     def degree(self) -> Array:
         """Edges at each node, those to the ground included, (n,)."""
         return self.form.degree()
+
+    @cached_property
+    def ends(self) -> tuple[sp.csr_array, ...]:
+        """Per edge block the matrix (n, 2m) that adds up at each node what belongs to the edges whose tail it is (the
+        first m) and whose head it is (the last m); (n, m) where there are tails only, of edges to the ground."""
+        out: list[sp.csr_array] = []
+        for edge in self.form.edges:
+            rows = edge.tail if edge.ground else np.concatenate([edge.tail, edge.head])
+            entries = (np.ones(len(rows)), (rows, np.arange(len(rows))))
+            out.append(sp.csr_array(entries, shape=(self.form.n, len(rows))))
+        return tuple(out)
 
     @cached_property
     def weights(self) -> tuple[Array, ...]:

@@ -7,9 +7,11 @@ certificates belong to the driver.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import MISSING, fields, is_dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
+from ..certificate import Certifier
 from ..form import Form
 from ..lowering.site import Site
 from ..terms.records import Array
@@ -22,8 +24,17 @@ def is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
+def written(value: object) -> str:
+    """An option as it is shown; of a function its name."""
+    return str(getattr(value, "__name__", repr(value)))
+
+
 class AbstractMethod(ABC):
-    """A way to solve a problem."""
+    """A way to solve a problem. ``needs`` and ``sends`` say in a line what it asks of a problem, and what goes across
+    an edge in a round."""
+
+    needs: ClassVar[str] = ""
+    sends: ClassVar[str] = ""
 
     @abstractmethod
     def missing(self, form: Form) -> tuple[str, ...]:
@@ -32,6 +43,16 @@ class AbstractMethod(ABC):
     @property
     def name(self) -> str:
         return type(self).__name__
+
+    @property
+    def label(self) -> str:
+        """The name with the options that are not the default ones: ``PrimalDual(balance=1.0)``."""
+        if not is_dataclass(self):
+            return self.name
+        given = [(f.name, getattr(self, f.name)) for f in fields(self) if f.init and f.repr]
+        default = {f.name: f.default for f in fields(self) if f.default is not MISSING}
+        said = [f"{key}={written(value)}" for key, value in given if key not in default or value != default[key]]
+        return f"{self.name}({', '.join(said)})" if said else self.name
 
 
 class AbstractIteration(AbstractMethod):
@@ -61,6 +82,16 @@ class AbstractIteration(AbstractMethod):
     @abstractmethod
     def point(self, state: Any) -> Point:
         """The parameters, and the flows and prices where the method has them, to be certified."""
+
+    def judge(self, state: Any, certifier: Certifier) -> Certifier:
+        """Who certifies the point: of a method whose problem depends on what it finds, a certifier of that problem."""
+        del state
+        return certifier
+
+    def searches(self, state: Any) -> bool:
+        """Whether it is too early to certify the point and stop, because the method has yet to make a choice."""
+        del state
+        return False
 
     def gathered(self, state: Any) -> dict[str, Any]:
         """What the method has gathered beside its point (averages, moments, assignments), by name: numbers, or arrays

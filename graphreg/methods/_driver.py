@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from ..certificate import Certificate, Certifier
+from ..certificate.latent import settles
 from ..errors import CheckpointError
 from ..lowering.site import Site
-from ._base import AbstractIteration, Start
+from ._base import AbstractIteration, Point, Start
 from ._polish import applies, guess, polish
 from ._schedule import Schedule
 from ._snapshot import Checked, Snapshot
@@ -48,6 +49,7 @@ class Outcome:
     """What a run gave. ``ended`` is 'gap', 'budget', 'limit', 'recession', 'interrupted' or 'failed'."""
 
     certificate: Certificate
+    certifier: Certifier  # whose it is
     ended: str
     trace: Trace
     ledger: Ledger
@@ -89,6 +91,7 @@ class _Run:
                 f"the checkpoint is at round {kept.round}, beyond the rounds={self.budget.rounds} asked for, which "
                 "count from the start; allow more rounds, or name another file"
             )
+        self.certifier = self.method.judge(kept.state, self.certifier)
         self._restore(kept)
         if kept.ended in ("failed", "recession"):
             return kept.state, kept.round, kept.ended
@@ -125,6 +128,9 @@ class _Run:
         self.checked = None
         if not np.isfinite(self.method.point(state)[0]).all():
             return "failed"
+        if self.method.searches(state):
+            return ""
+        self.certifier = self.method.judge(state, self.certifier)
         if self.schedule.polish_now(k) and self.polish(state, k):
             return "gap"
         screen = self.screen(state, k)
@@ -141,6 +147,7 @@ class _Run:
         """The certificate that the run ends with."""
         if ended in ("gap", "failed", "recession"):
             return self.certifier.best(self.budget.gap)
+        self.certifier = self.method.judge(state, self.certifier)
         if self.budget.gap == 0.0:  # the iterate after exactly so many rounds is asked for, not the best one
             self.certifier.best_primal = None
         return self.certify(state, k)
@@ -153,23 +160,28 @@ class _Run:
         self.budget = replace(self.budget, callback=None)
         try:
             self.write()
+            self.certifier = self.method.judge(state, self.certifier)
             return self.certify(state, k)
         except KeyboardInterrupt:
             return self.certifier.best(self.budget.gap)
 
     def screen(self, state: Any, k: int) -> float:
         at = time.perf_counter()
-        screen = self.certifier.screen(*self.method.point(state))
-        self._charge(1, 1)
-        self._note(Record(k, self.elapsed(), screen, False), at)
+        before, point = self.certifier.repair.exchanges, self.method.point(state)
+        screen = self.certifier.screen(*point)
+        screen = np.inf if np.isnan(screen) else screen  # inf - inf, where no point satisfies all constraints
+        spent = self.certifier.repair.exchanges - before  # to balance flows that the method does not have
+        self._charge(1 + spent + self._settling(point), 1 + spent)
+        self._note(Record(k, self.elapsed(), screen, False, self.certifier.screened), at)
         return screen
 
     def certify(self, state: Any, k: int) -> Certificate:
         at = time.perf_counter()
         before = self.certifier.repair.exchanges
-        certificate = self.certifier.certify(*self.method.point(state), self.budget.gap)
+        point = self.method.point(state)
+        certificate = self.certifier.certify(*point, self.budget.gap)
         spent = self.certifier.repair.exchanges - before
-        self._charge(spent, spent)
+        self._charge(spent + self._settling(point), spent)
         gap = certificate.relative_gap if certificate.valid else np.inf
         self._note(Record(k, self.elapsed(), gap, certificate.valid, certificate.primal, certificate.dual), at)
         return certificate
@@ -203,11 +215,17 @@ class _Run:
         certifier.admit(polished.w, polished.point)
         return certifier.best(self.budget.gap).holds(self.budget.gap)
 
+    def _settling(self, point: Point) -> int:
+        """Exchanges for latent nodes that the certifier settles: up and down a tree, once each way across an edge."""
+        return int(point[1] is None and settles(self.certifier.form))
+
     def _charge(self, exchanges: int, reductions: int) -> None:
         self.ledger.exchange("certificate", times=exchanges)
         self.ledger.sum("certificate", 2, reductions)
 
     def _note(self, record: Record, at: float) -> None:
+        messages, size = self.ledger.sent()
+        record = replace(record, messages=messages, bytes=size)
         self.trace.records.append(record)
         self.trace.check_seconds += time.perf_counter() - at
         if self.budget.callback is not None:
@@ -248,7 +266,7 @@ def drive(
     if ended in ("limit", "budget") and certificate.holds(budget.gap):
         ended = "gap"
     bar(None, run.trace)
-    return Outcome(certificate, ended, run.trace, ledger, k, run.elapsed(), method.gathered(state))
+    return Outcome(certificate, run.certifier, ended, run.trace, ledger, k, run.elapsed(), method.gathered(state))
 
 
 def _bar(name: str, budget: Budget, begun: int) -> Callable[[int | None, Trace], None]:
@@ -263,6 +281,9 @@ def _bar(name: str, budget: Budget, begun: int) -> Callable[[int | None, Trace],
     def update(k: int | None, trace: Trace) -> None:
         if k is None:
             bar.close()
+            return
+        if not trace.records:  # the method has yet to make a choice
+            bar.update(k - bar.n)
             return
         last = trace.records[-1]
         word = "gap" if last.certified else "gap about"

@@ -87,6 +87,9 @@ class ADMM(AbstractIteration):
         As for `PrimalDual`: now and then a central step guesses which differences vanish. Never with a given rho.
     """
 
+    needs = "losses that are smooth or piecewise linear; any penalty, any graph"
+    sends = "the over-relaxed parameters, both ways across every edge: the coordinates that it couples"
+
     rho: float | None = None
     relaxation: float = 1.7
     restarts: bool | None = None

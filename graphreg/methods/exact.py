@@ -28,6 +28,9 @@ class Exact(AbstractMethod):
         Which of the two problems is given to the solver.
     """
 
+    needs = "nothing: every problem, of a size that a conic solver can take"
+    sends = "nothing: all data are in one place"
+
     solver: str = "clarabel"
     form: str = "primal"
 
@@ -36,6 +39,10 @@ class Exact(AbstractMethod):
             raise MethodError(f"the solver of Exact is the name of a CVXPY solver, got {self.solver!r}")
         if self.form not in ("primal", "dual"):
             raise MethodError(f"the form of Exact is 'primal' or 'dual', got {self.form!r}")
+
+    @property
+    def label(self) -> str:
+        return f"{self.name}({self.solver})" if self.form == "primal" else f"{self.name}({self.solver}, {self.form})"
 
     def missing(self, form: Form) -> tuple[str, ...]:
         del form

@@ -92,6 +92,11 @@ class Ledger:
     def total_bytes(self) -> int:
         return sum(self.bytes.values())
 
+    def sent(self) -> tuple[int, int]:
+        """Messages and bytes of the method and its adaptation: what a run costs that nobody certifies."""
+        messages, size = self.messages, self.bytes
+        return messages["method"] + messages["adaptation"], size["method"] + size["adaptation"]
+
     def by_edge(self) -> pd.DataFrame:
         """Messages and bytes by sender, receiver and purpose: one row where anything was sent."""
         import pandas as pd

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from numbers import Integral
 
 import numpy as np
 
 from ..errors import MethodError
 from ..form import Form
+from ..lowering.inexact import Accuracy, gradient_steps, without_steps
 from ..lowering.nodeprox import without_prox
 from ..lowering.site import Memories, Scales, Site
 from ..terms.records import Array
@@ -32,7 +35,7 @@ class State:
     u: tuple[Array, ...]
     w_hat: Array
     u_hat: tuple[Array, ...]
-    memory: Memories  # of the node proxes
+    memory: Memories  # of the node proxes; of inexact ones, the curvatures of their last steps
     s: float  # balance
     next_adaptation: int
     w_last: Array  # at the last adaptation, or restart: the anchor
@@ -64,25 +67,43 @@ class PrimalDual(AbstractIteration, ToleratesLoss):
     polish : bool
         Now and then guess from the flows which differences vanish, merge those nodes, and solve the small problem that
         is left by Newton's method; taken only where the certificate confirms it. A central step, booked in the ledger
-        as sums over all nodes. Never with a given balance, which is for following the paper's iteration.
+        as sums over all nodes. Never with a given balance, which is for following the paper's iteration, and never
+        with inexact updates.
+    inexact : int, float or callable, optional
+        Nodes take gradient steps instead of solving for their prox: a whole number of them in each round, from the
+        point of the last; or as many as bring a node within a tolerance of its prox, in the units of the parameters:
+        a number c stands for the tolerance c / (t + 1)^2 in round t = 0, 1, ..., a function of t gives any other. The
+        method converges where the tolerances are summable over the rounds (Condat, J. Optim. Theory Appl. 158, 2013,
+        theorem 3.1; of the paper the remark on inexact updates); where they are not, it may stop short of the optimum.
+        The certificate holds in any case. For smooth losses.
     """
+
+    needs = "losses that are smooth or piecewise linear; any penalty, any graph"
+    sends = "the extrapolated parameters, both ways across every edge: the coordinates that it couples"
 
     balance: float | None = None
     relaxation: float = 1.8
     restarts: bool | None = None
     polish: bool = True
+    inexact: int | float | Callable[[int], float] | None = None
 
     def __post_init__(self) -> None:
         if self.balance is not None and not (is_number(self.balance) and 0.0 < self.balance < np.inf):
             raise MethodError(f"the balance of PrimalDual must be a positive finite number, got {self.balance!r}")
         if not (is_number(self.relaxation) and 0.0 < self.relaxation < 2.0):
             raise MethodError(f"the relaxation of PrimalDual must be a number in (0, 2), got {self.relaxation!r}")
+        given = self.inexact
+        if not (given is None or callable(given) or (is_number(given) and 0.0 < given < np.inf)):
+            raise MethodError(
+                "inexact of PrimalDual must be a whole number of gradient steps, a number c for the tolerance "
+                f"c / (t + 1)^2, or a function of the round t, got {given!r}"
+            )
 
     def missing(self, form: Form) -> tuple[str, ...]:
-        return without_prox(form)
+        return without_prox(form) if self.inexact is None else without_steps(form)
 
     def polishes(self) -> bool:
-        return self.polish and self.balance is None
+        return self.polish and self.balance is None and self.inexact is None
 
     def init(self, site: Site, start: Start | None) -> State:
         w, flows = (np.zeros(site.form.shape), None) if start is None else start
@@ -91,7 +112,8 @@ class PrimalDual(AbstractIteration, ToleratesLoss):
         s = self.balance or _first_balance(scales)
         restarts = scales is not None and scales.kinks if self.restarts is None else self.restarts
         halpern = Halpern() if restarts else None
-        return State(site, 0, w, u, w, u, site.memory(), s, FIRST_ADAPTATION, w, u, halpern)
+        memory = site.memory() if self.inexact is None else (None,)
+        return State(site, 0, w, u, w, u, memory, s, FIRST_ADAPTATION, w, u, halpern)
 
     def step(self, state: State) -> State:
         site, rho = state.site, self.relaxation
@@ -147,13 +169,26 @@ class PrimalDual(AbstractIteration, ToleratesLoss):
         return self._adapt(new) if self.balance is None and new.round >= new.next_adaptation else new
 
     def _nodes(self, state: State) -> tuple[Array, Memories]:
-        """The nodes' half of a round."""
+        """The nodes' half of a round: the prox of their losses, exact or not."""
         site = state.site
         tau = state.s / np.maximum(site.degree, LONELY)
         pull = np.zeros(site.form.shape)
         for edge, u in zip(site.form.edges, state.u, strict=True):
             edge.add_adjoint(u, pull)
-        return site.prox(state.w - tau[:, None] * pull, tau, state.w_hat, state.memory)
+        v = state.w - tau[:, None] * pull
+        if self.inexact is None:
+            return site.prox(v, tau, state.w_hat, state.memory)
+        w, curvature = gradient_steps(site.losses, v, tau, state.w_hat, state.memory[0], self._accuracy(state.round))
+        return w, (curvature,)
+
+    def _accuracy(self, t: int) -> Accuracy:
+        given = self.inexact
+        if isinstance(given, Integral):
+            return Accuracy(steps=int(given))
+        tolerance = given(t) if callable(given) else float(given or 0.0) / (t + 1) ** 2
+        if not (is_number(tolerance) and tolerance >= 0.0):
+            raise MethodError(f"inexact of PrimalDual must give a tolerance >= 0, got {tolerance!r} in round {t}")
+        return Accuracy(tolerance=float(tolerance))
 
     def point(self, state: State) -> Point:
         return state.w_hat, state.u_hat, state.site.prices(state.w_hat, state.memory)

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 class Record:
     """One check. ``relative_gap`` is certified where ``certified`` says so, else a cheap estimate (a screen).
 
-    ``primal`` and ``dual`` are the certified bounds, nan at a screen.
+    ``primal`` and ``dual`` are the certified bounds; at a screen ``primal`` is the objective at the iterate as it was
+    computed, and ``dual`` nan. ``messages`` and ``bytes`` are what the method and its adaptation have sent so far,
+    without what certificates cost.
     """
 
     round: int
@@ -22,6 +24,8 @@ class Record:
     certified: bool
     primal: float = float("nan")
     dual: float = float("nan")
+    messages: int = 0
+    bytes: int = 0
 
 
 @dataclass

@@ -20,7 +20,11 @@ NAMES: dict[Any, str] = {
 
 
 def fits(value: Any, hint: Any) -> bool:  # noqa: PLR0911 - one return per kind of annotation
-    """Whether a TOML value is of the annotated type; a whole number will do where a number is asked for."""
+    """Whether a TOML value is of the annotated type; a whole number will do where a number is asked for.
+
+    None, which TOML does not have, can be written on the command line."""
+    if value is None:
+        return hint is Any or type(None) in get_args(hint)
     if type(value) not in PLAIN:
         return False
     if _is_union(hint):

@@ -1,4 +1,5 @@
-"""The laws that every loss and every penalty obeys, as reports that say which law failed, where and by how much.
+"""The laws that every loss, every penalty and every iterative method obeys, as reports that say which law failed, where
+and by how much.
 
 >>> report = check_penalty(L1())  # doctest: +SKIP
 >>> report.ok  # doctest: +SKIP
@@ -7,7 +8,8 @@ True
 """
 
 from ._losses import check_loss
+from ._methods import check_method
 from ._penalties import check_penalty
 from ._report import Failure, Report
 
-__all__ = ["Failure", "Report", "check_loss", "check_penalty"]
+__all__ = ["Failure", "Report", "check_loss", "check_method", "check_penalty"]

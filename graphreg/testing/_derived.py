@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..terms.penalties._base import AbstractConstraint, AbstractNorm, AbstractPenalty
+from ..terms.penalties._base import AbstractConstraint, AbstractNorm, AbstractPenalty, AbstractSmoothPenalty
 from ..terms.records import Array, RecessionCone
 from . import _fenchel as fenchel
 from ._probe import Probe
@@ -105,6 +105,35 @@ def interior(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
     away = middle - 1e-3 * (u - middle) / np.maximum(1.0, size(u - middle))[:, None]
     outside = ~np.isfinite(penalty.conjugate(frozen(np.vstack([middle[None], away]))))
     return judge("interior(k) lies well inside dom phi*", outside, 0, interior=np.vstack([middle[None], away]))
+
+
+def subgradient(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
+    """subgradient(z) closes Fenchel-Young: at every z for a smooth penalty, inside the set for a constraint."""
+    z = np.vstack([probe.points, 0.9 * penalty.prox(probe.points, 1.0)])
+    z = frozen(z[np.isfinite(penalty.value(z))])
+    u = penalty.subgradient(z)
+    if u.shape != z.shape:
+        return [Failure("", f"subgradient has the shape {u.shape}, expected {z.shape}", "", np.inf)]
+    clipped = penalty.clip(u)  # by a last bit, where it lies on the boundary
+    found = judge("subgradient(z) lies in dom phi*", size(u - clipped) / (1e-300 + size(u)), 1e-3, z=z)
+    gap = penalty.value(z) + penalty.conjugate(clipped) - dots(clipped, z)
+    smooth = isinstance(penalty, AbstractSmoothPenalty)
+    near = 0.0 if smooth else size(clipped) + probe.tolerance  # by default it is that of a point near z
+    by = np.abs(gap) / (1e-12 + penalty.value(z) + size(clipped) * size(z) + near)
+    return found + judge("subgradient(z) closes Fenchel-Young", by, probe.tolerance if smooth else 1e-3, z=z)
+
+
+def smoothness(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
+    """phi(x) <= phi(z) + <gradient(z), x - z> + L/2 ||x - z||^2 for the claimed L, near and far."""
+    if not isinstance(penalty, AbstractSmoothPenalty):
+        return []
+    z, L = probe.points, penalty.smoothness()
+    if not 0.0 < L < np.inf:
+        return [Failure("", f"the smoothness {L} is not a positive number", "", np.inf)]
+    x = frozen(z + probe.rng.standard_normal(z.shape) * 10.0 ** probe.rng.uniform(-2, 1, (len(z), 1)))
+    rise = penalty.value(x) - penalty.value(z) - dots(penalty.gradient(z), x - z)
+    by = (rise - L / 2 * dots(x - z, x - z)) / (penalty.value(x) + penalty.value(z) + 1e-300)
+    return judge(f"phi is smooth with the claimed L = {L:g}", by, probe.tolerance, x=x, z=z)
 
 
 def strong_convexity(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:

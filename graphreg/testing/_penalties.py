@@ -139,6 +139,8 @@ LAWS = (
     derived.conductance,
     derived.conduct,
     derived.interior,
+    derived.subgradient,
+    derived.smoothness,
     derived.strong_convexity,
     derived.recession,
     derived.projection,

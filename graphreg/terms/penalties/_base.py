@@ -55,9 +55,10 @@ class AbstractPenalty(ABC):
 
     # ---- derived; override where a closed form exists ----------------------------------------------------------
     def subgradient(self, z: Array) -> Array:
-        """A subgradient of phi at each row; by default that of the nearby point prox(z, 1e-8)."""
-        step = 1e-8
-        return (z - self.prox(z, step)) / step
+        """A subgradient of phi at each row; by default that of the nearby point prox(z, 1e-4), near enough, and far
+        enough for a prox that is known to a solver's accuracy only."""
+        step, zero = 1e-4, (z == 0).all(axis=1)[:, None]  # where phi is least
+        return np.where(zero, 0.0, (z - self.prox(z, step)) / step)
 
     def check(self, k: int) -> None:
         """Raise `TermError` where the penalty cannot act on k coordinates (a Quadratic of another size, ...)."""

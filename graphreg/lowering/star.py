@@ -1,0 +1,179 @@
+"""Clients around a server: the forms that baselines minimise in place of the user's, and how they speak with servers.
+
+A star ties every node to a latent server, one for all or one per cluster; the edges between nodes and the latent nodes
+of the user's form are left out, ground edges stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import spsolve
+
+from ..building import distinct
+from ..form import EdgeBlock, Form
+from ..graph import difference_matrix
+from ..terms.calculus import Strength
+from ..terms.penalties._base import AbstractPenalty, AbstractSmoothPenalty
+from ..terms.penalties.zero import Zero
+from ..terms.records import Array
+from .arcs import SERVER
+from .gradients import NodeGradients
+from .site import Site
+
+
+# ---- other forms -----------------------------------------------------------------------------------------------------
+def alone(form: Form, latent: tuple[Hashable, ...] = ()) -> Form:
+    """The form without edges between nodes, and with these latent nodes instead of its own."""
+    n = form.space.n_observed + len(latent)
+    samples = tuple(
+        replace(b, A=sp.csr_array((b.A.data, b.A.indices, b.A.indptr), shape=(len(b.A.indptr) - 1, n * form.d)))
+        for b in form.samples
+    )
+    ground = tuple(replace(e, K=difference_matrix(e.tail, e.head, n)) for e in form.edges if e.ground)
+    return Form(form.space, latent, samples, ground)
+
+
+def star(
+    form: Form,
+    penalty: AbstractPenalty,
+    weight: Array | None = None,
+    member: Array | None = None,
+    clusters: Sequence[Hashable] = (),
+) -> Form:
+    """The form whose edges tie each of the user's nodes to a latent server.
+
+    ``weight`` (n_observed,) is c_e, 1 by default; ``member`` (n_observed,) the number of each node's cluster among
+    ``clusters``, which have a server each; by default there is one server for all.
+    """
+    n = form.space.n_observed
+    labels = [(SERVER, cluster) for cluster in clusters] if member is not None else [SERVER]
+    latent = tuple(distinct(labels, set(form.space.index)))
+    place = np.zeros(n, dtype=np.intp) if member is None else member
+    edges = _block(penalty, np.arange(n), n + place, n + len(latent), f"{SERVER} ({type(penalty).__name__})", weight)
+    bare = alone(form, latent)
+    return replace(bare, edges=(*bare.edges, edges))
+
+
+def tied(form: Form, member: Array) -> Form:
+    """A star with its clusters tied to a first member instead of to the server, which stays without edges: the
+    consensus within clusters, on the same nodes."""
+    nodes = np.arange(form.space.n_observed)
+    _, first, place = np.unique(member[nodes], return_index=True, return_inverse=True)
+    others = nodes[first[place] != nodes]
+    ground = tuple(edge for edge in form.edges if edge.ground)
+    if not len(others):
+        return replace(form, edges=ground)
+    block = _block(Zero(), first[place][others], others, form.n, "Consensus within the clusters found", None)
+    return replace(form, edges=(*ground, block))
+
+
+def _block(penalty: AbstractPenalty, tail: Array, head: Array, n: int, name: str, weight: Array | None) -> EdgeBlock:
+    c = np.ones(len(tail)) if weight is None else weight
+    return EdgeBlock(penalty, Strength(), tail, head, c, None, None, name, difference_matrix(tail, head, n))
+
+
+# ---- points of one form as points of another -------------------------------------------------------------------------
+def with_servers(target: Form, observed: Array) -> Array:
+    """A point of the target from parameters of the user's nodes: servers stand at the means of theirs."""
+    w = np.zeros(target.shape)
+    w[: len(observed)] = observed
+    for edge in target.edges:
+        if edge.name.startswith(SERVER):
+            count = np.bincount(edge.head, minlength=target.n)[:, None]
+            total = np.zeros(target.shape)
+            np.add.at(total, edge.head, w[edge.tail])
+            w = np.where(count > 0, total / np.maximum(count, 1), w)
+    return w
+
+
+def with_latent(form: Form, observed: Array) -> Array:
+    """A point of the form from parameters of the user's nodes: latent ones where sum_e c_e/2 ||(Kw)_e||^2 is least.
+
+    Where penalties are SquaredL2 these are their minimisers given the user's nodes, else weighted means of their
+    neighbours. Latent nodes that Zero edges tie together share one value.
+    """
+    n, latent = form.space.n_observed, len(form.latent)
+    w = np.zeros(form.shape)
+    w[:n] = observed
+    if not latent:
+        return w
+    L: Any = sp.csr_array((form.n, form.n))
+    ties: Any = sp.csr_array((form.n, form.n))
+    for edge in form.edges:
+        if isinstance(edge.penalty, Zero) and not edge.ground:
+            ties = ties + sp.csr_array((np.ones(len(edge.tail)), (edge.tail, edge.head)), shape=ties.shape)
+        elif not edge.ground:
+            L = L + edge.K.T @ sp.diags_array(edge.weight) @ edge.K
+    count, group = connected_components(ties[n:, n:], directed=False)
+    S = sp.csr_array((np.ones(latent), (np.arange(latent), group)), shape=(latent, count))
+    L = sp.csr_array(L)
+    matrix, pull = sp.csc_array(S.T @ L[n:, n:] @ S), -(S.T @ (L[n:, :n] @ w[:n]))
+    w[n:] = S @ spsolve(matrix, pull).reshape(count, form.d)
+    return w
+
+
+def balanced_flows(form: Form, gradients: NodeGradients, w: Array) -> tuple[Array, ...]:
+    """The flows by which w balances at every node but those in the middle of Zero stars: of smooth ground edges their
+    gradients, of a Zero edge what is left at its outer end, ``u = -grad h_i`` where that is the tail.
+
+    Where each middle carries the optimum of its star the balance holds there too: -sum_i u_i = sum_i grad h_i = 0.
+    """
+    g, out = gradients.full(w), list[Array]()
+    for edge in form.edges:
+        if isinstance(edge.penalty, AbstractSmoothPenalty):
+            out.append(edge.weight[:, None] * edge.penalty.gradient(edge.difference(w)))
+        else:
+            out.append(-g[edge.tail] if edge.name.startswith(SERVER) else g[edge.head])
+    return tuple(out)
+
+
+# ---- on a site -------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Star:
+    """Which nodes of a site are tied to which server, and the arcs between them.
+
+    Attributes
+    ----------
+    client, server : (c,) arrays
+        Nodes of the site.
+    down, up : masks over the arcs of the site
+        From the servers, and to them.
+    """
+
+    client: Array
+    server: Array
+    down: Array
+    up: Array
+
+    @staticmethod
+    def of(site: Site) -> Star:
+        blocks = [edge for edge in site.form.edges if edge.name.startswith(SERVER)]
+        client = np.concatenate([edge.tail for edge in blocks])
+        server = np.concatenate([edge.head for edge in blocks])
+        latent = site.ids >= site.n_observed
+        return Star(client, server, latent[site.arcs.source], latent[site.arcs.target])
+
+    def sums(self, values: Array, chosen: Array | None = None) -> Array:
+        """The sums of the clients' rows (n, k) at their servers, (n, k); of the clients of a mask (n,) alone."""
+        c = np.full(len(self.client), True) if chosen is None else chosen[self.client]
+        out = np.zeros(values.shape)
+        np.add.at(out, self.server[c], values[self.client[c]])
+        return out
+
+    def largest(self, values: Array) -> Array:
+        """The largest entry (n,) of the clients, at their servers; 0 elsewhere."""
+        out = np.zeros(values.shape)
+        np.maximum.at(out, self.server, values[self.client])
+        return out
+
+    def told(self, values: Array) -> Array:
+        """The values with those of the servers in the rows of their clients."""
+        values = values.copy()
+        values[self.client] = values[self.server]
+        return values

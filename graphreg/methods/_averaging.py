@@ -1,0 +1,139 @@
+"""Federated averaging around the servers of a star: what `FedAvg` and `ClusteredFedAvg` do in a round."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from ..errors import MethodError, MethodWarning
+from ..form import Form
+from ..lowering.gradients import without_bound, without_gradient
+from ..lowering.site import Site
+from ..lowering.star import Star, balanced_flows
+from ..terms.records import Array, look_alike
+from ._base import AbstractIteration, Point, Start, is_number
+
+
+@dataclass(frozen=True)
+class State:
+    site: Site
+    round: int
+    star: Star
+    w: Array  # the model of each server, in the rows of its clients as well
+    share: Array  # a_i, at the clients
+    step_size: Array  # eta of each server, in the rows of its clients as well
+
+
+@dataclass(frozen=True)
+class Averaging(AbstractIteration):
+    """See `FedAvg`, whose options these are; ``owner`` is the method they were given to, for messages."""
+
+    owner: str
+    local_steps: int
+    step_size: float | None
+    batch: int | None
+    participation: float | Mapping[Hashable, float]
+
+    def __post_init__(self) -> None:
+        for name in ("local_steps", "batch"):
+            value = getattr(self, name)
+            if not (is_whole(value) and value >= 1) and (value is not None or name == "local_steps"):
+                raise MethodError(f"the {name} of {self.owner} must be a whole number, at least 1, got {value!r}")
+        if self.step_size is not None and not (is_number(self.step_size) and 0.0 < self.step_size < np.inf):
+            raise MethodError(f"the step_size of {self.owner} must be a positive finite number, got {self.step_size!r}")
+        given = self.participation if isinstance(self.participation, Mapping) else {None: self.participation}
+        for label, value in given.items():
+            if not (is_number(value) and 0.0 < value <= 1.0):
+                where = "" if label is None else f" of the node {label!r}"
+                raise MethodError(f"the participation{where} in {self.owner} must be in (0, 1], got {value!r}")
+
+    @property
+    def name(self) -> str:
+        return self.owner
+
+    def missing(self, form: Form) -> tuple[str, ...]:
+        labels = form.space.index
+        unbounded = without_bound(form) if self.step_size is None else ()
+        given = self.participation if isinstance(self.participation, Mapping) else labels
+        wrong = [
+            f"participation names {x!r}, which is not a node{look_alike(x, labels)}" for x in given if x not in labels
+        ]
+        lacking = [f"participation has no entry for the node {label!r}" for label in labels if label not in given]
+        return (*without_gradient(form), *unbounded, *wrong[:1], *lacking[:1])
+
+    def init(self, site: Site, start: Start | None) -> State:
+        """The servers learn a_i and the smoothness of the F_i of their clients, and tell them the step."""
+        w = np.zeros(site.form.shape) if start is None else start[0]
+        circle, share = Star.of(site), site.gradients.shares
+        gradients = site.gradients
+        L = (gradients.smoothness if self.batch is None else gradients.sample_smoothness) / np.maximum(share, 1e-300)
+        told = site.engine.exchange(np.stack([share, np.where(share > 0, L, 0.0)], axis=1), circle.up, parameters=False)
+        bound = self._bound(site, circle, told)
+        step = bound if self.step_size is None else np.full(len(bound), float(self.step_size))
+        known = bound > 0.0  # 0 where a loss has no bound
+        if (step > 2.0 * bound)[known].any():
+            least = 2.0 * float(bound[known].min())
+            message = f"the step_size {self.step_size} of {self.owner} is beyond 2/L = {least:.3g}: it may diverge"
+            warnings.warn(message, MethodWarning, stacklevel=2)
+        both = site.engine.exchange(np.column_stack([step, w]), circle.down, parameters=False)
+        both = circle.told(both)
+        return State(site, 0, circle, both[:, 1:], share, both[:, 0])
+
+    def _bound(self, site: Site, circle: Star, told: Array) -> Array:
+        """1/L, (n,), inf where there is no server or nothing to fit: L that of the mean of the F_i, or, where clients
+        take several steps by themselves, of the steepest of them."""
+        share, L = told[:, 0], told[:, 1]
+        if self.local_steps > 1:
+            largest = circle.largest(L)
+        else:
+            total = circle.sums(np.stack([share * L, share], axis=1))
+            largest = total[:, 0] / np.maximum(total[:, 1], 1e-300)
+        latent = site.ids >= site.n_observed
+        return np.where(latent & (largest > 0), 1.0 / np.maximum(largest, 1e-300), np.where(latent, 1.0, np.inf))
+
+    def step(self, state: State) -> State:
+        site, circle = state.site, state.star
+        there, chance = self._there(state)
+        moves = there & (state.share > 0)
+        rate = np.where(moves, state.step_size / np.where(moves, state.share, 1.0), 0.0)[:, None]
+        w = state.w
+        for k in range(self.local_steps):
+            w = w - rate * self._gradient(site, w, state.round * self.local_steps + k)
+        if not there.all():
+            site.engine.away(~there & site.own)
+        heard = site.engine.exchange(w, circle.up & there[site.arcs.source])
+        weight = (state.share / chance)[:, None]
+        total = circle.sums(weight * heard, there), circle.sums(weight, there)
+        new = np.where(total[1] > 0, total[0] / np.where(total[1] > 0, total[1], 1.0), state.w)
+        new = circle.told(site.engine.exchange(new, circle.down))
+        return replace(state, round=state.round + 1, w=new)
+
+    def _gradient(self, site: Site, w: Array, at: int) -> Array:
+        if self.batch is None:
+            return site.gradients.full(w)
+        return site.gradients.sampled(w, site.streams("samples").uniform(at, self.batch))
+
+    def _there(self, state: State) -> tuple[Array, Array]:
+        """Who takes part in this round, (n,), by coins that clients and servers share, and how probable it was."""
+        form = state.site.form
+        latent = state.site.ids >= state.site.n_observed
+        chance: Array = np.ones(form.n)
+        if isinstance(self.participation, Mapping):
+            chance[~latent] = [self.participation[form.labels[i]] for i in np.flatnonzero(~latent)]
+        else:
+            chance[~latent] = self.participation
+        if (chance == 1.0).all():
+            return np.full(form.n, True), chance
+        return state.site.streams("availability").uniform(state.round, 1)[:, 0] < chance, chance
+
+    def point(self, state: State) -> Point:
+        return state.w, balanced_flows(state.site.form, state.site.gradients, state.w), None
+
+
+def is_whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)

@@ -1,0 +1,146 @@
+"""What the methods for a consensus have in common: what they need, their gradients, bounds of their steps, flows."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from ..errors import MethodError, MethodWarning
+from ..form import Form
+from ..lowering.gradients import without_gradient
+from ..lowering.mixing import Mixing, MixingMatrix, largest
+from ..lowering.site import Site
+from ..terms.losses._base import AbstractSmoothLoss
+from ..terms.penalties._base import AbstractSmoothPenalty
+from ..terms.penalties.zero import Zero
+from ..terms.records import Array
+from ._base import Start, is_number
+
+
+def missing(form: Form, mixing: MixingMatrix | str, lazy: bool, stepped: bool) -> tuple[str, ...]:
+    """What a problem lacks of a smooth consensus; ``stepped``: a step is given, so that none need follow from L."""
+    out = [*without_gradient(form), *_not_tied(form)]
+    out += [] if out else _apart(form)
+    if not (out or stepped):
+        endless = {type(b.loss).__name__ for b in form.samples if not np.isfinite(_bend(b.loss))}
+        out += [
+            f"{name} has no bound of its curvature, so no step follows: give step_size=" for name in sorted(endless)
+        ]
+    if not out and isinstance(mixing, MixingMatrix):
+        out += mixing.wrong(form, lazy)
+    return tuple(out)
+
+
+def _bend(loss: Any) -> float:
+    return loss.smoothness() if isinstance(loss, AbstractSmoothLoss) else np.inf
+
+
+def _not_tied(form: Form) -> list[str]:
+    """Edges between nodes that are no consensus on all coordinates."""
+    out: list[str] = []
+    for edge in form.edges:
+        if edge.ground:
+            continue
+        if not isinstance(edge.penalty, Zero):
+            out.append(f"{edge.name} is no consensus: between nodes the method takes gr.Consensus(graph) alone")
+        elif form.width(edge) < form.d:
+            out.append(f"{edge.name} ties some coordinates only, and the method takes a consensus on all of them")
+    return out
+
+
+def _apart(form: Form) -> list[str]:
+    other = np.flatnonzero(form.component != form.component[0])
+    if not len(other):
+        return []
+    ends = f"no path leads from {form.labels[0]!r} to {form.labels[other[0]]!r}"
+    return [f"the communication graph is disconnected: {ends}; tie all nodes by gr.Consensus(graph)"]
+
+
+def is_count(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
+
+
+def check_batch(batch: Any, method: str) -> None:
+    if batch is not None and not is_count(batch):
+        raise MethodError(f"the batch of {method} must be a whole number >= 1, or None for all samples, got {batch!r}")
+
+
+def check_step(step: Any, method: str) -> None:
+    if step is not None and not (is_number(step) and 0.0 < step < np.inf):
+        raise MethodError(f"the step_size of {method} must be a positive finite number, got {step!r}")
+
+
+def gradient(site: Site, w: Array, batch: int | None, at: int) -> Array:
+    """grad f_i(w_i), or its estimate from a batch that is drawn with replacement for round ``at``."""
+    if batch is None:
+        return site.gradients.full(w)
+    return site.gradients.sampled(w, site.streams("samples").uniform(at, batch))
+
+
+def smoothness(site: Site, batch: int | None) -> float:
+    """max_i L_i, or with batches the smoothness of single samples."""
+    return largest(site, site.gradients.smoothness if batch is None else site.gradients.sample_smoothness)
+
+
+def step_of(given: float | None, bound: float, method: str, source: str) -> float:
+    """The step that is given, with a warning beyond its bound; half of the bound where none is."""
+    if given is None:
+        return 0.5 * bound if 0.0 < bound < np.inf else 1.0  # a problem without curvature has nothing to step along
+    warn_beyond(given, bound, method, source)
+    return float(given)
+
+
+def warn_beyond(step: float, bound: float, method: str, source: str) -> None:
+    if step > bound > 0.0:
+        warnings.warn(
+            f"the step {step:.4g} of {method} is beyond its bound {bound:.4g} ({source}): it may diverge",
+            MethodWarning,
+            stacklevel=2,
+        )
+
+
+def warn_short(step: float, bound: float, source: str) -> None:
+    if step <= bound:
+        warnings.warn(
+            f"the D = {step:.4g} of a step with alpha = 1 is not beyond its bound {bound:.4g} ({source}): what is left "
+            "of the start falls slower than the noise",
+            MethodWarning,
+            stacklevel=2,
+        )
+
+
+def start_of(site: Site, start: Start | None) -> tuple[Array, tuple[Array, ...]]:
+    """Parameters and flows to begin with; flows to the ground play no part."""
+    w, flows = (np.zeros(site.form.shape), None) if start is None else start
+    nothing = site.form.nothing().flows
+    given = nothing if flows is None else flows
+    return w, tuple(u if edge.ground else v for edge, u, v in zip(site.form.edges, nothing, given, strict=True))
+
+
+def divergence(site: Site, flows: tuple[Array, ...]) -> Array:
+    """K'u over the edges between nodes."""
+    out = np.zeros(site.form.shape)
+    for edge, u in zip(site.form.edges, flows, strict=True):
+        if not edge.ground:
+            edge.add_adjoint(u, out)
+    return out
+
+
+def pushed(site: Site, mixing: Mixing, flows: tuple[Array, ...], w: Array, factor: float) -> tuple[Array, ...]:
+    """u + factor c K w."""
+    new = mixing.flows(site.form, w)
+    return tuple(u + factor * v for u, v in zip(flows, new, strict=True))
+
+
+def certifiable(site: Site, w: Array, flows: tuple[Array, ...]) -> tuple[Array, ...]:
+    """The flows with those of the smooth edges to the ground, their gradients at w."""
+    out: list[Array] = []
+    for edge, u in zip(site.form.edges, flows, strict=True):
+        if isinstance(edge.penalty, AbstractSmoothPenalty):  # to the ground: between nodes all is Zero
+            out.append(edge.weight[:, None] * edge.penalty.gradient(edge.difference(w)))
+        else:
+            out.append(u)
+    return tuple(out)

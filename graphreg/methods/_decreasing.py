@@ -1,0 +1,96 @@
+"""The decreasing step of local SGD."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import MethodError
+from ..lowering.mixing import largest
+from ..lowering.site import Site
+from ..terms.records import Array
+from . import _consensus as consensus
+from ._base import is_number
+
+MARGIN = 2.5  # of the default D over 1/mu; Theorem 2 asks for more than 2
+NOTHING = 1e-10  # of the largest eigenvalue: a direction without curvature, in which no gradient points either
+
+
+@dataclass(frozen=True)
+class DecreasingStep:
+    """The step of local SGD: eta_t = D (floor(t / tau) + 1 + gamma)^(-alpha), t = 0, 1, ... (Assumption 4).
+
+    Parameters
+    ----------
+    D, gamma : float, optional
+        Positive and non-negative. What is left out follows from the constants, with mu the smallest eigenvalue of the
+        Hessian of the sum of all f_i at the start and L the largest smoothness K L_i of what a node steps along
+        (that of single samples with batches): D = 2.5 / mu, beyond the 2 / mu of Theorem 2, and gamma such that the
+        first step is 1 / L <= 1 / mu. Given gamma alone, D is what makes the first step 1 / L.
+    alpha : float
+        In (1/2, 1], 0.8 by default. Averages over time are efficient for alpha < 1 (Theorem 3); for alpha = 1 the
+        one-step estimator is.
+    """
+
+    D: float | None = None
+    gamma: float | None = None
+    alpha: float = 0.8
+
+    def __post_init__(self) -> None:
+        if self.D is not None and not (is_number(self.D) and 0.0 < self.D < np.inf):
+            raise MethodError(f"the D of DecreasingStep must be a positive finite number, got {self.D!r}")
+        if self.gamma is not None and not (is_number(self.gamma) and 0.0 <= self.gamma < np.inf):
+            raise MethodError(f"the gamma of DecreasingStep must be a non-negative finite number, got {self.gamma!r}")
+        if not (is_number(self.alpha) and 0.5 < self.alpha <= 1.0):
+            raise MethodError(f"the alpha of DecreasingStep must be a number in (1/2, 1], got {self.alpha!r}")
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The steps of a run: eta_t = D (floor(t / tau) + 1 + gamma)^(-alpha); alpha = 0 where the step is constant."""
+
+    D: float
+    gamma: float
+    alpha: float
+    tau: int
+
+    def at(self, t: int) -> float:
+        return self.D * (t // self.tau + 1 + self.gamma) ** -self.alpha
+
+
+def steps_of(site: Site, theta: Array, given: float | DecreasingStep | None, batch: int | None, tau: int) -> Steps:
+    """The steps on a site, with a warning where one is beyond its bound.
+
+    Nodes step along K grad f_i, so L = K max L_i; a longer step than 2 / L makes a node's own steps diverge.
+    """
+    method, n = "LocalSGD", site.n_nodes
+    bound = 2.0 / (n * L) if 0.0 < (L := consensus.smoothness(site, None)) < np.inf else 0.0
+    if is_number(given):
+        steps = Steps(float(given), 0.0, 0.0, tau)  # pyright: ignore[reportArgumentType]  (it is a number)
+        consensus.warn_beyond(steps.D, bound, method, f"2 / (K max L_i), K = {n}")
+        return steps
+    asked = given if isinstance(given, DecreasingStep) else DecreasingStep()
+    mu = _curvature(site, theta)
+    rough = L if batch is None else largest(site, site.gradients.sample_smoothness)
+    first = 1.0 / (n * rough) if 0.0 < rough < np.inf else 1.0
+    D, gamma = asked.D, asked.gamma
+    if D is None:
+        D = MARGIN / mu if gamma is None and mu > 0.0 else first * (1.0 + (gamma or 0.0)) ** asked.alpha
+    if gamma is None:
+        gamma = max((D / first) ** (1.0 / asked.alpha) - 1.0, 0.0)
+    steps = Steps(float(D), float(gamma), float(asked.alpha), tau)
+    least = min([b for b in (bound, 1.0 / mu if mu > 0.0 else 0.0) if b > 0.0], default=0.0)
+    consensus.warn_beyond(steps.at(0), least, f"{method} at the start", "the lesser of 2 / (K max L_i) and 1 / mu")
+    if asked.alpha == 1.0 and mu > 0.0:
+        consensus.warn_short(steps.D, 2.0 / mu, "2 / mu of Theorem 2, mu the curvature of the sum at the start")
+    return steps
+
+
+def _curvature(site: Site, theta: Array) -> float:
+    """mu, the smallest eigenvalue of the Hessian of the sum at the start, but for directions without curvature; the
+    mean of the nodes' own starts is not needed, as each takes its own. One sum of d^2 numbers."""
+    H = np.where(site.own[:, None, None], site.gradients.hessians(theta), 0.0)
+    values = np.linalg.eigvalsh(site.engine.reduce(H))
+    present = values[values > NOTHING * values[-1]]
+    return float(present[0]) if values[-1] > 0.0 else 0.0

@@ -1,0 +1,206 @@
+"""Probabilities of the methods for known clusters: what is asked for, what theory chooses, and what a problem lacks.
+
+Equations are those of Personalized Federated Learning with Multiple Known Clusters. Arrays have one row per node of
+the site; what belongs to a cluster stands at it and at its clients.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import MethodError, MethodWarning
+from ..form import Form
+from ..lowering.gradients import NodeGradients, without_gradient
+from ..lowering.site import Site
+from ..lowering.tree import without_tree
+from ..terms.records import Array, look_alike
+from ._base import is_number
+from ._clusters import SAME, Constants, cluster_of
+
+PerCluster = float | Mapping[Hashable, float] | None
+
+
+# ---- what is configured ----------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Coins:
+    """The probabilities p0 and p_j and the fractions tau_j that were asked for; None where theory is to choose."""
+
+    method: str
+    p_global: float | None
+    p_cluster: PerCluster
+    tau: PerCluster
+
+    def __post_init__(self) -> None:
+        if self.p_global is not None:
+            check_probability(self.method, "p_global", self.p_global)
+        for name, value in (("p_cluster", self.p_cluster), ("tau", self.tau)):
+            for where, each in _entries(name, value):
+                check_probability(self.method, where, each, one=name == "tau")
+
+    def unfit(self, form: Form) -> tuple[str, ...]:
+        """Clusters that a mapping names and the problem lacks, or the other way round, as sentences."""
+        known = {
+            form.labels[j]: None for e in form.edges if not e.ground for j in e.head[e.tail < form.space.n_observed]
+        }
+        out: list[str] = []
+        for name, value in (("p_cluster", self.p_cluster), ("tau", self.tau)):
+            if isinstance(value, Mapping):
+                strange = [label for label in value if label not in known]
+                lacking = [label for label in known if label not in value]
+                out += [f"{name} names {label!r}, which is no cluster{look_alike(label, known)}" for label in strange]
+                out += [f"{name} has no entry for the cluster {label!r}" for label in lacking]
+        return tuple(out)
+
+    @property
+    def apart(self) -> bool:
+        """Whether no cluster averages on its own."""
+        return self.p_cluster is not None and not any(each for _, each in _entries("p_cluster", self.p_cluster))
+
+
+def _entries(name: str, value: PerCluster) -> list[tuple[str, float]]:
+    """The numbers of an option, each with the words that name it."""
+    if isinstance(value, Mapping):
+        return [(f"{name} of the cluster {label!r}", each) for label, each in value.items()]
+    return [] if value is None else [(name, value)]
+
+
+def check_probability(method: str, name: str, value: object, *, zero: bool = True, one: bool = False) -> None:
+    inside = is_number(value) and 0 <= value <= 1 and (zero or value != 0) and (one or value != 1)  # pyright: ignore[reportOperatorIssue]  (a number)
+    if not inside:
+        raise MethodError(
+            f"{name} of {method} must be a number in {'[' if zero else '('}0, 1{']' if one else ')'}, got {value!r}"
+        )
+
+
+def check_positive(method: str, name: str, value: object) -> None:
+    if value is not None and not (is_number(value) and 0 < value < np.inf):  # pyright: ignore[reportOperatorIssue]  (a number)
+        raise MethodError(f"{name} of {method} must be a positive finite number or None, got {value!r}")
+
+
+def check_batch(method: str, batch: object) -> None:
+    whole = isinstance(batch, (int, np.integer)) and not isinstance(batch, bool)
+    if batch is not None and not (whole and batch >= 1):  # pyright: ignore[reportOperatorIssue]  (a whole number)
+        raise MethodError(f"batch of {method} must be a whole number >= 1 or None (all samples), got {batch!r}")
+
+
+def lacks(form: Form, coins: Coins) -> tuple[str, ...]:
+    """What a form lacks for either method: a tree, gradients with a bounded slope, the clusters that coins name."""
+    rough = without_gradient(form)
+    tree = without_tree(form)
+    steep = () if rough else _steep(form)
+    return (*tree, *rough, *steep, *(() if tree else coins.unfit(form)))
+
+
+def _steep(form: Form) -> tuple[str, ...]:
+    names = {type(b.loss).__name__ for b in form.samples if not np.isfinite(b.loss.smoothness())}  # pyright: ignore[reportAttributeAccessIssue]  (all are smooth)
+    return tuple(f"{name} has no bound of its curvature, on which the step depends" for name in sorted(names))
+
+
+# ---- what theory chooses ---------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Odds:
+    """p0, p_j and tau_j at the nodes, and a bound of the expected smoothness, (n,) arrays."""
+
+    p0: Array
+    p: Array
+    tau: Array
+    bound: Array
+
+
+def odds(site: Site, constants: Constants, coins: Coins) -> Odds:
+    """By default p0 and p_j of Corollary 3.6, which minimise the bound (3.5), and tau_j of Proposition 3.3.
+
+    Where no cluster is to average on its own (p_j = 0), p0 = 2 C / (2 C + L) with C = max(C1, C2) minimises it.
+    The bound of the expected smoothness is (3.5), for any tau_j:
+
+        max{ 2 C1 / p0,  C2 max_j kappa_j,  L / (1 - p0) max_j 1 / (1 - p_j) },
+        kappa_j = 2 tau_j^2 / p0 + (1 - tau_j)^2 / ((1 - p0) p_j),
+
+    which is 2 / (p0 + 2 (1 - p0) p_j) at Proposition 3.3's tau_j (proof of Lemma A.1).
+    """
+    C1, C2, L = constants.C1, constants.C2, constants.L
+    most = np.maximum(C1, C2)
+    if coins.apart:
+        p0, p = 2 * most / (2 * most + L), np.zeros(len(L))
+    else:
+        p0 = 2 * C1 / (C1 + most + L)
+        p = np.maximum(C2 - C1, 0.0) / (np.maximum(C2 - C1, 0.0) + L)
+    if coins.p_global is not None:
+        p0 = np.full(len(L), float(coins.p_global))
+    p = _of_clusters(site, coins.p_cluster, None, p)
+    tau = _of_clusters(site, coins.tau, None, _tau(p0, p))
+    _check(site, constants, p0, p, tau)
+    kappa, busiest = np.zeros(len(L)), np.zeros(len(L))
+    for label in _labels(coins):  # all clusters of the configuration: every node knows it
+        p_j = _of_clusters(site, coins.p_cluster, label, p)
+        tau_j = _of_clusters(site, coins.tau, label, _tau(p0, p_j))
+        kappa = np.maximum(kappa, over(2 * tau_j**2, p0) + over((1 - tau_j) ** 2, (1 - p0) * p_j))
+        busiest = np.maximum(busiest, p_j)
+    return Odds(p0, p, tau, np.max([over(2 * C1, p0), C2 * kappa, L / ((1 - p0) * (1 - busiest))], axis=0))
+
+
+def over(a: Array, b: Array) -> Array:
+    """a / b, and 0 where b = 0: of coins that never show."""
+    return np.divide(a, b, out=np.zeros(np.broadcast_shapes(np.shape(a), np.shape(b))), where=b > 0)
+
+
+def _tau(p0: Array, p: Array) -> Array:
+    """Proposition 3.3."""
+    return over(p0, p0 + 2 * (1 - p0) * p)
+
+
+def _labels(coins: Coins) -> list[Hashable]:
+    given = [option for option in (coins.p_cluster, coins.tau) if isinstance(option, Mapping)]
+    return list(given[0]) if given else [None]
+
+
+def _of_clusters(site: Site, option: PerCluster, label: Hashable, otherwise: Array) -> Array:
+    """An option at every node: of the cluster of that label, or of each node's own where the label is None."""
+    if option is None:
+        return otherwise
+    if not isinstance(option, Mapping):
+        return np.full(site.form.n, float(option))
+    if label is not None:
+        return np.full(site.form.n, float(option[label]))
+    return np.array([float(option.get(site.form.labels[j], 0.0)) for j in cluster_of(site)])
+
+
+def _check(site: Site, constants: Constants, p0: Array, p: Array, tau: Array) -> None:
+    """Coins that never show cannot carry a part of the gradient: the oracle would be biased."""
+    for j in site.tree.clusters[site.own[site.tree.clusters]]:
+        name = f"the cluster {site.form.labels[j]!r}"
+        if p0[j] == 0 and constants.alpha[j] > 0:
+            raise MethodError(f"p_global is 0, and {name} is tied to the root (alpha > 0): give a p_global > 0")
+        if p0[j] == 0 and (p[j] == 0 or tau[j] > 0):
+            raise MethodError(
+                f"p_global is 0 for {name}, so that p_cluster must be > 0 and tau 0 there; got {p[j]:.3g} and "
+                f"{tau[j]:.3g}"
+            )
+        if p[j] == 0 and tau[j] != 1:
+            raise MethodError(
+                f"p_cluster is 0 for {name}, which then averages with the network alone: tau must be 1 there, got "
+                f"{tau[j]:.3g}; leave tau out, or give a p_cluster > 0"
+            )
+
+
+def without_convexity(form: Form) -> tuple[str, ...]:
+    """Clients whose f_i is not strongly convex (Assumption 2.1), as sentences."""
+    gradients = NodeGradients(form)
+    mu, L = gradients.convexity[: form.space.n_observed], gradients.smoothness[: form.space.n_observed]
+    flat = np.flatnonzero(mu <= SAME * L)
+    remedy = "add a small ridge on every coordinate, for instance 1e-3 * NodePenalty(SquaredL2(), features=[...])"
+    return tuple(f"the loss at {form.labels[i]!r} is not strongly convex; {remedy}" for i in flat[:3])
+
+
+def warn_beyond(method: str, step: float, site: Site, bound: Array, what: str) -> None:
+    least = float(bound[site.own].min())
+    if step > least * (1 + SAME):
+        warnings.warn(
+            f"the step_size of {method}, {step:.3g}, is beyond the bound {what}, which is {least:.3g}: it may diverge",
+            MethodWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,91 @@
+"""Exact diffusion: decentralised gradient descent without the bias of a constant step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..form import Form
+from ..lowering.mixing import Mixing, MixingMatrix, mixing_of
+from ..lowering.site import Site
+from ..terms.records import Array
+from . import _consensus as consensus
+from ._base import AbstractIteration, Point, Start
+
+SOURCE = "2 / max L_i (Li, Shi and Yan 2019, Theorem 1)"
+
+
+@dataclass(frozen=True)
+class State:
+    """Iterates, in the variables of `ExactDiffusion`."""
+
+    site: Site
+    round: int
+    theta: Array
+    u: tuple[Array, ...]  # flows; of the edges between nodes only
+    mixing: Mixing
+    eta: float
+
+
+@dataclass(frozen=True)
+class ExactDiffusion(AbstractIteration):
+    """Exact diffusion (Yuan, Ying, Zhao and Sayed 2019) for a smooth consensus, with g_i = grad f_i(theta_i):
+
+        psi+   = theta - eta g
+        theta+ = (I + C)/2 (psi+ + theta - psi),        psi_0 = theta_0.
+
+    As (I - C)/2 = 1/2 K' diag(c) K, the sum of all corrections is theta - psi = -eta K'u with a flow u on every edge,
+    and the round is, step for step the same,
+
+        phi    = theta - eta (g + K'u)              (sent to the neighbours: d numbers)
+        u+     = u + c / (2 eta) K phi
+        theta+ = theta - eta (g + K'u+).
+
+    At a fixed point all theta_i agree and (K'u)_i = -grad f_i: u are the flows of the certificate.
+
+    Parameters
+    ----------
+    step_size : float, optional
+        eta, in units of 1 / curvature of the summands f_i (not of their mean). By default 1 / max L_i; any step below
+        2 / max L_i converges linearly whatever the network, where the sum is strongly convex (Li, Shi and Yan, A
+        decentralized proximal-gradient method with network independent step-sizes, 2019; Alghunaim, Ryu, Yuan and
+        Sayed 2021, Theorem 1). The maximum is bounded by sums over all nodes (four numbers each), booked as adaptation.
+    mixing : "metropolis", (n, n) array in node order, DataFrame or {i: {j: c_ij}}
+        C: symmetric, rows of sum 1, positive on the edges of the communication graph and 0 off it.
+    batch : int, optional
+        Gradients from so many samples of each node, drawn with replacement; all of them by default. The iterates then
+        stay within a distance of the optimum of the order of sqrt(eta), and the default step is that of the
+        roughest sample.
+    """
+
+    step_size: float | None = None
+    mixing: Any = "metropolis"
+    batch: int | None = None
+
+    def __post_init__(self) -> None:
+        consensus.check_step(self.step_size, self.name)
+        consensus.check_batch(self.batch, self.name)
+        object.__setattr__(self, "mixing", MixingMatrix.of(self.mixing, self.name))
+
+    def missing(self, form: Form) -> tuple[str, ...]:
+        return consensus.missing(form, self.mixing, True, self.step_size is not None)
+
+    def init(self, site: Site, start: Start | None) -> State:
+        theta, u = consensus.start_of(site, start)
+        mixing = mixing_of(site, self.mixing, lazy=True)
+        L = consensus.smoothness(site, self.batch)
+        bound = 2.0 / L if L > 0.0 else 0.0
+        return State(site, 0, theta, u, mixing, consensus.step_of(self.step_size, bound, self.name, SOURCE))
+
+    def step(self, state: State) -> State:
+        site, theta, eta = state.site, state.theta, state.eta
+        g = consensus.gradient(site, theta, self.batch, state.round)
+        phi = site.engine.exchange(theta - eta * (g + consensus.divergence(site, state.u)))
+        u = consensus.pushed(site, state.mixing, state.u, phi, 1.0 / eta)  # the mixing is lazy: c stands for c/2
+        theta = theta - eta * (g + consensus.divergence(site, u))
+        return replace(state, round=state.round + 1, theta=theta, u=u)
+
+    def point(self, state: State) -> Point:
+        if self.batch is not None:  # the flows are as noisy as the gradients: the certifier finds better ones
+            return state.theta, None, None
+        return state.theta, consensus.certifiable(state.site, state.theta, state.u), None

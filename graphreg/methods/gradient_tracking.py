@@ -1,0 +1,110 @@
+"""Gradient tracking: decentralised gradient descent along an estimate of the whole gradient."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..errors import MethodError
+from ..form import Form
+from ..lowering.mixing import Mixing, MixingMatrix, largest, mixing_of
+from ..lowering.site import Site
+from ..terms.records import Array
+from . import _consensus as consensus
+from ._base import AbstractIteration, Point, Start
+
+SOURCE = "2 / max L_i (Alghunaim et al. 2021, Theorem 1), less where the mixing has negative eigenvalues"
+
+
+@dataclass(frozen=True)
+class State:
+    """Iterates, in the variables of `GradientTracking`."""
+
+    site: Site
+    round: int
+    theta: Array
+    u: tuple[Array, ...]  # flows; of the edges between nodes only
+    mixing: Mixing
+    eta: float
+
+
+@dataclass(frozen=True)
+class GradientTracking(AbstractIteration):
+    """Gradient tracking, adapt then combine (Xu, Zhu, Soh and Xie 2015; Nedic, Olshevsky and Shi 2017), for a smooth
+    consensus, with g_i = grad f_i(theta_i):
+
+        y+     = C (y + g - g_old),       y_0 = g_old = 0
+        theta+ = C (theta - eta y+).
+
+    As C = I - K' diag(c) K, the tracker is y = g + K'u with a flow u on every edge, and the round is the same as
+
+        v      = g + K'u                 (sent to the neighbours: d numbers)
+        u+     = u - c K v
+        y+     = g + K'u+
+        theta+ = C (theta - eta y+)      (the bracket sent to the neighbours: d numbers).
+
+    So a round sends two messages along each arc, the second after the first has arrived. The tracker is what the
+    flows leave of the conservation (K'u)_i + grad f_i = 0, and vanishes at the optimum: u are the certificate's.
+
+    Parameters
+    ----------
+    step_size : float, optional
+        eta, in units of 1 / curvature of the summands f_i (not of their mean). With lazy mixing any step below
+        2 / max L_i converges linearly whatever the network, where the sum is strongly convex (Alghunaim, Ryu, Yuan and
+        Sayed, Decentralized proximal gradient algorithms with linear convergence rates, 2021, Theorem 1 with
+        A = C^2, B^2 = I - C, which needs C to be positive); half of it by default. With a smallest eigenvalue
+        lambda < -1/3 of C the bound is ((1 + lambda) / lambda)^2 / (2 max L_i), which is necessary (nodes of one and
+        the same Hessian oscillate beyond it); lambda is bounded by 2 min c_ii - 1. Both are found from sums over all
+        nodes (four numbers each), booked as adaptation.
+    mixing : "metropolis", (n, n) array in node order, DataFrame or {i: {j: c_ij}}
+        C: symmetric, rows of sum 1, positive on the edges of the communication graph and 0 off it.
+    lazy : bool
+        Whether (C + I)/2 takes the place of C; True by default.
+    batch : int, optional
+        Gradients from so many samples of each node, drawn with replacement; all of them by default. The iterates then
+        stay within a distance of the optimum of the order of sqrt(eta), and the default step is that of the
+        roughest sample.
+    """
+
+    step_size: float | None = None
+    mixing: Any = "metropolis"
+    lazy: bool = True
+    batch: int | None = None
+
+    def __post_init__(self) -> None:
+        consensus.check_step(self.step_size, self.name)
+        consensus.check_batch(self.batch, self.name)
+        if not isinstance(self.lazy, bool):
+            raise MethodError(f"the lazy of GradientTracking must be True or False, got {self.lazy!r}")
+        object.__setattr__(self, "mixing", MixingMatrix.of(self.mixing, self.name))
+
+    def missing(self, form: Form) -> tuple[str, ...]:
+        return consensus.missing(form, self.mixing, self.lazy, self.step_size is not None)
+
+    def init(self, site: Site, start: Start | None) -> State:
+        theta, u = consensus.start_of(site, start)
+        mixing = mixing_of(site, self.mixing, self.lazy)
+        L = consensus.smoothness(site, self.batch)
+        bound = _slowed(largest(site, mixing.outflow(site.form))) * 2.0 / L if L > 0.0 else 0.0
+        return State(site, 0, theta, u, mixing, consensus.step_of(self.step_size, bound, self.name, SOURCE))
+
+    def step(self, state: State) -> State:
+        site, mixing = state.site, state.mixing
+        g = consensus.gradient(site, state.theta, self.batch, state.round)
+        v = site.engine.exchange(g + consensus.divergence(site, state.u))
+        u = consensus.pushed(site, mixing, state.u, v, -1.0)
+        y = g + consensus.divergence(site, u)
+        theta = mixing.apply(site.form, site.engine.exchange(state.theta - state.eta * y))
+        return replace(state, round=state.round + 1, theta=theta, u=u)
+
+    def point(self, state: State) -> Point:
+        if self.batch is not None:  # the flows are as noisy as the gradients: the certifier finds better ones
+            return state.theta, None, None
+        return state.theta, consensus.certifiable(state.site, state.theta, state.u), None
+
+
+def _slowed(outflow: float) -> float:
+    """min(1, ((1 + lambda) / (2 lambda))^2) for the lower bound lambda = 1 - 2 max (1 - c_ii) of the eigenvalues of C:
+    1 where lambda >= -1/3."""
+    low = max(1.0 - 2.0 * outflow, -1.0 + 1e-3)
+    return 1.0 if low >= 0.0 else min(1.0, ((1.0 + low) / (2.0 * low)) ** 2)

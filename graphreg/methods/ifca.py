@@ -1,0 +1,284 @@
+"""The iterative federated clustering algorithm."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..certificate import Certifier
+from ..errors import MethodError, MethodWarning
+from ..form import Form
+from ..lowering.gradients import without_bound, without_gradient
+from ..lowering.site import Site
+from ..lowering.star import Star, balanced_flows, star, tied
+from ..lowering.streams import Streams
+from ..terms.penalties.zero import Zero
+from ..terms.records import Array
+from ._averaging import is_whole
+from ._base import AbstractIteration, Point, Start, is_number
+from ._baseline import AbstractBaseline
+
+SETTLED = 10  # rounds without a change of any assignment, after which the starts are compared
+LONGEST = 500  # rounds, after which they are compared anyway
+OWN_STEPS, LONG = 5, 1e4  # proximal-point steps to a node's own fit, and how long they are
+
+
+@dataclass(frozen=True)
+class State:
+    site: Site
+    round: int
+    star: Star
+    models: Array  # (s, k, d), of each start, as the servers sent them last
+    cluster: Array  # (s, n), of each client in each start
+    smoothness: Array  # L_i, as the server knows them, (n,)
+    shares: Array  # a_i
+    calm: int  # rounds without a change of any assignment
+    objectives: Array  # of each start, (rounds of the search, starts)
+
+
+@dataclass(frozen=True)
+class IFCA(AbstractBaseline):
+    """Iterative federated clustering (Ghosh, Chung, Yin and Ramchandran, NeurIPS 2020, Algorithm 1).
+
+        minimise over the models w_1 ... w_k    sum_i min over j of f_i(w_j)
+
+    which is not convex. In a round the server sends all models, every client picks the one with the least f_i (the
+    first of several), and the server steps each model along the gradients of those who picked it,
+
+        j_i = argmin over j of f_i(w_j),     w_j <- w_j - eta_j sum over {i : j_i = j} of grad f_i(w_j).
+
+    f_i holds the smooth node penalties. The objective never grows while eta_j <= 2 / (sum of the L_i of the members).
+    What the models end at depends on where they start, so ``starts`` runs go on side by side until no assignment of
+    any has changed for 10 rounds (500 rounds at most); the one with the lowest objective goes on alone. The problem
+    that is certified is convex again: the fits of the clusters *found*, one model each.
+
+    Parameters
+    ----------
+    k : int
+        How many models; at most as many as nodes. Required: None (default) is refused by `solve`.
+    starts : int
+        10 by default; one, where ``start`` allows no other.
+    start : {"random", "data", "zero"} or array
+        "random" (default): independent normal numbers, of the size of a gradient step of a node from 0. "data": the own
+        fits of k clients drawn without replacement. "zero": all models equal, so that every client picks the first, and
+        IFCA fails: it fits one model to all (a MethodWarning says so). An array (k, d), or (starts, k, d).
+    step_size : float, optional
+        eta in units of 1 / sum of the a_i of the members, f_i = a_i F_i as for `FedAvg`. None (default): eta_j = 1 /
+        sum of the L_i of the members. Beyond the least 2 a_i / L_i a MethodWarning.
+
+    ``start=`` of `solve` is not used. ``solution.gathered`` holds ``cluster``, the model of each node by number (-1 at
+    the server), and ``objectives``, those of every start in every round of the search, (rounds, starts).
+    """
+
+    k: int | None = None
+    starts: int = 10
+    start: Any = "random"
+    step_size: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("k", "starts"):
+            value = getattr(self, name)
+            if not (is_whole(value) and value >= 1) and (value is not None or name == "starts"):
+                raise MethodError(f"the {name} of IFCA must be a whole number, at least 1, got {value!r}")
+        if self.step_size is not None and not (is_number(self.step_size) and 0.0 < self.step_size < np.inf):
+            raise MethodError(f"the step_size of IFCA must be a positive finite number, got {self.step_size!r}")
+        if isinstance(self.start, str) and self.start not in ("random", "data", "zero"):
+            raise MethodError(f"the start of IFCA is 'random', 'data', 'zero' or an array, got {self.start!r}")
+        if not isinstance(self.start, str):
+            try:
+                given = np.asarray(self.start, dtype=float)
+            except (TypeError, ValueError):
+                given = np.zeros(0)
+            if given.ndim not in (2, 3) or not np.isfinite(given).all():
+                raise MethodError("the start of IFCA must be an array (k, d) or (starts, k, d) of finite numbers")
+
+    def missing(self, form: Form) -> tuple[str, ...]:
+        n, d, out = form.space.n_observed, form.d, list[str]()
+        if self.k is None:
+            out.append("the number of models is to be chosen: give IFCA(k=...)")
+        elif self.k > n:
+            out.append(f"IFCA(k={self.k}) has more models than there are nodes ({n})")
+        if self.k is not None and not isinstance(self.start, str) and np.shape(self.start)[-2:] != (self.k, d):
+            out.append(f"start must end with the shape {(self.k, d)} of all models, got {np.shape(self.start)}")
+        return (*out, *without_gradient(form), *(without_bound(form) if self.step_size is None else ()))
+
+    def target(self, form: Form) -> Form:
+        return star(form, Zero())
+
+    @property
+    def iteration(self) -> AbstractIteration:
+        assert self.k is not None  # or it is missing
+        return _Search(self.k, self.starts, self.start, self.step_size)
+
+    @property
+    def aim(self) -> str:
+        return "the fits of the clusters that it found"
+
+
+@dataclass(frozen=True)
+class _Search(AbstractIteration):
+    k: int
+    starts: int
+    start: Any
+    step_size: float | None
+
+    @property
+    def name(self) -> str:
+        return IFCA.__name__
+
+    def missing(self, form: Form) -> tuple[str, ...]:
+        return without_gradient(form)
+
+    def init(self, site: Site, start: Start | None) -> State:
+        circle = Star.of(site)
+        own = np.stack([_finite(site.gradients.smoothness), site.gradients.shares], axis=1)
+        told = site.engine.exchange(own, circle.up, parameters=False)
+        self._check_step(told, circle)
+        del start  # that of one model per node says nothing about k
+        models = self._first_models(site, circle)
+        cluster = np.zeros((len(models), site.form.n), dtype=np.int64)
+        state = State(site, 0, circle, models, cluster, told[:, 0], told[:, 1], 0, np.zeros((0, len(models))))
+        return self._broadcast(state, models)
+
+    def _check_step(self, told: Array, circle: Star) -> None:
+        L, share = told[circle.client, 0], told[circle.client, 1]
+        bound = 2.0 * float((share[L > 0] / L[L > 0]).min(initial=np.inf))
+        if self.step_size is not None and self.step_size > bound:
+            message = f"the step_size {self.step_size} of IFCA is beyond 2/L = {bound:.3g}: its objective may grow"
+            warnings.warn(message, MethodWarning, stacklevel=3)
+
+    def _first_models(self, site: Site, circle: Star) -> Array:
+        """(s, k, d), at the server; what it has not heard of is 0."""
+        k, d = self.k, site.form.d
+        if not isinstance(self.start, str):
+            return np.array(self.start, dtype=float).reshape(-1, k, d)
+        if self.start == "zero":
+            message = (
+                "IFCA(start='zero') begins with equal models: every client picks the first, and it fits one to all"
+            )
+            if k > 1:
+                warnings.warn(message, MethodWarning, stacklevel=4)
+            return np.zeros((1, k, d))
+        if self.start == "random":
+            coins = Streams(site.seed, "start", range(self.starts))
+            return _size(site) * np.stack([coins.generator(s, 0).standard_normal((k, d)) for s in range(self.starts)])
+        return self._own_fits(site, circle)
+
+    def _own_fits(self, site: Site, circle: Star) -> Array:
+        """Of k clients drawn for each start."""
+        coins = Streams(site.seed, "start", range(self.starts))
+        drawn = np.array([coins.generator(s, 0).permutation(site.n_observed)[: self.k] for s in range(self.starts)])
+        w, memory = np.zeros(site.form.shape), site.memory()
+        tau = LONG / np.where(site.curvature > 0, site.curvature, 1.0)
+        for _ in range(OWN_STEPS):
+            w, memory = site.prox(w, tau, w, memory)
+        asked = np.isin(site.ids, drawn)
+        heard = site.engine.exchange(w, circle.up & asked[site.arcs.source])
+        place = np.full(site.n_observed, -1)  # -1: the models of clients that this site knows nothing of
+        place[site.ids[asked]] = np.flatnonzero(asked)
+        return np.where(place[drawn][:, :, None] >= 0, heard[place[drawn]], 0.0)
+
+    def _broadcast(self, state: State, models: Array) -> State:
+        """All models of all starts from the server to every client; what the clients pick follows."""
+        site, circle = state.site, state.star
+        s, k, d = models.shape
+        servers = np.unique(circle.server)
+        values = np.zeros((site.form.n, s * k * d))
+        values[servers] = models.ravel()
+        models = site.engine.exchange(values, circle.down, parameters=False)[servers[0]].reshape(s, k, d)
+        return replace(state, models=models)
+
+    def step(self, state: State) -> State:
+        site, circle = state.site, state.star
+        s, _, d = state.models.shape
+        cluster, least = self._pick(state)
+        sent = np.empty((site.form.n, s, d + 1))
+        for r in range(s):
+            sent[:, r, :d] = site.gradients.full(state.models[r][cluster[r]])
+            sent[:, r, d] = cluster[r]
+        heard = site.engine.exchange(sent.reshape(site.form.n, -1), circle.up, parameters=False)
+        new = self._broadcast(state, self._stepped(state, heard.reshape(-1, s, d + 1)))
+        new = replace(new, round=state.round + 1, cluster=cluster)
+        return self._compared(state, new, least) if self.searches(state) else new
+
+    def _pick(self, state: State) -> tuple[Array, Array]:
+        """The number of each client's model and its f_i, in each start, (s, n)."""
+        shape = state.site.form.shape
+        values = np.stack(
+            [[state.site.gradients.value(np.broadcast_to(w, shape)) for w in models] for models in state.models]
+        )
+        return values.argmin(axis=1), values.min(axis=1)
+
+    def _stepped(self, state: State, heard: Array) -> Array:
+        """The server's half of a round."""
+        (s, k, d), client = state.models.shape, state.star.client
+        models = state.models.copy()
+        for r in range(s):
+            picked = heard[client, r, d].astype(np.int64)
+            total = np.zeros((k, d))
+            np.add.at(total, picked, heard[client, r, :d])
+            scale = state.smoothness if self.step_size is None else state.shares
+            mass = np.bincount(picked, scale[client], k)
+            eta = (1.0 if self.step_size is None else self.step_size) / np.where(mass > 0, mass, 1.0)
+            models[r] -= eta[:, None] * total
+        return models
+
+    def _compared(self, before: State, new: State, least: Array) -> State:
+        """The search after a round: what it has cost, and whether it is over."""
+        site = new.site
+        changed = (new.cluster != before.cluster).any(axis=0)
+        clients = site.ids < site.n_observed
+        each = np.column_stack([np.where(clients, least, 0.0).T, np.where(clients, changed, 0.0)])
+        total = site.engine.reduce(each, "method")
+        calm = new.calm + 1 if total[-1] == 0 and before.round > 0 else 0
+        new = replace(new, calm=calm, objectives=np.vstack([new.objectives, total[:-1]]))
+        if calm < SETTLED and new.round < LONGEST:
+            return new
+        best = int(np.argmin(total[:-1]))
+        return replace(new, models=new.models[[best]], cluster=new.cluster[[best]], calm=SETTLED)
+
+    def searches(self, state: State) -> bool:
+        return state.calm < SETTLED
+
+    def judge(self, state: State, certifier: Certifier) -> Certifier:
+        """The certifier of the clusters found; the one at hand where it is of these."""
+        form = tied(state.site.form, self._found(state))
+        return certifier if _same_ties(form, certifier.form) else Certifier(form)
+
+    def _found(self, state: State) -> Array:
+        """The cluster of each client in the best start so far."""
+        return state.cluster[self._best(state)]
+
+    def _best(self, state: State) -> int:
+        s = len(state.models)
+        return 0 if s == 1 or not len(state.objectives) else int(np.argmin(state.objectives[-1]))
+
+    def point(self, state: State) -> Point:
+        site, member = state.site, self._found(state)
+        w = np.where((site.ids >= site.n_observed)[:, None], 0.0, state.models[self._best(state)][member])
+        return w, balanced_flows(tied(site.form, member), site.gradients, w), None
+
+    def gathered(self, state: State) -> dict[str, Any]:
+        latent = state.site.ids >= state.site.n_observed
+        return {"cluster": np.where(latent, -1, self._found(state)), "objectives": state.objectives}
+
+
+def _same_ties(one: Form, two: Form) -> bool:
+    ends = [[(edge.tail.tolist(), edge.head.tolist()) for edge in form.edges] for form in (one, two)]
+    return ends[0] == ends[1]
+
+
+def _finite(values: Array) -> Array:
+    return np.where(np.isfinite(values), values, 0.0)
+
+
+def _size(site: Site) -> float:
+    """The root mean square over coordinates and nodes with a loss of a gradient step 1/L_i from 0; 1 where it is 0."""
+    L = _finite(site.gradients.smoothness)
+    step = site.gradients.full(np.zeros(site.form.shape)) / np.where(L > 0, L, 1.0)[:, None]
+    moved = (site.gradients.counts > 0) & (L > 0)
+    total, count = site.engine.reduce(np.where(moved[:, None], np.stack([(step**2).mean(axis=1), moved], axis=1), 0.0))
+    return float(np.sqrt(total / max(count, 1.0))) or 1.0

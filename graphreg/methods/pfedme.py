@@ -1,0 +1,156 @@
+"""Personalised federated learning with Moreau envelopes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..errors import MethodError, MethodWarning
+from ..form import Form
+from ..lowering.gradients import without_ground_gradient
+from ..lowering.nodeprox import without_prox
+from ..lowering.site import Memories, Site
+from ..lowering.star import Star, star
+from ..terms.penalties.squared_l2 import SquaredL2
+from ..terms.records import Array, look_alike
+from ._averaging import is_whole
+from ._base import AbstractIteration, Point, Start, is_number
+from ._baseline import AbstractBaseline
+
+
+@dataclass(frozen=True)
+class State:
+    site: Site
+    round: int
+    star: Star
+    theta: Array  # the personal models, in the rows of the clients
+    model: Array  # of each server, in the rows of its clients as well
+    memory: Memories
+
+
+@dataclass(frozen=True)
+class PFedMe(AbstractBaseline):
+    """pFedMe (Dinh, Tran and Nguyen, NeurIPS 2020, Algorithm 1).
+
+        minimise over w  sum_i F_i(w),     F_i(w) = min over theta of  f_i(theta) + lam_i/2 ||theta - w||^2,
+
+    jointly over all theta_i and w: SquaredL2 edges of weight lam_i between the clients and a latent server. ``coef``
+    holds the personal models theta_i; w is the last row of ``solution.own.w``. (The paper has (1/N) sum_i F_i and the
+    same lam for all.) A round is
+
+        theta_i <- argmin f_i(theta) + lam_i/2 ||theta - w_i||^2,   w_i <- w_i - step_size (w_i - theta_i)
+        w <- (1 - beta) w + beta sum_i lam_i w_i / sum_j lam_j
+
+    with the first line ``local_steps`` times from w_i = w. The argmin is exact, but that smooth node penalties enter it
+    by their gradient at the last theta_i (a proximal-gradient step, exact for a SquaredL2 on all coordinates).
+    One local step with step_size 1 and beta 1 is gradient descent on sum_i F_i with step 1/L, L = sum_j lam_j, and ends
+    at the optimum; with more local steps and different data the limit is another (as for `FedAvg`).
+
+    Parameters
+    ----------
+    lam : float or mapping
+        lam_i, positive, one for all or one per node label. Required: None (default) is refused by `solve`.
+    local_steps : int
+        R in the paper, at least 1.
+    step_size : float
+        eta lam in the paper; 1 by default.
+    beta : float
+        1 by default. Where ``beta * step_size`` (``beta`` or ``step_size`` alone, with several local steps) is 2 or
+        more, a MethodWarning.
+    """
+
+    lam: float | Mapping[Hashable, float] | None = None
+    local_steps: int = 1
+    step_size: float = 1.0
+    beta: float = 1.0
+
+    def __post_init__(self) -> None:
+        given = self.lam if isinstance(self.lam, Mapping) else {} if self.lam is None else {None: self.lam}
+        positive = {f"lam{'' if x is None else f' of the node {x!r}'}": each for x, each in given.items()}
+        for name, value in (*positive.items(), ("step_size", self.step_size), ("beta", self.beta)):
+            if not (is_number(value) and 0.0 < value < np.inf):
+                raise MethodError(f"the {name} of PFedMe must be a positive finite number, got {value!r}")
+        if not (is_whole(self.local_steps) and self.local_steps >= 1):
+            raise MethodError(f"the local_steps of PFedMe must be a whole number, at least 1, got {self.local_steps!r}")
+
+    def missing(self, form: Form) -> tuple[str, ...]:
+        labels, out = form.space.index, list[str]()
+        if self.lam is None:
+            out.append("the pull of the server on the clients is to be chosen: give PFedMe(lam=...)")
+        given = self.lam if isinstance(self.lam, Mapping) else labels
+        out += [f"lam names {x!r}, which is not a node{look_alike(x, labels)}" for x in given if x not in labels][:1]
+        out += [f"lam has no entry for the node {x!r}{look_alike(x, given)}" for x in labels if x not in given][:1]
+        return (*out, *without_prox(form), *without_ground_gradient(form))
+
+    def target(self, form: Form) -> Form:
+        assert self.lam is not None  # or it is missing
+        n = form.space.n_observed
+        lam = [self.lam[x] for x in form.space.index] if isinstance(self.lam, Mapping) else [self.lam] * n
+        return star(form, SquaredL2(), np.array(lam, dtype=float))
+
+    @property
+    def iteration(self) -> AbstractIteration:
+        return _Envelopes(self.local_steps, self.step_size, self.beta)
+
+    @property
+    def aim(self) -> str:
+        return "the Moreau envelopes of the nodes' own losses, tied to one server"
+
+
+@dataclass(frozen=True)
+class _Envelopes(AbstractIteration):
+    local_steps: int
+    step_size: float
+    beta: float
+
+    @property
+    def name(self) -> str:
+        return PFedMe.__name__
+
+    def missing(self, form: Form) -> tuple[str, ...]:
+        return (*without_prox(form), *without_ground_gradient(form))
+
+    def init(self, site: Site, start: Start | None) -> State:
+        together = self.beta * self.step_size
+        factor = together if self.local_steps == 1 else max(self.beta, self.step_size)
+        if factor >= 2.0:
+            what = "beta * step_size" if self.local_steps == 1 else "beta or step_size"
+            message = f"{what} of PFedMe is {factor:.3g}, beyond its bound 2: it may diverge"
+            warnings.warn(message, MethodWarning, stacklevel=2)
+        w = np.zeros(site.form.shape) if start is None else start[0]
+        circle = Star.of(site)
+        model = circle.told(site.engine.exchange(w, circle.down))
+        return State(site, 0, circle, w, model, site.memory())
+
+    def step(self, state: State) -> State:
+        site, circle, lam = state.site, state.star, _pull(state.site)
+        ground = site.gradients.ground_smoothness
+        tau = 1.0 / np.where(lam > 0, lam + ground, 1.0)
+        theta, own, memory = state.theta, state.model, state.memory
+        for _ in range(self.local_steps):
+            pull = lam[:, None] * own + ground[:, None] * theta - site.gradients.ground_gradient(theta)
+            theta, memory = site.prox(tau[:, None] * pull, tau, theta, memory)
+            own = own - self.step_size * (own - theta)
+        heard = site.engine.exchange(own, circle.up)
+        total = circle.sums(lam[:, None] * heard), circle.sums(lam[:, None])
+        mean = total[0] / np.where(total[1] > 0, total[1], 1.0)
+        model = np.where(total[1] > 0, (1.0 - self.beta) * state.model + self.beta * mean, state.model)
+        model = circle.told(site.engine.exchange(model, circle.down))
+        return replace(state, round=state.round + 1, theta=theta, model=model, memory=memory)
+
+    def point(self, state: State) -> Point:
+        site = state.site
+        w = np.where((site.ids >= site.n_observed)[:, None], state.model, state.theta)
+        return w, None, site.prices(w, state.memory)
+
+
+def _pull(site: Site) -> Array:
+    """lam_i at the clients, (n,); 0 at the server."""
+    out = np.zeros(site.form.n)
+    for edge in site.form.edges:
+        if not edge.ground:
+            out[edge.tail] = edge.weight
+    return out

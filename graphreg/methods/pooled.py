@@ -1,0 +1,35 @@
+"""One model for all nodes, exactly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..form import Form
+from ..lowering.nodeprox import without_prox
+from ..lowering.star import star
+from ..terms.penalties.zero import Zero
+from ._base import AbstractIteration
+from ._baseline import AbstractBaseline
+from .admm import ADMM
+
+
+@dataclass(frozen=True)
+class Pooled(AbstractBaseline):
+    """One model for all nodes: ``minimise sum_i f_i(w) + the node penalties at w``; edges between nodes are dropped.
+
+    The fit of all data in one place, found without moving them: consensus `ADMM` between the nodes and a server.
+    """
+
+    def missing(self, form: Form) -> tuple[str, ...]:
+        return without_prox(form)
+
+    def target(self, form: Form) -> Form:
+        return star(form, Zero())
+
+    @property
+    def iteration(self) -> AbstractIteration:
+        return ADMM()
+
+    @property
+    def aim(self) -> str:
+        return "the fit of one model to all nodes"

@@ -1,0 +1,149 @@
+"""Subgradient descent on the problem as it stands, full or stochastic."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..errors import MethodError, MethodWarning
+from ..form import Form
+from ..lowering.site import Site
+from ..terms.losses._base import AbstractSmoothLoss
+from ..terms.penalties._base import AbstractConstraint, AbstractSmoothPenalty
+from ..terms.records import Array
+from ._averaging import is_whole
+from ._base import AbstractIteration, Point, Start, is_number
+
+POWER = 16  # of the norms that bound the largest and the least of numbers from their sums
+
+
+@dataclass(frozen=True)
+class State:
+    site: Site
+    round: int
+    w: Array
+    L: float  # bounds of the curvature of P; mu may be 0
+    mu: float
+    earlier: Array  # sum of the iterates of the rounds from t/2 to t, t the last power of 2
+    later: Array  # and of those since
+
+
+@dataclass(frozen=True)
+class SubgradientDescent(AbstractIteration):
+    """Subgradient descent, for every loss and every finite penalty.
+
+        w_i <- w_i - eta_t (g_i + (K'u)_i),    g_i in the subdifferential of f_i at w_i,  u_e in that of g_e at (Kw)_e
+
+    One exchange of w per round. With ``batch`` g_i is an unbiased estimate from so many samples of node i, drawn with
+    replacement. It is slow (O(1/sqrt(t)), O(1/t) where P is strongly convex), converges to no kink exactly, and so is
+    seldom certified: what every other method is to be measured against.
+
+    Parameters
+    ----------
+    step_size : number or function, optional
+        eta, or eta_t as a function of the round t = 0, 1, ... None (default), with mu and L bounds of the curvature of
+        P from below and above, from sums over the nodes: 1/L where all is smooth and no samples are drawn; otherwise
+        2 / (mu (t + 2 L/mu)), which is 1/L at first, where mu > 0 (for 1/t see Bottou, Curtis and Nocedal, SIAM Review
+        2018, Theorem 4.7; with averages Lacoste-Julien, Schmidt and Bach, 2012), and 1 / (L sqrt(t + 1)) where mu = 0.
+        Where losses have no curvature of their own, L is that at the step at which their kinks would be smoothed.
+        A number beyond 2/L, where all is smooth, gives a MethodWarning.
+    batch : int, optional
+        None (default): all samples.
+    average : {None, "suffix"}
+        What is certified: the last iterate, or the mean over the last half of the rounds at least (Rakhlin, Shamir and
+        Sridharan, ICML 2012).
+    """
+
+    step_size: float | Callable[[int], float] | None = None
+    batch: int | None = None
+    average: str | None = None
+
+    def __post_init__(self) -> None:
+        number = is_number(self.step_size) and 0.0 < self.step_size < np.inf  # pyright: ignore[reportOperatorIssue]
+        if not (self.step_size is None or callable(self.step_size) or number):
+            raise MethodError(
+                "the step_size of SubgradientDescent must be a positive finite number or a function of the round, got "
+                f"{self.step_size!r}"
+            )
+        if self.batch is not None and not (is_whole(self.batch) and self.batch >= 1):
+            raise MethodError(f"the batch of SubgradientDescent must be a whole number, at least 1, got {self.batch!r}")
+        if self.average not in (None, "suffix"):
+            raise MethodError(f"the average of SubgradientDescent is None or 'suffix', got {self.average!r}")
+
+    def missing(self, form: Form) -> tuple[str, ...]:
+        names = dict.fromkeys(edge.name for edge in form.edges if isinstance(edge.penalty, AbstractConstraint))
+        return tuple(f"{name} is a constraint, which a step along subgradients leaves" for name in names)
+
+    def init(self, site: Site, start: Start | None) -> State:
+        w = np.zeros(site.form.shape) if start is None else start[0]
+        L, mu = _bounds(site, self.batch is not None)
+        if is_number(self.step_size) and self._smooth(site.form):
+            eta = float(self.step_size)  # pyright: ignore[reportArgumentType]
+            if eta > 2.0 / L:
+                message = f"the step_size {eta:.3g} of SubgradientDescent is beyond 2/L = {2.0 / L:.3g}: it may diverge"
+                warnings.warn(message, MethodWarning, stacklevel=2)
+        return State(site, 0, w, L, mu, np.zeros(w.shape), np.zeros(w.shape))
+
+    def step(self, state: State) -> State:
+        site, t = state.site, state.round
+        seen = site.engine.exchange(state.w)
+        if self.batch is None:
+            g = site.gradients.full(state.w)
+        else:
+            g = site.gradients.sampled(state.w, site.streams("samples").uniform(t, self.batch))
+        for edge in site.form.edges:
+            if not any(edge is known for known in site.gradients.ground):
+                edge.add_adjoint(edge.weight[:, None] * edge.penalty.subgradient(edge.difference(seen)), g)
+        w = state.w - self._eta(state) * g
+        doubled = (t + 1) & t == 0  # t + 1 is a power of 2
+        earlier, later = (state.later, w) if doubled else (state.earlier, state.later + w)
+        return replace(state, round=t + 1, w=w, earlier=earlier, later=later)
+
+    def _eta(self, state: State) -> float:
+        t, L, mu = state.round, state.L, state.mu
+        if callable(self.step_size):
+            return float(self.step_size(t))
+        if self.step_size is not None:
+            return float(self.step_size)
+        if self.batch is None and self._smooth(state.site.form):
+            return 1.0 / L
+        return 2.0 / (mu * t + 2.0 * L) if mu > 0 else 1.0 / (L * np.sqrt(t + 1.0))
+
+    def _smooth(self, form: Form) -> bool:
+        losses = all(isinstance(block.loss, AbstractSmoothLoss) for block in form.samples)
+        return losses and all(isinstance(edge.penalty, AbstractSmoothPenalty) for edge in form.edges)
+
+    def point(self, state: State) -> Point:
+        if self.average is None or state.round == 0:
+            return state.w, None, None
+        return (state.earlier + state.later) / _averaged(state.round), None, None
+
+
+def _averaged(t: int) -> int:
+    """How many iterates w_1 ... w_t the two sums hold: those from 2^(k-1) on, 2^k the largest power of 2 up to t."""
+    power = 1 << (t.bit_length() - 1)
+    return t - power + 1 + power // 2
+
+
+def _bounds(site: Site, sampled: bool) -> tuple[float, float]:
+    """L and mu: bounds of the curvature of P from above (where all is smooth; of the steepest sample, where these are
+    drawn) and below, from two reductions.
+
+    max x <= (sum x^q)^(1/q) and min x >= (sum x^-q)^(-1/q), relative to the means so that nothing overflows.
+    """
+    gradients, form = site.gradients, site.form
+    L = gradients.sample_smoothness if sampled else gradients.smoothness
+    L = np.where(np.isfinite(L), L, form.d * site.curvature)
+    for edge in form.edges:
+        if not edge.ground and isinstance(edge.penalty, AbstractSmoothPenalty):
+            L = L + 2.0 * edge.penalty.smoothness() * (abs(edge.K).T @ edge.weight)
+    mu = gradients.convexity
+    each = np.stack([L, mu, mu <= 0.0], axis=1)
+    total = site.engine.reduce(each) / site.n_nodes
+    mean = total[:2] if total[0] > 0 else np.ones(2)
+    powers = np.stack([(L / mean[0]) ** POWER, (np.where(mu > 0, mu, 1.0) / (mean[1] or 1.0)) ** -POWER], axis=1)
+    high, low = site.engine.reduce(powers) ** (1.0 / POWER)
+    return float(mean[0] * (high or 1.0)), 0.0 if total[2] > 0 else float(mean[1] / low)
