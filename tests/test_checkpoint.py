@@ -506,7 +506,7 @@ def test_another_method(kept):
     with pytest.raises(CheckpointError, match=r"of another method.*relaxation \(1.5 here, 1.8 in the checkpoint\)"):
         chain().solve(gr.PrimalDual(relaxation=1.5), gap=0, rounds=30, checkpoint=kept)
     for other in ITERATIVE:
-        if not isinstance(other, gr.PrimalDual):
+        if not isinstance(other, gr.PrimalDual) and not other.missing(chain().form):
             with pytest.raises(CheckpointError, match=r"of another method.*the class"):
                 chain().solve(other, gap=0, rounds=30, checkpoint=kept)
 
