@@ -80,13 +80,13 @@ class Case:
         return theta.reshape(self.n, -1)
 
     def constants(self):
-        """L and Ltilde by the eigenvalues of every client, C1, C2, mu."""
+        """L_i and Ltilde_i of every client, and C1, C2, mu."""
         H = np.einsum("imj,imk->ijk", self.X, self.X) / self.X.shape[1]
         values = np.linalg.eigvalsh(H)
         alpha = self.alpha[self.cluster]
         return {
-            "L": values[:, -1].max() + RIDGE,
-            "Ltilde": (self.X**2).sum(axis=2).max() + RIDGE,
+            "L": values[:, -1] + RIDGE,
+            "Ltilde": (self.X**2).sum(axis=2).max(axis=1) + RIDGE,
             "mu": values[:, 0].min() + RIDGE,
             "C1": (alpha * self.gamma).max(),
             "C2": ((1 - alpha) * self.gamma).max(),

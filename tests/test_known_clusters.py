@@ -165,7 +165,8 @@ def test_algorithm_2_by_hand(name, batch):
 def test_the_constants_of_theorem_4_3():
     c = CASES["uneven"]()
     K = c.constants()
-    for batch, L in ((None, K["L"]), (1, K["Ltilde"]), (4, K["Ltilde"] / 4 + 0.75 * K["L"])):
+    for batch, each in ((None, K["L"]), (1, K["Ltilde"]), (4, K["Ltilde"] / 4 + 0.75 * K["L"])):
+        L = each.max()
         state = begin(gr.AsyncAL2SGD(batch=batch), c)
         m, (p0, p, tau) = state.momentum, settings(state)
         assert K["C2"] > K["C1"]
@@ -222,7 +223,7 @@ def test_the_mean_of_the_corrected_estimate_is_the_gradient(p_cluster):
         cluster = ~network(state, xi) & at_clusters(state, own)
         for k in range(8):  # every sample once
             uniform = np.full((state.site.form.n, 1), (k + 0.5) / 8)
-            state.site.__dict__["_streams"]["samples", None] = Fixed(uniform)
+            state.site._streams["samples", None] = Fixed(uniform)
             averages = exact_averages(c, state, theta)
             given = padded(c, state, theta), averages, network(state, xi), cluster
             total += chance / 8 * method.estimate(state, *given)
@@ -312,7 +313,6 @@ def _quantile(k, m, p):
 def test_the_messages_of_algorithm_1(name):
     """Proposition 3.2, corrected: coin switches only where all that is skipped is known."""
     c, T, p0, p = CASES[name](), 4000, 0.3, 0.4
-    run(gr.AsyncL2GD(p_global=p0, p_cluster=p), c, T)
     states = run(gr.AsyncL2GD(p_global=p0, p_cluster=p), c, T)
     table = states[-1].site.engine.ledger.by_edge()
     sent = table[table["purpose"] == "method"].set_index(["sender", "receiver"])["messages"]
@@ -376,18 +376,18 @@ def test_algorithm_2_reaches_the_optimum(name, batch):
     np.testing.assert_allclose(certified.coef, star, atol=2e-3)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_hard_cases_converge_with_the_corrected_estimator_and_not_with_the_printed_one(seed):
-    """p_j = 0, gamma = 20, rho = .01, condition number about 500; the distance falls at least as Theorem 4.3 has it."""
-    c = case((5, 5), m=20, d=5, gamma=20.0, lam=1.0, seed=seed, spread=1000.0, size=4.0)
-    T, star = 4000, c.optimum()
-    states = run(gr.AsyncAL2SGD(p_cluster=0.0, rho=0.01), c, T, seed)
-    m = {f.name: getattr(states[0].momentum, f.name)[0] for f in fields(states[0].momentum)}
-    p0, p, tau = settings(states[0])
-    far = np.linalg.norm(star)
-    assert np.linalg.norm(states[-1].y[: c.n] - star) < 0.1 * far
-    printed = by_hand_2(c, T, seed, p0, p, tau, m, printed=True)
-    assert np.linalg.norm(printed[-1] - star) > 10 * far
+def test_a_hard_case_converges_with_the_corrected_estimator_and_not_with_the_printed_one():
+    """p_j = 0, gamma = 20, rho = .01, condition number about 500. The squared distance is to fall by 1 - b2 mu a round
+    (Theorem 4.3): by exp(-3) in 3 / (b2 mu) rounds, times a constant."""
+    c = case((5, 5), m=20, d=5, gamma=20.0, lam=1.0, seed=1, spread=1000.0, size=4.0)
+    method, star = gr.AsyncAL2SGD(p_cluster=0.0, rho=0.01), c.optimum()
+    first = run(method, c, 1, 1)[0]
+    m = {f.name: getattr(first.momentum, f.name)[0] for f in fields(first.momentum)}
+    T = int(3 / (m["b2"] * c.constants()["mu"]))
+    corrected = run(method, c, T, 1)[-1].y[: c.n]
+    printed = by_hand_2(c, T, 1, *settings(first), m, printed=True)[-1]
+    assert np.linalg.norm(corrected - star) < np.exp(-1.5) * np.linalg.norm(star)
+    assert np.linalg.norm(printed - star) > 10 * np.linalg.norm(star)
 
 
 def test_the_neighbourhood_of_a_constant_step_scales_with_it():
@@ -466,6 +466,28 @@ def test_a_start_is_where_it_begins(method):
         for _ in range(30):
             state = method.step(state)
         np.testing.assert_allclose(state.y[: c.n], star, atol=1e-12)
+
+
+@pytest.mark.parametrize("method", [gr.AsyncL2GD(majority=True), gr.AsyncAL2SGD(batch=1)], ids=str)
+def test_a_broken_run_goes_on_as_though_nothing_had_happened(method, tmp_path):
+    def solve(rounds, **more):
+        return CASES["uneven"]().problem.solve(method, gap=0, rounds=rounds, seed=SEED, **more)
+
+    whole = solve(90)
+    for rounds in (13, 50):
+        solve(rounds, checkpoint=tmp_path / "run")
+    again = solve(90, checkpoint=tmp_path / "run")
+    assert np.array_equal(again.coef, whole.coef)
+    assert again.certificate.relative_gap == whole.certificate.relative_gap
+    assert again.ledger == whole.ledger
+    assert all(np.array_equal(again.gathered[name], value) for name, value in whole.gathered.items())
+
+
+def test_the_seed_decides():
+    c = case()
+    one, same, other = (c.problem.solve(gr.AsyncL2GD(), gap=0, rounds=40, seed=seed) for seed in (1, 1, 2))
+    assert np.array_equal(one.coef, same.coef)
+    assert not np.array_equal(one.coef, other.coef)
 
 
 def test_what_was_chosen_is_gathered():
