@@ -21,12 +21,14 @@ from graphreg.datasets import random_problem
 from graphreg.engines.actors.parts import split
 from graphreg.errors import ActorError, CheckpointError, FailedError, MethodError, ModelError
 from graphreg.lowering.arcs import arcs_of
-from graphreg.methods._base import AbstractIteration
-from graphreg.methods.primal_dual import State
 
 SEEDS = (  # small problems: every loss, every penalty, every structure
     *(540, 431, 162, 355, 476, 97, 250, 171, 233, 364, 427, 299, 7, 18),
     *(21, 35, 49, 63, 105, 119, 147, 161, 196, 210, 231, 252, 280, 308),
+)
+BASELINES = (
+    *(gr.FedAvg(), gr.FedAvg(local_steps=3, participation=0.6), gr.LocalOnly(), gr.Pooled(), gr.PFedMe()),
+    gr.ClusteredFedAvg(clusters={"a": [0, 1, 2], "b": [3, 4, 5]}),
 )
 ROUNDS = 25
 SAME = 1e-12
@@ -323,10 +325,25 @@ def test_what_actors_cannot_do_is_refused(tmp_path):
             short().solve(gr.PrimalDual(), engine=engine)
 
 
-def test_the_state_has_what_an_actor_needs():
+@pytest.mark.parametrize("method", ITERATIONS, ids=name)
+def test_the_state_has_what_an_actor_needs(method):
     """A restart sets the round of a state: every method's state has one."""
-    for method in ITERATIONS:
-        form = next(f for kind in KINDS if not method.missing(f := problem(kind).form))
-        assert isinstance(method, AbstractIteration)
-        assert method.init(whole(form), None).round == 0
-    assert State.__dataclass_fields__["round"]
+    forms = [f for kind in KINDS if not method.missing(f := problem(kind).form)]
+    if forms:
+        assert method.init(whole(forms[0]), None).round == 0
+
+
+@pytest.mark.parametrize("method", BASELINES, ids=lambda m: m.label)
+def test_baselines_have_actors_on_the_nodes_of_their_own_problem(method):
+    model = problem("squared", n=6)
+    if method.missing(model.form):
+        pytest.skip("the baseline does not apply")
+    options = {"gap": 0, "rounds": 20, "seed": 1, "on_failure": "return"}
+    arrays, actors = (model.solve(method, engine=engine, **options) for engine in (None, gr.Actors()))
+    np.testing.assert_allclose(actors.coef, arrays.coef, atol=1e-12 * np.abs(arrays.coef).max())
+    assert actors.ledger.messages["method"] == arrays.ledger.messages["method"]
+
+
+def test_a_method_that_chooses_its_problem_is_refused():
+    with pytest.raises(MethodError, match="IFCA has no actors"):
+        problem("squared").solve(gr.IFCA(k=2), engine=gr.Actors())

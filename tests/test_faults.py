@@ -31,6 +31,19 @@ def test_a_fifth_of_all_messages_may_be_lost(kind):
     np.testing.assert_allclose(found.objective, model.solve(gap=1e-8).objective, rtol=2e-8)
 
 
+@pytest.mark.parametrize("kind", ["total variation", "logistic", "features", "consensus", "tree"])
+def test_fed_admm_tolerates_it_too(kind):
+    model, method = problem(kind), gr.FedADMM()
+    assert run(model, Faults(drop=0.2), method, rounds=3000).status == "certified"
+    assert run(model, Faults(drop=0.2, crash=0.01), method, rounds=3000).status == "certified"
+
+
+@pytest.mark.parametrize("options", [{"batch": 2}, {"kappa": 1.0}, {"availability": 0.5}, {"step_size": lambda t: 0.1}])
+def test_fed_admm_with_noise_is_refused_under_loss(options):
+    with pytest.raises(MethodError, match="full gradients and constant steps"):
+        run(problem("squared"), Faults(drop=0.2), gr.FedADMM(**options))
+
+
 @pytest.mark.parametrize("faults", [Faults(drop=0.5), Faults(delay=2, reorder=0.2, duplicate=0.3), Faults(crash=0.02)])
 def test_other_faults(faults):
     assert run(problem("features"), faults).status == "certified"

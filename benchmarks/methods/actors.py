@@ -15,8 +15,9 @@ from graphreg.datasets import random_problem
 from graphreg.errors import MethodWarning
 from graphreg.methods import METHODS
 from graphreg.methods._base import AbstractIteration
+from graphreg.methods.tolerance import ToleratesLoss
 
-SEEDS = range(0, 500, 7)
+SEEDS = range(0, 500, 21)
 MOST_NODES = 20
 ROUNDS = 600
 KINDS = ("squared + L2", "logistic + L2", "squared + L1 of two features", "consensus", "hierarchy")
@@ -54,7 +55,7 @@ def study_the_same_iterates() -> pd.DataFrame:
         for each in [p for p in drawn if not method.missing(p.form)]:
             options: dict[str, Any] = {"gap": 0, "seed": 1, "on_failure": "return"}
             plain = _unpolished(method)
-            path = [each.solve(plain, rounds=t, **options) for t in (5, 10, 20, 40)]
+            path = [each.solve(plain, rounds=t, **options) for t in (5, 40)]
             began = time.perf_counter()
             actors = each.solve(plain, rounds=40, engine=gr.Actors(), **options)
             seconds += time.perf_counter() - began
@@ -79,8 +80,8 @@ def study_the_same_iterates() -> pd.DataFrame:
 
 
 def study_a_fifth_of_all_messages_lost() -> pd.DataFrame:
-    """The certified relative gap after 600 rounds, two seeds each: nothing lost, 20% lost, half lost; and ADMM, which
-    does not tolerate loss (the copies of a flow at the two ends differ for ever)."""
+    """The certified relative gap after 600 rounds (FedADMM 1500), two seeds each, where 20% are lost, and where nothing
+    is; ADMM does not tolerate loss (the copies of a flow at the two ends differ for ever)."""
     rows: list[dict[str, Any]] = []
     for kind in KINDS:
         for seed in (0, 1):
@@ -88,8 +89,8 @@ def study_a_fifth_of_all_messages_lost() -> pd.DataFrame:
             for method in _under_faults(kind):
                 if method.missing(each.form):
                     continue
-                gaps = [_gap(each, method, seed, faults) for faults in (None, gr.Faults(drop=0.2), gr.Faults(drop=0.5))]
-                asked = "<= 1e-8" if method.name != "ADMM" else "none"
+                gaps = [_gap(each, method, seed, faults) for faults in (None, gr.Faults(drop=0.2))]
+                asked = "<= 1e-8" if isinstance(method, ToleratesLoss) else "none"
                 rows.append(
                     {
                         "problem": f"{kind}, {seed}",
@@ -97,7 +98,6 @@ def study_a_fifth_of_all_messages_lost() -> pd.DataFrame:
                         "asked": asked,
                         "found": f"{gaps[1]:.1e}",
                         "nothing lost": f"{gaps[0]:.1e}",
-                        "half lost": f"{gaps[2]:.1e}",
                     }
                 )
     return pd.DataFrame(rows)
@@ -153,7 +153,7 @@ def _primal_dual(kind: str) -> gr.PrimalDual:
 
 def _under_faults(kind: str) -> list[AbstractIteration]:
     methods: list[AbstractIteration] = [_primal_dual(kind), gr.ADMM(rho=1.0)]
-    return [*methods, gr.FedADMM()] if hasattr(gr, "FedADMM") else methods
+    return [*methods, gr.FedADMM()]
 
 
 def _unpolished(method: AbstractIteration) -> AbstractIteration:
@@ -167,5 +167,12 @@ def _sent(run: gr.Solution) -> list[tuple[int, int]]:
 def _gap(each: gr.Problem, method: AbstractIteration, seed: int, faults: gr.Faults | None) -> float:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MethodWarning)
-        run = each.solve(method, gap=0, rounds=ROUNDS, seed=seed, on_failure="return", engine=gr.Actors(faults=faults))
+        run = each.solve(
+            method,
+            gap=0,
+            rounds=1500 if isinstance(method, gr.FedADMM) else ROUNDS,
+            seed=seed,
+            on_failure="return",
+            engine=gr.Actors(faults=faults),
+        )
     return run.certificate.relative_gap

@@ -82,7 +82,7 @@ class Averaging(AbstractIteration):
             warnings.warn(message, MethodWarning, stacklevel=2)
         both = site.engine.exchange(np.column_stack([step, w]), circle.down, parameters=False)
         both = circle.told(both)
-        return State(site, 0, circle, both[:, 1:], share, both[:, 0])
+        return State(site, 0, circle, both[:, 1:], np.nan_to_num(told[:, 0]), both[:, 0])
 
     def _bound(self, site: Site, circle: Star, told: Array) -> Array:
         """1/L, (n,), inf where there is no server or nothing to fit: L that of the mean of the F_i, or, where clients

@@ -33,6 +33,10 @@ def edges_under_loss(
 
         r = 2 w_hat - w +- s u                                                                           is sent
         u+ = u + rho (u_hat - u)  where the other end was heard,     u +- (w+ - w)/s  where it was not: x stays.
+
+    With a gradient step at the nodes, w_hat = w - eta (grad f(w) + K'u) with eta_i = 1/(L_i + deg_i/s), and rho = 1, it
+    is Davis-Yin splitting (Set-Valued Var. Anal. 25, 2017) with the further variable w_i - grad f_i(w_i)/L_i, which the
+    node keeps: averaged in the same norm, so that the same holds.
     """
     w, w_hat, new = moves
     ahead = 2.0 * w_hat - w

@@ -20,7 +20,9 @@ from ._averages import Mean, SuffixMean
 from ._base import AbstractIteration, Point, Start, is_number
 from ._copies import Copies, copies_at
 from ._fed_steps import StepSize, batch_smoothness, bends_more, constant_steps, scheduled, warn
+from ._lossy import edges_under_loss
 from .availability import Availability, unmatched
+from .tolerance import Swap, ToleratesLoss
 
 RHO = 4.0  # in units of mean curvature / mean degree
 KAPPA = 3.0  # in units of 1 / mean curvature
@@ -48,7 +50,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class FedADMM(AbstractIteration):
+class FedADMM(AbstractIteration, ToleratesLoss):
     """Fed-ADMM, the decentralised stochastic ADMM of graph-fused M-estimation (Algorithms 1 and 2).
 
     Each edge e = (i, j) has a copy of the parameters of both ends, beta_ij = theta_i and beta_ji = theta_j, with
@@ -203,6 +205,24 @@ class FedADMM(AbstractIteration):
             along = there[site.arcs.source] & there[site.arcs.target]
         copies = state.copies.step(site, site.engine.exchange(w, along), state.rho, there)
         more = {"round": t, "online": online, "average": self._averaged(state, w)}
+        return replace(state, w=w, copies=copies, smoothness=smoothness, **more)
+
+    def under_loss(self) -> FedADMM:
+        if self.noisy or self.kappa is not None or callable(self.step_size) or self.availability is not None:
+            raise MethodError(
+                "FedADMM is proven under lost messages with full gradients and constant steps; leave batch, kappa and "
+                "schedules out, and say who is away in Faults(crash=...) and not in availability"
+            )
+        return self
+
+    def step_under_loss(self, state: State, swap: Swap) -> State:
+        """The halves of Fed-ADMM in the order of `edges_under_loss`: Davis-Yin splitting, as averaged, for 1/L_i."""
+        site, all_there = state.site, np.full(state.site.form.n, True)
+        w, smoothness = self._moved(state, all_there, np.ones(len(all_there)), state.round + 1)
+        flows = state.copies.flows(site.form, state.w)
+        ends = edges_under_loss(site, (state.w, w, w), flows, 1.0 / state.rho, 1.0, swap)
+        copies = Copies.of(site, w, tuple(u for u, _, _ in ends))
+        more = {"round": state.round + 1, "average": self._averaged(state, w)}
         return replace(state, w=w, copies=copies, smoothness=smoothness, **more)
 
     def point(self, state: State) -> Point:

@@ -27,6 +27,7 @@ class State:
     w: Array
     L: float  # bounds of the curvature of P; mu may be 0
     mu: float
+    smooth: bool  # whether all of P is
     earlier: Array  # sum of the iterates of the rounds from t/2 to t, t the last power of 2
     later: Array  # and of those since
 
@@ -79,13 +80,13 @@ class SubgradientDescent(AbstractIteration):
 
     def init(self, site: Site, start: Start | None) -> State:
         w = np.zeros(site.form.shape) if start is None else start[0]
-        L, mu = _bounds(site, self.batch is not None)
-        if is_number(self.step_size) and self._smooth(site.form):
+        L, mu, smooth = _bounds(site, self.batch is not None)
+        if is_number(self.step_size) and smooth:
             eta = float(self.step_size)  # pyright: ignore[reportArgumentType]
             if eta > 2.0 / L:
                 message = f"the step_size {eta:.3g} of SubgradientDescent is beyond 2/L = {2.0 / L:.3g}: it may diverge"
                 warnings.warn(message, MethodWarning, stacklevel=2)
-        return State(site, 0, w, L, mu, np.zeros(w.shape), np.zeros(w.shape))
+        return State(site, 0, w, L, mu, smooth, np.zeros(w.shape), np.zeros(w.shape))
 
     def step(self, state: State) -> State:
         site, t = state.site, state.round
@@ -108,13 +109,9 @@ class SubgradientDescent(AbstractIteration):
             return float(self.step_size(t))
         if self.step_size is not None:
             return float(self.step_size)
-        if self.batch is None and self._smooth(state.site.form):
+        if self.batch is None and state.smooth:
             return 1.0 / L
         return 2.0 / (mu * t + 2.0 * L) if mu > 0 else 1.0 / (L * np.sqrt(t + 1.0))
-
-    def _smooth(self, form: Form) -> bool:
-        losses = all(isinstance(block.loss, AbstractSmoothLoss) for block in form.samples)
-        return losses and all(isinstance(edge.penalty, AbstractSmoothPenalty) for edge in form.edges)
 
     def point(self, state: State) -> Point:
         if self.average is None or state.round == 0:
@@ -128,9 +125,21 @@ def _averaged(t: int) -> int:
     return t - power + 1 + power // 2
 
 
-def _bounds(site: Site, sampled: bool) -> tuple[float, float]:
+def _kinks(form: Form) -> Array:
+    """How many losses and edges with kinks there are at each node, (n,)."""
+    out = np.zeros(form.n)
+    for block in form.samples:
+        if not isinstance(block.loss, AbstractSmoothLoss):
+            out += np.bincount(block.node, minlength=form.n)
+    for edge in form.edges:
+        if not isinstance(edge.penalty, AbstractSmoothPenalty):
+            out += np.bincount(edge.tail, minlength=form.n)
+    return out
+
+
+def _bounds(site: Site, sampled: bool) -> tuple[float, float, bool]:
     """L and mu: bounds of the curvature of P from above (where all is smooth; of the steepest sample, where these are
-    drawn) and below, from two reductions.
+    drawn) and below, and whether all is smooth, from two reductions.
 
     max x <= (sum x^q)^(1/q) and min x >= (sum x^-q)^(-1/q), relative to the means so that nothing overflows.
     """
@@ -141,9 +150,9 @@ def _bounds(site: Site, sampled: bool) -> tuple[float, float]:
         if not edge.ground and isinstance(edge.penalty, AbstractSmoothPenalty):
             L = L + 2.0 * edge.penalty.smoothness() * (abs(edge.K).T @ edge.weight)
     mu = gradients.convexity
-    each = np.stack([L, mu, mu <= 0.0], axis=1)
+    each = np.stack([L, mu, mu <= 0.0, _kinks(form)], axis=1)
     total = site.engine.reduce(each) / site.n_nodes
     mean = total[:2] if total[0] > 0 else np.ones(2)
     powers = np.stack([(L / mean[0]) ** POWER, (np.where(mu > 0, mu, 1.0) / (mean[1] or 1.0)) ** -POWER], axis=1)
     high, low = site.engine.reduce(powers) ** (1.0 / POWER)
-    return float(mean[0] * (high or 1.0)), 0.0 if total[2] > 0 else float(mean[1] / low)
+    return float(mean[0] * (high or 1.0)), 0.0 if total[2] > 0 else float(mean[1] / low), not total[3] > 0

@@ -79,6 +79,11 @@ class Actors:
 
     def _cast(self, method: AbstractIteration) -> AbstractIteration:
         """The method as it is run under these faults; a warning where nothing is known of it there."""
+        if type(method).judge is not AbstractIteration.judge:
+            raise MethodError(
+                f"{method.name} has no actors: the problem that it solves follows from what all nodes chose; leave "
+                "engine out"
+            )
         if self.faults is None or not self.faults.lossy:
             return method
         if isinstance(method, ToleratesLoss):

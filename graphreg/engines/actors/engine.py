@@ -56,7 +56,7 @@ class ActorEngine:
         for j, (_, back, coupled) in self.links.items():
             if along is None or along[back]:
                 columns = coupled if parameters else np.full(values.shape[1], True)
-                out[j, columns] = self._heard(j, tag, values[self.me][columns])
+                out[j, columns] = self._heard(j, tag, values[self.me][columns], purpose)
         return out
 
     def swap(self, mine: tuple[Array, ...]) -> tuple[Array, ...]:
@@ -65,9 +65,11 @@ class ActorEngine:
         tag = self._next()
         out = tuple(np.full(each.shape, np.nan) for each in mine)
         for j, common in self.ends.items():
-            self.post.send(self._number(j), tag, np.concatenate([mine[k][rows].ravel() for k, rows in common]))
+            self.post.send(
+                self._number(j), tag, np.concatenate([mine[k][rows].ravel() for k, rows in common]), "method"
+            )
         for j, common in self.ends.items():
-            payload, fresh = self.post.hear(self._number(j), tag)
+            payload, fresh = self.post.hear(self._number(j), tag, "method")
             if payload is None or not fresh:
                 continue
             at = 0
@@ -107,8 +109,8 @@ class ActorEngine:
     def _number(self, j: int) -> int:
         return int(self.part.whole.ids[j])
 
-    def _heard(self, j: int, tag: Tag, own: Array) -> Array:
-        payload, fresh = self.post.hear(self._number(j), tag)
+    def _heard(self, j: int, tag: Tag, own: Array, purpose: str) -> Array:
+        payload, fresh = self.post.hear(self._number(j), tag, purpose)
         if fresh and payload is not None:
             return payload
         if not self.stale:

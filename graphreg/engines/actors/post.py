@@ -77,13 +77,13 @@ class Post:
         self.heard.clear()
 
     # ---- messages that may be lost ---------------------------------------------------------------------------------
-    def send(self, receiver: int, tag: Tag, payload: Array, purpose: str = "method") -> None:
+    def send(self, receiver: int, tag: Tag, payload: Array, purpose: str) -> None:
         if self.weather is not None and self.weather.faults.resend:
             self.send_surely(VALUES, receiver, tag, payload, purpose)
         else:
             self._send(VALUES, receiver, tag, 0, payload, purpose)
 
-    def hear(self, sender: int, tag: Tag) -> tuple[Array | None, bool]:
+    def hear(self, sender: int, tag: Tag, purpose: str) -> tuple[Array | None, bool]:
         """The newest message of the sender in this exchange, None where there was none; and whether it is of this
         round."""
         weather = self.weather
@@ -92,7 +92,7 @@ class Post:
         heard = self.heard.setdefault(sender, Heard())
         if not weather.away(sender, tag[0]):
             if weather.faults.resend:
-                heard.accept(self._take_surely(VALUES, sender, tag, "method"))
+                heard.accept(self._take_surely(VALUES, sender, tag, purpose))
             else:
                 self._weathered(heard, self._take(VALUES, sender, tag))
         heard.arrive(tag)
