@@ -263,7 +263,9 @@ def test_an_interrupted_run_ends_with_its_best_point(processes):
     timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     try:
-        found = short().solve(gr.PrimalDual(balance=1.0), gap=0, seconds=60, engine=gr.Actors(processes=processes))
+        found = problem("total variation", n=6).solve(
+            gr.PrimalDual(balance=1.0), gap=0, seconds=60, engine=gr.Actors(processes=processes)
+        )
     finally:
         timer.cancel()
     assert found.status == "interrupted"
