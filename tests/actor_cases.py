@@ -18,8 +18,15 @@ from graphreg.methods._base import AbstractIteration
 from graphreg.methods.ledger import Ledger
 
 ITERATIONS = [method for method in METHODS if isinstance(method, AbstractIteration)]
-FIXED = [gr.PrimalDual(balance=0.5), gr.ADMM(rho=2.0, relaxation=1.0)]
-KINDS = ("total variation", "logistic", "features", "squared", "consensus", "quantile", "tree", "parts")
+FIXED = [
+    gr.PrimalDual(balance=0.5),
+    gr.ADMM(rho=2.0, relaxation=1.0),
+    gr.FedADMM(batch=2, availability=0.6),
+    gr.FedADMM(availability=0.5, dropout="ipw"),
+    gr.SubgradientDescent(batch=2, average="suffix"),
+    gr.AsyncL2GD(batch=1),
+]
+KINDS = ("total variation", "logistic", "features", "squared", "consensus", "quantile", "tree", "parts", "hierarchy")
 
 
 def problem(kind, seed=0, n=12, m=5):
@@ -44,9 +51,10 @@ def problem(kind, seed=0, n=12, m=5):
         model = gr.SquaredLoss(data) + gr.Consensus(graph)
     elif kind == "quantile":
         model = gr.QuantileLoss(data, tau=0.3) + 0.1 * tv(graph, gr.L2())
-    elif kind == "tree":
+    elif kind in ("tree", "hierarchy"):
         clusters = {f"c{k}": list(range(k * n // 3, (k + 1) * n // 3)) for k in range(3)}
-        model = gr.SquaredLoss(data) + gr.Hierarchy(clusters, (1.0, 0.3)) + gr.NodePenalty(gr.Ball(10.0))
+        more = gr.NodePenalty(gr.Ball(10.0)) if kind == "tree" else 0.1 * gr.NodePenalty(gr.SquaredL2())
+        model = gr.SquaredLoss(data) + gr.Hierarchy(clusters, (1.0, 0.3)) + more
     elif kind == "parts":  # three components, one of them a node alone
         graph = nx.Graph([(i, i + 1) for i in range(n - 2) if i != n // 2])
         graph.add_nodes_from(range(n))

@@ -52,7 +52,7 @@ def compare(method, form, **options):
     return arrays, actors
 
 
-@pytest.mark.parametrize("method", [*ITERATIONS, *FIXED], ids=name)
+@pytest.mark.parametrize("method", [*ITERATIONS, *FIXED], ids=lambda m: m.label)
 @pytest.mark.parametrize("kind", KINDS)
 def test_actors_go_the_way_of_the_arrays(method, kind):
     form = problem(kind).form.frozen()
