@@ -28,7 +28,8 @@ def write(path: Path, header: dict[str, Any], arrays: dict[str, Array]) -> None:
     """
     path = Path(os.path.realpath(path))  # a link stays one
     beside = path.with_name(f".{path.name}.writing")
-    header = {**header, "layouts": {name: strides for name, a in arrays.items() if (strides := layout(a)) is not None}}
+    strides = {name: kept for name, a in arrays.items() if (kept := layout(a)) is not None}
+    header = {**header, "arrays": list(arrays), "layouts": strides}
     try:
         with beside.open("wb") as file:
             _fill(file, header, arrays)
@@ -77,6 +78,8 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
                     key = name.removesuffix(".npy")
                     array = np.lib.format.read_array(io.BytesIO(archive.read(name)), allow_pickle=False)
                     arrays[key] = laid_out(array, layouts.get(key))
+            if list(arrays) != header["arrays"]:  # damage to its directory can hide a whole member of a zip
+                raise ValueError("arrays are missing")
         return header, arrays
     except CheckpointError:
         raise
