@@ -405,7 +405,8 @@ def test_methods(model):
     table = gr.read_model(model).problem.methods()
     assert done.stdout == f"{table}\n"
     lines = done.stdout.splitlines()
-    assert all(f"{name}: applies" in lines for name in table.index)
+    for name, applies in table["applies"].items():
+        assert f"{name}: {'applies' if applies else 'does not apply'}" in lines
     assert sum(line.startswith("    needs") for line in lines) == len(table)
 
 
