@@ -10,9 +10,9 @@ from core_cases import iterate
 from test_checkpoint import facts
 
 import graphreg as gr
+from graphreg.certificate.latent import placed
 from graphreg.datasets import random_problem
 from graphreg.errors import MethodError, MethodWarning
-from graphreg.lowering.star import with_latent
 from graphreg.methods._baseline import AbstractBaseline
 
 N = 12
@@ -309,7 +309,7 @@ def test_latent_nodes_of_the_user_are_minimisers_given_the_clients():
     tree = {"left": {"a": [0, 1, 2], "b": [3, 4]}, "right": {"c": [5, 6, 7, 8], "d": [9, 10, 11]}}
     weights = ({i: 0.5 + i for i in range(N)}, 0.7, {"left": 2.0, "right": 0.3})
     form = gr.Problem(gr.SquaredLoss(data_of()) + gr.Hierarchy(tree, weights)).form
-    w = with_latent(form, rng.standard_normal((N, 3)))
+    w = placed(form, rng.standard_normal(form.shape))
     at = form.primal(w)
     for _ in range(20):
         v = w.copy()

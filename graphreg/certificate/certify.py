@@ -175,7 +175,7 @@ class Certifier:
 
     def _flows(self, w: Array, flows: tuple[Array, ...] | None) -> tuple[Array, ...]:
         """The flows given, or those of the penalties' gradients (of their Moreau envelopes where they have kinks), and
-        on the edges of a consensus, which have none, those that balance what these and the losses leave."""
+        on edges whose ends agree (as in a consensus) those that balance what these and the losses leave."""
         if flows is not None:
             return flows
         out: list[Array] = []
@@ -187,7 +187,7 @@ class Certifier:
                 out.append(edge.weight[:, None] * penalty.gradient(z))
             else:
                 out.append(edge.weight[:, None] * (z - penalty.prox(z, step)) / step)
-        found, rounds = tie(form, self.repair.stacks, tuple(out), form.gradient_prices(w))
+        found, rounds = tie(form, self.repair.stacks, w, tuple(out), form.gradient_prices(w))
         self.repair.exchanges += rounds
         return found
 

@@ -37,7 +37,7 @@ def feasible(form: Form, w: Array) -> Array:
 
 
 def tied_means(form: Form, zeros: list[EdgeBlock], w: Array) -> Array:
-    """Equal values across every Zero edge of these, exactly: the mean over each component, per coordinate; coordinates
+    """Equal values across every edge of these, exactly: the mean over each component, per coordinate; coordinates
     that none of them ties as they are."""
     between = [edge for edge in zeros if not edge.ground]
     if between:

@@ -6,6 +6,8 @@ better than its clients what the centres of their clusters are.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
@@ -23,24 +25,31 @@ def settles(form: Form) -> bool:
 
 def settled(form: Form, w: Array) -> Array:
     """w with the latent nodes at the minimisers of the penalties given the others, where `settles`."""
-    if not settles(form):
+    return placed(form, w) if settles(form) else w
+
+
+def placed(form: Form, w: Array) -> Array:
+    """w with the latent nodes where sum_e c_e/2 ||(Kw)_e||^2 is least given the others.
+
+    Where penalties are SquaredL2 these are their minimisers, else weighted means of their neighbours. Latent nodes that
+    Zero edges tie together share one value.
+    """
+    n, latent = form.space.n_observed, len(form.latent)
+    if not latent:
         return w
-    n, count = form.space.n_observed, len(form.latent)
-    squared, tied = ([edge for edge in _touching(form) if isinstance(edge.penalty, kind)] for kind in (SquaredL2, Zero))
-    links = sp.coo_array((count, count))
-    for edge in tied:
-        links = links + sp.coo_array((np.ones(len(edge.tail)), (edge.tail - n, edge.head - n)), shape=links.shape)
-    groups, member = connected_components(links, directed=False)  # latent nodes that are one
-    onto = sp.csr_array((np.ones(count), (np.arange(count), member)), shape=(count, groups))
-    H, pull = sp.csr_array((groups, groups)), np.zeros((groups, form.d))
-    for edge in squared:
-        K = sp.diags_array(np.sqrt(edge.weight)) @ edge.K
-        latent = K[:, n:] @ onto
-        H = H + latent.T @ latent
-        pull -= latent.T @ (K[:, :n] @ w[:n])
+    L: Any = sp.csr_array((form.n, form.n))
+    ties: Any = sp.csr_array((form.n, form.n))
+    for edge in form.edges:
+        if isinstance(edge.penalty, Zero) and not edge.ground:
+            ties = ties + sp.csr_array((np.ones(len(edge.tail)), (edge.tail, edge.head)), shape=ties.shape)
+        elif not edge.ground:
+            L = L + edge.K.T @ sp.diags_array(edge.weight) @ edge.K
     from scipy.sparse.linalg import splu
 
-    out = w.copy()
+    groups, member = connected_components(sp.csr_array(ties)[n:, n:], directed=False)  # latent nodes that are one
+    onto = sp.csr_array((np.ones(latent), (np.arange(latent), member)), shape=(latent, groups))
+    L, out = sp.csr_array(L), w.copy()
+    H, pull = onto.T @ L[n:, n:] @ onto, -(onto.T @ (L[n:, :n] @ w[:n]))
     out[n:] = splu(sp.csc_matrix(H)).solve(pull)[member]
     return out
 

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import spsolve
 
 from ..building import distinct
 from ..form import EdgeBlock, Form
@@ -89,32 +86,6 @@ def with_servers(target: Form, observed: Array) -> Array:
             total = np.zeros(target.shape)
             np.add.at(total, edge.head, w[edge.tail])
             w = np.where(count > 0, total / np.maximum(count, 1), w)
-    return w
-
-
-def with_latent(form: Form, observed: Array) -> Array:
-    """A point of the form from parameters of the user's nodes: latent ones where sum_e c_e/2 ||(Kw)_e||^2 is least.
-
-    Where penalties are SquaredL2 these are their minimisers given the user's nodes, else weighted means of their
-    neighbours. Latent nodes that Zero edges tie together share one value.
-    """
-    n, latent = form.space.n_observed, len(form.latent)
-    w = np.zeros(form.shape)
-    w[:n] = observed
-    if not latent:
-        return w
-    L: Any = sp.csr_array((form.n, form.n))
-    ties: Any = sp.csr_array((form.n, form.n))
-    for edge in form.edges:
-        if isinstance(edge.penalty, Zero) and not edge.ground:
-            ties = ties + sp.csr_array((np.ones(len(edge.tail)), (edge.tail, edge.head)), shape=ties.shape)
-        elif not edge.ground:
-            L = L + edge.K.T @ sp.diags_array(edge.weight) @ edge.K
-    count, group = connected_components(ties[n:, n:], directed=False)
-    S = sp.csr_array((np.ones(latent), (np.arange(latent), group)), shape=(latent, count))
-    L = sp.csr_array(L)
-    matrix, pull = sp.csc_array(S.T @ L[n:, n:] @ S), -(S.T @ (L[n:, :n] @ w[:n]))
-    w[n:] = S @ spsolve(matrix, pull).reshape(count, form.d)
     return w
 
 

@@ -12,9 +12,9 @@ from dataclasses import replace
 import numpy as np
 
 from ..certificate import Certificate, Certifier
+from ..certificate.latent import placed
 from ..form import Form
-from ..lowering.flows import balancing_flows
-from ..lowering.star import with_latent, with_servers
+from ..lowering.star import with_servers
 from ._base import AbstractIteration, AbstractMethod, Start
 
 
@@ -47,11 +47,12 @@ def in_problem(form: Form, own: Certificate, gap: float) -> Certificate:
     Latent nodes of the user's form are put where they are best or nearly so. Where the parameters violate a constraint
     P is +inf at them, and there is a lower bound alone: a point moved to where they hold would not be the baseline's.
     """
-    w = with_latent(form, own.w[: form.space.n_observed])
+    w = np.zeros(form.shape)
+    w[: form.space.n_observed] = own.w[: form.space.n_observed]
+    w = placed(form, w)
     with np.errstate(over="ignore", invalid="ignore"):
         certifier = Certifier(form)
-        certifier.certify(w, None, None, gap)
-        bounds = certifier.certify(w, balancing_flows(form, w), None, gap)
+        bounds = certifier.certify(w, None, None, gap)
         if np.isfinite(form.primal(w)):
             return bounds
     broken = [edge.name for edge in form.edges if not np.isfinite(edge.values(w)).all()]
