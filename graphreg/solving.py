@@ -235,7 +235,8 @@ def _judge(  # noqa: PLR0911 - one return per status
     if certifier.attained() is False:
         return "unattained", _unattained(certificate, budget.gap)
     if ended == "failed":
-        return "failed", "No finite answer was found; rescale the features, or try another method or solver."
+        remedy = "shorten the steps where they are given, rescale the features, or try another method or solver"
+        return "failed", f"No finite answer was found; {remedy}."
     if certificate.holds(budget.gap):
         return "certified", _certified(budget.gap)
     if ended == "interrupted" and not (rounds or np.isfinite(certificate.primal)):

@@ -342,3 +342,14 @@ def test_what_cannot_be_drawn_is_refused(pyplot, comparison):
         comparison.plot("time")
     with pytest.raises(ModelError, match="nothing to draw"):
         plot_comparison(gr.Comparison({}, "none", float("nan")))
+
+
+def test_labels_of_long_options_are_short():
+    """Arrays among the options have no truth value, and would fill a table."""
+    for method, label in (
+        (gr.IFCA(k=3, start=np.ones((3, 4))), "IFCA(k=3, start=<ndarray>)"),
+        (gr.ExactDiffusion(mixing=np.eye(9)), "ExactDiffusion(mixing=<MixingMatrix>)"),
+        (gr.FedADMM(step_size=dict.fromkeys(range(40), 0.1)), "FedADMM(step_size=<dict>)"),
+        (gr.PrimalDual(balance=1.0), "PrimalDual(balance=1.0)"),
+    ):
+        assert method.label == label

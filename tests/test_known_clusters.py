@@ -591,8 +591,12 @@ def test_strong_convexity_is_needed_where_it_is_used():
     problem = gr.Problem(gr.LogisticLoss(DATA) + TREE)
     assert problem.methods().loc["AsyncL2GD", "applies"]
     for method in (gr.AsyncAL2SGD(), gr.AsyncL2GD(decreasing=True)):
-        with pytest.raises(gr.errors.MethodError, match="the loss at 0 is not strongly convex; add a small ridge"):
+        with pytest.raises(gr.errors.MethodError) as caught:
             problem.solve(method)
+        more = len(problem.form.space.index) - 1
+        said = f"the loss at 0 is not strongly convex (and so at {more} more); add a small ridge on every coordinate"
+        assert said in str(caught.value)
+        assert len(caught.value.missing) == 1
     ridged = gr.Problem(gr.LogisticLoss(DATA) + TREE + 0.1 * gr.NodePenalty(gr.SquaredL2()))
     assert ridged.solve(gr.AsyncAL2SGD(), gap=1e-8).status == "certified"
 

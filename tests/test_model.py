@@ -271,6 +271,13 @@ def test_latent_nodes_are_not_penalised():
 
 
 # ---- hierarchies -----------------------------------------------------------------------------------------------------
+def test_clusters_as_ranges_are_those_of_their_numbers():
+    data = gr.NodeData.from_dict({k: (np.eye(2), [0.0, k]) for k in range(4)})
+    posed = [gr.Hierarchy({"p": kind(2), "q": kind(2, 4)}, (1.0, 0.5)) for kind in (range, np.arange)]
+    tables = [solve(gr.SquaredLoss(data) + each).table() for each in posed]
+    np.testing.assert_array_equal(*tables)
+
+
 def test_clusters_by_label_and_as_lists_are_the_same_tree(rng):
     loss = gr.SquaredLoss(regression(rng))
     weights = ({"a": 1.0, "b": 2.0, "c": 0.5, "d": 1.5}, {"p": 0.4, "q": 0.8})
@@ -279,6 +286,7 @@ def test_clusters_by_label_and_as_lists_are_the_same_tree(rng):
         {"p": ["a", "b"], "q": ["c", "d"]},
         {"q": ("d", "c"), "p": np.array(["b", "a"])},
         pd.Series({"a": "p", "b": "p", "c": "q", "d": "q"}).to_dict(),
+        {"p": pd.Index(["a", "b"]), "q": pd.Series(["c", "d"])},  # as frame.groupby(...).groups has them
     ]
     tables, latent = [], []
     for spec in specs:

@@ -408,34 +408,68 @@ def test_the_certificate_prints_its_bounds(problem):
     assert second.startswith(f"  gap {certificate.gap:.3g} (relative {certificate.relative_gap:.3g})")
 
 
+WANT_MORE = {  # of a least squares problem on a chain: what it lacks, or what is to be chosen
+    "AsyncL2GD": "is for a Hierarchy alone",
+    "AsyncAL2SGD": "is for a Hierarchy alone",
+    "LocalSGD": "is no consensus",
+    "GradientTracking": "is no consensus",
+    "ExactDiffusion": "is no consensus",
+    "ClusteredFedAvg": "give ClusteredFedAvg",
+    "IFCA": "give IFCA",
+    "PFedMe": "give PFedMe",
+}
+
+
 def test_methods_say_what_applies(problem):
-    table = problem.methods()
+    table, text = problem.methods(), str(problem.methods())
+    assert repr(problem.methods()) == text
     assert table.index.tolist() == [method.name for method in gr.methods.METHODS]
-    table = table.loc[["Exact", "PrimalDual", "ADMM"]]
-    assert table["applies"].tolist() == [True] * 3
-    assert table["missing"].tolist() == [""] * 3
-    assert (table[["needs", "sends"]] != "").all(axis=None)
-    text = str(table)
-    assert repr(table) == text
+    assert set(table.index[~table["applies"]]) == set(WANT_MORE)
+    for word in ("needs", "sends"):
+        assert table[word].tolist() == [getattr(method, word) for method in gr.methods.METHODS]
+        assert (table[word] != "").all()
+    plain = " ".join(text.split())  # the text is wrapped
     for name, row in table.iterrows():
-        assert f"{name}: applies\n    needs   {row['needs']}\n    sends   {row['sends'][:60]}" in text
+        if row["applies"]:
+            assert not row["missing"]
+            assert f"{name}: applies needs {row['needs']} sends {row['sends']}" in plain
+        else:
+            assert WANT_MORE[name] in row["missing"]
+            told = f"missing {row['missing']} needs {row['needs']} sends {row['sends']}"
+            assert f"{name}: does not apply {told}" in plain
     form = problem.form
     assert text.startswith(f"across every edge: 4 messages of {form.d} numbers, {32 * form.d} bytes\n")
 
 
-def test_methods_say_what_is_missing(problem, frame):
+@pytest.mark.parametrize("method", gr.methods.METHODS, ids=by_name)
+def test_a_method_that_does_not_apply_is_refused_with_what_is_missing(problem, method):
+    missing = method.missing(problem.form)
+    if not missing:
+        assert problem.solve(method, gap=0, rounds=2, on_failure="return", seed=0).objective < np.inf
+        return
+    with pytest.raises(gr.errors.MethodError) as caught:
+        problem.solve(method)
+    assert caught.value.missing == missing
+    assert str(caught.value).startswith(f"{method.name} does not apply: {missing[0]}")
+
+
+def test_methods_say_what_is_missing(frame):
     class Rough(gr.terms.losses._base.AbstractLoss):  # the absolute value, without what smooth losses have
         encode = gr.HuberLoss.encode
         value = gradient = conjugate = prox = cvxpy = cvxpy_conjugate = conductance = steepness = smoothed = None
         notation = gr.SquaredLoss.notation
 
     rough = gr.Problem(Rough(read(frame)) + RIDGE)
-    applies = {method.name: method.name == "Exact" for method in gr.methods.METHODS}
-    assert rough.methods()["applies"].to_dict() == applies
+    table = rough.methods()
+    # a subgradient is all that a step along one needs; every other iteration asks for a prox or a gradient
+    assert set(table.index[table["applies"]]) == {"Exact", "SubgradientDescent"}
     missing = "Rough is neither smooth nor piecewise linear: no prox of a node's sum is known"
-    assert rough.methods().loc["PrimalDual", "missing"] == missing
-    assert f"PrimalDual: does not apply\n    missing {missing}\n    needs" in str(rough.methods())
-    assert str(rough.methods()).startswith("no two nodes are neighbours")
+    for name in ("PrimalDual", "ADMM", "LocalOnly", "Pooled"):
+        assert table.loc[name, "missing"] == missing
+    for name in ("FedADMM", "LocalSGD", "GradientTracking", "ExactDiffusion", "FedAvg", "IFCA", "AsyncL2GD"):
+        assert "Rough is not smooth, and the method steps along gradients" in table.loc[name, "missing"]
+    assert f"PrimalDual: does not apply\n    missing {missing}\n    needs" in str(table)
+    assert str(table).startswith("no two nodes are neighbours")
     with pytest.raises(gr.errors.MethodError, match=f"PrimalDual does not apply: {missing}") as caught:
         rough.solve(gr.PrimalDual())
     assert caught.value.missing == (missing,)

@@ -50,7 +50,8 @@ class Averaging(AbstractIteration):
         for label, value in given.items():
             if not (is_number(value) and 0.0 < value <= 1.0):
                 where = "" if label is None else f" of the node {label!r}"
-                raise MethodError(f"the participation{where} in {self.owner} must be in (0, 1], got {value!r}")
+                hint = "" if label is not None else "; or give {node: probability}"
+                raise MethodError(f"the participation{where} in {self.owner} must be in (0, 1], got {value!r}{hint}")
 
     @property
     def name(self) -> str:

@@ -19,14 +19,17 @@ from ..terms.records import Array
 Start = tuple[Array, tuple[Array, ...] | None]  # parameters (n, d), and flows where they are known
 Point = tuple[Array, tuple[Array, ...] | None, tuple[Array, ...] | None]
 
+LONGEST = 80  # characters of an option in a label
+
 
 def is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def written(value: object) -> str:
-    """An option as it is shown; of a function its name."""
-    return str(getattr(value, "__name__", repr(value)))
+    """An option as it is shown; of a function its name, of what is too long for a label its type."""
+    text = str(getattr(value, "__name__", repr(value)))
+    return text if len(text) <= LONGEST and "\n" not in text else f"<{type(value).__name__}>"
 
 
 class AbstractMethod(ABC):
@@ -51,7 +54,8 @@ class AbstractMethod(ABC):
             return self.name
         given = [(f.name, getattr(self, f.name)) for f in fields(self) if f.init and f.repr]
         default = {f.name: f.default for f in fields(self) if f.default is not MISSING}
-        said = [f"{key}={written(value)}" for key, value in given if key not in default or value != default[key]]
+        changed = (key not in default or getattr(value, "ndim", 0) or value != default[key] for key, value in given)
+        said = [f"{key}={written(value)}" for (key, value), new in zip(given, changed, strict=True) if new]
         return f"{self.name}({', '.join(said)})" if said else self.name
 
 

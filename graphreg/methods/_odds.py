@@ -188,12 +188,15 @@ def _check(site: Site, constants: Constants, p0: Array, p: Array, tau: Array) ->
 
 
 def without_convexity(form: Form) -> tuple[str, ...]:
-    """Clients whose f_i is not strongly convex (Assumption 2.1), as sentences."""
+    """Clients whose f_i is not strongly convex (Assumption 2.1), as a sentence."""
     gradients = NodeGradients(form)
     mu, L = gradients.convexity[: form.space.n_observed], gradients.smoothness[: form.space.n_observed]
     flat = np.flatnonzero(mu <= SAME * L)
+    if not len(flat):
+        return ()
+    more = f" (and so at {len(flat) - 1} more)" if len(flat) > 1 else ""
     remedy = "add a small ridge on every coordinate, for instance 1e-3 * NodePenalty(SquaredL2(), features=[...])"
-    return tuple(f"the loss at {form.labels[i]!r} is not strongly convex; {remedy}" for i in flat[:3])
+    return (f"the loss at {form.labels[flat[0]]!r} is not strongly convex{more}; {remedy}",)
 
 
 def warn_beyond(method: str, step: float, site: Site, bound: Array, what: str) -> None:

@@ -83,6 +83,15 @@ class AsyncAL2SGD(AbstractIteration):
     and no average can be known without asking; a refresh, rho T times, is one more of the former.
     """
 
+    needs = (
+        "losses with bounded curvature, smooth node penalties, strong convexity at every node, and every node in a "
+        "Hierarchy of two levels with SquaredL2 and on no other edge"
+    )
+    sends = (
+        "nothing but where a coin asks for means: the parameters of the clients up to their cluster, the mean of the "
+        "clusters on to the root where the coin is the network's, and the means back; once more for a refresh"
+    )
+
     step_size: float | None = None
     p_global: float | None = None
     p_cluster: PerCluster = None

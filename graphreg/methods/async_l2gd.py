@@ -79,6 +79,15 @@ class AsyncL2GD(AbstractIteration):
     between clusters p0 (1 - p0) T (Proposition 3.2, corrected); else (1 - p0) p_j T and p0 T.
     """
 
+    needs = (
+        "losses with bounded curvature, smooth node penalties, and every node in a Hierarchy of two levels with "
+        "SquaredL2 and on no other edge; with decreasing=True strong convexity at every node"
+    )
+    sends = (
+        "nothing but where a coin asks for means: the parameters of the clients up to their cluster, the mean of the "
+        "clusters on to the root where the coin is the network's, and the means back"
+    )
+
     step_size: float | None = None
     p_global: float | None = None
     p_cluster: PerCluster = None

@@ -112,7 +112,8 @@ def _takes_four(sampler: Any) -> bool:
 
 def _check(p: Any, of: str) -> None:
     if not (is_number(p) and 0.0 < p <= 1.0):
-        raise MethodError(f"the probability{of} that it is there must be in (0, 1], got {p!r}")
+        whose = of or " of a node"
+        raise MethodError(f"availability: the probability{whose} to be there in a round must be in (0, 1], got {p!r}")
 
 
 def unmatched(form: Form, values: Any, name: str) -> tuple[str, ...]:

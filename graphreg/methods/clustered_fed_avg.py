@@ -35,6 +35,15 @@ class ClusteredFedAvg(AbstractBaseline):
         As for `FedAvg`.
     """
 
+    needs = (
+        "a cluster for every node (given, or of a Hierarchy); smooth losses (a bound of their curvature or a given "
+        "step), smooth node penalties; it drops the edges between nodes"
+    )
+    sends = (
+        "nothing across the edges; the server of each cluster sends its model to the cluster's nodes, and those that "
+        "take part send theirs back"
+    )
+
     clusters: Mapping[Hashable, Any] | None = None
     local_steps: int = 1
     step_size: float | None = None

@@ -58,6 +58,12 @@ class ExactDiffusion(AbstractIteration):
         roughest sample.
     """
 
+    needs = (
+        "smooth losses (a bound of their curvature or a given step), smooth node penalties, a Consensus of all nodes "
+        "in all coordinates and no other edges"
+    )
+    sends = "the parameters after the gradient step, both ways across every edge"
+
     step_size: float | None = None
     mixing: Any = "metropolis"
     batch: int | None = None

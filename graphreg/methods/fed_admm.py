@@ -115,6 +115,11 @@ class FedADMM(AbstractIteration, ToleratesLoss):
         What a node does in the rounds in which it is away.
     """
 
+    needs = "smooth losses (with batches a bound of their curvature or a given step); any penalty, any graph"
+    sends = (
+        "the new parameters, both ways across every edge both of whose ends are there: the coordinates that it couples"
+    )
+
     rho: float | None = None
     step_size: StepSize | None = None
     kappa: float | None = None

@@ -46,6 +46,14 @@ class FedAvg(AbstractBaseline):
     A round sends the model down to every client and up from those that take part.
     """
 
+    needs = (
+        "smooth losses (a bound of their curvature or a given step), smooth node penalties; it drops the edges "
+        "between nodes"
+    )
+    sends = (
+        "nothing across the edges; the server sends its model to every node, and those that take part send theirs back"
+    )
+
     local_steps: int = 1
     step_size: float | None = None
     batch: int | None = None

@@ -66,6 +66,14 @@ class GradientTracking(AbstractIteration):
         roughest sample.
     """
 
+    needs = (
+        "smooth losses (a bound of their curvature or a given step), smooth node penalties, a Consensus of all nodes "
+        "in all coordinates and no other edges"
+    )
+    sends = (
+        "two messages each way, one after the other: what is left of the gradient, and the parameters after the step"
+    )
+
     step_size: float | None = None
     mixing: Any = "metropolis"
     lazy: bool = True

@@ -73,6 +73,15 @@ class IFCA(AbstractBaseline):
     the server), and ``objectives``, those of every start in every round of the search, (rounds, starts).
     """
 
+    needs = (
+        "a number of models k; smooth losses (a bound of their curvature or a given step), smooth node penalties; it "
+        "drops the edges between nodes"
+    )
+    sends = (
+        "nothing across the edges; the server sends k models to every node, which sends back a gradient and the "
+        "number of its model; for every start, until the search is over"
+    )
+
     k: int | None = None
     starts: int = 10
     start: Any = "random"

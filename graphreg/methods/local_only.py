@@ -36,6 +36,9 @@ class LocalOnly(AbstractBaseline):
     either but for the sums by which its balance adapts.
     """
 
+    needs = "losses that are smooth or piecewise linear; it drops the edges between nodes"
+    sends = "nothing"
+
     def missing(self, form: Form) -> tuple[str, ...]:
         return without_prox(form)
 

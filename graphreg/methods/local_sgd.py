@@ -88,6 +88,12 @@ class LocalSGD(AbstractIteration):
     With full gradients there is no noise to speak of, hence no ``gradient_mean`` and no ``gradient_covariance``.
     """
 
+    needs = (
+        "smooth losses (a bound of their curvature or a given step), smooth node penalties, a Consensus of all nodes "
+        "in all coordinates and no other edges"
+    )
+    sends = "in every tau-th round the parameters, both ways across every edge both of whose ends answer; else nothing"
+
     step_size: float | DecreasingStep | None = None
     tau: int = 1
     batch: int | None = 1

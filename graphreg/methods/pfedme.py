@@ -62,6 +62,12 @@ class PFedMe(AbstractBaseline):
         more, a MethodWarning.
     """
 
+    needs = (
+        "a pull lam; losses that are smooth or piecewise linear, smooth node penalties; it drops the edges between "
+        "nodes"
+    )
+    sends = "nothing across the edges; every node sends the server its w_i, and gets back the server's w"
+
     lam: float | Mapping[Hashable, float] | None = None
     local_steps: int = 1
     step_size: float = 1.0

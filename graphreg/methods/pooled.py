@@ -20,6 +20,11 @@ class Pooled(AbstractBaseline):
     The fit of all data in one place, found without moving them: consensus `ADMM` between the nodes and a server.
     """
 
+    needs = "losses that are smooth or piecewise linear; it drops the edges between nodes"
+    sends = (
+        "nothing across the edges; every node sends the server its over-relaxed parameters, and gets back the server's"
+    )
+
     def missing(self, form: Form) -> tuple[str, ...]:
         return without_prox(form)
 

@@ -58,6 +58,9 @@ class SubgradientDescent(AbstractIteration):
         Sridharan, ICML 2012).
     """
 
+    needs = "penalties that are finite everywhere, so no constraints; any loss, any graph"
+    sends = "the parameters, both ways across every edge: the coordinates that it couples"
+
     step_size: float | Callable[[int], float] | None = None
     batch: int | None = None
     average: str | None = None

@@ -194,7 +194,8 @@ def latent_label(path: tuple[Hashable, ...]) -> Hashable:
 
 
 def _is_group(value: Any) -> bool:
-    return isinstance(value, (Mapping, list, tuple, set, frozenset, np.ndarray))
+    pandas = hasattr(value, "to_numpy")  # an Index or a Series, as frame.groupby(...).groups has them
+    return pandas or isinstance(value, (Mapping, list, tuple, set, frozenset, range, np.ndarray))
 
 
 def _walk(tree: Mapping[Hashable, Any], path: tuple[Hashable, ...], leaves: dict[Hashable, Any]) -> None:
