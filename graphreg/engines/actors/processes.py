@@ -41,13 +41,13 @@ class Processes:
         self._stopping = False
         self._links: list[Connection[Any, Any]] = []
         self._hosts: list[Any] = []
+        self._reader = threading.Thread(target=self._read, name="coordinator", daemon=True)
         bundles = [_bundle([parts[i] for i in group], script) for group in groups]
         try:
             self._start(parts, bundles)
         except BaseException:
             self.close()
             raise
-        self._reader = threading.Thread(target=self._read, name="coordinator", daemon=True)
         self._reader.start()
 
     # ---- what a stage does ---------------------------------------------------------------------------------------
@@ -74,6 +74,8 @@ class Processes:
                     end()
                     process.join(LEAVE)
             process.close()
+        if self._reader.is_alive():  # it ends when the last link has: none may be closed under its hands
+            self._reader.join(LEAVE)
         for link in self._links:
             link.close()
         self._hosts, self._links = [], []
