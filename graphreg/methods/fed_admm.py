@@ -20,6 +20,7 @@ from ._averages import Mean, SuffixMean
 from ._base import AbstractIteration, Point, Start, is_number
 from ._copies import Copies, copies_at
 from ._fed_steps import StepSize, batch_smoothness, bends_more, constant_steps, scheduled, warn
+from ._versions import Versions
 from .availability import Availability, unmatched
 
 RHO = 4.0  # in units of mean curvature / mean degree
@@ -36,7 +37,7 @@ class State:
     site: Site
     round: int
     w: Array  # theta
-    copies: Copies  # beta, and the flows u = -alpha, which are certified
+    copies: Copies | Versions  # beta, and the flows u = -alpha, which are certified
     rho: float
     kappa: float | None  # of the decreasing step; None where it is constant or given
     given: Array | None  # the constant steps that were given, (n,)
@@ -44,6 +45,7 @@ class State:
     held: Array  # rho deg_i, deg_i the number of copies of node i, (n,)
     probability: Array | None  # p_i; None where there is no Availability or it has none
     online: Array  # rounds in which each node was there, (n,)
+    told: Array | None  # with weights, L_i as neighbours know it, (n,): they step for node i while it is away
     average: Mean | SuffixMean | None  # None: the last iterate
 
 
@@ -188,20 +190,28 @@ class FedADMM(AbstractIteration):
             held=rho * copies_at(site),
             probability=None if self.away is None else self.away.probabilities(site),
             online=np.zeros(site.form.n, dtype=np.int64),
+            told=None,
             average=None,
         )
-        return self._with_given_steps(state)
+        return self._with_given_steps(self._with_neighbours(state, start is not None) if self.weighted else state)
 
     def step(self, state: State) -> State:
         site, t = state.site, state.round + 1
         there = self._there(state, t)
         online = state.online + there
-        w, smoothness = self._moved(state, there, self._inverse(state, online, t), t)
-        along = None
+        inverse = self._inverse(state, online, t)
         if self.availability is not None:
             site.engine.away(~there)
-            along = there[site.arcs.source] & there[site.arcs.target]
-        copies = state.copies.step(site, site.engine.exchange(w, along), state.rho, there)
+        if isinstance(state.copies, Versions):
+            assert state.told is not None
+            copies, w = state.copies.met(site, state.w, there)
+            w, smoothness = self._moved(replace(state, copies=copies, w=w), there, inverse, t)
+            eta = self._step_sizes(state, state.told * inverse, t)
+            copies = copies.step(site, w, eta, state.held, state.rho, there)
+        else:
+            w, smoothness = self._moved(state, there, inverse, t)
+            along = there[site.arcs.source] & there[site.arcs.target] if self.availability is not None else None
+            copies = state.copies.step(site, site.engine.exchange(w, along), state.rho, there)
         more = {"round": t, "online": online, "average": self._averaged(state, w)}
         return replace(state, w=w, copies=copies, smoothness=smoothness, **more)
 
@@ -238,6 +248,19 @@ class FedADMM(AbstractIteration):
         bound = 1.0 / np.maximum(state.smoothness / p + state.held, LEAST)
         bound = np.where(np.isfinite(state.site.gradients.smoothness), bound, np.inf)
         return replace(state, given=constant_steps(state.site, self.step_size, bound))
+
+    def _with_neighbours(self, state: State, started: bool) -> State:
+        """The state that also has what it takes to act for neighbours: their L_i and deg_i, and where they start."""
+        site, w, copies = state.site, state.w, state.copies
+        known = site.engine.exchange(np.stack([state.smoothness, state.held], 1), parameters=False, purpose="adaptation")
+        if started:
+            w = site.engine.exchange(w, purpose="adaptation")
+            copies = Copies.of(site, w, copies.flows(site.form, w))
+        assert isinstance(copies, Copies)
+        versions = Versions.of(site, copies)
+        if started:
+            versions = versions.recorded(site, state.rho, np.full(len(site.arcs.source), True), "adaptation")
+        return replace(state, w=w, copies=versions, smoothness=known[:, 0], held=known[:, 1], told=known[:, 0])
 
     def _there(self, state: State, t: int) -> Array:
         if self.away is None:
