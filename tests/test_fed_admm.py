@@ -65,7 +65,7 @@ def run_of(method, form, marks, seed=SEED):
 # ---- the printed algorithms, with two copies and two multipliers per edge --------------------------------------------
 PROX = {  # of c phi, one row
     "L1": lambda x, c: np.sign(x) * np.maximum(np.abs(x) - c, 0.0),
-    "L2": lambda x, c: max(0.0, 1.0 - c / np.linalg.norm(x)) * x,
+    "L2": lambda x, c: max(0.0, 1.0 - c / max(np.linalg.norm(x), 1e-300)) * x,
     "SquaredL2": lambda x, c: x / (1.0 + c),
     "Zero": lambda x, c: 0.0 * x,
 }
@@ -437,7 +437,9 @@ def test_what_is_returned(options, kind):
     states = iterate(method, form, range(1, 14))
     chosen = states[-1:] if kind == "last" else states[3:]  # rounds 4 to 13: since the last but one power of two
     np.testing.assert_allclose(method.point(states[-1])[0], np.mean([s.w for s in chosen], axis=0), atol=1e-13)
-    np.testing.assert_array_equal(method.point(states[-1])[1][0], states[-1].copies.u[0])
+    last = states[-1].copies
+    u = last.blocks[0].u[: len(form.edges[0].tail)] if method.weighted else last.u[0]
+    np.testing.assert_array_equal(method.point(states[-1])[1][0], u)
 
 
 # ---- messages --------------------------------------------------------------------------------------------------------

@@ -9,25 +9,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..form import EdgeBlock, Form
 from ..lowering.site import Site
 from ..terms.records import Array
 from ._copies import Copies, Flows, copied, flows_of, smooth_ground
 
-Geometry = tuple[Array, Array, Array]  # own ends, other ends (v,), and the signs of the own ends in K (v, 1)
-
 
 @dataclass(frozen=True)
 class Version:
     """A block of m edges as each end has it: v = 2m rows, those of the tails above those of the heads (v = m on edges
-    to the ground). Where there is an axis of two, it is the own end and the other one."""
+    to the ground)."""
 
     u: Array  # (v, k)
-    beta: Array  # (2, v, k)
-    theta: Array  # theta(t + 1) of both ends by (21b), from this version and the record, (2, v, k)
-    record: Array  # the sum of rho beta + alpha over the other edges of both ends, when these last met, (2, v, k)
+    beta: Array  # at the own end and at the other, (2, v, k)
+    theta: Array  # of the other end: as last heard, or by (21b), (v, k)
 
     def shares(self, sign: Array, rho: float) -> Array:
         """rho beta + alpha at both ends, (2, v, k)."""
@@ -48,8 +44,7 @@ class Versions:
         blocks: list[Version] = []
         for (edge, _), u, beta in zip(copied(site), copies.u, copies.beta, strict=True):
             other = beta if edge.ground else np.roll(beta, len(u), axis=0)
-            both = np.stack([beta, other])
-            blocks.append(Version(u if edge.ground else np.tile(u, (2, 1)), both, both, np.zeros_like(both)))
+            blocks.append(Version(u if edge.ground else np.tile(u, (2, 1)), np.stack([beta, other]), other))
         never = np.zeros(len(site.arcs.source), dtype=np.int64)
         return Versions(tuple(blocks), never, never)
 
@@ -62,18 +57,21 @@ class Versions:
     def pull(self, site: Site, w: Array, rho: float) -> Array:
         """K'u + rho sum over the edges of each node of (theta_i - beta_ij), each in the node's own version, (n, d)."""
         out = np.zeros(site.form.shape)
-        for edge, ends, _, block in self._each(site):
-            me, _, sign = _geometry(edge)
-            _add(edge, ends @ (rho * _rows(edge, w, me) - block.shares(sign, rho)[0]), out)
+        for edge, k, block in self._each(site):
+            me, _, sign = _ends(edge)
+            each = site.ends[k] @ (rho * _rows(edge, w, me) - block.shares(sign, rho)[0])
+            if edge.features is None:
+                out += each
+            else:
+                out[:, edge.features] += each
         return out
 
     # ---- a round ---------------------------------------------------------------------------------------------------
-    def met(self, site: Site, w: Array, there: Array) -> tuple[Versions, Array]:
+    def met(self, site: Site, w: Array, degree: Array, there: Array) -> tuple[Versions, Array]:
         """Pairs that meet again agree on a version: that of the end that was there in more of the rounds in between.
 
-        The other end takes it up: the flow, its copy, and, where it was away and its neighbour there in all of these
-        rounds, what the neighbour's version has made of its theta_i and its own has not: (21b) is affine in what the
-        edges add, so that the corrections of several neighbours add up.
+        The other end takes it up; and also theta_i, where it has no other edges, was away and its neighbour was there
+        in all of these rounds.
         """
         p, arcs = site.arcs.pairs, site.arcs
         mate = np.roll(self.alone, p)
@@ -82,85 +80,72 @@ class Versions:
         acted = along & (mate == 0) & (self.alone == self.apart)  # the source has acted for the target throughout
         heard = site.engine.swap_ends(self._told(site), site.toward, along)
         w, blocks = w.copy(), list[Version]()
-        for edge, ends, k, block in self._each(site):
+        for edge, k, block in self._each(site):
             if edge.ground:
                 blocks.append(block)
                 continue
-            back = np.roll(site.toward[k], len(edge.tail))
+            me, back = _ends(edge)[0], np.roll(site.toward[k], len(edge.tail))
             u, beta, theta = np.split(heard[k], 3, axis=1)
-            came = (along[back] & np.isfinite(heard[k]).all(axis=1))[:, None]
-            _add(edge, ends @ np.where(came & acted[back][:, None], theta - block.theta[0], 0.0), w)
-            both = np.stack([np.where(came, beta, block.beta[0]), block.beta[1]])
-            blocks.append(replace(block, u=np.where(came, u, block.u), beta=both))
+            came = along[back] & np.isfinite(heard[k]).all(axis=1)
+            leaf = came & acted[back] & (degree[me] == 1)
+            _put(edge, theta[leaf], w, me[leaf])
+            both = np.stack([np.where(came[:, None], beta, block.beta[0]), block.beta[1]])
+            blocks.append(replace(block, u=np.where(came[:, None], u, block.u), beta=both))
         return replace(self, blocks=tuple(blocks)), w
 
-    def step(self, site: Site, w: Array, eta: Array, held: Array, rho: float, there: Array) -> Versions:
-        """(21b) for both ends of each version, (18) and (19) in each version, and new records where both ends are
-        there: theta_i is sent before, and the sum of rho beta + alpha after the edges have moved."""
+    def step(self, site: Site, w: Array, eta: Array, degree: Array, rho: float, there: Array) -> Versions:
+        """(18) and (19) in each version; the other end's theta is what it sends, or else as `_drifted` has it."""
         arcs = site.arcs
         along = there[arcs.source] & there[arcs.target]
         heard = site.engine.exchange(w, along)
         blocks: list[Version] = []
-        for edge, _, k, block in self._each(site):
-            new = _drifted(edge, block, eta, held, rho)
+        for edge, k, block in self._each(site):
+            theta = block.theta
             if not edge.ground:
-                new = replace(new, theta=np.where(along[site.toward[k]][:, None], _at(edge, heard), new.theta))
-            blocks.append(_moved(edge, new, w, rho))
+                met = along[site.toward[k]][:, None]
+                theta = np.where(met, _rows(edge, heard, _ends(edge)[1]), _drifted(edge, block, eta, degree, rho))
+            blocks.append(_moved(edge, replace(block, theta=theta), w, rho))
         alone, apart = self.alone + there[arcs.source], self.apart + 1
-        new = Versions(tuple(blocks), np.where(along, 0, alone), np.where(along, 0, apart))
-        return new.recorded(site, rho, along)
+        return Versions(tuple(blocks), np.where(along, 0, alone), np.where(along, 0, apart))
 
-    def recorded(self, site: Site, rho: float, along: Array, purpose: str = "method") -> Versions:
-        """With new records of the pairs of a mask (2p,)."""
-        total = np.zeros(site.form.shape)
-        for edge, ends, _, block in self._each(site):
-            _add(edge, ends @ block.shares(_geometry(edge)[2], rho)[0], total)
-        total = site.engine.exchange(total, along, purpose=purpose)
-        blocks: list[Version] = []
-        for edge, _, k, block in self._each(site):
-            if not edge.ground:
-                rest = _at(edge, total) - block.shares(_geometry(edge)[2], rho)
-                block = replace(block, record=np.where(along[site.toward[k]][:, None], rest, block.record))
-            blocks.append(block)
-        return replace(self, blocks=tuple(blocks))
-
-    def _each(self, site: Site) -> Iterator[tuple[EdgeBlock, sp.csr_array, int, Version]]:
-        """The blocks that have copies, the ends of their edges, and their numbers in the form."""
+    def _each(self, site: Site) -> Iterator[tuple[EdgeBlock, int, Version]]:
+        """The blocks that have copies, and their numbers in the form."""
         places = [k for k, edge in enumerate(site.form.edges) if not smooth_ground(edge)]
-        for (edge, ends), k, block in zip(copied(site), places, self.blocks, strict=True):
-            yield edge, ends, k, block
+        for k, block in zip(places, self.blocks, strict=True):
+            yield site.form.edges[k], k, block
 
     def _told(self, site: Site) -> tuple[Array, ...]:
         """Per edge block of the form what each end has for the other: u, the other's copy, and its theta."""
         out = [np.zeros((len(toward), 0)) for toward in site.toward]
-        for edge, _, k, block in self._each(site):
+        for edge, k, block in self._each(site):
             if not edge.ground:
-                out[k] = np.concatenate([block.u, block.beta[1], block.theta[1]], axis=1)
+                out[k] = np.concatenate([block.u, block.beta[1], block.theta], axis=1)
         return tuple(out)
 
 
-def _drifted(edge: EdgeBlock, block: Version, eta: Array, held: Array, rho: float) -> Version:
-    """(21b) at both ends."""
-    if edge.ground:
-        return block
-    me, other, sign = _geometry(edge)
-    ends = np.stack([me, other])
-    pull = held[ends][:, :, None] * block.theta - block.record - block.shares(sign, rho)
-    return replace(block, theta=block.theta - eta[ends][:, :, None] * pull)
+def _drifted(edge: EdgeBlock, block: Version, eta: Array, degree: Array, rho: float) -> Array:
+    """theta of the other ends while they are away: by (21b) where they have no other edges, else as last heard.
+
+    From records of other edges (21b) does worse: these stand still, and pull on and on.
+    """
+    _, other, sign = _ends(edge)
+    pull = rho * block.theta - block.shares(sign, rho)[1]
+    return np.where(degree[other][:, None] == 1, block.theta - eta[other][:, None] * pull, block.theta)
 
 
 def _moved(edge: EdgeBlock, block: Version, w: Array, rho: float) -> Version:
     """(18) and (19), each end with its own parameters and those that it has of the other."""
-    me, _, sign = _geometry(edge)
-    own, other = _rows(edge, w, me), block.theta[1]
-    z, sigma = (edge.difference(w), rho) if edge.ground else (sign * (own - other), 0.5 * rho)
+    me, _, sign = _ends(edge)
+    own = _rows(edge, w, me)
+    z, sigma = (edge.difference(w), rho) if edge.ground else (sign * (own - block.theta), 0.5 * rho)
     c = edge.weight if edge.ground else np.tile(edge.weight, 2)
     u = edge.penalty.dual_prox(block.u + sigma * z, np.full(len(c), sigma), c)
     move = sign * (u - block.u) / rho
-    return replace(block, u=u, beta=np.stack([own - move, other + move]))
+    return replace(block, u=u, beta=np.stack([own - move, block.theta + move]))
 
 
-def _geometry(edge: EdgeBlock) -> Geometry:
+def _ends(edge: EdgeBlock) -> tuple[Array, Array, Array]:
+    """Of each row the own end and the other one, (v,), and the sign of the own end in K, (v, 1)."""
     if edge.ground:
         return edge.tail, edge.tail, np.ones((len(edge.tail), 1))
     ends = np.concatenate([edge.tail, edge.head])
@@ -173,14 +158,9 @@ def _rows(edge: EdgeBlock, w: Array, nodes: Array) -> Array:
     return w[nodes] if edge.features is None else w[np.ix_(nodes, edge.features)]
 
 
-def _at(edge: EdgeBlock, w: Array) -> Array:
-    """Rows of w at both ends of each version, (2, v, k)."""
-    me, other, _ = _geometry(edge)
-    return np.stack([_rows(edge, w, me), _rows(edge, w, other)])
-
-
-def _add(edge: EdgeBlock, values: Array, out: Array) -> None:
+def _put(edge: EdgeBlock, values: Array, w: Array, nodes: Array) -> None:
+    """Into rows of w, on the coordinates of a block."""
     if edge.features is None:
-        out += values
+        w[nodes] = values
     else:
-        out[:, edge.features] += values
+        w[np.ix_(nodes, edge.features)] = values

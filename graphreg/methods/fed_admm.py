@@ -204,10 +204,11 @@ class FedADMM(AbstractIteration):
             site.engine.away(~there)
         if isinstance(state.copies, Versions):
             assert state.told is not None
-            copies, w = state.copies.met(site, state.w, there)
+            degree = np.rint(state.held / state.rho)
+            copies, w = state.copies.met(site, state.w, degree, there)
             w, smoothness = self._moved(replace(state, copies=copies, w=w), there, inverse, t)
             eta = self._step_sizes(state, state.told * inverse, t)
-            copies = copies.step(site, w, eta, state.held, state.rho, there)
+            copies = copies.step(site, w, eta, degree, state.rho, there)
         else:
             w, smoothness = self._moved(state, there, inverse, t)
             along = there[site.arcs.source] & there[site.arcs.target] if self.availability is not None else None
@@ -257,10 +258,8 @@ class FedADMM(AbstractIteration):
             w = site.engine.exchange(w, purpose="adaptation")
             copies = Copies.of(site, w, copies.flows(site.form, w))
         assert isinstance(copies, Copies)
-        versions = Versions.of(site, copies)
-        if started:
-            versions = versions.recorded(site, state.rho, np.full(len(site.arcs.source), True), "adaptation")
-        return replace(state, w=w, copies=versions, smoothness=known[:, 0], held=known[:, 1], told=known[:, 0])
+        L, held = known.T
+        return replace(state, w=w, copies=Versions.of(site, copies), smoothness=L, held=held, told=L)
 
     def _there(self, state: State, t: int) -> Array:
         if self.away is None:

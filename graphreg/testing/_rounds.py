@@ -42,6 +42,13 @@ class Noting:
         self.sent.append(mask)
         return InProcess(self.ledger).exchange(values, along, parameters=parameters, **more)
 
+    def swap_ends(self, values: tuple[Array, ...], toward: tuple[Array, ...], along: Array) -> tuple[Array, ...]:
+        rows = zip(values, toward, strict=True)
+        numbers = sum(each.shape[1] * np.bincount(to, minlength=len(along)) for each, to in rows)
+        self._count("method", int(along.sum()), int((numbers * along).sum()))
+        self.sent.append(along)
+        return InProcess(self.ledger).swap_ends(values, toward, along)
+
     def reduce(self, values: Array, purpose: str = "adaptation") -> Array:
         arcs = self.ledger.arcs
         assert arcs is not None
