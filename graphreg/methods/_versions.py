@@ -1,4 +1,4 @@
-"""The edges' half of Fed-ADMM with inverse-probability weights: each end of an edge acts for the other while it is away.
+"""The edges' half of Fed-ADMM with inverse-probability weights: each end of an edge acts for one that is away.
 
 Smooth edges to the ground have no copies: they are a part of the gradients of their nodes.
 """
@@ -22,12 +22,9 @@ class Version:
     to the ground)."""
 
     u: Array  # (v, k)
-    beta: Array  # at the own end and at the other, (2, v, k)
+    beta: Array  # at the own end, (v, k)
+    other: Array  # beta at the other end, (v, k)
     theta: Array  # of the other end: as last heard, or by (21b), (v, k)
-
-    def shares(self, sign: Array, rho: float) -> Array:
-        """rho beta + alpha at both ends, (2, v, k)."""
-        return rho * self.beta - np.stack([sign * self.u, -sign * self.u])
 
 
 @dataclass(frozen=True)
@@ -44,7 +41,7 @@ class Versions:
         blocks: list[Version] = []
         for (edge, _), u, beta in zip(copied(site), copies.u, copies.beta, strict=True):
             other = beta if edge.ground else np.roll(beta, len(u), axis=0)
-            blocks.append(Version(u if edge.ground else np.tile(u, (2, 1)), np.stack([beta, other]), other))
+            blocks.append(Version(u if edge.ground else np.tile(u, (2, 1)), beta, other, other))
         never = np.zeros(len(site.arcs.source), dtype=np.int64)
         return Versions(tuple(blocks), never, never)
 
@@ -59,7 +56,7 @@ class Versions:
         out = np.zeros(site.form.shape)
         for edge, k, block in self._each(site):
             me, _, sign = _ends(edge)
-            each = site.ends[k] @ (rho * _rows(edge, w, me) - block.shares(sign, rho)[0])
+            each = site.ends[k] @ (rho * (_rows(edge, w, me) - block.beta) + sign * block.u)
             if edge.features is None:
                 out += each
             else:
@@ -89,8 +86,8 @@ class Versions:
             came = along[back] & np.isfinite(heard[k]).all(axis=1)
             leaf = came & acted[back] & (degree[me] == 1)
             _put(edge, theta[leaf], w, me[leaf])
-            both = np.stack([np.where(came[:, None], beta, block.beta[0]), block.beta[1]])
-            blocks.append(replace(block, u=np.where(came[:, None], u, block.u), beta=both))
+            u, beta = np.where(came[:, None], [u, beta], [block.u, block.beta])
+            blocks.append(replace(block, u=u, beta=beta))
         return replace(self, blocks=tuple(blocks)), w
 
     def step(self, site: Site, w: Array, eta: Array, degree: Array, rho: float, there: Array) -> Versions:
@@ -119,8 +116,21 @@ class Versions:
         out = [np.zeros((len(toward), 0)) for toward in site.toward]
         for edge, k, block in self._each(site):
             if not edge.ground:
-                out[k] = np.concatenate([block.u, block.beta[1], block.theta], axis=1)
+                out[k] = np.concatenate([block.u, block.other, block.theta], axis=1)
         return tuple(out)
+
+
+def begun(
+    site: Site, known: Array, w: Array, copies: Copies | Versions, started: bool
+) -> tuple[Array, Array, Versions]:
+    """What neighbours tell each other before the first round, so that they can act for each other: what is known of
+    each node, (n, 2) and back as (2, n), and its parameters where these do not start from zero; and the versions to start from."""
+    known = site.engine.exchange(known, parameters=False, purpose="adaptation")
+    if started:
+        w = site.engine.exchange(w, purpose="adaptation")
+        copies = Copies.of(site, w, copies.flows(site.form, w))
+    assert isinstance(copies, Copies)
+    return known.T, w, Versions.of(site, copies)
 
 
 def _drifted(edge: EdgeBlock, block: Version, eta: Array, degree: Array, rho: float) -> Array:
@@ -129,7 +139,7 @@ def _drifted(edge: EdgeBlock, block: Version, eta: Array, degree: Array, rho: fl
     From records of other edges (21b) does worse: these stand still, and pull on and on.
     """
     _, other, sign = _ends(edge)
-    pull = rho * block.theta - block.shares(sign, rho)[1]
+    pull = rho * (block.theta - block.other) - sign * block.u
     return np.where(degree[other][:, None] == 1, block.theta - eta[other][:, None] * pull, block.theta)
 
 
@@ -141,7 +151,7 @@ def _moved(edge: EdgeBlock, block: Version, w: Array, rho: float) -> Version:
     c = edge.weight if edge.ground else np.tile(edge.weight, 2)
     u = edge.penalty.dual_prox(block.u + sigma * z, np.full(len(c), sigma), c)
     move = sign * (u - block.u) / rho
-    return replace(block, u=u, beta=np.stack([own - move, block.theta + move]))
+    return replace(block, u=u, beta=own - move, other=block.theta + move)
 
 
 def _ends(edge: EdgeBlock) -> tuple[Array, Array, Array]:

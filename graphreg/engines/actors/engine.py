@@ -62,7 +62,9 @@ class ActorEngine:
     def swap_ends(self, values: tuple[Array, ...], toward: tuple[Array, ...], along: Array) -> tuple[Array, ...]:
         tag = self._next()
         out = tuple(np.full(each.shape, np.nan) for each in values)
-        mine = {j: [(k, _own_end(self.part, k, rows, self.me)) for k, rows in common] for j, common in self.ends.items()}
+        mine = {
+            j: [(k, _own_end(self.part, k, rows, self.me)) for k, rows in common] for j, common in self.ends.items()
+        }
         for j, common in mine.items():
             if along[self.links[j][0]]:
                 self.post.send(self._number(j), tag, np.concatenate([values[k][rows].ravel() for k, rows in common]))
