@@ -115,7 +115,7 @@ def _slope(errors: Array, marks: Array = MARKS) -> float:
     return float(np.polyfit(np.log(marks), np.log(errors), 1)[0])
 
 
-def _on_a_server(problem: gr.Problem, start: State, seed: int) -> Iterator[Array]:
+def _on_a_server(problem: gr.Problem, start: State, seed: int, p: Array) -> Iterator[Array]:
     """The parameters of Algorithm 2 as printed, round by round, for least squares and phi = l2: a server moves those of
     nodes that are away, and all edges in every round."""
     (edge,), data = problem.form.edges, _data()
@@ -126,11 +126,11 @@ def _on_a_server(problem: gr.Problem, start: State, seed: int) -> Iterator[Array
     beta, alpha = np.zeros((2, len(i), X.shape[2])), np.zeros((2, len(i), X.shape[2]))
     coins = Streams(seed, "availability", range(V))
     for t in count(1):
-        there = coins.uniform(t, 1)[:, 0] < P
-        slope = (there / P)[:, None] * np.einsum("vnd,vn->vd", X, np.einsum("vnd,vd->vn", X, theta) - y) / SAMPLES
+        there = coins.uniform(t, 1)[:, 0] < p
+        slope = (there / p)[:, None] * np.einsum("vnd,vn->vd", X, np.einsum("vnd,vd->vn", X, theta) - y) / SAMPLES
         for k, end in enumerate((i, j)):
             np.add.at(slope, end, rho * (theta[end] - beta[k]) - alpha[k])
-        theta = theta - (kappa / (t + kappa * (start.smoothness / P + start.held)))[:, None] * slope
+        theta = theta - (kappa / (t + kappa * (start.smoothness / p + start.held)))[:, None] * slope
         a, b = theta[i] - alpha[0] / rho, theta[j] - alpha[1] / rho
         d = a - b
         d = d * np.maximum(0.0, 1.0 - (2.0 * c / rho) / np.maximum(np.linalg.norm(d, axis=1), LEAST))[:, None]
@@ -193,19 +193,25 @@ def study_inverse_probability_weights() -> pd.DataFrame:
 
 
 def study_ipw_without_its_server() -> pd.DataFrame:
-    """The mean squared error of the last iterate beside that of Algorithm 2 on its server, with the same coins: that
-    edges wait for nodes that are away shows as a bias of the size of the step, which goes away faster than the noise.
-    """
+    """The mean squared error of the last iterate beside that of Algorithm 2 on its server, with the same coins, for
+    nodes that are there in 0.3 to 1 of the rounds, and in a third of these: that neighbours do not know what becomes of
+    the other edges of a node that is away shows as a bias of the size of the step, which goes away faster than the
+    noise. Leaves of a star are no such nodes: there the two are the same (see tests/test_fed_ipw.py)."""
     import pandas as pd
 
     problem, marks, seeds = _squared(), (300, 1000, 3000, 10_000), range(3)
     exact = problem.solve(gap=1e-12).coef
-    method = gr.FedADMM(availability=AWAY["known"], dropout="ipw", average="last")
-    errors = np.zeros((len(marks), 2))
-    for seed in seeds:
-        state = method.init(_site(problem, seed), None)
-        for t, theta in zip(range(1, marks[-1] + 1), _on_a_server(problem, state, seed), strict=False):
-            state = method.step(state)
-            if t in marks:
-                errors[marks.index(t)] += [((w - exact) ** 2).sum() / V / len(seeds) for w in (theta, state.w)]
-    return pd.DataFrame({"rounds": marks, "asked": errors[:, 0], "found": errors[:, 1]})
+    out: list[pd.DataFrame] = []
+    for part in (1, 3):
+        p = P / part
+        method = gr.FedADMM(availability=dict(enumerate(p.tolist())), dropout="ipw", average="last")
+        errors = np.zeros((len(marks), 2))
+        for seed in seeds:
+            state = method.init(_site(problem, seed), None)
+            for t, theta in zip(range(1, marks[-1] + 1), _on_a_server(problem, state, seed, p), strict=False):
+                state = method.step(state)
+                if t in marks:
+                    errors[marks.index(t)] += [((w - exact) ** 2).sum() / V / len(seeds) for w in (theta, state.w)]
+        there = f"{p.min():.1f} to {p.max():.2f}"
+        out.append(pd.DataFrame({"there": there, "rounds": marks, "asked": errors[:, 0], "found": errors[:, 1]}))
+    return pd.concat(out, ignore_index=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from math import prod
 
+import numpy as np
+
 from ..methods.ledger import Ledger
 from ..terms.records import Array
 
@@ -19,6 +21,13 @@ class InProcess:
     ) -> Array:
         self.ledger.exchange(purpose, None if parameters else values.shape[1], along)
         return values
+
+    def swap_ends(self, values: tuple[Array, ...], toward: tuple[Array, ...], along: Array) -> tuple[Array, ...]:
+        numbers = np.zeros(len(along), dtype=np.int64)
+        for each, arcs in zip(values, toward, strict=True):
+            np.add.at(numbers, arcs, each.shape[1])
+        self.ledger.exchange("method", numbers, along)
+        return tuple(np.roll(each, len(each) // 2, axis=0) for each in values)
 
     def reduce(self, values: Array, purpose: str = "adaptation") -> Array:
         total = values.sum(axis=0)

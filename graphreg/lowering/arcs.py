@@ -92,6 +92,17 @@ def arcs_of(form: Form) -> Arcs:
     return Arcs(form.n, np.concatenate([i, j]), np.concatenate([j, i]), coupled, level)
 
 
+def ends_of(form: Form, arcs: Arcs) -> tuple[Array, ...]:
+    """Per edge block the arcs from the tails to the heads, and below them those back, (2m,); none to the ground."""
+    p, out = arcs.pairs, list[Array]()
+    known = arcs.source[:p] * np.int64(form.n) + arcs.target[:p]  # in order, see `arcs_of`
+    for edge in form.edges:
+        nodes = slice(0, 0) if edge.ground else slice(None)
+        pair = np.searchsorted(known, edge.tail[nodes] * np.int64(form.n) + edge.head[nodes])
+        out.append(np.concatenate([pair, pair + p]))
+    return tuple(out)
+
+
 def _level(name: str) -> str:
     if name.startswith(SERVER):
         return "to the server"

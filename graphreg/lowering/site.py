@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from ..form import Form
 from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.records import Array
-from .arcs import Arcs, arcs_of
+from .arcs import Arcs, arcs_of, ends_of
 from .gradients import NodeGradients
 from .nodeprox import AbstractNodeProx, Memory, node_proxes
 from .streams import Streams
@@ -37,6 +37,15 @@ class Engine(Protocol):
         neighbours that did not send must not be used (a site of isolated actors has NaN there). Where values are
         ``parameters``, k = d and a message holds the coordinates that the pair couples, else all k columns. What it
         is for is booked.
+        """
+        ...
+
+    def swap_ends(self, values: tuple[Array, ...], toward: tuple[Array, ...], along: Array) -> tuple[Array, ...]:
+        """What the other ends of edges have for the own ones.
+
+        ``values`` has per edge block a row for each end, those of the tails above those of the heads (2m, k), and
+        ``toward`` is `Site.toward`. A message goes along each arc of the mask ``along`` and holds the rows of all edges
+        of the pair; rows of ends that did not send must not be used.
         """
         ...
 
@@ -110,6 +119,11 @@ class Site:
     def arcs(self) -> Arcs:
         """Across each pair of neighbours one each way."""
         return arcs_of(self.form)
+
+    @cached_property
+    def toward(self) -> tuple[Array, ...]:
+        """Per edge block the arcs from the tails to the heads, and below them those back, (2m,); none to the ground."""
+        return ends_of(self.form, self.arcs)
 
     @cached_property
     def tree(self) -> Tree:

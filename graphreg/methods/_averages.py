@@ -50,3 +50,10 @@ class SuffixMean:
     def value(self) -> Array:
         block = 1 << (self.count.bit_length() - 1)  # the last power of two
         return (self.total + self.before) / (self.count - block + 1 + block // 2)
+
+
+def averaged(printed: bool, average: Mean | SuffixMean | None, before: Array, w: Array) -> Mean | SuffixMean:
+    """The average after one more round: that of theta(0), ..., theta(T - 1), without the last one, or of a suffix."""
+    if printed:
+        return Mean(before, 1) if average is None else average.step(before)
+    return SuffixMean.of(w) if average is None else average.step(w)

@@ -28,13 +28,13 @@ class Copies:
     @staticmethod
     def of(site: Site, w: Array, flows: Flows) -> Copies:
         """Copies that agree with the parameters, and the flows of all edges that have copies."""
-        u = tuple(u for edge, u in zip(site.form.edges, flows, strict=True) if not _smooth_ground(edge))
-        return Copies(u, tuple(_at_ends(edge, w) for edge, _ in _copied(site)))
+        u = tuple(u for edge, u in zip(site.form.edges, flows, strict=True) if not smooth_ground(edge))
+        return Copies(u, tuple(_at_ends(edge, w) for edge, _ in copied(site)))
 
     def pull(self, site: Site, w: Array, rho: float) -> Array:
         """K'u + rho sum over the edges of each node of (theta_i - beta_ij), (n, d)."""
         out = np.zeros(site.form.shape)
-        for (edge, ends), u, beta in zip(_copied(site), self.u, self.beta, strict=True):
+        for (edge, ends), u, beta in zip(copied(site), self.u, self.beta, strict=True):
             edge.add_adjoint(u, out)
             apart = rho * (ends @ (_at_ends(edge, w) - beta))
             if edge.features is None:
@@ -47,7 +47,7 @@ class Copies:
         """(18) and (19) at the edges both of whose ends are there; the others stay."""
         flows: list[Array] = []
         copies: list[Array] = []
-        for (edge, _), u, beta in zip(_copied(site), self.u, self.beta, strict=True):
+        for (edge, _), u, beta in zip(copied(site), self.u, self.beta, strict=True):
             meet = np.flatnonzero(there[edge.tail] & (edge.ground | there[edge.head]))
             sigma = rho if edge.ground else 0.5 * rho
             v = u[meet] + sigma * edge.difference(w)[meet]
@@ -63,27 +63,33 @@ class Copies:
 
     def flows(self, form: Form, w: Array) -> Flows:
         """The flows of all edges, at the parameters w."""
-        own, out = iter(self.u), list[Array]()
-        for edge in form.edges:
-            if edge.ground and isinstance(edge.penalty, AbstractSmoothPenalty):
-                out.append(edge.weight[:, None] * edge.penalty.gradient(edge.difference(w)))
-            else:
-                out.append(next(own))
-        return tuple(out)
+        return flows_of(form, w, self.u)
+
+
+def flows_of(form: Form, w: Array, u: Flows) -> Flows:
+    """The flows of all edges, from those of the edges that have copies, at the parameters w."""
+    own, out = iter(u), list[Array]()
+    for edge in form.edges:
+        if smooth_ground(edge):
+            assert isinstance(edge.penalty, AbstractSmoothPenalty)
+            out.append(edge.weight[:, None] * edge.penalty.gradient(edge.difference(w)))
+        else:
+            out.append(next(own))
+    return tuple(out)
 
 
 def copies_at(site: Site) -> Array:
     """deg_i, the number of copies of each node, (n,)."""
-    return sum((np.asarray(ends.sum(axis=1)) for _, ends in _copied(site)), np.zeros(site.form.n))
+    return sum((np.asarray(ends.sum(axis=1)) for _, ends in copied(site)), np.zeros(site.form.n))
 
 
-def _copied(site: Site) -> list[tuple[EdgeBlock, sp.csr_array]]:
+def copied(site: Site) -> list[tuple[EdgeBlock, sp.csr_array]]:
     """The edge blocks that have copies, and their ends (see `Site.ends`)."""
     pairs = zip(site.form.edges, site.ends, strict=True)
-    return [(edge, ends) for edge, ends in pairs if not _smooth_ground(edge)]
+    return [(edge, ends) for edge, ends in pairs if not smooth_ground(edge)]
 
 
-def _smooth_ground(edge: EdgeBlock) -> bool:
+def smooth_ground(edge: EdgeBlock) -> bool:
     return edge.ground and isinstance(edge.penalty, AbstractSmoothPenalty)
 
 

@@ -49,8 +49,11 @@ class Ledger:
     accounts: dict[str, Account] = field(default_factory=lambda: {purpose: Account() for purpose in PURPOSES})
 
     # ---- booking ---------------------------------------------------------------------------------------------------
-    def exchange(self, purpose: str, columns: int | None = None, along: Array | None = None, times: int = 1) -> None:
-        """A message along every arc, or along those of a mask; of the coupled coordinates, or of so many numbers."""
+    def exchange(
+        self, purpose: str, columns: int | Array | None = None, along: Array | None = None, times: int = 1
+    ) -> None:
+        """A message along every arc, or along those of a mask; of the coupled coordinates, or of so many numbers
+        (one for all arcs, or one per arc)."""
         account, arcs = self.accounts[purpose], self.arcs
         if arcs is None:
             return

@@ -42,6 +42,13 @@ class Noting:
         self.sent.append(mask)
         return InProcess(self.ledger).exchange(values, along, parameters=parameters, **more)
 
+    def swap_ends(self, values: tuple[Array, ...], toward: tuple[Array, ...], along: Array) -> tuple[Array, ...]:
+        rows = zip(values, toward, strict=True)
+        numbers = sum(each.shape[1] * np.bincount(to, minlength=len(along)) for each, to in rows)
+        self._count("method", int(along.sum()), int((numbers * along).sum()))
+        self.sent.append(along)
+        return InProcess(self.ledger).swap_ends(values, toward, along)
+
     def reduce(self, values: Array, purpose: str = "adaptation") -> Array:
         arcs = self.ledger.arcs
         assert arcs is not None
@@ -131,12 +138,13 @@ def reached(engine: Noting, node: int) -> set[int]:
 
 def rows_of(form: Form, size: int) -> list[list[set[int]]]:
     """Whose the rows of an array of so many rows may be, under each reading: nodes, those with data, samples, edges of
-    a block, arcs, pairs."""
+    a block and these once per end, arcs, pairs."""
     owners: list[Array] = [np.arange(form.n)[:, None]]
     for block in form.samples:
         owners += [block.node[:, None], np.unique(block.node)[:, None]]
         owners += [batch.nodes[:, None] for batch in block.stacks or ()]
-    owners += [np.stack([edge.tail, edge.head], axis=1) for edge in form.edges]
+    edges = [np.stack([edge.tail, edge.head], axis=1) for edge in form.edges]
+    owners += [*edges, *(np.tile(each, (2, 1)) for each in edges)]
     arcs = arcs_of(form)
     ends = np.stack([arcs.source, arcs.target], axis=1)
     owners += [ends, ends[: arcs.pairs]]

@@ -59,6 +59,24 @@ class ActorEngine:
                 out[j, columns] = self._heard(j, tag, values[self.me][columns], purpose)
         return out
 
+    def swap_ends(self, values: tuple[Array, ...], toward: tuple[Array, ...], along: Array) -> tuple[Array, ...]:
+        tag = self._next()
+        out = tuple(np.full(each.shape, np.nan) for each in values)
+        mine = {
+            j: [(k, _own_end(self.part, k, rows, self.me)) for k, rows in common] for j, common in self.ends.items()
+        }
+        for j, common in mine.items():
+            if along[self.links[j][0]]:
+                payload = np.concatenate([values[k][rows].ravel() for k, rows in common])
+                self.post.send(self._number(j), tag, payload, "method")
+        for j, common in mine.items():
+            if not along[self.links[j][1]]:
+                continue
+            payload, fresh = self.post.hear(self._number(j), tag, "method")
+            if payload is not None and fresh:
+                _spread(payload, common, out)
+        return out
+
     def swap(self, mine: tuple[Array, ...]) -> tuple[Array, ...]:
         """What the other ends of all edges between two nodes have for them, from what this end has: rows per edge of
         each block; NaN where nothing came in this round."""
@@ -70,13 +88,8 @@ class ActorEngine:
             )
         for j, common in self.ends.items():
             payload, fresh = self.post.hear(self._number(j), tag, "method")
-            if payload is None or not fresh:
-                continue
-            at = 0
-            for k, rows in common:
-                size = len(rows) * mine[k].shape[1]
-                out[k][rows] = payload[at : at + size].reshape(len(rows), -1)
-                at += size
+            if payload is not None and fresh:
+                _spread(payload, common, out)
         return out
 
     def reduce(self, values: Array, purpose: str = "adaptation") -> Array:
@@ -140,3 +153,18 @@ def _common(part: Part, j: int) -> list[tuple[int, Array]]:
     """The edges with a neighbour: block and rows."""
     each = [(k, np.flatnonzero((e.tail == j) | (e.head == j))) for k, e in enumerate(part.form.edges) if not e.ground]
     return [(k, rows) for k, rows in each if len(rows)]
+
+
+def _own_end(part: Part, k: int, rows: Array, me: int) -> Array:
+    """Where this end of each edge is among the tails, and below them the heads, of a block."""
+    edge = part.form.edges[k]
+    return np.where(edge.tail[rows] == me, rows, rows + len(edge.tail))
+
+
+def _spread(payload: Array, common: list[tuple[int, Array]], out: tuple[Array, ...]) -> None:
+    """The rows of a message to their places, block by block."""
+    at = 0
+    for k, rows in common:
+        size = len(rows) * out[k].shape[1]
+        out[k][rows] = payload[at : at + size].reshape(len(rows), out[k].shape[1])
+        at += size
