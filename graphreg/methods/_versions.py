@@ -124,7 +124,7 @@ def begun(
     site: Site, known: Array, w: Array, copies: Copies | Versions, started: bool
 ) -> tuple[Array, Array, Versions]:
     """What neighbours tell each other before the first round, so that they can act for each other: what is known of
-    each node, (n, 2) and back as (2, n), and its parameters where these do not start from zero; and the versions to start from."""
+    each node, (n, 2) and back as (2, n), and its parameters where these do not start from zero. And the versions."""
     known = site.engine.exchange(known, parameters=False, purpose="adaptation")
     if started:
         w = site.engine.exchange(w, purpose="adaptation")
