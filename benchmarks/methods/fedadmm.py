@@ -57,7 +57,7 @@ def _squared() -> gr.Problem:
     return gr.Problem(gr.SquaredLoss(_data()) + 0.1 * gr.TotalVariation(_graph(), gr.L2()))
 
 
-def _classes() -> dict[str, gr.Problem]:
+def problem_classes() -> dict[str, gr.Problem]:
     graph, ridge = _graph(), 0.05 * gr.NodePenalty(gr.SquaredL2())
     groups: dict[Hashable, Any] = {name: list(range(4 * k, 4 * k + 4)) for k, name in enumerate("abcde")}
     clusters = gr.Hierarchy(groups, weights=(0.5, 0.2))
@@ -154,7 +154,7 @@ def _certified(away: dict[str, Any]) -> pd.DataFrame:
     import pandas as pd
 
     rows: list[dict[str, Any]] = []
-    for name, problem in _classes().items():
+    for name, problem in problem_classes().items():
         admm = problem.solve(gr.ADMM(), gap=1e-8).rounds
         for how, availability in away.items():
             run = problem.solve(gr.FedADMM(availability=availability), gap=1e-8, seed=0, rounds=50_000)
