@@ -260,14 +260,17 @@ def test_an_error_names_the_node(processes, how, error, words):
 
 @pytest.mark.parametrize("processes", [False, 2])
 def test_an_interrupted_run_ends_with_its_best_point(processes):
-    timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    try:
-        found = problem("total variation", n=6).solve(
-            gr.PrimalDual(balance=1.0), gap=0, seconds=60, engine=gr.Actors(processes=processes)
-        )
-    finally:
-        timer.cancel()
+    timers: list[threading.Timer] = []
+
+    def press(record):
+        """Ctrl-C, somewhere in the rounds to come."""
+        if record.round > 10 and not timers:
+            timers.append(threading.Timer(0.02, os.kill, (os.getpid(), signal.SIGINT)))
+            timers[0].start()
+
+    found = problem("total variation", n=6).solve(
+        gr.PrimalDual(balance=1.0), gap=0, seconds=60, callback=press, engine=gr.Actors(processes=processes)
+    )
     assert found.status == "interrupted"
     assert found.rounds > 10
     assert found.certificate.valid
