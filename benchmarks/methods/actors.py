@@ -45,9 +45,11 @@ def problem(kind: str, seed: int, n: int = 12, m: int = 5) -> gr.Problem:
 
 def study_the_same_iterates() -> pd.DataFrame:
     """The largest deviation of the parameters after 40 rounds from those on whole arrays, relative to the largest
-    parameter on the way, over random problems of at most 20 nodes; and on how many the ledgers of the method agree."""
+    parameter on the way, over random problems of at most 20 nodes and one of each kind of the other studies; and on how
+    many the ledgers of the method agree."""
     rows: list[dict[str, Any]] = []
     drawn = [p for p in (random_problem(seed).problem for seed in SEEDS) if p.form.n <= MOST_NODES]
+    drawn += [problem(kind, seed) for kind in KINDS for seed in (0, 1)]
     for method in METHODS:
         if not isinstance(method, AbstractIteration):
             continue
