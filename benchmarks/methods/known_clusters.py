@@ -111,7 +111,7 @@ def study_decreasing() -> pd.DataFrame:
     """Async-L2GD with a decreasing step: E||theta - theta*||^2 falls as 1/t."""
     import pandas as pd
 
-    c, rounds, method = case((3, 3, 3)), [500, 1500, 4500, 13_500], gr.AsyncL2GD(decreasing=True)
+    c, rounds, method = case((3, 3, 3)), [400, 1300, 4200, 13_500], gr.AsyncL2GD(decreasing=True)
     star, errors = c.optimum(), np.zeros(4)
     for seed in range(4):
         state = begin(method, c, seed)
