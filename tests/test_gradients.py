@@ -101,3 +101,19 @@ def test_the_ledger_splits_what_was_sent_by_edge_and_by_level():
     nodes = ledger.by_node()
     assert nodes["sent"].sum() == nodes["received"].sum() == ledger.total_messages
     assert (nodes["away"] == 0).all()
+
+
+def test_several_sums_and_exchanges_are_booked_at_once():
+    data = gr.NodeData.from_arrays(np.eye(4), np.arange(4.0), np.arange(4))
+    form = gr.Problem(gr.SquaredLoss(data) + gr.TotalVariation(nx.path_graph(4), gr.L2())).form
+    once, often = (site_of(form).engine.ledger for _ in range(2))
+    for _ in range(3):
+        once.sum("certificate", 5)
+        once.exchange("certificate")
+        once.exchange("method", columns=2)
+    often.sum("certificate", 5, times=3)
+    often.exchange("certificate", times=3)
+    often.exchange("method", columns=2, times=3)
+    assert once == often
+    assert often.messages == {"method": 18, "adaptation": 0, "certificate": 18 + 18}
+    assert often.bytes == {"method": 18 * 2 * 8, "adaptation": 0, "certificate": 18 * 4 * 8 + 18 * 5 * 8}
