@@ -74,7 +74,7 @@ class Solution:
     seed : int
         Of the random numbers of the run, given or drawn: with it the run can be repeated.
     gathered : dict
-        What the method has gathered beside its point, by name; see the method.
+        What the method has gathered beside its point, by name; see the method. No certificate speaks of it.
     own : Certificate, optional
         Of a baseline: the certificate of what it itself minimises, on its own nodes; trace and ledger are of that too.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
@@ -17,7 +18,23 @@ from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.penalties._base import AbstractSmoothPenalty
 from ..terms.penalties.zero import Zero
 from ..terms.records import Array
-from ._base import Start, is_number
+from ._base import Point, Start, is_number
+
+
+@dataclass(frozen=True)
+class Tracked:
+    """The state of a method whose flows remove the bias of a constant step, in its own variables."""
+
+    site: Site
+    round: int
+    theta: Array
+    u: tuple[Array, ...]  # flows; of the edges between nodes only
+    mixing: Mixing
+    eta: float
+
+    def point(self, batch: int | None) -> Point:
+        """What is certified. With batches the flows are as noisy as the gradients: the certifier finds better ones."""
+        return self.theta, None if batch is not None else certifiable(self.site, self.theta, self.u), None
 
 
 def missing(form: Form, mixing: MixingMatrix | str, lazy: bool, stepped: bool) -> tuple[str, ...]:

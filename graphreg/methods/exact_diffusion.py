@@ -6,25 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..form import Form
-from ..lowering.mixing import Mixing, MixingMatrix, mixing_of
+from ..lowering.mixing import MixingMatrix, mixing_of
 from ..lowering.site import Site
-from ..terms.records import Array
 from . import _consensus as consensus
 from ._base import AbstractIteration, Point, Start
+from ._consensus import Tracked
 
 SOURCE = "2 / max L_i (Li, Shi and Yan 2019, Theorem 1)"
-
-
-@dataclass(frozen=True)
-class State:
-    """Iterates, in the variables of `ExactDiffusion`."""
-
-    site: Site
-    round: int
-    theta: Array
-    u: tuple[Array, ...]  # flows; of the edges between nodes only
-    mixing: Mixing
-    eta: float
 
 
 @dataclass(frozen=True)
@@ -76,14 +64,14 @@ class ExactDiffusion(AbstractIteration):
     def missing(self, form: Form) -> tuple[str, ...]:
         return consensus.missing(form, self.mixing, True, self.step_size is not None)
 
-    def init(self, site: Site, start: Start | None) -> State:
+    def init(self, site: Site, start: Start | None) -> Tracked:
         theta, u = consensus.start_of(site, start)
         mixing = mixing_of(site, self.mixing, lazy=True)
         L = consensus.smoothness(site, self.batch)
         bound = 2.0 / L if L > 0.0 else 0.0
-        return State(site, 0, theta, u, mixing, consensus.step_of(self.step_size, bound, self.name, SOURCE))
+        return Tracked(site, 0, theta, u, mixing, consensus.step_of(self.step_size, bound, self.name, SOURCE))
 
-    def step(self, state: State) -> State:
+    def step(self, state: Tracked) -> Tracked:
         site, theta, eta = state.site, state.theta, state.eta
         g = consensus.gradient(site, theta, self.batch, state.round)
         phi = site.engine.exchange(theta - eta * (g + consensus.divergence(site, state.u)))
@@ -91,7 +79,5 @@ class ExactDiffusion(AbstractIteration):
         theta = theta - eta * (g + consensus.divergence(site, u))
         return replace(state, round=state.round + 1, theta=theta, u=u)
 
-    def point(self, state: State) -> Point:
-        if self.batch is not None:  # the flows are as noisy as the gradients: the certifier finds better ones
-            return state.theta, None, None
-        return state.theta, consensus.certifiable(state.site, state.theta, state.u), None
+    def point(self, state: Tracked) -> Point:
+        return state.point(self.batch)

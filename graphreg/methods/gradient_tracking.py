@@ -7,25 +7,13 @@ from typing import Any
 
 from ..errors import MethodError
 from ..form import Form
-from ..lowering.mixing import Mixing, MixingMatrix, largest, mixing_of
+from ..lowering.mixing import MixingMatrix, largest, mixing_of
 from ..lowering.site import Site
-from ..terms.records import Array
 from . import _consensus as consensus
 from ._base import AbstractIteration, Point, Start
+from ._consensus import Tracked
 
 SOURCE = "2 / max L_i (Alghunaim et al. 2021, Theorem 1), less where the mixing has negative eigenvalues"
-
-
-@dataclass(frozen=True)
-class State:
-    """Iterates, in the variables of `GradientTracking`."""
-
-    site: Site
-    round: int
-    theta: Array
-    u: tuple[Array, ...]  # flows; of the edges between nodes only
-    mixing: Mixing
-    eta: float
 
 
 @dataclass(frozen=True)
@@ -89,14 +77,14 @@ class GradientTracking(AbstractIteration):
     def missing(self, form: Form) -> tuple[str, ...]:
         return consensus.missing(form, self.mixing, self.lazy, self.step_size is not None)
 
-    def init(self, site: Site, start: Start | None) -> State:
+    def init(self, site: Site, start: Start | None) -> Tracked:
         theta, u = consensus.start_of(site, start)
         mixing = mixing_of(site, self.mixing, self.lazy)
         L = consensus.smoothness(site, self.batch)
         bound = _slowed(largest(site, mixing.outflow(site.form))) * 2.0 / L if L > 0.0 else 0.0
-        return State(site, 0, theta, u, mixing, consensus.step_of(self.step_size, bound, self.name, SOURCE))
+        return Tracked(site, 0, theta, u, mixing, consensus.step_of(self.step_size, bound, self.name, SOURCE))
 
-    def step(self, state: State) -> State:
+    def step(self, state: Tracked) -> Tracked:
         site, mixing = state.site, state.mixing
         g = consensus.gradient(site, state.theta, self.batch, state.round)
         v = site.engine.exchange(g + consensus.divergence(site, state.u))
@@ -105,10 +93,8 @@ class GradientTracking(AbstractIteration):
         theta = mixing.apply(site.form, site.engine.exchange(state.theta - state.eta * y))
         return replace(state, round=state.round + 1, theta=theta, u=u)
 
-    def point(self, state: State) -> Point:
-        if self.batch is not None:  # the flows are as noisy as the gradients: the certifier finds better ones
-            return state.theta, None, None
-        return state.theta, consensus.certifiable(state.site, state.theta, state.u), None
+    def point(self, state: Tracked) -> Point:
+        return state.point(self.batch)
 
 
 def _slowed(outflow: float) -> float:
