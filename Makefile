@@ -12,7 +12,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint counts bench soundness resume methods clean
+.PHONY: help demo test lint counts bench soundness resume methods statistics clean
 
 help:
 	@echo "make demo        run examples/demo.py"
@@ -23,6 +23,7 @@ help:
 	@echo "make soundness   search for a certificate that lies"
 	@echo "make resume      kill runs at random, let them go on, compare bits"
 	@echo "make methods     measure how every method converges, beside its theory"
+	@echo "make statistics  measure sizes, powers, coverages and times, beside what is promised"
 	@echo "make clean       remove .venv, caches and build outputs"
 
 demo: $(VENV)/.installed-demo
@@ -72,10 +73,10 @@ resume: export MKL_NUM_THREADS := 1
 resume: $(VENV)/.installed-bench
 	$(RUN) -m benchmarks.resume $(ARGS)
 
-methods: export OMP_NUM_THREADS := 1
-methods: export OPENBLAS_NUM_THREADS := 1
-methods: $(VENV)/.installed-test
-	$(RUN) -m benchmarks.methods $(ARGS)
+methods statistics: export OMP_NUM_THREADS := 1
+methods statistics: export OPENBLAS_NUM_THREADS := 1
+methods statistics: $(VENV)/.installed-test
+	$(RUN) -m benchmarks.$@ $(ARGS)
 
 clean:
 	rm -rf $(VENV) build dist out *.egg-info .pytest_cache .ruff_cache .hypothesis

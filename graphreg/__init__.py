@@ -132,7 +132,13 @@ __all__ = [
     "read_model",
 ]
 
-_SUBMODULES = ("datasets", "explain", "testing")  # imported when first used: `gr.testing.check_penalty(...)`
+_SUBMODULES = (
+    "datasets",
+    "explain",
+    "inference",
+    "testing",
+    "theory",
+)  # imported when first used: `gr.testing.check_penalty(...)`
 _LATER = {"ModelFile": "model_file", "read_model": "model_file"}  # public names that are imported when first used
 
 

@@ -189,16 +189,32 @@ class NodeData:
 
     def at(self, label: Hashable) -> NodeData:
         """The samples of one node alone, as a copy."""
-        position = self.labels.index(label)
-        mine = self.node == position
-        parts = (None if part is None else part[mine] for part in (self.X, self.y))
+        return self.take(np.flatnonzero(self.node == self.labels.index(label)))
+
+    def take(self, rows: Any) -> NodeData:
+        """The samples of the given rows, as a copy: a mask (M,) or positions, in their order. Nodes of which no sample
+        is left are no part of it.
+
+        Raises
+        ------
+        DataError
+            Where no row is left, or a mask has another length.
+        """
+        chosen = np.asarray(rows)
+        if chosen.dtype == bool and chosen.shape != self.node.shape:
+            raise DataError(f"the mask has {chosen.size} entries and the data have {self.n_samples} rows")
+        chosen = np.flatnonzero(chosen) if chosen.dtype == bool else chosen.astype(np.intp)
+        if not len(chosen):
+            raise DataError("no row of the data is left; take at least one")
+        kept, node = np.unique(self.node[chosen], return_inverse=True)
         return replace(
             self,
-            labels=(label,),
-            node=np.zeros(int(mine.sum()), dtype=np.intp),
-            **dict(zip(("X", "y"), parts, strict=True)),
-            weights=self.weights[mine],
-            offset=self.offset[mine],
+            labels=tuple(self.labels[i] for i in kept),
+            node=node,
+            X=None if self.X is None else self.X[chosen],
+            y=None if self.y is None else self.y[chosen],
+            weights=self.weights[chosen],
+            offset=self.offset[chosen],
         )
 
     def read(self, frame: pd.DataFrame) -> tuple[list[Hashable], Array | None, Array]:

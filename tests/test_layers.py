@@ -19,6 +19,7 @@ FACE = "__init__"  # the public names of the package as a whole
 
 LAYERS = (
     "errors",
+    "tables",  # DataFrames that print what they rest on
     "reading",  # of graphs as users give them, for graph
     "graph",
     "columns",  # of tables as users give them, for data
@@ -65,7 +66,7 @@ EXCEPTIONS = {
 }
 
 CVXPY_PLACES = ("terms", "lowering", "testing")
-HEAVY = ("cvxpy", "pandas", "matplotlib", "networkx", "sklearn", "numba")
+HEAVY = ("cvxpy", "pandas", "matplotlib", "networkx", "sklearn", "numba", "joblib", "igraph")
 
 
 @dataclass(frozen=True)

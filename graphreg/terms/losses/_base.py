@@ -167,6 +167,10 @@ class AbstractLoss(AbstractTerm):
         scale = {label: self.scale[label]} if isinstance(self.scale, Mapping) else self.scale
         return replace(self, data=self.data.at(label), scale=scale, **self.coding())
 
+    def take(self, rows: Any) -> Self:
+        """The same loss on some rows of its data, see `NodeData.take`; a mean is over the rows that are left."""
+        return replace(self, data=self.data.take(rows), **self.coding())
+
     def coding(self) -> dict[str, Any]:
         """The fields that say how all data are coded, where one node's do not tell."""
         return {}

@@ -1,0 +1,1 @@
+"""How sure the estimates are: edge tests, confidence regions, hierarchical estimators."""

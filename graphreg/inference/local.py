@@ -1,0 +1,322 @@
+"""Each node's own estimate, from its data alone, and what is known of its error.
+
+    w_i = argmin f_i + (smooth ground edges of i),    Var(w_i) = H_i^-1 S_i H_i^-1
+
+H_i the Hessian at w_i, S_i a covariance of the score sum_r s_r l'_r x_r (Huber's sandwich; White 1980, MacKinnon and
+White 1985 for its corrections in small samples; of graph-fused M-estimation Lemma S3.4).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..batches import batches, gram
+from ..certificate import at_infinity
+from ..errors import DataError, MethodError
+from ..form import Form, SampleBlock
+from ..lowering.conic import Compiler
+from ..lowering.gradients import NodeGradients, without_gradient
+from ..lowering.star import alone
+from ..methods import Exact
+from ..methods._driver import Budget
+from ..solving import solve
+from ..terms.losses._base import AbstractSmoothLoss
+from ..terms.records import Array, feature_of
+
+COVARIANCES = ("HC0", "HC1", "HC2", "HC3", "model")
+STEPS = 100
+SINGULAR = 1e-11  # smallest over largest eigenvalue of a design's matrix whose diagonal is 1
+SUSPICIOUS = 1e-6  # below this share of the curvature of its design a fit may be on its way to infinity
+
+
+@dataclass(frozen=True)
+class LocalFits:
+    """The local estimates of all nodes that have data.
+
+    Attributes
+    ----------
+    form : Form
+        The losses and the smooth ground edges, without edges between nodes.
+    coef : (n, d)
+        The estimates; nan at nodes without data.
+    hessian : (n, d, d)
+        H_i at the estimates.
+    counts : (n,)
+        m_i, the number of samples.
+    """
+
+    form: Form
+    coef: Array
+    hessian: Array
+    counts: Array
+
+    @property
+    def fitted(self) -> Array:
+        """The nodes that have data, a mask (n,)."""
+        return self.counts > 0
+
+    @cached_property
+    def inverse(self) -> Array:
+        """H_i^-1, (n, d, d); nan at nodes without data."""
+        out = np.full_like(self.hessian, np.nan)
+        out[self.fitted] = np.linalg.inv(self.hessian[self.fitted])
+        return out
+
+    def score_covariance(self, kind: str = "HC3") -> Array:
+        """S_i, the covariance of the score of each node, (n, d, d).
+
+        HC0: sum_r g_r g_r' with the scores g_r = s_r l'_r x_r. HC1: that times m_i / (m_i - d). HC2, HC3: with
+        g_r / (1 - h_r)^(1/2) and g_r / (1 - h_r), h_r = s_r l''_r x_r'H_i^-1 x_r the leverage. "model":
+        sum_r s_r^2 l''_r x_r x_r', what it would be if the loss were minus a log-likelihood with unit noise (for
+        squared losses: noise of variance 1), the form in which the paper prints it.
+        """
+        if kind not in COVARIANCES:
+            raise MethodError(f"the covariance must be one of {', '.join(COVARIANCES)}, got {kind!r}")
+        out = np.zeros_like(self.hessian)
+        for block in self.form.samples:
+            if kind == "model":
+                self._add_model(block, out)
+                continue
+            scores = self.scores(block, kind)
+            for batch in batches(block.node, scores):
+                out[batch.nodes] += gram(batch.X, batch.mask)
+        if kind == "HC1":
+            self._check_spare("HC1")
+            out *= (self.counts / np.maximum(self.counts - self.form.d, 1))[:, None, None]
+        return out
+
+    def covariance(self, kind: str = "HC3") -> Array:
+        """The covariance of each node's estimate, H_i^-1 S_i H_i^-1, (n, d, d); nan at nodes without data."""
+        return self.inverse @ self.score_covariance(kind) @ self.inverse
+
+    def scores(self, block: SampleBlock, kind: str = "HC0") -> Array:
+        """The scores g_r of the samples of a block, corrected for their leverage as HC2 and HC3 do, (M, d)."""
+        a = block.prices(self.coef)
+        if kind in ("HC2", "HC3"):
+            a = self._levered(block, a, kind)
+        if block.X is None:
+            return a
+        return (block.X[:, :, None] * a.reshape(len(a), 1, -1)).reshape(len(a), -1)
+
+    def leverage(self, block: SampleBlock) -> Array:
+        """The leverage of each sample: h_r = s_r l''_r x_r'H_i^-1 x_r, (M,), or the matrices (M, k, k) where the
+        predictor has k entries. The h_r of a node add up to d where it has no ground edges."""
+        inverse = self.inverse[block.node]
+        C = self._curvature(block)
+        if block.X is None:
+            return C[:, :, None] * inverse if C.ndim == 2 else np.matmul(C, inverse)
+        if C.ndim == 1:
+            return C * np.einsum("rj,rjk,rk->r", block.X, inverse, block.X, optimize=True)
+        M, p = block.X.shape
+        k = C.shape[1]
+        C = C if C.ndim == 3 else C[:, :, None] * np.eye(k)
+        spread = np.einsum("ra,rakbl,rb->rkl", block.X, inverse.reshape(M, p, k, p, k), block.X, optimize=True)
+        return np.matmul(C, spread)
+
+    def _levered(self, block: SampleBlock, a: Array, kind: str) -> Array:
+        h = self.leverage(block)
+        if h.ndim == 1:
+            left = 1.0 - h
+            full = np.flatnonzero(left < 1e-10)
+            if full.size:
+                label = self.form.labels[int(block.node[full[0]])]
+                raise DataError(
+                    f"a sample of the node {label!r} alone determines a coefficient (its leverage is 1), so that "
+                    f"{kind} knows nothing of its noise; give the node more samples, drop the feature, or take HC0"
+                )
+            return a / (np.sqrt(left) if kind == "HC2" else left)
+        if kind == "HC2":
+            raise MethodError("HC2 is for losses with one predictor per sample; take HC0, HC1 or HC3")
+        return np.linalg.solve(np.eye(h.shape[1]) - h, a[:, :, None])[:, :, 0]
+
+    def _curvature(self, block: SampleBlock) -> Array:
+        assert isinstance(block.loss, AbstractSmoothLoss)
+        return block.scaled(block.loss.curvature(block.predict(self.coef), block.y))
+
+    def _add_model(self, block: SampleBlock, out: Array) -> None:
+        weight = block.scaled(self._curvature(block))  # s_r^2 l''_r
+        if block.stacks is None:
+            np.add.at(out, block.node, weight[:, :, None] * np.eye(weight.shape[1]))
+            return
+        for batch in block.stacks:
+            mask = batch.mask.reshape(*batch.mask.shape, *[1] * (weight.ndim - 1))
+            out[batch.nodes] += gram(batch.X, batch.pad(weight) * mask)
+
+    def _check_spare(self, what: str) -> None:
+        bad = np.flatnonzero(self.fitted & (self.counts <= self.form.d))
+        if bad.size:
+            label, m = self.form.labels[bad[0]], self.counts[bad[0]]
+            raise DataError(
+                f"the node {label!r} has {m} samples for {self.form.d} coefficients: nothing is left to tell the noise "
+                f"by, which {what} needs; give it more samples, or use fewer features"
+            )
+
+
+def local_fits(form: Form) -> LocalFits:
+    """The local estimates of every node with data, from the losses and smooth ground edges of a form (edges between
+    nodes are left out), by Newton's method.
+
+    Raises
+    ------
+    MethodError
+        For losses or ground edges that are not smooth.
+    DataError
+        For a node with too few samples, collinear features or separable classes; it names the node, what is wrong
+        there, and the ridge that would help.
+    """
+    form = alone(form.frozen())
+    missing = without_gradient(form)
+    if missing:
+        raise MethodError(f"local estimates need smooth losses: {'; '.join(missing)}", missing)
+    gradients = NodeGradients(form)
+    counts, zero = gradients.counts, np.zeros(form.shape)
+    fitted = np.flatnonzero(counts > 0)
+    designs = _check_rank(form, gradients, fitted)
+    w, converged = _newton(gradients, zero, fitted)
+    H = gradients.hessians(w)
+    doubtful = np.flatnonzero(~converged[fitted] | (_least(H[fitted], designs) < SUSPICIOUS))
+    if doubtful.size:
+        _check_attained(form, fitted[doubtful])
+        if not converged.all():  # a Hessian that vanishes in between (Huber losses) leads Newton's method astray
+            near = solve(form, Exact(), Budget(1e-9), Compiler(form)).certificate.w
+            w, converged = _newton(gradients, near, fitted)
+            H = gradients.hessians(w)
+        lost = fitted[~converged[fitted] | (_least(H[fitted], designs) < SINGULAR)]
+        if lost.size:
+            raise DataError(
+                f"the local fit of the node {form.labels[lost[0]]!r}{_more(lost)} is not determined by its data: the "
+                f"Hessian is singular at the best point found; {RIDGE}"
+            )
+    w[counts == 0] = np.nan
+    return LocalFits(form, w, H, counts)
+
+
+RIDGE = "add a ridge, for instance 1e-3 * NodePenalty(SquaredL2()), give the node more samples, or drop features"
+
+
+def _newton(gradients: NodeGradients, w: Array, fitted: Array) -> tuple[Array, Array]:
+    """Newton's method at all nodes at once, each with its own step length; which of them converged."""
+    n, d = w.shape
+    converged = np.ones(n, dtype=bool)
+    converged[fitted] = False
+    w, value = w.copy(), gradients.value(w)
+    first, L = np.abs(value), gradients.smoothness
+    for _ in range(STEPS):
+        left = np.flatnonzero(~converged)
+        if not left.size:
+            break
+        g, H = gradients.full(w)[left], gradients.hessians(w)[left]
+        floor = 1e-13 * np.where(np.isfinite(L[left]), L[left], np.trace(H, axis1=1, axis2=2) / d) + 1e-300
+        step = np.linalg.solve(H + floor[:, None, None] * np.eye(d), g[:, :, None])[:, :, 0]
+        decrease = np.einsum("ij,ij->i", g, step)
+        small = decrease <= 1e-13 * np.abs(value[left]) + 1e-28 * first[left]
+        t, worse = np.where(small, 0.0, 1.0), ~small
+        for _ in range(40):
+            new = w.copy()
+            new[left] -= t[:, None] * step
+            after = gradients.value(new)
+            worse = (t > 0) & ~(after[left] <= value[left] - 1e-4 * t * decrease)
+            if not worse.any():
+                break
+            t = np.where(worse, t / 2.0, t)
+        stuck = worse
+        t[stuck] = 0.0
+        new = w.copy()
+        new[left] -= t[:, None] * step
+        new[left[small]] -= step[small]  # the last, full step: quadratic convergence makes it the best one
+        w, value = new, gradients.value(new)
+        converged[left[small | (stuck & (decrease <= 1e-9 * np.abs(value[left])))]] = True
+        if stuck[~small].all() and not small.any():
+            break
+    return w, converged
+
+
+def _condition(H: Array) -> Array:
+    """Smallest over largest eigenvalue of each Hessian, in units in which its diagonal is 1."""
+    diagonal = np.sqrt(np.maximum(np.einsum("ijj->ij", H), 1e-300))
+    values = np.linalg.eigvalsh(H / diagonal[:, :, None] / diagonal[:, None, :])
+    return values[:, 0] / np.maximum(values[:, -1], 1e-300)
+
+
+def _least(H: Array, designs: Array) -> Array:
+    """The least curvature of each node along any direction, beside that of its design: what far away is left of it."""
+    root = np.linalg.inv(np.linalg.cholesky(designs))
+    return np.linalg.eigvalsh(root @ H @ root.transpose(0, 2, 1))[:, 0]
+
+
+# ---- what is wrong at a node -----------------------------------------------------------------------------------------
+def _check_rank(form: Form, gradients: NodeGradients, fitted: Array) -> Array:
+    """sum_r s_r x_r x_r' plus the ground edges of each node with data: whether it determines all coefficients,
+    whatever the targets are."""
+    gram_matrices = np.zeros((form.n, form.d, form.d))
+    for block in form.samples:
+        if block.stacks is None:
+            np.add.at(gram_matrices, block.node, block.scale[:, None, None] * np.eye(form.d))
+            continue
+        k = 1 if block.offset.ndim == 1 else block.offset.shape[1]
+        for batch in block.stacks:
+            H = gram(batch.X, batch.pad(block.scale) * batch.mask)
+            gram_matrices[batch.nodes] += H if k == 1 else np.kron(H, _free_classes(block, k))
+    gram_matrices += gradients.hessians(np.zeros(form.shape)) - _of_losses(form)
+    matrices = gram_matrices[fitted]
+    empty = np.flatnonzero((np.einsum("ijj->ij", matrices) <= 0).any(axis=1))
+    if empty.size:
+        i = fitted[empty[0]]
+        column = int(np.argmin(np.diag(matrices[empty[0]])))
+        raise DataError(
+            f"the feature {form.space.coordinates[column]!r} is 0 in all {gradients.counts[i]} samples of the node "
+            f"{form.labels[i]!r}{_more(empty)}, so that its coefficient is not determined there; {RIDGE}"
+        )
+    bad = np.flatnonzero(_condition(matrices) < SINGULAR)
+    if not bad.size:
+        return matrices
+    i, m, d = fitted[bad[0]], int(gradients.counts[fitted[bad[0]]]), form.d
+    where = f"the node {form.labels[i]!r}{_more(bad)}"
+    if m < d:
+        raise DataError(f"{where} has {m} samples for {d} coefficients: its local estimate is not determined; {RIDGE}")
+    raise DataError(f"at {where} {_dependent(form, matrices[bad[0]])}; drop one of them, or {RIDGE}")
+
+
+def _free_classes(block: SampleBlock, k: int) -> Array:
+    """Of a loss whose predictor has k entries: the curvature of its first sample at 0, which shows what of a common
+    shift of all entries it sees."""
+    assert isinstance(block.loss, AbstractSmoothLoss)
+    C = block.loss.curvature(np.zeros((1, k)), block.y[:1])[0]
+    return np.diag(C) if C.ndim == 1 else C
+
+
+def _of_losses(form: Form) -> Array:
+    """The Hessians at 0 of the losses alone."""
+    losses = Form(form.space, form.latent, form.samples, ())
+    return NodeGradients(losses).hessians(np.zeros(form.shape))
+
+
+def _dependent(form: Form, H: Array) -> str:
+    """Which features are collinear: those of the null direction."""
+    diagonal = np.sqrt(np.diag(H))
+    direction = np.abs(np.linalg.eigh(H / diagonal[:, None] / diagonal[None, :])[1][:, 0])
+    named = [form.space.coordinates[j] for j in np.flatnonzero(direction > 1e-3 * direction.max())]
+    names = ", ".join(dict.fromkeys(repr(feature_of(name)) for name in named))
+    if any(isinstance(name, tuple) for name in named):
+        return f"the coefficients of {names} are determined up to a common shift of all classes only"
+    return f"the features {names} are collinear"
+
+
+def _check_attained(form: Form, nodes: Array) -> None:
+    """Names a node whose data are separable."""
+    infinity = at_infinity(form)
+    if infinity is None or infinity.attained:
+        return
+    running = np.flatnonzero(np.abs(infinity.direction).max(axis=1) > 0.5)
+    running = running[np.isin(running, nodes)] if np.isin(running, nodes).any() else running
+    raise DataError(
+        f"the local fit of the node {form.labels[running[0]]!r}{_more(running)} runs to infinity: its classes are "
+        f"separable by the features (or its counts are all 0); {RIDGE}"
+    )
+
+
+def _more(nodes: Array) -> str:
+    return f" (and {len(nodes) - 1} more)" if len(nodes) > 1 else ""

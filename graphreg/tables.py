@@ -1,0 +1,48 @@
+"""Tables that say what they rest on: DataFrames whose printed form ends with their assumptions."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+WIDTH = 118
+
+
+def assumed_lines(assumed: Sequence[str]) -> list[str]:
+    """The assumptions of a result, one item each, as lines of its printed form."""
+    head, rest = "assumed: ", "         "
+    lines: list[str] = []
+    for sentence in assumed:
+        first = head if not lines else rest
+        lines += textwrap.wrap(sentence, WIDTH, initial_indent=first, subsequent_indent=rest)
+    return lines
+
+
+class Table(pd.DataFrame):
+    """A DataFrame with ``assumed``, the sentences that its numbers rest on; ``print`` shows both. What is cut out of it
+    is a plain DataFrame."""
+
+    @staticmethod
+    def of(frame: pd.DataFrame, title: str, assumed: Sequence[str]) -> Table:
+        """The frame under a title, with what it rests on."""
+        table = Table(frame)
+        table.attrs["title"], table.attrs["assumed"] = title, tuple(assumed)
+        return table
+
+    @property
+    def assumed(self) -> tuple[str, ...]:
+        return tuple(self.attrs.get("assumed", ()))
+
+    @property
+    def _constructor(self) -> Any:
+        return pd.DataFrame
+
+    def __str__(self) -> str:
+        plain = pd.DataFrame(self)
+        shown = plain.to_string(max_rows=40) if len(plain) else "(no rows)"
+        return "\n".join([str(self.attrs.get("title", "")), shown, *assumed_lines(self.assumed)]).lstrip("\n")
+
+    __repr__ = __str__

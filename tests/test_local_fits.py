@@ -1,0 +1,191 @@
+"""Local estimates and their covariances: equal to statsmodels', and every way in which a node's data fall short."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+
+import graphreg as gr
+from graphreg.errors import DataError, MethodError
+from graphreg.inference.local import local_fits
+
+NODES, M, D = 3, 50, 3
+
+
+def drawn(kind, seed=0):
+    rng = np.random.default_rng(seed)
+    X, node, w = rng.normal(size=(NODES * M, D)), np.repeat(np.arange(NODES), M), rng.normal(size=(NODES, D))
+    eta = np.einsum("ij,ij->i", X, w[node])
+    if kind == "squared":
+        return X, eta + rng.normal(size=len(X)) * (1 + np.abs(X[:, 0])), node
+    if kind == "logistic":
+        return X, (rng.random(len(X)) < 1 / (1 + np.exp(-eta))).astype(int), node
+    if kind == "poisson":
+        return X, rng.poisson(np.exp(0.5 * eta)), node
+    return X, np.argmax(np.stack([eta, 0 * eta, -eta], 1) + rng.gumbel(size=(len(X), 3)), 1), node
+
+
+LOSSES = {
+    "squared": (gr.SquaredLoss, sm.families.Gaussian()),
+    "logistic": (gr.LogisticLoss, sm.families.Binomial()),
+    "poisson": (gr.PoissonLoss, sm.families.Poisson()),
+}
+
+
+def fits(loss, X, y, node, ridge=None, **options):
+    model = loss(gr.NodeData.from_arrays(X, y, node), **options)
+    return local_fits(gr.Problem(model if ridge is None else model + ridge * gr.NodePenalty(gr.SquaredL2())).form)
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+@pytest.mark.parametrize("scale", ["mean", "sum", 3.7])
+def test_estimates_and_sandwiches_are_those_of_statsmodels(kind, scale):
+    X, y, node = drawn(kind)
+    loss, family = LOSSES[kind]
+    found = fits(loss, X, y, node, scale=scale)
+    for i in range(NODES):
+        rows = node == i
+        model = sm.OLS(y[rows], X[rows]) if kind == "squared" else sm.GLM(y[rows], X[rows], family=family)
+        options = {} if kind == "squared" else {"tol": 1e-14}
+        np.testing.assert_allclose(found.coef[i], model.fit(**options).params, rtol=1e-7, atol=1e-9)
+        for hc in ("HC0", "HC1", "HC2", "HC3") if kind == "squared" else ("HC0",):
+            expected = model.fit(cov_type=hc, **options).cov_params()
+            np.testing.assert_allclose(found.covariance(hc)[i], expected, rtol=1e-6)
+        if kind != "squared":  # the inverse information
+            np.testing.assert_allclose(found.covariance("model")[i], model.fit(**options).cov_params(), rtol=1e-6)
+        else:
+            expected = np.linalg.inv(X[rows].T @ X[rows])
+            np.testing.assert_allclose(found.covariance("model")[i], expected, rtol=1e-9)
+
+
+def test_corrections_for_leverage_are_those_of_leaving_a_sample_out():
+    """HC3 of a squared loss: the jackknife, sum over r of the squared change of the estimate without sample r."""
+    X, y, node = drawn("squared")
+    found = fits(gr.SquaredLoss, X, y, node).covariance("HC3")
+    for i in range(NODES):
+        Xi, yi = X[node == i], y[node == i]
+        whole = np.linalg.lstsq(Xi, yi)[0]
+        changes = [np.linalg.lstsq(np.delete(Xi, r, 0), np.delete(yi, r))[0] - whole for r in range(M)]
+        np.testing.assert_allclose(found[i], sum(np.outer(c, c) for c in changes), rtol=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["squared", "multinomial", "mean"])
+def test_leverages_of_a_node_add_up_to_its_degrees_of_freedom(kind):
+    X, y, node = drawn("squared" if kind == "mean" else kind)
+    loss = {"squared": gr.SquaredLoss, "multinomial": gr.MultinomialLoss, "mean": gr.MeanLoss}[kind]
+    ridge = 0.1 if kind == "multinomial" else None
+    found = fits(loss, *((None, X, node) if kind == "mean" else (X, y, node)), ridge)
+    (block,) = found.form.samples
+    h = found.leverage(block)
+    traces = np.bincount(block.node, h if h.ndim == 1 else np.einsum("rjj->r", h))
+    H = found.hessian - (0.0 if ridge is None else ridge) * np.eye(found.form.d)
+    np.testing.assert_allclose(traces, np.trace(found.inverse @ H, axis1=1, axis2=2), rtol=1e-9)
+
+
+def test_multinomial_scores_without_a_sample():
+    """Of HC3 with vector predictors: to first order the change of the estimate without a sample (a Newton step)."""
+    X, y, node = drawn("multinomial")
+    found = fits(gr.MultinomialLoss, X, y, node, 0.05)
+    (block,) = found.form.samples
+    inverse, scores = found.inverse, found.scores(block, "HC3")
+    for r in (0, 60, 149):
+        i = node[r]
+        p = np.exp(block.predict(found.coef)[r])
+        p /= p.sum()
+        J = np.kron(X[r][:, None], np.eye(3))
+        without = np.linalg.inv(found.hessian[i] - block.scale[r] * J @ (np.diag(p) - np.outer(p, p)) @ J.T)
+        np.testing.assert_allclose(inverse[i] @ scores[r], without @ found.scores(block)[r], rtol=1e-8, atol=1e-12)
+
+
+def test_huber_losses_whose_curvature_vanishes_on_the_way():
+    X, _, node = drawn("squared")
+    y = 10 * X[:, 0] + np.random.default_rng(1).standard_t(2, size=len(X))
+    found = fits(gr.HuberLoss, X, y, node, delta=0.1)
+    for i in range(NODES):
+        residual = y[node == i] - X[node == i] @ found.coef[i]
+        assert np.abs(X[node == i].T @ np.clip(residual, -0.1, 0.1)).max() < 1e-9
+
+
+def test_nodes_without_data_have_no_estimate():
+    X, y, node = drawn("squared")
+    data = gr.NodeData.from_arrays(X, y, node)
+    found = local_fits(gr.Problem(gr.SquaredLoss(data) + gr.TotalVariation(gr.Graph.chain(NODES + 1), gr.L2())).form)
+    assert found.fitted.tolist() == [True] * NODES + [False]
+    assert np.isnan(found.coef[-1]).all()
+    assert np.isnan(found.covariance("HC3")[-1]).all()
+
+
+def separable(X, y, node):
+    y[node == 2] = X[node == 2] @ [1, 1, 0] > 0
+
+
+def nearly_separable(X, y, node):
+    """All but ties at 0: quasi-complete separation."""
+    X[:, 0] = np.where(np.arange(len(X)) % 2 == 0, 0.0, np.abs(X[:, 0]))
+    y[(node == 1) & (X[:, 0] > 0)] = 1
+
+
+BAD = {
+    "too few samples": ("squared", lambda X, y, node: np.arange(len(X)) < 102, r"node 2 has 2 samples for 3 coeff"),
+    "collinear": ("squared", lambda X, y, node: X.__setitem__((node == 1, 1), 2 * X[node == 1, 0]), r"node 1 .*x0.*x1"),
+    "a constant 0": ("squared", lambda X, y, node: X.__setitem__((node == 1, 1), 0.0), r"'x1' is 0 in all 50.*node 1"),
+    "separable": ("logistic", separable, r"node 2 runs to infinity"),
+    "nearly separable": ("logistic", nearly_separable, r"node 1 runs to infinity"),
+    "only zero counts": (
+        "poisson",
+        lambda X, y, node: (X.__setitem__((node == 0, 0), 1), y.__setitem__(node == 0, 0)),
+        r"node 0 runs to infinity",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_node_whose_data_fall_short_is_named(case):
+    kind, spoil, message = BAD[case]
+    X, y, node = drawn(kind)
+    kept = spoil(X, y, node)
+    rows = kept if isinstance(kept, np.ndarray) else slice(None)
+    with pytest.raises(DataError, match=message) as error:
+        fits(LOSSES[kind][0], X[rows], y[rows], node[rows])
+    assert "ridge" in str(error.value)
+    fits(LOSSES[kind][0], X[rows], y[rows], node[rows], 1e-3)  # which helps
+
+
+def test_a_sample_that_alone_determines_a_coefficient():
+    X, y, node = drawn("squared")
+    X[node == 1, 2] = 0.0
+    X[60, 2] = 1.0
+    found = fits(gr.SquaredLoss, X, y, node)
+    found.covariance("HC0")
+    with pytest.raises(DataError, match="node 1 alone determines a coefficient"):
+        found.covariance("HC3")
+
+
+def test_losses_that_are_not_smooth_and_unknown_covariances():
+    X, y, node = drawn("squared")
+    with pytest.raises(MethodError, match="QuantileLoss is not smooth"):
+        local_fits(gr.Problem(gr.QuantileLoss(gr.NodeData.from_arrays(X, y, node), tau=0.5)).form)
+    with pytest.raises(MethodError, match="HC0, HC1, HC2, HC3, model"):
+        fits(gr.SquaredLoss, X, y, node).covariance("HC9")
+
+
+def test_classes_without_a_ridge_are_told_that_a_shift_is_free():
+    with pytest.raises(DataError, match="common shift of all classes"):
+        fits(gr.MultinomialLoss, *drawn("multinomial"))
+
+
+def test_rows_of_data_and_losses():
+    X, y, node = drawn("logistic")
+    data = gr.NodeData.from_arrays(X, y, node)
+    part = data.take(np.array([60, 5, 61]))
+    assert part.labels == (0, 1)
+    assert part.node.tolist() == [1, 0, 1]
+    np.testing.assert_array_equal(part.X, X[[60, 5, 61]])
+    loss = gr.LogisticLoss(data, scale={0: 1.0, 1: 2.0, 2: 3.0}).take(node == 2)
+    assert loss.data.labels == (2,)
+    np.testing.assert_array_equal(loss.scales(), np.full(M, 3.0))
+    with pytest.raises(DataError, match="no row"):
+        data.take(np.zeros(len(X), dtype=bool))
+    with pytest.raises(DataError, match="mask has 5 entries"):
+        data.take(np.ones(5, dtype=bool))
