@@ -234,7 +234,7 @@ def _newton(gradients: NodeGradients, w: Array, fitted: Array) -> tuple[Array, A
     return w, converged
 
 
-def _condition(H: Array) -> Array:
+def condition(H: Array) -> Array:
     """Smallest over largest eigenvalue of each Hessian, in units in which its diagonal is 1."""
     diagonal = np.sqrt(np.maximum(np.einsum("ijj->ij", H), 1e-300))
     values = np.linalg.eigvalsh(H / diagonal[:, :, None] / diagonal[:, None, :])
@@ -270,14 +270,14 @@ def _check_rank(form: Form, gradients: NodeGradients, fitted: Array) -> Array:
             f"the feature {form.space.coordinates[column]!r} is 0 in all {gradients.counts[i]} samples of the node "
             f"{form.labels[i]!r}{_more(empty)}, so that its coefficient is not determined there; {RIDGE}"
         )
-    bad = np.flatnonzero(_condition(matrices) < SINGULAR)
+    bad = np.flatnonzero(condition(matrices) < SINGULAR)
     if not bad.size:
         return matrices
     i, m, d = fitted[bad[0]], int(gradients.counts[fitted[bad[0]]]), form.d
     where = f"the node {form.labels[i]!r}{_more(bad)}"
     if m < d:
         raise DataError(f"{where} has {m} samples for {d} coefficients: its local estimate is not determined; {RIDGE}")
-    raise DataError(f"at {where} {_dependent(form, matrices[bad[0]])}; drop one of them, or {RIDGE}")
+    raise DataError(f"at {where} {dependent(form, matrices[bad[0]])}; drop one of them, or {RIDGE}")
 
 
 def _free_classes(block: SampleBlock, k: int) -> Array:
@@ -294,7 +294,7 @@ def _of_losses(form: Form) -> Array:
     return NodeGradients(losses).hessians(np.zeros(form.shape))
 
 
-def _dependent(form: Form, H: Array) -> str:
+def dependent(form: Form, H: Array) -> str:
     """Which features are collinear: those of the null direction."""
     diagonal = np.sqrt(np.diag(H))
     direction = np.abs(np.linalg.eigh(H / diagonal[:, None] / diagonal[None, :])[1][:, 0])

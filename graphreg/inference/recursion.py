@@ -1,0 +1,182 @@
+"""Exact likelihood and prediction in a tree of Gaussian coefficients, in time linear in the number of nodes.
+
+    y_r = x_r'w_i + e_r,    e_r ~ N(0, sigma^2 / p_r),    w_v = w_parent(v) + E xi_v,    xi_v ~ N(0, sigma^2 rho_l I)
+
+on a tree whose leaves are the nodes, E the coordinates that vary (the others are those of the root everywhere). Of the
+samples below a vertex v the likelihood given w_v is that of (A_v, b_v): up to constants
+exp(-(w'A_v w - 2 b_v'w) / (2 sigma^2)), A = X'PX and b = X'Py at the leaves. Passing an edge integrates xi_v out,
+
+    M = I + rho E'AE,    A <- A - rho A E M^-1 E'A,    b <- b - rho A E M^-1 E'b,
+    y'Py <- y'Py - rho b'E M^-1 E'b,    log-determinant <- log-determinant + log det M,
+
+and children add up at their parent. Nothing is divided by rho, so that 0 is a value like others; all of it is analytic
+in rho, so that a complex step gives derivatives to rounding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..batches import gram
+from ..errors import DataError
+from ..form import Form
+from ..terms.records import Array
+from .local import SINGULAR, condition, dependent
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The tree as positions 0 ... n - 1, the root last.
+
+    Attributes
+    ----------
+    levels : tuple of pairs (child, parent)
+        Per level from the leaves upwards the positions of children and of their parents.
+    random : (r,) array
+        The coordinates in which children differ from their parents.
+    """
+
+    levels: tuple[tuple[Array, Array], ...]
+    random: Array
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What the likelihood knows of the samples: A (n, d, d), b (n, d) and y'Py, of targets from which a common
+    ``centre`` (d,) is taken out, so that the sums do not cancel; ``size`` numbers with precisions p_r, of which
+    ``log_precision`` is the sum of logarithms."""
+
+    A: Array
+    b: Array
+    squares: float
+    centre: Array
+    size: int
+    log_precision: float
+
+    @staticmethod
+    def of(form: Form) -> Statistics:
+        """Of the squared losses of a form; `DataError` where even one model for all is not determined."""
+        A = np.zeros((form.n, form.d, form.d))
+        for block in form.samples:
+            if block.stacks is None:
+                np.add.at(A, block.node, block.scale[:, None, None] * np.eye(form.d))
+                continue
+            for batch in block.stacks:
+                A[batch.nodes] += gram(batch.X, batch.pad(block.scale) * batch.mask)
+        size = sum(block.offset.size for block in form.samples)
+        _check_determined(form, A.sum(axis=0), size)
+        b, _ = _moments(form, np.zeros(form.d))
+        centre = np.linalg.solve(A.sum(axis=0), b.sum(axis=0))
+        b, squares = _moments(form, centre)
+        logs = sum(float(np.log(b.scale).sum()) * (b.offset.size // len(b.scale)) for b in form.samples)
+        return Statistics(A, b, squares, centre, size, logs)
+
+
+@dataclass(frozen=True)
+class Passed:
+    """What the children of one level keep for the way down: given w at its parent, xi_v has the posterior mean
+    ``shift - gain w`` and the covariance sigma^2 ``spread``."""
+
+    gain: Array  # (k, r, d)
+    shift: Array  # (k, r)
+    spread: Array  # (k, r, r)
+
+
+@dataclass(frozen=True)
+class Upward:
+    """The samples as the root sees them, and what each level keeps. ``A`` and ``b`` hold at every vertex what came
+    from below it, before its own edge."""
+
+    A: Array
+    b: Array
+    squares: complex
+    logdet: complex
+    kept: tuple[Passed, ...]
+
+    @property
+    def root(self) -> Array:
+        """The generalised least squares estimate of w at the root, from the (centred) targets."""
+        return np.linalg.solve(self.A[-1], self.b[-1])
+
+    @property
+    def residual(self) -> complex:
+        """y'V^-1 y at that estimate, in units of sigma^2."""
+        return self.squares - self.b[-1] @ self.root
+
+
+def upward(data: Statistics, tree: Tree, ratios: Array) -> Upward:
+    """From the leaves to the root; ``ratios`` are the rho_l, real or complex."""
+    A, b = data.A.astype(ratios.dtype), data.b.astype(ratios.dtype)
+    R, eye = tree.random, np.eye(len(tree.random))
+    squares, logs, kept = complex(data.squares), 0j, list[Passed]()
+    for (child, parent), rho in zip(tree.levels, ratios, strict=True):
+        A_v, b_v = A[child], b[child]
+        M = eye + rho * A_v[:, R[:, None], R]
+        solved = rho * np.linalg.solve(M, np.concatenate([A_v[:, R], b_v[:, R, None], eye + 0.0 * M], axis=2))
+        gain, shift = solved[..., : A_v.shape[2]], solved[..., A_v.shape[2]]
+        across = A_v[:, :, R]
+        np.add.at(A, parent, A_v - across @ gain)
+        np.add.at(b, parent, b_v - (across @ shift[:, :, None])[:, :, 0])
+        squares -= complex(np.einsum("kr,kr->", b_v[:, R], shift))
+        logs += log_determinant(M)
+        kept.append(Passed(gain, shift, solved[..., A_v.shape[2] + 1 :]))
+    return Upward(A, b, squares, logs, tuple(kept))
+
+
+def downward(up: Upward, tree: Tree, n: int) -> tuple[Array, Array]:
+    """From the root to the leaves: the best linear unbiased predictions w (n, d) of all vertices, and the covariances
+    (n, d, d) of their errors in units of sigma^2, what the root's estimate contributes included (Henderson's)."""
+    d = up.A.shape[1]
+    w, C = np.zeros((n, d)), np.zeros((n, d, d))
+    w[-1], C[-1] = up.root, np.linalg.inv(up.A[-1])
+    R = tree.random
+    for (child, parent), kept in zip(reversed(tree.levels), reversed(up.kept), strict=True):
+        w[child] = w[parent]
+        w[child[:, None], R] += kept.shift - (kept.gain @ w[parent][:, :, None])[:, :, 0]
+        T = np.tile(np.eye(d), (len(child), 1, 1))
+        T[:, R] -= kept.gain
+        below = T @ C[parent] @ T.transpose(0, 2, 1)
+        below[:, R[:, None], R] += kept.spread
+        C[child] = (below + below.transpose(0, 2, 1)) / 2.0
+    return w, C
+
+
+def without(data: Statistics, places: Array) -> Statistics:
+    """The statistics as if the nodes at these places had no data (their constants aside)."""
+    A, b = data.A.copy(), data.b.copy()
+    A[places], b[places] = 0.0, 0.0
+    return replace(data, A=A, b=b)
+
+
+def log_determinant(M: Array) -> complex:
+    """The sum of log det over a stack of matrices near positive definite ones, also complex."""
+    sign, value = np.linalg.slogdet(M)
+    return complex(np.sum(np.log(sign.astype(complex)) + value))
+
+
+def _moments(form: Form, centre: Array) -> tuple[Array, float]:
+    """X'P(y - X centre) per node, and the sum of squares of what is left."""
+    b, squares = np.zeros(form.shape), 0.0
+    w = np.tile(centre, (form.n, 1))
+    for block in form.samples:
+        left = block.y - block.predict(w)
+        priced = block.scaled(left)
+        b += block.adjoint(priced, form.shape)
+        squares += float(np.vdot(left, priced))
+    return b, squares
+
+
+def _check_determined(form: Form, A: Array, size: int) -> None:
+    """Whether the samples of all nodes together determine the root's coefficients and leave something for the noise."""
+    if size <= form.d:
+        raise DataError(
+            f"there are {size} samples in all for {form.d} coefficients of the root: nothing is left to tell the noise "
+            "by; give more samples, or use fewer features"
+        )
+    zero = np.flatnonzero(np.diag(A) <= 0)
+    if zero.size:
+        raise DataError(f"the feature {form.space.coordinates[zero[0]]!r} is 0 in all samples; drop it")
+    if condition(A[None])[0] < SINGULAR:
+        raise DataError(f"over the samples of all nodes together {dependent(form, A)}; drop one of them")
