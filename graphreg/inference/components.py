@@ -18,11 +18,10 @@ import numpy as np
 
 from ..errors import DataError
 from ..terms.records import Array
-from .recursion import Statistics, Tree, log_determinant, upward
+from .recursion import Statistics, Tree, log_determinant, slopes, upward
 
 STARTS = (-5.0, -1.0, 3.0)  # logarithms of the ratios, beside those at which a random part is as large as the noise
 RANGE = 23.0  # of these logarithms: a factor of 1e10 either way
-STEP = 1e-30  # of complex steps
 FLAT = 1e-9  # what -2 log L differs by where nothing is to be told
 NO_NOISE = 1e-13  # of the sum of squares
 
@@ -77,24 +76,43 @@ class Likelihood:
         """M - d, or M: what sigma^2 divides the residual sum of squares by."""
         return self.data.size - (self.data.A.shape[1] if self.restricted else 0)
 
-    def parts(self, ratios: Array) -> tuple[complex, complex]:
-        """The residual sum of squares y'V^-1 y, and all terms that do not depend on sigma^2."""
+    def at(self, ratios: Array) -> Evaluated:
         up = upward(self.data, self.tree, ratios)
         rest = self.spare * np.log(2.0 * np.pi) + up.logdet - self.data.log_precision
-        return up.residual, rest + (log_determinant(up.A[-1:]) if self.restricted else 0.0)
+        if self.restricted:
+            rest += log_determinant(up.A[-1:])
+        return Evaluated(self.spare, up.residual, rest, ratios, *slopes(up, self.tree, restricted=self.restricted))
 
-    def profile(self, ratios: Array) -> complex:
-        """-2 log L at the best sigma^2, RSS / (M - d)."""
-        residual, rest = self.parts(ratios)
-        return self.spare * (1.0 + np.log(residual / self.spare)) + rest
 
-    def at(self, noise: complex, levels: Array) -> complex:
-        """-2 log L at given variances."""
-        residual, rest = self.parts(levels / noise)
-        return self.spare * np.log(noise) + residual / noise + rest
+@dataclass(frozen=True)
+class Evaluated:
+    """A likelihood at some ratios: ``residual`` is y'V^-1 y about the root's estimate, ``rest`` what depends neither on
+    it nor on sigma^2, ``traces`` and ``squares`` the derivatives of rest and of -residual by the ratios."""
 
-    def noise(self, ratios: Array) -> float:
-        return self.parts(ratios)[0].real / self.spare
+    spare: int
+    residual: float
+    rest: float
+    ratios: Array
+    traces: Array
+    squares: Array
+
+    @property
+    def noise(self) -> float:
+        """The best sigma^2, residual / (M - d)."""
+        return self.residual / self.spare
+
+    def value(self, noise: float) -> float:
+        """-2 log L."""
+        return self.spare * np.log(noise) + self.residual / noise + self.rest
+
+    def slope(self, noise: float) -> Array:
+        """Its derivatives by the logarithms of sigma^2, tau_1^2, ..., (1 + L,)."""
+        levels = self.ratios * self.by_ratio(noise)
+        return np.concatenate([[self.spare - self.residual / noise - levels.sum()], levels])
+
+    def by_ratio(self, noise: float) -> Array:
+        """Its derivatives by the ratios, sigma^2 being held."""
+        return self.traces - self.squares / noise
 
 
 def estimate(likelihood: Likelihood) -> Components:
@@ -118,9 +136,9 @@ def estimate(likelihood: Likelihood) -> Components:
 
 def given(likelihood: Likelihood, values: Array) -> Components:
     """The components that the user gave, noise first, with their likelihood."""
-    value = likelihood.at(complex(values[0]), values[1:].astype(complex)).real
-    levels = tuple(float(v) for v in values[1:])
-    return Components(float(values[0]), levels, (np.nan,) * len(values), "given", -value / 2.0, True)
+    noise, levels = float(values[0]), tuple(float(v) for v in values[1:])
+    value = likelihood.at(values[1:] / noise).value(noise)
+    return Components(noise, levels, (np.nan,) * len(values), "given", -value / 2.0, True)
 
 
 # ---- minimising ------------------------------------------------------------------------------------------------------
@@ -137,11 +155,11 @@ def _minimum(likelihood: Likelihood, unit: Array, active: Array, starts: list[Ar
         return u
 
     def both(v: Array) -> tuple[float, Array]:
-        value, slope = _with_slope(lambda u: likelihood.profile(unit * np.exp(u)), full(v), chosen)
-        return value, slope
+        found = likelihood.at(unit * np.exp(full(v)))
+        return found.value(found.noise), found.slope(found.noise)[1:][chosen]
 
     if not len(chosen):
-        return full(np.zeros(0)), likelihood.profile(unit * np.exp(starts[0])).real
+        return full(np.zeros(0)), both(np.zeros(0))[0]
     bounds = [(-RANGE, RANGE)] * len(chosen)
     options = {"ftol": 1e-15, "gtol": 1e-9, "maxiter": 500}
     runs = [minimize(both, s[chosen], jac=True, method="L-BFGS-B", bounds=bounds, options=options) for s in starts]
@@ -168,19 +186,8 @@ def _polished(both: Callable[[Array], tuple[float, Array]], v: Array) -> Array:
     return v
 
 
-def _with_slope(f: Callable[[Array], complex], x: Array, chosen: Array) -> tuple[float, Array]:
-    """A value and its derivatives along some coordinates, by complex steps."""
-    value, slope = np.nan, np.zeros(len(chosen))
-    for k, j in enumerate(chosen):
-        shifted = x.astype(complex)
-        shifted[j] += STEP * 1j
-        found = f(shifted)
-        value, slope[k] = found.real, found.imag / STEP
-    return value, slope
-
-
 def _hessian(slope: Callable[[Array], Array], x: Array) -> Array:
-    """By central differences of derivatives that are exact to rounding."""
+    """By central differences of exact derivatives."""
     h = 1e-4
     rows = [(slope(x + h * e) - slope(x - h * e)) / (2.0 * h) for e in np.eye(len(x))]
     H = np.array(rows)
@@ -192,17 +199,16 @@ def _components(likelihood: Likelihood, unit: Array, active: Array, u: Array, va
     ratios = unit * np.exp(u)
     if (u[active] > RANGE - 1.0).any():
         raise DataError(NO_NOISE_LEFT)
-    noise = likelihood.noise(ratios)
+    best = likelihood.at(ratios)
+    noise = best.noise
     chosen = np.concatenate([[0], 1 + np.flatnonzero(active)])  # of the logarithms of noise and levels
     logs = np.log(np.concatenate([[noise], noise * np.where(active, ratios, 1.0)]))
 
     def slope(v: Array) -> Array:
-        def minus_twice(x: Array) -> complex:
-            return likelihood.at(np.exp(x[0]), np.where(active, np.exp(x[1:]), 0.0))
-
         x = logs.copy()
         x[chosen] = v
-        return _with_slope(minus_twice, x, chosen)[1]
+        values = np.exp(x)
+        return likelihood.at(np.where(active, values[1:], 0.0) / values[0]).slope(float(values[0]))[chosen]
 
     H, at = _hessian(slope, logs[chosen]), slope(logs[chosen])
     _check_told_apart(slope, logs[chosen], H, chosen)
@@ -210,17 +216,11 @@ def _components(likelihood: Likelihood, unit: Array, active: Array, u: Array, va
     definite = bool(np.linalg.eigvalsh(H)[0] > 0)
     if definite:
         errors[chosen] = np.exp(logs[chosen]) * np.sqrt(np.diag(2.0 * np.linalg.inv(H)))
-    converged = definite and bool(at @ np.linalg.solve(H, at) < 1e-8) and _falls(likelihood, ratios, active)
+    rising = bool((best.by_ratio(noise) * unit >= -1e-6 * likelihood.spare)[~active].all())  # from a boundary inwards
+    converged = definite and bool(at @ np.linalg.solve(H, at) < 1e-8) and rising
     method = "reml" if likelihood.restricted else "ml"
-    levels = tuple(float(v) for v in noise * np.where(active, ratios, 0.0))
+    levels = tuple(float(v) for v in noise * ratios)
     return Components(noise, levels, tuple(errors.tolist()), method, -value / 2.0, converged)
-
-
-def _falls(likelihood: Likelihood, ratios: Array, active: Array) -> bool:
-    """Whether the likelihood falls from every boundary into the inside."""
-    at = np.where(active, ratios, 0.0)
-    slope = _with_slope(likelihood.profile, at, np.flatnonzero(~active))[1]
-    return bool((slope >= -1e-6 * likelihood.spare / _unit(likelihood)[~active]).all())
 
 
 def _unit(likelihood: Likelihood) -> Array:

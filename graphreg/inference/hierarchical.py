@@ -108,7 +108,7 @@ class Described:
 
 def fitted(read: Described, found: Components) -> HierarchicalEstimate:
     """The predictions at some variances."""
-    w, spread = downward(upward(read.data, read.tree, found.ratios), read.tree, read.form.n)
+    w, spread = downward(upward(read.data, read.tree, found.ratios), read.tree)
     return HierarchicalEstimate(
         found,
         w + read.data.centre,

@@ -33,7 +33,7 @@ from ..terms.records import Array
 from .components import Components
 from .hierarchical import Described
 from .local import SINGULAR, condition
-from .recursion import upward
+from .recursion import times, upward
 
 if TYPE_CHECKING:
     from ..tables import Table
@@ -118,7 +118,7 @@ def shrunken(read: Described, found: Components) -> JamesSteinEstimate:
     up = upward(read.data, read.tree, found.ratios)
     A, b = up.A[:n], up.b[:n]
     kept = up.kept[0]
-    others = up.A[-1] - (A - A @ kept.gain)  # what the root sees of all but node i; in units of 1 / sigma^2
+    others = up.A[-1] - (A - rho * A @ kept.slope)  # what the root sees of all but node i; in units of 1 / sigma^2
     short = np.flatnonzero(condition(others) < SINGULAR)
     if short.size:
         raise DataError(
@@ -126,24 +126,20 @@ def shrunken(read: Described, found: Components) -> JamesSteinEstimate:
             "root; give more nodes, or use fewer features"
         )
     S = np.linalg.inv(others)
-    theta = _times(S, up.b[-1] - (b - _times(A, kept.shift)))  # from the centred targets
+    theta = times(S, up.b[-1] - (b - rho * times(A, kept.pull)))  # from the centred targets
     P = np.linalg.inv(rho * eye + S)
     H = np.linalg.inv(A + P)
     T, whole = H @ P, theta + read.data.centre
-    marginal = _times(H, b + _times(P, theta)) + read.data.centre
+    marginal = times(H, b + times(P, theta)) + read.data.centre
     Q = T @ S @ T.transpose(0, 2, 1)
     q = np.einsum("njj->n", Q) / np.linalg.eigvalsh(Q)[:, -1]
     length = np.einsum("nj,njk,nk->n", whole, others, whole) / found.noise
     C = np.where(q > 2, np.maximum(0.0, 1.0 - (q - 2.0) / np.maximum(length, 1e-300)), 1.0)
-    coef = marginal + (C - 1.0)[:, None] * _times(T, whole)
+    coef = marginal + (C - 1.0)[:, None] * times(T, whole)
     labels = read.form.labels[:n]
     return JamesSteinEstimate(
         coef, marginal, C, found, labels, tuple(read.form.space.names), (*_assumed(found, q), *read.notes)
     )
-
-
-def _times(M: Array, x: Array) -> Array:
-    return np.matmul(M, x[..., None])[..., 0]
 
 
 def _assumed(found: Components, q: Array) -> tuple[str, ...]:

@@ -9,13 +9,13 @@ exp(-(w'A_v w - 2 b_v'w) / (2 sigma^2)), A = X'PX and b = X'Py at the leaves. Pa
     M = I + rho E'AE,    A <- A - rho A E M^-1 E'A,    b <- b - rho A E M^-1 E'b,
     y'Py <- y'Py - rho b'E M^-1 E'b,    log-determinant <- log-determinant + log det M,
 
-and children add up at their parent. Nothing is divided by rho, so that 0 is a value like others; all of it is analytic
-in rho, so that a complex step gives derivatives to rounding.
+and children add up at their parent. Nothing is divided by rho, so that 0 is a value like others.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -77,11 +77,12 @@ class Statistics:
 @dataclass(frozen=True)
 class Passed:
     """What the children of one level keep for the way down: given w at its parent, xi_v has the posterior mean
-    ``shift - gain w`` and the covariance sigma^2 ``spread``."""
+    rho (``pull`` - ``slope`` w) and the covariance sigma^2 rho ``inverse``."""
 
-    gain: Array  # (k, r, d)
-    shift: Array  # (k, r)
-    spread: Array  # (k, r, r)
+    rho: float
+    slope: Array  # M^-1 E'A, (k, r, d)
+    pull: Array  # M^-1 E'b, (k, r)
+    inverse: Array  # M^-1, (k, r, r)
 
 
 @dataclass(frozen=True)
@@ -91,69 +92,85 @@ class Upward:
 
     A: Array
     b: Array
-    squares: complex
-    logdet: complex
+    squares: float
+    logdet: float
     kept: tuple[Passed, ...]
 
-    @property
+    @cached_property
     def root(self) -> Array:
         """The generalised least squares estimate of w at the root, from the (centred) targets."""
         return np.linalg.solve(self.A[-1], self.b[-1])
 
     @property
-    def residual(self) -> complex:
-        """y'V^-1 y at that estimate, in units of sigma^2."""
-        return self.squares - self.b[-1] @ self.root
+    def residual(self) -> float:
+        """(y - X theta)'V^-1 (y - X theta) at that estimate, in units of sigma^2."""
+        return self.squares - float(self.b[-1] @ self.root)
 
 
 def upward(data: Statistics, tree: Tree, ratios: Array) -> Upward:
-    """From the leaves to the root; ``ratios`` are the rho_l, real or complex."""
-    A, b = data.A.astype(ratios.dtype), data.b.astype(ratios.dtype)
-    R, eye = tree.random, np.eye(len(tree.random))
-    squares, logs, kept = complex(data.squares), 0j, list[Passed]()
-    for (child, parent), rho in zip(tree.levels, ratios, strict=True):
+    """From the leaves to the root, at the ratios rho_l."""
+    A, b, R, d = data.A.copy(), data.b.copy(), tree.random, data.A.shape[1]
+    squares, logs, kept = data.squares, 0.0, list[Passed]()
+    for (child, parent), rho in zip(tree.levels, ratios.tolist(), strict=True):
         A_v, b_v = A[child], b[child]
+        eye = np.broadcast_to(np.eye(len(R)), (len(child), len(R), len(R)))
         M = eye + rho * A_v[:, R[:, None], R]
-        solved = rho * np.linalg.solve(M, np.concatenate([A_v[:, R], b_v[:, R, None], eye + 0.0 * M], axis=2))
-        gain, shift = solved[..., : A_v.shape[2]], solved[..., A_v.shape[2]]
-        across = A_v[:, :, R]
-        np.add.at(A, parent, A_v - across @ gain)
-        np.add.at(b, parent, b_v - (across @ shift[:, :, None])[:, :, 0])
-        squares -= complex(np.einsum("kr,kr->", b_v[:, R], shift))
+        solved = np.linalg.solve(M, np.concatenate([A_v[:, R], b_v[:, R, None], eye], axis=2))
+        slope, pull = solved[..., :d], solved[..., d]
+        across = rho * A_v[:, :, R]
+        np.add.at(A, parent, A_v - across @ slope)
+        np.add.at(b, parent, b_v - times(across, pull))
+        squares -= rho * float(np.vdot(b_v[:, R], pull))
         logs += log_determinant(M)
-        kept.append(Passed(gain, shift, solved[..., A_v.shape[2] + 1 :]))
+        kept.append(Passed(rho, slope, pull, solved[..., d + 1 :]))
     return Upward(A, b, squares, logs, tuple(kept))
 
 
-def downward(up: Upward, tree: Tree, n: int) -> tuple[Array, Array]:
-    """From the root to the leaves: the best linear unbiased predictions w (n, d) of all vertices, and the covariances
-    (n, d, d) of their errors in units of sigma^2, what the root's estimate contributes included (Henderson's)."""
-    d = up.A.shape[1]
-    w, C = np.zeros((n, d)), np.zeros((n, d, d))
-    w[-1], C[-1] = up.root, np.linalg.inv(up.A[-1])
-    R = tree.random
-    for (child, parent), kept in zip(reversed(tree.levels), reversed(up.kept), strict=True):
+def downward(up: Upward, tree: Tree, lowest: int = 0, *, known: bool = False) -> tuple[Array, Array]:
+    """From the root to the children of a level (0 the leaves): the best linear unbiased predictions w (n, d), and the
+    covariances (n, d, d) of their errors in units of sigma^2, what the root's estimate contributes included
+    (Henderson's), but for a root that is ``known``; 0 below."""
+    w, C, R = np.zeros_like(up.b), np.zeros_like(up.A), tree.random
+    w[-1] = up.root
+    if not known:
+        C[-1] = np.linalg.inv(up.A[-1])
+    for level in range(len(up.kept) - 1, lowest - 1, -1):
+        (child, parent), kept = tree.levels[level], up.kept[level]
         w[child] = w[parent]
-        w[child[:, None], R] += kept.shift - (kept.gain @ w[parent][:, :, None])[:, :, 0]
-        T = np.tile(np.eye(d), (len(child), 1, 1))
-        T[:, R] -= kept.gain
+        w[child[:, None], R] += kept.rho * (kept.pull - times(kept.slope, w[parent]))
+        T = np.tile(np.eye(w.shape[1]), (len(child), 1, 1))
+        T[:, R] -= kept.rho * kept.slope
         below = T @ C[parent] @ T.transpose(0, 2, 1)
-        below[:, R[:, None], R] += kept.spread
+        below[:, R[:, None], R] += kept.rho * kept.inverse
         C[child] = (below + below.transpose(0, 2, 1)) / 2.0
     return w, C
 
 
-def without(data: Statistics, places: Array) -> Statistics:
-    """The statistics as if the nodes at these places had no data (their constants aside)."""
-    A, b = data.A.copy(), data.b.copy()
-    A[places], b[places] = 0.0, 0.0
-    return replace(data, A=A, b=b)
+def slopes(up: Upward, tree: Tree, *, restricted: bool) -> tuple[Array, Array]:
+    """The derivatives by each rho_l of the log-determinants, sum_v tr Z_v'PZ_v, and of minus the residual,
+    sum_v ||Z_v'Py||^2. With w and C (sigma^2 C) of the parent
+
+        Z_v'Py = M^-1 E'(b - A w),    Z_v'PZ_v = M^-1 E'AE - M^-1 E'A C A E M^-1
+
+    where P = V^-1 - V^-1 X (X'V^-1 X)^-1 X'V^-1; without restriction the first has V^-1 for P, a root that is known."""
+    w, C = downward(up, tree, 1, known=not restricted)
+    traces, squares = np.zeros(len(up.kept)), np.zeros(len(up.kept))
+    for level, ((_, parent), kept) in enumerate(zip(tree.levels, up.kept, strict=True)):
+        g = kept.slope
+        own = float(np.einsum("krr->", g[:, :, tree.random]))
+        traces[level] = own - float(np.vdot(g @ C[parent], g))
+        squares[level] = float(np.sum((kept.pull - times(g, w[parent])) ** 2))
+    return traces, squares
 
 
-def log_determinant(M: Array) -> complex:
-    """The sum of log det over a stack of matrices near positive definite ones, also complex."""
-    sign, value = np.linalg.slogdet(M)
-    return complex(np.sum(np.log(sign.astype(complex)) + value))
+def times(M: Array, x: Array) -> Array:
+    """A matrix times a vector, for a stack of each."""
+    return np.matmul(M, x[..., None])[..., 0]
+
+
+def log_determinant(M: Array) -> float:
+    """The sum of log det over a stack of matrices."""
+    return float(np.linalg.slogdet(M)[1].sum())
 
 
 def _moments(form: Form, centre: Array) -> tuple[Array, float]:
