@@ -59,7 +59,7 @@ def study_table_1() -> pd.DataFrame:
 def study_table_1_with_estimated_variances() -> pd.DataFrame:
     """Table 1 at m = 10 with variances by REML: what not knowing them costs; asked: with the true ones."""
     rows = []
-    for draw in range(5):
+    for draw in range(3):
         data, clusters, truth = _clients(np.random.default_rng([draw, 10]), 10)
         known = compare_estimators(data, clusters, (1.0, 1.0, 1.0), truth).errors["hierarchical"].mean()
         found = compare_estimators(data, clusters, None, truth)
@@ -71,12 +71,12 @@ def study_table_1_with_estimated_variances() -> pd.DataFrame:
 
 # ---- James-Stein -----------------------------------------------------------------------------------------------------
 def study_james_stein() -> pd.DataFrame:
-    """Mean squared errors of a node in the model of Proposition 5.4, 4000 draws; asked: below those of the best linear
+    """Mean squared errors of a node in the model of Proposition 5.4, 1000 draws; asked: below those of the best linear
     unbiased prediction, whose formula is ((n+1)/2n)^2 d + ((n-1)/2n)^2 (d + 2d/(n-1))."""
     rows = []
     for n, d, size in ((3, 5, 0.0), (3, 5, 1.0), (3, 3, 0.0), (5, 3, 0.5), (10, 20, 0.0), (10, 20, 1.0)):
         rng, errors = np.random.default_rng([n, d]), []
-        for _ in range(4000):
+        for _ in range(1000):
             truth = size + rng.normal(size=(n, d))
             y = truth + rng.normal(size=(n, d))
             fit = james_stein(gr.NodeData.from_arrays(None, y, list(range(n))), (1.0, 1.0))
@@ -147,12 +147,12 @@ def study_statsmodels() -> pd.DataFrame:
 
 # ---- intervals, time -------------------------------------------------------------------------------------------------
 def study_coverage() -> pd.DataFrame:
-    """Coverage of 95% intervals of nodes' and root's coefficients, 500 draws of n nodes with 6 samples each; with the
+    """Coverage of 95% intervals of nodes' and root's coefficients, 200 draws of n nodes with 6 samples each; with the
     variances known (exact) and by REML (too short where nodes are few)."""
     rows = []
     for n in (5, 20, 80):
         hits: dict[tuple[str, str], list[float]] = {}
-        for draw in range(500):
+        for draw in range(200):
             rng = np.random.default_rng([n, draw])
             w = np.array([1.0, -1.0]) + np.sqrt(0.5) * rng.normal(size=(n, 2))
             node = np.repeat(np.arange(n), 6)

@@ -161,10 +161,11 @@ def _minimum(likelihood: Likelihood, unit: Array, active: Array, starts: list[Ar
     if not len(chosen):
         return full(np.zeros(0)), both(np.zeros(0))[0]
     bounds = [(-RANGE, RANGE)] * len(chosen)
-    options = {"ftol": 1e-15, "gtol": 1e-9, "maxiter": 500}
+    options = {"ftol": 1e-11, "gtol": 1e-6, "maxiter": 200}  # Newton's method does the rest
     runs = [minimize(both, s[chosen], jac=True, method="L-BFGS-B", bounds=bounds, options=options) for s in starts]
     best = min(runs, key=lambda run: float(run.fun))
-    return full(_polished(both, best.x)), float(best.fun)
+    v = _polished(both, best.x)
+    return full(v), min(float(best.fun), both(v)[0])
 
 
 def _with(u: Array, place: int, value: float) -> Array:

@@ -77,12 +77,16 @@ class Statistics:
 @dataclass(frozen=True)
 class Passed:
     """What the children of one level keep for the way down: given w at its parent, xi_v has the posterior mean
-    rho (``pull`` - ``slope`` w) and the covariance sigma^2 rho ``inverse``."""
+    rho (``pull`` - ``slope`` w) and the covariance sigma^2 rho M^-1."""
 
     rho: float
     slope: Array  # M^-1 E'A, (k, r, d)
     pull: Array  # M^-1 E'b, (k, r)
-    inverse: Array  # M^-1, (k, r, r)
+    M: Array  # (k, r, r)
+
+    @cached_property
+    def inverse(self) -> Array:
+        return np.linalg.inv(self.M)
 
 
 @dataclass(frozen=True)
@@ -113,16 +117,15 @@ def upward(data: Statistics, tree: Tree, ratios: Array) -> Upward:
     squares, logs, kept = data.squares, 0.0, list[Passed]()
     for (child, parent), rho in zip(tree.levels, ratios.tolist(), strict=True):
         A_v, b_v = A[child], b[child]
-        eye = np.broadcast_to(np.eye(len(R)), (len(child), len(R), len(R)))
-        M = eye + rho * A_v[:, R[:, None], R]
-        solved = np.linalg.solve(M, np.concatenate([A_v[:, R], b_v[:, R, None], eye], axis=2))
+        M = np.eye(len(R)) + rho * A_v[:, R[:, None], R]
+        solved = np.linalg.solve(M, np.concatenate([A_v[:, R], b_v[:, R, None]], axis=2))
         slope, pull = solved[..., :d], solved[..., d]
         across = rho * A_v[:, :, R]
         np.add.at(A, parent, A_v - across @ slope)
         np.add.at(b, parent, b_v - times(across, pull))
         squares -= rho * float(np.vdot(b_v[:, R], pull))
         logs += log_determinant(M)
-        kept.append(Passed(rho, slope, pull, solved[..., d + 1 :]))
+        kept.append(Passed(rho, slope, pull, M))
     return Upward(A, b, squares, logs, tuple(kept))
 
 
