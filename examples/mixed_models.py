@@ -83,7 +83,9 @@ def schools(path: Path) -> None:
     print(pd.DataFrame(fit.latent, index=list(fit.features)).T.round(2).to_string())
     problem = gr.Problem(fit.model)
     run = problem.solve(gr.PrimalDual(), gap=1e-6)
-    print(f"\nFederated, school by school: {run.status} after {run.rounds} rounds, {run.ledger.total_messages:,} messages")
+    print(
+        f"\nFederated, school by school: {run.status} after {run.rounds} rounds, {run.ledger.total_messages:,} messages"
+    )
 
 
 if __name__ == "__main__":

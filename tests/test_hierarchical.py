@@ -505,7 +505,7 @@ def test_estimators_side_by_side():
     np.testing.assert_allclose(found.errors["hierarchical"], np.linalg.norm(fit.coef - truth, axis=1), rtol=1e-9)
     table = found.table()
     assert table.loc["local", "mean error"] == pytest.approx(found.errors["local"].mean())
-    assert "assumed" in str(found)
+    assert "under one root" in str(found)
     plain = compare_estimators(data)
     assert plain.errors is None
     assert plain.table().loc["single cluster", "mean distance from single cluster"] == 0.0
@@ -546,7 +546,13 @@ def columns(change=None, **more):
 PAIRS = {f"n{i}": f"c{i // 5}" for i in range(30)}
 BAD = {
     "another loss": (lambda: hierarchical(gr.HuberLoss(columns(), delta=1.0)), MethodError, "HuberLoss.*Hierarchy"),
-    "a class": (lambda: hierarchical(gr.SquaredLoss), MethodError, "got SquaredLoss"),
+    "a class": (lambda: hierarchical(gr.SquaredLoss), MethodError, "got the class SquaredLoss"),
+    "a frame": (lambda: hierarchical(simulated()), MethodError, "got DataFrame; of a DataFrame make NodeData.from_fra"),
+    "a sum": (
+        lambda: hierarchical(gr.SquaredLoss(columns()) + gr.NodePenalty(gr.L1())),
+        MethodError,
+        "got Model.*leave penalties out",
+    ),
     "method": (lambda: hierarchical(columns(), method="bayes"), ModelError, "'reml' or 'ml', got 'bayes'"),
     "unknown feature": (lambda: hierarchical(columns(), random=["xx"]), TermError, "unknown feature 'xx'"),
     "too few samples": (

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from ..tables import Table
 
 
+FLAT = "single cluster and James-Stein take all nodes to lie directly under one root, with a variance of their own"
+
+
 @dataclass(frozen=True, repr=False)
 class EstimatorComparison:
     """Estimates of the same nodes by several estimators.
@@ -79,7 +82,8 @@ def compare_estimators(
     components: Sequence[float] | None = None,
     truth: Any = None,
 ) -> EstimatorComparison:
-    """Local fits, one model for all, one cluster, the hierarchy and the James-Stein variant side by side.
+    """Local fits, one model for all, one cluster, the hierarchy and the James-Stein variant side by side, of the nodes
+    that have data.
 
     Parameters
     ----------
@@ -115,7 +119,8 @@ def compare_estimators(
         values["James-Stein"] = shrunken(flat, fits["single cluster"].components).coef
     coef = {name: _frame(value, labels, names) for name, value in values.items()}
     errors = None if truth is None else _errors(coef, truth)
-    return EstimatorComparison(coef, fits, errors, list(fits.values())[-1].assumed)
+    assumed = (*list(fits.values())[-1].assumed, FLAT)
+    return EstimatorComparison(coef, fits, errors, assumed)
 
 
 def _frame(values: Array, labels: Sequence[Any], names: Sequence[str]) -> pd.DataFrame:

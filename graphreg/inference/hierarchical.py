@@ -26,6 +26,7 @@ from ..form import Form
 from ..graph import Graph
 from ..terms.calculus import Model
 from ..terms.hierarchy import Hierarchy, tree_levels
+from ..terms.losses._base import AbstractLoss
 from ..terms.losses.squared import MeanLoss, SquaredLoss
 from ..terms.penalties.squared_l2 import SquaredL2
 from ..terms.penalties.zero import Zero
@@ -128,10 +129,16 @@ def _squared(loss: Any) -> SquaredLoss | MeanLoss:
         return (SquaredLoss if loss.X is not None else MeanLoss)(loss, scale="sum")
     if isinstance(loss, (SquaredLoss, MeanLoss)):
         return replace(loss, scale="sum") if loss.scale == "mean" else loss
-    what = loss.__name__ if isinstance(loss, type) else type(loss).__name__
+    if isinstance(loss, AbstractLoss):
+        raise MethodError(
+            f"hierarchical takes a SquaredLoss or a MeanLoss, got {type(loss).__name__}: its model has Gaussian noise; "
+            "of other losses solve Problem(loss + Hierarchy(clusters, weights)) with weights of your choice, or by "
+            "cross-validation"
+        )
+    what = f"the class {loss.__name__}" if isinstance(loss, type) else type(loss).__name__
     raise MethodError(
-        f"hierarchical takes NodeData, a SquaredLoss or a MeanLoss, got {what}: its model has Gaussian noise; of other "
-        "losses solve Problem(loss + Hierarchy(clusters, weights)) with weights of your choice, or by cross-validation"
+        f"hierarchical takes NodeData, a SquaredLoss or a MeanLoss, got {what}; of a DataFrame make "
+        "NodeData.from_frame(...), and leave penalties out: the tree is the penalty"
     )
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ..tables import Table
 
-GAP = 1e-10  # the relative gap to which the coefficients are to be certified
+GAP = 1e-8  # the relative gap to which the coefficients are to be certified
 
 
 @dataclass(frozen=True, repr=False)
