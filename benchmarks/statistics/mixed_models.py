@@ -72,7 +72,8 @@ def study_table_1_with_estimated_variances() -> pd.DataFrame:
 # ---- Theorem 5.1 -----------------------------------------------------------------------------------------------------
 def study_theorem_5_1() -> pd.DataFrame:
     """Largest relative differences over 20 draws of 6 nodes with d = 4: the minimiser of (5.2), the best linear
-    unbiased prediction by dense matrices, the marginal estimator of Proposition 5.3 beside ours; asked: 0 up to rounding."""
+    unbiased prediction by dense matrices, the marginal estimator of Proposition 5.3 beside ours; asked: 0 but for
+    rounding."""
     rows = []
     for kind, counts in (("more samples than d", (9, 7, 5, 8, 6, 5)), ("m < d at most nodes", (3, 1, 2, 8, 2, 3))):
         worst = np.zeros(3)

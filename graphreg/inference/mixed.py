@@ -37,7 +37,7 @@ class HierarchicalEstimate:
     covariance : (n, d, d)
         Of their errors w_hat - w, given the components (at the root that of the estimate).
     labels : tuple
-        Of the vertices.
+        Of the vertices; the root is called 'root', or 'all nodes' where there are no clusters.
     features : tuple of str
     tree : Tree
     n_nodes : int
