@@ -119,7 +119,7 @@ def estimate(likelihood: Likelihood) -> Components:
     """The components of largest likelihood; `DataError` where the data cannot tell them apart."""
     _check_levels(likelihood)
     unit = _unit(likelihood)
-    _check_noise(likelihood, unit)
+    _check_noise(likelihood)
     active = np.full(len(unit), True)
     u, value = _minimum(likelihood, unit, active, [np.full(len(unit), start) for start in STARTS])
     while active.any():  # a level at a time onto its boundary, the smallest first
@@ -264,7 +264,7 @@ def _check_levels(likelihood: Likelihood) -> None:
         )
 
 
-def _check_noise(likelihood: Likelihood, unit: Array) -> None:
+def _check_noise(likelihood: Likelihood) -> None:
     """One model for all that leaves no residuals has no variances to estimate."""
     if likelihood.data.squares <= NO_NOISE * _raw_squares(likelihood.data):
         raise DataError(
