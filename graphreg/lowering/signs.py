@@ -25,12 +25,14 @@ def conic_bound(G: Array) -> tuple[float, Array]:
     X = cp.Variable((m, m), PSD=True)
     problem = cp.Problem(cp.Maximize(cp.sum(cp.multiply(G / size, X))), [cp.diag(X) == 1])
     problem.solve(solver=cp.CLARABEL)
+    plain = _sum_of(np.zeros(m), G)  # diag(y) = lambda_max(G) I is always feasible
     y, found = problem.constraints[0].dual_value, X.value
-    if y is None or found is None or not np.isfinite(y).all():  # diag(y) = lambda_max(G) I is always feasible
-        return _sum_of(np.zeros(m), G), np.eye(m)
+    if y is None or found is None:
+        return plain, np.eye(m)
+    y, found = np.asarray(y, dtype=float), np.asarray(found, dtype=float)
     values, vectors = np.linalg.eigh(0.5 * (found + found.T))
     each = vectors * np.sqrt(np.maximum(values, 0.0))
-    return min(_sum_of(size * y, G), _sum_of(np.zeros(m), G)), each[:, ::-1]
+    return min(_sum_of(size * y, G), plain), each[:, ::-1]
 
 
 def _sum_of(y: Array, G: Array) -> float:

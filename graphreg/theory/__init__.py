@@ -1,17 +1,17 @@
 """What the papers prove, computed on the user's problem: strengths, recovery, spectra, bounds, mixing."""
 
+from .bounds import ErrorBound as ErrorBound
+from .bounds import error_bound as error_bound
 from .compatibility import CompatibilityFactor as CompatibilityFactor
 from .compatibility import compatibility_factor as compatibility_factor
+from .conditioning import Constants as Constants
+from .conditioning import constants as constants
 from .connectivity import AlgebraicConnectivity as AlgebraicConnectivity
 from .connectivity import algebraic_connectivity as algebraic_connectivity
-from .constants import Constants as Constants
-from .constants import constants as constants
-from .error_bound import ErrorBound as ErrorBound
-from .error_bound import error_bound as error_bound
 from .fidelity import GraphFidelity as GraphFidelity
 from .fidelity import graph_fidelity as graph_fidelity
-from .mixing import MixingRate as MixingRate
-from .mixing import mixing as mixing
+from .gossip import MixingRate as MixingRate
+from .gossip import mixing as mixing
 from .networks import LargestNetwork as LargestNetwork
 from .networks import SparsenessExponent as SparsenessExponent
 from .networks import largest_network as largest_network

@@ -25,8 +25,8 @@ GROWTH, TRIES, REFINEMENTS = 1.25, 80, 40
 class Curvature:
     """mu(r) = the least eigenvalue over all nodes of the Hessian of f_i in the ball of radius r around w_i.
 
-    On that ball the predictor of a sample stays within r ||x_r|| of x_r'w_i, and l'' is least at an end of that interval
-    for the losses that are allowed. ``local`` is False where all losses are quadratic: then mu does not depend on r.
+    On that ball the predictor of a sample stays within r ||x_r|| of x_r'w_i, and l'' is least at an end of that
+    interval for the losses that are allowed. ``local`` is False where all losses are quadratic: then mu does not depend on r.
     """
 
     form: Form
@@ -40,19 +40,21 @@ class Curvature:
         for block in local:
             if not isinstance(block.loss, PEAKED):
                 name = type(block.loss).__name__
-                raise MethodError(f"the curvature of {name} around a point is not bounded here; it is for quadratic, "
-                                  "logistic, Poisson, Huber and squared hinge losses")
+                raise MethodError(
+                    f"the curvature of {name} around a point is not bounded here; it is for quadratic, "
+                    "logistic, Poisson, Huber and squared hinge losses"
+                )
         everything = NodeGradients(form)
         without = NodeGradients(Form(form.space, form.latent, form.samples, ()))
         return Curvature(form, w, everything.convexity - without.convexity, bool(local))
 
     def around(self, size: float) -> tuple[float, float]:
-        """(mu, r) for which ||what - w|| <= size / mu(r) <= r is proven, r as small as it was found; (0, nan) where no
+        """(mu, r) for which ||w_hat - w|| <= size / mu(r) <= r is proven, r as small as it was found; (0, nan) where no
         r is large enough.
 
-        If what left the ball of radius r, the point on the segment to it at distance r would have, by convexity, no
+        If w_hat left the ball of radius r, the point on the segment to it at distance r would have, by convexity, no
         larger objective than w, so that mu(r) r / 2 <= size: a contradiction where mu(r) r > 2 size. Then
-        ||what - w|| <= size / mu(r), within which ball the same is true again.
+        ||w_hat - w|| <= size / mu(r), within which ball the same is true again.
         """
         if not self.local:
             mu = self.least(0.0)

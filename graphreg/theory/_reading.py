@@ -101,7 +101,7 @@ def parameters_of(given: Any, form: Form, what: str) -> Array:
         lacking = [name for name in names if name not in set(given.columns)]
         if lacking:
             raise MethodError(f"{what} has no column {lacking[0]!r}; it needs {', '.join(map(str, names))}")
-        given = {label: row for label, row in zip(given.index, given[names].to_numpy(), strict=True)}
+        given = dict(zip(given.index, given[names].to_numpy(), strict=True))
     if isinstance(given, Mapping):
         lacking = [label for label in form.labels if label not in given]
         if lacking:

@@ -122,8 +122,8 @@ def _part(tail: Array, head: Array, A: Array, rank: int) -> Part:
     most = float((degrees**2).sum())
     if _is_bipartite(tail, head, n):
         return Part(m, most, most, "bipartite, exact")
-    B = sp.diags_array(A) @ difference_matrix(tail, head, n)
-    G = (B @ B.T).toarray()
+    B = sp.csr_array(sp.diags_array(A) @ difference_matrix(tail, head, n))
+    G = sp.csr_array(B @ B.T).toarray()
     if rank == 1 and m <= ENUMERATED:
         found = _best_signs(G)
         return Part(m, found, found, "all signs, exact")

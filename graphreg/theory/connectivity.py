@@ -15,8 +15,6 @@ from ._spectrum import Eigenvalue, connectivity, laplacian
 if TYPE_CHECKING:
     from ..tables import Table
 
-ROUNDING = 1e-12  # of the largest eigenvalue
-
 
 @dataclass(frozen=True)
 class AlgebraicConnectivity:
@@ -80,9 +78,10 @@ def algebraic_connectivity(graph: Any, weighted: bool = True) -> AlgebraicConnec
     index = [graph.labels[int(np.argmax(component == number))] for number in range(len(rows))]
     frame = pd.DataFrame(rows, index=pd.Index(index, name="component of", tupleize_cols=False))
     assumed = _assumed(weighted, bool(frame["counted"].all()))
-    least = frame["connectivity"].min() if graph.n_edges else np.inf
-    value = 0.0 if len(rows) > 1 else float(frame["connectivity"].iloc[0])
-    return AlgebraicConnectivity(value, float(least), Table.of(frame, "algebraic connectivity", assumed), assumed)
+    each = frame["connectivity"].to_numpy(dtype=float)
+    value = 0.0 if len(rows) > 1 else float(each[0])
+    least = float(np.nanmin(each)) if graph.n_edges else np.inf
+    return AlgebraicConnectivity(value, least, Table.of(frame, "algebraic connectivity", assumed), assumed)
 
 
 def _assumed(weighted: bool, counted: bool) -> tuple[str, ...]:

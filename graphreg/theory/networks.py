@@ -12,7 +12,7 @@ from ..errors import GraphError, MethodError
 from ..lowering.mixing import METROPOLIS
 from ..tables import assumed_lines
 from ._reading import check_number, check_whole
-from .mixing import mixing as mixing_rate
+from .gossip import mixing as mixing_rate
 
 if TYPE_CHECKING:
     from ..tables import Table
@@ -44,7 +44,9 @@ class SparsenessExponent:
         return self.value
 
     def __str__(self) -> str:
-        head = f"sparseness exponent {self.value:.3g} (standard error {self.std_error:.2g}): 1 - rho ~ K^-{self.value:.3g}"
+        head = (
+            f"sparseness exponent {self.value:.3g} (standard error {self.std_error:.2g}): 1 - rho ~ K^-{self.value:.3g}"
+        )
         return "\n".join([head, *assumed_lines(self.assumed)])
 
 
@@ -168,5 +170,7 @@ def largest_network(
     order = 1.0 / (6.0 * q + 1.0)
     more = ("a spectral gap bounded below, alpha = 1 (Theorem 5)",)
     if q > 0.0:
-        more = (f"a spectral gap of order K^-{q:g}, alpha = 1, a gossip after every step, bounded parameters (Theorem 6)",)
+        more = (
+            f"a spectral gap of order K^-{q:g}, alpha = 1, a gossip after every step, bounded parameters (Theorem 6)",
+        )
     return LargestNetwork(order, float(T) ** order, (said, *more))

@@ -54,7 +54,7 @@ class MixingRate:
     def exponent(self) -> float:
         """q with gap = nodes^-q: what Assumption 10 calls sparseness, as one graph shows it, with the constant 1; for
         families see `sparseness_exponent`. nan for one node."""
-        return float(-np.log(self.gap) / np.log(self.nodes)) if self.nodes > 1 and self.gap > 0 else np.nan
+        return float(np.log(1.0 / self.gap) / np.log(self.nodes)) if self.nodes > 1 and self.gap > 0 else np.nan
 
     def time(self, accuracy: float = 0.01) -> float:
         """The number of gossips after which the disagreement is at most ``accuracy`` times what it was; inf where it
@@ -109,10 +109,10 @@ def mixing(graph: Any, mixing: Any = METROPOLIS, lazy: bool = False) -> MixingRa
     (c,) = mixing_of(site, given, lazy).weights
     L = laplacian(graph.tail, graph.head, c, graph.n_nodes)  # C = I - L
     least = 1.0 - largest(L).value
-    second = 1.0 if components > 1 else 1.0 - (slow := connectivity(L)).value
-    gap = 0.0 if components > 1 else min(slow.value, 1.0 + least)  # pyright: ignore[reportPossiblyUnboundVariable]
-    gap = max(gap, 0.0) if gap > ROUNDING else 0.0
-    return MixingRate(1.0 - gap, gap, second, least, graph.n_nodes, components, assumed)
+    slow = connectivity(L).value if components == 1 else 0.0
+    gap = min(slow, 1.0 + least)
+    gap = gap if gap > ROUNDING else 0.0
+    return MixingRate(1.0 - gap, gap, 1.0 - slow, least, graph.n_nodes, components, assumed)
 
 
 def _form(graph: Graph) -> Form:

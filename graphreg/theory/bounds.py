@@ -1,13 +1,13 @@
 """The bound on the error of graph-fused M-estimation (Theorem 3.1, corrected), of a user's problem and true parameters.
 
-With g_i the gradient of f_i at the true parameters, mu a lower bound of all Hessians of f_i, D = diag(A) K, S the edges
-across which the true parameters differ, and a strength lam >= R*{(D^+)'g} = max over edges of the dual norm of its rows,
+With w the true parameters and w_hat the minimiser, g_i the gradient of f_i at w_i, mu a lower bound of all Hessians of
+f_i, D = diag(A) K, S the edges across which w differs, and a strength lam >= R*{(D^+)'g}, the largest dual norm of rows,
 
-    ||what - w||_F  <=  (||Pi g||_F + 2 lam sqrt(|S|) / kappa_S) / mu,          Pi the projection on Ker D.
+    ||w_hat - w||_F  <=  (||Pi g||_F + 2 lam sqrt(|S|) / kappa_S) / mu,          Pi the projection on Ker D.
 
-For optimality gives <g + H(what - w), what - w> <= lam (R(Dw) - R(D what)), and R(D(what - w)) + R(Dw) - R(D what) is at
-most twice its part on S. The paper's letters are f_i = M_i / |V|, rho = |V|^(1/2) ||Pi g||_F, mu = 1 / (kappa |V|); (6)
-follows by (a + b)^2 <= 2 a^2 + 2 b^2, with |V|^(1/2) lam where it prints lam, and kappa_S^2 where it prints kappa_0.
+For <g + H (w_hat - w), w_hat - w> <= lam (R(Dw) - R(D w_hat)) at the minimiser, and R(D(w_hat - w)) + R(Dw) - R(D w_hat)
+is at most twice its part on S. The paper's letters are f_i = M_i / |V|, rho = |V|^(1/2) ||Pi g||_F, mu = 1 / (kappa |V|);
+(6) follows by (a + b)^2 <= 2 a^2 + 2 b^2, with |V|^(1/2) lam where it prints lam, and kappa_S^2 where it prints kappa_0.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ROUNDING = 1e-12  # relative: a strength that misses what is required by no more
 
 @dataclass(frozen=True)
 class ErrorBound:
-    """A bound on ||what - w||_F^2 / n and what it is made of.
+    """A bound on ||w_hat - w||_F^2 / n and what it is made of.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class ErrorBound:
     assumed: tuple[str, ...] = field(repr=False)
 
     def __str__(self) -> str:
-        head = f"||what - w||^2 / n <= {self.bound:.6g} (Theorem 3.1, corrected: {self.theorem:.6g})"
+        head = f"||w_hat - w||^2 / n <= {self.bound:.6g} (Theorem 3.1, corrected: {self.theorem:.6g})"
         lines = [
             head if self.holds else f"no bound at this strength: {self.why}",
             f"  strength {self.strength:.6g}, required {self.required:.6g}; the bound there is {self.at_required:.6g}",
@@ -93,7 +93,7 @@ class ErrorBound:
         return "\n".join([*lines, *assumed_lines(self.assumed)])
 
 
-def error_bound(  # noqa: PLR0913
+def error_bound(
     problem: Any, truth: Any, *, covariance: Any = None, level: float = 0.95, draws: int = 1000, seed: int = 0
 ) -> ErrorBound:
     """What the theory guarantees of the error of a problem's minimiser.
@@ -134,7 +134,7 @@ def error_bound(  # noqa: PLR0913
     )
 
 
-def _record(  # noqa: PLR0913
+def _record(
     form: Form,
     w: Array,
     edge: EdgeBlock,
@@ -156,9 +156,8 @@ def _record(  # noqa: PLR0913
     elif mu == 0.0:
         why = curvature.why()
     part = projection**2 + (slope * lam) ** 2
-    said = (
-        "what: the minimiser of the problem, of whatever method" if not curvature.local else
-        f"what: the minimiser; curvature holds within {radius:.3g} of the true parameters, where what was proven to lie"
+    said = "w_hat is the minimiser of the problem; what a method returns is as near to it as its certificate says" + (
+        f"; w_hat was proven to lie within {radius:.3g} of w, where mu holds" if curvature.local else ""
     )
     return ErrorBound(
         bound=np.inf if why else (projection + slope * lam) ** 2 / (mu**2 * form.n),

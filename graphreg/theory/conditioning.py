@@ -20,7 +20,7 @@ from ..terms.penalties._base import AbstractSmoothPenalty
 from ..terms.penalties.squared_l2 import SquaredL2
 from ..terms.records import Array
 from ._reading import form_of
-from ._spectrum import largest, laplacian
+from ._spectrum import laplacian, largest
 
 if TYPE_CHECKING:
     from ..tables import Table
@@ -35,8 +35,8 @@ class Constants:
     nodes : Table
         One row per node (latent ones last): samples, smoothness (L_i: no eigenvalue of the Hessian of f_i and its
         smooth ground edges is larger), strong_convexity (mu_i: none is smaller), condition (L_i / mu_i),
-        sample_smoothness (of the steepest sample, m_i s_r l_r: for steps with single samples), kind ("exact" or "bound")
-        and degree (edges at the node, those to the ground included).
+        sample_smoothness (of the steepest sample, m_i s_r l_r: for steps with single samples), kind ("exact" or
+        "bound") and degree (edges at the node, those to the ground included).
     whole : Table
         The same of the whole objective, and the steps up to which methods that apply are known to converge.
     """
@@ -56,7 +56,7 @@ class Constants:
 
 
 def constants(problem: Any) -> Constants:
-    """Smoothness, strong convexity, degrees and steps of a problem, per node and of the whole, at its present strengths.
+    """Smoothness, strong convexity, degrees and steps of a problem at its present strengths, per node and of the whole.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def _ratio(L: Array, mu: Array) -> Array:
 
 
 def _exact(form: Form) -> Array:
-    """Where L_i and mu_i are the extreme eigenvalues and no bounds: one quadratic loss, and ridges on all coordinates."""
+    """Where L_i and mu_i are the extreme eigenvalues and no bounds: quadratic losses, and ridges on all coordinates."""
     out = np.ones(form.n, dtype=bool)
     for block in form.samples:
         if not isinstance(block.loss, AbstractQuadraticLoss):
@@ -116,23 +116,23 @@ def _whole(form: Form, L: Array, mu: Array) -> dict[str, Row]:
     low, top = strong_convexity(form), float(L.max(initial=0.0))
     total = top + ties
     degree = form.degree()
-    missing = f"; without {', '.join(rough)}, which {'have' if len(rough) > 1 else 'has'} no gradient" if rough else ""
+    missing = f"; {', '.join(rough)}: no gradient" if rough else ""
     exact = "exact" if _exact(form).all() else "bound"
     return {
         "smoothness of the nodes": (top, exact, "the largest L_i"),
         "strong convexity of the nodes": (float(mu.min(initial=np.inf)), exact, "the least mu_i"),
-        "smoothness of the edges": (ties, "bound", f"of the smooth edges between nodes{missing}"),
-        "smoothness": (total, "bound", "of the differentiable part: the sum of the two"),
-        "strong convexity": (low, "bound", "of the whole objective: ||w - w*||^2 <= 2 gap / mu"),
+        "smoothness of the edges": (ties, "bound" if ties else "exact", f"of smooth edges between nodes{missing}"),
+        "smoothness": (total, "bound", "of the differentiable part, the sum of the two"),
+        "strong convexity": (low, "bound", "of the whole: ||w - w*||^2 <= 2 gap / mu"),
         "condition": (float(_ratio(np.array(total), np.array(low))), "bound", "smoothness / strong convexity"),
-        "largest degree": (float(degree.max(initial=0.0)), "exact", "edges at a node, those to the ground included"),
-        "mean degree": (float(degree.mean()), "exact", "edges at a node, those to the ground included"),
+        "largest degree": (float(degree.max(initial=0.0)), "exact", "edges at a node, with those to the ground"),
+        "mean degree": (float(degree.mean()), "exact", "edges at a node, with those to the ground"),
     }
 
 
 def _of_edges(form: Form) -> tuple[float, list[str]]:
-    """A bound of the largest eigenvalue of the Hessian of the smooth edges between nodes, and the names of the others."""
-    total, rough = 0.0, []
+    """A bound of the largest eigenvalue of the Hessian of the smooth edges between nodes; the names of the others."""
+    total, rough = 0.0, list[str]()
     for edge in form.edges:
         if edge.ground:
             continue
@@ -148,18 +148,23 @@ def _of_edges(form: Form) -> tuple[float, list[str]]:
 def _steps(form: Form) -> dict[str, Row]:
     """Steps of the methods that apply, as these compute them."""
     site = Site(form, InProcess(Ledger(arcs_of(form), form.labels)))
+    L = site.gradients.smoothness
     out: dict[str, Row] = {}
-    for method in (ExactDiffusion(), GradientTracking()):
-        if not method.missing(form):
-            bound = 2.0 * method.init(site, None).eta
-            out[f"step of {method.name}"] = (bound, "bound", "beyond it nothing is proven; its default is half of it")
+    names = [method.name for method in (ExactDiffusion(), GradientTracking()) if not method.missing(form)]
+    if names and L.max() > 0:
+        out[f"step of {' and '.join(names)}"] = (
+            2.0 / float(L.max()),
+            "bound",
+            "2 / max L_i; their default is half of it",
+        )
     walk = AsyncL2GD()
     if not walk.missing(form):
-        out[f"step of {walk.name}"] = (float(np.min(walk.init(site, None).eta)), "bound", "1 / (2 L) of Theorem 3.5")
+        step = float(walk.init(site, None).step_size.min())
+        out[f"step of {walk.name}"] = (step, "bound", "1 / (2 L) with the expected smoothness L (Theorem 3.5)")
     gossip = FedADMM()
-    if not gossip.missing(form) and np.isfinite(site.gradients.smoothness).all():
+    if not gossip.missing(form) and np.isfinite(L).all():
         state = gossip.init(site, None)
         each = state.smoothness + state.held
         least = float(1.0 / each.max()) if each.max(initial=0.0) > 0 else np.inf
-        out[f"step of {gossip.name}"] = (least, "bound", f"the least 1 / (L_i + rho deg_i), at its rho = {state.rho:.4g}")
+        out[f"step of {gossip.name}"] = (least, "bound", f"the least 1 / (L_i + rho deg_i), at rho = {state.rho:.4g}")
     return out
