@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from ..terms.records import Array
 
 PEAKED = (LogisticLoss, PoissonLoss, HuberLoss, SquaredHingeLoss)  # l'' is least at an end of every interval
 GROWTH, TRIES, REFINEMENTS = 1.25, 80, 40
+ROUNDING = 1e-12  # smallest over largest eigenvalue below which a Hessian is called singular
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Curvature:
     """mu(r) = the least eigenvalue over all nodes of the Hessian of f_i in the ball of radius r around w_i.
 
     On that ball the predictor of a sample stays within r ||x_r|| of x_r'w_i, and l'' is least at an end of that
-    interval for the losses that are allowed. ``local`` is False where all losses are quadratic: then mu does not depend on r.
+    interval for the losses that are allowed. ``local`` is False where all losses are quadratic and mu is one number.
     """
 
     form: Form
@@ -44,9 +45,7 @@ class Curvature:
                     f"the curvature of {name} around a point is not bounded here; it is for quadratic, "
                     "logistic, Poisson, Huber and squared hinge losses"
                 )
-        everything = NodeGradients(form)
-        without = NodeGradients(Form(form.space, form.latent, form.samples, ()))
-        return Curvature(form, w, everything.convexity - without.convexity, bool(local))
+        return Curvature(form, w, NodeGradients(replace(form, samples=())).convexity, bool(local))
 
     def around(self, size: float) -> tuple[float, float]:
         """(mu, r) for which ||w_hat - w|| <= size / mu(r) <= r is proven, r as small as it was found; (0, nan) where no
@@ -89,15 +88,15 @@ class Curvature:
         ends = (block.loss.curvature(x - reach, block.y), block.loss.curvature(x + reach, block.y))
         weight = block.scale * np.minimum(*ends)
         for batch in block.stacks:
-            H = gram(batch.X, batch.pad(weight) * batch.mask)
-            each[batch.nodes] += np.maximum(np.linalg.eigvalsh(H)[:, 0], 0.0)
+            values = np.linalg.eigvalsh(gram(batch.X, batch.pad(weight) * batch.mask))
+            each[batch.nodes] += np.where(values[:, 0] > ROUNDING * values[:, -1], values[:, 0], 0.0)
 
     def why(self) -> str:
         """Why no curvature was found."""
         each = self.ground.copy()
         for block in self.form.samples:
             self._add(block, 0.0, each)
-        bad = np.flatnonzero(each <= 1e-12 * each.max(initial=0.0))
+        bad = np.flatnonzero(each <= 0.0)
         if bad.size:
             more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
             return (

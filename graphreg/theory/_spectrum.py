@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg import eigh
 
 from ..graph import difference_matrix
 from ..terms.records import Array
 
-DENSE = 500  # up to this many nodes eigenvalues are computed densely
+DENSE = 100  # up to this many nodes eigenvalues are computed densely
 START = 7  # of the random vectors by which Lanczos's iteration begins: results are to be repeatable
 
 
@@ -37,8 +38,7 @@ def laplacian(tail: Array, head: Array, weight: Array, n: int) -> sp.csr_array:
 def connectivity(L: sp.csr_array) -> Eigenvalue:
     """The second smallest eigenvalue of the Laplacian of a connected graph with two nodes or more."""
     if L.shape[0] <= DENSE:  # pyright: ignore[reportOptionalSubscript]  (scipy has no types)
-        values, vectors = np.linalg.eigh(L.toarray())
-        return _with_residual(L, float(values[1]), vectors[:, 1], True)
+        return _dense(L, 1)
     v = _slowest(L)
     found = _with_residual(L, float(v @ (L @ v)), v, False)
     margin = 2.0 * found.residual + 1e-9 * found.value
@@ -47,14 +47,23 @@ def connectivity(L: sp.csr_array) -> Eigenvalue:
 
 def largest(L: sp.csr_array) -> Eigenvalue:
     """The largest eigenvalue of a Laplacian."""
-    if L.shape[0] <= DENSE:  # pyright: ignore[reportOptionalSubscript]
-        values, vectors = np.linalg.eigh(L.toarray())
-        return _with_residual(L, float(values[-1]), vectors[:, -1], True)
-    from scipy.sparse.linalg import eigsh
+    from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
     n = L.shape[0]  # pyright: ignore[reportOptionalSubscript]
-    vectors = eigsh(L, k=1, which="LA", v0=np.random.default_rng(START).standard_normal(n))[1]
-    return _with_residual(L, float(vectors[:, 0] @ (L @ vectors[:, 0])), vectors[:, 0], False)
+    if n <= DENSE:
+        return _dense(L, n - 1)
+    start = np.random.default_rng(START).standard_normal(n)
+    try:
+        v = eigsh(L, k=1, which="LA", v0=start, ncv=min(n, 60))[1][:, 0]
+    except ArpackNoConvergence:
+        return _dense(L, n - 1)
+    return _with_residual(L, float(v @ (L @ v)), v, False)
+
+
+def _dense(L: sp.csr_array, k: int) -> Eigenvalue:
+    """The eigenvalue number k from below."""
+    values, vectors = eigh(L.toarray(), subset_by_index=(k, k))
+    return _with_residual(L, float(values[0]), vectors[:, 0], True)
 
 
 def _with_residual(L: sp.csr_array, value: float, v: Array, counted: bool) -> Eigenvalue:

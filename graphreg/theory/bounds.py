@@ -1,13 +1,15 @@
 """The bound on the error of graph-fused M-estimation (Theorem 3.1, corrected), of a user's problem and true parameters.
 
 With w the true parameters and w_hat the minimiser, g_i the gradient of f_i at w_i, mu a lower bound of all Hessians of
-f_i, D = diag(A) K, S the edges across which w differs, and a strength lam >= R*{(D^+)'g}, the largest dual norm of rows,
+f_i, D = diag(A) K, S the edges across which w differs, and a strength lam >= R*{(D^+)'g}, the largest dual norm of its
+rows,
 
     ||w_hat - w||_F  <=  (||Pi g||_F + 2 lam sqrt(|S|) / kappa_S) / mu,          Pi the projection on Ker D.
 
-For <g + H (w_hat - w), w_hat - w> <= lam (R(Dw) - R(D w_hat)) at the minimiser, and R(D(w_hat - w)) + R(Dw) - R(D w_hat)
-is at most twice its part on S. The paper's letters are f_i = M_i / |V|, rho = |V|^(1/2) ||Pi g||_F, mu = 1 / (kappa |V|);
-(6) follows by (a + b)^2 <= 2 a^2 + 2 b^2, with |V|^(1/2) lam where it prints lam, and kappa_S^2 where it prints kappa_0.
+At the minimiser <g + H (w_hat - w), w_hat - w> <= lam (R(Dw) - R(D w_hat)), and R(D(w_hat - w)) + R(Dw) - R(D w_hat) is
+at most twice the part of R(D(w_hat - w)) on S. In the paper's letters f_i = M_i / |V|, rho = |V|^(1/2) ||Pi g||_F and
+mu = 1 / (kappa |V|). Its (6) follows by (a + b)^2 <= 2 a^2 + 2 b^2, with |V|^(1/2) lam where it prints lam, and
+kappa_S^2 where it prints kappa_0.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from .compatibility import CompatibilityFactor, factor
 ROUNDING = 1e-12  # relative: a strength that misses what is required by no more is taken to meet it
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ErrorBound:
     """A bound on ||w_hat - w||_F^2 / n and what it is made of.
 

@@ -27,7 +27,7 @@ TIGHT = 1e-6  # relative: bounds nearer than this are called equal
 STARTS, SWEEPS = 8, 200  # of the ascent that looks for vectors near the bound
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CompatibilityFactor:
     """kappa_T = inf sqrt(|T|) ||Theta||_F / sum over e in T of A_e phi((D Theta)_e), 1 where T is empty (graph-fused
     M-estimation, Definition 2).

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..tables import Table
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Constants:
     """The constants of a problem.
 

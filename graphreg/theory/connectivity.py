@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..tables import Table
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class AlgebraicConnectivity:
     """The smallest positive eigenvalues of the Laplacian L = K' diag(A) K of a graph, one per component.
 

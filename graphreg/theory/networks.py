@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ESTIMATORS = ("average", "one-step")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SparsenessExponent:
     """q of 1 - rho ~ K^-q over a family of graphs (Assumption 10 of the slides on decentralised inference).
 

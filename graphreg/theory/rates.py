@@ -15,7 +15,7 @@ from .connectivity import algebraic_connectivity
 from .fidelity import GraphFidelity, graph_fidelity
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Rate:
     """How the squared error per node scales; constants are unknown, so that only ratios mean something.
 
