@@ -148,11 +148,18 @@ def test_compatibility_of_nothing_and_of_what_is_not_there():
     path = nx.path_graph(3)
     nothing = theory.compatibility_factor(path, [])
     assert (nothing.value, nothing.exact) == (1.0, True)
-    for edges, said in (([(0, 2)], "0 - 2"), ([(0, "1")], "'1', which is not a node"), ([3], "pairs of labels")):
+    for edges, said in (
+        ([(0, 2)], "0 - 2"),
+        ([(0, "1")], "'1', which is not a node"),
+        ([3], "pairs of labels"),
+        (None, "list"),
+    ):
         with pytest.raises(GraphError, match=said):
             theory.compatibility_factor(path, edges)
     with pytest.raises(MethodError, match="'l1' and 'l2'"):
         theory.compatibility_factor(path, [(0, 1)], gr.LInf())
+    with pytest.raises(MethodError, match=r"write L1\(\)"):
+        theory.compatibility_factor(path, [(0, 1)], gr.L1)
     with pytest.raises(MethodError, match="features"):
         theory.compatibility_factor(path, [(0, 1)], features=0)
 
@@ -356,6 +363,8 @@ def test_what_has_no_error_bound_says_so():
         theory.error_bound(problem, np.where(np.arange(len(w))[:, None] == 1, np.nan, w))
     with pytest.raises(MethodError, match="negative eigenvalue"):
         theory.error_bound(problem, w, covariance=np.tile(-np.eye(w.shape[1]), (len(w), 1, 1)))
+    with pytest.raises(MethodError, match="or a mapping, got 'HC3'"):
+        theory.error_bound(problem, w, covariance="HC3")
     with pytest.raises(MethodError, match="covariances must be finite and of shape"):
         theory.error_bound(problem, w, covariance=np.eye(2))
 

@@ -129,6 +129,8 @@ def test_clusters_of_a_solution():
         ({"a": [0, 1], "b": [1, 2]}, "1 twice"),
         (["a", "b"], "2 entries for 3 nodes"),
         ("abc", "mapping from labels"),
+        ({0: "a", 1: np.nan, 2: "a"}, "entry nan at the node 1"),
+        ({0: "a", 1: ["b"], 2: "a"}, r"entry \['b'\] at the node 1"),
         (nx.path_graph(2), "lacks the node 2"),
         (nx.path_graph(4), "has the node 3"),
     ],
@@ -282,6 +284,10 @@ def test_families_without_an_exponent():
         theory.sparseness_exponent(nx.empty_graph, [3, 4])
     with pytest.raises(GraphError, match="size 1 has one node"):
         theory.sparseness_exponent(nx.path_graph, [1, 4])
+    with pytest.raises(MethodError, match="list of sizes"):
+        theory.sparseness_exponent(nx.path_graph, 5)
+    with pytest.raises(MethodError, match="lazy must be True or False"):
+        theory.mixing(nx.path_graph(4), lazy="no")
     with pytest.raises(MethodError, match="two different numbers"):
         theory.sparseness_exponent(nx.path_graph, [4, 4])
 

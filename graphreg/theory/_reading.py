@@ -13,7 +13,7 @@ from ..columns import is_frame
 from ..errors import GraphError, MethodError
 from ..form import Form
 from ..graph import Graph
-from ..reading import edge_name, is_in, plain_label
+from ..reading import edge_name, is_in, is_missing, plain_label
 from ..terms.records import Array, look_alike
 
 
@@ -37,7 +37,8 @@ def cluster_numbers(given: Any, labels: Sequence[Hashable], what: str) -> Array:
         given = given.to_dict()
     if isinstance(given, Mapping):
         each = _by_label({plain_label(key): value for key, value in given.items()}, what)
-        stray = [label for label in each if label not in set(labels)]
+        nodes = set(labels)
+        stray = [label for label in each if label not in nodes]
         if stray:
             raise GraphError(f"{what} name {stray[0]!r}, which is not a node{look_alike(stray[0], labels)}")
         lacking = [label for label in labels if label not in each]
@@ -51,7 +52,13 @@ def cluster_numbers(given: Any, labels: Sequence[Hashable], what: str) -> Array:
         if len(names) != len(labels):
             raise GraphError(f"{what} have {len(names)} entries for {len(labels)} nodes; give one for each")
     numbers: dict[Hashable, int] = {}
-    return np.array([numbers.setdefault(plain_label(name), len(numbers)) for name in names], dtype=np.intp)
+    for label, name in zip(labels, names, strict=True):
+        if not isinstance(name, Hashable) or is_missing(name):
+            raise GraphError(
+                f"{what} have the entry {name!r} at the node {label!r}; name a cluster (a number, a string)"
+            )
+        numbers.setdefault(plain_label(name), len(numbers))
+    return np.array([numbers[plain_label(name)] for name in names], dtype=np.intp)
 
 
 def is_series(value: Any) -> bool:
@@ -77,6 +84,8 @@ def edge_positions(graph: Graph, edges: Iterable[Any], what: str) -> Array:
     """The positions of edges, given as pairs of labels, in a graph."""
     place = {pair: e for e, pair in enumerate(zip(graph.tail.tolist(), graph.head.tolist(), strict=True))}
     found: dict[int, None] = {}
+    if isinstance(edges, (str, bytes)) or not isinstance(edges, Iterable):
+        raise GraphError(f"{what} are a list of pairs of labels (a, b), got {edges!r}")
     for entry in edges:
         if isinstance(entry, (str, bytes)) or not isinstance(entry, Sequence) or len(entry) < 2:
             raise GraphError(f"{what} are pairs of labels (a, b), got {entry!r}")
@@ -125,6 +134,12 @@ def check_whole(value: Any, what: str, least: int = 1) -> int:
     return int(value)
 
 
+def check_switch(value: Any, what: str) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise MethodError(f"{what} must be True or False, got {value!r}")
+    return bool(value)
+
+
 def check_number(value: Any, what: str, low: float = 0.0, high: float = np.inf) -> float:
     """A finite number strictly between the limits."""
     number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
@@ -132,12 +147,6 @@ def check_number(value: Any, what: str, low: float = 0.0, high: float = np.inf) 
         limits = f"between {low:g} and {high:g}" if np.isfinite(high) else f"finite and above {low:g}"
         raise MethodError(f"{what} must be a number {limits}, got {value!r}")
     return float(value)
-
-
-def some(items: Sequence[Any], most: int = 4) -> str:
-    """The first few of some items, in words."""
-    shown = ", ".join(map(repr, items[:most]))
-    return shown + (f", ... ({len(items)})" if len(items) > most else "")
 
 
 def is_networkx(value: Any) -> bool:

@@ -54,7 +54,7 @@ def largest(L: sp.csr_array) -> Eigenvalue:
         return _dense(L, n - 1)
     start = np.random.default_rng(START).standard_normal(n)
     try:
-        v = eigsh(L, k=1, which="LA", v0=start, ncv=min(n, 60))[1][:, 0]
+        v = eigsh(L, k=1, which="LA", v0=start, ncv=min(n, 60), tol=1e-10)[1][:, 0]
     except ArpackNoConvergence:
         return _dense(L, n - 1)
     return _with_residual(L, float(v @ (L @ v)), v, False)

@@ -14,7 +14,7 @@ kappa_S^2 where it prints kappa_0.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -214,12 +214,15 @@ def _noise(form: Form, w: Array, covariance: Any, draws: int, seed: int) -> tupl
 
 def _covariances(given: Any, form: Form) -> Array:
     n, d = form.shape
-    if isinstance(given, dict):
+    if isinstance(given, Mapping):
         lacking = [label for label in form.labels if label not in given]
         if lacking:
             raise MethodError(f"the covariances have no entry for the node {lacking[0]!r}")
         given = [given[label] for label in form.labels]
-    C = np.array(given, dtype=float)
+    try:
+        C = np.array(given, dtype=float)
+    except (TypeError, ValueError):
+        raise MethodError(f"the covariances must be an array ({n}, {d}, {d}) or a mapping, got {given!r}") from None
     if C.shape != (n, d, d) or not np.isfinite(C).all():
         raise MethodError(f"the covariances must be finite and of shape ({n}, {d}, {d}), got {C.shape}")
     if not np.allclose(C, C.transpose(0, 2, 1)):

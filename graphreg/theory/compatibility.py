@@ -215,4 +215,5 @@ def _norm(penalty: Any) -> str:
         return type(penalty).__name__.lower()
     if isinstance(penalty, str) and penalty in ("l1", "l2"):
         return penalty
-    raise MethodError(f"the compatibility factor is known of the norms 'l1' and 'l2', got {penalty!r}")
+    hint = "; write L1() or L2()" if penalty in (L1, L2) else ""
+    raise MethodError(f"the compatibility factor is known of the norms 'l1' and 'l2', got {penalty!r}{hint}")

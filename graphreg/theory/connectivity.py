@@ -68,14 +68,14 @@ def algebraic_connectivity(graph: Any, weighted: bool = True) -> AlgebraicConnec
     graph = Graph.of(graph)
     weight = graph.weight if weighted else np.ones(graph.n_edges)
     L, component = laplacian(graph.tail, graph.head, weight, graph.n_nodes), graph.components()
+    groups = np.split(np.argsort(component, kind="stable"), np.cumsum(np.bincount(component))[:-1])
+    edges = np.bincount(component[graph.tail], minlength=len(groups)).tolist()
     rows: list[dict[str, Any]] = []
-    for number in range(int(component.max()) + 1):
-        nodes = np.flatnonzero(component == number)
-        edges = int((component[graph.tail] == number).sum())
+    for nodes, count in zip(groups, edges, strict=True):
         found = Eigenvalue(np.nan, 0.0, True) if len(nodes) == 1 else connectivity(sp.csr_array(L[nodes][:, nodes]))
-        row = {"nodes": len(nodes), "edges": edges, "connectivity": found.value}
+        row = {"nodes": len(nodes), "edges": count, "connectivity": found.value}
         rows.append(row | {"residual": found.residual, "counted": found.counted})
-    index = [graph.labels[int(np.argmax(component == number))] for number in range(len(rows))]
+    index = [graph.labels[nodes[0]] for nodes in groups]
     frame = pd.DataFrame(rows, index=pd.Index(index, name="component of", tupleize_cols=False))
     assumed = _assumed(weighted, bool(frame["counted"].all()))
     each = frame["connectivity"].to_numpy(dtype=float)

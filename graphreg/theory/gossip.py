@@ -19,7 +19,7 @@ from ..tables import assumed_lines
 from ..terms.calculus import Strength
 from ..terms.penalties.zero import Zero
 from ..terms.records import Array, Space
-from ._reading import check_number
+from ._reading import check_number, check_switch
 from ._spectrum import connectivity, laplacian, largest
 
 ROUNDING = 1e-14
@@ -94,7 +94,7 @@ def mixing(graph: Any, mixing: Any = METROPOLIS, lazy: bool = False) -> MixingRa
         For a matrix of the user's that is none for the graph; it names the entry.
     """
     graph, given = Graph.of(graph), MixingMatrix.of(mixing, "gossip")
-    form = _form(graph)
+    form, lazy = _form(graph), check_switch(lazy, "lazy")
     if isinstance(given, MixingMatrix):
         wrong = given.wrong(form, True)
         if wrong:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +74,8 @@ def sparseness_exponent(
 
     from ..tables import Table
 
+    if not callable(family) or isinstance(sizes, str) or not isinstance(sizes, Iterable):
+        raise MethodError("a sparseness exponent is of a function that gives a graph, and of a list of sizes")
     rows: list[tuple[int, float]] = []
     for size in sizes:
         found = mixing_rate(family(size), mixing(size) if callable(mixing) else mixing, lazy)
@@ -149,8 +151,8 @@ def largest_network(
     MethodError
         Where no theorem says anything: an average on networks whose gap closes, other steps.
     """
-    T, q = check_whole(T, "T"), check_number(exponent, "the exponent", -1e-12)
-    q = max(q, 0.0)
+    T = check_whole(T, "T")
+    q = 0.0 if exponent == 0 else check_number(exponent, "the exponent")
     if estimator not in ESTIMATORS:
         raise MethodError(f"the estimator must be 'average' or 'one-step', got {estimator!r}")
     said = "K is small against T^order: a limit theorem, whose constant is unknown"
