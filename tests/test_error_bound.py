@@ -207,6 +207,12 @@ def test_no_instance_violates_the_corrected_bound(kind):
         error = ((problem.solve(gap=1e-9).coef - w) ** 2).sum() / len(w)
         assert found.bound <= found.theorem * (1 + 1e-12)
         assert error <= found.bound
+        if found.holds and kind == "logistic":  # mu holds on the very ball in which the minimiser was proven to lie
+            assert found.radius**2 / len(w) >= found.bound * (1 - 1e-9)
+            curvature = Curvature.of(problem.form, w)
+            assert curvature.least(found.radius) == pytest.approx(found.convexity, rel=1e-12)
+            size = found.convexity * np.sqrt(found.bound * len(w))
+            assert any(curvature.least(r) * r > 2 * size for r in found.radius * np.geomspace(1.0, 1e3, 200))
         if found.holds:
             held, worst = held + 1, max(worst, error / found.bound)
     assert held >= 30

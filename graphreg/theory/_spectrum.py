@@ -52,11 +52,11 @@ def largest(L: sp.csr_array) -> Eigenvalue:
     n = L.shape[0]  # pyright: ignore[reportOptionalSubscript]
     if n <= DENSE:
         return _dense(L, n - 1)
-    start = np.random.default_rng(START).standard_normal(n)
+    start, options = np.random.default_rng(START).standard_normal(n), dict[str, Any](k=1, tol=1e-10)
     try:
-        v = eigsh(L, k=1, which="LA", v0=start, ncv=min(n, 60), tol=1e-10)[1][:, 0]
-    except ArpackNoConvergence:
-        return _dense(L, n - 1)
+        v = eigsh(L, which="LA", v0=start, **options)[1][:, 0]
+    except ArpackNoConvergence:  # many eigenvalues near the largest: invert beyond all of them (Gershgorin)
+        v = eigsh(L, sigma=2.0 * float(L.diagonal().max()) * (1.0 + 1e-9), which="LM", v0=start, **options)[1][:, 0]
     return _with_residual(L, float(v @ (L @ v)), v, False)
 
 
