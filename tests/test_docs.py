@@ -10,9 +10,14 @@ from documents import DOCS, module_of
 from graphreg.methods import METHODS
 from graphreg.testing import check_method
 
+RUN_BY_OTHERS = ("command-line",)  # tests/test_command_line_docs.py
+PAGES = sorted(page.stem for page in DOCS.glob("*.md") if "```python" in page.read_text(encoding="utf-8"))
 
-@pytest.mark.parametrize("document", ["adding-a-penalty", "adding-a-method", "methods", "actors", "certificates", "mixed-models"])
-def test_the_python_runs(document, capsys):
+
+@pytest.mark.parametrize("document", [page for page in PAGES if page not in RUN_BY_OTHERS])
+def test_the_python_runs(document, capsys, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib").use("Agg")
+    monkeypatch.chdir(tmp_path)
     module_of(document)
 
 

@@ -1,0 +1,154 @@
+"""What the functions of this folder are given: problems, clusters, sets of edges, parameters by label."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..clusters import Clusters
+from ..columns import is_frame
+from ..errors import GraphError, MethodError
+from ..form import Form
+from ..graph import Graph
+from ..reading import edge_name, is_in, is_missing, plain_label
+from ..terms.records import Array, look_alike
+
+
+def form_of(problem: Any, what: str) -> Form:
+    """The canonical form of a problem."""
+    form = problem if isinstance(problem, Form) else getattr(problem, "form", None)
+    if not isinstance(form, Form):
+        raise MethodError(f"{what} takes a graphreg.Problem, got {type(problem).__name__}; write gr.Problem(model)")
+    return form
+
+
+def cluster_numbers(given: Any, labels: Sequence[Hashable], what: str) -> Array:
+    """The number of the cluster of each node, (n,), counted from 0 by first appearance.
+
+    ``given``: a mapping (or pandas Series) from labels to names of clusters, one from names of clusters to lists of
+    labels, the `Clusters` of a solution, or one name per node, in node order.
+    """
+    if isinstance(given, Clusters):
+        given = given.labels
+    elif is_series(given):
+        given = given.to_dict()
+    if isinstance(given, Mapping):
+        each = _by_label({plain_label(key): value for key, value in given.items()}, what)
+        nodes = set(labels)
+        stray = [label for label in each if label not in nodes]
+        if stray:
+            raise GraphError(f"{what} name {stray[0]!r}, which is not a node{look_alike(stray[0], labels)}")
+        lacking = [label for label in labels if label not in each]
+        if lacking:
+            raise GraphError(f"{what} have no entry for the node {lacking[0]!r}{look_alike(lacking[0], each)}")
+        names = [each[label] for label in labels]
+    elif isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        raise GraphError(f"{what} must be a mapping from labels to clusters, or one per node, got {given!r}")
+    else:
+        names = [plain_label(name) for name in given]
+        if len(names) != len(labels):
+            raise GraphError(f"{what} have {len(names)} entries for {len(labels)} nodes; give one for each")
+    numbers: dict[Hashable, int] = {}
+    for label, name in zip(labels, names, strict=True):
+        if not isinstance(name, Hashable) or is_missing(name):
+            raise GraphError(
+                f"{what} have the entry {name!r} at the node {label!r}; name a cluster (a number, a string)"
+            )
+        numbers.setdefault(plain_label(name), len(numbers))
+    return np.array([numbers[plain_label(name)] for name in names], dtype=np.intp)
+
+
+def is_series(value: Any) -> bool:
+    """Whether a value is a pandas Series: one column with labels."""
+    return type(value).__name__ == "Series" and not is_frame(value)
+
+
+def _by_label(given: Mapping[Any, Any], what: str) -> dict[Hashable, Any]:
+    """A mapping from labels to clusters, also of one from clusters to lists of labels."""
+    groups = (list, tuple, set, frozenset, np.ndarray)
+    if not given or not all(isinstance(members, groups) for members in given.values()):
+        return dict(given)
+    out: dict[Hashable, Any] = {}
+    for name, members in given.items():
+        for label in map(plain_label, members):
+            if label in out:
+                raise GraphError(f"{what} name the node {label!r} twice, in {out[label]!r} and in {name!r}")
+            out[label] = name
+    return out
+
+
+def edge_positions(graph: Graph, edges: Iterable[Any], what: str) -> Array:
+    """The positions of edges, given as pairs of labels, in a graph."""
+    place = {pair: e for e, pair in enumerate(zip(graph.tail.tolist(), graph.head.tolist(), strict=True))}
+    found: dict[int, None] = {}
+    if isinstance(edges, (str, bytes)) or not isinstance(edges, Iterable):
+        raise GraphError(f"{what} are a list of pairs of labels (a, b), got {edges!r}")
+    for entry in edges:
+        if isinstance(entry, (str, bytes)) or not isinstance(entry, Sequence) or len(entry) < 2:
+            raise GraphError(f"{what} are pairs of labels (a, b), got {entry!r}")
+        a, b = plain_label(entry[0]), plain_label(entry[1])
+        for label in (a, b):
+            if not is_in(label, graph.index):
+                near = look_alike(label, graph.labels)
+                raise GraphError(f"{what} name {label!r}, which is not a node of the graph{near}")
+        i, j = sorted((graph.index[a], graph.index[b]))
+        if (i, j) not in place:
+            raise GraphError(f"{what} name {edge_name(a, b)}, which is not in the graph")
+        found[place[i, j]] = None
+    return np.array(sorted(found), dtype=np.intp)
+
+
+def parameters_of(given: Any, form: Form, what: str) -> Array:
+    """One vector of d numbers per node, (n, d): an array in node order, a DataFrame by label and feature name, or a
+    mapping from labels to vectors."""
+    n, d = form.shape
+    if is_frame(given):
+        names = [*form.space.coordinates] if set(form.space.coordinates) <= set(given.columns) else form.space.names
+        lacking = [name for name in names if name not in set(given.columns)]
+        if lacking:
+            raise MethodError(f"{what} has no column {lacking[0]!r}; it needs {', '.join(map(str, names))}")
+        given = dict(zip(given.index, given[names].to_numpy(), strict=True))
+    if isinstance(given, Mapping):
+        lacking = [label for label in form.labels if label not in given]
+        if lacking:
+            raise MethodError(f"{what} has no entry for the node {lacking[0]!r}{look_alike(lacking[0], given)}")
+        given = [given[label] for label in form.labels]
+    try:
+        values = np.array(given, dtype=float)
+    except (TypeError, ValueError):
+        raise MethodError(f"{what} must hold {d} numbers per node") from None
+    if values.shape != (n, d):
+        raise MethodError(f"{what} must be of shape ({n}, {d}), a row per node, got {values.shape}")
+    if not np.isfinite(values).all():
+        guilty = form.labels[int(np.flatnonzero(~np.isfinite(values).all(axis=1))[0])]
+        raise MethodError(f"{what} is not finite at the node {guilty!r}")
+    return values
+
+
+def check_whole(value: Any, what: str, least: int = 1) -> int:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < least:
+        raise MethodError(f"{what} must be a whole number >= {least}, got {value!r}")
+    return int(value)
+
+
+def check_switch(value: Any, what: str) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise MethodError(f"{what} must be True or False, got {value!r}")
+    return bool(value)
+
+
+def check_number(value: Any, what: str, low: float = 0.0, high: float = np.inf) -> float:
+    """A finite number strictly between the limits."""
+    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    if not number or not low < float(value) < high:
+        limits = f"between {low:g} and {high:g}" if np.isfinite(high) else f"finite and above {low:g}"
+        raise MethodError(f"{what} must be a number {limits}, got {value!r}")
+    return float(value)
+
+
+def is_networkx(value: Any) -> bool:
+    networkx = sys.modules.get("networkx")  # whoever holds a networkx graph has imported it
+    return networkx is not None and isinstance(value, networkx.Graph)
