@@ -9,7 +9,7 @@ sum_e ||u_e||^2 / A_e^2 among all of them (u_e / A_e is then a row of -(A K)^+' 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -157,6 +157,15 @@ class Network:
             others = np.setdiff1d(np.arange(len(group.tail)), group.forest)
             out[self.component[group.tail[others]]] = False
         return out
+
+    def subset(self, masks: Sequence[Array]) -> Network:
+        """Some edges of each block only."""
+        each = list(zip(self.blocks, self.weights, masks, strict=True))
+        blocks = tuple(
+            replace(b, tail=b.tail[e], head=b.head[e], base_weight=b.base_weight[e], center=None, K=b.K[e])
+            for b, _, e in each
+        )
+        return Network(blocks, tuple(A[e] for _, A, e in each), self.shape)
 
     # ---- ties ----------------------------------------------------------------------------------------------------
     @cached_property
