@@ -141,6 +141,12 @@ class Network:
         return connected_components(links, directed=False)[1]
 
     @cached_property
+    def merging(self) -> sp.csr_array:
+        """(n, components): 1 where a node is in a component."""
+        n = self.shape[0]
+        return sp.csr_array((np.ones(n), (np.arange(n), self.component)), shape=(n, self.n_components))
+
+    @cached_property
     def where(self) -> tuple[Array, ...]:
         """The component of each edge, per block."""
         return tuple(self.component[b.tail] for b in self.blocks)

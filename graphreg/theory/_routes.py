@@ -2,10 +2,10 @@
 
     min over flows u with K'u = -r of max_e ||u_e||_* / A_e  =  max over w of -<r, w> / sum_e A_e phi((Kw)_e)
 
-On trees in closed form. Else a conic programme is solved, on a graph in which nodes are merged across edges that are not
-busy: a direction that is constant on merged nodes is a direction, so its bound holds; and where the flows within merged
-nodes, routed electrically, are no larger than it, it is the value. Edges on which they are larger are given free, and so
-on: the binding edges are few as a rule.
+On trees in closed form. Else electrical flows are levelled, by conductances that fall where loads are large, and a
+conic programme settles the rest, on a graph in which nodes far from busy edges are merged: a direction that is constant
+on merged nodes is a direction, so its bound holds; and where the loads within merged nodes are no larger than it, it is
+the value. Else the ends of the edges on which they are larger are given free, and so on: binding edges are few as a rule.
 """
 
 from __future__ import annotations
@@ -16,16 +16,21 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
+from ..form import EdgeBlock
 from ..lowering.steepest import Links, steepest
-from ..terms.penalties._base import AbstractPenalty
+from ..terms.penalties._base import AbstractNorm, AbstractPenalty
+from ..terms.penalties.l1 import L1
 from ..terms.records import Array
 from ._network import Flows, Network
 
-BUSY = 0.5  # of the lower bound: the load from which an edge is given free
+POWER = 24.0  # of the norm of all loads that levelling lessens
+LEVELS = 15  # steps of levelling
+LEAST = 0.1  # of the largest load: smaller ones count as so much, or conductances would differ too much
+IMBALANCE = 1e-11  # of the largest demand, which may be left of K'u = -r
+BUSY = 0.9  # of the upper bound: the load from which the ends of an edge are given free
 CLOSE = 1e-8  # relative distance of the bounds at which they are left
-ROUNDS = 12  # of refinement; then no nodes are merged
+ROUNDS = 12  # of the conic programme; in the last no nodes are merged
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,10 +61,57 @@ def route(network: Network, r: Array) -> Routes:
     found.offer(flows, _cut(network, flows))
     cyclic = ~network.acyclic & (found.upper > 0)
     if cyclic.any():
-        z, flows = network.electrical(r)
-        found.offer(flows, -z)
-        _refine(network, r, found, flows, cyclic)
+        parts = _by_coordinate(network)
+        if parts is None:
+            _settle(network, r, found, cyclic, np.zeros(len(cyclic)))
+        else:
+            _offer_coordinates(network, r, found, parts)
     return found.routes(cyclic)
+
+
+def _by_coordinate(network: Network) -> list[Network] | None:
+    """One network per coordinate, where all norms are L1, and there are several coordinates; else None."""
+    n, d = network.shape
+    if d == 1 or not all(isinstance(block.penalty, L1) for block in network.blocks):
+        return None
+    parts: list[tuple[list[EdgeBlock], list[Array]]] = [([], []) for _ in range(d)]
+    for block, A, columns in zip(network.blocks, network.weights, network.columns, strict=True):
+        for j in columns:
+            parts[j][0].append(replace(block, features=None))
+            parts[j][1].append(A)
+    return [Network(tuple(blocks), tuple(weights), (n, 1)) for blocks, weights in parts]
+
+
+def _offer_coordinates(network: Network, r: Array, found: _Best, parts: list[Network]) -> None:
+    """Offers flows and directions that were found for each coordinate by itself; those that cannot be the most loaded
+    are left as they are."""
+    flows = network.nothing()
+    for j, part in enumerate(parts):
+        if not part.blocks:
+            continue
+        own = _Best(part, r[:, [j]])
+        own.offer(part.along_forest(own.r), np.zeros(part.shape))
+        first = np.unique(part.component, return_index=True)[1]
+        cyclic = ~part.acyclic & (own.upper > 0)
+        _settle(part, own.r, own, cyclic, found.lower[network.component[first]])
+        w = np.zeros(network.shape)
+        most = np.zeros(network.n_components)
+        np.maximum.at(most, network.component, own.lower[part.component])
+        w[:, [j]] = np.where((own.lower[part.component] == most[network.component])[:, None], own.direction, 0.0)
+        found.offer(found.flows, w)
+        given = iter(own.flows)
+        for u, columns in zip(flows, network.columns, strict=True):
+            if j in columns:
+                u[:, columns == j] = next(given)
+    found.offer(flows, np.zeros(network.shape))
+
+
+def _settle(network: Network, r: Array, found: _Best, cyclic: Array, floor: Array) -> None:
+    """Offers flows and directions until the bounds of the components that are no trees meet, or the upper one lies
+    below ``floor``."""
+    for flows, w in _level(network, r):
+        found.offer(network.conserved(flows, r), w)
+    _refine(network, r, found, cyclic, floor)
 
 
 class _Best:
@@ -74,7 +126,12 @@ class _Best:
 
     def offer(self, flows: Flows, w: Array) -> None:
         network = self.network
-        upper = network.largest(flows)
+        left = np.abs(self.r + network.carried(flows)).max(axis=1, initial=0.0)
+        size = np.abs(self.r).max(axis=1, initial=0.0)
+        worst, most = np.zeros((2, network.n_components))
+        np.maximum.at(worst, network.component, left)
+        np.maximum.at(most, network.component, size)
+        upper = np.where(worst <= IMBALANCE * most, network.largest(flows), np.inf)
         better = upper < self.upper
         self.upper = np.where(better, upper, self.upper)
         pairs = zip(network.where, flows, self.flows, strict=True)
@@ -142,61 +199,77 @@ def _ratio(penalty: AbstractPenalty, u: Array, v: Array) -> Array:
     return np.divide(np.einsum("ij,ij->i", u, v), value, out=np.zeros(len(u)), where=value > 0)
 
 
-# ---- the conic programme ---------------------------------------------------------------------------------------------
-def _refine(network: Network, r: Array, found: _Best, flows: Flows, cyclic: Array) -> None:
+# ---- where there are cycles ------------------------------------------------------------------------------------------
+def _level(network: Network, r: Array) -> list[tuple[Flows, Array]]:
+    """Electrical flows with K'u = -r whose conductances are A_e^2 load_e^(2 - p), by damped steps (iteratively
+    reweighted least squares: they lessen the p-norm of the loads), and the directions of their potentials."""
+    z, flows = network.electrical(r)
+    out = [(flows, -z)]
+    if not all(isinstance(block.penalty, AbstractNorm) for block in network.blocks):
+        return out  # dual norms that are programmes themselves
+    roots, step = network.weights, 1.5 / (POWER - 1.0)
+    for _ in range(LEVELS):
+        largest = np.maximum(network.largest(flows), 1e-300)
+        new = list[Array]()
+        for A, root, load, where in zip(network.weights, roots, network.loads(flows), network.where, strict=True):
+            share = np.maximum(load / largest[where], LEAST)
+            new.append(root ** (1.0 - step) * (A * share ** (1.0 - POWER / 2.0)) ** step)
+        roots = tuple(new)
+        z, flows = replace(network, weights=roots).electrical(r)
+        out.append((flows, -z))
+    return out
+
+
+def _refine(network: Network, r: Array, found: _Best, cyclic: Array, floor: Array) -> None:
     """Offers flows and directions of the components that are no trees until their bounds meet."""
-    free = [np.zeros(len(where), dtype=bool) for where in network.where]
-    for k in range(ROUNDS + 1):
-        todo = cyclic & (found.lower < (1.0 - CLOSE) * found.upper)
+    awake, flows = np.zeros(network.shape[0], dtype=bool), found.flows
+    for k in range(ROUNDS):
+        todo = cyclic & (np.maximum(found.lower, floor) < (1.0 - CLOSE) * found.upper)
         if not todo.any():
             return
-        inside = [todo[where] for where in network.where]
-        before = sum(int(f.sum()) for f in free)
-        busy = zip(free, network.loads(flows), network.where, inside, strict=True)
-        free = [f | (here & (load > BUSY * found.lower[where])) for f, load, where, here in busy]
-        if k == ROUNDS or sum(int(f.sum()) for f in free) == before:
-            free = [f | here for f, here in zip(free, inside, strict=True)]
-        flows, w = _merged(network, r, found, free, inside)
+        before = int(awake.sum())
+        near = [awake[block.tail] | awake[block.head] for block in network.blocks]
+        for block, rows in zip(network.blocks, near, strict=True):  # and their neighbours, by and by
+            awake[block.tail[rows]] = awake[block.head[rows]] = True
+        for block, load, where in zip(network.blocks, network.loads(flows), network.where, strict=True):
+            busy = todo[where] & (load > BUSY * found.upper[where])
+            awake[block.tail[busy]] = awake[block.head[busy]] = True
+        if k == ROUNDS - 1 or int(awake.sum()) == before:
+            awake |= todo[network.component]
+        flows, w = _merged(network, r, flows, awake & todo[network.component])
         found.offer(flows, w)
-        if all(f[here].all() for f, here in zip(free, inside, strict=True)):
+        if awake[todo[network.component]].all():
             return
 
 
-def _merged(
-    network: Network, r: Array, best: _Best, free: list[Array], inside: list[Array]
-) -> tuple[Flows, Array]:
-    """Flows and directions from the conic programme on the graph whose nodes are merged across the edges ``inside``
-    that are not free; what is left to route within merged nodes flows electrically. Elsewhere the flows are the best."""
-    load, flows = best.upper, best.flows
-    shut = network.subset([here & ~f for f, here in zip(free, inside, strict=True)])
-    cluster = shut.component
-    size = int(cluster.max()) + 1
-    S = sp.csr_array((np.ones(len(cluster)), (np.arange(len(cluster)), cluster)), shape=(len(cluster), size))
-    rows = [
-        np.flatnonzero(here & (cluster[b.tail] != cluster[b.head]))
-        for b, here in zip(network.blocks, inside, strict=True)
-    ]
+def _merged(network: Network, r: Array, flows: Flows, awake: Array) -> tuple[Flows, Array]:
+    """Flows and directions from the conic programme on the graph whose other nodes are merged along their edges; what
+    this changes for the flows within merged nodes is carried electrically."""
+    open_ = [awake[b.tail] | awake[b.head] for b in network.blocks]
+    shut = network.subset([~rows for rows in open_])
+    load = np.maximum(network.largest(flows), 1e-300)
+    cluster, S = shut.component, shut.merging
+    links, units = list[Links](), list[Array]()
     total = np.zeros(len(load))
-    for where, A, e in zip(network.where, network.weights, rows, strict=True):
-        total += np.bincount(where[e], A[e], len(load))
-    unit = np.where(total > 0, load * total, 1.0)
-    links = [
-        Links(b.penalty, columns, sp.csr_array(b.K[e] @ S), A[e] / total[where[e]], where[e])
-        for b, columns, A, where, e in zip(
-            network.blocks, network.columns, network.weights, network.where, rows, strict=True
-        )
-    ]
-    demand = S.T @ np.where((total > 0)[network.component][:, None], r / unit[network.component][:, None], 0.0)
-    used = np.unique(np.concatenate([(abs(each.K).sum(axis=0)).nonzero()[0] for each in links]))
-    small = [replace(each, K=sp.csr_array(each.K[:, used])) for each in links if len(each.weight)]
-    w = np.zeros((size, r.shape[1]))
-    w[used], given = steepest(small, demand[used])
-    flows = [np.where(here[:, None], 0.0, u) for here, u in zip(inside, flows, strict=True)]
-    values = iter(given)
-    for u, where, e in zip(flows, network.where, rows, strict=True):
-        if len(e):
-            u[e] = unit[where[e]][:, None] * next(values)
-    _, inner = shut.electrical(shut.balanced(r + network.carried(tuple(flows))))
-    for u, f, here, more in zip(flows, free, inside, inner, strict=True):
-        u[here & ~f] += more
-    return network.conserved(tuple(flows), r), S @ w
+    for A, where, rows in zip(network.weights, network.where, open_, strict=True):
+        total += np.bincount(where[rows], A[rows], len(load))
+    for b, columns, A, where, e in zip(
+        network.blocks, network.columns, network.weights, network.where, open_, strict=True
+    ):
+        units.append((load * total)[where[e]])
+        links.append(Links(b.penalty, columns, sp.csr_array(b.K[e] @ S), A[e] / total[where[e]], where[e]))
+    unit = np.where(total > 0, load * total, np.inf)[network.component]
+    demand = S.T @ (r / unit[:, None])
+    used = np.unique(cluster[np.isfinite(unit)])
+    links = [replace(each, K=sp.csr_array(each.K[:, used])) for each in links]
+    w = np.zeros(demand.shape)
+    w[used], found = steepest([each for each in links if len(each.weight)], demand[used])
+    given, new = iter(found), [u.copy() for u in flows]
+    for u, e, each in zip(new, open_, units, strict=True):
+        if len(each):
+            u[e] = each[:, None] * next(given)
+    bare = [np.where(e[:, None], u, 0.0) for u, e in zip(new, open_, strict=True)]
+    inner, _ = _level(shut, shut.balanced(r + network.carried(tuple(bare))))[-1]
+    for u, e, more in zip(new, open_, inner, strict=True):
+        u[~e] = more
+    return network.conserved(tuple(new), r), S @ w
