@@ -140,6 +140,7 @@ _SUBMODULES = (
     "inference",
     "testing",
     "theory",
+    "tuning",
 )  # imported when first used: `gr.testing.check_penalty(...)`
 _LATER = {
     "ModelFile": "model_file",
