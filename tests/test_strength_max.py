@@ -46,7 +46,7 @@ def problem_of(kind, penalty, shape, seed=0, lam=1.0, **more):
 
 
 def value_by_cvxpy(found):
-    """min t with conserved flows of load at most t, for the largest over the components; with the dual norms by hand."""
+    """min t with conserved flows of load at most t, over all components at once; with the dual norms by hand."""
     form, network = found.vary.form, found.vary.network
     c = found.consensus.certificate.w
     rest = found.vary.rest

@@ -34,8 +34,8 @@ class Links:
 def steepest(links: Sequence[Links], r: Array) -> tuple[Array, list[Array]]:
     """The directions w (n, d), and the flows of the edges of each entry of ``links``; both to the solver's accuracy.
 
-    The numbers that the solver sees are about 1 where the loads of the components (largest ||u_e||_* / A_e) and the sums
-    of their weights are.
+    The numbers that the solver sees are about 1 where the loads of the components (largest ||u_e||_* / A_e) and the
+    sums of their weights are.
     """
     import cvxpy as cp
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -86,7 +87,7 @@ class Group:
         return w
 
     @cached_property
-    def _tree(self) -> splu:
+    def _tree(self) -> Any:
         return splu(sp.csc_array(self.K[self.forest][:, self.inner]))
 
     def electrical(self, r: Array) -> tuple[Array, Array]:
@@ -97,10 +98,18 @@ class Group:
         return z, -(self.A**2)[:, None] * (self.K @ z)
 
     @cached_property
-    def _laplacian(self) -> splu:
+    def _laplacian(self) -> Any:
         part = self.K[:, self.inner]
         L = sp.csc_array(part.T @ sp.diags_array(self.A**2) @ part)
-        return splu(L, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+        try:
+            return _factor(L)
+        except RuntimeError:  # weights so different that rounding makes it singular
+            return _factor(L + 1e-13 * sp.diags_array(L.diagonal()))
+
+
+def _factor(L: Any) -> Any:
+    options = {"SymmetricMode": True}
+    return splu(sp.csc_array(L), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +145,7 @@ class Network:
     @cached_property
     def component(self) -> Array:
         """The component of each node among all these edges, (n,)."""
-        tail, head = (np.concatenate([getattr(b, end) for b in self.blocks]) for end in ("tail", "head"))
+        tail, head = np.concatenate([b.tail for b in self.blocks]), np.concatenate([b.head for b in self.blocks])
         links = sp.coo_array((np.ones(len(tail)), (tail, head)), shape=(self.shape[0],) * 2)
         return connected_components(links, directed=False)[1]
 
@@ -145,6 +154,11 @@ class Network:
         """(n, components): 1 where a node is in a component."""
         n = self.shape[0]
         return sp.csr_array((np.ones(n), (np.arange(n), self.component)), shape=(n, self.n_components))
+
+    @cached_property
+    def n_edges(self) -> Array:
+        """The number of edges of each component, (components,)."""
+        return np.bincount(np.concatenate(self.where), minlength=self.n_components)
 
     @cached_property
     def where(self) -> tuple[Array, ...]:
@@ -182,8 +196,8 @@ class Network:
         count = 0
         for group in self.groups:
             size = int(group.component.max()) + 1
-            number[:, group.columns] = count + group.component[:, None] * len(group.columns) + np.arange(
-                len(group.columns)
+            number[:, group.columns] = (
+                count + group.component[:, None] * len(group.columns) + np.arange(len(group.columns))
             )
             count += size * len(group.columns)
         free = number < 0

@@ -5,7 +5,7 @@
 On trees in closed form. Else electrical flows are levelled, by conductances that fall where loads are large, and a
 conic programme settles the rest, on a graph in which nodes far from busy edges are merged: a direction that is constant
 on merged nodes is a direction, so its bound holds; and where the loads within merged nodes are no larger than it, it is
-the value. Else the ends of the edges on which they are larger are given free, and so on: binding edges are few as a rule.
+the value. Else the ends of the edges on which they are larger are given free, and so on: few edges bind as a rule.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ._network import Flows, Network
 
 POWER = 24.0  # of the norm of all loads that levelling lessens
 LEVELS = 15  # steps of levelling
-LEAST = 0.1  # of the largest load: smaller ones count as so much, or conductances would differ too much
+LEAST = 0.3  # of the largest load: smaller ones count as so much, or conductances would differ too much
 IMBALANCE = 1e-11  # of the largest demand, which may be left of K'u = -r
 BUSY = 0.9  # of the upper bound: the load from which the ends of an edge are given free
 CLOSE = 1e-8  # relative distance of the bounds at which they are left
@@ -145,8 +145,7 @@ class _Best:
         self.direction = np.where(better[network.component][:, None], w / size, self.direction)
 
     def routes(self, cyclic: Array) -> Routes:
-        edges = sum(np.bincount(where, minlength=len(cyclic)) for where in self.network.where)
-        kinds = zip(edges, cyclic, self.network.acyclic, strict=True)
+        kinds = zip(self.network.n_edges, cyclic, self.network.acyclic, strict=True)
         how = [
             "no edges" if m == 0 else "conic" if hard else "closed form on a tree" if tree else "nothing flows"
             for m, hard, tree in kinds

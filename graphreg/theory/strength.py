@@ -107,7 +107,7 @@ class StrengthMax:
         columns = {
             "component": np.arange(count),
             "nodes": np.bincount(member, minlength=count),
-            "edges": sum(np.bincount(where, minlength=count) for where in network.where),
+            "edges": network.n_edges,
             "first": pd.Series([labels[i] for i in np.unique(member, return_index=True)[1]], dtype=object),
             "lower": routes.lower,
             "upper": routes.upper,

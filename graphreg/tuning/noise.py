@@ -67,7 +67,7 @@ class NoiseStrength:
         return f"<NoiseStrength {self.value:.6g}>"
 
 
-def noise_strength(  # noqa: PLR0913
+def noise_strength(
     problem: Any,
     quantile: float = 0.9,
     draws: int = 1000,
@@ -109,16 +109,16 @@ def noise_strength(  # noqa: PLR0913
     roots[: fits.form.n] = _roots(fits.score_covariance(covariance))
     values = np.sort(list(_drawn(vary.network, roots, draws, seed, progress)))
     low, high = binom.ppf([0.025, 0.975], draws, quantile).astype(int)
-    ends = values[max(low - 1, 0)], values[min(high, draws - 1)]
+    ends = float(values[max(low - 1, 0)]), float(values[min(high, draws - 1)])
     empty = int((~fits.fitted).sum())
     assumed = (
-        "the graph is nearly right (after edge selection, say): nodes that an edge joins are alike. On a raw graph with "
-        "false edges this is several times too large (4 to 9 times where measured): cross-validate, or take a fifth",
+        "the graph is nearly right (after edge selection, say): nodes that an edge joins are alike. On a raw graph "
+        "with false edges this is several times too large (4 to 9 times where measured): cross-validate, or take a fifth",
         f"scores are independent and nearly normal, with the {covariance} covariance of each node's own fit",
         f"{vary.name} alone is chosen; other terms of the model play no part but smooth node penalties, in the fits",
         *([f"{empty} nodes without data have no noise"] if empty else []),
     )
-    return NoiseStrength(float(np.quantile(values, quantile)), *map(float, ends), quantile, values, assumed)
+    return NoiseStrength(float(np.quantile(values, quantile)), *ends, quantile, values, assumed)
 
 
 def _check(quantile: Any, draws: Any) -> None:
