@@ -113,7 +113,8 @@ def noise_strength(
     empty = int((~fits.fitted).sum())
     assumed = (
         "the graph is nearly right (after edge selection, say): nodes that an edge joins are alike. On a raw graph "
-        "with false edges this is several times too large (4 to 9 times where measured): cross-validate, or take a fifth",
+        "with false edges this is several times too large (4 to 9 times where measured): cross-validate, or take a "
+        "fifth",
         f"scores are independent and nearly normal, with the {covariance} covariance of each node's own fit",
         f"{vary.name} alone is chosen; other terms of the model play no part but smooth node penalties, in the fits",
         *([f"{empty} nodes without data have no noise"] if empty else []),
