@@ -8,6 +8,7 @@ F the smooth rest of the objective: losses, smooth ground edges, smooth edges be
 from __future__ import annotations
 
 from functools import cached_property
+from typing import NoReturn
 
 import numpy as np
 import scipy.sparse as sp
@@ -99,11 +100,13 @@ def pooled(vary: Varying, network: Network, smooth: Smooth) -> Solution:
     """
     form = vary.under(Zero())
     w = newton(smooth, network.ties, np.zeros(form.shape))
-    certificate, decided = _certified(vary, smooth, network, form, w)
-    if not (certificate.holds(GAP) and decided):
+    certificate, attained = _certified(vary, smooth, network, form, w)
+    if attained is False:
+        _refuse(form, w)
+    if not (certificate.holds(GAP) and attained):
         solution = solve(form, Exact(), Budget(1e-9), Compiler(form))
         if solution.status == "unattained":
-            raise UnattainedError(f"there is no best consensus. {solution.message}", solution)
+            _refuse(form, solution.certificate.w)
         w = newton(smooth, network.ties, solution.certificate.w)
         certificate, _ = _certified(vary, smooth, network, form, w)
         if not certificate.holds(GAP):
@@ -111,19 +114,30 @@ def pooled(vary: Varying, network: Network, smooth: Smooth) -> Solution:
     return as_solution(form, certificate)
 
 
+def _refuse(form: Form, w: Array) -> NoReturn:
+    far = form.labels[int(np.abs(np.nan_to_num(w)).max(axis=1).argmax())]
+    raise UnattainedError(
+        f"there is no best consensus: on the component of the node {far!r} the losses fall for ever along some "
+        "direction (separable classes, counts that are all 0; a node without edges is a component); add a ridge, for instance "
+        "1e-3 * NodePenalty(SquaredL2(), features=...), on every coordinate that may run away, or drop the node"
+    )
+
+
 def as_solution(form: Form, certificate: Certificate) -> Solution:
     message = f"All nodes that the edges tie agree; relative gap {certificate.relative_gap:.2g}."
     return Solution(form, certificate, "certified", message, "Newton's method on the pooled problem")
 
 
-def _certified(vary: Varying, smooth: Smooth, network: Network, form: Form, w: Array) -> tuple[Certificate, bool]:
-    """The certificate of a point of the pooled problem, and whether its infimum is known to be attained."""
+def _certified(
+    vary: Varying, smooth: Smooth, network: Network, form: Form, w: Array
+) -> tuple[Certificate, bool | None]:
+    """The certificate of a point of the pooled problem, and whether its infimum is attained, where that is known."""
     certifier = Certifier(form)
     if np.isfinite(w).all():
         point = smooth.point(w)
         flows = network.along_forest(network.balanced(smooth.form.conservation(point)))
         certifier.admit(w, whole(vary, point, flows))
-    return certifier.best(GAP), certifier.best_dual is not None and certifier.attained() is True
+    return certifier.best(GAP), certifier.attained()
 
 
 def whole(vary: Varying, point: DualPoint, flows: tuple[Array, ...]) -> DualPoint:
