@@ -237,9 +237,9 @@ def test_a_large_graph_with_few_busy_edges():
         np.testing.assert_allclose(found.value, value_by_cvxpy(found), rtol=1e-6)
 
 
-@pytest.mark.parametrize(("decades", "apart"), [(4, 1e-6), (8, 0.05)])
+@pytest.mark.parametrize(("decades", "apart"), [(2, 1e-6), (8, 0.05)])
 def test_weights_of_very_different_sizes(decades, apart):
-    """Over eight decades the solver falls short: the bounds are apart, and hold."""
+    """The wider they are spread, the further apart the conic solver leaves the bounds; they hold all the same."""
     rng = np.random.default_rng(8)
     graph = nx.gnp_random_graph(12, 0.4, seed=1)
     for _, _, edge in graph.edges(data=True):

@@ -118,8 +118,8 @@ def _refuse(form: Form, w: Array) -> NoReturn:
     far = form.labels[int(np.abs(np.nan_to_num(w)).max(axis=1).argmax())]
     raise UnattainedError(
         f"there is no best consensus: on the component of the node {far!r} the losses fall for ever along some "
-        "direction (separable classes, counts that are all 0; a node without edges is a component); add a ridge, for instance "
-        "1e-3 * NodePenalty(SquaredL2(), features=...), on every coordinate that may run away, or drop the node"
+        "direction (separable classes, counts that are all 0; a node without edges is a component); add a ridge, for "
+        "instance 1e-3 * NodePenalty(SquaredL2(), features=...), on every coordinate that may run away, or drop the node"
     )
 
 
