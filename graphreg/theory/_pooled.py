@@ -119,7 +119,7 @@ def _refuse(form: Form, w: Array) -> NoReturn:
     raise UnattainedError(
         f"there is no best consensus: on the component of the node {far!r} the losses fall for ever along some "
         "direction (separable classes, counts that are all 0; a node without edges is a component); add a ridge, for "
-        "instance 1e-3 * NodePenalty(SquaredL2(), features=...), on every coordinate that may run away, or drop the node"
+        "instance 1e-3 * NodePenalty(SquaredL2(), features=...), on each coordinate that may run away, or drop the node"
     )
 
 
