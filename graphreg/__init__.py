@@ -65,6 +65,7 @@ from .terms.sums import Consensus, NodePenalty, TotalVariation
 
 if TYPE_CHECKING:
     from .model_file import ModelFile, read_model
+    from .theory import strength_max
 
 __version__ = "0.1.0"
 __all__ = [
@@ -130,6 +131,7 @@ __all__ = [
     "compare",
     "errors",
     "read_model",
+    "strength_max",
 ]
 
 _SUBMODULES = (
@@ -138,8 +140,13 @@ _SUBMODULES = (
     "inference",
     "testing",
     "theory",
+    "tuning",
 )  # imported when first used: `gr.testing.check_penalty(...)`
-_LATER = {"ModelFile": "model_file", "read_model": "model_file"}  # public names that are imported when first used
+_LATER = {
+    "ModelFile": "model_file",
+    "read_model": "model_file",
+    "strength_max": "theory",
+}  # public names that are imported when first used
 
 
 def __getattr__(name: str) -> Any:

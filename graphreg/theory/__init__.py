@@ -18,3 +18,5 @@ from .networks import largest_network as largest_network
 from .networks import sparseness_exponent as sparseness_exponent
 from .rates import Rate as Rate
 from .rates import rate as rate
+from .strength import StrengthMax as StrengthMax
+from .strength import strength_max as strength_max
