@@ -31,7 +31,7 @@ class Noise:
         The mean of s_r over the node, so that sigma_i^2 average_i H_i^-1 is the covariance of the estimate.
     score, rank : (2, n)
         m_i R^2 of the regression of the squared residuals, e_r^2 / (1 - h_r), on the samples' leverages, and on their
-        squared influences on each of the coefficients, and with how many degrees of freedom it is a chi-square where
+        squared influences on each tested coefficient, and with how many degrees of freedom it is a chi-square where
         the variance is constant (Koenker 1981; against the latter the robust variances differ from the plain ones:
         White 1980).
     """
@@ -61,8 +61,8 @@ class Noise:
         return np.minimum(1.0, N_CHECKS * np.minimum(within.min(axis=1), between))
 
 
-def noise_of(fits: LocalFits, columns: Array) -> Noise:
-    """The noise at the nodes with squared losses, of which the influences on some coefficients are looked at. Ground
+def noise_of(fits: LocalFits, contrast: Array) -> Noise:
+    """The noise at the nodes with squared losses, of which the influences on the contrasts are looked at. Ground
     edges bias the residuals: with them nothing is known."""
     n = fits.form.n
     noise = Noise(*(np.full(n, np.nan) for _ in range(3)), *(np.full((2, n), np.nan) for _ in range(2)))
@@ -70,14 +70,14 @@ def noise_of(fits: LocalFits, columns: Array) -> Noise:
         return noise
     for block in fits.form.samples:
         if isinstance(block.loss, AbstractQuadraticLoss) and block.stacks is not None:
-            _add(fits, block, columns, noise)
+            _add(fits, block, contrast, noise)
     return noise
 
 
-def _add(fits: LocalFits, block: SampleBlock, columns: Array, noise: Noise) -> None:
+def _add(fits: LocalFits, block: SampleBlock, contrast: Array, noise: Noise) -> None:
     assert block.stacks is not None
     residual, h = block.predict(fits.coef) - block.y, fits.leverage(block)
-    part = fits.leverage(block, fits.metric(columns))
+    part = fits.leverage(block, fits.metric(contrast))
     for batch in block.stacks:
         nodes, count = batch.nodes, batch.mask.sum(axis=1)
         s = batch.pad(block.scale) * batch.mask
@@ -87,7 +87,7 @@ def _add(fits: LocalFits, block: SampleBlock, columns: Array, noise: Noise) -> N
         noise.average[nodes], noise.spare[nodes] = average, spare
         noise.variance[nodes] = np.where(spare > 0, squares.sum(axis=1) / np.where(spare > 0, spare, 1.0), np.nan)
         level = squares / np.maximum(1.0 - batch.pad(h), 1e-10)
-        influence = (batch.X @ fits.inverse[nodes][:, :, columns]) ** 2 * s[:, :, None]
+        influence = (batch.X @ fits.inverse[nodes] @ contrast.T) ** 2 * s[:, :, None]
         for q, Q in enumerate((batch.pad(part)[:, :, None], influence)):
             noise.score[q, nodes], noise.rank[q, nodes] = _koenker(level, Q, batch)
 

@@ -54,20 +54,20 @@ class Reference:
 
 @dataclass(frozen=True)
 class Ends:
-    """The nodes of the edges under test, and the coefficients that are tested."""
+    """The nodes of the edges under test, and what of their coefficients is tested: C w_i, C (k, d)."""
 
     labels: Sequence[Hashable]
     tail: Array
     head: Array
-    columns: Array
+    contrast: Array
 
     @property
     def k(self) -> int:
-        return len(self.columns)
+        return len(self.contrast)
 
     def part(self, matrices: Array) -> Array:
-        """The tested rows and columns of one matrix per node."""
-        return matrices[:, self.columns[:, None], self.columns]
+        """C M C' of one matrix per node."""
+        return self.contrast @ matrices @ self.contrast.T
 
     def sum(self, values: Array) -> Array:
         """values_i + values_j per edge."""
@@ -79,11 +79,11 @@ def degrees(fits: LocalFits, ends: Ends) -> Array:
     freedom, (n,).
 
     Whitened by its mean, HC2 is sum_r g_r g_r' with g_r ~ N(0, K_r) under the model's own noise, tr K_r the sample's
-    leverage on the tested coefficients, and its entries have a total variance of sum_r tr(K_r)^2 + tr(K_r^2); those of
+    leverage on what is tested, and its entries have a total variance of sum_r tr(K_r)^2 + tr(K_r^2); those of
     a Wishart matrix over its nu have k (k + 1) / nu. (For one contrast this is the degrees of freedom of Bell and
     McCaffrey 2002, for several that of Pustejovsky and Tipton 2018, both but for what the residuals share.)
     """
-    total, metric = np.zeros(fits.form.n), fits.metric(ends.columns)
+    total, metric = np.zeros(fits.form.n), fits.metric(ends.contrast)
     for block in fits.form.samples:
         h = fits.leverage(block, metric)
         squares = 2.0 * h**2 if h.ndim == 1 else np.einsum("rjj->r", h) ** 2 + np.einsum("rjk,rkj->r", h, h)

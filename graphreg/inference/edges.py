@@ -19,7 +19,7 @@ from ..graph import Graph
 from ..terms.calculus import Model
 from ..terms.losses._base import AbstractLoss
 from ..terms.penalties.squared_l2 import SquaredL2
-from ..terms.records import Array
+from ..terms.records import Array, feature_of
 from ..terms.sums import NodePenalty, TotalVariation
 from ._assumed import Asked, assumed
 from ._homoskedastic import Noise, noise_of
@@ -66,12 +66,13 @@ def edge_tests(
     alpha : float
         The level: an edge is removed where its adjusted p-value is below.
     features : sequence of str, optional
-        Test these coefficients alone.
+        Test the coefficients of these alone.
 
     Returns
     -------
     Table
-        One row per edge, in the graph's order: tail, head, statistic (W^2), df (p), residual_df (of the denominator;
+        One row per edge, in the graph's order: tail, head, statistic (W^2), df (p; of
+        several classes their differences from the last are counted), residual_df (of the denominator;
         inf for chi-square), p_value, adjusted, covariance (what was used), separation (the length of w_i - w_j from
         which (15) holds), keep (equality is not rejected). Edges to nodes without data have nan and are kept.
 
@@ -89,7 +90,7 @@ def edge_tests(
     usable = fits.fitted[ends.tail] & fits.fitted[ends.head]
     if not usable.any():
         raise DataError("no edge of the graph joins two nodes with data, so that there is nothing to test")
-    tested = Ends(ends.labels, ends.tail[usable], ends.head[usable], ends.columns)
+    tested = _at(ends, usable)
     _warn_of_few(fits, tested)
     found = _test(fits, tested, covariance)
     return _table(fits, ends, usable, found, Asked(correction or "none", float(alpha), given))
@@ -124,8 +125,22 @@ def _read(loss: Any, graph: Any, features: Sequence[str] | None) -> tuple[Form, 
             raise GraphError("the graph has no edges to test; leave it out to test all pairs of nodes")
         form, tail, head = build(model + TotalVariation(joined, SquaredL2())), joined.tail, joined.head
     columns = form.space.select(features, "edge_tests")
-    columns = np.arange(form.d) if columns is None else columns
-    return form, Ends(form.labels, tail, head, columns), graph is not None
+    contrast = _contrast(form, np.arange(form.d) if columns is None else columns)
+    return form, Ends(form.labels, tail, head, contrast), graph is not None
+
+
+def _contrast(form: Form, columns: Array) -> Array:
+    """The tested coefficients, (k, d): of a feature with several classes the differences from its last class, since a
+    common shift of all classes means nothing."""
+    names = [form.space.coordinates[j] for j in columns.tolist()]
+    last = {feature_of(name): j for name, j in zip(names, columns.tolist(), strict=True)}
+    identity, rows = np.eye(form.d), list[Array]()
+    for name, j in zip(names, columns.tolist(), strict=True):
+        other = last[feature_of(name)]
+        if other == j and isinstance(name, tuple):
+            continue
+        rows.append(identity[j] if other == j else identity[j] - identity[other])
+    return np.stack(rows)
 
 
 def _warn_of_few(fits: LocalFits, ends: Ends) -> None:
@@ -162,7 +177,7 @@ def _test(fits: LocalFits, ends: Ends, covariance: str) -> Found:
         statistic, _ = wald(_difference(fits, ends), omega, ends)
         reference = Reference.chi_square(ends.k, len(statistic))
         return Found(statistic, reference, np.full(len(statistic), covariance, object), _spread(omega, ends))
-    noise = noise_of(fits, ends.columns)
+    noise = noise_of(fits, ends.contrast)
     if covariance == "chow":
         _check_chow(fits, ends, noise)
         return _chow(fits, ends, noise)
@@ -176,7 +191,7 @@ def _test(fits: LocalFits, ends: Ends, covariance: str) -> Found:
 
 
 def _at(ends: Ends, chosen: Array) -> Ends:
-    return Ends(ends.labels, ends.tail[chosen], ends.head[chosen], ends.columns)
+    return Ends(ends.labels, ends.tail[chosen], ends.head[chosen], ends.contrast)
 
 
 def _together(ends: Ends, parts: list[tuple[Array, Found]]) -> Found:
@@ -189,7 +204,7 @@ def _together(ends: Ends, parts: list[tuple[Array, Found]]) -> Found:
 
 
 def _difference(fits: LocalFits, ends: Ends) -> Array:
-    w = fits.coef[:, ends.columns]
+    w = fits.coef @ ends.contrast.T
     return w[ends.tail] - w[ends.head]
 
 
@@ -262,7 +277,9 @@ def _table(fits: LocalFits, ends: Ends, usable: Array, found: Found, asked: Aske
             "keep": spread(~(adjusted < asked.alpha), missing=True),
         }
     )
-    what = "all coefficients" if ends.k == fits.form.d else f"{ends.k} of {fits.form.d} coefficients"
+    used = [fits.form.space.coordinates[j] for j in np.flatnonzero(ends.contrast.any(axis=0))]
+    names = ", ".join(dict.fromkeys(str(feature_of(name)) for name in used))
+    what = "all coefficients" if len(used) == fits.form.d else f"those of {names}"
     kept = int((~(adjusted < asked.alpha)).sum()) + int((~usable).sum())
     title = f"Edge tests of equal parameters ({what}): {kept} of {m} edges kept, {m - kept} removed"
     return Table.of(frame, title, assumed(fits, found.used, found.reference, int((~usable).sum()), asked))

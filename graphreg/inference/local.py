@@ -149,20 +149,22 @@ class LocalFits:
             mask = batch.mask.reshape(*batch.mask.shape, *[1] * (weight.ndim - 1))
             out[batch.nodes] += gram(batch.X, batch.pad(weight) * mask)
 
-    def metric(self, columns: Array) -> Array:
-        """What gives the leverages on some coefficients alone, (n, d, d): H^-1[:, J] Omega[J, J]^-1 H^-1[J, :] with
-        Omega = H^-1 (sum_r s_r l''_r x_r x_r') H^-1. Without ground edges it is H^-1 where J are all coefficients.
+    def metric(self, contrast: Array) -> Array:
+        """What gives the leverages on the contrasts C w_i (C (k, d) of full rank) alone, (n, d, d):
+        H^-1 C' (C Omega C')^-1 C H^-1 with Omega = H^-1 (sum_r s_r l''_r x_r x_r') H^-1. Without ground edges it is
+        H^-1 where C is the identity.
 
         Under the model's own noise, Var(s_r l'_r) = s_r l''_r up to a factor of the node, Omega is the covariance of
-        the estimate, and the leverages are the samples' shares in that of its part J: over the node they add up to |J|.
+        the estimate, and the leverages are the samples' shares in that of C w_i: over the node they add up to k.
         """
         P = self.inverse[self.fitted]
-        omega = (P @ of_losses(self.form, np.nan_to_num(self.coef))[self.fitted] @ P)[:, columns[:, None], columns]
+        C = contrast @ P
+        omega = C @ of_losses(self.form, np.nan_to_num(self.coef))[self.fitted] @ C.transpose(0, 2, 1)
         size = 1.0 / np.sqrt(np.einsum("ijj->ij", omega))
         scaled = np.linalg.pinv(omega * size[:, :, None] * size[:, None, :], rtol=SINGULAR, hermitian=True)
         out = np.full_like(self.hessian, np.nan)
         scaled *= size[:, :, None] * size[:, None, :]
-        out[self.fitted] = P[:, :, columns] @ scaled @ P[:, columns, :]
+        out[self.fitted] = C.transpose(0, 2, 1) @ scaled @ C
         return out
 
     def check_spare(self, what: str, nodes: Array | None = None) -> None:
