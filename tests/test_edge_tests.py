@@ -13,7 +13,7 @@ from statsmodels.stats.multitest import multipletests
 
 import graphreg as gr
 from benchmarks.statistics.edge_tests import pairs, rejections
-from graphreg.errors import DataError, GraphError, MethodError, MethodWarning, TermError
+from graphreg.errors import DataError, GraphError, GraphregError, MethodError, MethodWarning, TermError
 from graphreg.inference import _wald, edge_tests, select_edges
 from graphreg.inference._homoskedastic import noise_of
 from graphreg.inference._wald import Ends, degrees
@@ -152,6 +152,22 @@ def test_leverages_on_some_coefficients_add_up_to_their_number(ridge):
     for columns in ([0], [2, 0], [0, 1, 2]):
         h = fits.leverage(fits.form.samples[0], fits.metric(np.eye(3)[columns]))
         np.testing.assert_allclose(np.bincount(node, h), len(columns), rtol=1e-9)
+
+
+def test_classes_are_compared_by_their_differences():
+    """Beside statsmodels' multinomial regression, whose coefficients are differences from the first class."""
+    X, _, node, _ = drawn()
+    X, node = np.tile(X, (3, 1)), np.tile(node, 3)
+    y = np.argmax(np.random.default_rng(2).gumbel(size=(len(X), 3)) + X, axis=1)
+    data = data_of(X, y, node)
+    ridge = gr.NodePenalty(gr.SquaredL2(), features=["x0", "x1", "x2"])  # so small that the shift alone sees it
+    tests = edge_tests(gr.MultinomialLoss(data, scale="sum") + 1e-7 * ridge, TRIANGLE, covariance="model")
+    fits = [sm.MNLogit(y[node == i], X[node == i]).fit(disp=0, tol=1e-12) for i in range(3)]
+    for (i, j), row in zip(TRIANGLE.edges(), tests.itertuples(), strict=True):
+        d = (np.asarray(fits[i].params) - np.asarray(fits[j].params)).T.ravel()
+        expected = d @ np.linalg.solve(fits[i].cov_params() + fits[j].cov_params(), d)
+        np.testing.assert_allclose(row.statistic, expected, rtol=1e-4)
+        assert row.df == 6
 
 
 # ---- laws ------------------------------------------------------------------------------------------------------------
@@ -350,6 +366,21 @@ def test_adjacency_matrices_and_all_pairs():
     assert "2 components of sizes 3, 2" in text
     assert "merges" in text
     assert repr(pairwise) == "<EdgeSelection: 4 of 10 edges kept>"
+
+
+def test_the_picture_shows_what_was_kept():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    from graphreg.explain import plot_selection
+
+    selection = select_edges(two_groups())
+    axes = plot_selection(selection)
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["kept (4)", "removed (6)"]
+    assert "5 nodes in 2 components" in axes.get_title()
+    assert len(axes.lines) == 10
+    with pytest.raises(GraphregError, match="no entry for the node 'a2'"):
+        plot_selection(selection, {"a1": (0.0, 0.0)})
+    matplotlib.pyplot.close("all")
 
 
 # ---- what cannot be tested -------------------------------------------------------------------------------------------
