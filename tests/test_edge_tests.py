@@ -426,6 +426,21 @@ def test_bad_arguments_are_named():
         edge_tests(loss + gr.NodePenalty(gr.L1()))
 
 
+def test_nodes_that_are_fitted_without_error():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3, 30, 2))
+    y = X @ [0.1, 0.3]
+    y[2] += rng.normal(size=30)
+    loss = gr.SquaredLoss(gr.NodeData.from_dict({k: (X[k], y[k]) for k in range(3)}))
+    for kind in ("auto", "chow", "robust", "HC0"):
+        with pytest.raises(DataError, match="edge 0 - 1 cannot be tested: both nodes are fitted without error"):
+            edge_tests(loss, TRIANGLE, covariance=kind)
+        tests = edge_tests(loss, gr.Graph.from_edges([(2, 0), (1, 2)]), covariance=kind)
+        assert (tests["covariance"] == ("robust" if kind == "auto" else kind)).all()
+        assert tests["keep"].all()
+    assert edge_tests(loss, TRIANGLE, covariance="model")["p_value"][0] > 0.999
+
+
 def test_few_samples_are_warned_of_once():
     loss, graph = pairs("normal, sd 1", 19, 4, 3)
     with pytest.warns(MethodWarning, match="node 0 has 19 samples for 4 coefficients .and 5 more") as caught:

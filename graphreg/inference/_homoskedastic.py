@@ -8,6 +8,7 @@ import numpy as np
 from scipy import stats
 
 from ..batches import Batch
+from ..errors import DataError
 from ..form import SampleBlock
 from ..terms.losses._base import AbstractQuadraticLoss
 from ..terms.records import Array
@@ -15,6 +16,7 @@ from ._wald import Ends
 from .local import LocalFits
 
 N_CHECKS = 3
+SILENT = 1e-12  # residuals that are rounding, beside the targets
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,8 @@ class Noise:
         of the two regressions within the nodes and of the ratio of the two variances. nan where not known."""
         within = stats.chi2.sf(ends.sum(self.score.T), np.maximum(ends.sum(self.rank.T), 1e-9))
         a, b = self.spare[ends.tail], self.spare[ends.head]
-        ratio = self.variance[ends.tail] / self.variance[ends.head]
+        with np.errstate(divide="ignore"):  # a node without noise beside one that has some
+            ratio = self.variance[ends.tail] / self.variance[ends.head]
         between = 2.0 * np.minimum(stats.f.sf(ratio, a, b), stats.f.cdf(ratio, a, b))
         return np.minimum(1.0, N_CHECKS * np.minimum(within.min(axis=1), between))
 
@@ -72,6 +75,24 @@ def noise_of(fits: LocalFits, contrast: Array) -> Noise:
         if isinstance(block.loss, AbstractQuadraticLoss) and block.stacks is not None:
             _add(fits, block, contrast, noise)
     return noise
+
+
+def check_noise(fits: LocalFits, ends: Ends) -> None:
+    """Refuses edges both of whose nodes are fitted without error by squared losses."""
+    silent = np.zeros(fits.form.n, dtype=bool)
+    for block in fits.form.samples:
+        if isinstance(block.loss, AbstractQuadraticLoss):
+            squares = np.square(np.stack([block.predict(fits.coef) - block.y, block.y]))
+            residual, target = (np.bincount(block.node, part.reshape(len(part), -1).sum(axis=1)) for part in squares)
+            nodes = np.unique(block.node)
+            silent[nodes] = residual[nodes] <= SILENT**2 * target[nodes]
+    both = np.flatnonzero(silent[ends.tail] & silent[ends.head])
+    if both.size:
+        i, j = int(ends.tail[both[0]]), int(ends.head[both[0]])
+        raise DataError(
+            f"the edge {ends.labels[i]!r} - {ends.labels[j]!r} cannot be tested: both nodes are fitted without error, "
+            "so that there is no noise to judge a difference by; compare the estimates themselves"
+        )
 
 
 def _add(fits: LocalFits, block: SampleBlock, contrast: Array, noise: Noise) -> None:

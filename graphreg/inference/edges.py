@@ -22,7 +22,7 @@ from ..terms.penalties.squared_l2 import SquaredL2
 from ..terms.records import Array, feature_of
 from ..terms.sums import NodePenalty, TotalVariation
 from ._assumed import Asked, assumed
-from ._homoskedastic import Noise, noise_of
+from ._homoskedastic import Noise, check_noise, noise_of
 from ._wald import Ends, Reference, degrees, wald
 from .local import COVARIANCES, LocalFits, local_fits
 
@@ -92,6 +92,8 @@ def edge_tests(
         raise DataError("no edge of the graph joins two nodes with data, so that there is nothing to test")
     tested = _at(ends, usable)
     _warn_of_few(fits, tested)
+    if covariance != "model":
+        check_noise(fits, tested)
     found = _test(fits, tested, covariance)
     return _table(fits, ends, usable, found, Asked(correction or "none", float(alpha), given))
 
