@@ -32,10 +32,11 @@ class Noise:
     average : (n,)
         The mean of s_r over the node, so that sigma_i^2 average_i H_i^-1 is the covariance of the estimate.
     score, rank : (2, n)
-        m_i R^2 of the regression of the squared residuals, e_r^2 / (1 - h_r), on the samples' leverages, and on their
-        squared influences on each tested coefficient, and with how many degrees of freedom it is a chi-square where
-        the variance is constant (Koenker 1981; against the latter the robust variances differ from the plain ones:
-        White 1980).
+        (m_i - 1) R^2 of the regression of the squared residuals, e_r^2 / (1 - h_r), on the samples' leverages, and on
+        their squared influences on each tested coefficient, and with how many degrees of freedom it is a chi-square
+        where the variance is constant (Koenker 1981; against the latter the robust variances differ from the plain
+        ones: White 1980). Koenker has m_i; with m_i - 1 its mean is right for few samples too, which sums over many
+        nodes need.
     """
 
     variance: Array
@@ -52,6 +53,12 @@ class Noise:
     def pooled(self, ends: Ends) -> tuple[Array, Array]:
         """The common variance of both ends of each edge, and its degrees of freedom m_i + m_j - 2d."""
         return ends.sum(self.variance * self.spare) / ends.sum(self.spare), ends.sum(self.spare)
+
+    def overall(self) -> float:
+        """How the residuals of all nodes together fit a constant variance within each: twice the lesser of the p-values
+        of the two regressions."""
+        score, rank = self.score[:, self.known].sum(axis=1), self.rank[:, self.known].sum(axis=1)
+        return float(min(1.0, 2.0 * stats.chi2.sf(score, np.maximum(rank, 1e-9)).min()))
 
     def p_values(self, ends: Ends) -> Array:
         """How the residuals of both ends fit one variance, (m,): three times the least of the p-values of three tests,
@@ -114,7 +121,7 @@ def _add(fits: LocalFits, block: SampleBlock, contrast: Array, noise: Noise) -> 
 
 
 def _koenker(level: Array, Q: Array, batch: Batch) -> tuple[Array, Array]:
-    """m R^2 of the regression of ``level`` (g, m) on 1 and Q (g, m, q), and the rank of Q beside the 1."""
+    """(m - 1) R^2 of the regression of ``level`` (g, m) on 1 and Q (g, m, q), and the rank of Q beside the 1."""
     mask, count = batch.mask, batch.mask.sum(axis=1)
     y = (level - (level * mask).sum(axis=1, keepdims=True) / count[:, None]) * mask
     whole = np.sqrt((Q**2 * mask[:, :, None]).sum(axis=1))
@@ -127,4 +134,4 @@ def _koenker(level: Array, Q: Array, batch: Batch) -> tuple[Array, Array]:
     c = np.einsum("gqk,gmq,gm->gk", vectors, Q, y, optimize=True)
     explained = (np.where(used, c**2, 0.0) / np.where(used, values, 1.0)).sum(axis=1)
     total = (y**2).sum(axis=1)
-    return np.where(total > 0, count * explained / np.where(total > 0, total, 1.0), 0.0), used.sum(axis=1)
+    return np.where(total > 0, (count - 1.0) * explained / np.where(total > 0, total, 1.0), 0.0), used.sum(axis=1)

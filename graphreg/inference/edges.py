@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 KINDS = ("auto", "robust", "chow", *COVARIANCES)
 CORRECTIONS = ("bonferroni", "bh", "none")
-DOUBT = 0.2  # "auto": Chow's test where the residuals fit one variance with a p-value above it
+DOUBT = 0.2  # "auto": Chow's test where the residuals, of all nodes and of both ends, fit with a p-value above it
 FEW = 5  # samples per coefficient, below which sizes are not what they should be
 
 
@@ -58,9 +58,9 @@ def edge_tests(
         "chow": one variance at both nodes, W^2 = p F with F(p, m_i + m_j - 2p) (Chow 1960), for squared losses; exact
         where the noise is normal. "robust": HC2 (HC3 for losses with several predictors per sample), judged by
         Hotelling's T^2 with estimated degrees of freedom. "auto": "chow" at the edges where the residuals of both nodes
-        fit one variance (p-value above 0.2), "robust" at all others. "HC0" to "HC3", and "model", the paper's own
-        (right where the loss is minus a log-likelihood with unit noise): judged by chi-square with p degrees of
-        freedom, which needs many samples.
+        fit one variance, and those of all nodes a constant one within each (p-values above 0.2), "robust" at all
+        others. "HC0" to "HC3", and "model", the paper's own (right where the loss is minus a log-likelihood with unit
+        noise): judged by chi-square with p degrees of freedom, which needs many samples.
     correction : {"bonferroni", "bh", None}
         For the number of edges: Bonferroni's, that of Benjamini and Hochberg (1995), or none.
     alpha : float
@@ -185,7 +185,8 @@ def _test(fits: LocalFits, ends: Ends, covariance: str) -> Found:
         return _chow(fits, ends, noise)
     fit_one = np.zeros(len(ends.tail), dtype=bool)
     known = noise.known[ends.tail] & noise.known[ends.head]
-    fit_one[known] = noise.p_values(_at(ends, known)) > DOUBT
+    if noise.known.any() and noise.overall() > DOUBT:
+        fit_one[known] = noise.p_values(_at(ends, known)) > DOUBT
     parts = [(fit_one, _chow(fits, _at(ends, fit_one), noise))] if fit_one.any() else []
     if not fit_one.all():
         parts.append((~fit_one, _robust(fits, _at(ends, ~fit_one))))
