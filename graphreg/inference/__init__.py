@@ -1,9 +1,12 @@
 """How sure the estimates are: edge tests, confidence regions, hierarchical estimators."""
 
 from .components import Components as Components
+from .edges import edge_tests as edge_tests
 from .estimators import EstimatorComparison as EstimatorComparison
 from .estimators import compare_estimators as compare_estimators
 from .hierarchical import hierarchical as hierarchical
 from .james_stein import JamesSteinEstimate as JamesSteinEstimate
 from .james_stein import james_stein as james_stein
 from .mixed import HierarchicalEstimate as HierarchicalEstimate
+from .selection import EdgeSelection as EdgeSelection
+from .selection import select_edges as select_edges

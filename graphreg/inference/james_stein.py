@@ -30,9 +30,9 @@ from ..data import NodeData
 from ..errors import DataError, MethodError
 from ..terms.losses.squared import MeanLoss, SquaredLoss
 from ..terms.records import Array
+from ._failing import SINGULAR, condition
 from .components import Components
 from .hierarchical import Described
-from .local import SINGULAR, condition
 from .recursion import times, upward
 
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ from functools import cached_property
 import numpy as np
 
 from ..batches import batches, gram
-from ..certificate import at_infinity
 from ..errors import DataError, MethodError
 from ..form import Form, SampleBlock
 from ..lowering.conic import Compiler
@@ -24,11 +23,11 @@ from ..methods import Exact
 from ..methods._driver import Budget
 from ..solving import solve
 from ..terms.losses._base import AbstractSmoothLoss
-from ..terms.records import Array, feature_of
+from ..terms.records import Array
+from ._failing import RIDGE, SINGULAR, check_attained, check_rank, more, of_losses
 
 COVARIANCES = ("HC0", "HC1", "HC2", "HC3", "model")
 STEPS = 100
-SINGULAR = 1e-11  # smallest over largest eigenvalue of a design's matrix whose diagonal is 1
 SUSPICIOUS = 1e-6  # below this share of the curvature of its design a fit may be on its way to infinity
 
 
@@ -84,7 +83,7 @@ class LocalFits:
             for batch in batches(block.node, scores):
                 out[batch.nodes] += gram(batch.X, batch.mask)
         if kind == "HC1":
-            self._check_spare("HC1")
+            self.check_spare("HC1")
             out *= (self.counts / np.maximum(self.counts - self.form.d, 1))[:, None, None]
         return out
 
@@ -101,15 +100,20 @@ class LocalFits:
             return a
         return (block.X[:, :, None] * a.reshape(len(a), 1, -1)).reshape(len(a), -1)
 
-    def leverage(self, block: SampleBlock) -> Array:
+    def leverage(self, block: SampleBlock, metric: Array | None = None) -> Array:
         """The leverage of each sample: h_r = s_r l''_r x_r'H_i^-1 x_r, (M,), or the matrices (M, k, k) where the
-        predictor has k entries. The h_r of a node add up to d where it has no ground edges."""
-        inverse = self.inverse[block.node]
-        C = self._curvature(block)
+        predictor has k entries. The h_r of a node add up to d where it has no ground edges. With ``metric`` (n, d, d)
+        that stands in the place of H_i^-1."""
+        metric, C = self.inverse if metric is None else metric, self._curvature(block)
+        if block.stacks is not None and C.ndim == 1:
+            h = np.empty(len(C))
+            for batch in block.stacks:
+                used = batch.mask > 0
+                h[batch.rows[used]] = ((batch.X @ metric[batch.nodes]) * batch.X).sum(axis=2)[used]
+            return C * h
+        inverse = metric[block.node]
         if block.X is None:
             return C[:, :, None] * inverse if C.ndim == 2 else np.matmul(C, inverse)
-        if C.ndim == 1:
-            return C * np.einsum("rj,rjk,rk->r", block.X, inverse, block.X, optimize=True)
         M, p = block.X.shape
         k = C.shape[1]
         C = C if C.ndim == 3 else C[:, :, None] * np.eye(k)
@@ -145,8 +149,27 @@ class LocalFits:
             mask = batch.mask.reshape(*batch.mask.shape, *[1] * (weight.ndim - 1))
             out[batch.nodes] += gram(batch.X, batch.pad(weight) * mask)
 
-    def _check_spare(self, what: str) -> None:
-        bad = np.flatnonzero(self.fitted & (self.counts <= self.form.d))
+    def metric(self, contrast: Array) -> Array:
+        """What gives the leverages on the contrasts C w_i (C (k, d) of full rank) alone, (n, d, d):
+        H^-1 C' (C Omega C')^-1 C H^-1 with Omega = H^-1 (sum_r s_r l''_r x_r x_r') H^-1. Without ground edges it is
+        H^-1 where C is the identity.
+
+        Under the model's own noise, Var(s_r l'_r) = s_r l''_r up to a factor of the node, Omega is the covariance of
+        the estimate, and the leverages are the samples' shares in that of C w_i: over the node they add up to k.
+        """
+        P = self.inverse[self.fitted]
+        C = contrast @ P
+        omega = C @ of_losses(self.form, np.nan_to_num(self.coef))[self.fitted] @ C.transpose(0, 2, 1)
+        size = 1.0 / np.sqrt(np.einsum("ijj->ij", omega))
+        scaled = np.linalg.pinv(omega * size[:, :, None] * size[:, None, :], rtol=SINGULAR, hermitian=True)
+        out = np.full_like(self.hessian, np.nan)
+        scaled *= size[:, :, None] * size[:, None, :]
+        out[self.fitted] = C.transpose(0, 2, 1) @ scaled @ C
+        return out
+
+    def check_spare(self, what: str, nodes: Array | None = None) -> None:
+        """Refuses nodes (a mask; by default all that have data) whose samples leave nothing to tell the noise by."""
+        bad = np.flatnonzero((self.fitted if nodes is None else nodes) & (self.counts <= self.form.d))
         if bad.size:
             label, m = self.form.labels[bad[0]], self.counts[bad[0]]
             raise DataError(
@@ -174,12 +197,12 @@ def local_fits(form: Form) -> LocalFits:
     gradients = NodeGradients(form)
     counts, zero = gradients.counts, np.zeros(form.shape)
     fitted = np.flatnonzero(counts > 0)
-    designs = _check_rank(form, gradients, fitted)
+    designs = check_rank(form, gradients, fitted)
     w, converged = _newton(gradients, zero, fitted)
     H = gradients.hessians(w)
     doubtful = np.flatnonzero(~converged[fitted] | (_least(H[fitted], designs) < SUSPICIOUS))
     if doubtful.size:
-        _check_attained(form, fitted[doubtful])
+        check_attained(form, fitted[doubtful])
         if not converged.all():  # a Hessian that vanishes in between (Huber losses) leads Newton's method astray
             near = solve(form, Exact(), Budget(1e-9), Compiler(form)).certificate.w
             w, converged = _newton(gradients, near, fitted)
@@ -187,14 +210,11 @@ def local_fits(form: Form) -> LocalFits:
         lost = fitted[~converged[fitted] | (_least(H[fitted], designs) < SINGULAR)]
         if lost.size:
             raise DataError(
-                f"the local fit of the node {form.labels[lost[0]]!r}{_more(lost)} is not determined by its data: the "
+                f"the local fit of the node {form.labels[lost[0]]!r}{more(lost)} is not determined by its data: the "
                 f"Hessian is singular at the best point found; {RIDGE}"
             )
     w[counts == 0] = np.nan
     return LocalFits(form, w, H, counts)
-
-
-RIDGE = "add a ridge, for instance 1e-3 * NodePenalty(SquaredL2()), give the node more samples, or drop features"
 
 
 def _newton(gradients: NodeGradients, w: Array, fitted: Array) -> tuple[Array, Array]:
@@ -234,89 +254,7 @@ def _newton(gradients: NodeGradients, w: Array, fitted: Array) -> tuple[Array, A
     return w, converged
 
 
-def condition(H: Array) -> Array:
-    """Smallest over largest eigenvalue of each Hessian, in units in which its diagonal is 1."""
-    diagonal = np.sqrt(np.maximum(np.einsum("ijj->ij", H), 1e-300))
-    values = np.linalg.eigvalsh(H / diagonal[:, :, None] / diagonal[:, None, :])
-    return values[:, 0] / np.maximum(values[:, -1], 1e-300)
-
-
 def _least(H: Array, designs: Array) -> Array:
     """The least curvature of each node along any direction, beside that of its design: what far away is left of it."""
     root = np.linalg.inv(np.linalg.cholesky(designs))
     return np.linalg.eigvalsh(root @ H @ root.transpose(0, 2, 1))[:, 0]
-
-
-# ---- what is wrong at a node -----------------------------------------------------------------------------------------
-def _check_rank(form: Form, gradients: NodeGradients, fitted: Array) -> Array:
-    """sum_r s_r x_r x_r' plus the ground edges of each node with data: whether it determines all coefficients,
-    whatever the targets are."""
-    gram_matrices = np.zeros((form.n, form.d, form.d))
-    for block in form.samples:
-        if block.stacks is None:
-            np.add.at(gram_matrices, block.node, block.scale[:, None, None] * np.eye(form.d))
-            continue
-        k = 1 if block.offset.ndim == 1 else block.offset.shape[1]
-        for batch in block.stacks:
-            H = gram(batch.X, batch.pad(block.scale) * batch.mask)
-            gram_matrices[batch.nodes] += H if k == 1 else np.kron(H, _free_classes(block, k))
-    gram_matrices += gradients.hessians(np.zeros(form.shape)) - _of_losses(form)
-    matrices = gram_matrices[fitted]
-    empty = np.flatnonzero((np.einsum("ijj->ij", matrices) <= 0).any(axis=1))
-    if empty.size:
-        i = fitted[empty[0]]
-        column = int(np.argmin(np.diag(matrices[empty[0]])))
-        raise DataError(
-            f"the feature {form.space.coordinates[column]!r} is 0 in all {gradients.counts[i]} samples of the node "
-            f"{form.labels[i]!r}{_more(empty)}, so that its coefficient is not determined there; {RIDGE}"
-        )
-    bad = np.flatnonzero(condition(matrices) < SINGULAR)
-    if not bad.size:
-        return matrices
-    i, m, d = fitted[bad[0]], int(gradients.counts[fitted[bad[0]]]), form.d
-    where = f"the node {form.labels[i]!r}{_more(bad)}"
-    if m < d:
-        raise DataError(f"{where} has {m} samples for {d} coefficients: its local estimate is not determined; {RIDGE}")
-    raise DataError(f"at {where} {dependent(form, matrices[bad[0]])}; drop one of them, or {RIDGE}")
-
-
-def _free_classes(block: SampleBlock, k: int) -> Array:
-    """Of a loss whose predictor has k entries: the curvature of its first sample at 0, which shows what of a common
-    shift of all entries it sees."""
-    assert isinstance(block.loss, AbstractSmoothLoss)
-    C = block.loss.curvature(np.zeros((1, k)), block.y[:1])[0]
-    return np.diag(C) if C.ndim == 1 else C
-
-
-def _of_losses(form: Form) -> Array:
-    """The Hessians at 0 of the losses alone."""
-    losses = Form(form.space, form.latent, form.samples, ())
-    return NodeGradients(losses).hessians(np.zeros(form.shape))
-
-
-def dependent(form: Form, H: Array) -> str:
-    """Which features are collinear: those of the null direction."""
-    diagonal = np.sqrt(np.diag(H))
-    direction = np.abs(np.linalg.eigh(H / diagonal[:, None] / diagonal[None, :])[1][:, 0])
-    named = [form.space.coordinates[j] for j in np.flatnonzero(direction > 1e-3 * direction.max())]
-    names = ", ".join(dict.fromkeys(repr(feature_of(name)) for name in named))
-    if any(isinstance(name, tuple) for name in named):
-        return f"the coefficients of {names} are determined up to a common shift of all classes only"
-    return f"the features {names} are collinear"
-
-
-def _check_attained(form: Form, nodes: Array) -> None:
-    """Names a node whose data are separable."""
-    infinity = at_infinity(form)
-    if infinity is None or infinity.attained:
-        return
-    running = np.flatnonzero(np.abs(infinity.direction).max(axis=1) > 0.5)
-    running = running[np.isin(running, nodes)] if np.isin(running, nodes).any() else running
-    raise DataError(
-        f"the local fit of the node {form.labels[running[0]]!r}{_more(running)} runs to infinity: its classes are "
-        f"separable by the features (or its counts are all 0); {RIDGE}"
-    )
-
-
-def _more(nodes: Array) -> str:
-    return f" (and {len(nodes) - 1} more)" if len(nodes) > 1 else ""

@@ -23,7 +23,7 @@ from ..batches import gram
 from ..errors import DataError
 from ..form import Form
 from ..terms.records import Array
-from .local import SINGULAR, condition, dependent
+from ._failing import SINGULAR, condition, dependent
 
 
 @dataclass(frozen=True)
