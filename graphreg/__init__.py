@@ -65,6 +65,7 @@ from .terms.sums import Consensus, NodePenalty, TotalVariation
 
 if TYPE_CHECKING:
     from .model_file import ModelFile, read_model
+    from .tuning import cross_validate
 
 __version__ = "0.1.0"
 __all__ = [
@@ -128,6 +129,7 @@ __all__ = [
     "TotalVariation",
     "Zero",
     "compare",
+    "cross_validate",
     "errors",
     "read_model",
 ]
@@ -138,8 +140,13 @@ _SUBMODULES = (
     "inference",
     "testing",
     "theory",
+    "tuning",
 )  # imported when first used: `gr.testing.check_penalty(...)`
-_LATER = {"ModelFile": "model_file", "read_model": "model_file"}  # public names that are imported when first used
+_LATER = {  # public names that are imported when first used
+    "ModelFile": "model_file",
+    "cross_validate": "tuning",
+    "read_model": "model_file",
+}
 
 
 def __getattr__(name: str) -> Any:
