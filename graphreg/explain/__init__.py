@@ -3,5 +3,16 @@
 from .comparing import comparison_figure, plot_comparison
 from .plots import plot_graph, plot_trace
 from .text import Written, dual, kkt, primal
+from .validation import plot_cross_validation
 
-__all__ = ["Written", "comparison_figure", "dual", "kkt", "plot_comparison", "plot_graph", "plot_trace", "primal"]
+__all__ = [
+    "Written",
+    "comparison_figure",
+    "dual",
+    "kkt",
+    "plot_comparison",
+    "plot_cross_validation",
+    "plot_graph",
+    "plot_trace",
+    "primal",
+]

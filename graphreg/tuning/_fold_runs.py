@@ -137,7 +137,8 @@ def carried_out(
     from joblib import Parallel, delayed
 
     pool = Parallel(n_jobs=jobs, backend="loky", return_as="generator_unordered", max_nbytes=None)
-    for number, run in pool(delayed(_one)(task, folds[number], number) for number in todo):
+    runs: Any = pool(delayed(_one)(task, folds[number], number) for number in todo)
+    for number, run in runs:
         tick(len(task.grid.points))
         yield number, run
 

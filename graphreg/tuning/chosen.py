@@ -191,7 +191,7 @@ class CrossValidation:
                 "status": [self._status(k) for k in range(len(self.mean))],
                 "relative_gap": np.max([run.gaps for run in runs], axis=0),
                 "clusters": np.mean([run.clusters for run in runs], axis=0),
-                "choice": self._choices(),
+                "choice": self.choices,
             },
             index=self.points,
         )
@@ -202,7 +202,9 @@ class CrossValidation:
         said = ", ".join(f"{status} in {count} of {len(self.runs)} folds" for status, count in bad.items())
         return said or "certified"
 
-    def _choices(self) -> list[str]:
+    @property
+    def choices(self) -> list[str]:
+        """Of each point: "best", "1se", both, "excluded", or nothing."""
         words: list[list[str]] = [[] if usable else ["excluded"] for usable in self.usable]
         if self.usable.any():
             words[self.index("min")].append("best")

@@ -154,11 +154,15 @@ def _check(problem: Any, rule: Any, gap: Any, seed: Any, jobs: Any, method: Any)
         raise ModelError(f"cross_validate takes a Problem, got {problem!r}; write gr.Problem(model)")
     if rule not in RULES:
         raise ModelError(f"rule must be 'min' or '1se', got {rule!r}")
-    if isinstance(gap, bool) or not isinstance(gap, Real) or not (np.isfinite(gap) and gap > 0):
+    if not (_is(gap, Real) and np.isfinite(gap) and gap > 0):
         raise ModelError(f"gap must be a positive number, got {gap!r}")
-    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
+    if not (_is(seed, Integral) and seed >= 0):
         raise ModelError(f"seed must be a whole number, at least 0, got {seed!r}")
-    if isinstance(jobs, bool) or not isinstance(jobs, Integral) or not (jobs >= 1 or jobs == -1):
+    if not (_is(jobs, Integral) and (jobs >= 1 or jobs == -1)):
         raise ModelError(f"jobs must be a whole number, at least 1, or -1 for all processors, got {jobs!r}")
     if method is not None and not isinstance(method, AbstractMethod):
         raise ModelError(f"method must be a method such as gr.PrimalDual(), got {method!r}")
+
+
+def _is(value: Any, kind: type) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)

@@ -104,7 +104,7 @@ def _dealt(form: Form, node: Array, folds: int, by: str, rng: np.random.Generato
 
 
 def _pairs_of(label: Array) -> list[tuple[Hashable, Array, Array]]:
-    return [(int(k), np.flatnonzero(label != k), np.flatnonzero(label == k)) for k in np.unique(label)]
+    return [(k, np.flatnonzero(label != k), np.flatnonzero(label == k)) for k in np.unique(label).tolist()]
 
 
 # ---- folds as they are given -----------------------------------------------------------------------------------------
@@ -134,7 +134,8 @@ def _given(form: Form, node: Array, given: Any) -> tuple[list[tuple[Hashable, Ar
     names = list(numbers)
     if len(names) < 2:
         raise ModelError(f"all samples have the fold label {names[0]!r}; cross-validation needs at least two folds")
-    return [(names[int(k)], train, test) for k, train, test in _pairs_of(label)], "folds as given, one label per sample"
+    pairs = zip(names, _pairs_of(label), strict=True)
+    return [(name, train, test) for name, (_, train, test) in pairs], "folds as given, one label per sample"
 
 
 def _splitter(form: Form, node: Array, splitter: Any) -> list[tuple[Hashable, Array, Array]]:
