@@ -75,6 +75,7 @@ def _line(axes: Axes, found: CrossValidation) -> None:
     axes.set_xscale("log")
     axes.set_xlabel(found.grid.names[0])
     axes.set_ylabel(f"held-out {found.scorer.name}, +- one standard error")
+    axes.set_axisbelow(True)
     axes.grid(True, which="major", color="0.92")
     axes.legend(frameon=False)
 
