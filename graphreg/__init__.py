@@ -65,6 +65,7 @@ from .terms.sums import Consensus, NodePenalty, TotalVariation
 
 if TYPE_CHECKING:
     from .model_file import ModelFile, read_model
+    from .theory import strength_max
     from .tuning import cross_validate
 
 __version__ = "0.1.0"
@@ -132,6 +133,7 @@ __all__ = [
     "cross_validate",
     "errors",
     "read_model",
+    "strength_max",
 ]
 
 _SUBMODULES = (
@@ -142,11 +144,12 @@ _SUBMODULES = (
     "theory",
     "tuning",
 )  # imported when first used: `gr.testing.check_penalty(...)`
-_LATER = {  # public names that are imported when first used
+_LATER = {
     "ModelFile": "model_file",
     "cross_validate": "tuning",
     "read_model": "model_file",
-}
+    "strength_max": "theory",
+}  # public names that are imported when first used
 
 
 def __getattr__(name: str) -> Any:

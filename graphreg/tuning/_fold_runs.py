@@ -12,10 +12,10 @@ from ..errors import MethodError, ModelError
 from ..form import Form
 from ..methods import AbstractMethod
 from ..problem import Problem
-from ..solution import Solution
 from ..terms.calculus import AbstractTerm, Model, Strength
 from ..terms.losses._base import AbstractLoss
 from ..terms.records import Array, Lowered, Space
+from ._warm import Warm
 from .folds import Fold
 from .grid import Grid
 
@@ -98,26 +98,22 @@ class Task:
         statuses, gaps, clusters = [""] * G, np.full(G, np.inf), np.zeros(G)
         try:
             problem = training(self.model, self.form, fold.train)
-            last: Solution | None = None
+            missing = self.method.missing(problem.form)
+            if missing:
+                raise MethodError(f"{self.method.name} does not apply: {'; '.join(missing)}", missing)
+            warm = Warm(problem, self.method, gap=self.gap, seed=self.seed)
             for k in self.grid.descending:
                 with self.grid.at(k):
-                    last = self._solve(problem, last)
-                links[k] = _links(self.form, last.certificate.w, fold.test)
-                statuses[k], gaps[k] = last.status, last.certificate.relative_gap
-                clusters[k] = last.clusters().count
+                    solution = warm.solve()
+                if solution.status == "interrupted":
+                    raise KeyboardInterrupt
+                links[k] = _links(self.form, solution.certificate.w, fold.test)
+                statuses[k], gaps[k] = solution.status, solution.certificate.relative_gap
+                clusters[k] = solution.clusters().count
                 tick(1)
         except (ModelError, MethodError) as error:
             raise type(error)(f"fold {fold.name!r}: {error}") from error
         return FoldRun(np.stack(links), tuple(statuses), np.nan_to_num(gaps, nan=np.inf, posinf=np.inf), clusters)
-
-    def _solve(self, problem: Problem, last: Solution | None) -> Solution:
-        usable = last is not None and np.isfinite(last.certificate.w).all()
-        start = last if usable else None
-        options: dict[str, Any] = {"gap": self.gap, "seed": self.seed, "start": start, "progress": False}
-        solution = problem.solve(self.method, on_failure="return", **options)
-        if solution.status == "interrupted":
-            raise KeyboardInterrupt
-        return solution
 
 
 def _links(form: Form, w: Array, rows: Array) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -10,12 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import ModelError
+from ..form import Form
 from ..methods import AbstractMethod
 from ..problem import Problem
 from ..solution import Solution
 from ..terms.records import Array, name_of
 from ._fold_runs import FoldRun
-from .folds import Folds, nodes_of
+from .folds import Fold, Folds, nodes_of
 from .grid import Grid
 from .scoring import Scorer, held
 
@@ -26,6 +28,15 @@ if TYPE_CHECKING:
     from ..tables import Table
 
 RULES = ("min", "1se")
+
+
+def scores_of(form: Form, fold: Fold, run: FoldRun, scorer: Scorer) -> Array:
+    """The score of a fold at each point; nan where its solve was not certified."""
+    out = np.full(len(run.statuses), np.nan)
+    for k, status in enumerate(run.statuses):
+        if status == "certified":
+            out[k] = scorer.score(held(form, fold.test[fold.scored], run.links[k][fold.scored]), fold.name)
+    return out
 
 
 @dataclass(frozen=True)
@@ -77,13 +88,8 @@ class CrossValidation:
     @cached_property
     def _scores(self) -> Array:
         """(finished folds, points); nan where the solve was not certified."""
-        out = np.full(self.certified.shape, np.nan)
-        for row, (number, run) in enumerate(self.runs.items()):
-            fold = self.folds.each[number]
-            for k in np.flatnonzero(self.certified[row]).tolist():
-                parts = held(self.problem.form, fold.test[fold.scored], run.links[k][fold.scored])
-                out[row, k] = self.scorer.score(parts, fold.name)
-        return out
+        form, each = self.problem.form, self.folds.each
+        return np.array([scores_of(form, each[number], run, self.scorer) for number, run in self.runs.items()])
 
     @cached_property
     def share(self) -> Array:
@@ -208,17 +214,9 @@ class CrossValidation:
         words: list[list[str]] = [[] if usable else ["excluded"] for usable in self.usable]
         if self.usable.any():
             words[self.index("min")].append("best")
-            one_se = self._one_se_index()
-            if one_se is not None:
-                words[one_se].append("1se")
+            with suppress(ModelError):  # there is no standard error, or no order of the points
+                words[self.index("1se")].append("1se")
         return [", ".join(each) for each in words]
-
-    def _one_se_index(self) -> int | None:
-        """None where there is no standard error, or no order of the points."""
-        try:
-            return self.index("1se")
-        except ModelError:
-            return None
 
     def _title(self) -> str:
         done = (

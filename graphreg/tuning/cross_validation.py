@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError
-from ..methods import AbstractMethod, Exact
+from ..methods import AbstractMethod
 from ..problem import Problem
-from ._fold_runs import Task, carried_out
+from ._fold_runs import FoldRun, Task, carried_out
 from ._kept import Kept
-from .chosen import RULES, CrossValidation
+from ._warm import usual_method
+from .chosen import RULES, CrossValidation, scores_of
 from .folds import Folds, folds_of
 from .grid import Grid, grid_of
 from .scoring import Scorer, held, scorer_of
@@ -74,7 +75,8 @@ def cross_validate(  # noqa: PLR0913
         "min" chooses the point with the best score; "1se" the strongest regularisation whose score is within one
         standard error of the best. Of several Parameters the one with the largest geometric mean is the strongest.
     method : AbstractMethod, optional
-        ``Exact()`` by default. An iterative method begins each solve where the one before it ended.
+        By default `PrimalDual` where it applies, else `Exact`. An iterative method begins each solve where the one
+        before it ended.
     gap : float
         The relative gap asked of every solve.
     seed : int
@@ -105,10 +107,12 @@ def cross_validate(  # noqa: PLR0913
         values.regularisation(problem.form)  # refuses where no order is known, before hours are spent
     if not callable(scoring):
         _try(problem, split, scorer)
-    task = Task(problem.model, problem.form, values, method or Exact(), gap, int(seed))
+    task = Task(problem.model, problem.form, values, method or usual_method(problem), gap, int(seed))
     kept = Kept(checkpoint, task, split)
     try:
-        _carry_out(task, split, kept, jobs, progress)
+        for number, run in _carried_out(task, split, kept, jobs, progress):
+            kept.add(number, run)
+            scores_of(problem.form, split.each[number], run, scorer)  # what is wrong with it is known at once
     except KeyboardInterrupt:
         if not kept.runs:
             raise
@@ -116,16 +120,13 @@ def cross_validate(  # noqa: PLR0913
     return found.refitted(task.method, task.seed) if refit and found.complete and found.usable.any() else found
 
 
-def _carry_out(task: Task, folds: Folds, kept: Kept, jobs: int, progress: bool | None) -> None:
-    """Run the folds that are not finished; each is kept as soon as it is."""
+def _carried_out(
+    task: Task, folds: Folds, kept: Kept, jobs: int, progress: bool | None
+) -> Generator[tuple[int, FoldRun]]:
+    """The runs of the folds that are not finished, as they end."""
     todo = [number for number in range(len(folds)) if number not in kept.runs]
     with _bar(task.grid, len(folds), len(todo), progress) as tick:
-        runs = carried_out(task, folds.each, todo, jobs, tick)
-        try:
-            for number, run in runs:
-                kept.add(number, run)
-        finally:
-            runs.close()  # ends what other processes still do
+        yield from carried_out(task, folds.each, todo, jobs, tick)
 
 
 @contextmanager

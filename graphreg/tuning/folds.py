@@ -5,6 +5,7 @@ The samples are the rows of all losses of a model, one loss after the other in t
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Integral
@@ -143,7 +144,9 @@ def _splitter(form: Form, node: Array, splitter: Any) -> list[tuple[Hashable, Ar
     y = [np.asarray(block.loss.data.y) for block in form.samples]
     target = y[0] if len(y) == 1 else None
     try:
-        values = list(splitter.split(np.zeros((len(node), 1)), target, node))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # splitters that have no use for groups say so
+            values = list(splitter.split(np.zeros((len(node), 1)), target, node))
     except Exception as error:
         raise ModelError(f"{splitter} could not split the {len(node)} samples: {error}") from error
     return _pairs(values, len(node))

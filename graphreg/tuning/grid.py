@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import theory
-from ..errors import ModelError, TermError
+from ..errors import MethodError, ModelError, TermError, UnattainedError
 from ..form import Form
 from ..problem import Problem
 from ..terms.calculus import Parameter, positive
+from ..theory import strength_max
+from ._warm import restored
 
 POINTS = 20  # of a grid that nobody gave
 DECADES = 3.0  # how far below strength_max it reaches
@@ -39,13 +40,9 @@ class Grid:
     @contextmanager
     def at(self, k: int) -> Generator[None]:
         """The Parameters at the k-th point; afterwards they have their own values again."""
-        before = [parameter.value for parameter in self.parameters]
-        self.assign(k)
-        try:
+        with restored(self.parameters):
+            self.assign(k)
             yield
-        finally:
-            for parameter, value in zip(self.parameters, before, strict=True):
-                parameter.value = value
 
     def assign(self, k: int) -> None:
         for parameter, value in zip(self.parameters, self.points[k], strict=True):
@@ -113,10 +110,13 @@ def _from_largest(problem: Problem, known: Sequence[Parameter], count: int) -> G
     if count < 1:
         raise ModelError(f"a grid has at least one strength, got {count}")
     parameter = _only(known, "without a grid, strengths")
-    strength_max: Any = getattr(theory, "strength_max", None)
-    if strength_max is None:
-        raise ModelError("give the strengths to try, for instance grid=np.geomspace(1e-3, 10, 20)")
-    top = float(strength_max(problem, parameter))
+    try:
+        top = float(strength_max(problem, parameter))
+    except (ModelError, MethodError, UnattainedError) as error:
+        remedy = "give the strengths to try, for instance grid=np.geomspace(1e-3, 10, 20)"
+        raise ModelError(
+            f"without a grid the strengths begin at strength_max, which is not known here ({error}); {remedy}"
+        ) from error
     return Grid((parameter,), tuple((value,) for value in np.geomspace(top, top * 10**-DECADES, count).tolist()))
 
 

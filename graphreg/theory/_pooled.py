@@ -1,0 +1,172 @@
+"""The pooled optimum: what is left of a problem where all differences that vary are 0, solved to rounding.
+
+    minimise over theta  F(S theta),    w = S theta ties what the edges tie
+
+F the smooth rest of the objective: losses, smooth ground edges, smooth edges between nodes.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import splu
+
+from ..certificate import Certificate, Certifier
+from ..errors import FailedError, UnattainedError
+from ..form import DualPoint, EdgeBlock, Form
+from ..lowering.conic import Compiler
+from ..lowering.gradients import NodeGradients
+from ..methods import Exact
+from ..methods._driver import Budget
+from ..solution import Solution
+from ..solving import solve
+from ..terms.penalties._base import AbstractSmoothPenalty
+from ..terms.penalties.zero import Zero
+from ..terms.records import Array
+from ._network import Network
+from ._varying import Varying
+
+STEPS = 100
+GAP = 1e-8  # relative, that a pooled optimum must be certified to
+
+
+class Smooth:
+    """F: the objective of a form without norms and constraints, with its gradient and Hessian."""
+
+    def __init__(self, form: Form) -> None:
+        self.form = form
+        self.nodes = NodeGradients(form)
+        self.links = tuple(e for e in form.edges if not e.ground)
+
+    def point(self, w: Array) -> DualPoint:
+        """Gradients as flows and prices."""
+        flows: list[Array] = []
+        for edge in self.form.edges:
+            assert isinstance(edge.penalty, AbstractSmoothPenalty)
+            flows.append(edge.weight[:, None] * edge.penalty.gradient(edge.difference(w)))
+        return DualPoint(tuple(flows), self.form.gradient_prices(w))
+
+    def gradient(self, w: Array) -> Array:
+        """grad F(w), (n, d)."""
+        return self.form.conservation(self.point(w))
+
+    def hessian(self, w: Array) -> sp.csr_array:
+        """The Hessian of F at w, (n d, n d)."""
+        n, d = self.form.shape
+        blocks = self.nodes.hessians(w)
+        H = sp.csr_array(sp.bsr_array((blocks, np.arange(n), np.arange(n + 1)), shape=(n * d, n * d)))
+        for edge in self.links:
+            B = self._difference[id(edge)]
+            H = H + B.T @ (_curvature(edge, w) @ B)
+        return sp.csr_array(H)
+
+    @cached_property
+    def _difference(self) -> dict[int, sp.csr_array]:
+        """w -> Kw of each edge block between nodes, on flattened w."""
+        eye = sp.eye_array(self.form.d, format="csr")
+        out: dict[int, sp.csr_array] = {}
+        for edge in self.links:
+            pick = eye if edge.features is None else eye[edge.features]  # pyright: ignore[reportIndexIssue]  (scipy has no types)
+            out[id(edge)] = sp.csr_array(sp.kron(edge.K, pick, format="csr"))
+        return out
+
+
+def _curvature(edge: EdgeBlock, w: Array) -> sp.bsr_array:
+    """The Hessians of c_e phi at the differences, by central differences of the gradients (exact for quadratics)."""
+    assert isinstance(edge.penalty, AbstractSmoothPenalty)
+    z = edge.difference(w)
+    m, k = z.shape
+    blocks = np.empty((m, k, k))
+    h = 1e-5 * (1.0 + np.abs(z).max(axis=1, keepdims=True))
+    for j in range(k):
+        shift = h * (np.arange(k) == j)
+        blocks[:, :, j] = (edge.penalty.gradient(z + shift) - edge.penalty.gradient(z - shift)) / (2.0 * h)
+    blocks *= edge.weight[:, None, None]
+    return sp.bsr_array((blocks, np.arange(m), np.arange(m + 1)), shape=(m * k, m * k))
+
+
+def pooled(vary: Varying, network: Network, smooth: Smooth) -> Solution:
+    """The pooled optimum with its certificate.
+
+    Raises
+    ------
+    UnattainedError
+        Where the pooled losses fall for ever (separable classes).
+    FailedError
+        Where no optimum is certified to 1e-8.
+    """
+    form = vary.under(Zero())
+    w = newton(smooth, network.ties, np.zeros(form.shape))
+    certificate, decided = _certified(vary, smooth, network, form, w)
+    if not (certificate.holds(GAP) and decided):
+        solution = solve(form, Exact(), Budget(1e-9), Compiler(form))
+        if solution.status == "unattained":
+            raise UnattainedError(f"there is no best consensus. {solution.message}", solution)
+        w = newton(smooth, network.ties, solution.certificate.w)
+        certificate, _ = _certified(vary, smooth, network, form, w)
+        if not certificate.holds(GAP):
+            raise FailedError(f"the pooled problem was not solved to {GAP:g}: {solution.message}", solution)
+    return as_solution(form, certificate)
+
+
+def as_solution(form: Form, certificate: Certificate) -> Solution:
+    message = f"All nodes that the edges tie agree; relative gap {certificate.relative_gap:.2g}."
+    return Solution(form, certificate, "certified", message, "Newton's method on the pooled problem")
+
+
+def _certified(vary: Varying, smooth: Smooth, network: Network, form: Form, w: Array) -> tuple[Certificate, bool]:
+    """The certificate of a point of the pooled problem, and whether its infimum is known to be attained."""
+    certifier = Certifier(form)
+    if np.isfinite(w).all():
+        point = smooth.point(w)
+        flows = network.along_forest(network.balanced(smooth.form.conservation(point)))
+        certifier.admit(w, whole(vary, point, flows))
+    return certifier.best(GAP), certifier.best_dual is not None and certifier.attained() is True
+
+
+def whole(vary: Varying, point: DualPoint, flows: tuple[Array, ...]) -> DualPoint:
+    """A dual point of the form from that of the rest and the flows of what varies."""
+    rest, own = iter(point.flows), dict(zip(vary.places, flows, strict=True))
+    return DualPoint(tuple(own[k] if k in own else next(rest) for k in range(len(vary.form.edges))), point.prices)
+
+
+def newton(smooth: Smooth, S: sp.csr_array, w: Array) -> Array:
+    """w = S theta with S'grad F = 0, by Newton's method with backtracking; where F has no minimum, wherever it ends."""
+    form = smooth.form
+    theta = (S.T @ w.ravel()) / S.sum(axis=0)
+
+    def spread(theta: Array) -> Array:
+        return (S @ theta).reshape(form.shape)
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        value, best = form.primal(spread(theta)), np.inf
+        for _ in range(STEPS):
+            w = spread(theta)
+            g = S.T @ smooth.gradient(w).ravel()
+            step = _solve(S.T @ (smooth.hessian(w) @ S), g)
+            decrease = float(g @ step)
+            if not np.isfinite(decrease):
+                break
+            if decrease <= 1e-12 * abs(value):  # quadratic convergence: full steps, while the gradient falls
+                size = float(np.abs(g).max(initial=0.0))
+                if size >= 0.5 * best:
+                    break
+                theta, best, value = theta - step, size, form.primal(spread(theta - step))
+                continue
+            t = 1.0
+            while t > 1e-10 and not form.primal(spread(theta - t * step)) <= value - 1e-4 * t * decrease:
+                t *= 0.5
+            if t <= 1e-10:
+                break
+            theta = theta - t * step
+            value = form.primal(spread(theta))
+    return spread(theta)
+
+
+def _solve(H: sp.csr_array, g: Array) -> Array:
+    """H^-1 g, with the diagonal lifted by rounding where H may be singular."""
+    diagonal = H.diagonal()
+    lift = 1e-13 * float(diagonal.max(initial=0.0)) + 1e-300
+    return splu(sp.csc_array(H + lift * sp.eye_array(len(g)))).solve(g)

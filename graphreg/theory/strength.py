@@ -1,0 +1,362 @@
+"""The smallest strength at which all nodes agree.
+
+With r_i the gradient of the rest of the objective at the pooled optimum, a consensus is optimal at the strength lam iff
+flows within the capacities carry r away, and so the smallest such strength is
+
+    strength_max  =  min over flows u with K'u = -r  of  max_e ||u_e||_* / A_e
+                  =  max over directions w  of  -<r, w> / sum_e A_e phi((Kw)_e)
+
+(GTV minimisation, (24)-(27) at a consensus: the flows of Theorem 1). On trees the flow is unique: what flows through an
+edge is the sum of r over the subtree that it cuts off. Otherwise a conic programme is solved. Either way the value is
+bounded from both sides by what is shown: flows and a direction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..certificate import Certificate, Certifier
+from ..errors import MethodError
+from ..lowering.steepest import Links, steepest
+from ..solution import Solution
+from ..tables import assumed_lines
+from ..terms.calculus import Parameter, positive
+from ..terms.penalties._base import AbstractPenalty
+from ..terms.records import Array
+from ._descent import best_step, rounding
+from ._network import Flows, Network
+from ._pooled import Smooth, as_solution, pooled, whole
+from ._varying import Varying, check_smooth, varying
+
+if TYPE_CHECKING:
+    from ..tables import Table
+
+NAME = "strength_max"
+
+
+@dataclass(frozen=True)
+class Better:
+    """A point that is better than the consensus, at a strength below `StrengthMax.lower`.
+
+    Attributes
+    ----------
+    strength : float
+    coef : (n, d)
+        The point c + t w, the user's nodes.
+    decrease : float
+        P(consensus) - P(point) > 0 at that strength: a bound from below, without cancellation (see the module
+        `graphreg.theory._descent`).
+    relative : float
+        The same over max(P(consensus), 1e-3 P(0)).
+    """
+
+    strength: float
+    coef: Array
+    decrease: float
+    relative: float
+
+    def __str__(self) -> str:
+        return (
+            f"at the strength {self.strength:.6g} a point is better than the consensus by {self.decrease:.3g} "
+            f"(relative {self.relative:.2g})"
+        )
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True, eq=False)
+class StrengthMax:
+    """The smallest strength at which a consensus is optimal; ``float(...)`` is its ``value``.
+
+    Attributes
+    ----------
+    value : float
+        The upper bound: at this strength and above some optimum is a consensus on every component of the graph.
+    lower, upper : float
+        Below ``lower`` no optimum is a consensus; both in the units in which the strength is written in the model.
+    consensus : Solution
+        The pooled optimum, and in ``consensus.flows`` the flows whose largest load is ``upper``.
+    direction : (n, d) array
+        The direction w along which the binding component leaves the consensus first, latent nodes last, with
+        sum_e A_e phi((Kw)_e) = 1.
+    assumed : tuple of str
+    """
+
+    value: float
+    lower: float
+    upper: float
+    consensus: Solution
+    direction: Array
+    assumed: tuple[str, ...]
+    vary: Varying = field(repr=False)
+    routes: Routes = field(repr=False)
+
+    def __float__(self) -> float:
+        return self.value
+
+    def table(self) -> Table:
+        """The bounds of each connected component: component, nodes, edges, first (node), lower, upper, how."""
+        import pandas as pd
+
+        from ..tables import Table
+
+        network, routes = self.vary.network, self.routes
+        member, count = network.component, network.n_components
+        labels = self.vary.form.labels
+        columns = {
+            "component": np.arange(count),
+            "nodes": np.bincount(member, minlength=count),
+            "edges": sum(np.bincount(where, minlength=count) for where in network.where),
+            "first": pd.Series([labels[i] for i in np.unique(member, return_index=True)[1]], dtype=object),
+            "lower": routes.lower,
+            "upper": routes.upper,
+            "how": routes.how,
+        }
+        return Table.of(pd.DataFrame(columns), "strength_max of each component", self.assumed)
+
+    def certificate(self, factor: float = 1.0) -> Certificate:
+        """The certificate of the consensus at ``factor * value``, factor >= 1: its flows lie within the capacities."""
+        factor = positive(factor, "factor")
+        if factor < 1.0:
+            raise MethodError(
+                f"below {NAME} no consensus is optimal, and factor is {factor:g}; see better(factor) for a better point"
+            )
+        self._check_positive()
+        form, c = self.vary.at(factor * self.value), self.consensus.certificate.w
+        point = self.consensus.certificate.point
+        return Certifier(form).certify(c, point.flows, point.prices, 1e-9)
+
+    def better(self, factor: float = 0.999) -> Better:
+        """A point that is better than the consensus at ``factor * lower``, factor < 1, and by how much at least."""
+        factor = positive(factor, "factor")
+        if factor >= 1.0:
+            raise MethodError(
+                f"above {NAME} the consensus is optimal, and factor is {factor:g}; see certificate(factor)"
+            )
+        self._check_positive()
+        smooth, c, w = Smooth(self.vary.rest), self.consensus.certificate.w, self.direction
+        slope = (1.0 - factor) * self.lower - rounding(smooth, c, w)  # sum_e A_e phi((Kw)_e) = 1
+        if slope <= 0.0:
+            raise MethodError(f"{factor:g} is so near to 1 that rounding hides by how much a point is better")
+        t, decrease = best_step(smooth, c, w, slope)
+        form = self.vary.at(factor * self.lower)
+        yardstick = max(abs(form.primal(c)), 1e-3 * abs(form.at_zero()))
+        coef = (c + t * w)[: form.space.n_observed]
+        return Better(factor * self.lower, coef, decrease, decrease / yardstick if yardstick > 0 else np.inf)
+
+    def _check_positive(self) -> None:
+        if not self.lower > 0:
+            raise MethodError(f"{NAME} is 0: without any penalty the optimum is a consensus already")
+
+    def __str__(self) -> str:
+        network = self.vary.network
+        binding = int(np.argmax(self.routes.upper))
+        count = int((network.component == binding).sum())
+        first = self.vary.form.labels[int(np.argmax(network.component == binding))]
+        lines = [
+            f"{NAME} {self.value:.8g}: the smallest value of {self.vary.name} at which a consensus is optimal",
+            f"  certified: {self.lower:.10g} <= it <= {self.upper:.10g}; binding is the component of {first!r} "
+            f"({count} nodes), {self.routes.how[binding]}",
+        ]
+        return "\n".join([*lines, *assumed_lines(self.assumed)])
+
+    def __repr__(self) -> str:
+        return f"<StrengthMax {self.value:.6g}>"
+
+
+def strength_max(problem: Any, parameter: Parameter | None = None) -> StrengthMax:
+    """The smallest strength of a norm between nodes at which a consensus on every component is optimal.
+
+    Parameters
+    ----------
+    problem : Problem
+        Differentiable losses, norms along edges that vary together (any `AbstractNorm`, or a penalty of the user's
+        that is one), and beside them smooth terms only.
+    parameter : Parameter, optional
+        The strength that varies. By default the only Parameter among the norms between nodes; without one the number in
+        front of the only such term, whatever it is now.
+
+    Returns
+    -------
+    StrengthMax
+        In the units of the Parameter (of ``2 * lam * term`` that of lam), or of the number that stands in the model.
+
+    Raises
+    ------
+    TermError
+        Where it is not clear which strength is meant, or it scales no norm between nodes (a squared penalty has no such
+        strength).
+    MethodError
+        Where something else in the model has kinks or constraints; named.
+    UnattainedError
+        Where there is no best consensus (separable classes without a ridge).
+
+    Notes
+    -----
+    Graph-regularised estimation by GTV minimisation, the dual (24)-(27), and graph-fused M-estimation, (4).
+    """
+    vary = varying(problem, parameter, NAME)
+    check_smooth(vary, NAME)
+    network, smooth = vary.network, Smooth(vary.rest)
+    solution = pooled(vary, network, smooth)
+    c = solution.certificate.w
+    r = network.balanced(smooth.gradient(c))
+    routes = route(network, r)
+    certifier = Certifier(solution.form)
+    certifier.admit(c, whole(vary, smooth.point(c), routes.flows))
+    upper = float(routes.upper.max())
+    lower = min(float(routes.lower.max()), upper)
+    binding = int(np.argmax(routes.lower))
+    w = np.where((network.component == binding)[:, None], routes.direction, 0.0)
+    consensus = as_solution(solution.form, certifier.best(1e-9))
+    gap = consensus.certificate.relative_gap
+    assumed = (
+        f"{vary.name} alone varies, all other strengths stay as they are",
+        f"the pooled optimum, whose gradients these are, has a relative gap of {gap:.1g}",
+        "the upper bound rests on flows that are conserved to rounding (consensus.flows), the lower one on a direction "
+        "(direction): no solver's word is taken",
+    )
+    return StrengthMax(upper, lower, upper, consensus, w, assumed, vary, routes)
+
+
+# ---- flows and directions --------------------------------------------------------------------------------------------
+@dataclass(frozen=True, eq=False)
+class Routes:
+    """Flows with K'u = -r, directions, and what they show of each component.
+
+    Attributes
+    ----------
+    flows : tuple of (m, k) arrays
+    direction : (n, d)
+        sum_e A_e phi((Kw)_e) = 1 over every component with edges and demands.
+    upper, lower : (components,)
+        max_e ||u_e||_* / A_e, and -<r, w>.
+    how : list of str
+    """
+
+    flows: Flows
+    direction: Array
+    upper: Array
+    lower: Array
+    how: list[str]
+
+
+def route(network: Network, r: Array) -> Routes:
+    """The flows of least load per component, and the directions that prove it."""
+    found = _Best(network, r)
+    flows = network.along_forest(r)
+    found.offer(flows, _cut(network, flows))
+    cyclic = ~network.acyclic & (found.upper > 0)
+    if cyclic.any():
+        z, electrical = network.electrical(r)
+        found.offer(electrical, -z)
+        flows, w = _conic(network, r, found.upper, cyclic)
+        found.offer(network.conserved(flows, r), w)
+    return found.routes(cyclic)
+
+
+class _Best:
+    """The best flows and directions that were offered, component by component."""
+
+    def __init__(self, network: Network, r: Array) -> None:
+        self.network, self.r = network, r
+        self.flows = network.nothing()
+        self.direction = np.zeros(network.shape)
+        self.upper = np.full(network.n_components, np.inf)
+        self.lower = np.zeros(network.n_components)
+
+    def offer(self, flows: Flows, w: Array) -> None:
+        network = self.network
+        upper = network.largest(flows)
+        better = upper < self.upper
+        self.upper = np.where(better, upper, self.upper)
+        pairs = zip(network.where, flows, self.flows, strict=True)
+        self.flows = tuple(np.where(better[where][:, None], new, old) for where, new, old in pairs)
+        slope = -np.bincount(network.component, np.einsum("ij,ij->i", self.r, w), network.n_components)
+        variation = network.variation(w)
+        lower = np.divide(slope, variation, out=np.zeros_like(slope), where=variation > 0)
+        better = lower > self.lower
+        self.lower = np.where(better, lower, self.lower)
+        size = np.where(variation > 0, variation, 1.0)[network.component][:, None]
+        self.direction = np.where(better[network.component][:, None], w / size, self.direction)
+
+    def routes(self, cyclic: Array) -> Routes:
+        edges = sum(np.bincount(where, minlength=len(cyclic)) for where in self.network.where)
+        kinds = zip(edges, cyclic, self.network.acyclic, strict=True)
+        how = [
+            "no edges" if m == 0 else "conic" if hard else "closed form on a tree" if tree else "nothing flows"
+            for m, hard, tree in kinds
+        ]
+        return Routes(self.flows, self.direction, self.upper, np.minimum(self.lower, self.upper), how)
+
+
+def _cut(network: Network, flows: Flows) -> Array:
+    """For each component the direction that moves one side of its most loaded edge against the other (the sides with
+    respect to the spanning forest)."""
+    best = np.full(network.n_components, -np.inf)
+    at: dict[int, tuple[int, int]] = {}
+    for k, (where, load) in enumerate(zip(network.where, network.loads(flows), strict=True)):
+        order = np.argsort(load, kind="stable")
+        last = dict(zip(where[order].tolist(), order.tolist(), strict=True))  # the most loaded edge of each
+        for component, e in last.items():
+            if load[e] > best[component]:
+                best[component], at[component] = load[e], (k, e)
+    z = network.nothing()
+    for k, block in enumerate(network.blocks):
+        rows = np.array([e for block_, e in at.values() if block_ == k], dtype=np.intp)
+        if len(rows):
+            z[k][rows] = norming(block.penalty, flows[k][rows])
+    return network.raised(z)
+
+
+def norming(penalty: AbstractPenalty, u: Array) -> Array:
+    """v with <u, v> = ||u||_* phi(v), for each row, to one part in a million at most.
+
+    For p = prox(u, t) of phi, u - p is t times a subgradient at p: <u, p> = t phi(p) + ||p||^2 >= t phi(p), so that
+    with t = (1 - 1e-6) ||u||_* p will do. For the usual norms one of u, sign(u) and the largest entry is exact.
+    """
+    rows, size = np.arange(len(u)), penalty.gauge(u)
+    largest = np.zeros_like(u)
+    place = np.abs(u).argmax(axis=1)
+    largest[rows, place] = np.sign(u[rows, place])
+    tried = [u, np.sign(u), largest]
+    tried += [_scaled(penalty.prox, u, size, share) for share in (1e-2, 1e-4, 1e-6)]
+    value = np.stack([_ratio(penalty, u, v) for v in tried])
+    return np.stack(tried)[value.argmax(axis=0), rows]
+
+
+def _scaled(prox: Callable[[Array, Any], Array], u: Array, size: Array, share: float) -> Array:
+    unit = np.where(size > 0, size, 1.0)
+    return prox(u / unit[:, None], np.full(len(u), 1.0 - share))
+
+
+def _ratio(penalty: AbstractPenalty, u: Array, v: Array) -> Array:
+    value = penalty.value(v)
+    return np.divide(np.einsum("ij,ij->i", u, v), value, out=np.zeros(len(u)), where=value > 0)
+
+
+def _conic(network: Network, r: Array, load: Array, cyclic: Array) -> tuple[Flows, Array]:
+    """Flows and directions of the components that are no trees, from the conic programme; ``load`` sets its units."""
+    mean = np.ones(len(load))
+    total, count = np.zeros_like(load), np.zeros_like(load)
+    for where, A in zip(network.where, network.weights, strict=True):
+        total += np.bincount(where, A, len(load))
+        count += np.bincount(where, minlength=len(load))
+    mean = np.divide(total, count, out=mean, where=count > 0)
+    rows = [np.flatnonzero(cyclic[where]) for where in network.where]
+    links = [
+        Links(block, e, A[e] / (mean * count)[where[e]], where[e])
+        for block, A, where, e in zip(network.blocks, network.weights, network.where, rows, strict=True)
+    ]
+    unit = np.where(cyclic, load * mean * count, 1.0)
+    demand = np.where(cyclic[network.component], 1.0 / unit[network.component], 0.0)[:, None] * r
+    w, found = steepest([each for each in links if len(each.rows)], demand)
+    flows, given = network.nothing(), iter(found)
+    for k, e in enumerate(rows):
+        if len(e):
+            flows[k][e] = unit[network.where[k][e]][:, None] * next(given)
+    return flows, w
