@@ -65,6 +65,7 @@ from .terms.sums import Consensus, NodePenalty, TotalVariation
 
 if TYPE_CHECKING:
     from .model_file import ModelFile, read_model
+    from .tuning import Path, path
 
 __version__ = "0.1.0"
 __all__ = [
@@ -113,6 +114,7 @@ __all__ = [
     "NonNegative",
     "PFedMe",
     "Parameter",
+    "Path",
     "Penalty",
     "PoissonLoss",
     "Pooled",
@@ -129,6 +131,7 @@ __all__ = [
     "Zero",
     "compare",
     "errors",
+    "path",
     "read_model",
 ]
 
@@ -139,7 +142,12 @@ _SUBMODULES = (
     "testing",
     "theory",
 )  # imported when first used: `gr.testing.check_penalty(...)`
-_LATER = {"ModelFile": "model_file", "read_model": "model_file"}  # public names that are imported when first used
+_LATER = {
+    "ModelFile": "model_file",
+    "Path": "tuning",
+    "path": "tuning",
+    "read_model": "model_file",
+}  # public names that are imported when first used
 
 
 def __getattr__(name: str) -> Any:

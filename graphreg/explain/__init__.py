@@ -1,7 +1,18 @@
 """Problems and answers explained: formulas in text and LaTeX, and plots. Importing this does not import matplotlib."""
 
 from .comparing import comparison_figure, plot_comparison
+from .paths import plot_path
 from .plots import plot_graph, plot_trace
 from .text import Written, dual, kkt, primal
 
-__all__ = ["Written", "comparison_figure", "dual", "kkt", "plot_comparison", "plot_graph", "plot_trace", "primal"]
+__all__ = [
+    "Written",
+    "comparison_figure",
+    "dual",
+    "kkt",
+    "plot_comparison",
+    "plot_graph",
+    "plot_path",
+    "plot_trace",
+    "primal",
+]
