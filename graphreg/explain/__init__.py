@@ -1,6 +1,7 @@
 """Problems and answers explained: formulas in text and LaTeX, and plots. Importing this does not import matplotlib."""
 
 from .comparing import comparison_figure, plot_comparison
+from .paths import plot_path
 from .plots import plot_graph, plot_trace
 from .text import Written, dual, kkt, primal
 from .validation import plot_cross_validation
@@ -13,6 +14,7 @@ __all__ = [
     "plot_comparison",
     "plot_cross_validation",
     "plot_graph",
+    "plot_path",
     "plot_trace",
     "primal",
 ]

@@ -42,6 +42,15 @@ class Budget:
     checkpoint: Checkpoint | None = None
     seed: int | None = None
     engine: Any = None  # graphreg.engines.Actors; None: whole arrays
+    carried: Carried | None = None
+
+
+@dataclass
+class Carried:
+    """What one run leaves to the next, of the same problem at other strengths: its site, and the last state there."""
+
+    site: Site | None = None
+    state: Any = None
 
 
 @dataclass
@@ -83,7 +92,7 @@ class _Run:
         """State, round, and why the run ends (empty where it goes on): at the beginning, or where a checkpoint is."""
         kept = None if self.keeper is None else self.keeper.load(site)
         if kept is None:
-            state = self.method.init(site, self.budget.start)
+            state = self._first(site)
             self.keep(state, 0, "")
             return state, 0, ""
         if self.budget.rounds is not None and kept.round > self.budget.rounds:
@@ -96,6 +105,12 @@ class _Run:
         if kept.ended in ("failed", "recession"):
             return kept.state, kept.round, kept.ended
         return kept.state, kept.round, "gap" if self.certifier.best(self.budget.gap).holds(self.budget.gap) else ""
+
+    def _first(self, site: Site) -> Any:
+        carried, start = self.budget.carried, self.budget.start
+        if carried is None or carried.state is None:
+            return self.method.init(site, start)
+        return self.method.resume(site, carried.state, start)
 
     def keep(self, state: Any, k: int, ended: str) -> None:
         """Note where the run stands between two rounds; written when it is due."""
@@ -266,6 +281,8 @@ def drive(
     if ended in ("limit", "budget") and certificate.holds(budget.gap):
         ended = "gap"
     bar(None, run.trace)
+    if budget.carried is not None:
+        budget.carried.site, budget.carried.state = site, state
     return Outcome(certificate, run.certifier, ended, run.trace, ledger, k, run.elapsed(), method.gathered(state))
 
 

@@ -1,6 +1,6 @@
 """Which strength to use: paths, cross-validation, the strength that the noise asks for."""
 
-from .chosen import CrossValidation
-from .cross_validation import cross_validate
-
-__all__ = ["CrossValidation", "cross_validate"]
+from .chosen import CrossValidation as CrossValidation
+from .cross_validation import cross_validate as cross_validate
+from .path import Path as Path
+from .path import path as path

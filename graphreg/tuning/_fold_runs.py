@@ -17,7 +17,7 @@ from ..terms.losses._base import AbstractLoss
 from ..terms.records import Array, Lowered, Space
 from ._warm import Warm
 from .folds import Fold
-from .grid import Grid
+from .points import Grid
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Task:
             warm = Warm(problem, self.method, gap=self.gap, seed=self.seed)
             for k in self.grid.descending:
                 with self.grid.at(k):
-                    solution = warm.solve()
+                    solution = warm.solve(self.grid.along(k))
                 if solution.status == "interrupted":
                     raise KeyboardInterrupt
                 links[k] = _links(self.form, solution.certificate.w, fold.test)

@@ -18,7 +18,7 @@ from ..solution import Solution
 from ..terms.records import Array, name_of
 from ._fold_runs import FoldRun
 from .folds import Fold, Folds, nodes_of
-from .grid import Grid
+from .points import Grid
 from .scoring import Scorer, held
 
 if TYPE_CHECKING:

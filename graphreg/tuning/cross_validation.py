@@ -14,11 +14,11 @@ from ..errors import ModelError
 from ..methods import AbstractMethod
 from ..problem import Problem
 from ._fold_runs import FoldRun, Task, carried_out
-from ._kept import Kept
+from ._kept_folds import Kept
 from ._warm import usual_method
 from .chosen import RULES, CrossValidation, scores_of
 from .folds import Folds, folds_of
-from .grid import Grid, grid_of
+from .points import Grid, grid_of
 from .scoring import Scorer, held, scorer_of
 
 

@@ -17,10 +17,10 @@ from ..form import Form
 from ..problem import Problem
 from ..terms.calculus import Parameter, positive
 from ..theory import strength_max
+from ._grid import DECADES, parameters_of
 from ._warm import restored
 
 POINTS = 20  # of a grid that nobody gave
-DECADES = 3.0  # how far below strength_max it reaches
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,10 @@ class Grid:
         for parameter, value in zip(self.parameters, self.points[k], strict=True):
             parameter.value = value
 
+    def along(self, k: int) -> float | None:
+        """Where the k-th point is on a path; None where several Parameters vary."""
+        return self.points[k][0] if len(self.parameters) == 1 else None
+
     @cached_property
     def descending(self) -> list[int]:
         """The points from the largest values down: neighbours in this order are neighbours in the first values."""
@@ -69,13 +73,6 @@ class Grid:
         return [float(np.dot(signs, np.log(point))) / len(signs) for point in self.points]
 
 
-def parameters_of(form: Form) -> list[Parameter]:
-    """The Parameters of a problem, in the order of its terms."""
-    blocks = (*form.samples, *form.edges)
-    found = {id(block.strength.parameter): block.strength.parameter for block in blocks}
-    return [parameter for parameter in found.values() if parameter is not None]
-
-
 def grid_of(problem: Problem, given: Any) -> Grid:
     """The grid that a user means; whatever is wrong with it is named.
 
@@ -85,7 +82,7 @@ def grid_of(problem: Problem, given: Any) -> Grid:
         Values for the only Parameter; values by Parameter (or its name), of which all combinations are meant; one
         mapping per point; so many strengths from ``strength_max`` down, `POINTS` where there is no number.
     """
-    known = parameters_of(problem.form)
+    known = parameters_of(problem)
     if not known:
         raise ModelError(
             "the model has no Parameter, so there is nothing to choose; write lam = gr.Parameter(0.1, name='lam') and "
@@ -117,6 +114,8 @@ def _from_largest(problem: Problem, known: Sequence[Parameter], count: int) -> G
         raise ModelError(
             f"without a grid the strengths begin at strength_max, which is not known here ({error}); {remedy}"
         ) from error
+    if top == 0.0:
+        raise ModelError("all nodes agree at every strength (strength_max is 0); give the strengths to try")
     return Grid((parameter,), tuple((value,) for value in np.geomspace(top, top * 10**-DECADES, count).tolist()))
 
 
