@@ -104,7 +104,6 @@ def test_a_node_that_is_left_out_is_predicted_from_its_neighbours():
 def test_scores_are_those_of_scikit_learn(loss, target, scorings):
     metrics = pytest.importorskip("sklearn.metrics")
     frame, lam = frame_of(per_node=9), gr.Parameter(0.1, name="lam")
-    frame["a"] = frame["a"].round(1)  # ties
     problem = gr.Problem(loss(read(frame, target)) + lam * gr.TotalVariation(river(), gr.L2()) + ridge())
     theirs = {
         "mse": metrics.mean_squared_error,
@@ -132,6 +131,18 @@ def test_scores_are_those_of_scikit_learn(loss, target, scorings):
                 )
             expected = theirs[scoring](part["y"], p, sample_weight=part["weight"])
             assert ours[fold] == pytest.approx(expected, rel=1e-9)
+
+
+def test_ties_count_one_half_under_the_curve():
+    metrics = pytest.importorskip("sklearn.metrics")
+    lam = gr.Parameter(0.1, name="lam")
+    problem = gr.Problem(gr.LogisticLoss(read(frame_of(), "hit")) + lam * gr.TotalVariation(river(), gr.L2()) + ridge())
+    found = gr.cross_validate(problem, [0.1], folds=2, scoring="auc", gap=1e-3, refit=False)
+    rounded = replace(found, runs={k: replace(run, links=run.links.round()) for k, run in found.runs.items()})
+    for fold, part in rounded.predictions.groupby("fold"):
+        assert part["prediction"].nunique() < len(part) / 2
+        expected = metrics.roc_auc_score(part["y"], part["prediction"], sample_weight=part["weight"])
+        assert rounded.scores.loc[fold, 0.1] == pytest.approx(expected, rel=1e-12)
 
 
 # ---- several losses, several targets ---------------------------------------------------------------------------------

@@ -24,6 +24,8 @@ def test_the_one_se_rule():
     assert found.table()["choice"].tolist() == ["", "best", "1se", ""]
     close = constructed([[5, 3, 3.6, 6], [3, 1, 1.6, 2], [4, 2, 2.6, 7]])  # 0.6 above, one error is 0.577
     assert close.one_se == close.best == {"lam": 2.0}
+    noisy = constructed([[5, 3, 6, 6], [3, 1, 1, 2], [4, 2, 2, 7]])  # 1 above, with an error of its own of 1.5
+    assert noisy.one_se == {"lam": 2.0}
 
 
 def test_folds_count_by_the_weight_that_they_hold():
