@@ -19,7 +19,7 @@ from ..certificate.latent import settles
 from ..errors import CheckpointError
 from ..lowering.site import Site
 from ._base import AbstractIteration, Point, Start
-from ._polish import applies, guess, polish
+from ._polish import applies, guess, merged, polish
 from ._schedule import Schedule
 from ._snapshot import Checked, Snapshot
 from .checkpoint import Checkpoint, Keeper
@@ -47,10 +47,12 @@ class Budget:
 
 @dataclass
 class Carried:
-    """What one run leaves to the next, of the same problem at other strengths: its site, and the last state there."""
+    """What one run leaves to the next, of the same problem at other strengths: its site, its last state, and what its
+    repairs taught."""
 
     site: Site | None = None
     state: Any = None
+    schedule: Schedule | None = None
 
 
 @dataclass
@@ -194,6 +196,8 @@ class _Run:
         at = time.perf_counter()
         before = self.certifier.repair.exchanges
         point = self.method.point(state)
+        if point[1] is not None and self.schedule.polishes:
+            self.certifier.consider(merged(self.certifier.form, point[0], point[1]))
         certificate = self.certifier.certify(*point, self.budget.gap)
         spent = self.certifier.repair.exchanges - before
         self._charge(spent + self._settling(point), spent)
@@ -256,6 +260,8 @@ def drive(
 ) -> Outcome:
     """Run a method until the certified relative gap is met, the budget is used up, or it is interrupted."""
     schedule = Schedule(budget.gap, polishes=method.polishes() and budget.gap > 0 and applies(site.form))
+    if budget.carried is not None and budget.carried.schedule is not None:
+        schedule = schedule.expecting(budget.carried.schedule)
     ledger = site.engine.ledger
     run = _Run(method, certifier, budget, ledger, keeper, schedule)
     state, k, ended = run.begin(site)
@@ -282,7 +288,7 @@ def drive(
         ended = "gap"
     bar(None, run.trace)
     if budget.carried is not None:
-        budget.carried.site, budget.carried.state = site, state
+        budget.carried.site, budget.carried.state, budget.carried.schedule = site, state, run.schedule
     return Outcome(certificate, run.certifier, ended, run.trace, ledger, k, run.elapsed(), method.gathered(state))
 
 

@@ -61,7 +61,7 @@ class Kept:
             ) from error
         for strength, solution in known.items():
             self.warm.learn(strength, solution)
-        self.warm.carried.state = content["state"]
+        self.warm.carried.state, self.warm.carried.schedule = content["state"], content["schedule"]
         return known
 
     def _check(self, header: dict[str, Any]) -> None:
@@ -115,7 +115,9 @@ class Kept:
         if not self.stale:
             return
         packer = Packer()
-        tree = packer.pack({"points": self.points, "state": self.warm.carried.state}, "path")
+        carried = self.warm.carried
+        content = {"points": self.points, "state": carried.state, "schedule": carried.schedule}
+        tree = packer.pack(content, "path")
         arrays = {f"a{k}": array for k, array in enumerate(packer.arrays)}
         header = {**self.header, "tree": tree, "generators": packer.generators, "last": self.points[-1]["strength"]}
         _archive.write(self.checkpoint.file, header, arrays)

@@ -61,7 +61,7 @@ class Warm:
         self.problem = problem
         self.method = usual_method(problem) if method is None else method
         self.carried = Carried()
-        self.budget = Budget(gap, rounds, progress=False, seed=seed, carried=self.carried)
+        self.budget = Budget(gap, rounds, progress=False, seed=seed)
         self.known: list[tuple[float | None, Certificate]] = []  # the last two answers, with their strengths
 
     def solve(self, strength: float | None = None) -> Solution:
@@ -69,11 +69,11 @@ class Warm:
 
         ``strength`` says where that is on a path, from which the next start follows.
         """
-        form, before = self.problem.form.frozen(), (self.carried.site, self.carried.state)
-        budget = replace(self.budget, start=self._start(form, strength))
+        form, before = self.problem.form.frozen(), replace(self.carried)
+        budget = replace(self.budget, start=self._start(form, strength), carried=self.carried)
         solution = solve(form, self.method, budget, self.problem._compiler)  # pyright: ignore[reportPrivateUsage]
         if solution.status == "interrupted":  # what is half done is not gone on from
-            self.carried.site, self.carried.state = before
+            self.carried = before
         else:
             self.learn(strength, solution)
         return solution
@@ -89,7 +89,7 @@ class Warm:
 
     def site(self) -> Site:
         """A site at the values that the Parameters have now."""
-        return site_of(self.problem.form.frozen(), replace(self.budget, carried=None))
+        return site_of(self.problem.form.frozen(), self.budget)
 
     def _start(self, form: Form, strength: float | None) -> Start | None:
         if not self.known:
