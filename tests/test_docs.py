@@ -11,7 +11,10 @@ from graphreg.methods import METHODS
 from graphreg.testing import check_method
 
 
-@pytest.mark.parametrize("document", ["adding-a-penalty", "adding-a-method", "methods", "actors", "certificates", "cross-validation"])
+DOCUMENTS = ("adding-a-penalty", "adding-a-method", "methods", "actors", "certificates", "choosing-the-strength")
+
+
+@pytest.mark.parametrize("document", [*DOCUMENTS, "cross-validation"])
 def test_the_python_runs(document, capsys):
     module_of(document)
 

@@ -15,17 +15,18 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..form import EdgeBlock
+from ..terms.penalties._base import AbstractPenalty
 from ..terms.records import Array
 from .conic import ATTEMPTS, split
 
 
 @dataclass(frozen=True)
 class Links:
-    """Some edges of a block: their rows, weights A_e > 0 and components."""
+    """Edges that share a penalty on the coordinates ``columns``, with weights A_e > 0 and components."""
 
-    block: EdgeBlock
-    rows: Array
+    penalty: AbstractPenalty
+    columns: Array
+    K: sp.csr_array  # (m, n)
     weight: Array
     component: Array
 
@@ -33,44 +34,33 @@ class Links:
 def steepest(links: Sequence[Links], r: Array) -> tuple[Array, list[Array]]:
     """The directions w (n, d), and the flows of the edges of each entry of ``links``; both to the solver's accuracy.
 
-    The numbers that the solver sees are about 1 where the loads of the components (largest ||u_e||_* / A_e) and their
-    mean weights are.
+    The numbers that the solver sees are about 1 where the loads of the components (largest ||u_e||_* / A_e) and the
+    sums of their weights are.
     """
     import cvxpy as cp
 
-    n, d = r.shape
-    nodes = np.unique(np.concatenate([_ends(each) for each in links]))
-    w = cp.Variable((len(nodes), d))
+    w = cp.Variable(r.shape)
     zs: list[Any] = []
     ties: list[Any] = []
     bounds: Any = 0
     constraints: list[Any] = []
     size = 1 + max(int(each.component.max()) for each in links)
     for each in links:
-        K = sp.csr_array(each.block.K[each.rows][:, nodes])
-        part = w if each.block.features is None else w[:, each.block.features]
-        z = cp.Variable((len(each.rows), d if each.block.features is None else len(each.block.features)))
-        tie = K @ part - z == 0
-        value, domain = split(each.block.penalty.cvxpy(z))
-        add = sp.csr_array((each.weight, (each.component, np.arange(len(each.rows)))), shape=(size, len(each.rows)))
-        bounds = bounds + add @ value
+        m = len(each.weight)
+        z = cp.Variable((m, len(each.columns)))
+        tie = each.K @ w[:, each.columns] - z == 0
+        value, domain = split(each.penalty.cvxpy(z))
+        bounds = bounds + sp.csr_array((each.weight, (each.component, np.arange(m))), shape=(size, m)) @ value
         constraints += [tie, *domain]
         zs.append(z)
         ties.append(tie)
     used = np.unique(np.concatenate([each.component for each in links]))
     constraints.append(bounds[used] <= 1.0)
-    problem = cp.Problem(cp.Minimize(cp.sum(cp.multiply(r[nodes], w))), constraints)
-    _solve(problem)
-    direction = np.zeros((n, d))
-    flows = [np.zeros(z.shape) for z in zs]
-    if w.value is not None:
-        direction[nodes] = w.value
-        flows = [np.asarray(tie.dual_value, dtype=float).reshape(z.shape) for tie, z in zip(ties, zs, strict=True)]
-    return direction, flows
-
-
-def _ends(each: Links) -> Array:
-    return np.concatenate([each.block.tail[each.rows], each.block.head[each.rows]])
+    _solve(cp.Problem(cp.Minimize(cp.sum(cp.multiply(r, w))), constraints))
+    if w.value is None or any(tie.dual_value is None for tie in ties):
+        return np.zeros(r.shape), [np.zeros(z.shape) for z in zs]
+    flows = [np.asarray(tie.dual_value, dtype=float).reshape(z.shape) for tie, z in zip(ties, zs, strict=True)]
+    return np.asarray(w.value, dtype=float), flows
 
 
 def _solve(problem: Any) -> None:

@@ -9,8 +9,9 @@ sum_e ||u_e||^2 / A_e^2 among all of them (u_e / A_e is then a row of -(A K)^+' 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -86,7 +87,7 @@ class Group:
         return w
 
     @cached_property
-    def _tree(self) -> splu:
+    def _tree(self) -> Any:
         return splu(sp.csc_array(self.K[self.forest][:, self.inner]))
 
     def electrical(self, r: Array) -> tuple[Array, Array]:
@@ -97,10 +98,18 @@ class Group:
         return z, -(self.A**2)[:, None] * (self.K @ z)
 
     @cached_property
-    def _laplacian(self) -> splu:
+    def _laplacian(self) -> Any:
         part = self.K[:, self.inner]
         L = sp.csc_array(part.T @ sp.diags_array(self.A**2) @ part)
-        return splu(L, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+        try:
+            return _factor(L)
+        except RuntimeError:  # weights so different that rounding makes it singular
+            return _factor(L + 1e-13 * sp.diags_array(L.diagonal()))
+
+
+def _factor(L: Any) -> Any:
+    options = {"SymmetricMode": True}
+    return splu(sp.csc_array(L), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,9 +145,20 @@ class Network:
     @cached_property
     def component(self) -> Array:
         """The component of each node among all these edges, (n,)."""
-        tail, head = (np.concatenate([getattr(b, end) for b in self.blocks]) for end in ("tail", "head"))
+        tail, head = np.concatenate([b.tail for b in self.blocks]), np.concatenate([b.head for b in self.blocks])
         links = sp.coo_array((np.ones(len(tail)), (tail, head)), shape=(self.shape[0],) * 2)
         return connected_components(links, directed=False)[1]
+
+    @cached_property
+    def merging(self) -> sp.csr_array:
+        """(n, components): 1 where a node is in a component."""
+        n = self.shape[0]
+        return sp.csr_array((np.ones(n), (np.arange(n), self.component)), shape=(n, self.n_components))
+
+    @cached_property
+    def n_edges(self) -> Array:
+        """The number of edges of each component, (components,)."""
+        return np.bincount(np.concatenate(self.where), minlength=self.n_components)
 
     @cached_property
     def where(self) -> tuple[Array, ...]:
@@ -158,6 +178,15 @@ class Network:
             out[self.component[group.tail[others]]] = False
         return out
 
+    def subset(self, masks: Sequence[Array]) -> Network:
+        """Some edges of each block only."""
+        each = list(zip(self.blocks, self.weights, masks, strict=True))
+        blocks = tuple(
+            replace(b, tail=b.tail[e], head=b.head[e], base_weight=b.base_weight[e], center=None, K=b.K[e])
+            for b, _, e in each
+        )
+        return Network(blocks, tuple(A[e] for _, A, e in each), self.shape)
+
     # ---- ties ----------------------------------------------------------------------------------------------------
     @cached_property
     def ties(self) -> sp.csr_array:
@@ -167,8 +196,8 @@ class Network:
         count = 0
         for group in self.groups:
             size = int(group.component.max()) + 1
-            number[:, group.columns] = count + group.component[:, None] * len(group.columns) + np.arange(
-                len(group.columns)
+            number[:, group.columns] = (
+                count + group.component[:, None] * len(group.columns) + np.arange(len(group.columns))
             )
             count += size * len(group.columns)
         free = number < 0

@@ -52,8 +52,7 @@ class Varying:
         """The form at another strength."""
         unit = dict(zip(self.places, self.units, strict=True))
         edges = [
-            replace(e, strength=Strength(strength * unit[k])) if k in unit else e
-            for k, e in enumerate(self.form.edges)
+            replace(e, strength=Strength(strength * unit[k])) if k in unit else e for k, e in enumerate(self.form.edges)
         ]
         return replace(self.form, edges=tuple(edges))
 
@@ -85,7 +84,7 @@ def varying(problem: Any, parameter: Parameter | None, what: str) -> Varying:
             names = ", ".join(repr(p.name) for p in parameters.values())
             raise TermError(f"{what} varies one Parameter, and the norms have {names}; say which: parameter=...")
         parameter = next(iter(parameters.values()), None)
-    elif not isinstance(parameter, Parameter):  # pyright: ignore[reportUnnecessaryIsInstance]  (users err)
+    elif not isinstance(parameter, Parameter):
         raise TermError(f"parameter must be a gr.Parameter of the model, got {parameter!r}")
     return _of_term(problem, norms, what) if parameter is None else _of_parameter(form, norms, parameter, what)
 
@@ -124,8 +123,8 @@ def _of_term(problem: Any, norms: list[int], what: str) -> Varying:
     if len(terms) > 1:
         names = ", ".join(form.edges[mine[0]].name for _, _, mine in terms)
         raise TermError(
-            f"{what} varies one strength, and there are {len(terms)} norms between nodes: {names}; scale those that are "
-            "to vary by one Parameter, lam = gr.Parameter(1.0), and leave the others out or make them smooth"
+            f"{what} varies one strength, and there are {len(terms)} norms between nodes: {names}; scale those that "
+            "are to vary by one Parameter, lam = gr.Parameter(1.0), and leave the others out or make them smooth"
         )
     strength, term, mine = terms[0]
     units = tuple(float(form.edges[k].strength) / float(strength) for k in mine)

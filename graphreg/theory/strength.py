@@ -13,7 +13,6 @@ bounded from both sides by what is shown: flows and a direction.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -21,15 +20,13 @@ import numpy as np
 
 from ..certificate import Certificate, Certifier
 from ..errors import MethodError
-from ..lowering.steepest import Links, steepest
 from ..solution import Solution
 from ..tables import assumed_lines
 from ..terms.calculus import Parameter, positive
-from ..terms.penalties._base import AbstractPenalty
 from ..terms.records import Array
 from ._descent import best_step, rounding
-from ._network import Flows, Network
 from ._pooled import Smooth, as_solution, pooled, whole
+from ._routes import Routes, route
 from ._varying import Varying, check_smooth, varying
 
 if TYPE_CHECKING:
@@ -110,7 +107,7 @@ class StrengthMax:
         columns = {
             "component": np.arange(count),
             "nodes": np.bincount(member, minlength=count),
-            "edges": sum(np.bincount(where, minlength=count) for where in network.where),
+            "edges": network.n_edges,
             "first": pd.Series([labels[i] for i in np.unique(member, return_index=True)[1]], dtype=object),
             "lower": routes.lower,
             "upper": routes.upper,
@@ -221,142 +218,3 @@ def strength_max(problem: Any, parameter: Parameter | None = None) -> StrengthMa
         "(direction): no solver's word is taken",
     )
     return StrengthMax(upper, lower, upper, consensus, w, assumed, vary, routes)
-
-
-# ---- flows and directions --------------------------------------------------------------------------------------------
-@dataclass(frozen=True, eq=False)
-class Routes:
-    """Flows with K'u = -r, directions, and what they show of each component.
-
-    Attributes
-    ----------
-    flows : tuple of (m, k) arrays
-    direction : (n, d)
-        sum_e A_e phi((Kw)_e) = 1 over every component with edges and demands.
-    upper, lower : (components,)
-        max_e ||u_e||_* / A_e, and -<r, w>.
-    how : list of str
-    """
-
-    flows: Flows
-    direction: Array
-    upper: Array
-    lower: Array
-    how: list[str]
-
-
-def route(network: Network, r: Array) -> Routes:
-    """The flows of least load per component, and the directions that prove it."""
-    found = _Best(network, r)
-    flows = network.along_forest(r)
-    found.offer(flows, _cut(network, flows))
-    cyclic = ~network.acyclic & (found.upper > 0)
-    if cyclic.any():
-        z, electrical = network.electrical(r)
-        found.offer(electrical, -z)
-        flows, w = _conic(network, r, found.upper, cyclic)
-        found.offer(network.conserved(flows, r), w)
-    return found.routes(cyclic)
-
-
-class _Best:
-    """The best flows and directions that were offered, component by component."""
-
-    def __init__(self, network: Network, r: Array) -> None:
-        self.network, self.r = network, r
-        self.flows = network.nothing()
-        self.direction = np.zeros(network.shape)
-        self.upper = np.full(network.n_components, np.inf)
-        self.lower = np.zeros(network.n_components)
-
-    def offer(self, flows: Flows, w: Array) -> None:
-        network = self.network
-        upper = network.largest(flows)
-        better = upper < self.upper
-        self.upper = np.where(better, upper, self.upper)
-        pairs = zip(network.where, flows, self.flows, strict=True)
-        self.flows = tuple(np.where(better[where][:, None], new, old) for where, new, old in pairs)
-        slope = -np.bincount(network.component, np.einsum("ij,ij->i", self.r, w), network.n_components)
-        variation = network.variation(w)
-        lower = np.divide(slope, variation, out=np.zeros_like(slope), where=variation > 0)
-        better = lower > self.lower
-        self.lower = np.where(better, lower, self.lower)
-        size = np.where(variation > 0, variation, 1.0)[network.component][:, None]
-        self.direction = np.where(better[network.component][:, None], w / size, self.direction)
-
-    def routes(self, cyclic: Array) -> Routes:
-        edges = sum(np.bincount(where, minlength=len(cyclic)) for where in self.network.where)
-        kinds = zip(edges, cyclic, self.network.acyclic, strict=True)
-        how = [
-            "no edges" if m == 0 else "conic" if hard else "closed form on a tree" if tree else "nothing flows"
-            for m, hard, tree in kinds
-        ]
-        return Routes(self.flows, self.direction, self.upper, np.minimum(self.lower, self.upper), how)
-
-
-def _cut(network: Network, flows: Flows) -> Array:
-    """For each component the direction that moves one side of its most loaded edge against the other (the sides with
-    respect to the spanning forest)."""
-    best = np.full(network.n_components, -np.inf)
-    at: dict[int, tuple[int, int]] = {}
-    for k, (where, load) in enumerate(zip(network.where, network.loads(flows), strict=True)):
-        order = np.argsort(load, kind="stable")
-        last = dict(zip(where[order].tolist(), order.tolist(), strict=True))  # the most loaded edge of each
-        for component, e in last.items():
-            if load[e] > best[component]:
-                best[component], at[component] = load[e], (k, e)
-    z = network.nothing()
-    for k, block in enumerate(network.blocks):
-        rows = np.array([e for block_, e in at.values() if block_ == k], dtype=np.intp)
-        if len(rows):
-            z[k][rows] = norming(block.penalty, flows[k][rows])
-    return network.raised(z)
-
-
-def norming(penalty: AbstractPenalty, u: Array) -> Array:
-    """v with <u, v> = ||u||_* phi(v), for each row, to one part in a million at most.
-
-    For p = prox(u, t) of phi, u - p is t times a subgradient at p: <u, p> = t phi(p) + ||p||^2 >= t phi(p), so that
-    with t = (1 - 1e-6) ||u||_* p will do. For the usual norms one of u, sign(u) and the largest entry is exact.
-    """
-    rows, size = np.arange(len(u)), penalty.gauge(u)
-    largest = np.zeros_like(u)
-    place = np.abs(u).argmax(axis=1)
-    largest[rows, place] = np.sign(u[rows, place])
-    tried = [u, np.sign(u), largest]
-    tried += [_scaled(penalty.prox, u, size, share) for share in (1e-2, 1e-4, 1e-6)]
-    value = np.stack([_ratio(penalty, u, v) for v in tried])
-    return np.stack(tried)[value.argmax(axis=0), rows]
-
-
-def _scaled(prox: Callable[[Array, Any], Array], u: Array, size: Array, share: float) -> Array:
-    unit = np.where(size > 0, size, 1.0)
-    return prox(u / unit[:, None], np.full(len(u), 1.0 - share))
-
-
-def _ratio(penalty: AbstractPenalty, u: Array, v: Array) -> Array:
-    value = penalty.value(v)
-    return np.divide(np.einsum("ij,ij->i", u, v), value, out=np.zeros(len(u)), where=value > 0)
-
-
-def _conic(network: Network, r: Array, load: Array, cyclic: Array) -> tuple[Flows, Array]:
-    """Flows and directions of the components that are no trees, from the conic programme; ``load`` sets its units."""
-    mean = np.ones(len(load))
-    total, count = np.zeros_like(load), np.zeros_like(load)
-    for where, A in zip(network.where, network.weights, strict=True):
-        total += np.bincount(where, A, len(load))
-        count += np.bincount(where, minlength=len(load))
-    mean = np.divide(total, count, out=mean, where=count > 0)
-    rows = [np.flatnonzero(cyclic[where]) for where in network.where]
-    links = [
-        Links(block, e, A[e] / (mean * count)[where[e]], where[e])
-        for block, A, where, e in zip(network.blocks, network.weights, network.where, rows, strict=True)
-    ]
-    unit = np.where(cyclic, load * mean * count, 1.0)
-    demand = np.where(cyclic[network.component], 1.0 / unit[network.component], 0.0)[:, None] * r
-    w, found = steepest([each for each in links if len(each.rows)], demand)
-    flows, given = network.nothing(), iter(found)
-    for k, e in enumerate(rows):
-        if len(e):
-            flows[k][e] = unit[network.where[k][e]][:, None] * next(given)
-    return flows, w
