@@ -10,7 +10,6 @@ from documents import DOCS, module_of
 from graphreg.methods import METHODS
 from graphreg.testing import check_method
 
-
 DOCUMENTS = ("adding-a-penalty", "adding-a-method", "methods", "actors", "certificates", "choosing-the-strength")
 
 
