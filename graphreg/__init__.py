@@ -66,6 +66,7 @@ from .terms.sums import Consensus, NodePenalty, TotalVariation
 if TYPE_CHECKING:
     from .model_file import ModelFile, read_model
     from .theory import strength_max
+    from .tuning import Path, cross_validate, path
 
 __version__ = "0.1.0"
 __all__ = [
@@ -114,6 +115,7 @@ __all__ = [
     "NonNegative",
     "PFedMe",
     "Parameter",
+    "Path",
     "Penalty",
     "PoissonLoss",
     "Pooled",
@@ -129,7 +131,9 @@ __all__ = [
     "TotalVariation",
     "Zero",
     "compare",
+    "cross_validate",
     "errors",
+    "path",
     "read_model",
     "strength_max",
 ]
@@ -144,6 +148,9 @@ _SUBMODULES = (
 )  # imported when first used: `gr.testing.check_penalty(...)`
 _LATER = {
     "ModelFile": "model_file",
+    "Path": "tuning",
+    "cross_validate": "tuning",
+    "path": "tuning",
     "read_model": "model_file",
     "strength_max": "theory",
 }  # public names that are imported when first used

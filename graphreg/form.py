@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -146,6 +146,9 @@ class EdgeBlock:
         return c * self.penalty.clip(u / c)
 
 
+Block = TypeVar("Block", SampleBlock, EdgeBlock)
+
+
 @dataclass(frozen=True)
 class DualPoint:
     """Flows per edge block and prices per sample block."""
@@ -212,9 +215,11 @@ class Form:
         """The form at the strengths of this moment: later values of Parameters do not reach it."""
         if not any(block.strength.parameter for block in (*self.samples, *self.edges)):
             return self
-        samples = tuple(replace(block, strength=Strength(float(block.strength))) for block in self.samples)
-        edges = tuple(replace(edge, strength=Strength(float(edge.strength))) for edge in self.edges)
-        return replace(self, samples=samples, edges=edges)
+        samples = tuple(_frozen(block, ("_adjoint", "stacks", "lengths")) for block in self.samples)
+        edges = tuple(_frozen(edge, ("transposed",)) for edge in self.edges)
+        form = replace(self, samples=samples, edges=edges)
+        vars(form).update({name: getattr(self, name) for name in ("labels", "component", "n_components", "free")})
+        return form
 
     def nothing(self) -> DualPoint:
         """No flow anywhere, all prices 0."""
@@ -292,3 +297,10 @@ class Form:
         values = [b.values(zero).sum() for b in self.samples]
         values += [b.values(zero).sum() for b in self.edges if not isinstance(b.penalty, AbstractConstraint)]
         return float(sum(values))
+
+
+def _frozen(block: Block, derived: tuple[str, ...]) -> Block:
+    """The block at the strength of this moment, with what was derived from its other fields, once for all strengths."""
+    frozen = replace(block, strength=Strength(float(block.strength)))
+    vars(frozen).update({name: getattr(block, name) for name in derived})
+    return frozen

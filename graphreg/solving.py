@@ -49,7 +49,7 @@ def solve(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Co
 def _baseline(form: Form, method: AbstractBaseline, budget: Budget, store: Store | None) -> Solution:
     """The solution of another problem, as one of the user's; see `AbstractBaseline`."""
     target = method.target(form)
-    there = replace(budget, start=start_of(target, budget.start))
+    there = replace(budget, start=start_of(target, budget.start), carried=None)
     run = _solve(target, method.iteration, there, conic.Compiler(target), store)
     own = run.certificate
     certificate = in_problem(form, own, budget.gap)
@@ -79,7 +79,7 @@ def _solve(
     infinity = at_infinity(form) if recedes and left is not None and same and depth < DEEPEST else None
     if infinity is None or left is None:
         return solution
-    there = replace(left, start=(solution.certificate.w, None))
+    there = replace(left, start=(solution.certificate.w, None), carried=None)
     rest = _solve(infinity.rest, method, there, conic.Compiler(infinity.rest), store, depth + 1)
     certificate = _extend(infinity, rest.certificate, solution.certificate, budget.gap)
     status, message = rest.status, rest.message
@@ -137,7 +137,7 @@ def _run(
             solution = _exact(form, method, certifier, budget, compiler)
             return solution, _further(solution, certifier, budget.gap)
         assert isinstance(method, AbstractIteration)
-        site = _site(form, budget)
+        site = site_of(form, budget)
         with _played(method, site, budget) as player:
             outcome = drive(player, site, certifier, budget, keeper)
     certifier = outcome.certifier
@@ -148,9 +148,14 @@ def _run(
     return solution, _further(solution, certifier, budget.gap)
 
 
-def _site(form: Form, budget: Budget) -> Site:
+def site_of(form: Form, budget: Budget) -> Site:
     """The whole graph in one process."""
-    return Site(form, InProcess(Ledger(arcs_of(form), form.labels)), budget.seed or 0)
+    before = None if budget.carried is None else budget.carried.site
+    if before is not None:
+        return before.beside(form, InProcess(Ledger(before.arcs, form.labels)))
+    site = Site(form, InProcess(Ledger(arcs_of(form), form.labels)), budget.seed or 0)
+    vars(site)["arcs"] = site.engine.ledger.arcs
+    return site
 
 
 def _played(method: AbstractIteration, site: Site, budget: Budget) -> AbstractContextManager[AbstractIteration]:
@@ -219,7 +224,7 @@ def _refined(form: Form, certifier: Certifier, certificate: Certificate, budget:
         return certificate, 0
     start = (certificate.w, certificate.point.flows)
     budget = Budget(budget.gap, REFINEMENT, budget.seconds, start, progress=budget.progress)
-    outcome = drive(method, _site(form, budget), certifier, budget)
+    outcome = drive(method, site_of(form, budget), certifier, budget)
     if outcome.ended == "interrupted":
         raise KeyboardInterrupt
     return outcome.certificate, outcome.rounds

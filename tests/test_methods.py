@@ -277,7 +277,9 @@ def test_an_interruption_returns_the_best_point_with_its_certificate(at):
     assert run.status == "interrupted"
     assert at <= run.rounds < at + 11
     assert run.certificate.valid
-    assert run.certificate.dual <= problem.solve().objective <= run.certificate.primal
+    exact = problem.solve()  # whose objective is an upper bound itself, and may be the looser one
+    assert run.certificate.dual <= exact.objective
+    assert exact.certificate.dual <= run.certificate.primal
     assert "Interrupted" in run.message
 
 

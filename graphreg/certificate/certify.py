@@ -166,12 +166,16 @@ class Certifier:
 
         ``near`` is a point near a minimiser, by which rounding is charged: w itself but where w runs to infinity.
         """
+        self.consider(w)
+        self._improve_dual(w if near is None else near, point)
+
+    def consider(self, w: Array) -> None:
+        """Take a feasible w among the best."""
         value = self.form.primal(w)
         if np.isfinite(value):
             found = _Primal(value, _rounding(self.form, w), w)
             if self.best_primal is None or found.bound <= self.best_primal.bound:
                 self.best_primal = found
-        self._improve_dual(w if near is None else near, point)
 
     def _flows(self, w: Array, flows: tuple[Array, ...] | None) -> tuple[Array, ...]:
         """The flows given, or those of the penalties' gradients (of their Moreau envelopes where they have kinks), and

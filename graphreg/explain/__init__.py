@@ -1,9 +1,11 @@
 """Problems and answers explained: formulas in text and LaTeX, and plots. Importing this does not import matplotlib."""
 
 from .comparing import comparison_figure, plot_comparison
+from .paths import plot_path
 from .plots import plot_graph, plot_trace
 from .selecting import plot_selection
 from .text import Written, dual, kkt, primal
+from .validation import plot_cross_validation
 
 __all__ = [
     "Written",
@@ -11,7 +13,9 @@ __all__ = [
     "dual",
     "kkt",
     "plot_comparison",
+    "plot_cross_validation",
     "plot_graph",
+    "plot_path",
     "plot_selection",
     "plot_trace",
     "primal",

@@ -69,6 +69,8 @@ class WholeGraph:
 
 
 Memories = tuple[Memory, ...]  # one per prox
+LAYOUT = ("ids", "own", "arcs", "toward", "degree", "ends", "tree")  # of a site, whatever the strengths
+LOSSES = ("losses", "proxes", "whole", "curvature")  # as long as those of the losses do not change
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,19 @@ class Site:
     engine: Engine
     seed: int = 0
     whole_graph: WholeGraph | None = None  # None: the site is the whole graph
+
+    def beside(self, form: Form, engine: Engine) -> Site:
+        """The site of the same problem at other strengths, with what does not depend on these; the proxes of the losses
+        only where the losses have their strengths still."""
+        site = Site(form, engine, self.seed, self.whole_graph)
+        kept = (*LAYOUT, *(LOSSES if site.same_losses(self) else ()))
+        vars(site).update({name: value for name, value in vars(self).items() if name in kept})
+        return site
+
+    def same_losses(self, other: Site) -> bool:
+        """Whether the losses of another site of the same problem have the strengths that they have here."""
+        pairs = zip(self.form.samples, other.form.samples, strict=True)
+        return all(float(here.strength) == float(there.strength) for here, there in pairs)
 
     @property
     def n_nodes(self) -> int:

@@ -75,6 +75,12 @@ class AbstractIteration(AbstractMethod):
     def init(self, site: Site, start: Start | None) -> Any:
         """The state before the first round, from ``start`` where it is given."""
 
+    def resume(self, site: Site, state: Any, start: Start | None) -> Any:
+        """The state before the first round at other strengths of a problem, from the last one there: what is worth
+        keeping beside ``start``, which is near both."""
+        del state
+        return self.init(site, start)
+
     @abstractmethod
     def step(self, state: Any) -> Any:
         """The state after one more round."""

@@ -54,6 +54,17 @@ class Guess:
 
 def guess(form: Form, flows: tuple[Array, ...]) -> Guess | None:
     """What the flows say is fused; None where too much is left."""
+    found = _tied(form, flows)
+    return None if found.S.shape[1] > min(MOST, found.S.shape[0] // FEWER) else found  # pyright: ignore[reportOptionalSubscript]  (scipy has no types)
+
+
+def merged(form: Form, w: Array, flows: tuple[Array, ...]) -> Array:
+    """w with what the flows say is fused set to its mean: the differences there vanish, which iterates only tend to."""
+    S = _tied(form, flows).S
+    return (S @ ((S.T @ w.ravel()) / np.asarray(S.sum(axis=0)).ravel())).reshape(form.shape)
+
+
+def _tied(form: Form, flows: tuple[Array, ...]) -> Guess:
     n, d = form.shape
     fused = tuple(_inside(edge, u) for edge, u in zip(form.edges, flows, strict=True))
     tails, heads = [np.zeros(0, dtype=int)], [np.zeros(0, dtype=int)]
@@ -72,8 +83,6 @@ def guess(form: Form, flows: tuple[Array, ...]) -> Guess | None:
     t, h = np.concatenate(tails), np.concatenate(heads)
     links = sp.coo_array((np.ones(len(t)), (t, h)), shape=(size + 1, size + 1))
     count, member = connected_components(links, directed=False)
-    if count * (d if whole else 1) > min(MOST, n * d // FEWER):
-        return None
     tied = np.arange(count) != member[size]  # not tied to 0 by the ground
     number = np.where(tied, np.cumsum(tied) - 1, -1)[member[:size]]
     cluster = number if whole else None

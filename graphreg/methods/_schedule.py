@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -29,6 +29,12 @@ class Schedule:
     screen: float = np.inf
     power: float = 1.5
     screened: tuple[int, float] = (0, np.inf)  # the round of the last screen, and what it said
+
+    def expecting(self, last: Schedule) -> Schedule:
+        """With what the last repair at a neighbouring strength taught: which screen goes with which gap."""
+        if not 0.0 < last.gap < np.inf or not 0.0 < last.screen < np.inf:
+            return self
+        return replace(self, gap=last.gap, screen=last.screen, power=last.power)
 
     def screen_now(self, k: int) -> bool:
         """Whether round k is screened: at least every k/2 rounds, at most every k/10, and between these half way to

@@ -116,6 +116,12 @@ class ADMM(AbstractIteration):
         halpern = Halpern() if restarts else None
         return State(site, 0, w, w, u, u, site.memory(), rho, FIRST_ADAPTATION, w, u, halpern)
 
+    def resume(self, site: Site, state: State, start: Start | None) -> State:
+        """With the penalty parameter of the last run and, where the losses are the same, what their proxes remember."""
+        new = self.init(site, start)
+        memory = state.memory if site.same_losses(state.site) else new.memory
+        return replace(new, rho=state.rho, memory=memory)
+
     def step(self, state: State) -> State:
         site, rho, over = state.site, state.rho, self.relaxation
         if state.halpern is not None:

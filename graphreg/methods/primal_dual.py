@@ -115,6 +115,12 @@ class PrimalDual(AbstractIteration, ToleratesLoss):
         memory = site.memory() if self.inexact is None else (None,)
         return State(site, 0, w, u, w, u, memory, s, FIRST_ADAPTATION, w, u, halpern)
 
+    def resume(self, site: Site, state: State, start: Start | None) -> State:
+        """With the balance of the last run and, where the losses are the same, what their proxes remember."""
+        new = self.init(site, start)
+        memory = state.memory if site.same_losses(state.site) else new.memory
+        return replace(new, s=state.s, memory=memory)
+
     def step(self, state: State) -> State:
         site, rho = state.site, self.relaxation
         w_hat, memory = self._nodes(state)

@@ -1,4 +1,8 @@
 """Which strength to use: paths, cross-validation, the strength that the noise asks for."""
 
+from .chosen import CrossValidation as CrossValidation
+from .cross_validation import cross_validate as cross_validate
 from .noise import NoiseStrength as NoiseStrength
 from .noise import noise_strength as noise_strength
+from .path import Path as Path
+from .path import path as path

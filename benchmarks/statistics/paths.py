@@ -1,0 +1,82 @@
+"""Regularisation paths over the 3111 counties of the United States: what fifty strengths cost, beside one solve.
+
+Needs ../shared/data (beside the project's folder), with us_election_2020_counties.csv.gz and us_county_adjacency.csv.gz.
+Every county is a node with one sample: the Democratic share of 2020, or whether it was above a half, by standardised
+predictors; total variation along county borders, and a small ridge on the slopes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import graphreg as gr
+
+DATA = Path(__file__).resolve().parents[2] / "../shared/data"
+COUNTIES, BORDERS = "us_election_2020_counties.csv.gz", "us_county_adjacency.csv.gz"
+PREDICTORS = ["EDU685213", "RHI825214"]  # share with a bachelor's degree, share of white non-Hispanic people
+RIDGE = 1e-2
+GAP = 1e-6
+POINTS, ASKED = 50, 5.0
+
+
+def study_of_linear_paths() -> pd.DataFrame:
+    """Squared loss and L2 differences, d = 3: fifty strengths from strength_max down over three decades."""
+    return _costs(*counties(gr.SquaredLoss, gr.L2()))
+
+
+def study_of_logistic_paths() -> pd.DataFrame:
+    """Logistic loss and L1 differences, d = 3: fifty strengths from strength_max down over three decades."""
+    return _costs(*counties(gr.LogisticLoss, gr.L1()))
+
+
+def counties(loss: Callable[..., Any], penalty: gr.Penalty) -> tuple[gr.Problem, gr.Parameter]:
+    """The problem, and the Parameter in it."""
+    missing = [name for name in (COUNTIES, BORDERS) if not (DATA / name).is_file()]
+    if missing:
+        raise SystemExit(f"needs {' and '.join(missing)} in ../shared/data, beside the project's folder")
+    frame = pd.read_csv(DATA / COUNTIES, dtype={"fips": str})
+    borders = pd.read_csv(DATA / BORDERS, dtype=str)
+    frame[PREDICTORS] = (frame[PREDICTORS] - frame[PREDICTORS].mean()) / frame[PREDICTORS].std()
+    frame["share"] = frame["votes_dem"] / (frame["votes_dem"] + frame["votes_gop"])
+    known = borders["fips_a"].isin(frame["fips"]) & borders["fips_b"].isin(frame["fips"])
+    pairs = zip(borders["fips_a"][known], borders["fips_b"][known], strict=True)
+    graph = gr.Graph.from_edges(pairs, nodes=frame["fips"].tolist())
+    target = "share" if loss is gr.SquaredLoss else "democrat"
+    data = gr.NodeData.from_frame(frame, node="fips", target=target, features=PREDICTORS, intercept=True)
+    strength = gr.Parameter(1.0, name="lam")
+    model = loss(data) + strength * gr.TotalVariation(graph, penalty) + RIDGE * gr.NodePenalty(gr.SquaredL2())
+    return gr.Problem(model), strength
+
+
+def _costs(problem: gr.Problem, strength: gr.Parameter) -> pd.DataFrame:
+    """CPU seconds of a path beside those of single solves from nothing, of the same method and of Exact."""
+    path, whole = _timed(lambda: gr.path(problem, POINTS, progress=False, on_failure="return"))
+    few = path.strengths[:: (POINTS - 1) // 7]
+    cold = {}
+    for value in few:
+        strength.value = float(value)
+        cold[value] = _timed(lambda: problem.solve(gr.PrimalDual(), gap=GAP, seed=0, progress=False))[1]
+    strength.value = float(path.strengths[POINTS // 2])
+    middle = _timed(lambda: problem.solve(gr.PrimalDual(), gap=GAP, seed=0, progress=False))[1]
+    exact = _timed(lambda: problem.solve(gap=GAP, progress=False, on_failure="return"))[1]
+    certified = sum(solution.certificate.holds(GAP) for solution in path)
+    at = f"at {strength.value:.3g}"
+    rows = [
+        ("strengths certified", POINTS, certified, ""),
+        ("path over one cold solve in the middle", f"< {ASKED:g}", round(whole / middle, 1), f"{whole:.3g} s, {middle:.3g} s {at}"),
+        ("path over the median cold solve", f"< {ASKED:g}", round(whole / float(np.median(list(cold.values()))), 1), f"of {len(few)} strengths"),
+        ("path over the sum of all cold solves", "", round(whole / (POINTS * float(np.mean(list(cold.values())))), 2), "50 times their mean"),
+        ("path over one cold solve by Exact", f"< {ASKED:g}", round(whole / exact, 1), f"{exact:.3g} s {at}"),
+    ]
+    return pd.DataFrame(rows, columns=["what", "asked", "found", "figures"])
+
+
+def _timed(run: Callable[[], Any]) -> tuple[Any, float]:
+    began = time.process_time()
+    return run(), time.process_time() - began

@@ -1,0 +1,298 @@
+"""What cross-validation found: scores by fold and point, and the point that follows from them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import ModelError
+from ..form import Form
+from ..methods import AbstractMethod
+from ..problem import Problem
+from ..solution import Solution
+from ..terms.records import Array, name_of
+from ._fold_runs import FoldRun
+from .folds import Fold, Folds, nodes_of
+from .points import Grid
+from .scoring import Scorer, held
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from ..tables import Table
+
+RULES = ("min", "1se")
+
+
+def scores_of(form: Form, fold: Fold, run: FoldRun, scorer: Scorer) -> Array:
+    """The score of a fold at each point; nan where its solve was not certified."""
+    out = np.full(len(run.statuses), np.nan)
+    for k, status in enumerate(run.statuses):
+        if status == "certified":
+            out[k] = scorer.score(held(form, fold.test[fold.scored], run.links[k][fold.scored]), fold.name)
+    return out
+
+
+@dataclass(frozen=True)
+class CrossValidation:
+    """The scores of a grid of strengths on held-out samples.
+
+    Attributes
+    ----------
+    problem : Problem
+    grid : Grid
+        The Parameters and their values at each point.
+    folds : Folds
+    scorer : Scorer
+    rule : str
+        "min" or "1se", by which ``chosen`` is chosen.
+    gap : float
+        The relative gap that was asked of every solve.
+    runs : dict
+        What each finished fold gave, by its number.
+    solution : Solution, optional
+        Of all data at the chosen point, with its own certificate; None without a refit.
+    """
+
+    problem: Problem = field(repr=False)
+    grid: Grid
+    folds: Folds
+    scorer: Scorer
+    rule: str
+    gap: float
+    runs: dict[int, FoldRun] = field(repr=False)
+    solution: Solution | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether all folds are finished."""
+        return len(self.runs) == len(self.folds)
+
+    # ---- the numbers ---------------------------------------------------------------------------------------------
+    @cached_property
+    def certified(self) -> Array:
+        """Which solves were certified, (finished folds, points)."""
+        return np.array([[status == "certified" for status in run.statuses] for run in self.runs.values()])
+
+    @cached_property
+    def usable(self) -> Array:
+        """The points at which every finished fold was certified; the others are never chosen."""
+        return self.certified.all(axis=0) & np.isfinite(self.mean)
+
+    @cached_property
+    def _scores(self) -> Array:
+        """(finished folds, points); nan where the solve was not certified."""
+        form, each = self.problem.form, self.folds.each
+        return np.array([scores_of(form, each[number], run, self.scorer) for number, run in self.runs.items()])
+
+    @cached_property
+    def share(self) -> Array:
+        """p_k, the share of each finished fold in the sample weight that was scored."""
+        weights = np.concatenate([block.loss.data.weights for block in self.problem.form.samples])
+        folds = [self.folds.each[number] for number in self.runs]
+        sums = np.array([weights[fold.test[fold.scored]].sum() for fold in folds])
+        return sums / sums.sum()
+
+    @cached_property
+    def mean(self) -> Array:
+        """The score of each point, ``sum_k p_k s_k``; nan where a fold was not certified."""
+        return self.share @ self._scores
+
+    @cached_property
+    def standard_error(self) -> Array:
+        """``sqrt(sum_k p_k (s_k - score)^2 / (K - 1))``, by point; nan for a single fold."""
+        with np.errstate(invalid="ignore"):
+            squares = self.share @ (self._scores - self.mean) ** 2
+        return np.sqrt(squares / (len(self.runs) - 1)) if len(self.runs) > 1 else np.full(len(self.mean), np.nan)
+
+    def index(self, rule: str) -> int:
+        """The number of the point that a rule chooses, "min" or "1se".
+
+        Raises
+        ------
+        ModelError
+            Where no point was certified in every fold; with what the solves said.
+        """
+        if not self.usable.any():
+            said = Counter(status for run in self.runs.values() for status in run.statuses)
+            raise ModelError(
+                f"no point of the grid has a score: at each some fold was not certified to {self.gap:g} "
+                f"({', '.join(f'{count} {status}' for status, count in said.items())}), or has an infinite score; add "
+                "a small ridge, ask for a larger gap, or use another method"
+            )
+        cost = np.where(self.usable, -self.mean if self.scorer.greater_is_better else self.mean, np.inf)
+        best = int(np.argmin(cost))
+        if rule == "min":
+            return best
+        if not np.isfinite(self.standard_error[best]):
+            raise ModelError("the 1-SE rule needs a standard error, and that takes two finished folds; finish more")
+        strength = np.array(self.grid.regularisation(self.problem.form))
+        within = np.flatnonzero(cost <= cost[best] + self.standard_error[best])
+        return int(within[np.lexsort((cost[within], -strength[within]))[0]])
+
+    # ---- what is chosen ------------------------------------------------------------------------------------------
+    @property
+    def best(self) -> dict[str, float]:
+        """The point with the best score, by the names of the Parameters."""
+        return self.grid.named(self.index("min"))
+
+    @property
+    def one_se(self) -> dict[str, float]:
+        """The strongest regularisation whose score is within one standard error (of the best point) of the best."""
+        return self.grid.named(self.index("1se"))
+
+    @property
+    def chosen(self) -> dict[str, float]:
+        """``best`` or ``one_se``, as ``rule`` says."""
+        return self.grid.named(self.index(self.rule))
+
+    def assign(self) -> None:
+        """Give the Parameters of the problem the chosen values."""
+        self.grid.assign(self.index(self.rule))
+
+    def refitted(self, method: AbstractMethod, seed: int) -> CrossValidation:
+        """With the solution of all data at the chosen point."""
+        with self.grid.at(self.index(self.rule)):
+            solution = self.problem.solve(method, gap=self.gap, seed=seed, progress=False, on_failure="return")
+        return replace(self, solution=solution)
+
+    # ---- tables --------------------------------------------------------------------------------------------------
+    @cached_property
+    def points(self) -> pd.Index:
+        """The values of the Parameters, one entry per point."""
+        import pandas as pd
+
+        if len(self.grid.parameters) == 1:
+            return pd.Index([point[0] for point in self.grid.points], name=self.grid.names[0])
+        return pd.MultiIndex.from_tuples(self.grid.points, names=self.grid.names)
+
+    @property
+    def scores(self) -> pd.DataFrame:
+        """The score of each finished fold (rows) at each point (columns); nan where the solve was not certified."""
+        import pandas as pd
+
+        names = pd.Index([self.folds.each[k].name for k in self.runs], name="fold", tupleize_cols=False)
+        return pd.DataFrame(self._scores, index=names, columns=self.points)
+
+    def table(self) -> Table:
+        """One row per point: score, its standard error, the number of samples that were held out and scored, the worst
+        status and the largest relative gap of the folds, the mean number of clusters, and what was chosen."""
+        import pandas as pd
+
+        from ..tables import Table
+
+        runs = list(self.runs.values())
+        scored = sum(int(self.folds.each[number].scored.sum()) for number in self.runs)
+        frame = pd.DataFrame(
+            {
+                "score": self.mean,
+                "standard_error": self.standard_error,
+                "held_out": scored,
+                "status": [self._status(k) for k in range(len(self.mean))],
+                "relative_gap": np.max([run.gaps for run in runs], axis=0),
+                "clusters": np.mean([run.clusters for run in runs], axis=0),
+                "choice": self.choices,
+            },
+            index=self.points,
+        )
+        return Table.of(frame, self._title(), self.assumed)
+
+    def _status(self, k: int) -> str:
+        bad = Counter(run.statuses[k] for run in self.runs.values() if run.statuses[k] != "certified")
+        said = ", ".join(f"{status} in {count} of {len(self.runs)} folds" for status, count in bad.items())
+        return said or "certified"
+
+    @property
+    def choices(self) -> list[str]:
+        """Of each point: "best", "1se", both, "excluded", or nothing."""
+        words: list[list[str]] = [[] if usable else ["excluded"] for usable in self.usable]
+        if self.usable.any():
+            words[self.index("min")].append("best")
+            with suppress(ModelError):  # there is no standard error, or no order of the points
+                words[self.index("1se")].append("1se")
+        return [", ".join(each) for each in words]
+
+    def _title(self) -> str:
+        done = (
+            f"{len(self.folds)} folds" if self.complete else f"INCOMPLETE, {len(self.runs)} of {len(self.folds)} folds"
+        )
+        sign = "the larger the better" if self.scorer.greater_is_better else "the smaller the better"
+        return f"cross-validation: {done}, {len(self.grid.points)} points, scoring {self.scorer.name} ({sign})"
+
+    @cached_property
+    def predictions(self) -> pd.DataFrame:
+        """The held-out predictions at the chosen point: row (counted over all losses), node, fold, targets as given,
+        weight, predictions (responses; one column per class or target where there are several) and whether the row was
+        scored. A row that several folds hold out stands there several times; one that none does is missing."""
+        import pandas as pd
+
+        k, form = self.index(self.rule), self.problem.form
+        node = nodes_of(form)
+        tables: list[pd.DataFrame] = []
+        for number, run in self.runs.items():
+            fold = self.folds.each[number]
+            begin = 0
+            labels = [form.labels[i] for i in node[fold.test]]
+            for part in held(form, fold.test, run.links[k]):
+                rows = slice(begin, begin := begin + len(part.rows))
+                head = {"row": fold.test[rows], "node": pd.Series(labels[rows], dtype=object)}
+                y, p = self._columns("y", part.y), self._columns("prediction", part.response())
+                last = {"weight": part.weights, "scored": fold.scored[rows]}
+                tables.append(pd.DataFrame({**head, "fold": [fold.name] * len(part.rows), **y, **p, **last}))
+        return pd.concat(tables, ignore_index=True).sort_values("row", kind="stable", ignore_index=True)
+
+    def _columns(self, name: str, values: Array) -> dict[str, Array]:
+        """One column, or one per class or target."""
+        if values.ndim == 1:
+            return {name: values}
+        names = self.problem.form.space.coordinates[: values.shape[1]]
+        what = [name_of(each) if isinstance(each, str) else each[1] for each in names]
+        return {f"{name}[{each}]": column for each, column in zip(what, values.T, strict=True)}
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The scores with their standard errors against the strength; see `explain.plot_cross_validation`."""
+        from ..explain import plot_cross_validation
+
+        return plot_cross_validation(self, ax)
+
+    # ---- in words ------------------------------------------------------------------------------------------------
+    @property
+    def assumed(self) -> tuple[str, ...]:
+        """What the numbers rest on."""
+        others = "" if len(self.grid.parameters) == 1 else "; of several Parameters: with the largest geometric mean"
+        out = [
+            *self.folds.assumed,
+            self.scorer.assumed,
+            "the standard error takes the folds' scores for independent, though their training data overlap",
+            f"'1se' is the strongest regularisation within one standard error of the best score{others}",
+            f"every solve certified to a relative gap of {self.gap:g}; points where one was not have no score",
+        ]
+        if not self.complete:
+            out.insert(0, f"only {len(self.runs)} of {len(self.folds)} folds are finished: the choice may change")
+        return tuple(out)
+
+    def __str__(self) -> str:
+        from ..tables import assumed_lines
+
+        lines = str(self.table()).splitlines()
+        cut = len(assumed_lines(self.assumed))
+        return "\n".join([*lines[:-cut], self._choice(), *lines[-cut:]])
+
+    def _choice(self) -> str:
+        if not self.usable.any():
+            return "chosen: nothing, as no point has a score in every fold"
+        k = self.index(self.rule)
+        point = ", ".join(f"{name} = {value:.6g}" for name, value in self.grid.named(k).items())
+        fit = "no refit" if self.solution is None else f"refit on all data: {self.solution.status}"
+        error = f" +- {self.standard_error[k]:.2g}" if np.isfinite(self.standard_error[k]) else ""
+        return f"chosen by {self.rule!r}: {point} (score {self.mean[k]:.6g}{error}); {fit}"
+
+    def __repr__(self) -> str:
+        what = f"{len(self.runs)} of {len(self.folds)} folds x {len(self.grid.points)} points"
+        return f"<CrossValidation: {what}; {self._choice()}>"

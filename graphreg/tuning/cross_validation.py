@@ -1,0 +1,169 @@
+"""Cross-validation over a graph: which strengths predict samples, or nodes, that were held out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from ..errors import ModelError
+from ..methods import AbstractMethod
+from ..problem import Problem
+from ._fold_runs import FoldRun, Task, carried_out
+from ._kept_folds import Kept
+from ._warm import usual_method
+from .chosen import RULES, CrossValidation, scores_of
+from .folds import Folds, folds_of
+from .points import Grid, grid_of
+from .scoring import Scorer, held, scorer_of
+
+
+def cross_validate(  # noqa: PLR0913
+    problem: Problem,
+    grid: Any = None,
+    folds: Any = 5,
+    *,
+    by: str = "sample",
+    scoring: Any = None,
+    greater_is_better: bool | None = None,
+    rule: str = "min",
+    method: AbstractMethod | None = None,
+    gap: float = 1e-6,
+    seed: int = 0,
+    jobs: int = 1,
+    refit: bool = True,
+    progress: bool | None = None,
+    checkpoint: Any = None,
+) -> CrossValidation:
+    """Choose the strengths of a model by how well it predicts samples that it was not fitted on.
+
+    On each fold every loss is taken on its training rows (a mean is over those that are left), the model is solved and
+    certified at every point of the grid, and the held-out samples are predicted from the coefficients of their nodes.
+    With s_k the score of fold k and p_k the share of all held-out sample weight that it holds,
+
+        score = sum_k p_k s_k,      standard error = sqrt( sum_k p_k (s_k - score)^2 / (K - 1) ),
+
+    which for folds of one size is the standard deviation of the s_k over sqrt(K).
+
+    Parameters
+    ----------
+    problem : Problem
+        With at least one `Parameter`. Their values are the same afterwards; see ``CrossValidation.assign``.
+    grid : sequence of numbers, mapping, sequence of mappings, int or None
+        Values for the only Parameter; values by Parameter (or its name), of which all combinations are tried; one
+        mapping per point; or so many strengths (20 by default) from ``strength_max`` down over three decades. A
+        Parameter that the grid does not name keeps its value.
+    folds : int, sequence or splitter
+        How many; or a fold label per row; or pairs (train rows, test rows), as positions or masks; or an object with
+        ``split(X, y, groups)`` as scikit-learn has them, to which the nodes are the groups. Rows are those of the
+        data, of several losses one after the other in the order of the model's terms.
+    by : {"sample", "node"}
+        Of a number of folds: "sample" spreads every node's samples over the folds as evenly as can be (a node with a
+        single sample has none left in one fold, and is predicted there through its edges); "node" holds out whole
+        nodes, which are predicted through their edges.
+    scoring : str or callable, optional
+        "loss" (default: the model's own loss per sample), "mse", "mae", "accuracy", "log_loss", "auc", or a function
+        of (y, prediction, weights): targets as given, responses (probabilities, counts, ...) and sample weights of
+        one fold's held-out samples. Formulas: `graphreg.tuning.scoring`.
+    greater_is_better : bool
+        Of a function of your own.
+    rule : {"min", "1se"}
+        "min" chooses the point with the best score; "1se" the strongest regularisation whose score is within one
+        standard error of the best. Of several Parameters the one with the largest geometric mean is the strongest.
+    method : AbstractMethod, optional
+        By default `PrimalDual` where it applies, else `Exact`. An iterative method begins each solve where the one
+        before it ended.
+    gap : float
+        The relative gap asked of every solve.
+    seed : int
+        Of the folds, and of methods that draw random numbers.
+    jobs : int
+        How many processes; -1 for as many as there are processors. The numbers are the same.
+    refit : bool
+        Whether to solve the problem on all data at the chosen point.
+    progress : bool, optional
+        Whether to show a progress bar on stderr; by default where that is a terminal.
+    checkpoint : path, optional
+        A file for the folds that are finished: the same call goes on with the others.
+
+    Returns
+    -------
+    CrossValidation
+        After Ctrl-C of the folds that are finished, with the word that it is incomplete.
+
+    Raises
+    ------
+    ModelError, DataError, MethodError, CheckpointError
+        For a grid, folds, a scoring or a file that cannot be used; the message names what is wrong.
+    """
+    _check(problem, rule, gap, seed, jobs, method)
+    values, split = grid_of(problem, grid), folds_of(problem.form, folds, by, seed)
+    scorer = scorer_of(problem.form, scoring, greater_is_better)
+    if rule == "1se":
+        values.regularisation(problem.form)  # refuses where no order is known, before hours are spent
+    if not callable(scoring):
+        _try(problem, split, scorer)
+    task = Task(problem.model, problem.form, values, method or usual_method(problem), gap, int(seed))
+    kept = Kept(checkpoint, task, split)
+    try:
+        for number, run in _carried_out(task, split, kept, jobs, progress):
+            kept.add(number, run)
+            scores_of(problem.form, split.each[number], run, scorer)  # what is wrong with it is known at once
+    except KeyboardInterrupt:
+        if not kept.runs:
+            raise
+    found = CrossValidation(problem, values, split, scorer, rule, gap, dict(sorted(kept.runs.items())))
+    return found.refitted(task.method, task.seed) if refit and found.complete and found.usable.any() else found
+
+
+def _carried_out(
+    task: Task, folds: Folds, kept: Kept, jobs: int, progress: bool | None
+) -> Generator[tuple[int, FoldRun]]:
+    """The runs of the folds that are not finished, as they end."""
+    todo = [number for number in range(len(folds)) if number not in kept.runs]
+    with _bar(task.grid, len(folds), len(todo), progress) as tick:
+        yield from carried_out(task, folds.each, todo, jobs, tick)
+
+
+@contextmanager
+def _bar(grid: Grid, folds: int, todo: int, progress: bool | None) -> Generator[Callable[[int], Any]]:
+    """Shows on stderr how many solves are done, where that is a terminal (or where it is asked for)."""
+    if not (sys.stderr.isatty() if progress is None else progress):
+        yield lambda _: None
+        return
+    from tqdm import tqdm
+
+    total, done = folds * len(grid.points), (folds - todo) * len(grid.points)
+    with tqdm(total=total, initial=done, desc="cross-validation", unit=" solves", leave=False) as bar:
+        yield bar.update
+
+
+def _try(problem: Problem, folds: Folds, scorer: Scorer) -> None:
+    """A score that a fold cannot have is refused before anything is solved."""
+    width = max(block.offset.size // len(block.node) for block in problem.form.samples)
+    for fold in folds.each:
+        rows = fold.test[fold.scored]
+        scorer.score(held(problem.form, rows, np.zeros((len(rows), width))), fold.name)
+
+
+def _check(problem: Any, rule: Any, gap: Any, seed: Any, jobs: Any, method: Any) -> None:
+    if not isinstance(problem, Problem):
+        raise ModelError(f"cross_validate takes a Problem, got {problem!r}; write gr.Problem(model)")
+    if rule not in RULES:
+        raise ModelError(f"rule must be 'min' or '1se', got {rule!r}")
+    if not (_is(gap, Real) and np.isfinite(gap) and gap > 0):
+        raise ModelError(f"gap must be a positive number, got {gap!r}")
+    if not (_is(seed, Integral) and seed >= 0):
+        raise ModelError(f"seed must be a whole number, at least 0, got {seed!r}")
+    if not (_is(jobs, Integral) and (jobs >= 1 or jobs == -1)):
+        raise ModelError(f"jobs must be a whole number, at least 1, or -1 for all processors, got {jobs!r}")
+    if method is not None and not isinstance(method, AbstractMethod):
+        raise ModelError(f"method must be a method such as gr.PrimalDual(), got {method!r}")
+
+
+def _is(value: Any, kind: type) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)

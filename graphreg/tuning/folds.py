@@ -1,0 +1,248 @@
+"""Which samples are held out when: folds by sample, by node, or as they are given.
+
+The samples are the rows of all losses of a model, one loss after the other in the order of its terms.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from ..errors import DataError, ModelError
+from ..form import Form
+from ..reading import is_missing, plain_label
+from ..terms.penalties._base import AbstractConstraint
+from ..terms.penalties.zero import Zero
+from ..terms.records import Array
+
+BY = ("sample", "node")
+
+
+@dataclass(frozen=True)
+class Fold:
+    """One way of splitting the samples: rows to fit on, and rows held out.
+
+    ``scored`` (a mask over ``test``) are those whose prediction the training data determine; ``cut_off`` the labels of
+    the nodes of the others.
+    """
+
+    name: Hashable
+    train: Array
+    test: Array
+    scored: Array
+    cut_off: tuple[Hashable, ...]
+
+
+@dataclass(frozen=True)
+class Folds:
+    """The folds of a cross-validation, and the sentences that say how they came about."""
+
+    each: tuple[Fold, ...]
+    assumed: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.each)
+
+
+def nodes_of(form: Form) -> Array:
+    """The node of every row, (M,)."""
+    return np.concatenate([block.node for block in form.samples])
+
+
+def folds_of(form: Form, given: Any, by: Any, seed: int) -> Folds:
+    """The folds that a user means; whatever is wrong with them is named.
+
+    Parameters
+    ----------
+    form : Form
+    given : whole number, fold labels per row, list of pairs (train, test), or splitter
+    by : {"sample", "node"}
+        What a number of folds splits.
+    seed : int
+        Of the shuffling.
+    """
+    node = nodes_of(form)
+    if by not in BY:
+        raise ModelError(f"by must be 'sample' or 'node', got {by!r}; folds of your own are given as folds=")
+    if isinstance(given, Integral) and not isinstance(given, bool):
+        label, how = _dealt(form, node, int(given), by, np.random.default_rng(seed))
+        pairs = _pairs_of(label)
+    else:
+        if by == "node":
+            raise ModelError("by='node' is for a number of folds; leave it out where the folds themselves are given")
+        pairs, how = _given(form, node, given)
+    names = [name for name, _, _ in pairs]
+    each = [_fold(form, node, name, train, test) for name, train, test in pairs]
+    if len(each) < 2:
+        raise ModelError(f"cross-validation needs at least two folds, got {names}")
+    return Folds(tuple(each), (how, *_words(form, node, each)))
+
+
+# ---- a number of folds -----------------------------------------------------------------------------------------------
+def _dealt(form: Form, node: Array, folds: int, by: str, rng: np.random.Generator) -> tuple[Array, str]:
+    """Fold numbers, dealt like cards: to the samples of one node after the other, or to the nodes."""
+    present = np.unique(node)
+    most = len(node) if by == "sample" else len(present)
+    what = "samples" if by == "sample" else "nodes with data"
+    if not 2 <= folds <= most:
+        raise ModelError(f"folds must be between 2 and the number of {what}, {most}, got {folds}")
+    if by == "node":
+        number = np.full(form.n, -1)
+        number[rng.permutation(present)] = np.arange(len(present)) % folds
+        return number[node], f"{folds} folds of whole nodes, drawn at random: a node's samples are held out together"
+    shuffled = rng.permutation(len(node))
+    cards = np.argsort(rng.permutation(form.n)[node[shuffled]], kind="stable")  # node by node
+    label = np.empty(len(node), dtype=int)
+    label[shuffled[cards]] = np.arange(len(node)) % folds
+    return label, f"{folds} folds by sample, drawn at random: every node's samples are spread over them evenly"
+
+
+def _pairs_of(label: Array) -> list[tuple[Hashable, Array, Array]]:
+    return [(k, np.flatnonzero(label != k), np.flatnonzero(label == k)) for k in np.unique(label).tolist()]
+
+
+# ---- folds as they are given -----------------------------------------------------------------------------------------
+def _given(form: Form, node: Array, given: Any) -> tuple[list[tuple[Hashable, Array, Array]], str]:
+    split: Callable[..., Any] | None = getattr(given, "split", None)
+    if callable(split) and not isinstance(given, str):
+        return _splitter(form, node, given), f"the folds of {given}"
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        hint = f"; for a column of your frame write folds=frame[{given!r}]" if isinstance(given, str) else ""
+        raise ModelError(
+            f"folds must be a number, fold labels per row, pairs (train, test) or a splitter, got {given!r}{hint}"
+        )
+    values = list(given)
+    if values and all(isinstance(value, (tuple, list)) and len(value) == 2 for value in values):
+        return _pairs(values, len(node)), "folds as given, as pairs (train, test)"
+    if len(values) != len(node):
+        raise ModelError(f"there are {len(values)} fold labels and {len(node)} samples; give one label per sample")
+    numbers: dict[Any, int] = {}
+    for row, value in enumerate(values):
+        if is_missing(value):
+            raise ModelError(f"the fold label of row {row} is missing ({value!r}); name its fold")
+        try:
+            numbers.setdefault(plain_label(value), len(numbers))
+        except TypeError:
+            raise ModelError(f"the fold label of row {row} must be a number or a text, got {value!r}") from None
+    label = np.array([numbers[plain_label(value)] for value in values])
+    names = list(numbers)
+    if len(names) < 2:
+        raise ModelError(f"all samples have the fold label {names[0]!r}; cross-validation needs at least two folds")
+    pairs = zip(names, _pairs_of(label), strict=True)
+    return [(name, train, test) for name, (_, train, test) in pairs], "folds as given, one label per sample"
+
+
+def _splitter(form: Form, node: Array, splitter: Any) -> list[tuple[Hashable, Array, Array]]:
+    """The folds of an object with ``split(X, y, groups)``, as scikit-learn's; the groups are the nodes."""
+    y = [np.asarray(block.loss.data.y) for block in form.samples]
+    target = y[0] if len(y) == 1 else None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # splitters that have no use for groups say so
+            values = list(splitter.split(np.zeros((len(node), 1)), target, node))
+    except Exception as error:
+        raise ModelError(f"{splitter} could not split the {len(node)} samples: {error}") from error
+    return _pairs(values, len(node))
+
+
+def _pairs(values: Sequence[Any], M: int) -> list[tuple[Hashable, Array, Array]]:
+    """(train, test) pairs of positions or masks, checked."""
+    out: list[tuple[Hashable, Array, Array]] = []
+    for k, (train, test) in enumerate(values):
+        a, b = (
+            _positions(rows, M, f"the {what} rows of fold {k}") for rows, what in ((train, "train"), (test, "test"))
+        )
+        both = np.intersect1d(a, b)
+        if len(both):
+            raise ModelError(
+                f"row {both[0]} is both a train and a test row of fold {k}; a held-out row is not fitted on"
+            )
+        out.append((k, a, b))
+    return out
+
+
+def _positions(rows: Any, M: int, what: str) -> Array:
+    chosen = np.asarray(rows)
+    if chosen.dtype == bool and chosen.shape == (M,):
+        chosen = np.flatnonzero(chosen)
+    if chosen.ndim != 1 or not len(chosen) or chosen.dtype.kind not in "iu":
+        raise ModelError(f"{what} must be a mask of {M} entries or at least one position, got {rows!r}")
+    if chosen.min() < 0 or chosen.max() >= M:
+        raise ModelError(f"{what} name row {chosen[np.argmax(np.abs(chosen))]}; there are {M} rows, counted from 0")
+    if len(np.unique(chosen)) < len(chosen):
+        raise ModelError(f"{what} name a row twice; leave one of them")
+    return np.sort(chosen).astype(np.intp)
+
+
+# ---- what the training data determine --------------------------------------------------------------------------------
+def _fold(form: Form, node: Array, name: Hashable, train: Array, test: Array) -> Fold:
+    known = determined(form, np.bincount(node[train], minlength=form.n) > 0)
+    scored = known[node[test]]
+    cut_off = tuple(form.labels[i] for i in np.unique(node[test][~scored]))
+    if not scored.any():
+        raise DataError(
+            f"fold {name!r} holds out nothing that its training data say anything about: no penalty ties "
+            f"{_shown(cut_off)} to a node that keeps data; hold out less, add edges, or give other folds"
+        )
+    return Fold(name, train, test, scored, cut_off)
+
+
+def determined(form: Form, trained: Array) -> Array:
+    """Which nodes the training data speak of, a mask (n,): those whose component has a node with training data, and of
+    which every coordinate either is tied to such a node by edges that act on it, or has a penalty of its own."""
+    own = np.repeat(trained[:, None], form.d, axis=1)
+    anchored = own.copy()
+    for edge in form.edges:
+        if edge.ground and (isinstance(edge.penalty, Zero) or not isinstance(edge.penalty, AbstractConstraint)):
+            columns = np.arange(form.d) if edge.features is None else edge.features
+            anchored[np.ix_(edge.tail, columns)] = True
+    reached = np.stack([_touched(_component(form, j), anchored[:, j]) for j in range(form.d)], axis=1)
+    return reached.all(axis=1) & _touched(form.component, trained)
+
+
+def _component(form: Form, j: int) -> Array:
+    """The component of each node by the edges that act on the coordinate j."""
+    acting = [e for e in form.edges if not e.ground and (e.features is None or j in e.features)]
+    if all(e.features is None for e in form.edges if not e.ground):
+        return form.component
+    i = np.concatenate([e.tail for e in acting]) if acting else np.zeros(0, dtype=int)
+    k = np.concatenate([e.head for e in acting]) if acting else i
+    return connected_components(coo_array((np.ones(len(i)), (i, k)), shape=(form.n, form.n)), directed=False)[1]
+
+
+def _touched(component: Array, mask: Array) -> Array:
+    """Which nodes lie in a component with a node of the mask."""
+    return np.isin(component, component[mask])
+
+
+def _words(form: Form, node: Array, each: Sequence[Fold]) -> list[str]:
+    """What a reader has to know of nodes that lose all their samples in a fold."""
+    out: list[str] = []
+    counts = np.bincount(node, minlength=form.n)
+    empty = {i for fold in each for i in np.setdiff1d(node[fold.test], node[fold.train]).tolist()}
+    if empty:
+        singles = sum(counts[i] == 1 for i in empty)
+        out.append(
+            f"{len(empty)} nodes ({singles} of them with a single sample) have no training data in a fold and are "
+            "predicted there from their neighbours, through the penalties; where these leave their coefficients free "
+            "(l1 between two different neighbours, say) the solver's choice counts"
+        )
+    cut_off = list(dict.fromkeys(label for fold in each for label in fold.cut_off))
+    if cut_off:
+        rows = sum(int((~fold.scored).sum()) for fold in each)
+        out.append(
+            f"{rows} held-out samples are not scored, at {_shown(cut_off)}: nothing ties these nodes to training data"
+        )
+    return out
+
+
+def _shown(labels: Sequence[Hashable]) -> str:
+    more = f" and {len(labels) - 5} more" if len(labels) > 5 else ""
+    return ("the node " if len(labels) == 1 else "the nodes ") + ", ".join(map(repr, labels[:5])) + more

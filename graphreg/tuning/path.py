@@ -1,0 +1,274 @@
+"""Regularisation paths: one problem solved at many strengths, each from its neighbour, each with its certificate."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Generator, Hashable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import ModelError
+from ..methods import AbstractMethod
+from ..methods.checkpoint import Checkpoint
+from ..problem import RAISES, Problem
+from ..solution import Solution
+from ..tables import assumed_lines
+from ..terms.calculus import Parameter
+from ..terms.records import Array
+from ._events import events
+from ._grid import grid, parameter_of
+from ._kept import Kept
+from ._warm import Warm, restored
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from ..tables import Table
+
+ASSUMED = (
+    "every row has a certificate of its own: the objective is at most relative_gap above the optimum at that strength "
+    "(of the status certified: at most the gap asked for); nothing is certified between two strengths",
+    "an edge is called fused or split from the certified flows with the gap as margin, else undecided; edges of smooth "
+    "penalties never fuse",
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Path:
+    """The solutions of one problem along a Parameter.
+
+    Attributes
+    ----------
+    parameter : Parameter
+        What varied; it has its own value again.
+    solutions : mapping from strength to Solution
+        In growing order of the strengths. All are kept, with coefficients (n, d), flows (m, d) and prices: about
+        8 (n d + m d + M) bytes each.
+    method : str
+    gap : float
+        The relative gap asked of each.
+    left : tuple of float
+        Strengths that were not reached, where the path was interrupted.
+    assumed : tuple of str
+    """
+
+    parameter: Parameter
+    solutions: Mapping[float, Solution]
+    method: str
+    gap: float
+    left: tuple[float, ...] = ()
+    assumed: tuple[str, ...] = ASSUMED
+
+    @property
+    def strengths(self) -> Array:
+        """In growing order, (k,)."""
+        return np.array(list(self.solutions))
+
+    @property
+    def complete(self) -> bool:
+        return not self.left
+
+    @cached_property
+    def coef(self) -> Array:
+        """The parameters of the user's nodes at each strength, (k, n, d)."""
+        return np.stack([solution.coef for solution in self])
+
+    def __len__(self) -> int:
+        return len(self.solutions)
+
+    def __iter__(self) -> Iterator[Solution]:
+        return iter(self.solutions.values())
+
+    def solution_at(self, strength: float) -> Solution:
+        """The solution at a strength of the path.
+
+        Raises
+        ------
+        ModelError
+            Where the path does not have the strength; it names the nearest.
+        """
+        nearest = min(self.solutions, key=lambda known: abs(known - strength), default=np.nan)
+        if not abs(nearest - strength) <= 1e-9 * abs(nearest):
+            raise ModelError(f"the path has no strength {strength:g}; the nearest is {nearest:.10g}")
+        return self.solutions[nearest]
+
+    def table(self) -> Table:
+        """One row per strength: status, relative_gap, objective (the certified upper bound), loss (the sum over all
+        samples), penalty (all terms on edges, with their strengths), the number of clusters, how many edges are fused,
+        split or undecided, rounds and seconds."""
+        import pandas as pd
+
+        from ..tables import Table
+
+        frame = pd.DataFrame([_row(strength, each) for strength, each in self.solutions.items()])
+        return Table.of(frame, self._title(), self.assumed)
+
+    def events(self) -> pd.DataFrame:
+        """Which edges fuse and which split, in the direction of growing strength.
+
+        One row per event: strength_from and strength_to (between which it happens), term, tail, head, event ("fused" or
+        "split") and certain (whether the states at both ends are proven). Undecided edges are no events: an edge keeps
+        its last decided state until it is decided again, and ``strength_from`` is where it was seen last.
+        """
+        return events(self.strengths, [solution.clusters() for solution in self])
+
+    def plot(self, node: Hashable = None, feature: Any = None, ax: Axes | None = None) -> Axes:
+        """Coefficients and the number of clusters against the strength; see `explain.plot_path`."""
+        from ..explain import plot_path
+
+        return plot_path(self, node, feature, ax)
+
+    def _title(self) -> str:
+        statuses = [solution.status for solution in self]
+        met = statuses.count("certified")
+        head = f"path of {self.parameter.name!r} by {self.method}: {met} of {len(statuses)} strengths certified to a"
+        head += f" relative gap of {self.gap:.3g}"
+        if self.left:
+            head += f"; INCOMPLETE: interrupted with {len(self.left)} strengths left, down from {max(self.left):.4g}"
+        return head
+
+    def __str__(self) -> str:
+        return str(self.table()) if len(self) else "\n".join([self._title(), *assumed_lines(self.assumed)])
+
+    def __repr__(self) -> str:
+        return f"<Path of {self.parameter.name!r}: {len(self)} strengths{'' if self.complete else ', incomplete'}>"
+
+
+def _row(strength: float, solution: Solution) -> dict[str, Any]:
+    form, w, certificate, found = solution.form, solution.certificate.w, solution.certificate, solution.clusters()
+    count = found.edges["state"].value_counts() if len(found.edges) else {}
+    return {
+        "strength": strength,
+        "status": solution.status,
+        "relative_gap": certificate.relative_gap if certificate.valid else np.nan,
+        "objective": solution.objective,
+        "loss": float(sum(block.values(w).sum() for block in form.samples)),
+        "penalty": float(sum(edge.values(w).sum() for edge in form.edges)),
+        "clusters": found.count,
+        **{state: int(count.get(state, 0)) for state in ("fused", "split", "undecided")},
+        "rounds": solution.rounds,
+        "seconds": solution.seconds,
+    }
+
+
+def path(  # noqa: PLR0913
+    problem: Problem,
+    strengths: Any = 50,
+    parameter: Parameter | None = None,
+    method: AbstractMethod | None = None,
+    *,
+    gap: float = 1e-6,
+    rounds: int | None = None,
+    seed: int = 0,
+    progress: bool | None = None,
+    checkpoint: Any = None,
+    on_failure: str = "raise",
+) -> Path:
+    """Solve a problem at many strengths, from the largest down, each from the answers at the last; all are certified.
+
+    What was set up for one strength serves the next: the layout of the graph, the factorised losses, the state of the
+    method, or the problem compiled to CVXPY; starts lie on the line through the last two answers.
+
+    Parameters
+    ----------
+    problem : Problem
+    strengths : int or sequence of float
+        Values of the Parameter, in any order. A number k stands for k values, evenly spaced on a logarithmic scale from
+        `strength_max`, where all nodes agree, down over three decades; squared penalties have no such strength.
+    parameter : Parameter, optional
+        Which one varies, any of the model; by default its only one. It has its value again afterwards, whatever
+        happens.
+    method : AbstractMethod, optional
+        `PrimalDual` where it applies, else `Exact`.
+    gap : float
+        The relative gap asked for at each strength, as in `Problem.solve`.
+    rounds : int, optional
+        Spent at each strength at most.
+    seed : int
+        Of methods that draw random numbers.
+    progress : bool, optional
+        Whether to show a progress bar; by default where stderr is a terminal.
+    checkpoint : path or Checkpoint, optional
+        A file that keeps finished points, written every 60 seconds by default (``rounds=`` of a Checkpoint counts
+        points), at the end and at Ctrl-C. Where it exists the same call goes on from it, and ends with the same bits.
+    on_failure : {"raise", "return"}
+        What to do at a strength whose status is unattained, unbounded or failed.
+
+    Returns
+    -------
+    Path
+        After Ctrl-C with the finished strengths; it says that it is incomplete.
+
+    Raises
+    ------
+    ModelError
+        For what is no problem, Parameter of the model or strength.
+    MethodError, CheckpointError, SolveError
+        As `Problem.solve`.
+    """
+    if not isinstance(problem, Problem):
+        raise ModelError(f"path takes a Problem, got {problem!r}; write gr.Problem(model)")
+    parameter = parameter_of(problem, parameter)
+    kept = Checkpoint.of(checkpoint)
+    with restored([parameter]):
+        warm = Warm(problem, method, gap, rounds, seed)
+        problem._check_call(warm.method, gap, rounds, None, None, on_failure)  # pyright: ignore[reportPrivateUsage]
+        values, top = grid(problem, parameter, strengths)
+        if top is not None:
+            warm.begin(None, top)
+        asked = {"the strengths": values, "the gap": gap, "the rounds": rounds, "the seed": seed, "which": parameter.name}
+        store = None if kept is None else Kept(kept, problem, parameter, warm, asked)
+        found = _solve(warm, parameter, values[::-1].tolist(), store, progress, on_failure)
+    left = tuple(value for value in values.tolist() if value not in found)
+    return Path(parameter, dict(sorted(found.items())), warm.method.label, gap, left)
+
+
+def _solve(  # noqa: PLR0913
+    warm: Warm, parameter: Parameter, values: list[float], store: Kept | None, progress: bool | None, on_failure: str
+) -> dict[float, Solution]:
+    """The solutions by strength; fewer where the user interrupts."""
+    found = {} if store is None else store.load()
+    try:
+        with _shown(len(values), len(found), progress) as show:
+            for value in values:
+                if value in found:
+                    continue
+                parameter.value = value
+                solution = warm.solve(value)
+                if solution.status == "interrupted":
+                    break
+                if solution.status in RAISES and on_failure == "raise":
+                    message = f"at {parameter.name} = {value:.6g}: {solution.message}"
+                    raise RAISES[solution.status](message, solution)
+                found[value] = solution
+                if store is not None:
+                    store.keep(value, solution)
+                show(f"{parameter.name} {value:.3g}")
+    except KeyboardInterrupt:
+        pass  # between two solves; the path says that it is incomplete
+    finally:
+        if store is not None:
+            store.write()
+    return found
+
+
+@contextmanager
+def _shown(total: int, begun: int, progress: bool | None) -> Generator[Callable[[str], None]]:
+    """A progress bar on stderr, where that is a terminal (or where it is asked for)."""
+    if not (sys.stderr.isatty() if progress is None else progress):
+        yield lambda text: None
+        return
+    from tqdm import tqdm
+
+    with tqdm(total=total, initial=begun, desc="path", unit=" strengths", leave=False) as bar:
+
+        def show(text: str) -> None:
+            bar.set_postfix_str(text, refresh=False)
+            bar.update(1)
+
+        yield show

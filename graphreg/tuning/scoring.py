@@ -1,0 +1,232 @@
+"""How good predictions of held-out samples are: by the model's own loss, by the usual scores, or by the user's own.
+
+With the sample weights v_r of the held-out samples and their sum V, x the predictor (link), p the response:
+
+    loss       sum_r v_r l(x_r; y_r) / V           mse        sum_r v_r (y_r - p_r)^2 / V
+    log_loss   -sum_r v_r log p_r(y_r) / V         mae        sum_r v_r |y_r - p_r| / V
+    accuracy   sum_r v_r [class_r = y_r] / V       auc        P(x_r > x_q) + P(x_r = x_q) / 2 for y_r = 1, y_q = 0,
+                                                              pairs weighted by v_r v_q
+
+where there are several targets, mse and mae are means over them. They equal scikit-learn's mean_squared_error,
+mean_absolute_error, accuracy_score, log_loss and roc_auc_score with ``sample_weight=v``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from ..errors import ModelError
+from ..form import Form, SampleBlock
+from ..terms.losses._base import AbstractLoss
+from ..terms.losses.logistic import LogisticLoss
+from ..terms.losses.multinomial import MultinomialLoss
+from ..terms.records import Array
+
+
+@dataclass(frozen=True)
+class Held:
+    """Held-out samples of one loss: the rows of its block, and their predictors (m,) or (m, k)."""
+
+    block: SampleBlock
+    rows: Array
+    link: Array
+
+    @property
+    def loss(self) -> AbstractLoss:
+        return self.block.loss
+
+    @property
+    def weights(self) -> Array:
+        return self.loss.data.weights[self.rows]
+
+    @property
+    def y(self) -> Array:
+        """The targets as they were given."""
+        return np.asarray(self.loss.data.y)[self.rows]
+
+    @property
+    def coded(self) -> Array:
+        return self.block.y[self.rows]
+
+    def response(self) -> Array:
+        return self.loss.response(self.link)
+
+    def classes(self) -> Array:
+        return self.loss.classify(self.link)
+
+
+def held(form: Form, rows: Array, link: Array) -> list[Held]:
+    """Rows of all losses (increasing positions) and their predictors, loss by loss."""
+    out: list[Held] = []
+    begin = 0
+    for block in form.samples:
+        here = (rows >= begin) & (rows < begin + len(block.node))
+        if here.any():
+            own = link[here].reshape(-1, *block.offset.shape[1:])
+            out.append(Held(block, rows[here] - begin, own))
+        begin += len(block.node)
+    return out
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """A score of held-out predictions; ``of`` takes them loss by loss."""
+
+    name: str
+    greater_is_better: bool
+    of: Callable[[Sequence[Held]], float]
+    assumed: str
+
+    def score(self, parts: Sequence[Held], fold: Any) -> float:
+        """A number; nan is refused, with the fold."""
+        value = self.of(parts)
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise ModelError(f"the scoring {self.name} must give a number, got {value!r} in fold {fold!r}")
+        if np.isnan(float(value)):
+            raise ModelError(
+                f"the scoring {self.name} is nan in fold {fold!r}; check what it does with these samples, or give "
+                "other folds"
+            )
+        return float(value)
+
+
+def scorer_of(form: Form, scoring: Any, greater_is_better: bool | None) -> Scorer:
+    """The scorer that a user means; a name that makes no sense for the losses is refused."""
+    if callable(scoring):
+        if not isinstance(greater_is_better, bool):
+            raise ModelError(
+                "whether a larger value of your scoring is better cannot be known; say greater_is_better=True or False"
+            )
+        name = getattr(scoring, "__name__", type(scoring).__name__)
+        return Scorer(name, greater_is_better, _Own(scoring), f"scored by your function {name}")
+    if greater_is_better is not None:
+        raise ModelError("greater_is_better is for a scoring function of your own; leave it out")
+    name = "loss" if scoring is None else scoring
+    if not isinstance(name, str) or name not in SCORES:
+        known = ", ".join(map(repr, SCORES))
+        raise ModelError(f"scoring must be one of {known}, or a function of (y, prediction, weights), got {scoring!r}")
+    entry = SCORES[name]
+    for block in form.samples:
+        if not entry.takes(block.loss):
+            fitting = ", ".join(repr(n) for n, e in SCORES.items() if all(e.takes(b.loss) for b in form.samples))
+            raise ModelError(
+                f"scoring={name!r} takes {entry.wants}, and {type(block.loss).__name__} is none; here one of "
+                f"{fitting}, or a function of your own"
+            )
+    return Scorer(name, entry.greater_is_better, entry.of, entry.words)
+
+
+# ---- the scores ------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class _Own:
+    """A function of (y, response, weights), over all losses."""
+
+    function: Callable[..., Any]
+
+    def __call__(self, parts: Sequence[Held]) -> Any:
+        y, p = (np.concatenate(each) for each in zip(*((part.y, part.response()) for part in parts), strict=True))
+        return self.function(y, p, np.concatenate([part.weights for part in parts]))
+
+
+@dataclass(frozen=True)
+class _Mean:
+    """The weighted mean of one value per sample."""
+
+    each: Callable[[Held], Array]
+
+    def __call__(self, parts: Sequence[Held]) -> float:
+        weights = np.concatenate([part.weights for part in parts])
+        return float(np.average(np.concatenate([self.each(part) for part in parts]), weights=weights))
+
+
+def _loss(part: Held) -> Array:
+    return part.loss.value(part.link, part.coded)
+
+
+def _squared(part: Held) -> Array:
+    return (_errors(part) ** 2).mean(axis=1)
+
+
+def _absolute(part: Held) -> Array:
+    return np.abs(_errors(part)).mean(axis=1)
+
+
+def _hits(part: Held) -> Array:
+    return (part.classes() == part.y).astype(float)
+
+
+def _errors(part: Held) -> Array:
+    """Target minus response, (m, number of targets)."""
+    return (part.coded - part.response()).reshape(len(part.rows), -1)
+
+
+def _auc(parts: Sequence[Held]) -> float:
+    """The weighted Mann-Whitney statistic; ties count one half."""
+    x, y, v = (np.concatenate(each) for each in zip(*((p.link, p.coded, p.weights) for p in parts), strict=True))
+    place = np.unique(x, return_inverse=True)[1]
+    one = np.bincount(place, v * (y > 0))
+    two = np.bincount(place, v * (y <= 0))
+    if not (one.any() and two.any()):
+        raise ModelError(
+            "scoring='auc' needs held-out samples of both classes in every fold, and one fold has a single class; "
+            "hold out more at once, or use scoring='log_loss'"
+        )
+    below = np.cumsum(two) - two
+    return float(one @ (below + two / 2) / (one.sum() * two.sum()))
+
+
+def _classifies(loss: AbstractLoss) -> bool:
+    return type(loss).classify is not AbstractLoss.classify
+
+
+def _binary(loss: AbstractLoss) -> bool:
+    return _classifies(loss) and not isinstance(loss, MultinomialLoss)
+
+
+def _is_probabilistic(loss: AbstractLoss) -> bool:
+    """Whose value is -log of the probability of the class."""
+    return isinstance(loss, (LogisticLoss, MultinomialLoss))
+
+
+def _is_numeric(loss: AbstractLoss) -> bool:
+    return not _classifies(loss)
+
+
+def _any(loss: AbstractLoss) -> bool:
+    del loss
+    return True
+
+
+@dataclass(frozen=True)
+class _Score:
+    of: Callable[[Sequence[Held]], float]
+    greater_is_better: bool
+    takes: Callable[[AbstractLoss], bool]
+    wants: str
+    words: str
+
+
+MEAN = "scored by the weighted mean over a fold's held-out samples of"
+SHARE = "scored by the weighted share of a fold's held-out samples whose class is predicted"
+CURVE = "scored by the area under the ROC curve of a fold's predictors, whatever their nodes"
+SCORES = {
+    "loss": _Score(_Mean(_loss), False, _any, "any loss", f"{MEAN} the model's own loss, without its scale"),
+    "mse": _Score(_Mean(_squared), False, _is_numeric, "losses of numeric targets", f"{MEAN} the squared error"),
+    "mae": _Score(_Mean(_absolute), False, _is_numeric, "losses of numeric targets", f"{MEAN} the absolute error"),
+    "accuracy": _Score(_Mean(_hits), True, _classifies, "classification losses", SHARE),
+    "log_loss": _Score(
+        _Mean(_loss),
+        False,
+        _is_probabilistic,
+        "LogisticLoss or MultinomialLoss",
+        f"{MEAN} -log of the probability of the class",
+    ),
+    "auc": _Score(_auc, True, _binary, "losses of two classes", CURVE),
+}
