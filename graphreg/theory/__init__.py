@@ -1,1 +1,5 @@
-"""What the papers prove, computed on the user's problem: strengths, recovery, spectra, bounds, mixing."""
+"""What the papers prove of a user's own problem, computed."""
+
+from .connectivity import WellConnected, well_connected
+
+__all__ = ["WellConnected", "well_connected"]
