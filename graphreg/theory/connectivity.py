@@ -43,8 +43,6 @@ class WellConnected:
         t* itself, less 1e-9 of it at most (1 where that is nearer); 0 where t* is inf or 0.
     parts : tuple of tuples
         The connected components.
-    obstacles : tuple of tuples
-        Where it does not hold, sets that break (35), of which every node lies outside one: no i0 is left.
     assumed : tuple of str
     """
 
@@ -57,13 +55,24 @@ class WellConnected:
     flow: dict[tuple[Hashable, Hashable], float] = field(repr=False)
     routed: float
     parts: tuple[tuple[Hashable, ...], ...] = field(repr=False)
-    obstacles: tuple[tuple[Hashable, ...], ...] = field(repr=False)
     assumed: tuple[str, ...] = field(repr=False)
+    _obstacles: tuple[Array, ...] = field(repr=False)
+    _labels: tuple[Hashable, ...] = field(repr=False)
 
     @property
     def violating(self) -> tuple[Hashable, ...]:
         """The set A that breaks (35) for the best i0; empty where it holds."""
         return () if self.holds else self.tightest
+
+    def against(self, node: Hashable) -> tuple[Hashable, ...]:
+        """A set without the node that allows no more than t*: where (35) does not hold, it breaks (35) for i0 = node,
+        and so rules the node out as i0. (Empty for the node itself where it is alone.)"""
+        if node not in self._labels:
+            raise GraphError(f"{node!r} is not a node{look_alike(node, self._labels)}")
+        i = self._labels.index(node)
+        found = (inside for inside in self._obstacles if not inside[i])
+        inside = next(found, np.arange(len(self._labels)) != i)
+        return tuple(self._labels[j] for j in np.flatnonzero(inside))
 
     def sentence(self) -> str:
         """The answer in words."""
@@ -82,7 +91,8 @@ class WellConnected:
         from ..tables import assumed_lines
 
         word = "well-connected" if self.holds else "not well-connected"
-        head = f"{word}: {self.margin:.6g} times the demands can be routed to {self.source!r}"
+        times = "any multiple of" if math.isinf(self.margin) else f"{self.margin:.6g} times"
+        head = f"{word}: {times} the demands can be routed to {self.source!r}"
         return "\n".join([head, self.sentence(), *assumed_lines(self.assumed)])
 
 
@@ -144,8 +154,9 @@ def examine(graph: Graph, demand: Array) -> WellConnected:
         dict(zip(graph.edges(), flow.tolist(), strict=True)),
         routed,
         parts,
-        () if holds else tuple(_labels(graph, each) for each in found.obstacles),
         _assumed(routing, demand),
+        found.obstacles,
+        labels,
     )
 
 
@@ -170,9 +181,8 @@ def _disconnected(graph: Graph, demand: Array, parts: tuple[tuple[Hashable, ...]
     source = parts[largest][int(np.argmax(demand[component == largest]))]
     flow = dict.fromkeys(graph.edges(), 0.0)
     tight, lost = _labels(graph, away), float(demand[away].sum())
-    obstacles = (tight, _labels(graph, ~away))
     assumed = _assumed(Routing(graph.n_nodes, graph.tail, graph.head, graph.weight), demand)
-    return WellConnected(False, 0.0, source, tight, 0.0, lost, flow, 0.0, parts, obstacles, assumed)
+    return WellConnected(False, 0.0, source, tight, 0.0, lost, flow, 0.0, parts, assumed, (away, ~away), graph.labels)
 
 
 def _assumed(routing: Routing, demand: Array) -> tuple[str, ...]:
