@@ -209,7 +209,7 @@ def _minimise(gradients: NodeGradients, norm: AbstractNorm) -> tuple[Array, Arra
         g = gradients.full(w)
         inverse = np.linalg.pinv(gradients.hessians(w), rcond=SINGULAR, hermitian=True)
         step = np.einsum("ijk,ik->ij", inverse, g)
-        decrease, t = np.einsum("ij,ij->i", g, step), np.ones(len(w))
+        decrease, t, worse = np.einsum("ij,ij->i", g, step), np.ones(len(w)), np.ones(len(w), dtype=bool)
         for _ in range(40):
             with np.errstate(over="ignore", invalid="ignore"):
                 new = gradients.value(w - t[:, None] * step)

@@ -191,9 +191,7 @@ def _of_others_sum(values: Array) -> Array:
     return out
 
 
-def _newton(  # noqa: PLR0913
-    routing: Routing, base: Array, slope: Array, sink: int, single: Array, t: float
-) -> tuple[float, Array]:
+def _newton(routing: Routing, base: Array, slope: Array, sink: int, single: Array, t: float) -> tuple[float, Array]:
     """The largest t for one sink to which base can be routed, and the set that allows no more: Newton's method on the
     least cut(A) - base(A) - t slope(A) (Dinkelbach 1967), downwards from the bound t by single nodes and by all."""
     others = np.arange(routing.n) != sink

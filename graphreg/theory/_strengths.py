@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..graph import Graph
+from ..lowering.gradients import NodeGradients
 from ..terms.records import Array
 from ._clusterwise import Clusterwise
 from ._routing import Routing, largest_multiple
@@ -99,7 +100,8 @@ def demands(losses: Clusterwise, parts: list[Part], lam: Array) -> Demands:
 
 def _times(beta: Array, values: Array) -> Array:
     """beta * values, 0 where either is 0 and the other infinite: a node without data does not care."""
-    return np.where((beta > 0) & (values > 0), beta * np.where(beta > 0, values, 1.0), 0.0)
+    both = (beta > 0) & (values > 0)
+    return np.where(both, np.where(both, beta, 0.0) * np.where(both, values, 1.0), 0.0)
 
 
 def _everywhere(parts: list[Part], at: Demands) -> list[tuple[float, float] | None]:
@@ -123,7 +125,7 @@ def _stepwise(losses: Clusterwise, parts: list[Part]) -> list[tuple[float, float
     nondecreasing, so that lambda <- least(c(lambda)) climbs from 0 to the least strength that is guaranteed by its own
     constants. From there, cells [a, b]: constants at b with delta / a guarantee every strength between."""
     k = len(parts)
-    low = np.zeros(k)
+    low, done = np.zeros(k), np.zeros(k, dtype=bool)
     for _ in range(60):
         at = demands(losses, parts, low)
         t = np.array([_multiple(part, at) if low[c] < math.inf else 0.0 for c, part in enumerate(parts)])
@@ -139,9 +141,13 @@ def _stepwise(losses: Clusterwise, parts: list[Part]) -> list[tuple[float, float
 
 def _cells(losses: Clusterwise, parts: list[Part], low: Array, free: Array) -> list[tuple[float, float] | None]:
     """The first run of cells that are guaranteed; ``free`` clusters have constants that do not depend on lambda."""
-    out: list[tuple[float, float] | None] = [(float(a), math.inf) if f else None for a, f in zip(low, free, strict=True)]
+    out: list[tuple[float, float] | None] = [
+        (a, math.inf) if f else None for a, f in zip(low.tolist(), free, strict=True)
+    ]
     live, sink = np.isfinite(low) & ~free, np.zeros(len(parts), dtype=int)
-    first = np.where(low > 0, low, 1e-6 * _scale(losses, parts))
+    zero = losses.norm.dual_norm(NodeGradients(losses.form).full(np.zeros(losses.form.shape)))
+    scale = float(zero.max()) / max(*(part.boundary for part in parts), 1e-300)  # of a strength that moves anything
+    first = np.where(low > 0, low, 1e-6 * scale)
     for step in range(CELLS):
         if not live.any():
             break
@@ -156,19 +162,6 @@ def _cells(losses: Clusterwise, parts: list[Part], low: Array, free: Array) -> l
             elif had is not None:
                 live[c] = False
     return out
-
-
-def _scale(losses: Clusterwise, parts: list[Part]) -> float:
-    """A strength that is typical of the losses: their largest gradient at 0 over the weights."""
-    sizes = losses.norm.dual_norm(losses.form.conservation(_at_zero(losses)))
-    return float(sizes.max()) / max(max(part.boundary for part in parts), 1e-300)
-
-
-def _at_zero(losses: Clusterwise):  # noqa: ANN202
-    from ..form import DualPoint
-
-    form = losses.form
-    return DualPoint(form.nothing().flows, form.gradient_prices(np.zeros(form.shape)))
 
 
 def _routable(routing: Routing, demand: Array, hint: int) -> tuple[bool, int]:

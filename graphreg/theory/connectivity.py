@@ -188,7 +188,7 @@ def _disconnected(graph: Graph, demand: Array, parts: tuple[tuple[Hashable, ...]
 def _assumed(routing: Routing, demand: Array) -> tuple[str, ...]:
     finite = np.append(routing.capacity, demand[np.isfinite(demand)]) * routing.units
     whole = bool((finite == np.floor(finite)).all())
-    how = "exactly (weights and demands are multiples of one power of two)" if whole else "up to rounding to whole units"
+    how = "exactly (all numbers are multiples of one power of two)" if whole else "up to rounding to whole units"
     unit = "" if whole else f" of {1.0 / routing.units:.1e}; what is nearer to equality counts as equal"
     return (
         "the weights and demands as given: a statement about this graph, with nothing random in it",

@@ -12,24 +12,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..clusters import Clusters
-from ..errors import MethodError, ModelError, TermError
 from ..form import EdgeBlock, Form
 from ..graph import Graph
-from ..lowering.gradients import without_gradient
-from ..reading import plain_label
-from ..terms.hierarchy import latent_label, tree_levels
-from ..terms.losses._base import AbstractSmoothLoss
-from ..terms.losses.poisson import PoissonLoss
 from ..terms.penalties._base import AbstractNorm
-from ..terms.records import Array, look_alike
+from ..terms.records import Array
+from ._asked import part_of, read_clusters, read_form, total_variation
 from ._clusterwise import Clusterwise, exact_on_ball
-from ._strengths import Part, strengths
+from ._strengths import AtStrength, Part, strengths
 from .connectivity import WellConnected, examine
 
 if TYPE_CHECKING:
@@ -37,7 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Recovery:
     """Whether Theorem 2 guarantees that given clusters are recovered.
 
@@ -68,12 +62,12 @@ class Recovery:
     table: pd.DataFrame
     strength: float
     interval: tuple[float, float] | None
-    tests: dict[Hashable, WellConnected] = field(repr=False)
+    tests: dict[Hashable, WellConnected]
     reasons: dict[Hashable, str]
-    centers: pd.DataFrame = field(repr=False)
-    clusters: dict[Hashable, Hashable] = field(repr=False)
-    graph: Graph = field(repr=False)
-    assumed: tuple[str, ...] = field(repr=False)
+    centers: pd.DataFrame
+    clusters: dict[Hashable, Hashable]
+    graph: Graph
+    assumed: tuple[str, ...]
 
     @property
     def guaranteed(self) -> bool:
@@ -88,12 +82,12 @@ class Recovery:
     @property
     def bound(self) -> pd.Series:
         """2 |dC| lambda / alpha of each cluster (36), in the norm of the penalty; nan unless ``guaranteed``."""
-        return self.table["bound"]
+        return self.table.loc[:, "bound"]
 
     @property
     def sharp(self) -> pd.Series:
         """|dC| lambda / alpha of each cluster, which the optimum keeps to as well; nan unless ``guaranteed``."""
-        return self.table["sharp"]
+        return self.table.loc[:, "sharp"]
 
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
         """The graph with the sets that break (35); see `graphreg.explain.plot_recovery`."""
@@ -101,11 +95,17 @@ class Recovery:
 
         return plot_recovery(self, ax=ax, **options)
 
+    def __repr__(self) -> str:
+        word = "guaranteed" if self.guaranteed else "not guaranteed"
+        return f"<Recovery of {len(self.tests)} clusters at strength {self.strength:.6g}: {word}>"
+
     def __str__(self) -> str:
         from ..tables import assumed_lines
 
         count = sum(not test.holds for test in self.tests.values())
-        word = "guaranteed" if self.guaranteed else f"not guaranteed ({count} of {len(self.tests)} are not well-connected)"
+        word = (
+            "guaranteed" if self.guaranteed else f"not guaranteed ({count} of {len(self.tests)} are not well-connected)"
+        )
         lines = [f"recovery of {len(self.tests)} clusters at the strength {self.strength:.4g}: {word}"]
         if self.interval is None:
             lines.append("no strength was found at which all of them are guaranteed")
@@ -153,13 +153,13 @@ def recovery(problem: Any, clusters: Any) -> Recovery:
     ModelError
         For clusters that leave out nodes or name others (they are named).
     """
-    form = _form(problem)
-    block = _total_variation(form)
-    names, member = _read(form, clusters)
+    form = read_form(problem)
+    block = total_variation(form)
+    names, member = read_clusters(form, clusters)
     graph = Graph(tuple(form.labels), block.tail, block.head, block.base_weight)
     assert isinstance(block.penalty, AbstractNorm)
     losses = Clusterwise.of(form, member, len(names), block.penalty)
-    parts = [_part(graph, member, c) for c in range(len(names))]
+    parts = [part_of(graph, member, c) for c in range(len(names))]
     lam = float(block.strength)
     at = strengths(losses, parts, lam)
     tests = {name: examine(part.graph, at.demand[part.nodes]) for name, part in zip(names, parts, strict=True)}
@@ -174,7 +174,7 @@ def recovery(problem: Any, clusters: Any) -> Recovery:
     )
 
 
-def _why(test: WellConnected, at: Any, c: int) -> str:
+def _why(test: WellConnected, at: AtStrength, c: int) -> str:
     if len(test.parts) == 1 and not math.isfinite(test.demand):
         return (
             "its summed losses are not strongly convex where the optimum may lie (alpha = 0), so that nothing bounds "
@@ -185,7 +185,9 @@ def _why(test: WellConnected, at: Any, c: int) -> str:
     return test.sentence()
 
 
-def _table(names: list[Hashable], parts: list[Part], at: Any, tests: dict[Hashable, WellConnected], ends: Array) -> Any:
+def _table(
+    names: list[Hashable], parts: list[Part], at: AtStrength, tests: dict[Hashable, WellConnected], ends: Array
+) -> Any:
     import pandas as pd
 
     from ..tables import Table
@@ -234,83 +236,3 @@ def _assumed(losses: Clusterwise, block: EdgeBlock) -> tuple[str, ...]:
         "(35) with the demand as printed, which suffices with the sharp bound |dC| lambda / alpha",
         f"the strength is the number that multiplies the TotalVariation ({factor}); the bounds count from `centers`",
     )
-
-
-# ---- what is asked for -----------------------------------------------------------------------------------------------
-def _form(problem: Any) -> Form:
-    form = getattr(problem, "form", None)
-    if not isinstance(form, Form):
-        raise ModelError(f"recovery takes a gr.Problem, got {type(problem).__name__}; write gr.Problem(model)")
-    return form.frozen()
-
-
-def _total_variation(form: Form) -> EdgeBlock:
-    """The edges between nodes; all that the theorem does not speak of is refused."""
-    between = [edge for edge in form.edges if not edge.ground]
-    missing = [s.replace(", and the method steps along gradients", "") for s in without_gradient(form)]
-    missing += [
-        f"the curvature of {type(b.loss).__name__} has no bound"
-        for b in form.samples
-        if isinstance(b.loss, AbstractSmoothLoss)
-        and not np.isfinite(b.loss.smoothness())
-        and not isinstance(b.loss, PoissonLoss)
-    ]
-    if form.latent:
-        missing.append("the model has latent nodes (a Hierarchy), of which the theorem does not speak")
-    if len(between) != 1:
-        missing.append(f"it needs exactly one TotalVariation, and the model has {len(between)} terms between nodes")
-    for edge in between:
-        if not isinstance(edge.penalty, AbstractNorm):
-            missing.append(f"{edge.name} is no norm; the theorem is about L2, L1 and other norms")
-        if edge.features is not None and len(edge.features) < form.d:
-            missing.append(f"{edge.name} acts on some features only, and the theorem is about all of them")
-    if missing:
-        raise MethodError(f"Theorem 2 does not apply: {'; '.join(missing)}", tuple(missing))
-    return between[0]
-
-
-def _read(form: Form, clusters: Any) -> tuple[list[Hashable], Array]:
-    """The names of the clusters, and the number of each node's."""
-    index = form.space.index
-    if isinstance(clusters, Clusters):
-        clusters = clusters.labels
-    elif hasattr(clusters, "to_dict") and not isinstance(clusters, dict):
-        clusters = clusters.to_dict()
-    elif isinstance(clusters, (list, tuple, np.ndarray)):
-        if len(clusters) != len(index):
-            raise ModelError(
-                f"clusters have {len(clusters)} entries for {len(index)} nodes; give one per node in node order, or a "
-                "mapping from labels"
-            )
-        clusters = dict(zip(index, map(plain_label, clusters), strict=True))
-    try:
-        levels = tree_levels(clusters)
-    except TermError as error:
-        raise ModelError(f"clusters: {error}") from error
-    if len(levels) > 2:
-        raise ModelError("clusters are nested; give the level that is meant, a list of nodes per cluster")
-    found = {plain_label(node): latent_label(path) for node, path in levels[0].items()}
-    unknown = [node for node in found if node not in index]
-    if unknown:
-        raise ModelError(f"clusters name {unknown[0]!r}, which is not a node{look_alike(unknown[0], index)}")
-    lacking = [node for node in index if node not in found]
-    if lacking:
-        more = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
-        raise ModelError(
-            f"clusters leave out the nodes {', '.join(map(repr, lacking[:5]))}{more}: name theirs (a node may be a "
-            "cluster of its own)"
-        )
-    names = list(dict.fromkeys(found[node] for node in index))
-    place = {name: c for c, name in enumerate(names)}
-    return names, np.array([place[found[node]] for node in index], dtype=np.intp)
-
-
-def _part(graph: Graph, member: Array, c: int) -> Part:
-    nodes = np.flatnonzero(member == c)
-    place = np.full(graph.n_nodes, -1)
-    place[nodes] = np.arange(len(nodes))
-    i, j = place[graph.tail], place[graph.head]
-    inside, leaves = (i >= 0) & (j >= 0), (i >= 0) != (j >= 0)
-    own = Graph(tuple(graph.labels[k] for k in nodes), i[inside], j[inside], graph.weight[inside])
-    out = np.bincount(np.maximum(i, j)[leaves], graph.weight[leaves], len(nodes))
-    return Part(own, nodes, out, math.fsum(graph.weight[leaves]))
