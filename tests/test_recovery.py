@@ -308,11 +308,11 @@ def test_the_printed_demand_suffices():
     constant on every cluster."""
     rng, count = np.random.default_rng(16), 0
     for _ in range(200):
-        drawn = instance(rng, (gr.L2(), gr.L1())[count % 2], d=1, noise=1e-4, sizes=(3, 3))
+        drawn = instance(rng, (gr.L2(), gr.L1())[count % 2], d=1, sizes=(4, 4))
         found = recovery(drawn.problem, drawn.clusters)
         if found.interval is None:
             continue
-        drawn.strength.value = 1.5 * found.interval[0]
+        drawn.strength.value = 1.003 * found.interval[0]
         found = recovery(drawn.problem, drawn.clusters)
         if doubled_holds(drawn, found):
             continue

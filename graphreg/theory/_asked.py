@@ -23,11 +23,11 @@ from ._strengths import Part
 
 
 def read_form(problem: Any) -> Form:
-    """The form of a problem, at the strengths of this moment."""
+    """The form of a problem."""
     form = getattr(problem, "form", None)
     if not isinstance(form, Form):
         raise ModelError(f"recovery takes a gr.Problem, got {type(problem).__name__}; write gr.Problem(model)")
-    return form.frozen()
+    return form
 
 
 def total_variation(form: Form) -> EdgeBlock:

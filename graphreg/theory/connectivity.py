@@ -82,10 +82,15 @@ class WellConnected:
         sides = f"capacity {self.capacity:.4g} against demand {self.demand:.4g}"
         if not self.holds:
             tie = " (equal, or equal up to rounding)" if self.capacity >= self.demand else ""
-            return f"nodes {_named(self.tightest)} hang too loosely: {sides}{tie}"
+            return f"{self._set()} hang too loosely: {sides}{tie}"
         if math.isinf(self.margin):
             return "well-connected, with nothing to route" if self.flow else "well-connected, a single node"
-        return f"well-connected: tightest at the nodes {_named(self.tightest)}, {sides}"
+        return f"well-connected: tightest at {self._set()}, {sides}"
+
+    def _set(self) -> str:
+        inside = set(self.tightest)
+        rest = tuple(x for x in self._labels if x not in inside)
+        return f"all nodes but {_named(rest)}" if len(rest) < len(inside) else f"nodes {_named(self.tightest)}"
 
     def __str__(self) -> str:
         from ..tables import assumed_lines
