@@ -22,7 +22,7 @@ import numpy as np
 
 from ..terms.records import Array
 
-NEAR = 48  # nodes that are gathered around a sink
+NEAR = 32  # nodes that are gathered around a sink
 ROOM = 51  # bits for the sum of all capacities and demands, in units
 
 
