@@ -377,6 +377,16 @@ def test_forms_on_balls(d):
             assert (found <= 1.02 * most).all()
 
 
+def test_the_interval_reaches_beyond_gradients_of_nothing():
+    """Where all nodes of a cluster agree but for rounding, every strength up to some end is guaranteed."""
+    data = gr.NodeData.from_dict({k: ([[1.0], [-1.0]], [1, 0]) for k in range(4)})
+    tv, ridge = gr.TotalVariation(nx.path_graph(4), gr.L2()), gr.NodePenalty(gr.SquaredL2())
+    found = recovery(gr.Problem(gr.LogisticLoss(data) + 0.1 * tv + 0.1 * ridge), [0, 0, 1, 1])
+    assert found.guaranteed
+    assert found.interval[0] < 1e-5
+    assert found.interval[1] > 0.1
+
+
 def test_nothing_is_said_where_nothing_is_known():
     """Two nodes with one sample each for two coefficients, tied to others: not strongly convex, named; without edges
     out of the cluster it does not matter."""
@@ -488,3 +498,23 @@ def test_balls_hold_the_optimum():
             rim = losses.optimum[0][c] + step * at.radius[c] / np.linalg.norm(step)
             slope = X.T @ (1.0 / (1.0 + np.exp(-X @ rim)) - y)
             assert np.linalg.norm(slope) >= most[c]
+
+
+def test_few_flows_are_needed(monkeypatch):
+    """Also where every i0 has a set of its own against it: a ring, an expander, and pairs that cling together."""
+    count, route = [0], Routing.route
+
+    def counted(self, *args, **kwargs):
+        count[0] += 1
+        return route(self, *args, **kwargs)
+
+    monkeypatch.setattr(Routing, "route", counted)
+    rng = np.random.default_rng(20)
+    pairs = nx.gnm_random_graph(300, 2000, seed=1)
+    nx.set_edge_attributes(pairs, {e: float(rng.uniform(0.1, 0.2)) for e in pairs.edges}, "weight")
+    pairs.add_weighted_edges_from((2 * k, 2 * k + 1, 6.0) for k in range(150))
+    for graph in (nx.cycle_graph(300), nx.random_regular_graph(8, 300, seed=1), pairs):
+        count[0] = 0
+        found = well_connected(graph, rng.uniform(0, 0.1, 300))
+        assert all(i0 not in found.against(i0) for i0 in range(300))
+        assert count[0] < 40

@@ -19,7 +19,7 @@ from ._clusterwise import Clusterwise
 from ._routing import Routing, largest_multiple
 
 STEP = 1.1  # from one strength to the next, where constants depend on it
-CELLS = 150
+CELLS = 300  # a factor of 3e12
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def _cells(losses: Clusterwise, parts: list[Part], low: Array, free: Array) -> l
     live, sink = np.isfinite(low) & ~free, np.zeros(len(parts), dtype=int)
     zero = losses.norm.dual_norm(NodeGradients(losses.form).full(np.zeros(losses.form.shape)))
     scale = float(zero.max()) / max(*(part.boundary for part in parts), 1e-300)  # of a strength that moves anything
-    first = np.where(low > 0, low, 1e-6 * scale)
+    first = np.maximum(low, 1e-6 * scale)  # lower ones hardly matter
     for step in range(CELLS):
         if not live.any():
             break

@@ -45,7 +45,8 @@ class Recovery:
     strength : float
         lambda, at the moment of the call.
     interval : (float, float) or None
-        The open interval of the strengths for which all clusters are guaranteed; None where there are none.
+        The open interval of the strengths for which all clusters are guaranteed; None where there are none. For losses
+        that are not quadratic one such interval, found in steps: strengths beside it may be guaranteed too.
     tests : dict
         The `WellConnected` of each cluster, with the flow or the sets that break (35).
     reasons : dict
@@ -97,7 +98,7 @@ class Recovery:
 
     def __repr__(self) -> str:
         word = "guaranteed" if self.guaranteed else "not guaranteed"
-        return f"<Recovery of {len(self.tests)} clusters at strength {self.strength:.6g}: {word}>"
+        return f"<Recovery: {len(self.tests)} clusters, strength {self.strength:.6g}, {word}>"
 
     def __str__(self) -> str:
         from ..tables import assumed_lines
@@ -106,7 +107,8 @@ class Recovery:
         word = (
             "guaranteed" if self.guaranteed else f"not guaranteed ({count} of {len(self.tests)} are not well-connected)"
         )
-        lines = [f"recovery of {len(self.tests)} clusters at the strength {self.strength:.4g}: {word}"]
+        many = f"{len(self.tests)} cluster{'s' if len(self.tests) > 1 else ''}"
+        lines = [f"recovery of {many} at the strength {self.strength:.4g}: {word}"]
         if self.interval is None:
             lines.append("no strength was found at which all of them are guaranteed")
         else:
