@@ -1,6 +1,6 @@
 """What the papers prove of a user's own problem, computed."""
 
-from .connectivity import WellConnected, well_connected
+from .well_connected import WellConnected, well_connected
 from .guarantee import Recovery, recovery
 
 __all__ = ["Recovery", "WellConnected", "recovery", "well_connected"]

@@ -24,7 +24,7 @@ from ..terms.records import Array
 from ._asked import part_of, read_clusters, read_form, total_variation
 from ._clusterwise import Clusterwise, exact_on_ball
 from ._strengths import AtStrength, Part, strengths
-from .connectivity import WellConnected, examine
+from .well_connected import WellConnected, examine
 
 if TYPE_CHECKING:
     import pandas as pd
