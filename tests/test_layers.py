@@ -63,6 +63,7 @@ EXCEPTIONS = {
     ("problem", "explain"): Leave("Problem.latex and Problem.report are shortcuts to functions of explain"),
     ("compare", "explain"): Leave("Comparison.plot and Comparison.figure are shortcuts to functions of explain"),
     ("tuning", "explain"): Leave("Path.plot and CrossValidation.plot are shortcuts to functions of explain"),
+    ("theory", "explain"): Leave("Recovery.plot is a shortcut to a function of explain"),
     ("methods", FACE): Leave("a checkpoint records the version of graphreg that wrote it"),
 }
 

@@ -3,6 +3,7 @@
 from .comparing import comparison_figure, plot_comparison
 from .paths import plot_path
 from .plots import plot_graph, plot_trace
+from .recovering import plot_recovery
 from .selecting import plot_selection
 from .text import Written, dual, kkt, primal
 from .validation import plot_cross_validation
@@ -16,6 +17,7 @@ __all__ = [
     "plot_cross_validation",
     "plot_graph",
     "plot_path",
+    "plot_recovery",
     "plot_selection",
     "plot_trace",
     "primal",

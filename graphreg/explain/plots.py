@@ -148,7 +148,7 @@ def _layout(
     graph.add_nodes_from(range(form.n))
     graph.add_edges_from(pairs)
     if positions is None:
-        return _spring(graph)
+        return spring(graph)
     place = np.full((form.n, 2), np.nan)
     for i, label in enumerate(form.space.index):
         if label not in positions:
@@ -160,7 +160,7 @@ def _layout(
     return place
 
 
-def _spring(graph: nx.Graph[int]) -> Array:
+def spring(graph: nx.Graph[int]) -> Array:
     """A spring layout, with nodes without edges in a row below: springs would push them far away."""
     import networkx as nx
 

@@ -12,6 +12,8 @@ from .fidelity import GraphFidelity as GraphFidelity
 from .fidelity import graph_fidelity as graph_fidelity
 from .gossip import MixingRate as MixingRate
 from .gossip import mixing as mixing
+from .guarantee import Recovery as Recovery
+from .guarantee import recovery as recovery
 from .networks import LargestNetwork as LargestNetwork
 from .networks import SparsenessExponent as SparsenessExponent
 from .networks import largest_network as largest_network
@@ -20,3 +22,5 @@ from .rates import Rate as Rate
 from .rates import rate as rate
 from .strength import StrengthMax as StrengthMax
 from .strength import strength_max as strength_max
+from .well_connected import WellConnected as WellConnected
+from .well_connected import well_connected as well_connected
