@@ -430,7 +430,7 @@ def test_a_pass_takes_each_sample_once(batch, shuffle):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", gr.errors.MethodWarning)
         state = run(method, problem, 42, seed=5)
-    taken = state.moments.last()  # all of them, in order
+    taken = state.seen.moments.last()  # all of them, in order
     assert taken.shape == (4, 42 * batch)
     orders = set()
     for k, m in enumerate(counts):
@@ -454,7 +454,7 @@ def test_what_was_used_up_is_said_once():
 def test_samples_are_drawn_alike_with_replacement():
     state = run(gr.LocalSGD(1e-6, hessian_samples=2000), ragged(), 2000, seed=2)
     for k, m in enumerate((3, 7, 5, 4)):
-        seen = np.bincount(state.moments.last()[k], minlength=m)
+        seen = np.bincount(state.seen.moments.last()[k], minlength=m)
         assert len(seen) == m
         assert (np.abs(seen / 2000 - 1 / m) < 5 * np.sqrt(1 / m / 2000)).all()
 

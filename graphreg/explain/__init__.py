@@ -2,6 +2,17 @@
 
 from .comparing import comparison_figure, plot_comparison
 from .plots import plot_graph, plot_trace
+from .regions import plot_region
 from .text import Written, dual, kkt, primal
 
-__all__ = ["Written", "comparison_figure", "dual", "kkt", "plot_comparison", "plot_graph", "plot_trace", "primal"]
+__all__ = [
+    "Written",
+    "comparison_figure",
+    "dual",
+    "kkt",
+    "plot_comparison",
+    "plot_graph",
+    "plot_region",
+    "plot_trace",
+    "primal",
+]
