@@ -44,7 +44,7 @@ def written(row: Array, names: Sequence[Any]) -> str:
     """A linear combination as a sum: x1 - 2 x2."""
     out = ""
     for j in np.flatnonzero(np.abs(row) > 1e-10 * np.abs(row).max(initial=0.0)).tolist():
-        size = "" if abs(row[j]) == 1.0 else f"{abs(row[j]):.3g} "
+        size = "" if abs(abs(row[j]) - 1.0) < 1e-6 else f"{abs(row[j]):.3g} "
         sign = (" - " if row[j] < 0 else " + ") if out else ("-" if row[j] < 0 else "")
         out += f"{sign}{size}{name_of(names[j])}"
     return out or "0"

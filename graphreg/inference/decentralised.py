@@ -6,6 +6,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,13 @@ from ..errors import DataError, MethodError, MethodWarning
 from ..methods import DecreasingStep, ExactDiffusion
 from ..solution import Solution
 from ..terms.records import Array
+from ._hypotheses import written
 from .regions import ConfidenceRegion, flat_direction, form_of, names_of
 
 ESTIMATORS = ("one-step", "average")
 SHIFT = 0.5  # standard errors: such a bias costs a 95% region of 3 coefficients less than .02 of its coverage
 ENOUGH = 100  # samples per coefficient, of all nodes together, for the Hessian: K a(T) >= 100 d
+MANY = 1000  # the same, where nobody says how many
 NEEDED = ("mean", "gradient_mean", "gradient_covariance", "hessian", "passes")
 
 
@@ -83,9 +86,11 @@ def confidence_region(run: Solution, estimator: str = "one-step") -> ConfidenceR
     the paper. What is needed of the nodes is one sum of 3 d + d (d + 1) numbers, booked in ``region.ledger`` as
     ``inference``.
 
-    Two biases are estimated, in standard errors (region.shifts), to first order (exact for squared losses):
+    Biases are estimated, in standard errors (region.shifts), to first order (exact for squared losses):
 
-    - ``start``: H^-1 (1/T) sum_kt G_kt, what the average keeps of its start; the one-step estimator takes it off.
+    - ``start``: H^-1 (1/T) sum_kt G_kt, what the average keeps of its start; the one-step estimator takes it off, up to
+    - ``hessian``: what is left of that because H is not known exactly, about ``start`` ((d + 1)/N)^(1/2) with H from N
+      samples, which is how much a covariance of N normal vectors is off along a given one.
     - ``consensus``: H^-1 sum_k H_k (theta_k - average), of either estimator where nodes whose Hessians differ do not
       agree: with local SGD in proportion to the step. The corrected methods have none.
 
@@ -101,7 +106,7 @@ def confidence_region(run: Solution, estimator: str = "one-step") -> ConfidenceR
     MethodError
         For a run that gathered no moments.
     DataError
-        Where the Hessian is singular, or the gradients have no noise in some direction, which it names.
+        Where the Hessian is singular in some direction, which it names, or the gradients have no noise.
 
     Warns
     -----
@@ -132,7 +137,9 @@ def region_of(
     step = inverse @ sums.gradient
     theta = sums.mean - step if estimator == "one-step" else sums.mean
     away = inverse @ sums.pulled - sums.mean
-    shifts = {"start": _in_errors(step, V), "consensus": _in_errors(away, V)}
+    start = _in_errors(step, V)
+    unknown = np.sqrt((len(theta) + 1) / max(_behind(got), 1))
+    shifts = {"start": start, "hessian": start * float(unknown), "consensus": _in_errors(away, V)}
     _warn(got, sums, estimator, method, shifts)
     title = f"{'one-step estimator' if estimator == 'one-step' else 'Polyak-Ruppert average'} of {method}"
     estimate: Any = pd.Series(theta, index=names)
@@ -160,18 +167,21 @@ def estimate(
         T; by default as many as the smallest node has batches: a single pass, no sample taken twice.
     method : optional
         By default ``ExactDiffusion(DecreasingStep(), batch=1, replacement=False)``, which has no bias where the nodes'
-        Hessians differ.
+        Hessians differ, with the Hessian from 1000 samples per coefficient, as far as there are so many: what is left
+        of a far start is a matter of how well it is known.
     estimator : {"one-step", "average"}
     seed, engine, progress : as for `Problem.solve`
         After Ctrl-C the region is that of the rounds so far, and says so.
     """
     form = form_of(problem)
-    method = ExactDiffusion(DecreasingStep(), batch=1, replacement=False) if method is None else method
-    batch = getattr(method, "batch", None)
-    if rounds is None:
+    steps = rounds
+    if steps is None:
         counts = sum((np.bincount(b.node, minlength=form.n) for b in form.samples), np.zeros(form.n, int))
-        rounds = max(int(counts[counts > 0].min()) // (batch or 1), 1)
-    run = problem.solve(method, gap=0, rounds=rounds, seed=seed, engine=engine, progress=progress)
+        steps = max(int(counts[counts > 0].min()) // (getattr(method, "batch", None) or 1), 1)
+    if method is None:
+        a = max(min(ceil(MANY * form.d / form.n), steps), 1)
+        method = ExactDiffusion(DecreasingStep(), batch=1, replacement=False, hessian_samples=a)
+    run = problem.solve(method, gap=0, rounds=steps, seed=seed, engine=engine, progress=progress)
     return confidence_region(run, estimator)
 
 
@@ -194,27 +204,33 @@ def _check_gathered(run: Solution) -> None:
 
 
 def _inverse(H: Array, names: list[Any]) -> Array:
-    direction = flat_direction(H, names)
-    if direction is not None:
+    flat = flat_direction(H)
+    if flat is not None:
         raise DataError(
-            f"the Hessian is singular along {direction}: the samples of the last steps do not determine it; take more "
-            "of them (hessian_samples=), drop a feature, or add a ridge"
+            f"the Hessian is singular along {written(flat, names)}: the samples of the last steps do not determine it; "
+            "take more of them (hessian_samples=), drop a feature, or add a ridge"
         )
     return cho_solve(cho_factor(H), np.eye(len(H)))
 
 
 def _check_noise(S: Array, names: list[Any]) -> None:
-    direction = flat_direction(S, names)
-    if direction is not None:
-        raise DataError(
-            f"the gradients have no noise along {direction}, so that the region would have no extent there; run more "
-            "steps than there are coefficients, or drop a feature"
-        )
+    flat = flat_direction(S)
+    if flat is None:
+        return
+    where = f"the gradients have no noise along {written(flat, names)}"
+    if (np.diag(S) <= 0.0).any():
+        raise DataError(f"{where}, so that the region would have no extent; run more steps, or drop a feature")
+    warnings.warn(
+        f"{where}: intervals stand, and there is no joint region of all coefficients; it takes a loss that sees that "
+        "direction (multinomial losses do not see a common shift of all classes)",
+        MethodWarning,
+        stacklevel=4,
+    )
 
 
 def _in_errors(shift: Array, V: Array) -> float:
     """(s' V^-1 s)^(1/2), the largest ratio of a combination of the shift to its standard error."""
-    return float(np.sqrt(max(shift @ np.linalg.solve(V, shift), 0.0)))
+    return float(np.sqrt(max(shift @ np.linalg.pinv(V, rcond=1e-10, hermitian=True) @ shift, 0.0)))
 
 
 # ---- what is said ----------------------------------------------------------------------------------------------------
@@ -236,6 +252,11 @@ def _warn(got: Mapping[str, Any], sums: Sums, estimator: str, method: str, shift
         said.append(
             f"the average is still about {shifts['start']:.2g} standard errors off because of where it started; take "
             'estimator="one-step", start near the optimum, or run more rounds'
+        )
+    if estimator == "one-step" and shifts["hessian"] > SHIFT:
+        said.append(
+            f"the start is {shifts['start']:.2g} standard errors away, and {_behind(got)} samples behind the Hessian "
+            f"may leave about {shifts['hessian']:.2g} of them; give the method larger hessian_samples, or start nearer"
         )
     if alpha == 0.0:
         said.append("the step is constant, and a bias in proportion to it stays; take gr.DecreasingStep()")
@@ -279,7 +300,8 @@ def _assumed(
         else f"{exponent}; proven for 1/2 < alpha < 1 and K = o(T^(2 alpha - 1)) (Theorem 3): K = {K} beside "
         f"{T ** (2.0 * alpha - 1.0):.3g}"
     )
-    start = "which the one-step estimator has taken off" if estimator == "one-step" else "which stays"
+    taken = f"of which the one-step estimator leaves about {shifts['hessian']:.2g}"
+    start = taken if estimator == "one-step" else "which stays"
     return (
         f"normality of averages as T grows: T = {T} steps of K = {K} nodes with {got['batch']} samples each"
         + (" (interrupted)" if broken else ""),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SINGULAR = 1e-11  # smallest over largest eigenvalue, in units in which the diagonal is 1
+INDEFINITE = 1e-8  # so far below 0 an eigenvalue, in the same units, is no rounding
 POINTS = 200  # of an ellipse
 
 
@@ -57,7 +58,9 @@ class ConfidenceRegion:
     estimate : Series or array (d,)
         By coefficient; x0, x1, ... where there are no names.
     covariance : DataFrame or array (d, d)
-        V, positive definite.
+        V, positive semidefinite, and positive for each coefficient. Where it is singular, as of multinomial losses,
+        whose classes have a shift in common, intervals and tests of what has an error are there, and the joint
+        region is refused.
     title : str
     assumed : tuple of str
         What it rests on; it is printed with it.
@@ -69,7 +72,7 @@ class ConfidenceRegion:
     Raises
     ------
     DataError
-        For shapes that do not fit, and a covariance that is not positive definite (it names the direction).
+        For shapes that do not fit, and what is no covariance.
     """
 
     estimate: pd.Series
@@ -116,7 +119,7 @@ class ConfidenceRegion:
         by name."""
         check_level(level)
         off = self.estimate.to_numpy() - self._values(theta)
-        return bool(off @ np.linalg.solve(self.covariance.to_numpy(), off) <= chi2.ppf(level, len(off)))
+        return bool(off @ self._solve(np.eye(len(off)), off) <= chi2.ppf(level, len(off)))
 
     def test(self, hypothesis: Any, value: Any = None) -> WaldTest:
         """Wald's test of linear hypotheses R theta = r.
@@ -135,7 +138,7 @@ class ConfidenceRegion:
         """
         R, r, read = linear(hypothesis, value, self.names)
         off = R @ self.estimate.to_numpy() - r
-        statistic = float(off @ np.linalg.solve(R @ self.covariance.to_numpy() @ R.T, off))
+        statistic = float(off @ self._solve(R, off))
         return WaldTest(statistic, len(r), float(chi2.sf(statistic, len(r))), read, self.assumed)
 
     def ellipse(self, a: Hashable, b: Hashable, level: float = 0.95) -> pd.DataFrame:
@@ -144,6 +147,7 @@ class ConfidenceRegion:
         j, k = position(a, self.names), position(b, self.names)
         if j == k:
             raise DataError(f"an ellipse is of two coefficients, got {a!r} twice")
+        self._solve(np.eye(len(self.names))[[j, k]], np.zeros(2))
         root = np.linalg.cholesky(self.covariance.to_numpy()[np.ix_([j, k], [j, k])])
         angle = np.linspace(0.0, 2.0 * np.pi, POINTS)
         round_ = np.sqrt(chi2.ppf(level, 2)) * np.column_stack([np.cos(angle), np.sin(angle)])
@@ -155,6 +159,17 @@ class ConfidenceRegion:
         from ..explain import plot_region
 
         return plot_region(self, a, b, level, ax)
+
+    def _solve(self, R: Array, off: Array) -> Array:
+        """(R V R')^-1 off."""
+        V = R @ self.covariance.to_numpy() @ R.T
+        flat = flat_direction(V)
+        if flat is not None:
+            raise DataError(
+                f"the covariance is singular: it knows of no error of {written(flat @ R, self.names)}; ask for the "
+                "intervals, or test fewer combinations at once"
+            )
+        return np.linalg.solve(V, off)
 
     def _values(self, theta: Any) -> Array:
         if isinstance(theta, (pd.Series, Mapping)):
@@ -237,19 +252,18 @@ def check_level(level: Any) -> None:
         raise DataError(f"a level is a probability between 0 and 1, for instance 0.95, got {level!r}")
 
 
-def flat_direction(V: Array, names: list[Any]) -> str | None:
-    """The combination of coefficients along which a symmetric positive semidefinite matrix vanishes; None where there
-    is none."""
+def flat_direction(V: Array) -> Array | None:
+    """The combination of coefficients along which a symmetric positive semidefinite matrix vanishes, its largest
+    entry 1; None where there is none."""
     diagonal = np.diag(V)
     if (diagonal <= 0.0).any():
-        return written(np.eye(len(V))[int(np.argmin(diagonal))], names)
+        return np.eye(len(V))[int(np.argmin(diagonal))]
     size = np.sqrt(diagonal)
     values, vectors = np.linalg.eigh(V / size[:, None] / size[None, :])
     if values[0] > SINGULAR * values[-1]:
         return None
-    direction = vectors[:, 0] / size
-    direction = np.where(np.abs(vectors[:, 0]) > 1e-4, direction, 0.0)
-    return written(direction / np.abs(direction).max() * np.sign(direction[np.argmax(np.abs(direction))]), names)
+    direction = np.where(np.abs(vectors[:, 0]) > 1e-4, vectors[:, 0] / size, 0.0)
+    return direction / direction[np.argmax(np.abs(direction))]
 
 
 def _check_covariance(estimate: Array, V: Array, names: list[Any]) -> None:
@@ -262,9 +276,9 @@ def _check_covariance(estimate: Array, V: Array, names: list[Any]) -> None:
         raise DataError("the estimate and its covariance must be finite")
     if np.abs(V - V.T).max() > 1e-8 * np.abs(V).max():
         raise DataError("the covariance is not symmetric")
-    direction = flat_direction((V + V.T) / 2.0, names)
-    if direction is not None:
-        raise DataError(
-            f"the covariance is not positive definite: along {direction} it knows of no error; leave such a "
-            "coefficient out"
-        )
+    if (np.diag(V) <= 0.0).any():
+        name = names[int(np.argmin(np.diag(V)))]
+        raise DataError(f"the covariance knows of no error of the coefficient {name!r}; leave it out")
+    size = np.sqrt(np.diag(V))
+    if np.linalg.eigvalsh(V / size[:, None] / size[None, :])[0] < -INDEFINITE:
+        raise DataError("the covariance is not positive semidefinite: some combination has a negative variance")
