@@ -32,7 +32,7 @@ def plot_region(
     matplotlib Axes
     """
     points, intervals = region.ellipse(a, b, level), region.intervals(level)
-    axes = axes_for(ax, (6.0, 5.0))
+    axes = axes_for(ax, (6.0, 5.4))
     low, high = intervals["low"], intervals["high"]
     x, y = points.to_numpy().T
     (line,) = axes.plot(x, y, label=f"joint region, {100 * level:g}%")
@@ -46,5 +46,5 @@ def plot_region(
     axes.set_xlabel(name_of(a))  # pyright: ignore[reportArgumentType]  (a name, or a feature and a class)
     axes.set_ylabel(name_of(b))  # pyright: ignore[reportArgumentType]
     axes.set_title(region.title)
-    axes.legend(loc="best", frameon=False, fontsize=9)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3, frameon=False, fontsize=8)
     return axes
