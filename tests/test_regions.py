@@ -425,3 +425,13 @@ def test_an_interrupted_run_has_the_region_of_its_rounds(quiet):
     assert f"T = {run.rounds} steps" in text
     assert "(interrupted)" in text
     assert "drawn with replacement" in text
+
+
+def test_losses_whose_curvature_has_no_bound_take_steps_that_are_given(quiet):
+    X, y = drawn()
+    data = gr.NodeData.from_arrays(X.reshape(-1, D), (y > 1).ravel().astype(int), np.repeat(range(K), M))
+    counts = gr.Problem(gr.PoissonLoss(data) + gr.Consensus(nx.cycle_graph(K)))
+    with pytest.raises(MethodError, match=r"PoissonLoss has no bound of its curvature.*step_size"):
+        gr.inference.estimate(counts)
+    method = gr.ExactDiffusion(STEP, batch=1, replacement=False, hessian_samples=M)
+    assert gr.inference.estimate(counts, method=method, seed=0).names == ["x0", "x1", "x2"]

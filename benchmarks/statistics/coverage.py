@@ -184,13 +184,13 @@ BOTH = {"one-step": 0.95, "average": 0.95}
 ONE = {"one-step": 0.95}
 TEN, TWICE = Network(), Network(samples=2000)
 LOGISTIC = Network(family="logistic")
-UNEVEN = Network(nodes=30, scales=0.5, neighbours=6)
+UNEVEN = Network(nodes=50, scales=0.5, neighbours=10)
 
 
 def _applies() -> list[Cell]:
     diffusion, tracking = gr.ExactDiffusion, gr.GradientTracking
     as_run, longer = _method(diffusion, hessian_samples=300), replace(LOGISTIC, samples=2000)
-    eight, uneven = _method(diffusion, _steps(10, 2, 20, 0.8)), _steps(30, 2, 20, 0.8)
+    eight, uneven = _method(diffusion, _steps(10, 2, 20, 0.8)), _steps(50, 2, 20, 0.8)
     return [
         Cell("linear, ExactDiffusion, alpha 0.8", TEN, eight, ONE),
         Cell("linear, ExactDiffusion, alpha 1", TEN, _method(diffusion, _steps(10, 2.5, 20, 1.0)), ONE),
@@ -207,7 +207,7 @@ def _applies() -> list[Cell]:
 
 def _fails() -> list[Cell]:
     diffusion, local = gr.ExactDiffusion, gr.LocalSGD
-    eight, six, far = _steps(10, 2, 20, 0.8), _steps(10, 1, 50, 0.6), _steps(30, 2, 20, 0.8)
+    eight, six, far = _steps(10, 2, 20, 0.8), _steps(10, 1, 50, 0.6), _steps(50, 2, 20, 0.8)
     drift = {"one-step": "< 0.5", "average": "< 0.5", "one-step + consensus shift": 0.95}
     again = {"one-step": 0.95, "one-step, as if in a single pass": 0.73}
     return [

@@ -18,12 +18,11 @@ from ..methods import DecreasingStep, ExactDiffusion
 from ..solution import Solution
 from ..terms.records import Array
 from ._hypotheses import written
+from ._remarks import assumed_of, behind, warn
 from .regions import ConfidenceRegion, flat_direction, form_of, names_of
 
 ESTIMATORS = ("one-step", "average")
-SHIFT = 0.5  # standard errors: such a bias costs a 95% region of 3 coefficients less than .02 of its coverage
-ENOUGH = 100  # samples per coefficient, of all nodes together, for the Hessian: K a(T) >= 100 d
-MANY = 1000  # the same, where nobody says how many
+MANY = 1000  # samples per coefficient, of all nodes together, for the Hessian, where nobody says how many
 NEEDED = ("mean", "gradient_mean", "gradient_covariance", "hessian", "passes")
 
 
@@ -138,12 +137,12 @@ def region_of(
     theta = sums.mean - step if estimator == "one-step" else sums.mean
     away = inverse @ sums.pulled - sums.mean
     start = _in_errors(step, V)
-    unknown = np.sqrt((len(theta) + 1) / max(_behind(got), 1))
+    unknown = np.sqrt((len(theta) + 1) / max(behind(got), 1))
     shifts = {"start": start, "hessian": start * float(unknown), "consensus": _in_errors(away, V)}
-    _warn(got, sums, estimator, method, shifts)
+    warn(got, sums.nodes, len(theta), estimator, method, shifts)
     title = f"{'one-step estimator' if estimator == 'one-step' else 'Polyak-Ruppert average'} of {method}"
     estimate: Any = pd.Series(theta, index=names)
-    assumed = _assumed(got, sums, estimator, shifts, broken)
+    assumed = assumed_of(got, sums.nodes, len(theta), estimator, shifts, broken)
     return ConfidenceRegion(estimate, V, title, assumed, shifts)
 
 
@@ -231,84 +230,3 @@ def _check_noise(S: Array, names: list[Any]) -> None:
 def _in_errors(shift: Array, V: Array) -> float:
     """(s' V^-1 s)^(1/2), the largest ratio of a combination of the shift to its standard error."""
     return float(np.sqrt(max(shift @ np.linalg.pinv(V, rcond=1e-10, hermitian=True) @ shift, 0.0)))
-
-
-# ---- what is said ----------------------------------------------------------------------------------------------------
-def _warn(got: Mapping[str, Any], sums: Sums, estimator: str, method: str, shifts: Mapping[str, float]) -> None:
-    said: list[str] = []
-    alpha, d = got["alpha"], len(sums.mean)
-    if method == "LocalSGD":
-        said.append(
-            "plain LocalSGD is biased where the nodes' Hessians differ, and its regions may miss (they covered .49 at "
-            f"best, .00 at worst, of 95%): here by about {shifts['consensus']:.2g} standard errors; take "
-            "gr.ExactDiffusion or gr.GradientTracking"
-        )
-    elif shifts["consensus"] > SHIFT:
-        said.append(
-            f"the nodes have not agreed: the estimate is off by about {shifts['consensus']:.2g} standard errors; run "
-            "more rounds, or take a denser graph"
-        )
-    if estimator == "average" and shifts["start"] > SHIFT:
-        said.append(
-            f"the average is still about {shifts['start']:.2g} standard errors off because of where it started; take "
-            'estimator="one-step", start near the optimum, or run more rounds'
-        )
-    if estimator == "one-step" and shifts["hessian"] > SHIFT:
-        said.append(
-            f"the start is {shifts['start']:.2g} standard errors away, and {_behind(got)} samples behind the Hessian "
-            f"may leave about {shifts['hessian']:.2g} of them; give the method larger hessian_samples, or start nearer"
-        )
-    if alpha == 0.0:
-        said.append("the step is constant, and a bias in proportion to it stays; take gr.DecreasingStep()")
-    elif estimator == "average" and not 0.5 < alpha < 1.0:
-        said.append(f'with alpha = {alpha:g} the average is not efficient (Theorem 3); take estimator="one-step"')
-    elif estimator == "average" and sums.nodes > got["steps"] ** (2.0 * alpha - 1.0):
-        said.append(
-            f"K = {sums.nodes} is not small beside T^(2 alpha - 1) = {got['steps'] ** (2.0 * alpha - 1.0):.3g} "
-            '(Theorem 3); take estimator="one-step", or more rounds'
-        )
-    if _behind(got) < ENOUGH * d:
-        said.append(
-            f"the Hessian rests on {_behind(got)} samples of all nodes, and {ENOUGH * d} are needed (100 per "
-            "coefficient); give the method larger hessian_samples, or run more rounds"
-        )
-    for sentence in said:
-        warnings.warn(sentence, MethodWarning, stacklevel=4)
-
-
-def _behind(got: Mapping[str, Any]) -> int:
-    """The samples behind the Hessian, of all nodes: K a(T) batch."""
-    return int((got["passes"] > 0).sum()) * int(got["hessian_samples"])
-
-
-def _assumed(
-    got: Mapping[str, Any], sums: Sums, estimator: str, shifts: Mapping[str, float], broken: bool
-) -> tuple[str, ...]:
-    T, K, alpha = got["steps"], sums.nodes, got["alpha"]
-    most = float(got["passes"].max())
-    again = "with replacement" if got["replacement"] else "without replacement"
-    seen = (
-        f"a single pass: no sample was taken twice (at most {most:.2g} of a node's were taken)"
-        if most <= 1.0 and not got["replacement"]
-        else f"samples were drawn {again}, {most:.3g} times each at most: their own error is added to that of the "
-        "draws (the theory is for a single pass)"
-    )
-    exponent = "constant steps" if alpha == 0.0 else f"steps of exponent alpha = {alpha:g}"
-    rate = (
-        f"{exponent}; proven for alpha = 1 and K = o(T) (Theorem 5), measured to hold for alpha = 0.8"
-        if estimator == "one-step"
-        else f"{exponent}; proven for 1/2 < alpha < 1 and K = o(T^(2 alpha - 1)) (Theorem 3): K = {K} beside "
-        f"{T ** (2.0 * alpha - 1.0):.3g}"
-    )
-    taken = f"of which the one-step estimator leaves about {shifts['hessian']:.2g}"
-    start = taken if estimator == "one-step" else "which stays"
-    return (
-        f"normality of averages as T grows: T = {T} steps of K = {K} nodes with {got['batch']} samples each"
-        + (" (interrupted)" if broken else ""),
-        f"samples are independent, of a distribution that may differ from node to node; {seen}",
-        rate,
-        f"the Hessian rests on {_behind(got)} samples, {ENOUGH * len(sums.mean)} are enough",
-        f"estimated biases in standard errors: of the start {shifts['start']:.2g}, {start}; of nodes that disagree "
-        f"{shifts['consensus']:.2g}",
-        "nothing certifies a sampling error: this is no certificate",
-    )
