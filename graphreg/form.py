@@ -57,6 +57,10 @@ class SampleBlock:
         """s_r, (M,)."""
         return float(self.strength) * self.base_scale
 
+    def scale_of(self, rows: Array) -> Array:
+        """s_r of some samples, at no cost for the others."""
+        return float(self.strength) * self.base_scale[rows]
+
     def column(self, scale: Array) -> Array:
         """s_r shaped to broadcast against predictors."""
         return scale[:, None] if self.offset.ndim == 2 else scale

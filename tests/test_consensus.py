@@ -24,6 +24,7 @@ from graphreg.methods.ledger import Ledger
 
 CORRECTED = [gr.GradientTracking(), gr.ExactDiffusion()]
 EVERY = [gr.LocalSGD(), *CORRECTED]
+EVERY_KIND = [type(method) for method in EVERY]
 SEEDS = (70, 71, 78, 570, 571, 573, 578, 579)  # random problems that are a smooth consensus, of all kinds of losses
 FIGURE_2 = np.array(
     [
@@ -430,7 +431,7 @@ def test_a_pass_takes_each_sample_once(batch, shuffle):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", gr.errors.MethodWarning)
         state = run(method, problem, 42, seed=5)
-    taken = state.moments.last()  # all of them, in order
+    taken = state.seen.moments.last()  # all of them, in order
     assert taken.shape == (4, 42 * batch)
     orders = set()
     for k, m in enumerate(counts):
@@ -441,29 +442,34 @@ def test_a_pass_takes_each_sample_once(batch, shuffle):
     np.testing.assert_allclose(method.gathered(state)["passes"], 42 * batch / counts)
 
 
-def test_what_was_used_up_is_said_once():
-    method = gr.LocalSGD(1e-3, replacement=False)
-    state = run(method, ragged(), 3)
-    with pytest.warns(gr.errors.MethodWarning, match="the 3 samples of the node 0 are used up after 3 steps"):
-        state = method.step(state)
+@pytest.mark.parametrize("method", EVERY_KIND)
+def test_what_was_used_up_is_said_once(method):
+    once = method(1e-3, batch=1, replacement=False)
+    state = run(once, ragged(), 3)
+    with pytest.warns(
+        gr.errors.MethodWarning, match=f"the 3 samples of the node 0 are used up after 3 steps of {once.name}"
+    ):
+        state = once.step(state)
     for _ in range(10):
-        state = method.step(state)  # warnings are errors
-    run(gr.LocalSGD(1e-3), ragged(), 20)  # with replacement nothing is used up
+        state = once.step(state)  # warnings are errors
+    run(method(1e-3, batch=1), ragged(), 20)  # with replacement nothing is used up
 
 
 def test_samples_are_drawn_alike_with_replacement():
     state = run(gr.LocalSGD(1e-6, hessian_samples=2000), ragged(), 2000, seed=2)
     for k, m in enumerate((3, 7, 5, 4)):
-        seen = np.bincount(state.moments.last()[k], minlength=m)
+        seen = np.bincount(state.seen.moments.last()[k], minlength=m)
         assert len(seen) == m
         assert (np.abs(seen / 2000 - 1 / m) < 5 * np.sqrt(1 / m / 2000)).all()
 
 
 # ---- what inference needs --------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("loss", [gr.SquaredLoss, gr.LogisticLoss])
-def test_what_is_gathered_by_its_formulas(loss):
+@pytest.mark.parametrize("kind", EVERY_KIND)
+def test_what_is_gathered_by_its_formulas(loss, kind):
     problem, T, b = network(loss=loss, ridge=0.2), 30, 2
-    method = gr.LocalSGD(gr.DecreasingStep(), tau=3, batch=b, hessian_samples=7)
+    more = {"tau": 3} if kind is gr.LocalSGD else {}
+    method = kind(gr.DecreasingStep(), batch=b, hessian_samples=7, **more)
     site = site_of(problem.form)
     state, thetas, G = method.init(site, None), [], []
     for t in range(T):
@@ -471,7 +477,7 @@ def test_what_is_gathered_by_its_formulas(loss):
         G.append(site.gradients.sampled(state.theta, site.streams("samples").uniform(t, b)))
         state = method.step(state)
     got, G = method.gathered(state), np.array(G)
-    assert got["steps"] == T
+    assert (got["steps"], got["batch"], got["replacement"], got["alpha"], got["hessian_samples"]) == (T, b, 1, 0.8, 14)
     np.testing.assert_allclose(got["mean"], np.mean(thetas, axis=0), atol=1e-13)
     np.testing.assert_allclose(got["gradient_mean"], G.mean(axis=0), atol=1e-13)
     second = np.einsum("tki,tkj->kij", G, G) / T - np.einsum("ki,kj->kij", G.mean(axis=0), G.mean(axis=0))
@@ -513,6 +519,8 @@ def test_full_gradients_have_no_noise_to_gather():
     got = network().solve(gr.LocalSGD(batch=None), gap=0, rounds=20).gathered
     assert set(got) == {"steps", "passes", "mean", "hessian"}
     assert got["steps"] == 20
+    for method in CORRECTED:  # nor Hessians, which are large
+        assert network().solve(method, gap=0, rounds=20).gathered == {}
 
 
 # ---- steps -----------------------------------------------------------------------------------------------------------
@@ -646,6 +654,8 @@ ON_PARTS = [
     gr.GradientTracking(lazy=False, batch=2),
     gr.ExactDiffusion(),
     gr.ExactDiffusion(batch=2),
+    gr.ExactDiffusion(gr.DecreasingStep(), batch=2, replacement=False),
+    gr.GradientTracking(gr.DecreasingStep(alpha=1.0), batch=2, replacement=False, shuffle=False),
     gr.LocalSGD(tau=2, nonresponse=0.4),
     gr.LocalSGD(gr.DecreasingStep(), batch=2, nonresponse={1: 0.8, 2: 0.5}, replacement=False),
     gr.LocalSGD(batch=None, lazy=True),
@@ -746,7 +756,8 @@ def test_a_nonresponse_of_nobody():
         *((method, {"step_size": value}) for method in (gr.LocalSGD, gr.ExactDiffusion) for value in (0.0, -1, np.nan)),
         *((gr.LocalSGD, {"nonresponse": value}) for value in (1.0, -0.1, np.nan, "half", {"a": 1.5})),
         *((gr.LocalSGD, {name: "yes"}) for name in ("replacement", "shuffle", "lazy")),
-        (gr.LocalSGD, {"hessian_samples": 0}),
+        *((method, {"hessian_samples": 0}) for method in EVERY_KIND),
+        *((method, {"replacement": 1}) for method in EVERY_KIND),
         (gr.GradientTracking, {"lazy": None}),
         *((gr.DecreasingStep, {"D": value}) for value in (0.0, np.inf)),
         *((gr.DecreasingStep, {"gamma": value}) for value in (-1.0, np.nan)),

@@ -115,5 +115,10 @@ def test_several_sums_and_exchanges_are_booked_at_once():
     often.exchange("certificate", times=3)
     often.exchange("method", columns=2, times=3)
     assert once == often
-    assert often.messages == {"method": 18, "adaptation": 0, "certificate": 18 + 18}
-    assert often.bytes == {"method": 18 * 2 * 8, "adaptation": 0, "certificate": 18 * 4 * 8 + 18 * 5 * 8}
+    assert often.messages == {"method": 18, "adaptation": 0, "certificate": 18 + 18, "inference": 0}
+    assert often.bytes == {
+        "method": 18 * 2 * 8,
+        "adaptation": 0,
+        "certificate": 18 * 4 * 8 + 18 * 5 * 8,
+        "inference": 0,
+    }

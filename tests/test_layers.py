@@ -61,6 +61,7 @@ class Leave:
 
 EXCEPTIONS = {
     ("problem", "explain"): Leave("Problem.latex and Problem.report are shortcuts to functions of explain"),
+    ("inference", "explain"): Leave("ConfidenceRegion.plot is a shortcut to a function of explain"),
     ("compare", "explain"): Leave("Comparison.plot and Comparison.figure are shortcuts to functions of explain"),
     ("tuning", "explain"): Leave("Path.plot and CrossValidation.plot are shortcuts to functions of explain"),
     ("theory", "explain"): Leave("Recovery.plot is a shortcut to a function of explain"),

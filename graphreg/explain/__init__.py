@@ -4,6 +4,7 @@ from .comparing import comparison_figure, plot_comparison
 from .paths import plot_path
 from .plots import plot_graph, plot_trace
 from .recovering import plot_recovery
+from .regions import plot_region
 from .selecting import plot_selection
 from .text import Written, dual, kkt, primal
 from .validation import plot_cross_validation
@@ -18,6 +19,7 @@ __all__ = [
     "plot_graph",
     "plot_path",
     "plot_recovery",
+    "plot_region",
     "plot_selection",
     "plot_trace",
     "primal",

@@ -1,6 +1,8 @@
 """How sure the estimates are: edge tests, confidence regions, hierarchical estimators."""
 
 from .components import Components as Components
+from .decentralised import confidence_region as confidence_region
+from .decentralised import estimate as estimate
 from .edges import edge_tests as edge_tests
 from .estimators import EstimatorComparison as EstimatorComparison
 from .estimators import compare_estimators as compare_estimators
@@ -8,5 +10,8 @@ from .hierarchical import hierarchical as hierarchical
 from .james_stein import JamesSteinEstimate as JamesSteinEstimate
 from .james_stein import james_stein as james_stein
 from .mixed import HierarchicalEstimate as HierarchicalEstimate
+from .regions import ConfidenceRegion as ConfidenceRegion
+from .regions import WaldTest as WaldTest
+from .regions import local_regions as local_regions
 from .selection import EdgeSelection as EdgeSelection
 from .selection import select_edges as select_edges

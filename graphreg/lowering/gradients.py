@@ -63,15 +63,15 @@ class NodeGradients:
         """sum over the b rows of each node of factor s_r l'_r x_r, (g, d)."""
         offset, y = block.offset[rows], block.y[rows]
         if block.X is None:
-            x, scale = w[node] + offset, (factor * block.scale[rows])[:, None]
+            x, scale = w[node] + offset, (factor * block.scale_of(rows))[:, None]
             return (scale * block.loss.gradient(x, y)).reshape(-1, b, self.form.d).sum(axis=1)
         X = block.X[rows]
         if offset.ndim == 1:
             x = np.einsum("rj,rj->r", X, w[node]) + offset
-            price = factor * block.scale[rows] * block.loss.gradient(x, y)
+            price = factor * block.scale_of(rows) * block.loss.gradient(x, y)
             return (price[:, None] * X).reshape(-1, b, self.form.d).sum(axis=1)
         x = np.einsum("rj,rjk->rk", X, w[node].reshape(len(rows), X.shape[1], -1)) + offset
-        price = (factor * block.scale[rows])[:, None] * block.loss.gradient(x, y)
+        price = (factor * block.scale_of(rows))[:, None] * block.loss.gradient(x, y)
         return np.einsum("rj,rk->rjk", X, price).reshape(-1, b, self.form.d).sum(axis=1)
 
     def ground_gradient(self, w: Array) -> Array:
@@ -109,7 +109,7 @@ class NodeGradients:
         x = (np.repeat(w[:, None], rows.shape[1], axis=1) if X is None else predictors(X, w)) + block.offset[rows]
         flat = block.loss.curvature(x.reshape(rows.size, *x.shape[2:]), block.y[rows.ravel()])
         curvature = flat.reshape(*rows.shape, *flat.shape[1:])
-        weight = (factor * block.scale[rows]).reshape(*rows.shape, *[1] * (curvature.ndim - 2))
+        weight = (factor * block.scale_of(rows)).reshape(*rows.shape, *[1] * (curvature.ndim - 2))
         if X is not None:
             return gram(X, weight * curvature)
         diagonal = (weight * curvature).sum(axis=1)

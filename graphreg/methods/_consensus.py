@@ -1,9 +1,8 @@
-"""What the methods for a consensus have in common: what they need, their gradients, bounds of their steps, flows."""
+"""What the methods for a consensus have in common: what they need, bounds of their steps, flows."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
@@ -18,23 +17,7 @@ from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.penalties._base import AbstractSmoothPenalty
 from ..terms.penalties.zero import Zero
 from ..terms.records import Array
-from ._base import Point, Start, is_number
-
-
-@dataclass(frozen=True)
-class Tracked:
-    """The state of a method whose flows remove the bias of a constant step, in its own variables."""
-
-    site: Site
-    round: int
-    theta: Array
-    u: tuple[Array, ...]  # flows; of the edges between nodes only
-    mixing: Mixing
-    eta: float
-
-    def point(self, batch: int | None) -> Point:
-        """What is certified. With batches the flows are as noisy as the gradients: the certifier finds better ones."""
-        return self.theta, None if batch is not None else certifiable(self.site, self.theta, self.u), None
+from ._base import Start, is_number
 
 
 def missing(form: Form, mixing: MixingMatrix | str, lazy: bool, stepped: bool) -> tuple[str, ...]:
@@ -88,13 +71,6 @@ def check_batch(batch: Any, method: str) -> None:
 def check_step(step: Any, method: str) -> None:
     if step is not None and not (is_number(step) and 0.0 < step < np.inf):
         raise MethodError(f"the step_size of {method} must be a positive finite number, got {step!r}")
-
-
-def gradient(site: Site, w: Array, batch: int | None, at: int) -> Array:
-    """grad f_i(w_i), or its estimate from a batch that is drawn with replacement for round ``at``."""
-    if batch is None:
-        return site.gradients.full(w)
-    return site.gradients.sampled(w, site.streams("samples").uniform(at, batch))
 
 
 def smoothness(site: Site, batch: int | None) -> float:

@@ -1,4 +1,4 @@
-"""The decreasing step of local SGD."""
+"""The decreasing step of the methods for a consensus."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ NOTHING = 1e-10  # of the largest eigenvalue: a direction without curvature, in 
 
 @dataclass(frozen=True)
 class DecreasingStep:
-    """The step of local SGD: eta_t = D (floor(t / tau) + 1 + gamma)^(-alpha), t = 0, 1, ... (Assumption 4).
+    """A step that decreases: eta_t = D (floor(t / tau) + 1 + gamma)^(-alpha), t = 0, 1, ... (Assumption 4), tau = 1 but
+    for local SGD. The mean over the K nodes moves by eta_t times the sum of their gradients: nodes step along
+    K grad f_i, by `LocalSGD`, `GradientTracking` and `ExactDiffusion` alike.
 
     Parameters
     ----------
@@ -59,13 +61,22 @@ class Steps:
         return self.D * (t // self.tau + 1 + self.gamma) ** -self.alpha
 
 
-def steps_of(site: Site, theta: Array, given: float | DecreasingStep | None, batch: int | None, tau: int) -> Steps:
+def steps_of(
+    site: Site,
+    theta: Array,
+    given: float | DecreasingStep | None,
+    batch: int | None,
+    tau: int,
+    method: str = "LocalSGD",
+    slowed: float = 1.0,
+) -> Steps:
     """The steps on a site, with a warning where one is beyond its bound.
 
-    Nodes step along K grad f_i, so L = K max L_i; a longer step than 2 / L makes a node's own steps diverge.
+    Nodes step along K grad f_i, so L = K max L_i; a longer step than 2 / L makes a node's own steps diverge. ``slowed``
+    is what is left of that bound on this mixing.
     """
-    method, n = "LocalSGD", site.n_nodes
-    bound = 2.0 / (n * L) if 0.0 < (L := consensus.smoothness(site, None)) < np.inf else 0.0
+    n = site.n_nodes
+    bound = slowed * 2.0 / (n * L) if 0.0 < (L := consensus.smoothness(site, None)) < np.inf else 0.0
     if is_number(given):
         steps = Steps(float(given), 0.0, 0.0, tau)  # pyright: ignore[reportArgumentType]  (it is a number)
         consensus.warn_beyond(steps.D, bound, method, f"2 / (K max L_i), K = {n}")
@@ -73,7 +84,7 @@ def steps_of(site: Site, theta: Array, given: float | DecreasingStep | None, bat
     asked = given if isinstance(given, DecreasingStep) else DecreasingStep()
     mu = _curvature(site, theta)
     rough = L if batch is None else largest(site, site.gradients.sample_smoothness)
-    first = 1.0 / (n * rough) if 0.0 < rough < np.inf else 1.0
+    first = slowed / (n * rough) if 0.0 < rough < np.inf else 1.0
     D, gamma = asked.D, asked.gamma
     if D is None:
         D = MARGIN / mu if gamma is None and mu > 0.0 else first * (1.0 + (gamma or 0.0)) ** asked.alpha

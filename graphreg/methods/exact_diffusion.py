@@ -9,8 +9,11 @@ from ..form import Form
 from ..lowering.mixing import MixingMatrix, mixing_of
 from ..lowering.site import Site
 from . import _consensus as consensus
+from . import _sampling as sampling
+from . import _tracked as tracked
 from ._base import AbstractIteration, Point, Start
-from ._consensus import Tracked
+from ._decreasing import DecreasingStep
+from ._tracked import Tracked
 
 SOURCE = "2 / max L_i (Li, Shi and Yan 2019, Theorem 1)"
 
@@ -33,17 +36,22 @@ class ExactDiffusion(AbstractIteration):
 
     Parameters
     ----------
-    step_size : float, optional
+    step_size : float or DecreasingStep, optional
         eta, in units of 1 / curvature of the summands f_i (not of their mean). By default 1 / max L_i; any step below
         2 / max L_i converges linearly whatever the network, where the sum is strongly convex (Li, Shi and Yan, A
         decentralized proximal-gradient method with network independent step-sizes, 2019; Alghunaim, Ryu, Yuan and
         Sayed 2021, Theorem 1). The maximum is bounded by sums over all nodes (four numbers each), booked as adaptation.
+        A `DecreasingStep` is in units of its own.
     mixing : "metropolis", (n, n) array in node order, DataFrame or {i: {j: c_ij}}
         C: symmetric, rows of sum 1, positive on the edges of the communication graph and 0 off it.
     batch : int, optional
-        Gradients from so many samples of each node, drawn with replacement; all of them by default. The iterates then
-        stay within a distance of the optimum of the order of sqrt(eta), and the default step is that of the
-        roughest sample.
+        Stochastic gradients from so many samples of each node; all of them by default. With a constant step the
+        iterates then stay within a distance of the optimum of the order of sqrt(eta), and the default step is that of
+        the roughest sample; with a `DecreasingStep` they converge.
+    replacement, shuffle : bool
+    hessian_samples : int, optional
+        As for `LocalSGD`, and so is what ``solution.gathered`` has after a run with batches: what
+        `graphreg.inference.confidence_region` needs.
     """
 
     needs = (
@@ -52,32 +60,35 @@ class ExactDiffusion(AbstractIteration):
     )
     sends = "the parameters after the gradient step, both ways across every edge"
 
-    step_size: float | None = None
+    step_size: float | DecreasingStep | None = None
     mixing: Any = "metropolis"
     batch: int | None = None
+    replacement: bool = True
+    shuffle: bool = True
+    hessian_samples: int | None = None
 
     def __post_init__(self) -> None:
-        consensus.check_step(self.step_size, self.name)
-        consensus.check_batch(self.batch, self.name)
+        tracked.check(self)
         object.__setattr__(self, "mixing", MixingMatrix.of(self.mixing, self.name))
 
     def missing(self, form: Form) -> tuple[str, ...]:
-        return consensus.missing(form, self.mixing, True, self.step_size is not None)
+        return consensus.missing(form, self.mixing, True, tracked.stepped(self))
 
     def init(self, site: Site, start: Start | None) -> Tracked:
         theta, u = consensus.start_of(site, start)
         mixing = mixing_of(site, self.mixing, lazy=True)
-        L = consensus.smoothness(site, self.batch)
-        bound = 2.0 / L if L > 0.0 else 0.0
-        return Tracked(site, 0, theta, u, mixing, consensus.step_of(self.step_size, bound, self.name, SOURCE))
+        return tracked.start(self, site, theta, u, mixing, 1.0, SOURCE)
 
     def step(self, state: Tracked) -> Tracked:
         site, theta, eta = state.site, state.theta, state.eta
-        g = consensus.gradient(site, theta, self.batch, state.round)
+        g, seen = sampling.look(self, site, theta, state.seen, state.round)
         phi = site.engine.exchange(theta - eta * (g + consensus.divergence(site, state.u)))
         u = consensus.pushed(site, state.mixing, state.u, phi, 1.0 / eta)  # the mixing is lazy: c stands for c/2
         theta = theta - eta * (g + consensus.divergence(site, u))
-        return replace(state, round=state.round + 1, theta=theta, u=u)
+        return replace(state, round=state.round + 1, theta=theta, u=u, seen=seen)
 
     def point(self, state: Tracked) -> Point:
         return state.point(self.batch)
+
+    def gathered(self, state: Tracked) -> dict[str, Any]:
+        return state.gathered(self)

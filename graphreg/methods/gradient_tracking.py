@@ -10,8 +10,11 @@ from ..form import Form
 from ..lowering.mixing import MixingMatrix, largest, mixing_of
 from ..lowering.site import Site
 from . import _consensus as consensus
+from . import _sampling as sampling
+from . import _tracked as tracked
 from ._base import AbstractIteration, Point, Start
-from ._consensus import Tracked
+from ._decreasing import DecreasingStep
+from ._tracked import Tracked
 
 SOURCE = "2 / max L_i (Alghunaim et al. 2021, Theorem 1), less where the mixing has negative eigenvalues"
 
@@ -36,22 +39,26 @@ class GradientTracking(AbstractIteration):
 
     Parameters
     ----------
-    step_size : float, optional
+    step_size : float or DecreasingStep, optional
         eta, in units of 1 / curvature of the summands f_i (not of their mean). With lazy mixing any step below
         2 / max L_i converges linearly whatever the network, where the sum is strongly convex (Alghunaim, Ryu, Yuan and
         Sayed, Decentralized proximal gradient algorithms with linear convergence rates, 2021, Theorem 1 with
         A = C^2, B^2 = I - C, which needs C to be positive); half of it by default. With a smallest eigenvalue
         lambda < -1/3 of C the bound is ((1 + lambda) / lambda)^2 / (2 max L_i), which is necessary (nodes of one and
         the same Hessian oscillate beyond it); lambda is bounded by 2 min c_ii - 1. Both are found from sums over all
-        nodes (four numbers each), booked as adaptation.
+        nodes (four numbers each), booked as adaptation. A `DecreasingStep` is in units of its own.
     mixing : "metropolis", (n, n) array in node order, DataFrame or {i: {j: c_ij}}
         C: symmetric, rows of sum 1, positive on the edges of the communication graph and 0 off it.
     lazy : bool
         Whether (C + I)/2 takes the place of C; True by default.
     batch : int, optional
-        Gradients from so many samples of each node, drawn with replacement; all of them by default. The iterates then
-        stay within a distance of the optimum of the order of sqrt(eta), and the default step is that of the
-        roughest sample.
+        Stochastic gradients from so many samples of each node; all of them by default. With a constant step the
+        iterates then stay within a distance of the optimum of the order of sqrt(eta), and the default step is that of
+        the roughest sample; with a `DecreasingStep` they converge.
+    replacement, shuffle : bool
+    hessian_samples : int, optional
+        As for `LocalSGD`, and so is what ``solution.gathered`` has after a run with batches: what
+        `graphreg.inference.confidence_region` needs.
     """
 
     needs = (
@@ -62,39 +69,43 @@ class GradientTracking(AbstractIteration):
         "two messages each way, one after the other: what is left of the gradient, and the parameters after the step"
     )
 
-    step_size: float | None = None
+    step_size: float | DecreasingStep | None = None
     mixing: Any = "metropolis"
     lazy: bool = True
     batch: int | None = None
+    replacement: bool = True
+    shuffle: bool = True
+    hessian_samples: int | None = None
 
     def __post_init__(self) -> None:
-        consensus.check_step(self.step_size, self.name)
-        consensus.check_batch(self.batch, self.name)
+        tracked.check(self)
         if not isinstance(self.lazy, bool):
             raise MethodError(f"the lazy of GradientTracking must be True or False, got {self.lazy!r}")
         object.__setattr__(self, "mixing", MixingMatrix.of(self.mixing, self.name))
 
     def missing(self, form: Form) -> tuple[str, ...]:
-        return consensus.missing(form, self.mixing, self.lazy, self.step_size is not None)
+        return consensus.missing(form, self.mixing, self.lazy, tracked.stepped(self))
 
     def init(self, site: Site, start: Start | None) -> Tracked:
         theta, u = consensus.start_of(site, start)
         mixing = mixing_of(site, self.mixing, self.lazy)
-        L = consensus.smoothness(site, self.batch)
-        bound = _slowed(largest(site, mixing.outflow(site.form))) * 2.0 / L if L > 0.0 else 0.0
-        return Tracked(site, 0, theta, u, mixing, consensus.step_of(self.step_size, bound, self.name, SOURCE))
+        slowed = _slowed(largest(site, mixing.outflow(site.form)))
+        return tracked.start(self, site, theta, u, mixing, slowed, SOURCE)
 
     def step(self, state: Tracked) -> Tracked:
         site, mixing = state.site, state.mixing
-        g = consensus.gradient(site, state.theta, self.batch, state.round)
+        g, seen = sampling.look(self, site, state.theta, state.seen, state.round)
         v = site.engine.exchange(g + consensus.divergence(site, state.u))
         u = consensus.pushed(site, mixing, state.u, v, -1.0)
         y = g + consensus.divergence(site, u)
         theta = mixing.apply(site.form, site.engine.exchange(state.theta - state.eta * y))
-        return replace(state, round=state.round + 1, theta=theta, u=u)
+        return replace(state, round=state.round + 1, theta=theta, u=u, seen=seen)
 
     def point(self, state: Tracked) -> Point:
         return state.point(self.batch)
+
+    def gathered(self, state: Tracked) -> dict[str, Any]:
+        return state.gathered(self)
 
 
 def _slowed(outflow: float) -> float:

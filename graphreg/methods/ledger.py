@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-PURPOSES = ("method", "adaptation", "certificate")
+PURPOSES = ("method", "adaptation", "certificate", "inference")
 NUMBER = 8  # bytes of a float64
 BEYOND = "beyond the graph"  # sums of a problem of several components, which their roots add up
 
@@ -36,7 +36,7 @@ class Account:
 
 @dataclass(eq=False)
 class Ledger:
-    """Messages and bytes: what the method sends, what its adaptation sends, what certificates cost.
+    """Messages and bytes: what the method sends, what its adaptation sends, what certificates and inference cost.
 
     It counts what is really sent: a message along an arc holds the coordinates that its edges couple, or as many
     numbers as were given; a sum over all nodes is a message up and one down each edge of a spanning forest (and to
@@ -75,6 +75,10 @@ class Ledger:
         """A round in which the nodes of a mask (n,) are away."""
         account = self.accounts["method"]
         account.away = nodes.astype(np.int64) if account.away is None else account.away + nodes
+
+    def copy(self) -> Ledger:
+        """A ledger on which more can be booked without a change of this one."""
+        return replace(self, accounts={purpose: replace(account) for purpose, account in self.accounts.items()})
 
     # ---- reading ---------------------------------------------------------------------------------------------------
     @property

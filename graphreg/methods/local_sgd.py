@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import ceil
 from typing import Any
 
 import numpy as np
 
-from ..errors import MethodError, MethodWarning
+from ..errors import MethodError
 from ..form import Form
 from ..lowering.mixing import Mixing, MixingMatrix, mixing_of
 from ..lowering.site import Site
 from ..terms.records import Array
 from . import _consensus as consensus
+from . import _sampling as sampling
 from ._base import AbstractIteration, Point, Start, is_number
 from ._decreasing import DecreasingStep, Steps, steps_of
-from ._passes import Moments, Order, drawn_places, next_places
+from ._sampling import Seen
 
 
 @dataclass(frozen=True)
@@ -31,9 +30,7 @@ class State:
     mixing: Mixing
     steps: Steps
     silence: Array | None  # each node's probability of no answer, (n,)
-    order: Order | None  # of the samples in the present pass; None in the order of the data, or with replacement
-    mean: Array  # of theta_0, ..., theta_{t-1} at each node
-    moments: Moments | None  # None with full gradients
+    seen: Seen
 
 
 @dataclass(frozen=True)
@@ -77,13 +74,16 @@ class LocalSGD(AbstractIteration):
     After T steps ``solution.gathered`` has, with one row per node and G_kt the gradient of f_k that node k saw at
     step t (the paper's w_k grad f_k):
 
-    - ``steps``: T. ``passes`` (n,): how many times the samples were gone through, T batch / m_k.
+    - ``steps``: T. ``batch``, ``replacement`` (0 or 1). ``alpha``: of the step, 0 where it is constant.
+    - ``passes`` (n,): how many times the samples were gone through, T batch / m_k.
     - ``mean`` (n, d): (1/T) sum_t theta_kt, t < T. Its mean over the nodes is the Polyak-Ruppert estimator.
     - ``gradient_mean`` (n, d): (1/T) sum_t G_kt. Its sum over the nodes is what H^-1 is applied to in the one-step
       estimator (14): mean over k of ``mean`` - H^-1 sum over k of ``gradient_mean``.
     - ``gradient_covariance`` (n, d, d): (1/T) sum_t G_kt G_kt' - the square of its mean, centred at each node. K times
       its sum over the nodes is S = K sum_k w_k^2 S_k, of the means of batches.
     - ``hessian`` (n, d, d): of f_k, at theta_kT, from the samples of the last a(T) steps (12). Its sum is H.
+      ``hessian_samples``: how many these are at a node, a(T) batch.
+    `graphreg.inference.confidence_region` makes confidence regions of it.
 
     With full gradients there is no noise to speak of, hence no ``gradient_mean`` and no ``gradient_covariance``.
     """
@@ -107,14 +107,11 @@ class LocalSGD(AbstractIteration):
     def __post_init__(self) -> None:
         if not isinstance(self.step_size, DecreasingStep):
             consensus.check_step(self.step_size, self.name)
-        consensus.check_batch(self.batch, self.name)
-        for option in ("tau", "hessian_samples"):
-            value = getattr(self, option)
-            if not (consensus.is_count(value) or (value is None and option != "tau")):
-                raise MethodError(f"the {option} of LocalSGD must be a whole number >= 1, got {value!r}")
-        for option in ("replacement", "shuffle", "lazy"):
-            if not isinstance(getattr(self, option), bool):
-                raise MethodError(f"the {option} of LocalSGD must be True or False, got {getattr(self, option)!r}")
+        sampling.check(self)
+        if not consensus.is_count(self.tau):
+            raise MethodError(f"the tau of LocalSGD must be a whole number >= 1, got {self.tau!r}")
+        if not isinstance(self.lazy, bool):
+            raise MethodError(f"the lazy of LocalSGD must be True or False, got {self.lazy!r}")
         _check_nonresponse(self.nonresponse)
         object.__setattr__(self, "mixing", MixingMatrix.of(self.mixing, self.name))
 
@@ -128,56 +125,23 @@ class LocalSGD(AbstractIteration):
 
     def init(self, site: Site, start: Start | None) -> State:
         theta, _ = consensus.start_of(site, start)
-        form, moments, order = site.form, None, None
-        if self.batch is not None:
-            a = self.hessian_samples or ceil(100 * form.d / (site.n_nodes * self.batch))
-            moments = Moments.start(form.n, form.d, a, self.batch)
-            order = None if self.replacement or not self.shuffle else Order.start(site)
         steps = steps_of(site, theta, self.step_size, self.batch, self.tau)
         mixing = mixing_of(site, self.mixing, self.lazy)
-        return State(site, 0, theta, mixing, steps, self._silence(form), order, np.zeros_like(theta), moments)
+        return State(site, 0, theta, mixing, steps, self._silence(site.form), sampling.start(self, site, theta))
 
     def step(self, state: State) -> State:
         site, t = state.site, state.round
-        order, moments = state.order, state.moments
-        if moments is None or self.batch is None:
-            G = site.gradients.full(state.theta)
-        else:
-            if self.replacement:
-                place = drawn_places(site, t, self.batch)
-            else:
-                place, order = next_places(site, t, self.batch, order)
-                self._warn_of_a_second_pass(site, t)
-            G = site.gradients.at_samples(state.theta, place)
-            moments = moments.add(G, place)
+        G, seen = sampling.look(self, site, state.theta, state.seen, t)
         theta = state.theta - state.steps.at(t) * site.n_nodes * G
         if (t + 1) % self.tau == 0:
             theta = self._gossip(state, theta)
-        mean = state.mean + (state.theta - state.mean) / (t + 1)
-        return replace(state, round=t + 1, theta=theta, order=order, mean=mean, moments=moments)
+        return replace(state, round=t + 1, theta=theta, seen=seen)
 
     def point(self, state: State) -> Point:
         return state.theta, None, None
 
     def gathered(self, state: State) -> dict[str, Any]:
-        site, moments = state.site, state.moments
-        if moments is None or self.batch is None:
-            passes = np.full(site.form.n, float(state.round))
-            return {
-                "steps": state.round,
-                "passes": passes,
-                "mean": state.mean,
-                "hessian": site.gradients.hessians(state.theta),
-            }
-        seen = moments.count * self.batch / np.maximum(site.gradients.counts, 1)
-        return {
-            "steps": state.round,
-            "passes": np.where(site.gradients.counts > 0, seen, 0.0),
-            "mean": state.mean,
-            "gradient_mean": moments.mean,
-            "gradient_covariance": moments.scatter / max(moments.count, 1),
-            "hessian": site.gradients.hessians(state.theta, moments.last() if moments.count else None),
-        }
+        return sampling.gathered(self, state.site, state.theta, state.seen, state.steps, state.round)
 
     def _gossip(self, state: State, theta: Array) -> Array:
         """One exchange with the neighbours that answer. Both ends know who does: the coins are the nodes' own."""
@@ -195,20 +159,6 @@ class LocalSGD(AbstractIteration):
         if isinstance(self.nonresponse, Mapping):
             return np.array([float(self.nonresponse.get(label, 0.0)) for label in form.labels])
         return np.full(form.n, float(self.nonresponse))
-
-    def _warn_of_a_second_pass(self, site: Site, t: int) -> None:
-        """At the step in which the first node takes a sample for the second time."""
-        counts, batch = site.gradients.counts, self.batch or 1
-        if not (site.own & (counts > 0)).any():
-            return
-        k = int(np.argmin(np.where(site.own & (counts > 0), counts, np.iinfo(np.int64).max)))
-        if t * batch <= counts[k] < (t + 1) * batch:
-            warnings.warn(
-                f"the {counts[k]} samples of the node {site.form.labels[k]!r} are used up after {t} steps of LocalSGD: "
-                "from here on samples are taken again, which inference from a single pass does not allow",
-                MethodWarning,
-                stacklevel=2,
-            )
 
 
 def _check_nonresponse(value: Any) -> None:

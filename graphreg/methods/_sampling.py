@@ -1,0 +1,115 @@
+"""Stochastic gradients for the methods of a consensus, and what is gathered on the way for inference."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from math import ceil
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..errors import MethodError, MethodWarning
+from ..lowering.site import Site
+from ..terms.records import Array
+from . import _consensus as consensus
+from ._decreasing import Steps
+from ._passes import Moments, Order, drawn_places, next_places
+
+
+class Samples(Protocol):
+    """A method that takes stochastic gradients: its options on samples."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def batch(self) -> int | None: ...
+    @property
+    def replacement(self) -> bool: ...
+    @property
+    def shuffle(self) -> bool: ...
+    @property
+    def hessian_samples(self) -> int | None: ...
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the nodes of a site have seen in the steps so far."""
+
+    order: Order | None  # of the samples in the present pass; None in the order of the data, or with replacement
+    mean: Array  # of theta_0, ..., theta_{t-1} at each node
+    moments: Moments | None  # None with full gradients
+
+
+def check(method: Samples) -> None:
+    """The options of a method on samples."""
+    consensus.check_batch(method.batch, method.name)
+    if not (consensus.is_count(method.hessian_samples) or method.hessian_samples is None):
+        raise MethodError(
+            f"the hessian_samples of {method.name} must be a whole number >= 1, got {method.hessian_samples!r}"
+        )
+    for option in ("replacement", "shuffle"):
+        if not isinstance(getattr(method, option), bool):
+            raise MethodError(f"the {option} of {method.name} must be True or False, got {getattr(method, option)!r}")
+
+
+def start(method: Samples, site: Site, theta: Array) -> Seen:
+    """Before the first step. The Hessians are taken over a(T) = ceil(100 d / (K batch)) steps by default."""
+    order, moments, form = None, None, site.form
+    if method.batch is not None:
+        a = method.hessian_samples or ceil(100 * form.d / (site.n_nodes * method.batch))
+        moments = Moments.start(form.n, form.d, a, method.batch)
+        order = None if method.replacement or not method.shuffle else Order.start(site)
+    return Seen(order, np.zeros_like(theta), moments)
+
+
+def look(method: Samples, site: Site, theta: Array, seen: Seen, t: int) -> tuple[Array, Seen]:
+    """The gradients G_kt of f_k that the nodes see at theta_kt in step t, and what they have seen with them."""
+    order, moments = seen.order, seen.moments
+    if moments is None or method.batch is None:
+        G = site.gradients.full(theta)
+    else:
+        if method.replacement:
+            place = drawn_places(site, t, method.batch)
+        else:
+            place, order = next_places(site, t, method.batch, order)
+            _warn_of_a_second_pass(method, site, t)
+        G = site.gradients.at_samples(theta, place)
+        moments = moments.add(G, place)
+    return G, Seen(order, seen.mean + (theta - seen.mean) / (t + 1), moments)
+
+
+def gathered(method: Samples, site: Site, theta: Array, seen: Seen, steps: Steps, t: int) -> dict[str, Any]:
+    """What inference needs after t steps (see `LocalSGD`), one row per node; without noise, averages alone."""
+    moments, counts = seen.moments, site.gradients.counts
+    if moments is None or method.batch is None:
+        passes = np.full(site.form.n, float(t))
+        return {"steps": t, "passes": passes, "mean": seen.mean, "hessian": site.gradients.hessians(theta)}
+    each = moments.count * method.batch / np.maximum(counts, 1)
+    return {
+        "steps": t,
+        "batch": method.batch,
+        "replacement": int(method.replacement),
+        "alpha": steps.alpha,
+        "hessian_samples": min(moments.count, moments.recent.shape[1]) * method.batch,
+        "passes": np.where(counts > 0, each, 0.0),
+        "mean": seen.mean,
+        "gradient_mean": moments.mean,
+        "gradient_covariance": moments.scatter / max(moments.count, 1),
+        "hessian": site.gradients.hessians(theta, moments.last() if moments.count else None),
+    }
+
+
+def _warn_of_a_second_pass(method: Samples, site: Site, t: int) -> None:
+    """At the step in which the first node takes a sample for the second time."""
+    counts, batch = site.gradients.counts, method.batch or 1
+    if not (site.own & (counts > 0)).any():
+        return
+    k = int(np.argmin(np.where(site.own & (counts > 0), counts, np.iinfo(np.int64).max)))
+    if t * batch <= counts[k] < (t + 1) * batch:
+        warnings.warn(
+            f"the {counts[k]} samples of the node {site.form.labels[k]!r} are used up after {t} steps of "
+            f"{method.name}: from here on samples are taken again, which inference from a single pass does not allow",
+            MethodWarning,
+            stacklevel=3,
+        )
