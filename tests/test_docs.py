@@ -11,7 +11,7 @@ from graphreg.methods import METHODS
 from graphreg.testing import check_method
 
 
-@pytest.mark.parametrize("document", ["adding-a-penalty", "adding-a-method", "methods", "actors", "certificates"])
+@pytest.mark.parametrize("document", ["adding-a-penalty", "adding-a-method", "methods", "actors", "certificates", "paths"])
 def test_the_python_runs(document, capsys):
     module_of(document)
 

@@ -56,7 +56,9 @@ def plot_path(path: Path, node: Hashable = None, feature: Any = None, ax: Axes |
     missed = [strength for strength, each in path.solutions.items() if not each.certificate.holds(path.gap)]
     if missed:
         place = axes.get_xaxis_transform()
-        axes.plot(missed, np.zeros(len(missed)), "x", color="tab:red", transform=place, clip_on=False, label="uncertified")
+        axes.plot(
+            missed, np.zeros(len(missed)), "x", color="tab:red", transform=place, clip_on=False, label="uncertified"
+        )
     if missed or len(names) <= FEW:
         axes.legend(frameon=False, fontsize="small", loc="upper left")
     if not path.complete:

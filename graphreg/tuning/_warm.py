@@ -11,7 +11,8 @@ from ..form import Form
 from ..lowering.site import Site
 from ..methods import AbstractMethod, Exact, PrimalDual
 from ..methods._base import Start
-from ..methods._driver import Budget, Carried
+from ..methods._carried import Carried
+from ..methods._driver import Budget
 from ..problem import RAISES, Problem
 from ..solution import Solution
 from ..solving import site_of, solve
