@@ -309,6 +309,22 @@ def test_an_interruption_within_a_run_drops_the_half_done_point():
     assert warm.carried.schedule is schedule
 
 
+def test_a_half_done_point_is_no_point_of_the_path(monkeypatch):
+    problem, _ = problem_of()
+    solve, solved = Warm.solve, []
+
+    def interrupted(self, strength=None):
+        solved.append(strength)
+        solution = solve(self, strength)
+        return replace(solution, status="interrupted") if len(solved) == 3 else solution
+
+    monkeypatch.setattr(Warm, "solve", interrupted)
+    path = gr.path(problem, GRID)
+    np.testing.assert_array_equal(path.strengths, GRID[6:])
+    assert path.left == tuple(GRID[:6].tolist())
+    assert len(solved) == 3
+
+
 @pytest.mark.parametrize("method", [gr.PrimalDual(), gr.ADMM(), gr.PrimalDual(restarts=True), gr.Exact()])
 def test_a_path_that_was_killed_goes_on_with_the_same_bits(monkeypatch, tmp_path, method):
     problem, lam = problem_of(gr.L1())
