@@ -69,7 +69,7 @@ def given(strengths: Any) -> Array:
     for place, each in enumerate(strengths):
         if isinstance(each, bool) or not isinstance(each, Real):
             raise ModelError(f"strengths must be positive numbers, got {each!r} at position {place}")
-        if not (math.isfinite(each) and each > 0):
+        if not (math.isfinite(each) and float(each) > 0):
             raise ModelError(f"strengths must be positive and finite, got {float(each)} at position {place}")
         values.append(float(each))
     if not values:

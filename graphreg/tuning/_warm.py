@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ def usual_method(problem: Problem) -> AbstractMethod:
 
 
 @contextmanager
-def restored(parameters: Iterable[Parameter]) -> Iterator[None]:
+def restored(parameters: Iterable[Parameter]) -> Generator[None]:
     """The Parameters have their values again afterwards, whatever happens."""
     before = [(parameter, parameter.value) for parameter in parameters]
     try:
