@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -148,9 +148,6 @@ class EdgeBlock:
     def clip(self, u: Array) -> Array:
         c = self.weight[:, None]
         return c * self.penalty.clip(u / c)
-
-
-Block = TypeVar("Block", SampleBlock, EdgeBlock)
 
 
 @dataclass(frozen=True)
@@ -303,8 +300,8 @@ class Form:
         return float(sum(values))
 
 
-def _frozen(block: Block, derived: tuple[str, ...]) -> Block:
+def _frozen(block: Any, derived: tuple[str, ...]) -> Any:
     """The block at the strength of this moment, with what was derived from its other fields, once for all strengths."""
-    frozen = replace(block, strength=Strength(float(block.strength)))
-    vars(frozen).update({name: getattr(block, name) for name in derived})
-    return frozen
+    out = replace(block, strength=Strength(float(block.strength)))
+    vars(out).update({name: getattr(block, name) for name in derived})
+    return out

@@ -1,6 +1,6 @@
 """Regularisation paths over the 3111 counties of the United States: what fifty strengths cost, beside one solve.
 
-Needs ../shared/data (beside the project's folder), with us_election_2020_counties.csv.gz and us_county_adjacency.csv.gz.
+Needs us_election_2020_counties.csv.gz and us_county_adjacency.csv.gz in ../shared/data, beside the project's folder.
 Every county is a node with one sample: the Democratic share of 2020, or whether it was above a half, by standardised
 predictors; total variation along county borders, and a small ridge on the slopes.
 """
@@ -69,9 +69,24 @@ def _costs(problem: gr.Problem, strength: gr.Parameter) -> pd.DataFrame:
     at = f"at {strength.value:.3g}"
     rows = [
         ("strengths certified", POINTS, certified, ""),
-        ("path over one cold solve in the middle", f"< {ASKED:g}", round(whole / middle, 1), f"{whole:.3g} s, {middle:.3g} s {at}"),
-        ("path over the median cold solve", f"< {ASKED:g}", round(whole / float(np.median(list(cold.values()))), 1), f"of {len(few)} strengths"),
-        ("path over the sum of all cold solves", "", round(whole / (POINTS * float(np.mean(list(cold.values())))), 2), "50 times their mean"),
+        (
+            "path over one cold solve in the middle",
+            f"< {ASKED:g}",
+            round(whole / middle, 1),
+            f"{whole:.3g} s, {middle:.3g} s {at}",
+        ),
+        (
+            "path over the median cold solve",
+            f"< {ASKED:g}",
+            round(whole / float(np.median(list(cold.values()))), 1),
+            f"of {len(few)} strengths",
+        ),
+        (
+            "path over the sum of all cold solves",
+            "",
+            round(whole / (POINTS * float(np.mean(list(cold.values())))), 2),
+            "50 times their mean",
+        ),
         ("path over one cold solve by Exact", f"< {ASKED:g}", round(whole / exact, 1), f"{exact:.3g} s {at}"),
     ]
     return pd.DataFrame(rows, columns=["what", "asked", "found", "figures"])

@@ -56,11 +56,13 @@ def plot_path(path: Path, node: Hashable = None, feature: Any = None, ax: Axes |
     missed = [strength for strength, each in path.solutions.items() if not each.certificate.holds(path.gap)]
     if missed:
         place = axes.get_xaxis_transform()
-        axes.plot(missed, np.zeros(len(missed)), "x", color="tab:red", transform=place, clip_on=False, label="uncertified")
+        axes.plot(
+            missed, np.zeros(len(missed)), "x", color="tab:red", transform=place, clip_on=False, label="uncertified"
+        )
     if missed or len(names) <= FEW:
-        axes.legend(frameon=False, fontsize="small", loc="upper left")
+        axes.legend(frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=FEW // 2)
     if not path.complete:
-        axes.set_title(f"incomplete: {len(path.left)} strengths were not reached", fontsize="small")
+        axes.set_xlabel(f"{path.parameter.name} (incomplete: {len(path.left)} strengths were not reached)")
     return axes
 
 

@@ -19,6 +19,7 @@ from ..certificate.latent import settles
 from ..errors import CheckpointError
 from ..lowering.site import Site
 from ._base import AbstractIteration, Point, Start
+from ._carried import Carried
 from ._polish import applies, guess, merged, polish
 from ._schedule import Schedule
 from ._snapshot import Checked, Snapshot
@@ -43,16 +44,6 @@ class Budget:
     seed: int | None = None
     engine: Any = None  # graphreg.engines.Actors; None: whole arrays
     carried: Carried | None = None
-
-
-@dataclass
-class Carried:
-    """What one run leaves to the next, of the same problem at other strengths: its site, its last state, and what its
-    repairs taught."""
-
-    site: Site | None = None
-    state: Any = None
-    schedule: Schedule | None = None
 
 
 @dataclass
@@ -94,7 +85,8 @@ class _Run:
         """State, round, and why the run ends (empty where it goes on): at the beginning, or where a checkpoint is."""
         kept = None if self.keeper is None else self.keeper.load(site)
         if kept is None:
-            state = self._first(site)
+            carried, start = self.budget.carried, self.budget.start
+            state = self.method.init(site, start) if carried is None else carried.first(self.method, site, start)
             self.keep(state, 0, "")
             return state, 0, ""
         if self.budget.rounds is not None and kept.round > self.budget.rounds:
@@ -107,12 +99,6 @@ class _Run:
         if kept.ended in ("failed", "recession"):
             return kept.state, kept.round, kept.ended
         return kept.state, kept.round, "gap" if self.certifier.best(self.budget.gap).holds(self.budget.gap) else ""
-
-    def _first(self, site: Site) -> Any:
-        carried, start = self.budget.carried, self.budget.start
-        if carried is None or carried.state is None:
-            return self.method.init(site, start)
-        return self.method.resume(site, carried.state, start)
 
     def keep(self, state: Any, k: int, ended: str) -> None:
         """Note where the run stands between two rounds; written when it is due."""
@@ -260,8 +246,8 @@ def drive(
 ) -> Outcome:
     """Run a method until the certified relative gap is met, the budget is used up, or it is interrupted."""
     schedule = Schedule(budget.gap, polishes=method.polishes() and budget.gap > 0 and applies(site.form))
-    if budget.carried is not None and budget.carried.schedule is not None:
-        schedule = schedule.expecting(budget.carried.schedule)
+    if budget.carried is not None:
+        schedule = budget.carried.expecting(schedule)
     ledger = site.engine.ledger
     run = _Run(method, certifier, budget, ledger, keeper, schedule)
     state, k, ended = run.begin(site)
@@ -288,7 +274,7 @@ def drive(
         ended = "gap"
     bar(None, run.trace)
     if budget.carried is not None:
-        budget.carried.site, budget.carried.state, budget.carried.schedule = site, state, run.schedule
+        budget.carried.take(site, state, run.schedule)
     return Outcome(certificate, run.certifier, ended, run.trace, ledger, k, run.elapsed(), method.gathered(state))
 
 

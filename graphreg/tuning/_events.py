@@ -39,4 +39,4 @@ def events(strengths: Array, found: Sequence[Clusters]) -> pd.DataFrame:
         state, seen, sure = (
             np.where(decided, new, old) for new, old in ((now, state), (strength, seen), (certain, sure))
         )
-    return pd.concat(parts, ignore_index=True)[list(COLUMNS)]
+    return pd.concat(parts, ignore_index=True).reindex(columns=list(COLUMNS))

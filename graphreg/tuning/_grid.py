@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any
 
@@ -53,7 +54,9 @@ def grid(problem: Problem, parameter: Parameter, strengths: Any) -> tuple[Array,
     """The strengths in growing order; and, where they come down from `strength_max`, what is known at that one."""
     if isinstance(strengths, Real) and not isinstance(strengths, bool):
         if not isinstance(strengths, Integral) or strengths < 2:
-            raise ModelError(f"strengths must be a sequence, or how many there are to be (at least 2), got {strengths!r}")
+            raise ModelError(
+                f"strengths must be a sequence, or how many there are to be (at least 2), got {strengths!r}"
+            )
         return _downwards(problem, parameter, int(strengths))
     return given(strengths), None
 
@@ -66,13 +69,13 @@ def given(strengths: Any) -> Array:
     for place, each in enumerate(strengths):
         if isinstance(each, bool) or not isinstance(each, Real):
             raise ModelError(f"strengths must be positive numbers, got {each!r} at position {place}")
-        if not (math.isfinite(each) and each > 0):
+        if not (math.isfinite(each) and float(each) > 0):
             raise ModelError(f"strengths must be positive and finite, got {float(each)} at position {place}")
         values.append(float(each))
     if not values:
         raise ModelError("strengths is empty; give at least one, or how many there are to be")
     values.sort()
-    for one, two in zip(values, values[1:], strict=False):
+    for one, two in pairwise(values):
         if two <= one * (1.0 + 1e-12):
             raise ModelError(f"the strength {one:.17g} is given twice; give each once")
     return np.array(values)

@@ -122,4 +122,3 @@ class Kept:
         header = {**self.header, "tree": tree, "generators": packer.generators, "last": self.points[-1]["strength"]}
         _archive.write(self.checkpoint.file, header, arrays)
         self.when, self.stale = time.perf_counter(), False
-

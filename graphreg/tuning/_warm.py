@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -11,7 +11,8 @@ from ..form import Form
 from ..lowering.site import Site
 from ..methods import AbstractMethod, Exact, PrimalDual
 from ..methods._base import Start
-from ..methods._driver import Budget, Carried
+from ..methods._carried import Carried
+from ..methods._driver import Budget
 from ..problem import RAISES, Problem
 from ..solution import Solution
 from ..solving import site_of, solve
@@ -24,7 +25,7 @@ def usual_method(problem: Problem) -> AbstractMethod:
 
 
 @contextmanager
-def restored(parameters: Iterable[Parameter]) -> Iterator[None]:
+def restored(parameters: Iterable[Parameter]) -> Generator[None]:
     """The Parameters have their values again afterwards, whatever happens."""
     before = [(parameter, parameter.value) for parameter in parameters]
     try:

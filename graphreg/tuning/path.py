@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -141,7 +142,7 @@ class Path:
 
 def _row(strength: float, solution: Solution) -> dict[str, Any]:
     form, w, certificate, found = solution.form, solution.certificate.w, solution.certificate, solution.clusters()
-    count = found.edges["state"].value_counts() if len(found.edges) else {}
+    states = found.edges["state"].tolist()
     return {
         "strength": strength,
         "status": solution.status,
@@ -150,7 +151,7 @@ def _row(strength: float, solution: Solution) -> dict[str, Any]:
         "loss": float(sum(block.values(w).sum() for block in form.samples)),
         "penalty": float(sum(edge.values(w).sum() for edge in form.edges)),
         "clusters": found.count,
-        **{state: int(count.get(state, 0)) for state in ("fused", "split", "undecided")},
+        **{state: states.count(state) for state in ("fused", "split", "undecided")},
         "rounds": solution.rounds,
         "seconds": solution.seconds,
     }
@@ -195,7 +196,8 @@ def path(  # noqa: PLR0913
         Whether to show a progress bar; by default where stderr is a terminal.
     checkpoint : path or Checkpoint, optional
         A file that keeps finished points, written every 60 seconds by default (``rounds=`` of a Checkpoint counts
-        points), at the end and at Ctrl-C. Where it exists the same call goes on from it, and ends with the same bits.
+        points), at the end and at Ctrl-C. Where it exists the same call goes on from it, and ends with the same bits
+        (with `Exact` to its solver's accuracy, which keeps a memory of its own).
     on_failure : {"raise", "return"}
         What to do at a strength whose status is unattained, unbounded or failed.
 
@@ -213,6 +215,8 @@ def path(  # noqa: PLR0913
     """
     if not isinstance(problem, Problem):
         raise ModelError(f"path takes a Problem, got {problem!r}; write gr.Problem(model)")
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
+        raise ModelError(f"seed must be a whole number, at least 0, got {seed!r}")
     parameter = parameter_of(problem, parameter)
     kept = Checkpoint.of(checkpoint)
     with restored([parameter]):
@@ -221,14 +225,20 @@ def path(  # noqa: PLR0913
         values, top = grid(problem, parameter, strengths)
         if top is not None:
             warm.begin(None, top)
-        asked = {"the strengths": values, "the gap": gap, "the rounds": rounds, "the seed": seed, "which": parameter.name}
+        asked = {
+            "the strengths": values,
+            "the gap": gap,
+            "the rounds": rounds,
+            "the seed": seed,
+            "which": parameter.name,
+        }
         store = None if kept is None else Kept(kept, problem, parameter, warm, asked)
         found = _solve(warm, parameter, values[::-1].tolist(), store, progress, on_failure)
     left = tuple(value for value in values.tolist() if value not in found)
     return Path(parameter, dict(sorted(found.items())), warm.method.label, gap, left)
 
 
-def _solve(  # noqa: PLR0913
+def _solve(
     warm: Warm, parameter: Parameter, values: list[float], store: Kept | None, progress: bool | None, on_failure: str
 ) -> dict[float, Solution]:
     """The solutions by strength; fewer where the user interrupts."""
