@@ -464,23 +464,26 @@ def test_samples_are_drawn_alike_with_replacement():
 
 
 # ---- what inference needs --------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("burn_in", [0, 11])
 @pytest.mark.parametrize("loss", [gr.SquaredLoss, gr.LogisticLoss])
 @pytest.mark.parametrize("kind", EVERY_KIND)
-def test_what_is_gathered_by_its_formulas(loss, kind):
+def test_what_is_gathered_by_its_formulas(loss, kind, burn_in):
     problem, T, b = network(loss=loss, ridge=0.2), 30, 2
     more = {"tau": 3} if kind is gr.LocalSGD else {}
-    method = kind(gr.DecreasingStep(), batch=b, hessian_samples=7, **more)
+    method = kind(gr.DecreasingStep(), batch=b, hessian_samples=7, burn_in=burn_in, **more)
     site = site_of(problem.form)
     state, thetas, G = method.init(site, None), [], []
     for t in range(T):
         thetas.append(state.theta)
         G.append(site.gradients.sampled(state.theta, site.streams("samples").uniform(t, b)))
         state = method.step(state)
-    got, G = method.gathered(state), np.array(G)
-    assert (got["steps"], got["batch"], got["replacement"], got["alpha"], got["hessian_samples"]) == (T, b, 1, 0.8, 14)
-    np.testing.assert_allclose(got["mean"], np.mean(thetas, axis=0), atol=1e-13)
+    got, G = method.gathered(state), np.array(G[burn_in:])
+    assert (got["batch"], got["replacement"], got["alpha"], got["hessian_samples"]) == (b, 1, 0.8, 14)
+    assert (got["steps"], got["burn_in"]) == (T - burn_in, burn_in)
+    np.testing.assert_allclose(got["passes"], (T - burn_in) * b / 12)
+    np.testing.assert_allclose(got["mean"], np.mean(thetas[burn_in:], axis=0), atol=1e-13)
     np.testing.assert_allclose(got["gradient_mean"], G.mean(axis=0), atol=1e-13)
-    second = np.einsum("tki,tkj->kij", G, G) / T - np.einsum("ki,kj->kij", G.mean(axis=0), G.mean(axis=0))
+    second = np.einsum("tki,tkj->kij", G, G) / len(G) - np.einsum("ki,kj->kij", G.mean(axis=0), G.mean(axis=0))
     np.testing.assert_allclose(got["gradient_covariance"], second, atol=1e-12)
     seen = np.concatenate([(site.streams("samples").uniform(t, b) * 12).astype(int) for t in range(T - 7, T)], axis=1)
     data = problem.model.terms[0][1].data
@@ -517,8 +520,11 @@ def test_hessians_are_the_slopes_of_the_gradients(seed):
 
 def test_full_gradients_have_no_noise_to_gather():
     got = network().solve(gr.LocalSGD(batch=None), gap=0, rounds=20).gathered
-    assert set(got) == {"steps", "passes", "mean", "hessian"}
+    assert set(got) == {"steps", "burn_in", "passes", "mean", "hessian"}
     assert got["steps"] == 20
+    late = network().solve(gr.LocalSGD(batch=None, burn_in=20), gap=0, rounds=21).gathered
+    there = network().solve(gr.LocalSGD(batch=None), gap=0, rounds=20).coef  # the mean over the nodes
+    np.testing.assert_allclose(late["mean"].mean(axis=0), there[0], rtol=1e-12)
     for method in CORRECTED:  # nor Hessians, which are large
         assert network().solve(method, gap=0, rounds=20).gathered == {}
 
@@ -757,6 +763,7 @@ def test_a_nonresponse_of_nobody():
         *((gr.LocalSGD, {"nonresponse": value}) for value in (1.0, -0.1, np.nan, "half", {"a": 1.5})),
         *((gr.LocalSGD, {name: "yes"}) for name in ("replacement", "shuffle", "lazy")),
         *((method, {"hessian_samples": 0}) for method in EVERY_KIND),
+        *((method, {"burn_in": value}) for method in EVERY_KIND for value in (-1, 0.2, False)),
         *((method, {"replacement": 1}) for method in EVERY_KIND),
         (gr.GradientTracking, {"lazy": None}),
         *((gr.DecreasingStep, {"D": value}) for value in (0.0, np.inf)),

@@ -133,6 +133,44 @@ def test_what_taking_samples_again_adds(shuffle):
             np.testing.assert_allclose(method.gathered(state)["passes"], T / counts)
 
 
+@pytest.mark.parametrize("burn_in", [3, 9])
+def test_what_taking_samples_again_adds_after_a_burn_in(burn_in):
+    """In the mean over shuffled passes, of which the burn-in ends in one and the run in another; exact within one."""
+    case, options = problem(m=7), {"batch": 1, "replacement": False, "hessian_samples": 20, "burn_in": burn_in}
+    for T in (burn_in + 2, burn_in + 7, burn_in + 15):
+        squares: list[float] = []
+        for seed in range(40):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", MethodWarning)
+                method = gr.ExactDiffusion(1e-3, **options)
+                state = method.init(replace(site_of(case.form), seed=seed), None)
+                for _ in range(T):
+                    state = method.step(state)
+            squares += [np.sum(np.bincount(row) ** 2) / (T - burn_in) for row in state.seen.moments.last()]
+        found = reuse(method.gathered(state)["passes"], False, burn_in / 7)[0]
+        assert abs(found - np.mean(squares)) <= 4 * np.std(squares) / np.sqrt(len(squares)) + 1e-12
+
+
+def test_a_burn_in_is_a_later_start(quiet):
+    """The region after B of T steps has the estimate and the covariance of the last T - B."""
+    T, B = 30, 12
+    case, method, thetas, G = seen("ExactDiffusion", T)
+    late = replace(method, burn_in=B, hessian_samples=T - B)
+    found = confidence_region(case.solve(late, gap=0, rounds=T, seed=3))
+    H = late.gathered(_after(case, late, T))["hessian"].sum(axis=0)
+    noise = sum(np.cov(G[B:, k].T, ddof=0) for k in range(K)) * (1 + 2 * (T - B) / M)
+    step = np.linalg.solve(H, G[B:].sum(axis=1).mean(axis=0))
+    np.testing.assert_allclose(found.estimate, thetas[B:-1].mean(axis=(0, 1)) - step, rtol=1e-9)
+    np.testing.assert_allclose(found.covariance, np.linalg.inv(H) @ noise @ np.linalg.inv(H) / (T - B), rtol=1e-8)
+
+
+def _after(case, method, rounds):
+    state = method.init(replace(site_of(case.form), seed=3), None)
+    for _ in range(rounds):
+        state = method.step(state)
+    return state
+
+
 def test_an_average_of_regions_needs_one_sum():
     case = problem()
     run = case.solve(gr.ExactDiffusion(STEP, batch=1, hessian_samples=60), gap=0, rounds=60, seed=0)
@@ -158,7 +196,7 @@ def test_estimate_is_a_single_pass():
     region = gr.inference.estimate(problem(m=600), seed=0)
     text = " ".join(str(region).split())
     assert "a single pass" in text
-    assert "T = 600 steps of K = 6 nodes" in text
+    assert "T = 480 steps of K = 6 nodes with 1 samples each, after a burn-in of 120" in text
     assert "this is no certificate" in text
     assert repr(region) == "<ConfidenceRegion of 3 coefficients: one-step estimator of ExactDiffusion>"
     again = gr.inference.estimate(problem(m=600), seed=0)
@@ -364,6 +402,8 @@ def test_runs_without_moments():
         confidence_region(case)
     with pytest.raises(MethodError, match="1 steps, from which no covariance"):
         confidence_region(case.solve(gr.ExactDiffusion(batch=1), gap=0, rounds=1))
+    with pytest.raises(MethodError, match="0 steps after 5 of burn-in, from which no covariance"):
+        confidence_region(case.solve(gr.ExactDiffusion(batch=1, burn_in=9), gap=0, rounds=5))
     with pytest.raises(MethodError, match="no consensus"):
         gr.inference.estimate(
             gr.Problem(gr.SquaredLoss(case.model.terms[0][1].data) + gr.TotalVariation(nx.cycle_graph(K), gr.L2()))

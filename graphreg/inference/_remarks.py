@@ -63,11 +63,11 @@ def assumed_of(
     got: Mapping[str, Any], nodes: int, d: int, estimator: str, shifts: Mapping[str, float], broken: bool
 ) -> tuple[str, ...]:
     T, K, alpha = got["steps"], nodes, got["alpha"]
-    most = float(got["passes"].max())
+    most = float(got["passes"].max()) * (1.0 + got["burn_in"] / max(T, 1))
     again = "with replacement" if got["replacement"] else "without replacement"
     seen = (
         f"a single pass: no sample was taken twice (at most {most:.2g} of a node's were taken)"
-        if most <= 1.0 and not got["replacement"]
+        if most <= 1.0 + 1e-9 and not got["replacement"]
         else f"samples were drawn {again}, {most:.3g} times each at most: their own error is added to that of the "
         "draws (the theory is for a single pass)"
     )
@@ -82,6 +82,7 @@ def assumed_of(
     start = taken if estimator == "one-step" else "which stays"
     return (
         f"normality of averages as T grows: T = {T} steps of K = {K} nodes with {got['batch']} samples each"
+        + (f", after a burn-in of {got['burn_in']}" if got["burn_in"] else "")
         + (" (interrupted)" if broken else ""),
         f"samples are independent, of a distribution that may differ from node to node; {seen}",
         rate,

@@ -30,14 +30,16 @@ class Samples(Protocol):
     def shuffle(self) -> bool: ...
     @property
     def hessian_samples(self) -> int | None: ...
+    @property
+    def burn_in(self) -> int: ...
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What the nodes of a site have seen in the steps so far."""
+    """What the nodes of a site have seen in the steps so far, those of the burn-in left out."""
 
     order: Order | None  # of the samples in the present pass; None in the order of the data, or with replacement
-    mean: Array  # of theta_0, ..., theta_{t-1} at each node
+    mean: Array  # of theta_B, ..., theta_{t-1} at each node, after B steps of burn-in
     moments: Moments | None  # None with full gradients
 
 
@@ -48,6 +50,8 @@ def check(method: Samples) -> None:
         raise MethodError(
             f"the hessian_samples of {method.name} must be a whole number >= 1, got {method.hessian_samples!r}"
         )
+    if not (consensus.is_count(method.burn_in) or (method.burn_in == 0 and not isinstance(method.burn_in, bool))):
+        raise MethodError(f"the burn_in of {method.name} must be a whole number >= 0, got {method.burn_in!r}")
     for option in ("replacement", "shuffle"):
         if not isinstance(getattr(method, option), bool):
             raise MethodError(f"the {option} of {method.name} must be True or False, got {getattr(method, option)!r}")
@@ -65,7 +69,7 @@ def start(method: Samples, site: Site, theta: Array) -> Seen:
 
 def look(method: Samples, site: Site, theta: Array, seen: Seen, t: int) -> tuple[Array, Seen]:
     """The gradients G_kt of f_k that the nodes see at theta_kt in step t, and what they have seen with them."""
-    order, moments = seen.order, seen.moments
+    order, moments, counted = seen.order, seen.moments, t - method.burn_in + 1
     if moments is None or method.batch is None:
         G = site.gradients.full(theta)
     else:
@@ -75,19 +79,20 @@ def look(method: Samples, site: Site, theta: Array, seen: Seen, t: int) -> tuple
             place, order = next_places(site, t, method.batch, order)
             _warn_of_a_second_pass(method, site, t)
         G = site.gradients.at_samples(theta, place)
-        moments = moments.add(G, place)
-    return G, Seen(order, seen.mean + (theta - seen.mean) / (t + 1), moments)
+        moments = moments.add(G, place) if counted > 0 else moments
+    return G, Seen(order, seen.mean + (theta - seen.mean) / counted if counted > 0 else seen.mean, moments)
 
 
 def gathered(method: Samples, site: Site, theta: Array, seen: Seen, steps: Steps, t: int) -> dict[str, Any]:
     """What inference needs after t steps (see `LocalSGD`), one row per node; without noise, averages alone."""
     moments, counts = seen.moments, site.gradients.counts
+    counted = {"steps": max(t - method.burn_in, 0), "burn_in": min(t, method.burn_in)}
     if moments is None or method.batch is None:
-        passes = np.full(site.form.n, float(t))
-        return {"steps": t, "passes": passes, "mean": seen.mean, "hessian": site.gradients.hessians(theta)}
+        passes = np.full(site.form.n, float(counted["steps"]))
+        return {**counted, "passes": passes, "mean": seen.mean, "hessian": site.gradients.hessians(theta)}
     each = moments.count * method.batch / np.maximum(counts, 1)
     return {
-        "steps": t,
+        **counted,
         "batch": method.batch,
         "replacement": int(method.replacement),
         "alpha": steps.alpha,

@@ -56,7 +56,7 @@ class GradientTracking(AbstractIteration):
         iterates then stay within a distance of the optimum of the order of sqrt(eta), and the default step is that of
         the roughest sample; with a `DecreasingStep` they converge.
     replacement, shuffle : bool
-    hessian_samples : int, optional
+    hessian_samples, burn_in : int, optional
         As for `LocalSGD`, and so is what ``solution.gathered`` has after a run with batches: what
         `graphreg.inference.confidence_region` needs.
     """
@@ -76,6 +76,7 @@ class GradientTracking(AbstractIteration):
     replacement: bool = True
     shuffle: bool = True
     hessian_samples: int | None = None
+    burn_in: int = 0
 
     def __post_init__(self) -> None:
         tracked.check(self)

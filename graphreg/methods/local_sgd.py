@@ -71,17 +71,21 @@ class LocalSGD(AbstractIteration):
         a(T), over how many of the last steps the Hessians are taken; by default ceil(100 d / (K batch)), since
         K a(T) >= 100 d is what coverage was found to need.
 
-    After T steps ``solution.gathered`` has, with one row per node and G_kt the gradient of f_k that node k saw at
-    step t (the paper's w_k grad f_k):
+    burn_in : int
+        B, how many of the first steps are left out of everything that is gathered; 0 by default. The rest is what a run
+        gathers that starts at theta_B with gamma + B for gamma, so that the theory of averages holds for it as it is.
 
-    - ``steps``: T. ``batch``, ``replacement`` (0 or 1). ``alpha``: of the step, 0 where it is constant.
-    - ``passes`` (n,): how many times the samples were gone through, T batch / m_k.
-    - ``mean`` (n, d): (1/T) sum_t theta_kt, t < T. Its mean over the nodes is the Polyak-Ruppert estimator.
+    After B + T steps ``solution.gathered`` has, with sums over t from B on, one row per node and G_kt the gradient of
+    f_k that node k saw at step t (the paper's w_k grad f_k):
+
+    - ``steps``: T. ``burn_in``: B. ``batch``, ``replacement`` (0 or 1). ``alpha``: of the step, 0 where it is constant.
+    - ``passes`` (n,): how many times the samples were gone through in these T steps, T batch / m_k.
+    - ``mean`` (n, d): (1/T) sum_t theta_kt. Its mean over the nodes is the Polyak-Ruppert estimator.
     - ``gradient_mean`` (n, d): (1/T) sum_t G_kt. Its sum over the nodes is what H^-1 is applied to in the one-step
       estimator (14): mean over k of ``mean`` - H^-1 sum over k of ``gradient_mean``.
     - ``gradient_covariance`` (n, d, d): (1/T) sum_t G_kt G_kt' - the square of its mean, centred at each node. K times
       its sum over the nodes is S = K sum_k w_k^2 S_k, of the means of batches.
-    - ``hessian`` (n, d, d): of f_k, at theta_kT, from the samples of the last a(T) steps (12). Its sum is H.
+    - ``hessian`` (n, d, d): of f_k, at the last theta_k, from the samples of the last a(T) steps (12). Its sum is H.
       ``hessian_samples``: how many these are at a node, a(T) batch.
     `graphreg.inference.confidence_region` makes confidence regions of it.
 
@@ -103,6 +107,7 @@ class LocalSGD(AbstractIteration):
     lazy: bool = False
     nonresponse: Any = None
     hessian_samples: int | None = None
+    burn_in: int = 0
 
     def __post_init__(self) -> None:
         if not isinstance(self.step_size, DecreasingStep):
