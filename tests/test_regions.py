@@ -147,7 +147,9 @@ def test_what_taking_samples_again_adds_after_a_burn_in(burn_in):
                 for _ in range(T):
                     state = method.step(state)
             squares += [np.sum(np.bincount(row) ** 2) / (T - burn_in) for row in state.seen.moments.last()]
-        found = reuse(method.gathered(state)["passes"], False, burn_in / 7)[0]
+        got = method.gathered(state)
+        found = reuse(got["passes"], False, burn_in / 7)[0]
+        np.testing.assert_allclose(Sums.of(got).noise, found * got["gradient_covariance"].sum(axis=0))
         assert abs(found - np.mean(squares)) <= 4 * np.std(squares) / np.sqrt(len(squares)) + 1e-12
 
 

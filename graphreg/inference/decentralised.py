@@ -188,9 +188,10 @@ def estimate(
         counts = sum((np.bincount(b.node, minlength=form.n) for b in form.samples), np.zeros(form.n, int))
         steps = max(int(counts[counts > 0].min()) // (getattr(method, "batch", None) or 1), 1)
     if method is None:
-        burn_in = steps // BURN_IN
-        a = max(min(ceil(MANY * form.d / form.n), steps - burn_in), 1)
-        method = ExactDiffusion(DecreasingStep(), batch=1, replacement=False, hessian_samples=a, burn_in=burn_in)
+        a = max(min(ceil(MANY * form.d / form.n), steps), 1)
+        method = ExactDiffusion(
+            DecreasingStep(), batch=1, replacement=False, hessian_samples=a, burn_in=steps // BURN_IN
+        )
     run = problem.solve(method, gap=0, rounds=steps, seed=seed, engine=engine, progress=progress)
     return confidence_region(run, estimator)
 
