@@ -121,7 +121,8 @@ def runs(network: Network, method: Any, rounds: int, replications: int, start: A
 
 @dataclass(frozen=True)
 class Cell:
-    """A network, a method and where it starts; what is ``asked`` of the estimators by name."""
+    """A network, a method and where it starts; what is ``asked`` of the estimators by name. Cells of one network
+    see the same samples, so that what they find is off together."""
 
     what: str
     network: Network
@@ -190,7 +191,7 @@ UNEVEN = Network(nodes=50, scales=0.5, neighbours=10)
 def _applies() -> list[Cell]:
     diffusion, tracking = gr.ExactDiffusion, gr.GradientTracking
     eight, uneven = _method(diffusion, _steps(10, 2, 20, 0.8)), _steps(50, 2, 20, 0.8)
-    fitted = _steps(10, 8, 20, 0.8)
+    fitted = _method(diffusion, _steps(10, 8, 20, 0.8), burn_in=200)
     return [
         Cell("linear, ExactDiffusion, alpha 0.8", TEN, eight, ONE),
         Cell("linear, ExactDiffusion, alpha 1", TEN, _method(diffusion, _steps(10, 2.5, 20, 1.0)), ONE),
@@ -198,7 +199,7 @@ def _applies() -> list[Cell]:
         _as_run("linear", TEN),
         _as_run("logistic", LOGISTIC),
         _as_run("logistic", replace(LOGISTIC, samples=2000)),
-        Cell("logistic, ExactDiffusion, alpha 0.8, burn-in", LOGISTIC, _method(diffusion, fitted, burn_in=200), ONE),
+        Cell("logistic, ExactDiffusion, alpha 0.8, burn-in", LOGISTIC, fitted, ONE, replications=1000),
         Cell("linear, scales, ExactDiffusion, alpha 0.8", UNEVEN, _method(diffusion, uneven), ONE),
         Cell("linear, scales, GradientTracking, alpha 0.8", UNEVEN, _method(tracking, uneven), ONE),
         Cell("linear, alpha 0.8, from the optimum", TWICE, eight, BOTH, "optimum"),
@@ -216,14 +217,14 @@ def _fails() -> list[Cell]:
     eight, six, far = _steps(10, 2, 20, 0.8), _steps(10, 1, 50, 0.6), _steps(50, 2, 20, 0.8)
     low = "below 0.95 (note: 0.00)"
     drift = {"one-step": low, "average": low, "one-step + consensus shift": 0.95}
-    kept = _method(diffusion, hessian_samples=300)
+    kept, fitted = _method(diffusion, hessian_samples=300), _method(diffusion, _steps(10, 8, 20, 0.8))
     again = {"one-step": 0.95, "one-step, as if in a single pass": 0.73}
     return [
         Cell("from far, alpha 0.8", TEN, _method(diffusion, eight), {"average": 0.91}),
         Cell("from far, alpha 0.6", TEN, _method(diffusion, six), {"one-step": 0.95, "average": 0.84}),
-        Cell("logistic, as estimate() but no burn-in", LOGISTIC, kept, ONE, start=0.0),
+        Cell("logistic, as estimate() but no burn-in", LOGISTIC, kept, ONE, start=0.0, replications=1000),
         Cell("logistic, as estimate() but no burn-in", replace(LOGISTIC, samples=4000), kept, ONE, start=0.0),
-        Cell("logistic, ExactDiffusion, alpha 0.8", LOGISTIC, _method(diffusion, _steps(10, 8, 20, 0.8)), ONE),
+        Cell("logistic, ExactDiffusion, alpha 0.8", LOGISTIC, fitted, ONE, replications=1000),
         Cell("Hessian of 2 samples per node", TEN, _method(diffusion, eight, hessian_samples=2), {"one-step": 0.78}),
         Cell("as many draws with replacement", TEN, _method(diffusion, eight, replacement=True), again),
         Cell("scales, LocalSGD, tau 1", UNEVEN, _method(local, far), drift),
