@@ -82,8 +82,8 @@ def degrees(fits: LocalFits, ends: Ends) -> Array:
     a Wishart matrix over its nu have k (k + 1) / nu. (For one contrast this is the degrees of freedom of Bell and
     McCaffrey 2002, for several that of Pustejovsky and Tipton 2018, both but for what the residuals share.)
 
-    What is judged with it is HC4, or HC3 of several predictors, which exceed HC2 on average: the nu derived for HC2 then
-    makes the test conservative (measured: sizes of .00 to .05 at .05).
+    What is judged with it is HC4, which corrects high leverages more, or HC3, which is larger always: the nu of HC2 is
+    then conservative (measured with HC4: sizes of .00 to .05 at .05; with HC3 of .00 to .03).
     """
     total, metric = np.zeros(fits.form.n), fits.metric(ends.contrast)
     for block in fits.form.samples:

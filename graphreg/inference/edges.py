@@ -57,7 +57,7 @@ def edge_tests(
     covariance : str
         "chow": one variance at both nodes, W^2 = p F with F(p, m_i + m_j - 2p) (Chow 1960), for squared losses; exact
         where the noise is normal. "robust": HC4 (HC3 for losses with several predictors per sample), judged by
-        Hotelling's T^2 with estimated degrees of freedom: conservative, for both allow for few samples. "auto":
+        Hotelling's T^2 with estimated degrees of freedom: conservative, the more so the fewer samples. "auto":
         "chow" at the edges where the residuals of both nodes fit one variance, and those of all nodes a constant one
         within each (p-values above 0.2), "robust" at all others. "HC0" to "HC4", and "model", the paper's own (right
         where the loss is minus a log-likelihood with unit noise): judged by chi-square with p degrees of freedom,
