@@ -217,7 +217,7 @@ def test_differences_beyond_the_separation_satisfy_the_condition_of_consistency(
             omega = variance * sum(np.linalg.inv(X[node == a].T @ X[node == a]) for a in (i, j))
             critical = P * stats.f.isf(0.05 / 3, P, row.residual_df)
         else:
-            covariance = fits.covariance("HC2" if kind == "robust" else "model")
+            covariance = fits.covariance("HC4" if kind == "robust" else "model")
             omega, critical = covariance[i] + covariance[j], stats.chi2.isf(0.05 / 3, P)
         if kind == "robust":
             nu = row.residual_df + P - 1
@@ -299,7 +299,10 @@ def test_losses_with_several_predictors():
 
 
 # ---- sizes, with fixed seeds; the study has the long version ---------------------------------------------------------
-@pytest.mark.parametrize("noise", ["normal, sd 2", "sd |x_1|", "sd exp(x_1 / 2)", "sd 1 and 3 at the ends"])
+NOISES = ["normal, sd 2", "sd |x_1|", "sd exp(x_1 / 2)", "sd ||x||^2 / p", "sd 1 and 3 at the ends"]
+
+
+@pytest.mark.parametrize("noise", NOISES)
 def test_auto_holds_its_size(noise):
     loss, graph = pairs(noise, 60, 5, 600, seed=5)
     assert rejections(loss, graph, "auto")[0] <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 600)

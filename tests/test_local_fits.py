@@ -59,6 +59,25 @@ def test_estimates_and_sandwiches_are_those_of_statsmodels(kind, scale):
             np.testing.assert_allclose(found.covariance("model")[i], expected, rtol=1e-9)
 
 
+@pytest.mark.parametrize("ridge", [None, 0.5])
+def test_hc4_is_that_of_cribari_neto(ridge):
+    """Squared residuals over (1 - h)^min(4, h / mean h): with ground edges the mean is that of what is left of h."""
+    X, y, node = drawn("squared")
+    X[::9] *= 4.0  # some leverages beyond four times the mean
+    loss = gr.SquaredLoss(gr.NodeData.from_arrays(X, y, node), scale="sum")
+    model = loss if ridge is None else loss + ridge * gr.NodePenalty(gr.SquaredL2())
+    found = local_fits(gr.Problem(model).form)
+    beyond = 0
+    for i in range(NODES):
+        Z = X[node == i]
+        B = np.linalg.inv(found.hessian[i]) @ Z.T
+        h = np.einsum("jr,rj->r", B, Z)
+        beyond += int((h > 4 * h.mean()).sum())
+        e2 = (y[node == i] - Z @ found.coef[i]) ** 2 / (1 - h) ** np.minimum(4.0, h / h.mean())
+        np.testing.assert_allclose(found.covariance("HC4")[i], B * e2 @ B.T, rtol=1e-7)
+    assert beyond > 0
+
+
 def test_corrections_for_leverage_are_those_of_leaving_a_sample_out():
     """HC3 of a squared loss: the jackknife, sum over r of the squared change of the estimate without sample r."""
     X, y, node = drawn("squared")
@@ -166,7 +185,7 @@ def test_losses_that_are_not_smooth_and_unknown_covariances():
     X, y, node = drawn("squared")
     with pytest.raises(MethodError, match="QuantileLoss is not smooth"):
         local_fits(gr.Problem(gr.QuantileLoss(gr.NodeData.from_arrays(X, y, node), tau=0.5)).form)
-    with pytest.raises(MethodError, match="HC0, HC1, HC2, HC3, model"):
+    with pytest.raises(MethodError, match="HC0, HC1, HC2, HC3, HC4, model"):
         fits(gr.SquaredLoss, X, y, node).covariance("HC9")
 
 

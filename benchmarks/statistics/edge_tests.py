@@ -99,7 +99,7 @@ def sizes(noise: str, n: int, p: int) -> dict[str, Any]:
 
 def study_size() -> pd.DataFrame:
     """The share of true edges that is removed at level .05, 2000 independent edges per row, 250 to a graph. Asked of
-    "auto" is .05 and two standard errors at n = 200 (below five samples per coefficient there is a warning). "alone":
+    "auto" is .05 and two standard errors (below five samples per coefficient there is a warning). "alone":
     of "auto" where each pair of nodes is a graph of its own, which knows less of the noise. "model" is the paper's
     (13). "family": the share of 200 families of 10 edges of which "auto" removes any under Bonferroni's correction."""
     return pd.DataFrame([sizes(noise, n, p) for n, p in SETTINGS for noise in NOISES])

@@ -16,6 +16,7 @@ RESTS = {
     "HC1": "many samples per coefficient: chi-square rejects far too often where there are few",
     "HC2": "many samples per coefficient: chi-square rejects too often where there are few",
     "HC3": "many samples per coefficient: chi-square's tails are too light for very small p-values where there are few",
+    "HC4": "many samples per coefficient: chi-square rejects too often where there are few",
     "model": "the loss is minus the log-likelihood of the data (a squared loss: noise of variance 1); wrong, not only "
     "rough, where it is not",
 }

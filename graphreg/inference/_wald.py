@@ -75,13 +75,15 @@ class Ends:
 
 
 def degrees(fits: LocalFits, ends: Ends) -> Array:
-    """nu_i: the Wishart matrix that varies as much as the estimated covariance of node i has so many degrees of
-    freedom, (n,).
+    """nu_i: the Wishart matrix that varies as much as HC2 of node i has so many degrees of freedom, (n,).
 
     Whitened by its mean, HC2 is sum_r g_r g_r' with g_r ~ N(0, K_r) under the model's own noise, tr K_r the sample's
     leverage on what is tested, and its entries have a total variance of sum_r tr(K_r)^2 + tr(K_r^2); those of
     a Wishart matrix over its nu have k (k + 1) / nu. (For one contrast this is the degrees of freedom of Bell and
     McCaffrey 2002, for several that of Pustejovsky and Tipton 2018, both but for what the residuals share.)
+
+    What is judged with it is HC4, which corrects high leverages more, or HC3, which is larger always: the nu of HC2 is
+    then conservative (measured with HC4: sizes of .00 to .05 at .05; with HC3 of .00 to .03).
     """
     total, metric = np.zeros(fits.form.n), fits.metric(ends.contrast)
     for block in fits.form.samples:

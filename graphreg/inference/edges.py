@@ -56,11 +56,12 @@ def edge_tests(
         Whose edges are tested; by default all pairs of nodes with data (the paper's "Local-ES").
     covariance : str
         "chow": one variance at both nodes, W^2 = p F with F(p, m_i + m_j - 2p) (Chow 1960), for squared losses; exact
-        where the noise is normal. "robust": HC2 (HC3 for losses with several predictors per sample), judged by
-        Hotelling's T^2 with estimated degrees of freedom. "auto": "chow" at the edges where the residuals of both nodes
-        fit one variance, and those of all nodes a constant one within each (p-values above 0.2), "robust" at all
-        others. "HC0" to "HC3", and "model", the paper's own (right where the loss is minus a log-likelihood with unit
-        noise): judged by chi-square with p degrees of freedom, which needs many samples.
+        where the noise is normal. "robust": HC4 (HC3 for losses with several predictors per sample), judged by
+        Hotelling's T^2 with estimated degrees of freedom: conservative, the more so the fewer samples. "auto":
+        "chow" at the edges where the residuals of both nodes fit one variance, and those of all nodes a constant one
+        within each (p-values above 0.2), "robust" at all others. "HC0" to "HC4", and "model", the paper's own (right
+        where the loss is minus a log-likelihood with unit noise): judged by chi-square with p degrees of freedom,
+        which needs many samples.
     correction : {"bonferroni", "bh", None}
         For the number of edges: Bonferroni's, that of Benjamini and Hochberg (1995), or none.
     alpha : float
@@ -221,7 +222,8 @@ def _spread(omega: Array, ends: Ends) -> Array:
 
 def _robust(fits: LocalFits, ends: Ends) -> Found:
     several = any(block.offset.ndim > 1 for block in fits.form.samples)
-    omega = ends.part(fits.covariance("HC3" if several else "HC2"))
+    # HC2 is too small where the noise grows with the leverage; HC3 costs much power beside it
+    omega = ends.part(fits.covariance("HC3" if several else "HC4"))
     statistic, nu = wald(_difference(fits, ends), omega, ends, degrees(fits, ends))
     used = np.full(len(statistic), "robust", dtype=object)
     return Found(statistic, Reference.hotelling(ends.k, nu), used, _spread(omega, ends))

@@ -3,7 +3,7 @@
     w_i = argmin f_i + (smooth ground edges of i),    Var(w_i) = H_i^-1 S_i H_i^-1
 
 H_i the Hessian at w_i, S_i a covariance of the score sum_r s_r l'_r x_r (Huber's sandwich; White 1980, MacKinnon and
-White 1985 for its corrections in small samples; of graph-fused M-estimation Lemma S3.4).
+White 1985 and Cribari-Neto 2004 for its corrections in small samples; of graph-fused M-estimation Lemma S3.4).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.records import Array
 from ._failing import RIDGE, SINGULAR, check_attained, check_rank, more, of_losses
 
-COVARIANCES = ("HC0", "HC1", "HC2", "HC3", "model")
+COVARIANCES = ("HC0", "HC1", "HC2", "HC3", "HC4", "model")
 STEPS = 100
 SUSPICIOUS = 1e-6  # below this share of the curvature of its design a fit may be on its way to infinity
 
@@ -68,9 +68,10 @@ class LocalFits:
         """S_i, the covariance of the score of each node, (n, d, d).
 
         HC0: sum_r g_r g_r' with the scores g_r = s_r l'_r x_r. HC1: that times m_i / (m_i - d). HC2, HC3: with
-        g_r / (1 - h_r)^(1/2) and g_r / (1 - h_r), h_r = s_r l''_r x_r'H_i^-1 x_r the leverage. "model":
-        sum_r s_r^2 l''_r x_r x_r', what it would be if the loss were minus a log-likelihood with unit noise (for
-        squared losses: noise of variance 1), the form in which the paper prints it.
+        g_r / (1 - h_r)^(1/2) and g_r / (1 - h_r), h_r = s_r l''_r x_r'H_i^-1 x_r the leverage. HC4: with
+        g_r / (1 - h_r)^(delta_r / 2), delta_r = min(4, h_r / (mean of h in the node)): HC2's at the mean, more than
+        HC3's above twice the mean. "model": sum_r s_r^2 l''_r x_r x_r', what it would be if the loss were minus a
+        log-likelihood with unit noise (for squared losses: noise of variance 1), the form in which the paper prints it.
         """
         if kind not in COVARIANCES:
             raise MethodError(f"the covariance must be one of {', '.join(COVARIANCES)}, got {kind!r}")
@@ -92,9 +93,9 @@ class LocalFits:
         return self.inverse @ self.score_covariance(kind) @ self.inverse
 
     def scores(self, block: SampleBlock, kind: str = "HC0") -> Array:
-        """The scores g_r of the samples of a block, corrected for their leverage as HC2 and HC3 do, (M, d)."""
+        """The scores g_r of the samples of a block, corrected for their leverage as HC2 to HC4 do, (M, d)."""
         a = block.prices(self.coef)
-        if kind in ("HC2", "HC3"):
+        if kind in ("HC2", "HC3", "HC4"):
             a = self._levered(block, a, kind)
         if block.X is None:
             return a
@@ -131,9 +132,12 @@ class LocalFits:
                     f"a sample of the node {label!r} alone determines a coefficient (its leverage is 1), so that "
                     f"{kind} knows nothing of its noise; give the node more samples, drop the feature, or take HC0"
                 )
+            if kind == "HC4":
+                mean = np.bincount(block.node, h, self.form.n) / np.maximum(self.counts, 1)
+                return a / left ** (0.5 * np.minimum(4.0, h / mean[block.node]))
             return a / (np.sqrt(left) if kind == "HC2" else left)
-        if kind == "HC2":
-            raise MethodError("HC2 is for losses with one predictor per sample; take HC0, HC1 or HC3")
+        if kind != "HC3":
+            raise MethodError(f"{kind} is for losses with one predictor per sample; take HC0, HC1 or HC3")
         return np.linalg.solve(np.eye(h.shape[1]) - h, a[:, :, None])[:, :, 0]
 
     def _curvature(self, block: SampleBlock) -> Array:

@@ -202,8 +202,8 @@ def local_regions(problem: Any, covariance: str = "HC3") -> dict[Hashable, Confi
     ----------
     problem : Problem
         Its losses and smooth node penalties are used; edges between nodes are left out.
-    covariance : {"HC3", "HC2", "HC1", "HC0", "model"}
-        Of the score; HC0 to HC3 are right whatever the noise, "model" where the loss is minus a log-likelihood.
+    covariance : {"HC3", "HC4", "HC2", "HC1", "HC0", "model"}
+        Of the score; HC0 to HC4 are right whatever the noise, "model" where the loss is minus a log-likelihood.
 
     Raises
     ------

@@ -88,7 +88,7 @@ def noise_strength(
     draws : int
         At least 20.
     seed : int, optional
-    covariance : {"HC3", "HC2", "HC1", "HC0", "model"}
+    covariance : {"HC3", "HC4", "HC2", "HC1", "HC0", "model"}
         Of the scores; see `LocalFits.score_covariance`.
     parameter : Parameter, optional
         The strength that is meant, as for `strength_max`.
