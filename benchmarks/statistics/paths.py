@@ -2,7 +2,8 @@
 
 Needs us_election_2020_counties.csv.gz and us_county_adjacency.csv.gz in ../shared/data, beside the project's folder.
 Every county is a node with one sample: the Democratic share of 2020, or whether it was above a half, by standardised
-predictors; total variation along county borders, and a small ridge on the slopes.
+predictors; total variation along county borders, and a small ridge on all coefficients (counties without neighbours
+have one sample, so that without it their logistic fit runs to infinity).
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ def counties(loss: Callable[..., Any], penalty: gr.Penalty) -> tuple[gr.Problem,
     target = "share" if loss is gr.SquaredLoss else "democrat"
     data = gr.NodeData.from_frame(frame, node="fips", target=target, features=PREDICTORS, intercept=True)
     strength = gr.Parameter(1.0, name="lam")
-    model = loss(data) + strength * gr.TotalVariation(graph, penalty) + RIDGE * gr.NodePenalty(gr.SquaredL2())
+    ridge = RIDGE * gr.NodePenalty(gr.SquaredL2(), features=["intercept", *PREDICTORS])
+    model = loss(data) + strength * gr.TotalVariation(graph, penalty) + ridge
     return gr.Problem(model), strength
 
 

@@ -20,6 +20,7 @@ from ..terms.penalties._base import AbstractPenalty
 from ..terms.records import Array
 
 MOST = 400  # iterations
+SMALL = 8  # coordinates up to which a dense matrix per node is cheaper than Woodbury's formula
 
 # per sample block its batches, None where the predictor is w_i itself
 Stacks = tuple[tuple[Batch, ...] | None, ...]
@@ -43,7 +44,7 @@ class System:
         self._parts: list[
             Callable[[Array, Array], None]
         ] = []  # each adds its share of a product to its second argument
-        self._inverses: list[tuple[Array, Map]] = []
+        self._inverses: list[tuple[Array | slice, Map]] = []
         diagonal = np.zeros(form.shape)
         for edge, conductance in zip(form.edges, C.edges, strict=True):
             self._parts.append(_edge_part(edge, conductance))
@@ -64,8 +65,10 @@ class System:
         self._bare = 1.0 / np.where(diagonal > 0.0, diagonal, scale)
         for batch, M in nodes:
             product, inverse = _node_maps(batch.X, M, diagonal[batch.nodes])
-            self._parts.append(_node_part(batch.nodes, product))
-            self._inverses.append((batch.nodes, inverse))
+            # a slice where they are all nodes in their order: gathers would cost more than the products
+            chosen = slice(None) if np.array_equal(batch.nodes, np.arange(form.n)) else batch.nodes
+            self._parts.append(_node_part(chosen, product))
+            self._inverses.append((chosen, inverse))
 
     def currents(self, z: Array) -> DualPoint:
         """(C K z, M X z): the flows and prices that the potentials z drive."""
@@ -142,7 +145,7 @@ def _diagonal_part(mass: Array) -> Callable[[Array, Array], None]:
     return add
 
 
-def _node_part(nodes: Array, product: Map) -> Callable[[Array, Array], None]:
+def _node_part(nodes: Array | slice, product: Map) -> Callable[[Array, Array], None]:
     def add(z: Array, out: Array) -> None:
         out[nodes] += product(z[nodes])
 
@@ -157,12 +160,13 @@ def _node_maps(X: Array, M: Array, D: Array) -> tuple[Map, Map]:
     if M.ndim == 4:
         return _coupled_maps(X, M, D)
     _, size, d = X.shape
+    thick = size >= d or d <= SMALL
     root = np.sqrt(M)[:, :, None] * X
     trace = np.einsum("gmd,gmd->g", root, root) / d + D.mean(axis=1)
     # Woodbury's formula divides by D, and more of a lift keeps its cancellation harmless
-    D = np.maximum(D, (1e-10 if size >= d else 1e-6) * np.where(trace > 0, trace, 1.0)[:, None])
+    D = np.maximum(D, (1e-10 if thick else 1e-6) * np.where(trace > 0, trace, 1.0)[:, None])
     turned = root.transpose(0, 2, 1)
-    if size >= d:
+    if thick:
         return _dense_maps(np.matmul(turned, root), D)
     thin = turned / D[:, :, None]
     S = np.matmul(root, thin)
