@@ -232,7 +232,7 @@ def test_without_edges():
     path = gr.path(problem, GRID)
     assert (path.table()["fused"] == 0).all()
     assert len(path.events()) == 0
-    with pytest.raises(gr.errors.ModelError, match="Give the strengths themselves"):
+    with pytest.raises(gr.errors.ModelError, match="Give the strengths to try"):
         gr.path(problem)
 
 
@@ -249,7 +249,7 @@ def test_downwards_from_strength_max():
 
 def test_a_squared_penalty_has_no_largest_strength():
     problem, lam = problem_of(gr.SquaredL2())
-    with pytest.raises(gr.errors.ModelError, match="Give the strengths themselves"):
+    with pytest.raises(gr.errors.ModelError, match="Give the strengths to try"):
         gr.path(problem)
     assert lam.value == 0.3
 
@@ -420,9 +420,10 @@ def test_the_wrong_parameter():
     plain = gr.Problem(problem_of()[0].model.terms[0][1] + gr.NodePenalty(gr.SquaredL2()))
     for each, parameter, said in (
         (problem, None, "'lam', 'ridge'; say which"),
-        (problem, gr.Parameter(1.0, "mu"), "does not stand in the model, which has 'lam', 'ridge'"),
-        (problem, "lam", "must be a gr.Parameter of the model, got 'lam'"),
-        (plain, None, r"no Parameter.*write gr\.Parameter"),
+        (problem, gr.Parameter(1.0, "mu"), "'mu' scales no term of the model; the model has 'lam', 'ridge'"),
+        (problem, "lamm", "'lamm' is no Parameter of the model.*did you mean 'lam'"),
+        (problem, 0.3, "must be a gr.Parameter of the model or its name, got 0.3"),
+        (plain, None, r"no Parameter.*write lam = gr\.Parameter"),
     ):
         with pytest.raises(gr.errors.ModelError, match=said):
             gr.path(each, GRID, parameter)

@@ -16,7 +16,7 @@ from scipy.stats import chi2, norm
 
 import graphreg as gr
 from benchmarks.statistics.coverage import Network, runs
-from graphreg.errors import DataError, MethodError, MethodWarning
+from graphreg.errors import DataError, MethodError, MethodWarning, ModelError
 from graphreg.inference import ConfidenceRegion, confidence_region, local_regions
 from graphreg.inference.decentralised import Sums, region_of, reuse
 
@@ -337,7 +337,6 @@ WRONG = {
     "shape": (lambda one: region(np.eye(2)), r"shape \(3, 3\), got \(2, 2\)"),
     "infinite": (lambda one: region(np.diag([1.0, np.inf, 1.0])), "finite"),
     "two of a name": (lambda one: region(names=("a", "a", "b")), "same name"),
-    "no problem": (lambda one: local_regions("model"), "a problem is needed.*got str"),
 }
 
 
@@ -368,8 +367,10 @@ def test_runs_without_moments():
         gr.inference.estimate(
             gr.Problem(gr.SquaredLoss(case.model.terms[0][1].data) + gr.TotalVariation(nx.cycle_graph(K), gr.L2()))
         )
-    with pytest.raises(DataError, match="a problem is needed"):
+    with pytest.raises(ModelError, match=r"inference takes a gr\.Problem, got Model"):
         gr.inference.estimate(case.model)
+    with pytest.raises(ModelError, match=r"local_regions takes a gr\.Problem, got str"):
+        local_regions("model")
 
 
 def test_directions_of_which_a_run_knows_nothing(quiet):

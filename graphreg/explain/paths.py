@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ModelError
-from ..terms.records import Array, look_alike
+from ..terms.records import Array, did_you_mean
 from ..tuning import Path
 from .plots import axes_for
 
@@ -71,10 +71,11 @@ def _lines(path: Path, node: Hashable, feature: Any) -> tuple[Array, list[str], 
     space = next(iter(path)).form.space
     coordinates = list(space.coordinates)
     if node is not None and node not in space.index:
-        raise ModelError(f"{node!r} is not a node of the problem{look_alike(node, space.index)}")
+        raise ModelError(f"{node!r} is not a node of the problem{did_you_mean(node, space.index)}")
     if feature is not None and feature not in coordinates:
         known = ", ".join(map(repr, coordinates[:FEW]))
-        raise ModelError(f"{feature!r} is not a coefficient of the problem, which has {known}")
+        near = did_you_mean(feature, coordinates)
+        raise ModelError(f"{feature!r} is not a coefficient of the problem, which has {known}{near}")
     if node is not None:
         chosen = coordinates if feature is None else [feature]
         places = [coordinates.index(each) for each in chosen]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ModelError
-from ..terms.records import Array, look_alike
+from ..terms.records import Array, did_you_mean
 from ..theory import Recovery
 from ._writing import count
 from .plots import MOST_COLOURS, MOST_LABELS, axes_for, spring
@@ -50,7 +50,7 @@ def plot_recovery(
     """
     tests = recovery.tests
     if cluster is not None and cluster not in tests:
-        raise ModelError(f"{cluster!r} is not a cluster{look_alike(cluster, tests)}; there are {list(tests)[:8]}")
+        raise ModelError(f"{cluster!r} is not a cluster{did_you_mean(cluster, tests)}; there are {list(tests)[:8]}")
     labels, shown = recovery.graph.labels, list(tests) if cluster is None else [cluster]
     number = np.array([shown.index(c) if (c := recovery.clusters[x]) in shown else -1 for x in labels])
     loose = np.array([x in recovery.violating.get(recovery.clusters[x], ()) for x in labels]) & (number >= 0)

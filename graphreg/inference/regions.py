@@ -16,6 +16,7 @@ from ..methods._base import is_number
 from ..methods.ledger import Ledger
 from ..tables import Table, assumed_lines
 from ..terms.records import Array
+from ..theory._reading import form_of as read_form
 from ._hypotheses import linear, position, written
 from .local import local_fits
 
@@ -212,7 +213,7 @@ def local_regions(problem: Any, covariance: str = "HC3") -> dict[Hashable, Confi
     DataError
         For a node whose data do not determine its coefficients.
     """
-    form: Form = form_of(problem)
+    form = form_of(problem, "local_regions")
     fits = local_fits(form)
     index, V = names_of(form), fits.covariance(covariance)
     ridge = bool(fits.form.edges)
@@ -231,12 +232,9 @@ def local_regions(problem: Any, covariance: str = "HC3") -> dict[Hashable, Confi
     return out
 
 
-def form_of(problem: Any) -> Form:
-    """The form of what should be a problem."""
-    form = getattr(problem, "form", None)
-    if not isinstance(form, Form):
-        raise DataError(f"a problem is needed, gr.Problem(model), got {type(problem).__name__}")
-    return form.frozen()
+def form_of(problem: Any, what: str = "inference") -> Form:
+    """The form of what should be a problem, at the strengths of the moment."""
+    return read_form(problem, what).frozen()
 
 
 def names_of(form: Form) -> pd.Index:

@@ -11,10 +11,10 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from ..errors import GraphError
-from ..graph import Graph
+from ..graph import Graph, is_networkx
 from ..tables import assumed_lines
 from ..terms.records import Array, look_alike
-from ._reading import cluster_numbers, is_networkx
+from ._reading import read_clusters
 
 Edge = tuple[Hashable, Hashable]
 
@@ -140,7 +140,7 @@ def _clusters(graph: Graph, truth: Any) -> tuple[Array, tuple[str, ...]]:
     """The number of each node's cluster, and what was assumed of them."""
     rates = "rates are up to constants and logarithms, for comparable numbers of samples and bounded compatibility"
     if not (isinstance(truth, Graph) or sp.issparse(truth) or is_networkx(truth)):
-        numbers = cluster_numbers(truth, graph.labels, "the clusters")
+        _, numbers = read_clusters(truth, graph.labels, "the clusters")
         return numbers, ("nodes of a cluster have equal parameters, those of different clusters do not", rates)
     other = Graph.of(truth)
     for label in graph.labels:
@@ -155,7 +155,7 @@ def _clusters(graph: Graph, truth: Any) -> tuple[Array, tuple[str, ...]]:
     said = "the clusters are the components of the true graph"
     said += "" if closed else ", which is not a union of cliques: equality is transitive, so it was completed to one"
     place = [other.index[label] for label in graph.labels]
-    return cluster_numbers(component[place].tolist(), graph.labels, "the clusters"), (said, rates)
+    return read_clusters(component[place].tolist(), graph.labels, "the clusters")[1], (said, rates)
 
 
 def _count(graph: Graph, chosen: Array) -> int:

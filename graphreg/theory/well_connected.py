@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import GraphError
 from ..graph import Graph
 from ..reading import plain_label
-from ..terms.records import Array, look_alike
+from ..terms.records import Array, did_you_mean, look_alike
 from ._routing import Multiple, Routing, largest_multiple
 
 SHOWN = 6  # nodes that are named in a printed set
@@ -68,7 +68,7 @@ class WellConnected:
         """A set without the node that allows no more than t*: where (35) does not hold, it breaks (35) for i0 = node,
         and so rules the node out as i0. (Empty for the node itself where it is alone.)"""
         if node not in self._labels:
-            raise GraphError(f"{node!r} is not a node{look_alike(node, self._labels)}")
+            raise GraphError(f"{node!r} is not a node{did_you_mean(node, self._labels)}")
         i = self._labels.index(node)
         found = (inside for inside in self._obstacles if not inside[i])
         inside = next(found, np.arange(len(self._labels)) != i)
@@ -224,7 +224,7 @@ def read_demand(graph: Graph, demand: Any) -> Array:
         given = {plain_label(label): value for label, value in demand.items()}
         for label in given:
             if label not in graph.index:
-                raise GraphError(f"demand names {label!r}, which is not a node{look_alike(label, graph.index)}")
+                raise GraphError(f"demand names {label!r}, which is not a node{did_you_mean(label, graph.index)}")
         for label in graph.labels:
             if label not in given:
                 raise GraphError(f"demand has no entry for the node {label!r}{look_alike(label, given)}; 0 is legal")

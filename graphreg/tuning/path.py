@@ -160,7 +160,7 @@ def _row(strength: float, solution: Solution) -> dict[str, Any]:
 def path(  # noqa: PLR0913
     problem: Problem,
     strengths: Any = 50,
-    parameter: Parameter | None = None,
+    parameter: Parameter | str | None = None,
     method: AbstractMethod | None = None,
     *,
     gap: float = 1e-6,
@@ -181,7 +181,7 @@ def path(  # noqa: PLR0913
     strengths : int or sequence of float
         Values of the Parameter, in any order. A number k stands for k values, evenly spaced on a logarithmic scale from
         `strength_max`, where all nodes agree, down over three decades; squared penalties have no such strength.
-    parameter : Parameter, optional
+    parameter : Parameter or its name, optional
         Which one varies, any of the model; by default its only one. It has its value again afterwards, whatever
         happens.
     method : AbstractMethod, optional
