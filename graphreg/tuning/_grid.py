@@ -29,11 +29,11 @@ def some_parameters(problem: Problem) -> list[Parameter]:
     idle = next((s.parameter.name for s, _ in problem.model.terms if s.parameter is not None), None)
     if idle is not None:
         raise ModelError(
-            f"the Parameter {idle!r} scales a term without edges, so that nothing depends on it; add edges"
+            f"the Parameter {idle!r} scales a term without edges, so that it changes nothing; add edges"
         )
     raise ModelError(
-        "the model has no Parameter whose strength could vary; write lam = gr.Parameter(0.1, name='lam') and lam * term "
-        "in place of the number"
+        "the model has no Parameter that could vary; write lam = gr.Parameter(0.1, name='lam') and lam * term in place "
+        "of the number"
     )
 
 
