@@ -1,4 +1,4 @@
-"""Choosing the strength: the largest that matters, the one that the noise asks for, the path, held-out data, guarantees.
+"""Choosing the strength: the largest that matters, what the noise asks for, the path, held-out data, guarantees.
 
     minimise   sum_i (1/m_i) sum_r (x_r'w_i - y_r)^2 / 2  +  lam sum_{i,j} A_ij ||w_i - w_j||
 

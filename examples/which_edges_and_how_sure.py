@@ -1,8 +1,8 @@
 """Which edges to trust, and how sure the estimates are: edge tests, regions of each node, a region of a consensus.
 
-(a) Sixteen clinics in two groups with coefficients of their own; the graph that is given has false edges. Every clinic's
-    own fit tells which edges to trust (Heterogeneous Federated Learning on a Graph, Section 3.2). Fits on the graph as
-    given and on the one that is selected are compared with the truth, at strengths that cross-validation chooses.
+(a) Sixteen clinics in two groups with coefficients of their own; the graph that is given has false edges. Every
+    clinic's own fit tells which to trust (Heterogeneous Federated Learning on a Graph, Section 3.2). Fits on the graph
+    as given and on the one that is selected are compared with the truth, at strengths that cross-validation chooses.
 (b) The coefficients of single clinics, with intervals from their own data alone.
 (c) All clinics share one model: one stochastic pass over the samples, messages between neighbours, and a confidence
     region with it (Statistical Inference for Decentralized Federated Learning). A linear hypothesis, and an ellipse.
@@ -23,7 +23,7 @@ rng = np.random.default_rng(2)
 clinics = [f"clinic {k:02}" for k in range(16)]
 FEATURES = ["age", "dose", "weight"]
 
-# ---- (a) ---------------------------------------------------------------------------------------------------------------
+# ---- (a) -------------------------------------------------------------------------------------------------------------
 group = {clinic: int(k >= 8) for k, clinic in enumerate(clinics)}
 truth = pd.DataFrame([[1.0, 0.0, 0.5] if group[c] == 0 else [0.0, 1.0, 0.5] for c in clinics], clinics, FEATURES)
 graph = nx.Graph()
@@ -59,14 +59,14 @@ error["own data alone"] = ((estimates - truth) ** 2).sum(axis=1).mean()
 print("squared error per clinic:", ", ".join(f"{name} {value:.4f}" for name, value in error.items()))
 assert error["selected edges"] < error["graph as given"]
 
-# ---- (b) ---------------------------------------------------------------------------------------------------------------
+# ---- (b) -------------------------------------------------------------------------------------------------------------
 print("\n(b)", own["clinic 03"])
 print(own["clinic 03"].test({"dose": 0}), "\n")
 tables = {clinic: region.intervals(0.95) for clinic, region in own.items()}
 hits = [((table["low"] <= truth.loc[c]) & (truth.loc[c] <= table["high"])).sum() for c, table in tables.items()]
 print(f"{sum(hits)} of {truth.size} intervals of all clinics hold the truth\n")
 
-# ---- (c) ---------------------------------------------------------------------------------------------------------------
+# ---- (c) -------------------------------------------------------------------------------------------------------------
 shared = np.array([0.8, -0.4, 0.4])
 long = pd.DataFrame({"clinic": np.tile(clinics, 600)})
 long[FEATURES] = rng.normal(size=(len(long), 3))
@@ -77,13 +77,11 @@ region = gr.inference.estimate(gr.Problem(gr.SquaredLoss(data) + gr.Consensus(ne
 print("(c)", region, "\n")
 test = region.test({"dose + weight": 0, "age - 2 * weight": 0})  # both are true
 print(f"{', '.join(test.hypotheses)}: p-value {test.p_value:.3f}")
-print(
-    f"age = 0.8: p-value {region.test({'age': 0.8}).p_value:.3f}; age = 0: chi-square {region.test({'age': 0}).statistic:.0f}"
-)
+true, wrong = region.test({"age": 0.8}), region.test({"age": 0})
+print(f"age = 0.8: p-value {true.p_value:.3f}; age = 0: chi-square {wrong.statistic:.0f} with 1 df")
 ellipse = region.ellipse("age", "dose")  # the points of its boundary
-print(
-    f"joint 95% region of age and dose: an ellipse, {len(ellipse)} points, around {region.estimate[['age', 'dose']].round(3).tolist()}"
-)
+middle = region.estimate[["age", "dose"]].round(3).tolist()
+print(f"joint 95% region of age and dose: an ellipse, {len(ellipse)} points, around {middle}")
 
 try:
     plot_selection(selection).figure.savefig("edges.png", dpi=150)

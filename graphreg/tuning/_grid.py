@@ -28,9 +28,7 @@ def some_parameters(problem: Problem) -> list[Parameter]:
         return known
     idle = next((s.parameter.name for s, _ in problem.model.terms if s.parameter is not None), None)
     if idle is not None:
-        raise ModelError(
-            f"the Parameter {idle!r} scales a term without edges, so that it changes nothing; add edges"
-        )
+        raise ModelError(f"the Parameter {idle!r} scales a term without edges, so that it changes nothing; add edges")
     raise ModelError(
         "the model has no Parameter that could vary; write lam = gr.Parameter(0.1, name='lam') and lam * term in place "
         "of the number"
