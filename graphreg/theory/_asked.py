@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import MethodError
 from ..form import EdgeBlock, Form
 from ..graph import Graph
-from ..lowering.gradients import without_gradient
+from ..lowering.gradients import STEPPING, without_gradient
 from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.losses.poisson import PoissonLoss
 from ..terms.penalties._base import AbstractNorm
@@ -20,7 +20,7 @@ from ._strengths import Part
 def total_variation(form: Form) -> EdgeBlock:
     """The edges between nodes; all that the theorem does not speak of is refused."""
     between = [edge for edge in form.edges if not edge.ground]
-    missing = [s.replace(", and the method steps along gradients", "") for s in without_gradient(form)]
+    missing = [s.removesuffix(STEPPING) for s in without_gradient(form)]
     missing += [
         f"the curvature of {type(b.loss).__name__} has no bound"
         for b in form.samples

@@ -93,8 +93,8 @@ class GraphFidelity:
         n, true, false = self.nodes, len(self.true_edges), len(self.false_edges)
         lines = [
             f"graph fidelity {self.value:.4g} (from {self.least:.3g} to 1; {self.local:.3g} without edges)",
-            f"  {n} nodes in {self.clusters} clusters; {self.components} components, {true} true and {false} false "
-            f"edges: {self.parameters} vectors to estimate in effect",
+            f"  {n} nodes in {_some(self.clusters, 'cluster')}; {_some(self.components, 'component')}, {true} true and "
+            f"{false} false edges: {_some(self.parameters, 'vector')} to estimate in effect",
             f"  {self.regime}",
             f"  with its true edges alone: {self.best:.4g}",
         ]
@@ -156,6 +156,10 @@ def _clusters(graph: Graph, truth: Any) -> tuple[Array, tuple[str, ...]]:
     said += "" if closed else ", which is not a union of cliques: equality is transitive, so it was completed to one"
     place = [other.index[label] for label in graph.labels]
     return read_clusters(component[place].tolist(), graph.labels, "the clusters")[1], (said, rates)
+
+
+def _some(number: int, thing: str) -> str:
+    return f"{number} {thing}" + "s" * (number != 1)
 
 
 def _count(graph: Graph, chosen: Array) -> int:

@@ -82,7 +82,7 @@ class WellConnected:
         sides = f"capacity {self.capacity:.4g} against demand {self.demand:.4g}"
         if not self.holds:
             tie = " (equal, or equal up to rounding)" if self.capacity >= self.demand else ""
-            return f"{self._set()} hang too loosely: {sides}{tie}"
+            return f"{self._set()} hang{'s' * (len(self.tightest) == 1)} too loosely: {sides}{tie}"
         if math.isinf(self.margin):
             return "well-connected, with nothing to route" if self.flow else "well-connected, a single node"
         return f"well-connected: tightest at {self._set()}, {sides}"
@@ -90,7 +90,9 @@ class WellConnected:
     def _set(self) -> str:
         inside = set(self.tightest)
         rest = tuple(x for x in self._labels if x not in inside)
-        return f"all nodes but {_named(rest)}" if len(rest) < len(inside) else f"nodes {_named(self.tightest)}"
+        if len(rest) < len(inside) > 1:
+            return f"all nodes but {_named(rest)}"
+        return f"node{'s' * (len(inside) > 1)} {_named(self.tightest)}"
 
     def __str__(self) -> str:
         from ..tables import assumed_lines

@@ -26,7 +26,6 @@ from ._kept import Kept
 from ._warm import Warm, restored
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
     from ..tables import Table
@@ -109,7 +108,7 @@ class Path:
         frame = pd.DataFrame([_row(strength, each) for strength, each in self.solutions.items()])
         return Table.of(frame, self._title(), self.assumed)
 
-    def events(self) -> pd.DataFrame:
+    def events(self) -> Table:
         """Which edges fuse and which split, in the direction of growing strength.
 
         One row per event: strength_from and strength_to (between which it happens), term, tail, head, event ("fused" or
