@@ -309,6 +309,25 @@ def test_an_interruption_within_a_run_drops_the_half_done_point():
     assert warm.carried.schedule is schedule
 
 
+def test_an_interruption_of_a_point_that_is_certified_all_the_same(monkeypatch):
+    """Ctrl-C falls into a solve that has its gap already: the path ends there, and does not go on."""
+    problem, _ = problem_of()
+    last, ends = _driver._Run.last, []
+
+    def interrupted(self, state, k, ended):
+        certificate = last(self, state, k, ended)
+        ends.append(certificate.holds(1e-6))
+        if len(ends) == 3:
+            raise KeyboardInterrupt
+        return certificate
+
+    monkeypatch.setattr(_driver._Run, "last", interrupted)
+    path = gr.path(problem, GRID)
+    assert ends == [True] * 3
+    np.testing.assert_array_equal(path.strengths, GRID[-2:])
+    assert path.left == tuple(GRID[:-2].tolist())
+
+
 def test_a_half_done_point_is_no_point_of_the_path(monkeypatch):
     problem, _ = problem_of()
     solve, solved = Warm.solve, []

@@ -249,8 +249,8 @@ def _solve(
                     continue
                 parameter.value = value
                 solution = warm.solve(value)
-                if solution.status == "interrupted":
-                    break
+                if solution.status == "interrupted" or warm.carried.interrupted:
+                    break  # also where the point was certified: it has not the bits of one that was not broken off
                 if solution.status in RAISES and on_failure == "raise":
                     message = f"at {parameter.name} = {value:.6g}: {solution.message}"
                     raise RAISES[solution.status](message, solution)
