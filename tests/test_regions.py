@@ -436,3 +436,11 @@ def test_losses_whose_curvature_has_no_bound_take_steps_that_are_given(quiet):
         gr.inference.estimate(counts)
     method = gr.ExactDiffusion(STEP, batch=1, replacement=False, hessian_samples=M)
     assert gr.inference.estimate(counts, method=method, seed=0).names == ["x0", "x1", "x2"]
+
+
+def test_regions_of_many_nodes_print_as_a_line_and_suggest_a_label():
+    samples = {f"site {k}": (np.eye(2).repeat(5, axis=0), np.arange(10.0)) for k in range(3)}
+    regions = local_regions(gr.Problem(gr.SquaredLoss(gr.NodeData.from_dict(samples))))
+    assert str(regions) == "<regions of 3 nodes: print(regions['site 0']), ...>"
+    with pytest.raises(KeyError, match="no region at 'sit 0'.*did you mean 'site 0'"):
+        regions["sit 0"]
