@@ -442,5 +442,5 @@ def test_regions_of_many_nodes_print_as_a_line_and_suggest_a_label():
     samples = {f"site {k}": (np.eye(2).repeat(5, axis=0), np.arange(10.0)) for k in range(3)}
     regions = local_regions(gr.Problem(gr.SquaredLoss(gr.NodeData.from_dict(samples))))
     assert str(regions) == "<regions of 3 nodes: print(regions['site 0']), ...>"
-    with pytest.raises(KeyError, match="no region at 'sit 0'.*did you mean 'site 0'"):
+    with pytest.raises(KeyError, match=r"no region at 'sit 0'.*did you mean 'site 0'"):
         regions["sit 0"]
