@@ -197,7 +197,7 @@ class ConfidenceRegion:
 
 
 class LocalRegions(dict[Hashable, ConfidenceRegion]):
-    """The regions of the nodes by label: a dict that prints as one line, and suggests labels for those that it lacks."""
+    """The regions of the nodes by label: a dict that prints as one line and suggests labels for those that it lacks."""
 
     def __missing__(self, label: Hashable) -> ConfidenceRegion:
         raise KeyError(f"no region at {label!r}: it is no node with data{did_you_mean(label, self)}")
