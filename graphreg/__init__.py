@@ -66,7 +66,7 @@ from .terms.sums import Consensus, NodePenalty, TotalVariation
 if TYPE_CHECKING:
     from .model_file import ModelFile, read_model
     from .theory import strength_max
-    from .tuning import Path, cross_validate, path
+    from .tuning import cross_validate, path
 
 __version__ = "0.1.0"
 __all__ = [
@@ -115,7 +115,6 @@ __all__ = [
     "NonNegative",
     "PFedMe",
     "Parameter",
-    "Path",
     "Penalty",
     "PoissonLoss",
     "Pooled",
@@ -148,7 +147,6 @@ _SUBMODULES = (
 )  # imported when first used: `gr.testing.check_penalty(...)`
 _LATER = {
     "ModelFile": "model_file",
-    "Path": "tuning",
     "cross_validate": "tuning",
     "path": "tuning",
     "read_model": "model_file",

@@ -107,7 +107,7 @@ class Graph:
         """``graph`` as a `Graph`: a `Graph`, an undirected networkx graph or a symmetric scipy sparse adjacency."""
         if isinstance(graph, Graph):
             return graph
-        if _is_networkx(graph):
+        if is_networkx(graph):
             return Graph.from_networkx(graph)
         if sp.issparse(graph):
             return Graph.from_sparse(graph)
@@ -132,7 +132,7 @@ class Graph:
         GraphError
             For a directed graph or a multigraph, and as for `Graph`.
         """
-        if not _is_networkx(graph):
+        if not is_networkx(graph):
             raise GraphError(f"from_networkx takes a networkx graph, got {type(graph).__name__}")
         if graph.is_directed():
             raise GraphError("the graph is directed, and a model's edges have no direction; use graph.to_undirected()")
@@ -306,7 +306,8 @@ class Graph:
         return f"Graph: {self.n_nodes} nodes, {self.n_edges} edges{weights}"
 
 
-def _is_networkx(graph: Any) -> bool:
+def is_networkx(graph: Any) -> bool:
+    """Whether it is a graph of networkx."""
     networkx = sys.modules.get("networkx")  # whoever holds a networkx graph has imported it
     return networkx is not None and isinstance(graph, networkx.Graph)
 

@@ -16,7 +16,7 @@ from .errors import DataError
 from .form import Form
 from .methods.ledger import Ledger
 from .methods.trace import Trace
-from .terms.records import Array, look_alike
+from .terms.records import Array, did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -199,7 +199,7 @@ class Solution:
         index = self.form.space.index
         for row, label in enumerate(labels):
             if label not in index:
-                raise DataError(f"row {row} is at {label!r}, which is not a node{look_alike(label, index)}")
+                raise DataError(f"row {row} is at {label!r}, which is not a node{did_you_mean(label, index)}")
         return np.array([index[label] for label in labels], dtype=np.intp)
 
     def __str__(self) -> str:

@@ -198,6 +198,8 @@ def _exact(form: Form, method: Exact, certifier: Certifier, budget: Budget, comp
                 said.append(f"refined by {rounds} rounds of PrimalDual")
     except KeyboardInterrupt:
         ended = "interrupted"
+        if budget.carried is not None:
+            budget.carried.interrupted = True
     if ended == "budget" and not said:  # compiling took all of it
         certificate = certifier.certify(np.zeros(form.shape), None, None, budget.gap)
     if ended == "limit" and not np.isfinite(certificate.primal):  # a solver's word is not enough: is 0 near a point?

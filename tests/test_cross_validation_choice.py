@@ -129,7 +129,7 @@ def test_without_a_grid_the_strengths_begin_where_all_nodes_agree():
     top = float(gr.strength_max(problem, lam))
     np.testing.assert_allclose([p[0] for p in found.grid.points], top * np.geomspace(1, 1e-3, 4))
     squared = gr.Problem(gr.SquaredLoss(read(frame_of())) + lam * gr.TotalVariation(river(), gr.SquaredL2()))
-    with pytest.raises(ModelError, match="give the strengths to try"):
+    with pytest.raises(ModelError, match="Give the strengths to try"):
         gr.cross_validate(squared)
 
 
@@ -157,8 +157,8 @@ BAD = {
     "text": ({"grid": "0.1"}, "grid must be numbers"),
     "a text among them": ({"grid": ["0.1"]}, "a grid value of 'lam' must be a positive number"),
     "twice": ({"grid": [0.1, 0.1]}, "the point lam = 0.1 twice"),
-    "unknown name": ({"grid": {"mu": [1.0]}}, "names 'mu', which is no Parameter of the model; it has 'lam'"),
-    "other Parameter": ({"grid": {gr.Parameter(1.0): [1.0]}}, "which is no Parameter of the model"),
+    "unknown name": ({"grid": {"mu": [1.0]}}, "'mu' is no Parameter of the model; the model has 'lam'"),
+    "other Parameter": ({"grid": {gr.Parameter(1.0): [1.0]}}, "scales no term of the model"),
     "some points": ({"grid": [{"lam": 1.0}, {}]}, "each point of the grid must be a mapping"),
     "no strengths": ({"grid": 0}, "at least one strength"),
     "too many folds": ({"folds": 43}, "folds must be between 2 and the number of samples, 42, got 43"),

@@ -11,7 +11,7 @@ import pytest
 from scipy.optimize import minimize
 
 import graphreg as gr
-from graphreg.errors import GraphError, MethodError
+from graphreg.errors import GraphError, MethodError, ModelError
 from graphreg.theory._curvature import Curvature
 from graphreg.theory._kernel import Kernel
 
@@ -359,7 +359,7 @@ def test_what_has_no_error_bound_says_so():
     if problem.form.d > 1:
         with pytest.raises(MethodError, match="all coordinates"):
             theory.error_bound(gr.Problem(some), w)
-    with pytest.raises(MethodError, match=r"gr\.Problem"):
+    with pytest.raises(ModelError, match=r"gr\.Problem"):
         theory.error_bound(problem.model, w)
     with pytest.raises(MethodError, match="of shape"):
         theory.error_bound(problem, w[:-1])
@@ -454,7 +454,7 @@ def test_constants_that_are_bounds_are_called_so():
         "TotalVariation(L2): no gradient"
         in theory.constants(gr.Problem(rough)).whole.loc["smoothness of the edges", "meaning"]
     )
-    with pytest.raises(MethodError, match=r"gr\.Problem"):
+    with pytest.raises(ModelError, match=r"gr\.Problem"):
         theory.constants(rough)
 
 

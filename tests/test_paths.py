@@ -232,7 +232,7 @@ def test_without_edges():
     path = gr.path(problem, GRID)
     assert (path.table()["fused"] == 0).all()
     assert len(path.events()) == 0
-    with pytest.raises(gr.errors.ModelError, match="Give the strengths themselves"):
+    with pytest.raises(gr.errors.ModelError, match="Give the strengths to try"):
         gr.path(problem)
 
 
@@ -249,7 +249,7 @@ def test_downwards_from_strength_max():
 
 def test_a_squared_penalty_has_no_largest_strength():
     problem, lam = problem_of(gr.SquaredL2())
-    with pytest.raises(gr.errors.ModelError, match="Give the strengths themselves"):
+    with pytest.raises(gr.errors.ModelError, match="Give the strengths to try"):
         gr.path(problem)
     assert lam.value == 0.3
 
@@ -307,6 +307,25 @@ def test_an_interruption_within_a_run_drops_the_half_done_point():
     assert warm.known is known
     assert warm.carried.state is state
     assert warm.carried.schedule is schedule
+
+
+def test_an_interruption_of_a_point_that_is_certified_all_the_same(monkeypatch):
+    """Ctrl-C falls into a solve that has its gap already: the path ends there, and does not go on."""
+    problem, _ = problem_of()
+    last, ends = _driver._Run.last, []
+
+    def interrupted(self, state, k, ended):
+        certificate = last(self, state, k, ended)
+        ends.append(certificate.holds(1e-6))
+        if len(ends) == 3:
+            raise KeyboardInterrupt
+        return certificate
+
+    monkeypatch.setattr(_driver._Run, "last", interrupted)
+    path = gr.path(problem, GRID)
+    assert ends == [True] * 3
+    np.testing.assert_array_equal(path.strengths, GRID[-2:])
+    assert path.left == tuple(GRID[:-2].tolist())
 
 
 def test_a_half_done_point_is_no_point_of_the_path(monkeypatch):
@@ -420,9 +439,10 @@ def test_the_wrong_parameter():
     plain = gr.Problem(problem_of()[0].model.terms[0][1] + gr.NodePenalty(gr.SquaredL2()))
     for each, parameter, said in (
         (problem, None, "'lam', 'ridge'; say which"),
-        (problem, gr.Parameter(1.0, "mu"), "does not stand in the model, which has 'lam', 'ridge'"),
-        (problem, "lam", "must be a gr.Parameter of the model, got 'lam'"),
-        (plain, None, r"no Parameter.*write gr\.Parameter"),
+        (problem, gr.Parameter(1.0, "mu"), "'mu' scales no term of the model; the model has 'lam', 'ridge'"),
+        (problem, "lamm", "'lamm' is no Parameter of the model.*did you mean 'lam'"),
+        (problem, 0.3, "must be a gr.Parameter of the model or its name, got 0.3"),
+        (plain, None, r"no Parameter.*write lam = gr\.Parameter"),
     ):
         with pytest.raises(gr.errors.ModelError, match=said):
             gr.path(each, GRID, parameter)

@@ -446,11 +446,15 @@ def test_ways_to_give_clusters():
 @pytest.mark.parametrize(
     ("clusters", "said"),
     [
-        ({0: "a", 1: "a"}, "leave out the nodes 2"),
+        ({0: "a", 1: "a"}, "no entry for the node 2; name theirs"),
         ({0: "a", 1: "a", 2: "a", 3: "b"}, "3, which is not a node"),
         (["a", "a"], "2 entries for 3 nodes"),
-        ({"a": [0, 1], "b": [1, 2]}, "1"),
+        ({"a": [0, 1], "b": [1, 2]}, "1 twice, in 'a' and in 'b'"),
+        ({"a": [0, 1, 2], "b": []}, "no node in 'b'"),
+        ({"a": {"b": [0, 1, 2]}}, "nested"),
+        ({}, "non-empty mapping"),
         (7, "non-empty mapping"),
+        (pd.DataFrame({"cluster": [0, 0, 0]}), "got DataFrame"),
     ],
 )
 def test_bad_clusters(clusters, said):
@@ -459,6 +463,17 @@ def test_bad_clusters(clusters, said):
     with pytest.raises(gr.errors.ModelError) as error:
         recovery(problem, clusters)
     assert said in str(error.value)
+
+
+def test_clusters_named_by_hand_with_a_slip():
+    data = gr.NodeData.from_dict({k: ([[1.0]], [0.0]) for k in ("Ahlen", "Borken")})
+    problem = gr.Problem(gr.SquaredLoss(data) + gr.TotalVariation(nx.path_graph(["Ahlen", "Borken"]), gr.L2()))
+    with pytest.raises(gr.errors.GraphError, match="'Ahlem', which is not a node; did you mean 'Ahlen'"):
+        recovery(problem, {"one": ["Ahlem", "Borken"]})
+    with pytest.raises(gr.errors.GraphError, match=r"write solution\.clusters\(\)"):
+        recovery(problem, problem.solve())
+    frame = pd.DataFrame({"node": ["Ahlen", "Borken"], "group": ["root", "root"]})
+    assert list(recovery(problem, frame.groupby("group")["node"].apply(list)).tests) == ["root"]
 
 
 def test_problems_that_the_theorem_does_not_speak_of():

@@ -16,7 +16,7 @@ from scipy.stats import chi2, norm
 
 import graphreg as gr
 from benchmarks.statistics.coverage import Network, runs
-from graphreg.errors import DataError, MethodError, MethodWarning
+from graphreg.errors import DataError, MethodError, MethodWarning, ModelError
 from graphreg.inference import ConfidenceRegion, confidence_region, local_regions
 from graphreg.inference.decentralised import Sums, region_of, reuse
 
@@ -377,7 +377,6 @@ WRONG = {
     "shape": (lambda one: region(np.eye(2)), r"shape \(3, 3\), got \(2, 2\)"),
     "infinite": (lambda one: region(np.diag([1.0, np.inf, 1.0])), "finite"),
     "two of a name": (lambda one: region(names=("a", "a", "b")), "same name"),
-    "no problem": (lambda one: local_regions("model"), "a problem is needed.*got str"),
 }
 
 
@@ -410,8 +409,10 @@ def test_runs_without_moments():
         gr.inference.estimate(
             gr.Problem(gr.SquaredLoss(case.model.terms[0][1].data) + gr.TotalVariation(nx.cycle_graph(K), gr.L2()))
         )
-    with pytest.raises(DataError, match="a problem is needed"):
+    with pytest.raises(ModelError, match=r"inference takes a gr\.Problem, got Model"):
         gr.inference.estimate(case.model)
+    with pytest.raises(ModelError, match=r"local_regions takes a gr\.Problem, got str"):
+        local_regions("model")
 
 
 def test_directions_of_which_a_run_knows_nothing(quiet):
@@ -477,3 +478,11 @@ def test_losses_whose_curvature_has_no_bound_take_steps_that_are_given(quiet):
         gr.inference.estimate(counts)
     method = gr.ExactDiffusion(STEP, batch=1, replacement=False, hessian_samples=M)
     assert gr.inference.estimate(counts, method=method, seed=0).names == ["x0", "x1", "x2"]
+
+
+def test_regions_of_many_nodes_print_as_a_line_and_suggest_a_label():
+    samples = {f"site {k}": (np.eye(2).repeat(5, axis=0), np.arange(10.0)) for k in range(3)}
+    regions = local_regions(gr.Problem(gr.SquaredLoss(gr.NodeData.from_dict(samples))))
+    assert str(regions) == "<regions of 3 nodes: print(regions['site 0']), ...>"
+    with pytest.raises(KeyError, match=r"no region at 'sit 0'.*did you mean 'site 0'"):
+        regions["sit 0"]

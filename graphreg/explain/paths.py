@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ModelError
-from ..terms.records import Array, look_alike
+from ..terms.records import Array, did_you_mean
 from ..tuning import Path
-from .plots import axes_for
+from .plots import axes_for, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+WIDE, SYMBOL = 90, 6  # of a legend in characters, and of its symbols
 FEW = 10  # lines that have a colour and an entry in the legend each
 
 
@@ -53,6 +54,7 @@ def plot_path(path: Path, node: Hashable = None, feature: Any = None, ax: Axes |
     second.step(strengths, counts, where="mid", color="0.35", linestyle="--", linewidth=1.2)
     second.set_ylabel("clusters (dashed)")
     second.set_ylim(0, 1.05 * max(counts))
+    second.yaxis.set_major_locator(importlib.import_module("matplotlib.ticker").MaxNLocator(integer=True))
     missed = [strength for strength, each in path.solutions.items() if not each.certificate.holds(path.gap)]
     if missed:
         place = axes.get_xaxis_transform()
@@ -60,7 +62,7 @@ def plot_path(path: Path, node: Hashable = None, feature: Any = None, ax: Axes |
             missed, np.zeros(len(missed)), "x", color="tab:red", transform=place, clip_on=False, label="uncertified"
         )
     if missed or len(names) <= FEW:
-        axes.legend(frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=FEW // 2)
+        axes.legend(frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=_columns(names))
     if not path.complete:
         axes.set_xlabel(f"{path.parameter.name} (incomplete: {len(path.left)} strengths were not reached)")
     return axes
@@ -71,24 +73,32 @@ def _lines(path: Path, node: Hashable, feature: Any) -> tuple[Array, list[str], 
     space = next(iter(path)).form.space
     coordinates = list(space.coordinates)
     if node is not None and node not in space.index:
-        raise ModelError(f"{node!r} is not a node of the problem{look_alike(node, space.index)}")
+        raise ModelError(f"{node!r} is not a node of the problem{did_you_mean(node, space.index)}")
     if feature is not None and feature not in coordinates:
         known = ", ".join(map(repr, coordinates[:FEW]))
-        raise ModelError(f"{feature!r} is not a coefficient of the problem, which has {known}")
+        near = did_you_mean(feature, coordinates)
+        raise ModelError(f"{feature!r} is not a coefficient of the problem, which has {known}{near}")
     if node is not None:
         chosen = coordinates if feature is None else [feature]
         places = [coordinates.index(each) for each in chosen]
-        return path.coef[:, space.index[node], places], [str(each) for each in chosen], f"coefficients of {node}"
+        lines = path.coef[:, space.index[node], places]
+        return lines, [str(each) for each in chosen], f"coefficients of {shortened(node)}"
     feature = coordinates[0] if feature is None else feature
     lines = path.coef[:, :, coordinates.index(feature)]
     return lines, [str(label) for label in space.index], f"coefficient of {feature}, of each node"
+
+
+def _columns(names: list[str]) -> int:
+    """How many names of the legend stand side by side."""
+    longest = max((len(shortened(name)) for name in names), default=1)
+    return max(1, min(FEW // 2, WIDE // (longest + SYMBOL)))
 
 
 def _draw(axes: Axes, strengths: Array, lines: Array, names: list[str]) -> None:
     """A few lines in colours with their names, many as one thin bundle."""
     if len(names) <= FEW:
         for k, name in enumerate(names):
-            axes.plot(strengths, lines[:, k], ".-", color=f"C{k}", markersize=3, linewidth=1.2, label=name)
+            axes.plot(strengths, lines[:, k], ".-", color=f"C{k}", markersize=3, linewidth=1.2, label=shortened(name))
         return
     collection = importlib.import_module("matplotlib.collections").LineCollection
     bundle = np.stack([np.broadcast_to(strengths[:, None], lines.shape), lines], axis=2).transpose(1, 0, 2)

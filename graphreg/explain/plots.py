@@ -27,6 +27,7 @@ STATES = {  # how edges are drawn: line style, colour, width
 MOST_COLOURS = 10  # beyond so many clusters, those of one node are grey
 MOST_LABELS = 40  # nodes whose labels are still legible
 LONGEST_INSIDE = 3  # characters of a label that fit inside a node
+LONGEST = 24  # characters of a label in a picture
 LEAST_GAP = 1e-17  # gaps of 0 are drawn here on the logarithmic axis
 
 
@@ -210,24 +211,30 @@ def _draw_nodes(axes: Axes, form: Form, place: Array, labels: Mapping[Hashable, 
         style: dict[str, Any] = {"marker": "s", "facecolors": "white", "edgecolors": "black"}
         axes.scatter(*place[n:].T, s=area, zorder=2, label="latent nodes", **style)
     if form.n <= MOST_LABELS:
-        _write_labels(axes, form, place)
+        write_labels(axes, form.labels, place, form.space.n_observed)
 
 
-def _write_labels(axes: Axes, form: Form, place: Array) -> None:
-    """Short labels inside the nodes, long ones above them."""
-    for i, label in enumerate(form.labels):
+def write_labels(axes: Axes, labels: Sequence[Hashable], place: Array, dark: int) -> None:
+    """Short labels inside the nodes, white in the ``dark`` first ones; long ones above them, shortened."""
+    for i, label in enumerate(labels):
         inside = len(str(label)) <= LONGEST_INSIDE
         axes.annotate(
-            str(label),
-            place[i],
+            shortened(label),
+            (place[i][0], place[i][1]),
             xytext=(0, 0 if inside else 9),
             textcoords="offset points",
             ha="center",
             va="center" if inside else "bottom",
             fontsize=8,
-            color="white" if inside and i < form.space.n_observed else "black",
-            zorder=3,
+            color="white" if inside and i < dark else "black",
+            zorder=5,
         )
+
+
+def shortened(label: Hashable, most: int = LONGEST) -> str:
+    """A label as it is written in a picture: of a long one the beginning and the end."""
+    text = str(label)
+    return text if len(text) <= most else f"{text[: most - most // 3 - 1]}\u2026{text[-(most // 3) :]}"
 
 
 def _dots(axes: Axes, place: Array, colour: str, area: float, label: str | None) -> None:

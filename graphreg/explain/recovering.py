@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ModelError
-from ..terms.records import Array, look_alike
+from ..terms.records import Array, did_you_mean
 from ..theory import Recovery
 from ._writing import count
-from .plots import MOST_COLOURS, MOST_LABELS, axes_for, spring
+from .plots import MOST_COLOURS, MOST_LABELS, axes_for, shortened, spring, write_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +50,7 @@ def plot_recovery(
     """
     tests = recovery.tests
     if cluster is not None and cluster not in tests:
-        raise ModelError(f"{cluster!r} is not a cluster{look_alike(cluster, tests)}; there are {list(tests)[:8]}")
+        raise ModelError(f"{cluster!r} is not a cluster{did_you_mean(cluster, tests)}; there are {list(tests)[:8]}")
     labels, shown = recovery.graph.labels, list(tests) if cluster is None else [cluster]
     number = np.array([shown.index(c) if (c := recovery.clusters[x]) in shown else -1 for x in labels])
     loose = np.array([x in recovery.violating.get(recovery.clusters[x], ()) for x in labels]) & (number >= 0)
@@ -59,13 +59,13 @@ def plot_recovery(
     place = _places(recovery, nodes, kinds, positions)
     _lines(axes, place, kinds)
     _nodes(axes, place, number, loose, shown)
-    for i in nodes if len(nodes) <= MOST_LABELS else ():
-        axes.annotate(str(labels[i]), place[i], ha="center", va="center", fontsize=8, zorder=4)
+    if len(nodes) <= MOST_LABELS:
+        write_labels(axes, [labels[i] for i in nodes], place[nodes], len(nodes))
     holds = sum(tests[c].holds for c in shown)
     axes.set_title(f"{count(len(shown), 'cluster')}, {holds} well-connected at the strength {recovery.strength:.4g}")
     axes.set_axis_off()
-    axes.margins(0.08)
-    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, handlelength=2.6)
+    axes.margins(0.12)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=2, frameon=False, handlelength=2.6)
     return axes
 
 
@@ -110,8 +110,8 @@ def _nodes(axes: Axes, place: Array, number: Array, loose: Array, shown: list[Ha
     area = float(np.clip(12000.0 / max(len(number), 1), 15.0, 260.0))
     for c, name in enumerate(shown):
         which = number == c
-        said = f"cluster {name} ({count(int(which.sum()), 'node')})" if len(shown) <= MOST_COLOURS else None
-        axes.scatter(*place[which].T, s=area, color=f"C{c % 10}", alpha=0.6, zorder=2, label=said)
+        said = f"cluster {shortened(name)} ({count(int(which.sum()), 'node')})" if len(shown) <= MOST_COLOURS else None
+        axes.scatter(*place[which].T, s=area, color=f"C{c % 10}", zorder=2, label=said)
     if loose.any():
         style: dict[str, Any] = {"facecolors": "none", "edgecolors": "tab:red", "linewidths": 2.0}
         axes.scatter(*place[loose].T, s=1.3 * area, zorder=3, label=f"hang too loosely ({int(loose.sum())})", **style)

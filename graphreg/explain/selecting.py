@@ -10,13 +10,14 @@ import numpy as np
 from ..errors import ModelError
 from ..graph import Graph
 from ._writing import count
-from .plots import LONGEST_INSIDE, MOST_LABELS, axes_for
+from .plots import MOST_LABELS, axes_for, spring, write_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ..inference import EdgeSelection
 
+REMOVED = 0.1  # the spring of a removed edge, where that of a kept one is 1
 DRAWN = {True: ("kept", "-", "0.25", 1.6), False: ("removed", "--", "tab:red", 0.9)}
 
 
@@ -29,7 +30,7 @@ def plot_selection(
     ----------
     selection : EdgeSelection
     positions : mapping, optional
-        A pair (x, y) per node label; by default a spring layout (seed 0) of the kept edges.
+        A pair (x, y) per node label; by default a spring layout (seed 0), with weak springs for removed edges.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
@@ -42,10 +43,8 @@ def plot_selection(
     ModelError
         Where matplotlib is missing, or a node has no position.
     """
-    import networkx as nx
-
     graph = Graph.of(selection.graph)
-    place = nx.spring_layout(graph.to_networkx(), seed=0) if positions is None else positions
+    place = _places(graph, selection) if positions is None else positions
     missing = next((label for label in graph.labels if label not in place), None)
     if missing is not None:
         raise ModelError(f"positions have no entry for the node {missing!r}")
@@ -61,18 +60,26 @@ def plot_selection(
     groups = int(graph.components().max()) + 1
     axes.set_title(f"{count(graph.n_nodes, 'node')} in {count(groups, 'component')} of the kept edges")
     axes.set_axis_off()
-    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+    axes.margins(0.12)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=2, frameon=False)
     return axes
+
+
+def _places(graph: Graph, selection: EdgeSelection) -> dict[Hashable, Any]:
+    """A layout in which components of the kept edges lie apart, but not so far that nothing else can be seen."""
+    import networkx as nx
+
+    index = graph.index
+    springs: nx.Graph[int] = nx.Graph()
+    springs.add_nodes_from(range(graph.n_nodes))
+    springs.add_edges_from(((index[a], index[b]) for a, b in selection.removed), weight=REMOVED)
+    springs.add_edges_from(zip(graph.tail.tolist(), graph.head.tolist(), strict=True), weight=1.0)
+    return dict(zip(graph.labels, spring(springs), strict=True))
 
 
 def _draw_nodes(axes: Axes, graph: Graph, place: Mapping[Hashable, Any]) -> None:
     points = np.array([place[label] for label in graph.labels], dtype=float)
     colours = [f"C{number % 10}" for number in graph.components().tolist()]
     axes.scatter(*points.T, s=float(np.clip(12000.0 / graph.n_nodes, 15.0, 260.0)), c=colours, zorder=2)
-    if graph.n_nodes > MOST_LABELS:
-        return
-    for label, point in zip(graph.labels, points, strict=True):
-        inside = len(str(label)) <= LONGEST_INSIDE
-        style: dict[str, Any] = {"ha": "center", "fontsize": 8, "textcoords": "offset points", "zorder": 3}
-        style |= {"va": "center", "color": "white"} if inside else {"va": "bottom", "color": "black"}
-        axes.annotate(str(label), (point[0], point[1]), xytext=(0, 0 if inside else 9), **style)
+    if graph.n_nodes <= MOST_LABELS:
+        write_labels(axes, graph.labels, points, graph.n_nodes)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
 from ..errors import DataError
-from ..terms.records import Array, look_alike, name_of
+from ..terms.records import Array, did_you_mean, name_of
 
 NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 RANK = 1e-10  # smallest over largest singular value of rows of length 1
@@ -20,8 +19,7 @@ def position(name: Any, names: Sequence[Any]) -> int:
     """Where a coefficient stands among the names."""
     if name in names:
         return names.index(name)
-    near = get_close_matches(str(name), [str(each) for each in names], 1)
-    hint = look_alike(name, names) or (f"; did you mean {near[0]!r}?" if near else "")
+    hint = did_you_mean(name, names)
     raise DataError(f"there is no coefficient {name!r} (there are {', '.join(map(repr, names[:10]))}){hint}")
 
 

@@ -131,13 +131,13 @@ def _squared(loss: Any) -> SquaredLoss | MeanLoss:
         return replace(loss, scale="sum") if loss.scale == "mean" else loss
     if isinstance(loss, AbstractLoss):
         raise MethodError(
-            f"hierarchical takes a SquaredLoss or a MeanLoss, got {type(loss).__name__}: its model has Gaussian noise; "
+            f"mixed models take a SquaredLoss or a MeanLoss, got {type(loss).__name__}: their noise is Gaussian; "
             "of other losses solve Problem(loss + Hierarchy(clusters, weights)) with weights of your choice, or by "
             "cross-validation"
         )
     what = f"the class {loss.__name__}" if isinstance(loss, type) else type(loss).__name__
     raise MethodError(
-        f"hierarchical takes NodeData, a SquaredLoss or a MeanLoss, got {what}; of a DataFrame make "
+        f"mixed models take NodeData, a SquaredLoss or a MeanLoss, got {what}; of a DataFrame make "
         "NodeData.from_frame(...), and leave penalties out: the tree is the penalty"
     )
 

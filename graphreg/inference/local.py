@@ -17,7 +17,7 @@ from ..batches import batches, gram
 from ..errors import DataError, MethodError
 from ..form import Form, SampleBlock
 from ..lowering.conic import Compiler
-from ..lowering.gradients import NodeGradients, without_gradient
+from ..lowering.gradients import STEPPING, NodeGradients, without_gradient
 from ..lowering.star import alone
 from ..methods import Exact
 from ..methods._driver import Budget
@@ -195,7 +195,7 @@ def local_fits(form: Form) -> LocalFits:
         there, and the ridge that would help.
     """
     form = alone(form.frozen())
-    missing = without_gradient(form)
+    missing = tuple(said.removesuffix(STEPPING) for said in without_gradient(form))
     if missing:
         raise MethodError(f"local estimates need smooth losses: {'; '.join(missing)}", missing)
     gradients = NodeGradients(form)

@@ -15,7 +15,8 @@ from ..form import Form
 from ..methods._base import is_number
 from ..methods.ledger import Ledger
 from ..tables import Table, assumed_lines
-from ..terms.records import Array
+from ..terms.records import Array, did_you_mean
+from ..theory._reading import form_of as read_form
 from ._hypotheses import linear, position, written
 from .local import local_fits
 
@@ -195,7 +196,18 @@ class ConfidenceRegion:
         return f"<ConfidenceRegion of {len(self.names)} coefficients: {self.title}>"
 
 
-def local_regions(problem: Any, covariance: str = "HC3") -> dict[Hashable, ConfidenceRegion]:
+class LocalRegions(dict[Hashable, ConfidenceRegion]):
+    """The regions of the nodes by label: a dict that prints as one line and suggests labels for those that it lacks."""
+
+    def __missing__(self, label: Hashable) -> ConfidenceRegion:
+        raise KeyError(f"no region at {label!r}: it is no node with data{did_you_mean(label, self)}")
+
+    def __repr__(self) -> str:
+        first = next(iter(self), None)
+        return f"<regions of {len(self)} nodes: print(regions[{first!r}]), ...>"
+
+
+def local_regions(problem: Any, covariance: str = "HC3") -> LocalRegions:
     """The confidence region of each node's own estimate, from its data alone, by label; see `local_fits`.
 
     Parameters
@@ -212,11 +224,11 @@ def local_regions(problem: Any, covariance: str = "HC3") -> dict[Hashable, Confi
     DataError
         For a node whose data do not determine its coefficients.
     """
-    form: Form = form_of(problem)
+    form = form_of(problem, "local_regions")
     fits = local_fits(form)
     index, V = names_of(form), fits.covariance(covariance)
     ridge = bool(fits.form.edges)
-    out: dict[Hashable, ConfidenceRegion] = {}
+    out = LocalRegions()
     for i in np.flatnonzero(fits.fitted):
         label, m = form.labels[i], int(fits.counts[i])
         assumed = (
@@ -231,12 +243,9 @@ def local_regions(problem: Any, covariance: str = "HC3") -> dict[Hashable, Confi
     return out
 
 
-def form_of(problem: Any) -> Form:
-    """The form of what should be a problem."""
-    form = getattr(problem, "form", None)
-    if not isinstance(form, Form):
-        raise DataError(f"a problem is needed, gr.Problem(model), got {type(problem).__name__}")
-    return form.frozen()
+def form_of(problem: Any, what: str = "inference") -> Form:
+    """The form of what should be a problem, at the strengths of the moment."""
+    return read_form(problem, what).frozen()
 
 
 def names_of(form: Form) -> pd.Index:

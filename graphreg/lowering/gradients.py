@@ -14,6 +14,8 @@ from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.penalties._base import AbstractSmoothPenalty
 from ..terms.records import Array
 
+STEPPING = ", and the method steps along gradients"
+
 
 class NodeGradients:
     """h_i(w_i) = f_i(w_i) + sum of the smooth ground edges of node i, for every node of a form."""
@@ -216,13 +218,13 @@ def _convexity(block: SampleBlock) -> float:
 def without_gradient(form: Form) -> tuple[str, ...]:
     """Losses and ground edges that have no gradient, as sentences."""
     losses = {type(b.loss).__name__ for b in form.samples if not isinstance(b.loss, AbstractSmoothLoss)}
-    out = [f"{name} is not smooth, and the method steps along gradients" for name in sorted(losses)]
+    out = [f"{name} is not smooth{STEPPING}" for name in sorted(losses)]
     return (*out, *without_ground_gradient(form))
 
 
 def without_ground_gradient(form: Form) -> tuple[str, ...]:
     """Ground edges that have no gradient, as sentences."""
-    return tuple(f"{edge.name} is not smooth, and the method steps along gradients" for edge in _rough_ground(form))
+    return tuple(f"{edge.name} is not smooth{STEPPING}" for edge in _rough_ground(form))
 
 
 def without_bound(form: Form) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from ..form import Form
 from ..lowering.gradients import without_bound, without_gradient
 from ..lowering.site import Site
 from ..lowering.star import Star, balanced_flows
-from ..terms.records import Array, look_alike
+from ..terms.records import Array, did_you_mean
 from ._base import AbstractIteration, Point, Start, is_number
 
 
@@ -62,7 +62,7 @@ class Averaging(AbstractIteration):
         unbounded = without_bound(form) if self.step_size is None else ()
         given = self.participation if isinstance(self.participation, Mapping) else labels
         wrong = [
-            f"participation names {x!r}, which is not a node{look_alike(x, labels)}" for x in given if x not in labels
+            f"participation names {x!r}, which is not a node{did_you_mean(x, labels)}" for x in given if x not in labels
         ]
         lacking = [f"participation has no entry for the node {label!r}" for label in labels if label not in given]
         return (*without_gradient(form), *unbounded, *wrong[:1], *lacking[:1])

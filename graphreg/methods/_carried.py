@@ -12,11 +12,16 @@ from ._schedule import Schedule
 
 @dataclass
 class Carried:
-    """The site of a run, its last state, and what its repairs taught; None before there was one."""
+    """The site of a run, its last state, and what its repairs taught; None before there was one.
+
+    ``interrupted``: whether the user broke the run off, also where its answer was certified all the same: whoever
+    presses Ctrl-C means all that is still to come.
+    """
 
     site: Site | None = None
     state: Any = None
     schedule: Schedule | None = None
+    interrupted: bool = False
 
     def first(self, method: AbstractIteration, site: Site, start: Start | None) -> Any:
         """The state in which the next run begins."""

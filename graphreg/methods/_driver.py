@@ -268,6 +268,8 @@ def drive(
         certificate = run.last(state, k, ended)
     except KeyboardInterrupt:
         ended = "interrupted"
+        if budget.carried is not None:
+            budget.carried.interrupted = True
         certificate = run.at_interrupt(state, k)
     ledger.rounds = k
     if ended in ("limit", "budget") and certificate.holds(budget.gap):

@@ -17,7 +17,7 @@ from ..form import Form
 from ..lowering.gradients import NodeGradients, without_gradient
 from ..lowering.site import Site
 from ..lowering.tree import without_tree
-from ..terms.records import Array, look_alike
+from ..terms.records import Array, did_you_mean
 from ._base import is_number
 from ._clusters import SAME, Constants, cluster_of
 
@@ -51,7 +51,7 @@ class Coins:
             if isinstance(value, Mapping):
                 strange = [label for label in value if label not in known]
                 lacking = [label for label in known if label not in value]
-                out += [f"{name} names {label!r}, which is no cluster{look_alike(label, known)}" for label in strange]
+                out += [f"{name} names {label!r}, which is no cluster{did_you_mean(label, known)}" for label in strange]
                 out += [f"{name} has no entry for the cluster {label!r}" for label in lacking]
         return tuple(out)
 

@@ -15,7 +15,7 @@ from ..lowering.nodeprox import without_prox
 from ..lowering.site import Memories, Site
 from ..lowering.star import Star, star
 from ..terms.penalties.squared_l2 import SquaredL2
-from ..terms.records import Array, look_alike
+from ..terms.records import Array, did_you_mean, look_alike
 from ._averaging import is_whole
 from ._base import AbstractIteration, Point, Start, is_number
 from ._baseline import AbstractBaseline
@@ -87,7 +87,7 @@ class PFedMe(AbstractBaseline):
         if self.lam is None:
             out.append("the pull of the server on the clients is to be chosen: give PFedMe(lam=...)")
         given = self.lam if isinstance(self.lam, Mapping) else labels
-        out += [f"lam names {x!r}, which is not a node{look_alike(x, labels)}" for x in given if x not in labels][:1]
+        out += [f"lam names {x!r}, which is not a node{did_you_mean(x, labels)}" for x in given if x not in labels][:1]
         out += [f"lam has no entry for the node {x!r}{look_alike(x, given)}" for x in labels if x not in given][:1]
         return (*out, *without_prox(form), *without_ground_gradient(form))
 

@@ -173,4 +173,6 @@ class Model(_Summand):
             hint = f"; write {value.__name__}(...)"
         elif isinstance(value, (list, tuple)):
             value, hint = f"a {type(value).__name__}", "; write sum([...])"
+        elif hasattr(value, "model"):
+            value, hint = f"a {type(value).__name__}", "; its terms are problem.model.terms"
         raise TermError(f"a model is a sum of terms (losses, TotalVariation, NodePenalty, ...), got {value}{hint}")

@@ -15,7 +15,7 @@ from .calculus import AbstractTerm, Strength, positive
 from .penalties._base import AbstractConstraint, AbstractPenalty
 from .penalties.squared_l2 import SquaredL2
 from .penalties.zero import Zero
-from .records import Array, Lowered, LoweredEdges, Space, look_alike
+from .records import Array, Lowered, LoweredEdges, Space, did_you_mean, look_alike
 from .sums import check_between_nodes
 
 ROOT = "root"
@@ -239,7 +239,7 @@ def _check_entries(given: Mapping[Any, Any], labels: Sequence[Hashable], names: 
     known = dict.fromkeys(labels)
     for label in given:
         if label not in known:
-            raise TermError(f"{names} {label!r}, which is not there{look_alike(label, known)}")
+            raise TermError(f"{names} {label!r}, which is not there{did_you_mean(label, known)}")
     for label in known:
         if label not in given:
             raise TermError(f"{lacks} {label!r}{look_alike(label, given)}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Coordinate = str | tuple[str, Hashable]  # the name of a feature, or a feature and a class
+MANY = 10_000  # labels among which one that was meant is looked for
 GROUND = -1  # the head of an edge from a node to the ground: (Kw)_e = w_i - center
 
 
@@ -105,8 +107,7 @@ class Space:
             columns.setdefault(feature_of(coordinate), []).append(j)
         for name in names:
             if not isinstance(name, Hashable) or name not in columns:
-                near = get_close_matches(str(name), columns, 1)
-                hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(list(columns)[:8])}"
+                hint = did_you_mean(name, columns) or f"; there are {', '.join(list(columns)[:8])}"
                 raise TermError(f"{where} names the unknown feature {name!r}{hint}")
         if len(set(names)) < len(names) or not names:
             raise TermError(f"{where}: features must be distinct names, at least one, got {names}")
@@ -116,7 +117,7 @@ class Space:
         """Every node must have an entry, and every entry a node."""
         for label in mapping:
             if label not in self.index:
-                raise TermError(f"{what} name {label!r}, which is not a node{look_alike(label, self.index)}")
+                raise TermError(f"{what} name {label!r}, which is not a node{did_you_mean(label, self.index)}")
         for label in self.index:
             if label not in mapping:
                 raise TermError(f"{what} have no entry for the node {label!r}{look_alike(label, mapping)}")
@@ -131,6 +132,13 @@ def look_alike(label: Hashable, labels: Iterable[Hashable]) -> str:
                 "labels are compared as they are)"
             )
     return ""
+
+
+def did_you_mean(label: Hashable, labels: Iterable[Hashable]) -> str:
+    """A hint where a label that is not there looks like one that is, or is written nearly so."""
+    known = list(islice(labels, MANY))
+    near = get_close_matches(label, [x for x in known if isinstance(x, str)], 1) if isinstance(label, str) else []
+    return look_alike(label, known) or (f"; did you mean {near[0]!r}?" if near else "")
 
 
 @dataclass(frozen=True)

@@ -2,55 +2,53 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..clusters import Clusters
-from ..columns import is_frame
-from ..errors import GraphError, MethodError
+from ..columns import is_frame, is_series
+from ..errors import GraphError, MethodError, ModelError
 from ..form import Form
 from ..graph import Graph
 from ..reading import edge_name, is_in, is_missing, plain_label
-from ..terms.records import Array, look_alike
+from ..terms.records import Array, did_you_mean, look_alike
 
 
 def form_of(problem: Any, what: str) -> Form:
     """The canonical form of a problem."""
     form = problem if isinstance(problem, Form) else getattr(problem, "form", None)
     if not isinstance(form, Form):
-        raise MethodError(f"{what} takes a graphreg.Problem, got {type(problem).__name__}; write gr.Problem(model)")
+        raise ModelError(f"{what} takes a gr.Problem, got {type(problem).__name__}; write gr.Problem(model)")
     return form
 
 
-def cluster_numbers(given: Any, labels: Sequence[Hashable], what: str) -> Array:
-    """The number of the cluster of each node, (n,), counted from 0 by first appearance.
+def read_clusters(given: Any, labels: Sequence[Hashable], what: str) -> tuple[list[Hashable], Array]:
+    """The names of clusters, by first appearance, and the number of each node's, (n,).
 
     ``given``: a mapping (or pandas Series) from labels to names of clusters, one from names of clusters to lists of
     labels, the `Clusters` of a solution, or one name per node, in node order.
     """
     if isinstance(given, Clusters):
         given = given.labels
-    elif is_series(given):
+    elif is_series(given) and hasattr(given, "to_dict"):
         given = given.to_dict()
     if isinstance(given, Mapping):
-        each = _by_label({plain_label(key): value for key, value in given.items()}, what)
-        nodes = set(labels)
-        stray = [label for label in each if label not in nodes]
-        if stray:
-            raise GraphError(f"{what} name {stray[0]!r}, which is not a node{look_alike(stray[0], labels)}")
-        lacking = [label for label in labels if label not in each]
-        if lacking:
-            raise GraphError(f"{what} have no entry for the node {lacking[0]!r}{look_alike(lacking[0], each)}")
-        names = [each[label] for label in labels]
-    elif isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
-        raise GraphError(f"{what} must be a mapping from labels to clusters, or one per node, got {given!r}")
+        names = _in_order(_by_label({plain_label(key): value for key, value in given.items()}, what), labels, what)
+    elif isinstance(given, (str, bytes)) or not isinstance(given, Iterable) or is_frame(given):
+        hint = "; write solution.clusters()" if hasattr(given, "clusters") else ""
+        raise GraphError(
+            f"{what} must be a non-empty mapping from labels to clusters, or from clusters to lists of labels, or one "
+            f"per node in node order, got {type(given).__name__}{hint}"
+        )
     else:
         names = [plain_label(name) for name in given]
         if len(names) != len(labels):
-            raise GraphError(f"{what} have {len(names)} entries for {len(labels)} nodes; give one for each")
+            raise GraphError(
+                f"{what} have {len(names)} entries for {len(labels)} nodes; give one per node in node order, or a "
+                "mapping from labels"
+            )
     numbers: dict[Hashable, int] = {}
     for label, name in zip(labels, names, strict=True):
         if not isinstance(name, Hashable) or is_missing(name):
@@ -58,26 +56,47 @@ def cluster_numbers(given: Any, labels: Sequence[Hashable], what: str) -> Array:
                 f"{what} have the entry {name!r} at the node {label!r}; name a cluster (a number, a string)"
             )
         numbers.setdefault(plain_label(name), len(numbers))
-    return np.array([numbers[plain_label(name)] for name in names], dtype=np.intp)
+    return list(numbers), np.array([numbers[plain_label(name)] for name in names], dtype=np.intp)
 
 
-def is_series(value: Any) -> bool:
-    """Whether a value is a pandas Series: one column with labels."""
-    return type(value).__name__ == "Series" and not is_frame(value)
+def _in_order(each: Mapping[Hashable, Any], labels: Sequence[Hashable], what: str) -> list[Any]:
+    """The entries of a mapping in node order; each node must have one, and each entry a node."""
+    nodes = set(labels)
+    stray = [label for label in each if label not in nodes]
+    if stray:
+        raise GraphError(f"{what} name {stray[0]!r}, which is not a node{did_you_mean(stray[0], labels)}")
+    lacking = [label for label in labels if label not in each]
+    if lacking:
+        shown = ", ".join(map(repr, lacking[:5])) + (f" and {len(lacking) - 5} more" if len(lacking) > 5 else "")
+        raise GraphError(
+            f"{what} have no entry for the node{'s' * (len(lacking) > 1)} {shown}; name theirs (a node may be a "
+            "cluster of its own)"
+        )
+    return [each[label] for label in labels]
 
 
-def _by_label(given: Mapping[Any, Any], what: str) -> dict[Hashable, Any]:
+def _by_label(given: Mapping[Hashable, Any], what: str) -> dict[Hashable, Any]:
     """A mapping from labels to clusters, also of one from clusters to lists of labels."""
-    groups = (list, tuple, set, frozenset, np.ndarray)
-    if not given or not all(isinstance(members, groups) for members in given.values()):
+    if not given:
+        raise GraphError(f"{what} are empty; they must be a non-empty mapping from labels to clusters")
+    if any(isinstance(value, Mapping) for value in given.values()):
+        raise GraphError(f"{what} are nested; give the level that is meant, a list of nodes per cluster")
+    if not all(_is_group(members) for members in given.values()):
         return dict(given)
     out: dict[Hashable, Any] = {}
     for name, members in given.items():
+        if not len(members):
+            raise GraphError(f"{what} have no node in {name!r}; leave it out")
         for label in map(plain_label, members):
-            if label in out:
+            if is_in(label, out):
                 raise GraphError(f"{what} name the node {label!r} twice, in {out[label]!r} and in {name!r}")
             out[label] = name
     return out
+
+
+def _is_group(value: Any) -> bool:
+    """Whether a value is a list of labels; an Index or a Series is, as frame.groupby(...).groups has them."""
+    return is_series(value) or isinstance(value, (list, tuple, set, frozenset, range, np.ndarray))
 
 
 def edge_positions(graph: Graph, edges: Iterable[Any], what: str) -> Array:
@@ -92,7 +111,7 @@ def edge_positions(graph: Graph, edges: Iterable[Any], what: str) -> Array:
         a, b = plain_label(entry[0]), plain_label(entry[1])
         for label in (a, b):
             if not is_in(label, graph.index):
-                near = look_alike(label, graph.labels)
+                near = did_you_mean(label, graph.labels)
                 raise GraphError(f"{what} name {label!r}, which is not a node of the graph{near}")
         i, j = sorted((graph.index[a], graph.index[b]))
         if (i, j) not in place:
@@ -109,12 +128,12 @@ def parameters_of(given: Any, form: Form, what: str) -> Array:
         names = [*form.space.coordinates] if set(form.space.coordinates) <= set(given.columns) else form.space.names
         lacking = [name for name in names if name not in set(given.columns)]
         if lacking:
-            raise MethodError(f"{what} has no column {lacking[0]!r}; it needs {', '.join(map(str, names))}")
+            raise MethodError(f"{what} have no column {lacking[0]!r}; needed are {', '.join(map(str, names))}")
         given = dict(zip(given.index, given[names].to_numpy(), strict=True))
     if isinstance(given, Mapping):
         lacking = [label for label in form.labels if label not in given]
         if lacking:
-            raise MethodError(f"{what} has no entry for the node {lacking[0]!r}{look_alike(lacking[0], given)}")
+            raise MethodError(f"{what} have no entry for the node {lacking[0]!r}{look_alike(lacking[0], given)}")
         given = [given[label] for label in form.labels]
     try:
         values = np.array(given, dtype=float)
@@ -124,7 +143,7 @@ def parameters_of(given: Any, form: Form, what: str) -> Array:
         raise MethodError(f"{what} must be of shape ({n}, {d}), a row per node, got {values.shape}")
     if not np.isfinite(values).all():
         guilty = form.labels[int(np.flatnonzero(~np.isfinite(values).all(axis=1))[0])]
-        raise MethodError(f"{what} is not finite at the node {guilty!r}")
+        raise MethodError(f"{what} are not finite at the node {guilty!r}")
     return values
 
 
@@ -147,8 +166,3 @@ def check_number(value: Any, what: str, low: float = 0.0, high: float = np.inf) 
         limits = f"between {low:g} and {high:g}" if np.isfinite(high) else f"finite and above {low:g}"
         raise MethodError(f"{what} must be a number {limits}, got {value!r}")
     return float(value)
-
-
-def is_networkx(value: Any) -> bool:
-    networkx = sys.modules.get("networkx")  # whoever holds a networkx graph has imported it
-    return networkx is not None and isinstance(value, networkx.Graph)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +13,9 @@ from ..form import EdgeBlock, Form
 from ..terms.calculus import Parameter, Strength
 from ..terms.losses._base import AbstractLoss, AbstractSmoothLoss
 from ..terms.penalties._base import AbstractConstraint, AbstractNorm, AbstractPenalty, AbstractSmoothPenalty
+from ..terms.records import did_you_mean
 from ._network import Network
+from ._reading import form_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +70,37 @@ class Varying:
         return replace(self.form, edges=tuple(edges))
 
 
-def varying(problem: Any, parameter: Parameter | None, what: str) -> Varying:
+def parameters_in(problem: Any) -> list[Parameter]:
+    """The Parameters of a model, in the order of its terms; those whose terms have no edges do nothing."""
+    blocks = (*problem.form.samples, *problem.form.edges)
+    return list({id(p): p for block in blocks if (p := block.strength.parameter) is not None}.values())
+
+
+def meant(given: Any, known: Sequence[Parameter], whose: str = "the model") -> Parameter:
+    """The Parameter of a model that a user means: itself, or its name.
+
+    Raises
+    ------
+    TermError
+        For any other, and for a name that several have.
+    """
+    found = [p for p in known if p is given or (isinstance(given, str) and p.name == given)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise TermError(
+            f"{len(found)} Parameters of {whose} are called {given!r}; give them distinct names, gr.Parameter(value, "
+            "name=...), or give the Parameter itself"
+        )
+    has = f"{whose} has {', '.join(repr(p.name) for p in known) or 'none that scales anything'}"
+    if isinstance(given, Parameter):
+        raise TermError(f"the Parameter {given.name!r} scales no term of {whose}; {has}")
+    if isinstance(given, str):
+        raise TermError(f"{given!r} is no Parameter of {whose}; {has}{did_you_mean(given, [p.name for p in known])}")
+    raise TermError(f"parameter must be a gr.Parameter of {whose} or its name, got {given!r}; {has}")
+
+
+def varying(problem: Any, parameter: Parameter | str | None, what: str) -> Varying:
     """What of a problem varies with a Parameter; without one, with the only Parameter among the norms between nodes, or
     else with the strength of the only such term.
 
@@ -76,7 +109,7 @@ def varying(problem: Any, parameter: Parameter | None, what: str) -> Varying:
     TermError
         Where the choice is not clear, or what is chosen is no norm between nodes; it names the terms.
     """
-    form: Form = problem.form
+    form = form_of(problem, what)
     norms = [k for k, e in enumerate(form.edges) if not e.ground and is_norm(e.penalty, form.width(e))]
     if parameter is None:
         parameters = {id(p): p for k in norms if (p := form.edges[k].strength.parameter) is not None}
@@ -84,8 +117,8 @@ def varying(problem: Any, parameter: Parameter | None, what: str) -> Varying:
             names = ", ".join(repr(p.name) for p in parameters.values())
             raise TermError(f"{what} varies one Parameter, and the norms have {names}; say which: parameter=...")
         parameter = next(iter(parameters.values()), None)
-    elif not isinstance(parameter, Parameter):
-        raise TermError(f"parameter must be a gr.Parameter of the model, got {parameter!r}")
+    else:
+        parameter = meant(parameter, parameters_in(problem))
     return _of_term(problem, norms, what) if parameter is None else _of_parameter(form, norms, parameter, what)
 
 
@@ -103,8 +136,6 @@ def is_norm(penalty: AbstractPenalty, k: int) -> bool:
 def _of_parameter(form: Form, norms: list[int], parameter: Parameter, what: str) -> Varying:
     mine = [k for k, e in enumerate(form.edges) if e.strength.parameter is parameter]
     losses = [type(b.loss).__name__ for b in form.samples if b.strength.parameter is parameter]
-    if not mine and not losses:
-        raise TermError(f"the parameter {parameter.name!r} scales no term of this problem; give one that does")
     wrong = [*losses, *(form.edges[k].name for k in mine if k not in norms)]
     if wrong:
         raise TermError(

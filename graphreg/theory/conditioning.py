@@ -19,6 +19,7 @@ from ..terms.losses._base import AbstractQuadraticLoss
 from ..terms.penalties._base import AbstractSmoothPenalty
 from ..terms.penalties.squared_l2 import SquaredL2
 from ..terms.records import Array
+from ._curvature import ROUNDING
 from ._reading import form_of
 from ._spectrum import laplacian, largest
 
@@ -69,6 +70,7 @@ def constants(problem: Any) -> Constants:
     form = form_of(problem, "constants").frozen()
     gradients = NodeGradients(form)
     L, mu = gradients.smoothness, gradients.convexity
+    mu = np.where(mu > ROUNDING * L, mu, 0.0)  # of a singular Hessian rounding leaves a little
     columns = {
         "samples": gradients.counts,
         "smoothness": L,

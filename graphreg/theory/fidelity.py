@@ -11,10 +11,10 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from ..errors import GraphError
-from ..graph import Graph
+from ..graph import Graph, is_networkx
 from ..tables import assumed_lines
 from ..terms.records import Array, look_alike
-from ._reading import cluster_numbers, is_networkx
+from ._reading import read_clusters
 
 Edge = tuple[Hashable, Hashable]
 
@@ -93,8 +93,8 @@ class GraphFidelity:
         n, true, false = self.nodes, len(self.true_edges), len(self.false_edges)
         lines = [
             f"graph fidelity {self.value:.4g} (from {self.least:.3g} to 1; {self.local:.3g} without edges)",
-            f"  {n} nodes in {self.clusters} clusters; {self.components} components, {true} true and {false} false "
-            f"edges: {self.parameters} vectors to estimate in effect",
+            f"  {n} nodes in {_some(self.clusters, 'cluster')}; {_some(self.components, 'component')}, {true} true and "
+            f"{false} false edges: {_some(self.parameters, 'vector')} to estimate in effect",
             f"  {self.regime}",
             f"  with its true edges alone: {self.best:.4g}",
         ]
@@ -140,7 +140,7 @@ def _clusters(graph: Graph, truth: Any) -> tuple[Array, tuple[str, ...]]:
     """The number of each node's cluster, and what was assumed of them."""
     rates = "rates are up to constants and logarithms, for comparable numbers of samples and bounded compatibility"
     if not (isinstance(truth, Graph) or sp.issparse(truth) or is_networkx(truth)):
-        numbers = cluster_numbers(truth, graph.labels, "the clusters")
+        _, numbers = read_clusters(truth, graph.labels, "the clusters")
         return numbers, ("nodes of a cluster have equal parameters, those of different clusters do not", rates)
     other = Graph.of(truth)
     for label in graph.labels:
@@ -155,7 +155,11 @@ def _clusters(graph: Graph, truth: Any) -> tuple[Array, tuple[str, ...]]:
     said = "the clusters are the components of the true graph"
     said += "" if closed else ", which is not a union of cliques: equality is transitive, so it was completed to one"
     place = [other.index[label] for label in graph.labels]
-    return cluster_numbers(component[place].tolist(), graph.labels, "the clusters"), (said, rates)
+    return read_clusters(component[place].tolist(), graph.labels, "the clusters")[1], (said, rates)
+
+
+def _some(number: int, thing: str) -> str:
+    return f"{number} {thing}" + "s" * (number != 1)
 
 
 def _count(graph: Graph, chosen: Array) -> int:

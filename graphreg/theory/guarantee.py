@@ -21,8 +21,9 @@ from ..form import EdgeBlock, Form
 from ..graph import Graph
 from ..terms.penalties._base import AbstractNorm
 from ..terms.records import Array
-from ._asked import part_of, read_clusters, read_form, total_variation
+from ._asked import part_of, total_variation
 from ._clusterwise import Clusterwise, exact_on_ball
+from ._reading import form_of, read_clusters
 from ._strengths import AtStrength, Part, strengths
 from .well_connected import WellConnected, examine
 
@@ -152,12 +153,12 @@ def recovery(problem: Any, clusters: Any) -> Recovery:
     ------
     MethodError
         The problem is not of this kind; with each requirement that is not met.
-    ModelError
+    GraphError
         For clusters that leave out nodes or name others (they are named).
     """
-    form = read_form(problem)
+    form = form_of(problem, "recovery")
     block = total_variation(form)
-    names, member = read_clusters(form, clusters)
+    names, member = read_clusters(clusters, form.labels, "the clusters")
     graph = Graph(tuple(form.labels), block.tail, block.head, block.base_weight)
     assert isinstance(block.penalty, AbstractNorm)
     losses = Clusterwise.of(form, member, len(names), block.penalty)

@@ -168,7 +168,7 @@ class StrengthMax:
         return f"<StrengthMax {self.value:.6g}>"
 
 
-def strength_max(problem: Any, parameter: Parameter | None = None) -> StrengthMax:
+def strength_max(problem: Any, parameter: Parameter | str | None = None) -> StrengthMax:
     """The smallest strength of a norm between nodes at which a consensus on every component is optimal.
 
     Parameters
@@ -176,7 +176,7 @@ def strength_max(problem: Any, parameter: Parameter | None = None) -> StrengthMa
     problem : Problem
         Differentiable losses, norms along edges that vary together (any `AbstractNorm`, or a penalty of the user's
         that is one), and beside them smooth terms only.
-    parameter : Parameter, optional
+    parameter : Parameter or its name, optional
         The strength that varies. By default the only Parameter among the norms between nodes; without one the number in
         front of the only such term, whatever it is now.
 

@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import GraphError
 from ..graph import Graph
 from ..reading import plain_label
-from ..terms.records import Array, look_alike
+from ..terms.records import Array, did_you_mean, look_alike
 from ._routing import Multiple, Routing, largest_multiple
 
 SHOWN = 6  # nodes that are named in a printed set
@@ -68,7 +68,7 @@ class WellConnected:
         """A set without the node that allows no more than t*: where (35) does not hold, it breaks (35) for i0 = node,
         and so rules the node out as i0. (Empty for the node itself where it is alone.)"""
         if node not in self._labels:
-            raise GraphError(f"{node!r} is not a node{look_alike(node, self._labels)}")
+            raise GraphError(f"{node!r} is not a node{did_you_mean(node, self._labels)}")
         i = self._labels.index(node)
         found = (inside for inside in self._obstacles if not inside[i])
         inside = next(found, np.arange(len(self._labels)) != i)
@@ -82,7 +82,7 @@ class WellConnected:
         sides = f"capacity {self.capacity:.4g} against demand {self.demand:.4g}"
         if not self.holds:
             tie = " (equal, or equal up to rounding)" if self.capacity >= self.demand else ""
-            return f"{self._set()} hang too loosely: {sides}{tie}"
+            return f"{self._set()} hang{'s' * (len(self.tightest) == 1)} too loosely: {sides}{tie}"
         if math.isinf(self.margin):
             return "well-connected, with nothing to route" if self.flow else "well-connected, a single node"
         return f"well-connected: tightest at {self._set()}, {sides}"
@@ -90,7 +90,9 @@ class WellConnected:
     def _set(self) -> str:
         inside = set(self.tightest)
         rest = tuple(x for x in self._labels if x not in inside)
-        return f"all nodes but {_named(rest)}" if len(rest) < len(inside) else f"nodes {_named(self.tightest)}"
+        if len(rest) < len(inside) > 1:
+            return f"all nodes but {_named(rest)}"
+        return f"node{'s' * (len(inside) > 1)} {_named(self.tightest)}"
 
     def __str__(self) -> str:
         from ..tables import assumed_lines
@@ -224,7 +226,7 @@ def read_demand(graph: Graph, demand: Any) -> Array:
         given = {plain_label(label): value for label, value in demand.items()}
         for label in given:
             if label not in graph.index:
-                raise GraphError(f"demand names {label!r}, which is not a node{look_alike(label, graph.index)}")
+                raise GraphError(f"demand names {label!r}, which is not a node{did_you_mean(label, graph.index)}")
         for label in graph.labels:
             if label not in given:
                 raise GraphError(f"demand has no entry for the node {label!r}{look_alike(label, given)}; 0 is legal")

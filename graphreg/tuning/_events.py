@@ -13,16 +13,24 @@ from ..terms.records import Array
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..tables import Table
+
 COLUMNS = ("strength_from", "strength_to", "term", "tail", "head", "event", "certain")
+ASSUMED = (
+    "of the strengths that were solved: between two of them an edge may fuse and split again unseen",
+    "certain: the states at both ends are proven; an undecided edge keeps the last decided state",
+)
 
 
-def events(strengths: Array, found: Sequence[Clusters]) -> pd.DataFrame:
+def events(strengths: Array, found: Sequence[Clusters]) -> Table:
     """What happens to edges as the strength grows: see `Path.events`.
 
     An event is a change between two decided states. An edge that is undecided at some strengths keeps its last decided
     state until it is decided again, and the event then spans the strengths between.
     """
     import pandas as pd
+
+    from ..tables import Table
 
     edges = found[0].edges
     state = np.full(len(edges), "undecided", dtype=object)  # the last decided one, where and how surely it was seen
@@ -39,4 +47,5 @@ def events(strengths: Array, found: Sequence[Clusters]) -> pd.DataFrame:
         state, seen, sure = (
             np.where(decided, new, old) for new, old in ((now, state), (strength, seen), (certain, sure))
         )
-    return pd.concat(parts, ignore_index=True).reindex(columns=list(COLUMNS))
+    table = pd.concat(parts, ignore_index=True).reindex(columns=list(COLUMNS))
+    return Table.of(table, "what fuses and what splits as the strength grows", ASSUMED)

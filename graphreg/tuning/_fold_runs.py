@@ -105,7 +105,7 @@ class Task:
             for k in self.grid.descending:
                 with self.grid.at(k):
                     solution = warm.solve(self.grid.along(k))
-                if solution.status == "interrupted":
+                if solution.status == "interrupted" or warm.carried.interrupted:
                     raise KeyboardInterrupt
                 links[k] = _links(self.form, solution.certificate.w, fold.test)
                 statuses[k], gaps[k] = solution.status, solution.certificate.relative_gap

@@ -11,43 +11,45 @@ from typing import Any
 import numpy as np
 
 from ..certificate import Certificate
-from ..errors import GraphregError, ModelError
+from ..errors import MethodError, ModelError, UnattainedError
 from ..problem import Problem
 from ..terms.calculus import Parameter
 from ..terms.records import Array
+from ..theory import StrengthMax, strength_max
+from ..theory._varying import meant, parameters_in
 
 DECADES = 3.0  # from strength_max down
-HOW = "write gr.Parameter(0.1, name='lam') * gr.TotalVariation(...)"
 
 
-def parameters_of(problem: Problem) -> list[Parameter]:
-    """The Parameters of a model, in the order of its terms."""
-    blocks = (*problem.form.samples, *problem.form.edges)
-    found = {id(p): p for block in blocks if (p := block.strength.parameter) is not None}
-    return list(found.values())
+def some_parameters(problem: Problem) -> list[Parameter]:
+    """The Parameters of a model that scale something, at least one."""
+    known = parameters_in(problem)
+    if known:
+        return known
+    idle = next((s.parameter.name for s, _ in problem.model.terms if s.parameter is not None), None)
+    if idle is not None:
+        raise ModelError(f"the Parameter {idle!r} scales a term without edges, so that it changes nothing; add edges")
+    raise ModelError(
+        "the model has no Parameter that could vary; write lam = gr.Parameter(0.1, name='lam') and lam * term in place "
+        "of the number"
+    )
 
 
 def parameter_of(problem: Problem, parameter: Any = None) -> Parameter:
-    """The Parameter asked for, or the only one of the model.
+    """The Parameter asked for, by itself or by its name, or the only one of the model.
 
     Raises
     ------
     ModelError
         Where the model has none, or more than one to choose from, or not the one that is given.
     """
-    known = parameters_of(problem)
-    if not known:
-        raise ModelError(f"the model has no Parameter whose strength could vary; {HOW}")
-    names = ", ".join(repr(each.name) for each in known)
-    if parameter is None:
-        if len(known) > 1:
-            raise ModelError(f"the model has the Parameters {names}; say which one varies: parameter=...")
-        return known[0]
-    if not isinstance(parameter, Parameter):
-        raise ModelError(f"parameter must be a gr.Parameter of the model, got {parameter!r}; the model has {names}")
-    if not any(parameter is each for each in known):
-        raise ModelError(f"{parameter!r} does not stand in the model, which has {names}")
-    return parameter
+    known = some_parameters(problem)
+    if parameter is not None:
+        return meant(parameter, known)
+    if len(known) > 1:
+        names = ", ".join(repr(each.name) for each in known)
+        raise ModelError(f"the model has the Parameters {names}; say which one varies: parameter=...")
+    return known[0]
 
 
 def grid(problem: Problem, parameter: Parameter, strengths: Any) -> tuple[Array, Certificate | None]:
@@ -57,7 +59,8 @@ def grid(problem: Problem, parameter: Parameter, strengths: Any) -> tuple[Array,
             raise ModelError(
                 f"strengths must be a sequence, or how many there are to be (at least 2), got {strengths!r}"
             )
-        return _downwards(problem, parameter, int(strengths))
+        values, most = downwards(problem, parameter, int(strengths))
+        return values, most.certificate(1.0)
     return given(strengths), None
 
 
@@ -81,19 +84,18 @@ def given(strengths: Any) -> Array:
     return np.array(values)
 
 
-def _downwards(problem: Problem, parameter: Parameter, count: int) -> tuple[Array, Certificate]:
+def downwards(problem: Problem, parameter: Parameter, count: int) -> tuple[Array, StrengthMax]:
+    """So many strengths, evenly spaced on a logarithmic scale, up to `strength_max`, and that one."""
     try:
-        from ..theory.strength import strength_max
-
         most = strength_max(problem, parameter)
-    except (GraphregError, ImportError) as error:
+    except (ModelError, MethodError, UnattainedError) as error:
         raise ModelError(
-            f"from which strength to come down is not known: {error}. Give the strengths themselves, for instance "
-            "strengths=np.geomspace(1e-3, 1, 50)"
+            f"without strengths they come down from strength_max, which is not known here: {error}. Give the strengths "
+            "to try, for instance np.geomspace(1e-3, 1, 20)"
         ) from error
     top = float(most)
     if not (math.isfinite(top) and top > 0.0):
-        raise ModelError(f"all nodes agree at every strength (strength_max is {top:g}); give the strengths themselves")
-    values = np.geomspace(top * 10.0**-DECADES, top, count)
+        raise ModelError(f"all nodes agree at every strength (strength_max is {top:g}); give the strengths to try")
+    values = np.geomspace(top * 10.0**-DECADES, top, count) if count > 1 else np.array([top])
     values[-1] = top
-    return values, most.certificate(1.0)
+    return values, most

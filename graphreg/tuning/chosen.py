@@ -223,7 +223,8 @@ class CrossValidation:
             f"{len(self.folds)} folds" if self.complete else f"INCOMPLETE, {len(self.runs)} of {len(self.folds)} folds"
         )
         sign = "the larger the better" if self.scorer.greater_is_better else "the smaller the better"
-        return f"cross-validation: {done}, {len(self.grid.points)} points, scoring {self.scorer.name} ({sign})"
+        count = f"{len(self.grid.points)} point{'s' * (len(self.grid.points) > 1)}"
+        return f"cross-validation: {done}, {count}, scoring {self.scorer.name} ({sign})"
 
     @cached_property
     def predictions(self) -> pd.DataFrame:

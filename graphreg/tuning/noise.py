@@ -74,7 +74,7 @@ def noise_strength(
     seed: int | None = None,
     *,
     covariance: str = "HC3",
-    parameter: Parameter | None = None,
+    parameter: Parameter | str | None = None,
     progress: bool | None = None,
 ) -> NoiseStrength:
     """The strength of a norm between nodes at which noise alone seldom splits nodes that are alike.
@@ -90,7 +90,7 @@ def noise_strength(
     seed : int, optional
     covariance : {"HC3", "HC4", "HC2", "HC1", "HC0", "model"}
         Of the scores; see `LocalFits.score_covariance`.
-    parameter : Parameter, optional
+    parameter : Parameter or its name, optional
         The strength that is meant, as for `strength_max`.
     progress : bool, optional
         Whether to show a progress bar; by default where stderr is a terminal.

@@ -26,7 +26,6 @@ from ._kept import Kept
 from ._warm import Warm, restored
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
     from ..tables import Table
@@ -109,7 +108,7 @@ class Path:
         frame = pd.DataFrame([_row(strength, each) for strength, each in self.solutions.items()])
         return Table.of(frame, self._title(), self.assumed)
 
-    def events(self) -> pd.DataFrame:
+    def events(self) -> Table:
         """Which edges fuse and which split, in the direction of growing strength.
 
         One row per event: strength_from and strength_to (between which it happens), term, tail, head, event ("fused" or
@@ -160,7 +159,7 @@ def _row(strength: float, solution: Solution) -> dict[str, Any]:
 def path(  # noqa: PLR0913
     problem: Problem,
     strengths: Any = 50,
-    parameter: Parameter | None = None,
+    parameter: Parameter | str | None = None,
     method: AbstractMethod | None = None,
     *,
     gap: float = 1e-6,
@@ -181,7 +180,7 @@ def path(  # noqa: PLR0913
     strengths : int or sequence of float
         Values of the Parameter, in any order. A number k stands for k values, evenly spaced on a logarithmic scale from
         `strength_max`, where all nodes agree, down over three decades; squared penalties have no such strength.
-    parameter : Parameter, optional
+    parameter : Parameter or its name, optional
         Which one varies, any of the model; by default its only one. It has its value again afterwards, whatever
         happens.
     method : AbstractMethod, optional
@@ -250,8 +249,8 @@ def _solve(
                     continue
                 parameter.value = value
                 solution = warm.solve(value)
-                if solution.status == "interrupted":
-                    break
+                if solution.status == "interrupted" or warm.carried.interrupted:
+                    break  # also where the point was certified: it has not the bits of one that was not broken off
                 if solution.status in RAISES and on_failure == "raise":
                     message = f"at {parameter.name} = {value:.6g}: {solution.message}"
                     raise RAISES[solution.status](message, solution)

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import MethodError, ModelError, TermError, UnattainedError
+from ..errors import ModelError, TermError
 from ..form import Form
 from ..problem import Problem
 from ..terms.calculus import Parameter, positive
-from ..theory import strength_max
-from ._grid import DECADES, parameters_of
+from ..theory._varying import meant
+from ._grid import downwards, some_parameters
 from ._warm import restored
 
 POINTS = 20  # of a grid that nobody gave
@@ -82,12 +82,7 @@ def grid_of(problem: Problem, given: Any) -> Grid:
         Values for the only Parameter; values by Parameter (or its name), of which all combinations are meant; one
         mapping per point; so many strengths from ``strength_max`` down, `POINTS` where there is no number.
     """
-    known = parameters_of(problem)
-    if not known:
-        raise ModelError(
-            "the model has no Parameter, so there is nothing to choose; write lam = gr.Parameter(0.1, name='lam') and "
-            "lam * term in place of the number"
-        )
+    known = some_parameters(problem)
     if given is None or (isinstance(given, Integral) and not isinstance(given, bool)):
         return _from_largest(problem, known, POINTS if given is None else int(given))
     if isinstance(given, Mapping):
@@ -107,16 +102,8 @@ def _from_largest(problem: Problem, known: Sequence[Parameter], count: int) -> G
     if count < 1:
         raise ModelError(f"a grid has at least one strength, got {count}")
     parameter = _only(known, "without a grid, strengths")
-    try:
-        top = float(strength_max(problem, parameter))
-    except (ModelError, MethodError, UnattainedError) as error:
-        remedy = "give the strengths to try, for instance grid=np.geomspace(1e-3, 10, 20)"
-        raise ModelError(
-            f"without a grid the strengths begin at strength_max, which is not known here ({error}); {remedy}"
-        ) from error
-    if top == 0.0:
-        raise ModelError("all nodes agree at every strength (strength_max is 0); give the strengths to try")
-    return Grid((parameter,), tuple((value,) for value in np.geomspace(top, top * 10**-DECADES, count).tolist()))
+    values, _ = downwards(problem, parameter, count)
+    return Grid((parameter,), tuple((value,) for value in values[::-1].tolist()))
 
 
 def _only(known: Sequence[Parameter], what: str) -> Parameter:
@@ -167,18 +154,10 @@ def _listed(values: Sequence[Any], known: Sequence[Parameter]) -> Grid:
 
 def _found(key: Any, known: Sequence[Parameter], taken: Iterable[Parameter]) -> Parameter:
     """The Parameter that a key of the grid means: itself, or one of that name."""
-    found = [p for p in known if p is key or (isinstance(key, str) and p.name == key)]
-    names = ", ".join(repr(parameter.name) for parameter in known)
-    if not found:
-        raise ModelError(f"the grid names {key!r}, which is no Parameter of the model; it has {names}")
-    if len(found) > 1:
-        raise ModelError(
-            f"{len(found)} Parameters of the model are called {key!r}; give them distinct names, gr.Parameter(value, "
-            "name=...), or use the Parameters themselves as keys"
-        )
-    if any(parameter is found[0] for parameter in taken):
-        raise ModelError(f"the grid names the Parameter {found[0].name!r} twice; leave one of them")
-    return found[0]
+    found = meant(key, known)
+    if any(parameter is found for parameter in taken):
+        raise ModelError(f"the grid names the Parameter {found.name!r} twice; leave one of them")
+    return found
 
 
 def _value(value: Any, parameter: Parameter) -> float:
