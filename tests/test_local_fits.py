@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import statsmodels.api as sm
@@ -208,3 +210,13 @@ def test_rows_of_data_and_losses():
         data.take(np.zeros(len(X), dtype=bool))
     with pytest.raises(DataError, match="mask has 5 entries"):
         data.take(np.ones(5, dtype=bool))
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+def test_estimates_carry_their_certificate(kind):
+    found = fits(LOSSES[kind][0], *drawn(kind))
+    assert found.certificate.holds(1e-9)
+    assert "certified to a relative gap" in found.worth
+    spoilt = replace(found, coef=found.coef + 0.1)
+    assert not spoilt.certificate.holds(1e-4)
+    assert spoilt.certificate.dual <= found.certificate.primal

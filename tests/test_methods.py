@@ -188,6 +188,14 @@ def test_the_ledger_counts_what_is_exchanged():
 
 
 # ---- budgets ---------------------------------------------------------------------------------------------------------
+def test_means_over_what_is_fused_are_booked():
+    """Of a certificate two numbers are summed, P and Q; where fused entries are set to their means, those as well."""
+    problem = chain(penalty=gr.L2())
+    for polish in (True, False):
+        sums = problem.solve(gr.PrimalDual(polish=polish), gap=1e-6, seed=0).ledger.accounts["certificate"]
+        assert (sums.summed > 2 * sums.sums) == polish
+
+
 @pytest.mark.parametrize("rounds", [1, 7, 10, 41])
 def test_so_many_rounds_exactly(rounds):
     problem = chain()

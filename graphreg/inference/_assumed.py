@@ -40,6 +40,7 @@ class Asked:
 def assumed(fits: LocalFits, used: Array, reference: Reference, untested: int, asked: Asked) -> tuple[str, ...]:
     """The sentences under the table: ``used`` names the covariance of every edge that was tested."""
     out = ["the samples are independent, within a node and between nodes, and each node's own estimate is near normal"]
+    out.append(fits.worth)
     for kind in dict.fromkeys(used.tolist()):
         many = int((used == kind).sum())
         out.append(f"{kind} ({many} edge{'s' if many > 1 else ''}): {RESTS[kind]}")

@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from ..batches import batches, gram
+from ..certificate import Certificate, Certifier
 from ..errors import DataError, MethodError
 from ..form import Form, SampleBlock
 from ..lowering.conic import Compiler
@@ -28,6 +29,7 @@ from ._failing import RIDGE, SINGULAR, check_attained, check_rank, more, of_loss
 
 COVARIANCES = ("HC0", "HC1", "HC2", "HC3", "HC4", "model")
 STEPS = 100
+GAP = 1e-9  # relative, to which estimates are to be certified
 SUSPICIOUS = 1e-6  # below this share of the curvature of its design a fit may be on its way to infinity
 
 
@@ -56,6 +58,19 @@ class LocalFits:
     def fitted(self) -> Array:
         """The nodes that have data, a mask (n,)."""
         return self.counts > 0
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """That of the estimates as minimisers, of all nodes together."""
+        return Certifier(self.form).certify(np.where(self.fitted[:, None], self.coef, 0.0), None, None, GAP)
+
+    @property
+    def worth(self) -> str:
+        """What the certificate says, as a sentence."""
+        if not self.certificate.valid:
+            return f"the local estimates have no certificate ({self.certificate.note})"
+        gap = max(self.certificate.relative_gap, 0.0)
+        return f"the local estimates minimise their losses, certified to a relative gap of {gap:.2g}"
 
     @cached_property
     def inverse(self) -> Array:
@@ -208,7 +223,7 @@ def local_fits(form: Form) -> LocalFits:
     if doubtful.size:
         check_attained(form, fitted[doubtful])
         if not converged.all():  # a Hessian that vanishes in between (Huber losses) leads Newton's method astray
-            near = solve(form, Exact(), Budget(1e-9), Compiler(form)).certificate.w
+            near = solve(form, Exact(), Budget(GAP), Compiler(form)).certificate.w
             w, converged = _newton(gradients, near, fitted)
             H = gradients.hessians(w)
         lost = fitted[~converged[fitted] | (_least(H[fitted], designs) < SINGULAR)]

@@ -237,6 +237,7 @@ def local_regions(problem: Any, covariance: str = "HC3") -> LocalRegions:
             if covariance == "model"
             else f"covariance {covariance}: the sandwich, whatever the variance of the noise",
             *(("of the penalised coefficients: the bias of the node penalties is not counted",) if ridge else ()),
+            fits.worth,
         )
         estimate = pd.Series(fits.coef[i], index=index)
         out[label] = ConfidenceRegion(estimate, V[i], f"node {label!r}, its own estimate", assumed)

@@ -183,7 +183,9 @@ class _Run:
         before = self.certifier.repair.exchanges
         point = self.method.point(state)
         if point[1] is not None and self.schedule.polishes:
-            self.certifier.consider(merged(self.certifier.form, point[0], point[1]))
+            w, numbers = merged(self.certifier.form, point[0], point[1])
+            self.ledger.sum("certificate", numbers)  # as a polish, no step that neighbours could take alone
+            self.certifier.consider(w)
         certificate = self.certifier.certify(*point, self.budget.gap)
         spent = self.certifier.repair.exchanges - before
         self._charge(spent + self._settling(point), spent)

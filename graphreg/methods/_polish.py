@@ -58,10 +58,12 @@ def guess(form: Form, flows: tuple[Array, ...]) -> Guess | None:
     return None if found.S.shape[1] > min(MOST, found.S.shape[0] // FEWER) else found  # pyright: ignore[reportOptionalSubscript]  (scipy has no types)
 
 
-def merged(form: Form, w: Array, flows: tuple[Array, ...]) -> Array:
-    """w with what the flows say is fused set to its mean: the differences there vanish, which iterates only tend to."""
+def merged(form: Form, w: Array, flows: tuple[Array, ...]) -> tuple[Array, int]:
+    """w with what the flows say is fused set to its mean: the differences there vanish, which iterates only tend to;
+    and of how many numbers the means are."""
     S = _tied(form, flows).S
-    return (S @ ((S.T @ w.ravel()) / np.asarray(S.sum(axis=0)).ravel())).reshape(form.shape)
+    means = (S.T @ w.ravel()) / np.asarray(S.sum(axis=0)).ravel()
+    return (S @ means).reshape(form.shape), len(means)
 
 
 def _tied(form: Form, flows: tuple[Array, ...]) -> Guess:

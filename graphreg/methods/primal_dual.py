@@ -66,8 +66,9 @@ class PrimalDual(AbstractIteration, ToleratesLoss):
         then adapts. None (default): where a loss has kinks and no balance is given.
     polish : bool
         Now and then guess from the flows which differences vanish, merge those nodes, and solve the small problem that
-        is left by Newton's method; taken only where the certificate confirms it. A central step, booked in the ledger
-        as sums over all nodes. Never with a given balance, which is for following the paper's iteration, and never
+        is left by Newton's method; taken only where the certificate confirms it. Where a point is certified, what the
+        flows say is fused is set to its mean, if that is better. Central steps, booked in the ledger as sums over all
+        nodes. Never with a given balance, which is for following the paper's iteration, and never
         with inexact updates.
     inexact : int, float or callable, optional
         Nodes take gradient steps instead of solving for their prox: a whole number of them in each round, from the
