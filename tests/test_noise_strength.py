@@ -96,7 +96,7 @@ def test_latent_nodes_and_nodes_without_data_have_no_noise():
     graph = nx.path_graph(7)
     data = drawn(nx.path_graph(6))
     found = noise_strength(gr.Problem(gr.SquaredLoss(data) + gr.TotalVariation(graph, gr.L1())), draws=50, seed=0)
-    assert "1 nodes without data" in str(found)
+    assert "nodes without data have no noise; there is 1" in str(found)
     clusters = {"a": [0, 1, 2], "b": [3, 4, 5]}
     tree = gr.Problem(gr.SquaredLoss(data) + gr.Hierarchy(clusters, (1.0, 2.0), gr.L2()))
     assert float(noise_strength(tree, draws=50, seed=0)) > 0

@@ -117,7 +117,7 @@ def noise_strength(
         "fifth",
         f"scores are independent and nearly normal, with the {covariance} covariance of each node's own fit",
         f"{vary.name} alone is chosen; other terms of the model play no part but smooth node penalties, in the fits",
-        *([f"no noise at the nodes without data, of which there are {empty}"] if empty else []),
+        *([f"nodes without data have no noise; there {'is' if empty == 1 else 'are'} {empty}"] if empty else []),
         fits.worth + "; the quantile of the draws itself has no certificate",
     )
     return NoiseStrength(float(np.quantile(values, quantile)), *ends, quantile, values, assumed)
