@@ -19,6 +19,7 @@ from .graph import Graph
 from .methods import (
     ADMM,
     IFCA,
+    InteriorPoint,
     AbstractIteration,
     AsyncAL2SGD,
     AsyncL2GD,
@@ -72,6 +73,7 @@ __version__ = "0.1.0"
 __all__ = [
     "ADMM",
     "IFCA",
+    "InteriorPoint",
     "L1",
     "L2",
     "AbstractConstraint",

@@ -25,7 +25,7 @@ from .errors import (
 )
 from .form import Form
 from .lowering import conic
-from .methods import METHODS, AbstractMethod, Exact
+from .methods import METHODS, AbstractIteration, AbstractMethod, Exact
 from .methods._base import Start
 from .methods._driver import Budget
 from .methods.checkpoint import Checkpoint
@@ -197,6 +197,8 @@ class Problem:
             raise ModelError(f"engine must be gr.Actors(...) or None, got {engine!r}{hint}")
         if isinstance(method, Exact):
             raise MethodError("Exact has no actors: a conic solver needs all data in one place; leave engine out")
+        if isinstance(method, AbstractIteration) and method.central:
+            raise MethodError(f"{method.name} has no actors: a step takes all data in one place; leave engine out")
         if kept is not None:
             raise CheckpointError(
                 "a run of actors is not kept: each holds its own state; leave checkpoint or engine out"

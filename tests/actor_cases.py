@@ -17,7 +17,7 @@ from graphreg.methods import METHODS
 from graphreg.methods._base import AbstractIteration
 from graphreg.methods.ledger import Ledger
 
-ITERATIONS = [method for method in METHODS if isinstance(method, AbstractIteration)]
+ITERATIONS = [method for method in METHODS if isinstance(method, AbstractIteration) and not method.central]
 FIXED = [
     gr.PrimalDual(balance=0.5),
     gr.ADMM(rho=2.0, relaxation=1.0),

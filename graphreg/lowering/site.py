@@ -18,6 +18,7 @@ from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.records import Array
 from .arcs import Arcs, arcs_of, ends_of
 from .gradients import NodeGradients
+from .newton import NewtonSystem
 from .nodeprox import AbstractNodeProx, Memory, node_proxes
 from .streams import Streams
 from .tree import Tree, tree_of
@@ -69,7 +70,7 @@ class WholeGraph:
 
 
 Memories = tuple[Memory, ...]  # one per prox
-LAYOUT = ("ids", "own", "arcs", "toward", "degree", "ends", "tree")  # of a site, whatever the strengths
+LAYOUT = ("ids", "own", "arcs", "toward", "degree", "ends", "tree", "newton")  # of a site, whatever the strengths
 LOSSES = ("losses", "proxes", "whole", "curvature")  # as long as those of the losses do not change
 
 
@@ -144,6 +145,11 @@ class Site:
     def tree(self) -> Tree:
         """Clients, clusters and root, where the form is a hierarchy of two levels (see `without_tree`)."""
         return tree_of(self.form, self.arcs)
+
+    @cached_property
+    def newton(self) -> NewtonSystem:
+        """Where the Hessian of the whole problem has its entries, and in which order it is factorised."""
+        return NewtonSystem(self.form)
 
     @cached_property
     def gradients(self) -> NodeGradients:

@@ -15,6 +15,7 @@ from .fed_admm import FedADMM
 from .fed_avg import FedAvg
 from .gradient_tracking import GradientTracking
 from .ifca import IFCA
+from .interior_point import InteriorPoint
 from .local_only import LocalOnly
 from .local_sgd import LocalSGD
 from .pfedme import PFedMe
@@ -23,7 +24,7 @@ from .primal_dual import PrimalDual
 from .subgradient import SubgradientDescent
 
 METHODS: tuple[AbstractMethod, ...] = (  # what problem.methods() and compare go through
-    *(Exact(), PrimalDual(), ADMM(), FedADMM(), SubgradientDescent()),
+    *(Exact(), InteriorPoint(), PrimalDual(), ADMM(), FedADMM(), SubgradientDescent()),
     *(AsyncL2GD(), AsyncAL2SGD()),
     *(LocalSGD(), GradientTracking(), ExactDiffusion()),
     *(LocalOnly(), Pooled(), FedAvg(), ClusteredFedAvg(), IFCA(), PFedMe()),

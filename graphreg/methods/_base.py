@@ -71,6 +71,10 @@ class AbstractIteration(AbstractMethod):
     ``reduce`` alone, in `init` too; what is random comes from ``site.streams``, so that it is the same on any engine.
     """
 
+    central: ClassVar[bool] = False  # whether a step takes all data in one place, so that no actors can carry it out
+    every: ClassVar[int] = 10  # rounds between two screens, at least
+    most_rounds: ClassVar[int] = 100_000  # where the caller sets no budget
+
     @abstractmethod
     def init(self, site: Site, start: Start | None) -> Any:
         """The state before the first round, from ``start`` where it is given."""

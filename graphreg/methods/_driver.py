@@ -27,8 +27,6 @@ from .checkpoint import Checkpoint, Keeper
 from .ledger import Ledger
 from .trace import Record, Trace
 
-MOST_ROUNDS = 100_000  # where the caller sets no budget
-
 
 @dataclass(frozen=True)
 class Budget:
@@ -247,14 +245,14 @@ def drive(
     keeper: Keeper | None = None,
 ) -> Outcome:
     """Run a method until the certified relative gap is met, the budget is used up, or it is interrupted."""
-    schedule = Schedule(budget.gap, polishes=method.polishes() and budget.gap > 0 and applies(site.form))
+    schedule = Schedule(budget.gap, polishes=method.polishes() and budget.gap > 0 and applies(site.form), every=method.every)
     if budget.carried is not None:
         schedule = budget.carried.expecting(schedule)
     ledger = site.engine.ledger
     run = _Run(method, certifier, budget, ledger, keeper, schedule)
     state, k, ended = run.begin(site)
     bar = _bar(method.name, budget, k)
-    most = budget.rounds if budget.rounds is not None else MOST_ROUNDS
+    most = budget.rounds if budget.rounds is not None else method.most_rounds
     try:
         while not ended:
             if k >= most or (budget.seconds is not None and run.elapsed() > budget.seconds):

@@ -21,7 +21,8 @@ class Schedule:
 
     target: float
     polishes: bool
-    next_screen: int = 10
+    every: int = 10  # rounds between two screens, at least
+    next_screen: int = 0
     next_repair: int = LATEST
     next_polish: int = 10
     round: int = 0  # of the last repair, with its gap and the screen of that moment
@@ -39,18 +40,18 @@ class Schedule:
     def screen_now(self, k: int) -> bool:
         """Whether round k is screened: at least every k/2 rounds, at most every k/10, and between these half way to
         where the decay of the last two screens lets one expect a repair."""
-        if k < self.next_screen:
+        if k < max(self.next_screen, self.every):
             return False
-        self.next_screen = k + max(10, k // 10)
+        self.next_screen = k + max(self.every, k // 10)
         return True
 
     def saw(self, k: int, screen: float) -> None:
         """Take note of a screen."""
         before, last = self.screened
         wanted = self._promising()
-        if 0.0 < wanted < screen < last < np.inf:
+        if self.every > 1 and 0.0 < wanted < screen < last < np.inf:
             left = (k - before) * np.log(screen / wanted) / np.log(last / screen)
-            self.next_screen = k + int(np.clip(left / 2, max(10, k // 10), max(10, k // 2)))
+            self.next_screen = k + int(np.clip(left / 2, max(self.every, k // 10), max(self.every, k // 2)))
         self.screened = (k, screen)
 
     def _promising(self) -> float:

@@ -146,7 +146,9 @@ def ledger_is_what_was_sent(method: AbstractIteration, trial: Trial) -> list[Fai
 
 def a_step_reaches_neighbours_only(method: AbstractIteration, trial: Trial) -> list[Failure]:
     """Other numbers, or other data, at one node: after a step nothing differs but at that node and where its messages
-    went. Steps that sum over all nodes are left out: sums reach everywhere."""
+    went. Steps that sum over all nodes are left out: sums reach everywhere; and methods that are not decentralised."""
+    if method.central:
+        return []
     rng = np.random.default_rng(trial.seed)
     for case in _fitting(method, trial):
         n = case.form.n

@@ -9,19 +9,39 @@ from dataclasses import replace
 from ..certificate import Certificate
 from ..form import Form
 from ..lowering.site import Site
-from ..methods import AbstractMethod, Exact, PrimalDual
+from ..methods import AbstractMethod, Exact, InteriorPoint, PrimalDual
 from ..methods._base import Start
 from ..methods._carried import Carried
 from ..methods._driver import Budget
+from ..methods.interior_point import Interior
 from ..problem import RAISES, Problem
 from ..solution import Solution
 from ..solving import site_of, solve
 from ..terms.calculus import Parameter
 
 
+MOST = 30_000  # parameters that `InteriorPoint` is given without being asked for: its factors grow faster than they
+
+
 def usual_method(problem: Problem) -> AbstractMethod:
-    """`PrimalDual` where it applies, else `Exact`."""
-    return Exact() if PrimalDual().missing(problem.form) else PrimalDual()
+    """`InteriorPoint` where it applies and the problem is not too large, else `PrimalDual`, else `Exact`."""
+    form = problem.form
+    if not InteriorPoint().missing(form) and form.n * form.d <= MOST:
+        return InteriorPoint()
+    return Exact() if PrimalDual().missing(form) else PrimalDual()
+
+
+NEAR = 3.2  # the ratio of two strengths between whose iterates `InteriorPoint` begins; further apart, anew is better
+
+
+def halving(values: list[float]) -> list[float]:
+    """The ends first, then always the middle of what lies between two that are known."""
+    places, gaps = [0, len(values) - 1], [(0, len(values) - 1)]
+    while gaps:
+        middles = [((a + b) // 2, a, b) for a, b in gaps if b - a > 1]
+        places += [k for k, _, _ in middles]
+        gaps = [gap for k, a, b in middles for gap in ((a, k), (k, b))]
+    return [values[k] for k in dict.fromkeys(places)]
 
 
 @contextmanager
@@ -60,10 +80,12 @@ class Warm:
         seed: int = 0,
     ) -> None:
         self.problem = problem
+        self.usual = method is None  # then another may take over where it does not reach the gap
         self.method = usual_method(problem) if method is None else method
         self.carried = Carried()
         self.budget = Budget(gap, rounds, progress=False, seed=seed)
         self.known: list[tuple[float | None, Certificate]] = []  # the last two answers, with their strengths
+        self.between: dict[float, Interior] = {}  # of `InteriorPoint`: from where runs at other strengths begin
 
     def solve(self, strength: float | None = None) -> Solution:
         """The solution at the values that the Parameters have now; no status raises.
@@ -71,13 +93,25 @@ class Warm:
         ``strength`` says where that is on a path, from which the next start follows.
         """
         form, before = self.problem.form.frozen(), replace(self.carried)
-        budget = replace(self.budget, start=self._start(form, strength), carried=self.carried)
-        solution = solve(form, self.method, budget, self.problem._compiler)  # pyright: ignore[reportPrivateUsage]
+        start = self._enclosed(strength) if isinstance(self.method, InteriorPoint) else self._start(form, strength)
+        budget = replace(self.budget, start=start, carried=self.carried)
+        compiler = self.problem._compiler  # pyright: ignore[reportPrivateUsage]
+        solution = solve(form, self.method, budget, compiler)
+        if self.usual and solution.status == "no_certificate" and not PrimalDual().missing(form):
+            start = solution.certificate.w, solution.certificate.point.flows
+            solution = solve(form, PrimalDual(), replace(self.budget, start=start), compiler)
         if solution.status == "interrupted":  # what is half done is not gone on from
             self.carried = before
         else:
             self.learn(strength, solution)
+            if isinstance(self.method, InteriorPoint) and strength is not None:
+                self.between[strength] = self.carried.state.early
         return solution
+
+    def order(self, values: list[float]) -> list[float]:
+        """In which order to solve at strengths, given from the largest down: as they are, or for `InteriorPoint`, which
+        begins between two answers, by halves."""
+        return halving(values) if isinstance(self.method, InteriorPoint) else values
 
     def learn(self, strength: float | None, solution: Solution) -> None:
         """Take an answer for the last one, where it is near an optimum."""
@@ -91,6 +125,16 @@ class Warm:
     def site(self) -> Site:
         """A site at the values that the Parameters have now."""
         return site_of(self.problem.form.frozen(), self.budget)
+
+    def _enclosed(self, strength: float | None) -> None:
+        """Let the next run begin between the iterates at the nearest strengths on either side, or anew."""
+        below = max((known for known in self.between if strength is not None and known < strength), default=None)
+        above = min((known for known in self.between if strength is not None and known > strength), default=None)
+        if strength is None or below is None or above is None or above > NEAR * below:
+            self.carried.state = None
+            return
+        early = self.between[below].beside(self.between[above], (strength - below) / (above - below))
+        self.carried.state = replace(self.carried.state, early=early)
 
     def _start(self, form: Form, strength: float | None) -> Start | None:
         if not self.known:

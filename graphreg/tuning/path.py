@@ -244,7 +244,7 @@ def _solve(
     found = {} if store is None else store.load()
     try:
         with _shown(len(values), len(found), progress) as show:
-            for value in values:
+            for value in warm.order(values):
                 if value in found:
                     continue
                 parameter.value = value

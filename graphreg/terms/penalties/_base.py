@@ -193,6 +193,10 @@ class AbstractSmoothPenalty(AbstractPenalty):
         """The gradient of phi at each row, (m, k)."""
 
     @abstractmethod
+    def curvature(self, z: Array) -> Array:
+        """The Hessian of phi at each row (where it jumps: any value between), (m, k, k), or its diagonal (m, k)."""
+
+    @abstractmethod
     def smoothness(self) -> float:
         """The smallest L for which L/2 ||.||^2 - phi is convex."""
 

@@ -38,6 +38,12 @@ class HuberNorm(AbstractSmoothPenalty):
     def gradient(self, z: Array) -> Array:
         return z * column(self.delta / np.maximum(row_norm(z), self.delta))
 
+    def curvature(self, z: Array) -> Array:
+        r = np.maximum(row_norm(z), self.delta)[:, None]
+        far = (r > self.delta)[:, :, None]
+        unit = z / r
+        return (np.eye(z.shape[1]) - far * unit[:, :, None] * unit[:, None, :]) * (self.delta / r)[:, :, None]
+
     def smoothness(self) -> float:
         return 1.0
 

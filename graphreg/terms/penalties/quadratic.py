@@ -49,6 +49,9 @@ class Quadratic(AbstractSmoothPenalty):
     def gradient(self, z: Array) -> Array:
         return z @ self.Q
 
+    def curvature(self, z: Array) -> Array:
+        return np.broadcast_to(self.Q, (len(z), *self.Q.shape))
+
     def smoothness(self) -> float:
         return float(self._values[-1])
 

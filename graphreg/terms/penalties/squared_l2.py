@@ -24,6 +24,9 @@ class SquaredL2(AbstractSmoothPenalty):
     def gradient(self, z: Array) -> Array:
         return z
 
+    def curvature(self, z: Array) -> Array:
+        return np.ones_like(z)
+
     def smoothness(self) -> float:
         return 1.0
 

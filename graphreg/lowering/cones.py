@@ -1,0 +1,108 @@
+"""Second-order cones {(t, z): t >= ||z||_2}, many at once, and what interior-point methods ask of them.
+
+Points are arrays (1 + k, m), one cone a column, t in the first row. Notation of Vandenberghe, The CVXOPT linear and
+quadratic cone program solvers (2010), sections 4 and 5: x o y is the Jordan product, W the scaling of Nesterov and Todd
+with W y = W^-1 s = v.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..terms.records import Array
+
+TINY = 1e-300
+
+
+def lengths(z: Array) -> Array:
+    """||z|| of each column, (m,)."""
+    return np.sqrt(np.einsum("ij,ij->j", z, z))
+
+
+def determinant(x: Array) -> Array:
+    """t^2 - ||z||^2, without cancellation near the boundary, (m,)."""
+    size = lengths(x[1:])
+    return (x[0] - size) * (x[0] + size)
+
+
+def product(x: Array, y: Array) -> Array:
+    """x o y = (<x, y>, x_0 y_1 + y_0 x_1)."""
+    out = x[0] * y
+    out[1:] += y[0] * x[1:]
+    out[0] = np.einsum("ij,ij->j", x, y)
+    return out
+
+
+def quotient(x: Array, r: Array) -> Array:
+    """The y with x o y = r."""
+    first = (x[0] * r[0] - np.einsum("ij,ij->j", x[1:], r[1:])) / determinant(x)
+    out = (r - first * x) / x[0]
+    out[0] = first
+    return out
+
+
+def room(x: Array, step: Array) -> float:
+    """The largest t for which x + t step is in every cone."""
+    a, c = determinant(step), determinant(x)
+    b = x[0] * step[0] - np.einsum("ij,ij->j", x[1:], step[1:])
+    root = b * b - a * c  # of a t^2 + 2 b t + c; the first positive root, if there is one, is c / (sqrt(root) - b)
+    speed = np.where(root >= 0.0, np.sqrt(np.maximum(root, 0.0)) - b, 0.0)
+    fastest = np.max(np.maximum(speed, 0.0) / np.maximum(c, TINY), initial=0.0)
+    return 1.0 / float(fastest) if fastest > 0.0 else np.inf
+
+
+def towards(p: Array, low: float, high: float) -> Array:
+    """What to add to p so that its eigenvalues p_0 +- ||p_1|| are in [low, high], or fall by ``high`` at most."""
+    size = lengths(p[1:])
+    move = []
+    for value in (p[0] - size, p[0] + size):
+        move.append(np.maximum(np.clip(value, low, high) - value, -high))
+    out = p * ((move[1] - move[0]) / (2.0 * np.maximum(size, TINY)))
+    out[0] = 0.5 * (move[0] + move[1])
+    return out
+
+
+class Scaling:
+    """The W of one s and y inside the cones: W = eta (2 q q' - J), J = diag(1, -1, ..., -1)."""
+
+    def __init__(self, s: Array, y: Array) -> None:
+        of_s, of_y = np.sqrt(determinant(s)), np.sqrt(determinant(y))
+        s, y = s / of_s, y / of_y
+        # the normalised scaling point, (s + J y) / (2 gamma)
+        point = s - y
+        point[0] += 2.0 * y[0]
+        point /= np.sqrt(2.0 + 2.0 * np.einsum("ij,ij->j", s, y))
+        q = point.copy()
+        q[0] += 1.0
+        q /= np.sqrt(2.0 * (point[0] + 1.0))
+        self.eta, self.point, self.q = np.sqrt(of_s / of_y), point, q
+        self.mirrored = -q
+        self.mirrored[0] = q[0]
+
+    def apply(self, x: Array) -> Array:
+        """W x."""
+        return self.eta * _reflected(self.q, x)
+
+    def undo(self, x: Array) -> Array:
+        """W^-1 x."""
+        return _reflected(self.mirrored, x) / self.eta
+
+    def reduced(self) -> tuple[Array, Array, Array]:
+        """W^-2 = [[a, a b'], [a b, C]] with its first row eliminated: b (k, m), a (m,), and D = C - a b b' (m, k, k).
+
+        With p the normalised point, eta^2 W^-2 = 2 Jp (Jp)' - J.
+        """
+        first, rest = self.point[0], self.point[1:]
+        inverse = 1.0 / self.eta**2
+        a = 2.0 * first * first - 1.0
+        D = np.einsum("im,jm->mij", rest * (-2.0 / a), rest)  # 2 - 4 p_0^2 / a = -2 / a
+        diagonal = np.arange(len(rest))
+        D[:, diagonal, diagonal] += 1.0
+        return -2.0 * first / a * rest, inverse * a, D * inverse[:, None, None]
+
+
+def _reflected(q: Array, x: Array) -> Array:
+    """2 q <q, x> - J x."""
+    out = q * (2.0 * np.einsum("ij,ij->j", q, x)) + x
+    out[0] -= 2.0 * x[0]
+    return out

@@ -1,0 +1,348 @@
+"""The interior-point method: Newton steps on the optimality conditions of the whole problem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..form import DualPoint, Form
+from ..lowering.cones import TINY, Scaling, lengths, product, quotient, room, towards
+from ..lowering.newton import NewtonSystem, Rows
+from ..lowering.site import Site
+from ..terms.losses._base import AbstractSmoothLoss
+from ..terms.penalties._base import AbstractSmoothPenalty
+from ..terms.penalties.l1 import L1
+from ..terms.penalties.l2 import L2
+from ..terms.records import Array
+from ._base import AbstractIteration, Point, Start
+
+AIMS = (0.03, 0.3)  # of the complementarity: what a step aims at
+ENOUGH = 0.7  # of a step, below which it aims at less
+CORRECTORS = 8
+CENTRAL = (0.1, 10.0)  # of what is aimed at: products of s and y within are left alone
+WORTH = 0.1  # a corrector is kept where it brings this share of the longer step that it is for
+SHARES = (1.0, 0.5, 0.25)  # of it that are tried
+HALVINGS = 30  # of a step
+INTERIOR = 0.99  # of the way to the boundary
+MARGIN = 1e-12  # relative; nearer to it than rounding knows, nothing is
+EARLY = 1e-4  # relative gap: iterates from here on hug the boundary too closely to begin a neighbour's run
+
+Cones = tuple[Array, ...]  # (1 + k, m) per block of edges with kinks
+
+
+@dataclass(frozen=True)
+class Interior:
+    """w, and s and y strictly inside the cones."""
+
+    w: Array  # (n, d)
+    s: Cones
+    y: Cones
+
+    def beside(self, other: Interior, t: float) -> Interior:
+        """(1 - t) self + t other, at the strength between those of the two: inside again, and conserved as they are."""
+
+        def mixed(a: Array, b: Array) -> Array:
+            return (1.0 - t) * a + t * b
+
+        cones = (tuple(map(mixed, a, b)) for a, b in ((self.s, other.s), (self.y, other.y)))
+        return Interior(mixed(self.w, other.w), *cones)
+
+
+@dataclass(frozen=True)
+class _State:
+    site: Site = field(repr=False)
+    round: int
+    at: Interior
+    early: Interior  # the last iterate with a relative gap of EARLY or more, from which other strengths begin
+    slope: Array  # grad f + K'u, in the order of the system
+    point: Point
+    stuck: bool = False  # rounding leaves nowhere to go
+
+
+@dataclass(frozen=True)
+class InteriorPoint(AbstractIteration):
+    """Newton's method on the whole problem, in one place: a second exact route, for smooth losses.
+
+    With t_e >= ||z_e||, z = Kw - center, the model is a sum of smooth terms f(w) and of c_e t_e over edges with kinks.
+    Its optimality conditions, with complementarity relaxed to mu > 0, are
+
+        grad f(w) + K'u = 0,   s_e o y_e = mu (1, 0),   s_e = (t_e, z_e),   y_e = (c_e, -u_e)
+
+    with s_e and y_e in the second-order cone (`L1`: one cone per coordinate). A step solves their linearisation,
+    symmetrised by the scaling of Nesterov and Todd, with one sparse factorisation of
+
+        grad^2 f + K' diag(D_e) K,
+
+    predicts and corrects (Mehrotra 1992), and then corrects on, with the same factors, while that lengthens the step
+    (Gondzio 1996; Colombo and Gondzio 2008). Steps of smooth losses other than squared ones are full Newton steps too.
+    Flows and prices follow from the linearisation, so that they are conserved and need no repair.
+
+    A round is one step; nothing is decentralised about it. It is the usual method of `path`: a start between the
+    iterates of two neighbouring strengths needs about four steps.
+
+    References
+    ----------
+    Vandenberghe, The CVXOPT linear and quadratic cone program solvers, 2010 (scalings and directions).
+    """
+
+    needs = "smooth losses; penalties L1, L2 or smooth ones; factors of a sparse matrix of all parameters in memory"
+    sends = "nothing: all data are in one place"
+    central: ClassVar[bool] = True
+    every: ClassVar[int] = 1
+    most_rounds: ClassVar[int] = 100
+
+    def missing(self, form: Form) -> tuple[str, ...]:
+        out: list[str] = []
+        for block in form.samples:
+            if not isinstance(block.loss, AbstractSmoothLoss):
+                out.append(f"losses with second derivatives, which {type(block.loss).__name__} has not")
+        for edge in form.edges:
+            if not isinstance(edge.penalty, (L1, L2, AbstractSmoothPenalty)):
+                out.append(f"penalties L1, L2 or smooth ones, which {type(edge.penalty).__name__} of {edge.name} is not")
+        return tuple(dict.fromkeys(out))
+
+    def init(self, site: Site, start: Start | None) -> _State:
+        form, cones = site.form, _Blocks(site)
+        w, flows = (np.zeros(form.shape), None) if start is None else start
+        far = form.step_length
+        s, y = [], []
+        for number, c in zip(cones.kinks, cones.capacity, strict=True):
+            z = cones.differences(number, w)
+            s.append(np.vstack([np.sqrt(far**2 + lengths(z) ** 2), z]))
+            u = np.zeros_like(z) if flows is None else 0.5 * cones.columns(number, form.edges[number].clip(flows[number]))
+            y.append(np.vstack([c, -u]))
+        return cones.state(Interior(w, tuple(s), tuple(y)))
+
+    def resume(self, site: Site, state: _State, start: Start | None) -> _State:
+        """From the early iterate there, its flows as large a share of the capacities here as there."""
+        del start
+        cones, early = _Blocks(site), state.early
+        y = tuple(each * (c / each[0]) for c, each in zip(cones.capacity, early.y, strict=True))
+        return cones.state(replace(early, y=y))
+
+    def step(self, state: _State) -> _State:
+        if not state.stuck:
+            try:
+                with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                    return _Blocks(state.site).step(state)
+            except ArithmeticError:
+                state = replace(state, stuck=True)
+        return replace(state, round=state.round + 1)
+
+    def point(self, state: _State) -> Point:
+        return state.point
+
+
+class _Blocks:
+    """The blocks of a form as the steps see them: those with kinks as cones, the others with their Hessians."""
+
+    def __init__(self, site: Site) -> None:
+        self.site, self.form = site, site.form
+        self.system: NewtonSystem = site.newton
+        self.kinks = [k for k, edge in enumerate(self.form.edges) if isinstance(edge.penalty, (L1, L2))]
+        self.capacity = [self._capacity(k) for k in self.kinks]
+
+    def _capacity(self, number: int) -> Array:
+        edge = self.form.edges[number]
+        return np.repeat(edge.weight, self.form.width(edge)) if isinstance(edge.penalty, L1) else edge.weight
+
+    # ---- edges as columns of cones: of L1 one per coordinate -----------------------------------------------------------
+    def columns(self, number: int, u: Array) -> Array:
+        return np.ascontiguousarray(u.reshape(-1, self.system.edges[number].k).T)
+
+    def rows(self, number: int, u: Array) -> Array:
+        """The other way round, (m, k)."""
+        return np.ascontiguousarray(u.T).reshape(len(self.form.edges[number].tail), -1)
+
+    def differences(self, number: int, w: Array) -> Array:
+        return self.columns(number, self.form.edges[number].difference(w))
+
+    # ---- the smooth terms ----------------------------------------------------------------------------------------------
+    def slopes(self, w: Array) -> tuple[tuple[Array, ...], dict[int, Array]]:
+        """The gradients: prices of the samples, and flows of the edges without kinks by block."""
+        flows: dict[int, Array] = {}
+        for number, edge in enumerate(self.form.edges):
+            if isinstance(edge.penalty, AbstractSmoothPenalty):
+                flows[number] = edge.weight[:, None] * edge.penalty.gradient(edge.difference(w))
+        return self.form.gradient_prices(w), flows
+
+    def bends(self, w: Array) -> tuple[list[Array], dict[int, Array]]:
+        """The Hessians of the same, (m, k, k) per block of the system."""
+        samples: list[Array] = []
+        for block, rows in zip(self.form.samples, self.system.samples, strict=True):
+            h = block.scaled(block.loss.curvature(block.predict(w), block.y))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
+            samples.append(h.reshape(-1, rows.k, rows.k))
+        edges: dict[int, Array] = {}
+        for number, edge in enumerate(self.form.edges):
+            if isinstance(edge.penalty, AbstractSmoothPenalty):
+                h = edge.penalty.curvature(edge.difference(w))
+                h = edge.weight.reshape(-1, *[1] * (h.ndim - 1)) * h
+                k = self.system.edges[number].k
+                edges[number] = h.reshape(-1, k, k)
+        return samples, edges
+
+    def flows(self, smooth: dict[int, Array], y: Cones) -> tuple[Array, ...]:
+        cones = dict(zip(self.kinks, y, strict=True))
+        every = range(len(self.form.edges))
+        return tuple(smooth[k] if k in smooth else self.rows(k, -cones[k][1:]) for k in every)
+
+    # ---- states --------------------------------------------------------------------------------------------------------
+    def state(self, at: Interior) -> _State:
+        """That before the first step."""
+        point, slope = self._slope(at)
+        return _State(self.site, 0, at, at, slope, point)
+
+    def step(self, before: _State) -> _State:
+        at, system = before.at, self.system
+        scalings = [Scaling(s, y) for s, y in zip(at.s, at.y, strict=True)]
+        reduced = [scaling.reduced() for scaling in scalings]
+        samples, edges = self.bends(at.w)
+        edges.update((k, D) for k, (_, _, D) in zip(self.kinks, reduced, strict=True))
+        blocks = [*samples, *(edges[k] for k in range(len(edges)))]
+        solve = system.factorised(blocks)
+        rows = [system.edges[k] for k in self.kinks]
+        newton = _Newton(rows, solve, scalings, reduced, [scaling.apply(y) for scaling, y in zip(scalings, at.y, strict=True)])
+        move = newton.move(before.slope, _complementarity(at) / max(sum(s.shape[1] for s in at.s), 1))
+        after, point, slope = self._moved(at, move, newton, float(np.abs(before.slope).sum()))
+        gap = _complementarity(after) / max(abs(self.form.primal(after.w)), TINY)
+        early = before.early if gap < EARLY else after
+        return _State(self.site, before.round + 1, after, early, slope, self._conserved(point, slope, solve, blocks))
+
+    def _slope(self, at: Interior) -> tuple[Point, Array]:
+        """w with its flows and prices, and grad f + K'u in the order of the system: how far they are from balance."""
+        prices, smooth = self.slopes(at.w)
+        flows = self.flows(smooth, at.y)
+        return (at.w, flows, prices), self.system.vector(self.form.conservation(DualPoint(flows, prices)))
+
+    def _moved(self, at: Interior, move: _Move, newton: _Newton, before: float) -> tuple[Interior, Point, Array]:
+        """The next iterate: as far as the cones allow, and not so far that the gradients of losses that are not
+        quadratic lose sight of the balance."""
+        t = min(1.0, INTERIOR * move.room)
+        for _ in range(HALVINGS):
+            after = self._along(at, move, newton, t)
+            point, slope = self._slope(after)
+            left = float(np.abs(slope).sum())
+            if left <= (1.0 - 0.1 * t) * before or left * float(np.abs(after.w).max(initial=0.0)) <= _complementarity(after):
+                return after, point, slope
+            t *= 0.5
+        raise ArithmeticError("no step brings the flows nearer to balance")
+
+    def _along(self, at: Interior, move: _Move, newton: _Newton, t: float) -> Interior:
+        w = at.w + t * self.system.matrix(move.x)
+        s: list[Array] = []
+        y: list[Array] = []
+        each = zip(self.kinks, self.capacity, newton.scalings, newton.v, move.s, move.y, strict=True)
+        for number, c, scaling, v, ds, dy in each:
+            z, u = self.differences(number, w), scaling.undo(v + t * dy)[1:]
+            u *= np.minimum(1.0, (1.0 - MARGIN) * c / np.maximum(lengths(u), TINY))
+            y.append(np.vstack([c, u]))
+            s.append(np.vstack([np.maximum(scaling.apply(v + t * ds)[0], (1.0 + MARGIN) * lengths(z) + TINY), z]))
+        return Interior(w, tuple(s), tuple(y))
+
+    def _conserved(self, point: Point, slope: Array, solve: Solve, blocks: list[Array]) -> Point:
+        """With what flows and prices change by, to first order, in the Newton step that balances them."""
+        w, flows, prices = point
+        assert flows is not None and prices is not None
+        x = solve(-slope)
+        many = len(prices)
+        moved: list[Array] = []
+        for value, rows, D in zip((*prices, *flows), (*self.system.samples, *self.system.edges), blocks, strict=True):
+            moved.append(value + np.einsum("mij,jm->mi", D, rows.apply(x)).reshape(value.shape))
+        return w, tuple(moved[many:]), tuple(moved[:many])
+
+
+def _complementarity(at: Interior) -> float:
+    return sum(float(np.vdot(s, y)) for s, y in zip(at.s, at.y, strict=True))
+
+
+Solve = Callable[[Array], Array]
+
+
+@dataclass(frozen=True)
+class _Move:
+    """A direction: x in the order of the system, ds and dy in the scaled coordinates, where s and y are both v; and the
+    longest step along it that stays inside."""
+
+    x: Array
+    s: list[Array]
+    y: list[Array]
+    room: float
+
+
+class _Newton:
+    """Directions from one iterate, all with the same factors.
+
+    In scaled coordinates ds + dy = r, where r is what is asked of the complementarity. With q = W^-1 r the first row of
+    dy, which is 0, gives dt = (q_0 - a b'dz) / a, and the rest  (grad^2 f + K'DK) dw = -slope + K'(q_1 - b q_0).
+    """
+
+    def __init__(
+        self, rows: list[Rows], solve: Solve, scalings: list[Scaling], reduced: list[Any], v: list[Array]
+    ) -> None:
+        self.rows, self.solve, self.scalings, self.reduced, self.v = rows, solve, scalings, reduced, v
+
+    def move(self, slope: Array, mu: float) -> _Move:
+        """The direction to take: of the boldest aim that leaves room for half a step, else of the last."""
+        affine = self.direction([-v for v in self.v], slope)
+        move = affine
+        for aim in AIMS:
+            move = self._towards(affine, slope, aim * mu)
+            if move.room >= ENOUGH:
+                break
+        return move
+
+    def _towards(self, affine: _Move, slope: Array, aim: float) -> _Move:
+        reach = min(1.0, affine.room)
+        r: list[Array] = []
+        for v, ds, dy in zip(self.v, affine.s, affine.y, strict=True):
+            wanted = -product(v, v) - reach**2 * product(ds, dy)
+            wanted[0] += aim
+            r.append(quotient(v, wanted))
+        move = self.direction(r, slope)
+        for _ in range(CORRECTORS):
+            longer = min(1.0, 1.5 * move.room + 0.3)
+            better = None if move.room > 1.0 else self._corrected(move, longer, aim)
+            if better is None:
+                break
+            move = better
+        return move
+
+    def _corrected(self, move: _Move, longer: float, aim: float) -> _Move | None:
+        """Centred where a longer step would leave the neighbourhood of the central path; None where it is of no use."""
+        r: list[Array] = []
+        for v, ds, dy in zip(self.v, move.s, move.y, strict=True):
+            there = product(v + longer * ds, v + longer * dy)
+            r.append(quotient(v, towards(there, CENTRAL[0] * aim, CENTRAL[1] * aim)))
+        correction = self.direction(r, None)
+        best = move
+        for share in SHARES:
+            s, y = (
+                [a + share * b for a, b in zip(one, other, strict=True)]
+                for one, other in ((move.s, correction.s), (move.y, correction.y))
+            )
+            new = _Move(move.x + share * correction.x, s, y, self.room(s, y))
+            if new.room > best.room:
+                best = new
+            if best.room >= move.room + WORTH * (longer - move.room):
+                return best
+        return None
+
+    def direction(self, r: list[Array], slope: Array | None) -> _Move:
+        """That of a right hand side; without ``slope`` a correction, which leaves the balance as it is."""
+        right = 0.0 if slope is None else -slope
+        asked = [scaling.undo(each) for scaling, each in zip(self.scalings, r, strict=True)]
+        for rows, (b, _, _), q in zip(self.rows, self.reduced, asked, strict=True):
+            right = right + rows.adjoint(q[1:] - b * q[0])
+        x = self.solve(right)
+        s: list[Array] = []
+        for rows, scaling, (b, a, _), q in zip(self.rows, self.scalings, self.reduced, asked, strict=True):
+            z = rows.apply(x)
+            s.append(scaling.undo(np.vstack([q[0] / a - np.einsum("ij,ij->j", b, z), z])))
+        y = [each - ds for each, ds in zip(r, s, strict=True)]
+        return _Move(x, s, y, self.room(s, y))
+
+    def room(self, s: list[Array], y: list[Array]) -> float:
+        return min((room(v, step) for moves in (s, y) for v, step in zip(self.v, moves, strict=True)), default=np.inf)
