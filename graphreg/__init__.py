@@ -19,7 +19,6 @@ from .graph import Graph
 from .methods import (
     ADMM,
     IFCA,
-    InteriorPoint,
     AbstractIteration,
     AsyncAL2SGD,
     AsyncL2GD,
@@ -32,6 +31,7 @@ from .methods import (
     FedADMM,
     FedAvg,
     GradientTracking,
+    InteriorPoint,
     LocalOnly,
     LocalSGD,
     PFedMe,
@@ -73,7 +73,6 @@ __version__ = "0.1.0"
 __all__ = [
     "ADMM",
     "IFCA",
-    "InteriorPoint",
     "L1",
     "L2",
     "AbstractConstraint",
@@ -104,6 +103,7 @@ __all__ = [
     "HingeLoss",
     "HuberLoss",
     "HuberNorm",
+    "InteriorPoint",
     "LInf",
     "LocalOnly",
     "LocalSGD",

@@ -33,17 +33,17 @@ def product(x: Array, y: Array) -> Array:
     return out
 
 
-def quotient(x: Array, r: Array) -> Array:
-    """The y with x o y = r."""
-    first = (x[0] * r[0] - np.einsum("ij,ij->j", x[1:], r[1:])) / determinant(x)
+def quotient(x: Array, r: Array, of_x: Array) -> Array:
+    """The y with x o y = r; ``of_x`` is the determinant of x."""
+    first = (x[0] * r[0] - np.einsum("ij,ij->j", x[1:], r[1:])) / of_x
     out = (r - first * x) / x[0]
     out[0] = first
     return out
 
 
-def room(x: Array, step: Array) -> float:
-    """The largest t for which x + t step is in every cone."""
-    a, c = determinant(step), determinant(x)
+def room(x: Array, step: Array, c: Array) -> float:
+    """The largest t for which x + t step is in every cone; ``c`` is the determinant of x."""
+    a = determinant(step)
     b = x[0] * step[0] - np.einsum("ij,ij->j", x[1:], step[1:])
     root = b * b - a * c  # of a t^2 + 2 b t + c; the first positive root, if there is one, is c / (sqrt(root) - b)
     speed = np.where(root >= 0.0, np.sqrt(np.maximum(root, 0.0)) - b, 0.0)
@@ -54,30 +54,51 @@ def room(x: Array, step: Array) -> float:
 def towards(p: Array, low: float, high: float) -> Array:
     """What to add to p so that its eigenvalues p_0 +- ||p_1|| are in [low, high], or fall by ``high`` at most."""
     size = lengths(p[1:])
-    move = []
-    for value in (p[0] - size, p[0] + size):
-        move.append(np.maximum(np.clip(value, low, high) - value, -high))
-    out = p * ((move[1] - move[0]) / (2.0 * np.maximum(size, TINY)))
-    out[0] = 0.5 * (move[0] + move[1])
+    lower, upper = (np.maximum(np.clip(value, low, high) - value, -high) for value in (p[0] - size, p[0] + size))
+    out = p * ((upper - lower) / (2.0 * np.maximum(size, TINY)))
+    out[0] = 0.5 * (lower + upper)
     return out
 
 
 class Scaling:
-    """The W of one s and y inside the cones: W = eta (2 q q' - J), J = diag(1, -1, ..., -1)."""
+    """The W with W y = W^-1 s = v of one s and y inside the cones: W = eta (2 q q' - J), J = diag(1, -1, ..., -1).
 
-    def __init__(self, s: Array, y: Array) -> None:
-        of_s, of_y = np.sqrt(determinant(s)), np.sqrt(determinant(y))
-        s, y = s / of_s, y / of_y
-        # the normalised scaling point, (s + J y) / (2 gamma)
-        point = s - y
-        point[0] += 2.0 * y[0]
-        point /= np.sqrt(2.0 + 2.0 * np.einsum("ij,ij->j", s, y))
-        q = point.copy()
-        q[0] += 1.0
-        q /= np.sqrt(2.0 * (point[0] + 1.0))
-        self.eta, self.point, self.q = np.sqrt(of_s / of_y), point, q
+    Near the boundary s and y have lost what v, eta and q need, so from iterate to iterate these are carried on (see
+    `moved`) and not computed anew.
+    """
+
+    def __init__(self, q: Array, eta: Array, v: Array) -> None:
+        self.q, self.eta, self.v = q, eta, v
         self.mirrored = -q
         self.mirrored[0] = q[0]
+
+    @classmethod
+    def of(cls, s: Array, y: Array) -> Scaling:
+        of_s, of_y = np.sqrt(determinant(s)), np.sqrt(determinant(y))
+        one, two = s / of_s, y / of_y
+        point = one - two  # (s + J y) / (2 gamma) of both normalised
+        point[0] += 2.0 * two[0]
+        point /= np.sqrt(2.0 + 2.0 * np.einsum("ij,ij->j", one, two))
+        point[0] += 1.0
+        q, eta = point / np.sqrt(2.0 * point[0]), np.sqrt(of_s / of_y)
+        return cls(q, eta, cls(q, eta, y).apply(y))
+
+    def moved(self, s: Array, y: Array) -> Scaling:
+        """That of the points which are s and y in these scaled coordinates, without a detour through the unscaled ones
+        (as CVXOPT updates its scalings)."""
+        of_s, of_y = np.sqrt(determinant(s)), np.sqrt(determinant(y))
+        s, y, q = s / of_s, y / of_y, self.q
+        gamma = np.sqrt(0.5 + 0.5 * np.einsum("ij,ij->j", s, y))
+        along = np.einsum("ij,ij->j", q, s)
+        across = q[0] * y[0] - np.einsum("ij,ij->j", q[1:], y[1:])
+        mean, excess = (along + across) / (2.0 * gamma), along - across
+        first = 2.0 * q[0] * mean - (s[0] + y[0]) / (2.0 * gamma)
+        d = (q[0] * excess - 0.5 * s[0] + 0.5 * y[0]) / (first + 1.0)
+        v = 2.0 * (0.5 * excess - d * mean) * q + 0.5 * (1.0 - d / gamma) * s + 0.5 * (1.0 + d / gamma) * y
+        v[0] = gamma
+        new = 2.0 * mean * q + (s - y) / (2.0 * gamma)
+        new[0] -= s[0] / gamma - 1.0
+        return Scaling(new / np.sqrt(2.0 * new[0]), self.eta * np.sqrt(of_s / of_y), v * np.sqrt(of_s * of_y))
 
     def apply(self, x: Array) -> Array:
         """W x."""
@@ -90,9 +111,9 @@ class Scaling:
     def reduced(self) -> tuple[Array, Array, Array]:
         """W^-2 = [[a, a b'], [a b, C]] with its first row eliminated: b (k, m), a (m,), and D = C - a b b' (m, k, k).
 
-        With p the normalised point, eta^2 W^-2 = 2 Jp (Jp)' - J.
+        With p = 2 q_0 q - (1, 0): eta^2 W^-2 = 2 Jp (Jp)' - J.
         """
-        first, rest = self.point[0], self.point[1:]
+        first, rest = 2.0 * self.q[0] ** 2 - 1.0, 2.0 * self.q[0] * self.q[1:]
         inverse = 1.0 / self.eta**2
         a = 2.0 * first * first - 1.0
         D = np.einsum("im,jm->mij", rest * (-2.0 / a), rest)  # 2 - 4 p_0^2 / a = -2 / a

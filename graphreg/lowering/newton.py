@@ -124,8 +124,8 @@ class NewtonSystem:
             columns = np.arange(form.d) if edge.features is None else edge.features
             pick = sp.eye_array(form.d, format="csr")[columns]  # pyright: ignore[reportIndexIssue]  (scipy has no types)
             B = sp.csr_array(sp.kron(edge.K, pick, format="csr"))[:, self.order]
-            probe = np.zeros((1, len(columns)))
-            k = _together(edge.penalty, lambda edge=edge, z=probe: edge.penalty.curvature(z), len(columns))
+            penalty, width = edge.penalty, len(columns)
+            k = _together(penalty, lambda f=penalty, k=width: f.curvature(np.zeros((1, k))), width)  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
             out.append(Rows.of(B, k))
         return out
 

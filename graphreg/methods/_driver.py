@@ -245,7 +245,9 @@ def drive(
     keeper: Keeper | None = None,
 ) -> Outcome:
     """Run a method until the certified relative gap is met, the budget is used up, or it is interrupted."""
-    schedule = Schedule(budget.gap, polishes=method.polishes() and budget.gap > 0 and applies(site.form), every=method.every)
+    schedule = Schedule(
+        budget.gap, polishes=method.polishes() and budget.gap > 0 and applies(site.form), every=method.every
+    )
     if budget.carried is not None:
         schedule = budget.carried.expecting(schedule)
     ledger = site.engine.ledger

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..form import DualPoint, Form
-from ..lowering.cones import TINY, Scaling, lengths, product, quotient, room, towards
+from ..lowering.cones import TINY, Scaling, determinant, lengths, product, quotient, room, towards
 from ..lowering.newton import NewtonSystem, Rows
 from ..lowering.site import Site
 from ..terms.losses._base import AbstractSmoothLoss
@@ -57,6 +57,7 @@ class _State:
     round: int
     at: Interior
     early: Interior  # the last iterate with a relative gap of EARLY or more, from which other strengths begin
+    scalings: tuple[tuple[Array, Array, Array], ...]  # q, eta and v per block with kinks
     slope: Array  # grad f + K'u, in the order of the system
     point: Point
     stuck: bool = False  # rounding leaves nowhere to go
@@ -95,13 +96,16 @@ class InteriorPoint(AbstractIteration):
     most_rounds: ClassVar[int] = 100
 
     def missing(self, form: Form) -> tuple[str, ...]:
-        out: list[str] = []
-        for block in form.samples:
-            if not isinstance(block.loss, AbstractSmoothLoss):
-                out.append(f"losses with second derivatives, which {type(block.loss).__name__} has not")
-        for edge in form.edges:
-            if not isinstance(edge.penalty, (L1, L2, AbstractSmoothPenalty)):
-                out.append(f"penalties L1, L2 or smooth ones, which {type(edge.penalty).__name__} of {edge.name} is not")
+        out = [
+            f"losses with second derivatives, which {type(block.loss).__name__} has not"
+            for block in form.samples
+            if not isinstance(block.loss, AbstractSmoothLoss)
+        ]
+        out += [
+            f"penalties L1, L2 or smooth ones, which {type(edge.penalty).__name__} of {edge.name} is not"
+            for edge in form.edges
+            if not isinstance(edge.penalty, (L1, L2, AbstractSmoothPenalty))
+        ]
         return tuple(dict.fromkeys(out))
 
     def init(self, site: Site, start: Start | None) -> _State:
@@ -112,7 +116,11 @@ class InteriorPoint(AbstractIteration):
         for number, c in zip(cones.kinks, cones.capacity, strict=True):
             z = cones.differences(number, w)
             s.append(np.vstack([np.sqrt(far**2 + lengths(z) ** 2), z]))
-            u = np.zeros_like(z) if flows is None else 0.5 * cones.columns(number, form.edges[number].clip(flows[number]))
+            u = (
+                np.zeros_like(z)
+                if flows is None
+                else 0.5 * cones.columns(number, form.edges[number].clip(flows[number]))
+            )
             y.append(np.vstack([c, -u]))
         return cones.state(Interior(w, tuple(s), tuple(y)))
 
@@ -149,7 +157,7 @@ class _Blocks:
         edge = self.form.edges[number]
         return np.repeat(edge.weight, self.form.width(edge)) if isinstance(edge.penalty, L1) else edge.weight
 
-    # ---- edges as columns of cones: of L1 one per coordinate -----------------------------------------------------------
+    # ---- edges as columns of cones: of L1 one per coordinate --------------------------------------------------------
     def columns(self, number: int, u: Array) -> Array:
         return np.ascontiguousarray(u.reshape(-1, self.system.edges[number].k).T)
 
@@ -160,7 +168,7 @@ class _Blocks:
     def differences(self, number: int, w: Array) -> Array:
         return self.columns(number, self.form.edges[number].difference(w))
 
-    # ---- the smooth terms ----------------------------------------------------------------------------------------------
+    # ---- the smooth terms -------------------------------------------------------------------------------------------
     def slopes(self, w: Array) -> tuple[tuple[Array, ...], dict[int, Array]]:
         """The gradients: prices of the samples, and flows of the edges without kinks by block."""
         flows: dict[int, Array] = {}
@@ -189,27 +197,30 @@ class _Blocks:
         every = range(len(self.form.edges))
         return tuple(smooth[k] if k in smooth else self.rows(k, -cones[k][1:]) for k in every)
 
-    # ---- states --------------------------------------------------------------------------------------------------------
+    # ---- states -----------------------------------------------------------------------------------------------------
     def state(self, at: Interior) -> _State:
         """That before the first step."""
         point, slope = self._slope(at)
-        return _State(self.site, 0, at, at, slope, point)
+        scalings = (Scaling.of(s, y) for s, y in zip(at.s, at.y, strict=True))
+        return _State(self.site, 0, at, at, tuple((each.q, each.eta, each.v) for each in scalings), slope, point)
 
     def step(self, before: _State) -> _State:
         at, system = before.at, self.system
-        scalings = [Scaling(s, y) for s, y in zip(at.s, at.y, strict=True)]
+        scalings = [Scaling(*each) for each in before.scalings]
         reduced = [scaling.reduced() for scaling in scalings]
         samples, edges = self.bends(at.w)
         edges.update((k, D) for k, (_, _, D) in zip(self.kinks, reduced, strict=True))
         blocks = [*samples, *(edges[k] for k in range(len(edges)))]
         solve = system.factorised(blocks)
         rows = [system.edges[k] for k in self.kinks]
-        newton = _Newton(rows, solve, scalings, reduced, [scaling.apply(y) for scaling, y in zip(scalings, at.y, strict=True)])
-        move = newton.move(before.slope, _complementarity(at) / max(sum(s.shape[1] for s in at.s), 1))
-        after, point, slope = self._moved(at, move, newton, float(np.abs(before.slope).sum()))
-        gap = _complementarity(after) / max(abs(self.form.primal(after.w)), TINY)
+        newton = _Newton(rows, solve, scalings, reduced, before.slope)
+        move = newton.move(_complementarity(scalings) / max(sum(each.v.shape[1] for each in scalings), 1))
+        after, scalings, point, slope = self._moved(at, move, newton, float(np.abs(before.slope).sum()))
+        gap = _complementarity(scalings) / max(abs(self.form.primal(after.w)), TINY)
         early = before.early if gap < EARLY else after
-        return _State(self.site, before.round + 1, after, early, slope, self._conserved(point, slope, solve, blocks))
+        carried = tuple((each.q, each.eta, each.v) for each in scalings)
+        point = self._conserved(point, slope, solve, blocks)
+        return _State(self.site, before.round + 1, after, early, carried, slope, point)
 
     def _slope(self, at: Interior) -> tuple[Point, Array]:
         """w with its flows and prices, and grad f + K'u in the order of the system: how far they are from balance."""
@@ -217,35 +228,42 @@ class _Blocks:
         flows = self.flows(smooth, at.y)
         return (at.w, flows, prices), self.system.vector(self.form.conservation(DualPoint(flows, prices)))
 
-    def _moved(self, at: Interior, move: _Move, newton: _Newton, before: float) -> tuple[Interior, Point, Array]:
+    def _moved(
+        self, at: Interior, move: _Move, newton: _Newton, before: float
+    ) -> tuple[Interior, list[Scaling], Point, Array]:
         """The next iterate: as far as the cones allow, and not so far that the gradients of losses that are not
         quadratic lose sight of the balance."""
         t = min(1.0, INTERIOR * move.room)
         for _ in range(HALVINGS):
-            after = self._along(at, move, newton, t)
+            after, scalings = self._along(at, move, newton, t)
             point, slope = self._slope(after)
             left = float(np.abs(slope).sum())
-            if left <= (1.0 - 0.1 * t) * before or left * float(np.abs(after.w).max(initial=0.0)) <= _complementarity(after):
-                return after, point, slope
+            small = left * float(np.abs(after.w).max(initial=0.0)) <= _complementarity(scalings)
+            if left <= (1.0 - 0.1 * t) * before or small:
+                return after, scalings, point, slope
             t *= 0.5
         raise ArithmeticError("no step brings the flows nearer to balance")
 
-    def _along(self, at: Interior, move: _Move, newton: _Newton, t: float) -> Interior:
+    def _along(self, at: Interior, move: _Move, newton: _Newton, t: float) -> tuple[Interior, list[Scaling]]:
         w = at.w + t * self.system.matrix(move.x)
         s: list[Array] = []
         y: list[Array] = []
-        each = zip(self.kinks, self.capacity, newton.scalings, newton.v, move.s, move.y, strict=True)
-        for number, c, scaling, v, ds, dy in each:
-            z, u = self.differences(number, w), scaling.undo(v + t * dy)[1:]
+        scalings: list[Scaling] = []
+        each = zip(self.kinks, self.capacity, newton.scalings, move.s, move.y, strict=True)
+        for number, c, scaling, ds, dy in each:
+            one, two = scaling.v + t * ds, scaling.v + t * dy
+            z, u = self.differences(number, w), scaling.undo(two)[1:]
             u *= np.minimum(1.0, (1.0 - MARGIN) * c / np.maximum(lengths(u), TINY))
             y.append(np.vstack([c, u]))
-            s.append(np.vstack([np.maximum(scaling.apply(v + t * ds)[0], (1.0 + MARGIN) * lengths(z) + TINY), z]))
-        return Interior(w, tuple(s), tuple(y))
+            s.append(np.vstack([np.maximum(scaling.apply(one)[0], (1.0 + MARGIN) * lengths(z) + TINY), z]))
+            scalings.append(scaling.moved(one, two))
+        return Interior(w, tuple(s), tuple(y)), scalings
 
     def _conserved(self, point: Point, slope: Array, solve: Solve, blocks: list[Array]) -> Point:
         """With what flows and prices change by, to first order, in the Newton step that balances them."""
         w, flows, prices = point
-        assert flows is not None and prices is not None
+        assert flows is not None
+        assert prices is not None
         x = solve(-slope)
         many = len(prices)
         moved: list[Array] = []
@@ -254,8 +272,9 @@ class _Blocks:
         return w, tuple(moved[many:]), tuple(moved[:many])
 
 
-def _complementarity(at: Interior) -> float:
-    return sum(float(np.vdot(s, y)) for s, y in zip(at.s, at.y, strict=True))
+def _complementarity(scalings: list[Scaling]) -> float:
+    """The sum of <s_e, y_e> = ||v_e||^2."""
+    return sum(float(np.vdot(each.v, each.v)) for each in scalings)
 
 
 Solve = Callable[[Array], Array]
@@ -280,28 +299,30 @@ class _Newton:
     """
 
     def __init__(
-        self, rows: list[Rows], solve: Solve, scalings: list[Scaling], reduced: list[Any], v: list[Array]
+        self, rows: list[Rows], solve: Solve, scalings: list[Scaling], reduced: list[Any], slope: Array
     ) -> None:
-        self.rows, self.solve, self.scalings, self.reduced, self.v = rows, solve, scalings, reduced, v
+        self.rows, self.solve, self.scalings, self.reduced, self.slope = rows, solve, scalings, reduced, slope
+        self.v = [scaling.v for scaling in scalings]
+        self.determinants = [determinant(v) for v in self.v]
 
-    def move(self, slope: Array, mu: float) -> _Move:
+    def move(self, mu: float) -> _Move:
         """The direction to take: of the boldest aim that leaves room for half a step, else of the last."""
-        affine = self.direction([-v for v in self.v], slope)
+        affine = self.direction([-v for v in self.v])
         move = affine
         for aim in AIMS:
-            move = self._towards(affine, slope, aim * mu)
+            move = self._towards(affine, aim * mu)
             if move.room >= ENOUGH:
                 break
         return move
 
-    def _towards(self, affine: _Move, slope: Array, aim: float) -> _Move:
+    def _towards(self, affine: _Move, aim: float) -> _Move:
         reach = min(1.0, affine.room)
         r: list[Array] = []
-        for v, ds, dy in zip(self.v, affine.s, affine.y, strict=True):
+        for v, of_v, ds, dy in zip(self.v, self.determinants, affine.s, affine.y, strict=True):
             wanted = -product(v, v) - reach**2 * product(ds, dy)
             wanted[0] += aim
-            r.append(quotient(v, wanted))
-        move = self.direction(r, slope)
+            r.append(quotient(v, wanted, of_v))
+        move = self.direction(r)
         for _ in range(CORRECTORS):
             longer = min(1.0, 1.5 * move.room + 0.3)
             better = None if move.room > 1.0 else self._corrected(move, longer, aim)
@@ -313,10 +334,10 @@ class _Newton:
     def _corrected(self, move: _Move, longer: float, aim: float) -> _Move | None:
         """Centred where a longer step would leave the neighbourhood of the central path; None where it is of no use."""
         r: list[Array] = []
-        for v, ds, dy in zip(self.v, move.s, move.y, strict=True):
+        for v, of_v, ds, dy in zip(self.v, self.determinants, move.s, move.y, strict=True):
             there = product(v + longer * ds, v + longer * dy)
-            r.append(quotient(v, towards(there, CENTRAL[0] * aim, CENTRAL[1] * aim)))
-        correction = self.direction(r, None)
+            r.append(quotient(v, towards(there, CENTRAL[0] * aim, CENTRAL[1] * aim), of_v))
+        correction = self.direction(r, balancing=0.0)
         best = move
         for share in SHARES:
             s, y = (
@@ -330,9 +351,9 @@ class _Newton:
                 return best
         return None
 
-    def direction(self, r: list[Array], slope: Array | None) -> _Move:
-        """That of a right hand side; without ``slope`` a correction, which leaves the balance as it is."""
-        right = 0.0 if slope is None else -slope
+    def direction(self, r: list[Array], balancing: float = 1.0) -> _Move:
+        """That of a right hand side; ``balancing`` is 0 for a correction, which leaves the balance as it is."""
+        right = -balancing * self.slope
         asked = [scaling.undo(each) for scaling, each in zip(self.scalings, r, strict=True)]
         for rows, (b, _, _), q in zip(self.rows, self.reduced, asked, strict=True):
             right = right + rows.adjoint(q[1:] - b * q[0])
@@ -345,4 +366,5 @@ class _Newton:
         return _Move(x, s, y, self.room(s, y))
 
     def room(self, s: list[Array], y: list[Array]) -> float:
-        return min((room(v, step) for moves in (s, y) for v, step in zip(self.v, moves, strict=True)), default=np.inf)
+        each = (zip(self.v, moves, self.determinants, strict=True) for moves in (s, y))
+        return min((room(*one) for moves in each for one in moves), default=np.inf)

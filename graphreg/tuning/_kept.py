@@ -62,6 +62,7 @@ class Kept:
         for strength, solution in known.items():
             self.warm.learn(strength, solution)
         self.warm.carried.state, self.warm.carried.schedule = content["state"], content["schedule"]
+        self.warm.between = {each["strength"]: each["at"] for each in content["between"]}
         return known
 
     def _check(self, header: dict[str, Any]) -> None:
@@ -116,7 +117,8 @@ class Kept:
             return
         packer = Packer()
         carried = self.warm.carried
-        content = {"points": self.points, "state": carried.state, "schedule": carried.schedule}
+        between = [{"strength": strength, "at": at} for strength, at in self.warm.between.items()]
+        content = {"points": self.points, "state": carried.state, "schedule": carried.schedule, "between": between}
         tree = packer.pack(content, "path")
         arrays = {f"a{k}": array for k, array in enumerate(packer.arrays)}
         header = {**self.header, "tree": tree, "generators": packer.generators, "last": self.points[-1]["strength"]}

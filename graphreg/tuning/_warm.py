@@ -19,7 +19,6 @@ from ..solution import Solution
 from ..solving import site_of, solve
 from ..terms.calculus import Parameter
 
-
 MOST = 30_000  # parameters that `InteriorPoint` is given without being asked for: its factors grow faster than they
 
 
