@@ -84,7 +84,7 @@ class Task:
     seed: int
 
     def run(self, fold: Fold, tick: Callable[[int], Any]) -> FoldRun:
-        """One fold, from the largest strengths down: each solve begins where the last one ended.
+        """One fold, each solve from the answers at others.
 
         Raises
         ------
@@ -102,7 +102,8 @@ class Task:
             if missing:
                 raise MethodError(f"{self.method.name} does not apply: {'; '.join(missing)}", missing)
             warm = Warm(problem, self.method, gap=self.gap, seed=self.seed)
-            for k in self.grid.descending:
+            down = self.grid.descending
+            for k in (down[place] for place in warm.order(len(down))):
                 with self.grid.at(k):
                     solution = warm.solve(self.grid.along(k))
                 if solution.status == "interrupted" or warm.carried.interrupted:

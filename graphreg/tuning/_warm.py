@@ -23,9 +23,10 @@ MOST = 30_000  # parameters that `InteriorPoint` is given without being asked fo
 
 
 def usual_method(problem: Problem) -> AbstractMethod:
-    """`InteriorPoint` where it applies and the problem is not too large, else `PrimalDual`, else `Exact`."""
+    """`InteriorPoint` where it applies and the problem is neither too large nor of one parameter per node (there rounds
+    of `PrimalDual` cost next to nothing), else `PrimalDual`, else `Exact`."""
     form = problem.form
-    if not InteriorPoint().missing(form) and form.n * form.d <= MOST:
+    if not InteriorPoint().missing(form) and form.d > 1 and form.n * form.d <= MOST:
         return InteriorPoint()
     return Exact() if PrimalDual().missing(form) else PrimalDual()
 
@@ -33,14 +34,14 @@ def usual_method(problem: Problem) -> AbstractMethod:
 NEAR = 3.2  # the ratio of two strengths between whose iterates `InteriorPoint` begins; further apart, anew is better
 
 
-def halving(values: list[float]) -> list[float]:
-    """The ends first, then always the middle of what lies between two that are known."""
-    places, gaps = [0, len(values) - 1], [(0, len(values) - 1)]
+def halving(count: int) -> list[int]:
+    """The numbers below ``count``: the ends first, then always the middle of what lies between two that are known."""
+    order, gaps = [0, count - 1], [(0, count - 1)]
     while gaps:
         middles = [((a + b) // 2, a, b) for a, b in gaps if b - a > 1]
-        places += [k for k, _, _ in middles]
+        order += [k for k, _, _ in middles]
         gaps = [gap for k, a, b in middles for gap in ((a, k), (k, b))]
-    return [values[k] for k in dict.fromkeys(places)]
+    return list(dict.fromkeys(order))
 
 
 @contextmanager
@@ -59,7 +60,9 @@ class Warm:
 
     Carried from one to the next: parameters and flows (on the line through the last two answers, where strengths are
     told), the layout of the graph, the factorised proxes of the losses, the state of the method (its balance and what
-    its proxes remember), or the problem compiled to CVXPY.
+    its proxes remember), or the problem compiled to CVXPY. Of `InteriorPoint` the layout of its systems, and an iterate
+    of each strength: the average of two, weighted so that their strengths average to the new one, is inside all cones
+    there, and conserved where the losses are squared ones.
 
     Parameters
     ----------
@@ -107,10 +110,10 @@ class Warm:
                 self.between[strength] = self.carried.state.early
         return solution
 
-    def order(self, values: list[float]) -> list[float]:
-        """In which order to solve at strengths, given from the largest down: as they are, or for `InteriorPoint`, which
-        begins between two answers, by halves."""
-        return halving(values) if isinstance(self.method, InteriorPoint) else values
+    def order(self, count: int) -> list[int]:
+        """In which order to solve at so many strengths, numbered from the largest down: as they are, or for
+        `InteriorPoint`, which begins between two answers, by halves."""
+        return halving(count) if isinstance(self.method, InteriorPoint) else list(range(count))
 
     def learn(self, strength: float | None, solution: Solution) -> None:
         """Take an answer for the last one, where it is near an optimum."""

@@ -75,8 +75,8 @@ def cross_validate(  # noqa: PLR0913
         "min" chooses the point with the best score; "1se" the strongest regularisation whose score is within one
         standard error of the best. Of several Parameters the one with the largest geometric mean is the strongest.
     method : AbstractMethod, optional
-        By default `PrimalDual` where it applies, else `Exact`. An iterative method begins each solve where the one
-        before it ended.
+        By default that of `path`. An iterative method begins each solve where the one before it ended,
+        `InteriorPoint` between the iterates at two strengths that are solved.
     gap : float
         The relative gap asked of every solve.
     seed : int

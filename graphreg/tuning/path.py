@@ -129,7 +129,8 @@ class Path:
         head = f"path of {self.parameter.name!r} by {self.method}: {met} of {len(statuses)} strengths certified to a"
         head += f" relative gap of {self.gap:.3g}"
         if self.left:
-            head += f"; INCOMPLETE: interrupted with {len(self.left)} strengths left, down from {max(self.left):.4g}"
+            head += f"; INCOMPLETE: interrupted with {len(self.left)} strengths left, from {min(self.left):.4g} to"
+            head += f" {max(self.left):.4g}"
         return head
 
     def __str__(self) -> str:
@@ -169,10 +170,12 @@ def path(  # noqa: PLR0913
     checkpoint: Any = None,
     on_failure: str = "raise",
 ) -> Path:
-    """Solve a problem at many strengths, from the largest down, each from the answers at the last; all are certified.
+    """Solve a problem at many strengths, each from the answers at others; all are certified.
 
     What was set up for one strength serves the next: the layout of the graph, the factorised losses, the state of the
-    method, or the problem compiled to CVXPY; starts lie on the line through the last two answers.
+    method, or the problem compiled to CVXPY. `InteriorPoint` goes through the strengths by halves, and begins between
+    the iterates at its two neighbours; other methods go from the largest down, and begin on the line through the last
+    two answers.
 
     Parameters
     ----------
@@ -184,7 +187,9 @@ def path(  # noqa: PLR0913
         Which one varies, any of the model; by default its only one. It has its value again afterwards, whatever
         happens.
     method : AbstractMethod, optional
-        `PrimalDual` where it applies, else `Exact`.
+        By default `InteriorPoint` where it applies to a problem with at most 30,000 parameters and more than one per
+        node (a point where it does not reach the gap is handed to `PrimalDual`), else `PrimalDual` where that applies,
+        else `Exact`.
     gap : float
         The relative gap asked for at each strength, as in `Problem.solve`.
     rounds : int, optional
@@ -244,7 +249,7 @@ def _solve(
     found = {} if store is None else store.load()
     try:
         with _shown(len(values), len(found), progress) as show:
-            for value in warm.order(values):
+            for value in (values[k] for k in warm.order(len(values))):
                 if value in found:
                     continue
                 parameter.value = value
