@@ -16,7 +16,7 @@ TINY = 1e-300
 
 def lengths(z: Array) -> Array:
     """||z|| of each column, (m,)."""
-    return np.sqrt(np.einsum("ij,ij->j", z, z))
+    return np.abs(z[0]) if len(z) == 1 else np.sqrt(np.einsum("ij,ij->j", z, z))
 
 
 def determinant(x: Array) -> Array:
@@ -43,12 +43,11 @@ def quotient(x: Array, r: Array, of_x: Array) -> Array:
 
 def room(x: Array, step: Array, c: Array) -> float:
     """The largest t for which x + t step is in every cone; ``c`` is the determinant of x."""
-    a = determinant(step)
     b = x[0] * step[0] - np.einsum("ij,ij->j", x[1:], step[1:])
-    root = b * b - a * c  # of a t^2 + 2 b t + c; the first positive root, if there is one, is c / (sqrt(root) - b)
-    speed = np.where(root >= 0.0, np.sqrt(np.maximum(root, 0.0)) - b, 0.0)
-    fastest = np.max(np.maximum(speed, 0.0) / np.maximum(c, TINY), initial=0.0)
-    return 1.0 / float(fastest) if fastest > 0.0 else np.inf
+    # c + 2 b t + a t^2 has real roots, as b^2 >= a c for x inside the cone; the first positive one is c / speed
+    speed = np.sqrt(np.maximum(b * b - determinant(step) * c, 0.0)) - b
+    fastest = float(np.max(speed / np.maximum(c, TINY), initial=0.0))
+    return 1.0 / fastest if fastest > 0.0 else np.inf
 
 
 def towards(p: Array, low: float, high: float) -> Array:

@@ -93,6 +93,11 @@ class AbstractIteration(AbstractMethod):
         """Whether the driver may try to guess the fused differences and solve the rest (see `_polish`)."""
         return False
 
+    def telling(self, state: Any) -> tuple[Array, ...] | None:
+        """Flows that are strictly inside their capacities where differences vanish at the optimum, and at their
+        capacities elsewhere, as far as the state knows; None where it does not."""
+        return self.point(state)[1] if self.polishes() else None
+
     @abstractmethod
     def point(self, state: Any) -> Point:
         """The parameters, and the flows and prices where the method has them, to be certified."""

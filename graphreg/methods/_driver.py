@@ -180,8 +180,9 @@ class _Run:
         at = time.perf_counter()
         before = self.certifier.repair.exchanges
         point = self.method.point(state)
-        if point[1] is not None and self.schedule.polishes:
-            w, numbers = merged(self.certifier.form, point[0], point[1])
+        told = self.method.telling(state) if self.budget.gap > 0 and applies(self.certifier.form) else None
+        if told is not None:
+            w, numbers = merged(self.certifier.form, point[0], told)
             self.ledger.sum("certificate", numbers)  # as a polish, no step that neighbours could take alone
             self.certifier.consider(w)
         certificate = self.certifier.certify(*point, self.budget.gap)

@@ -28,6 +28,7 @@ SHARES = (1.0, 0.5, 0.25)  # of it that are tried
 HALVINGS = 30  # of a step
 INTERIOR = 0.99  # of the way to the boundary
 MARGIN = 1e-12  # relative; nearer to it than rounding knows, nothing is
+CLEARLY = 0.03  # of the share of a capacity that is left, below which a length relative to the longest is taken for 0
 EARLY = 1e-4  # relative gap: iterates from here on hug the boundary too closely to begin a neighbour's run
 
 Cones = tuple[Array, ...]  # (1 + k, m) per block of edges with kinks
@@ -139,6 +140,14 @@ class InteriorPoint(AbstractIteration):
             except ArithmeticError:
                 state = replace(state, stuck=True)
         return replace(state, round=state.round + 1)
+
+    def telling(self, state: _State) -> tuple[Array, ...]:
+        blocks, flows = _Blocks(state.site), list(state.point[1] or ())
+        for number, c, s, y in zip(blocks.kinks, blocks.capacity, state.at.s, state.at.y, strict=True):
+            slack, size = 1.0 - lengths(y[1:]) / c, s[0] / max(float(s[0].max(initial=0.0)), TINY)
+            told = np.where(slack * CLEARLY > size, 0.0, c)  # of a cone only one of the two tends to 0
+            flows[number] = blocks.rows(number, np.broadcast_to(told / np.sqrt(len(y) - 1.0), y[1:].shape))
+        return tuple(flows)
 
     def point(self, state: _State) -> Point:
         return state.point
