@@ -49,7 +49,7 @@ def solve(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Co
 def _baseline(form: Form, method: AbstractBaseline, budget: Budget, store: Store | None) -> Solution:
     """The solution of another problem, as one of the user's; see `AbstractBaseline`."""
     target = method.target(form)
-    there = replace(budget, start=start_of(target, budget.start), carried=None)
+    there = replace(budget, start=start_of(target, budget.start), carried=None, known=None)
     run = _solve(target, method.iteration, there, conic.Compiler(target), store)
     own = run.certificate
     certificate = in_problem(form, own, budget.gap)
@@ -79,7 +79,7 @@ def _solve(
     infinity = at_infinity(form) if recedes and left is not None and same and depth < DEEPEST else None
     if infinity is None or left is None:
         return solution
-    there = replace(left, start=(solution.certificate.w, None), carried=None)
+    there = replace(left, start=(solution.certificate.w, None), carried=None, known=None)
     rest = _solve(infinity.rest, method, there, conic.Compiler(infinity.rest), store, depth + 1)
     certificate = _extend(infinity, rest.certificate, solution.certificate, budget.gap)
     status, message = rest.status, rest.message
@@ -129,6 +129,8 @@ def _run(
 ) -> tuple[Solution, bool]:
     """The solution, and whether more can be said at infinity."""
     certifier = Certifier(form)
+    if budget.known is not None:
+        certifier.admit(budget.known.w, budget.known.point)
     if not form.samples:  # everything ran away: 0 is optimal, with nothing to pay and nothing to carry
         certifier.admit(np.zeros(form.shape), form.nothing())
         return Solution(form, certifier.best(budget.gap), "certified", "Nothing is left to fit.", method.name), False

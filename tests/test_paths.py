@@ -11,10 +11,11 @@ import pytest
 
 import graphreg as gr
 from graphreg.methods import _driver
+from graphreg.methods.interior_point import InteriorPoint
 from graphreg.methods.primal_dual import PrimalDual
 from graphreg.tuning._events import events
 from graphreg.tuning._grid import grid
-from graphreg.tuning._warm import Warm
+from graphreg.tuning._warm import Warm, halving
 
 GRID = np.geomspace(1e-3, 1.0, 8)
 
@@ -118,12 +119,46 @@ def test_random_problems():
 def test_a_path_spends_fewer_rounds_than_cold_solves():
     problem, lam = problem_of(side=8)
     strengths = np.geomspace(1e-2, 1.0, 25)
-    path = gr.path(problem, strengths)
+    path = gr.path(problem, strengths, method=gr.PrimalDual())
     cold = 0
     for strength in strengths:
         lam.value = strength
         cold += problem.solve(gr.PrimalDual()).rounds
     assert sum(solution.rounds for solution in path) < 0.8 * cold
+
+
+def test_newton_steps_begin_between_two_strengths():
+    """About four of them, where a run from nothing takes twice as many."""
+    problem, lam = problem_of(side=8)
+    strengths = np.geomspace(1e-2, 1.0, 33)
+    path = gr.path(problem, strengths)
+    cold = []
+    for strength in strengths:
+        lam.value = strength
+        cold.append(problem.solve(gr.InteriorPoint()).rounds)
+    assert path.method == "InteriorPoint"
+    assert all(solution.certificate.holds(1e-6) for solution in path)
+    between = [solution.rounds for solution in path][1::2]  # the last to be solved, each between its neighbours
+    assert np.mean(between) < 0.7 * np.mean(cold[1::2])
+
+
+def test_halving_takes_the_middles_of_what_is_known():
+    assert halving(9) == [0, 8, 4, 2, 6, 1, 3, 5, 7]
+    for count in range(1, 40):
+        order = halving(count)
+        assert sorted(order) == list(range(count))
+        for place, k in enumerate(order[2:], start=2):
+            below = max(each for each in order[:place] if each < k)
+            above = min(each for each in order[:place] if each > k)
+            assert abs((k - below) - (above - k)) <= 1
+
+
+def test_where_newton_steps_fall_short_another_method_takes_over(monkeypatch):
+    monkeypatch.setattr(InteriorPoint, "most_rounds", 2)
+    path = gr.path(problem_of()[0], GRID[:3])
+    assert all(solution.status == "certified" and solution.method == "PrimalDual" for solution in path)
+    asked = gr.path(problem_of()[0], GRID[:3], method=gr.InteriorPoint(), on_failure="return")
+    assert all(solution.method == "InteriorPoint" for solution in asked)
 
 
 def test_what_is_carried_from_point_to_point(monkeypatch):
@@ -137,12 +172,12 @@ def test_what_is_carried_from_point_to_point(monkeypatch):
         return new
 
     monkeypatch.setattr(PrimalDual, "resume", watched)
-    gr.path(problem_of()[0], GRID)
+    gr.path(problem_of()[0], GRID, method=gr.PrimalDual())
     assert seen == [(True, True, True)] * 7
     seen.clear()
     data = gr.NodeData.from_dict({i: (np.ones((2, 1)), np.array([i, i + 1.0])) for i in range(3)})
     model = gr.Parameter(1.0) * gr.SquaredLoss(data) + gr.TotalVariation(nx.path_graph(3), gr.L1())
-    gr.path(gr.Problem(model), [0.5, 1.0])
+    gr.path(gr.Problem(model), [0.5, 1.0], method=gr.PrimalDual())
     assert seen == [(False, True, True)]  # the losses have another strength
 
 
@@ -268,19 +303,24 @@ def breaks_at(monkeypatch, count, error):
     monkeypatch.setattr("graphreg.solving.drive", broken)
 
 
-def test_an_interruption_returns_what_is_done(monkeypatch, tmp_path):
+@pytest.mark.parametrize(
+    ("method", "done"),
+    [(gr.PrimalDual(), [5, 6, 7]), (gr.InteriorPoint(), [0, 4, 7])],
+    ids=["PrimalDual", "InteriorPoint"],
+)
+def test_an_interruption_returns_what_is_done(monkeypatch, tmp_path, method, done):
     problem, lam = problem_of()
-    whole = gr.path(problem, GRID)
+    whole = gr.path(problem, GRID, method=method)
     with monkeypatch.context() as patch:
         breaks_at(patch, 4, KeyboardInterrupt())
-        part = gr.path(problem, GRID, checkpoint=tmp_path / "path.npz")
+        part = gr.path(problem, GRID, method=method, checkpoint=tmp_path / "path.npz")
     assert lam.value == 0.3
     assert not part.complete
-    assert part.left == tuple(GRID[:5].tolist())
+    assert part.left == tuple(np.delete(GRID, done).tolist())
     assert "INCOMPLETE" in str(part)
     assert "incomplete" in repr(part)
-    np.testing.assert_array_equal(part.coef, whole.coef[5:])
-    resumed = gr.path(problem, GRID, checkpoint=tmp_path / "path.npz")
+    np.testing.assert_array_equal(part.coef, whole.coef[done])
+    resumed = gr.path(problem, GRID, method=method, checkpoint=tmp_path / "path.npz")
     assert resumed.complete
     np.testing.assert_array_equal(resumed.coef, whole.coef)
     for a, b in zip(whole, resumed, strict=True):
@@ -324,8 +364,8 @@ def test_an_interruption_of_a_point_that_is_certified_all_the_same(monkeypatch):
     monkeypatch.setattr(_driver._Run, "last", interrupted)
     path = gr.path(problem, GRID)
     assert ends == [True] * 3
-    np.testing.assert_array_equal(path.strengths, GRID[-2:])
-    assert path.left == tuple(GRID[:-2].tolist())
+    np.testing.assert_array_equal(path.strengths, GRID[[0, -1]])
+    assert path.left == tuple(GRID[1:-1].tolist())
 
 
 def test_a_half_done_point_is_no_point_of_the_path(monkeypatch):
@@ -339,12 +379,14 @@ def test_a_half_done_point_is_no_point_of_the_path(monkeypatch):
 
     monkeypatch.setattr(Warm, "solve", interrupted)
     path = gr.path(problem, GRID)
-    np.testing.assert_array_equal(path.strengths, GRID[6:])
-    assert path.left == tuple(GRID[:6].tolist())
+    np.testing.assert_array_equal(path.strengths, GRID[[0, -1]])
+    assert path.left == tuple(GRID[1:-1].tolist())
     assert len(solved) == 3
 
 
-@pytest.mark.parametrize("method", [gr.PrimalDual(), gr.ADMM(), gr.PrimalDual(restarts=True), gr.Exact()])
+@pytest.mark.parametrize(
+    "method", [gr.InteriorPoint(), gr.PrimalDual(), gr.ADMM(), gr.PrimalDual(restarts=True), gr.Exact()]
+)
 def test_a_path_that_was_killed_goes_on_with_the_same_bits(monkeypatch, tmp_path, method):
     problem, lam = problem_of(gr.L1())
     file = gr.Checkpoint(tmp_path / "path.npz", rounds=1)

@@ -42,6 +42,7 @@ class Budget:
     seed: int | None = None
     engine: Any = None  # graphreg.engines.Actors; None: whole arrays
     carried: Carried | None = None
+    known: Certificate | None = None  # bounds that are known beforehand
 
 
 @dataclass

@@ -87,6 +87,7 @@ class Warm:
         self.carried = Carried()
         self.budget = Budget(gap, rounds, progress=False, seed=seed)
         self.known: list[tuple[float | None, Certificate]] = []  # the last two answers, with their strengths
+        self.top: tuple[float, Certificate] | None = None  # a strength at which all is known beforehand
         self.between: dict[float, Interior] = {}  # of `InteriorPoint`: from where runs at other strengths begin
 
     def solve(self, strength: float | None = None) -> Solution:
@@ -96,7 +97,8 @@ class Warm:
         """
         form, before = self.problem.form.frozen(), replace(self.carried)
         start = self._enclosed(strength) if isinstance(self.method, InteriorPoint) else self._start(form, strength)
-        budget = replace(self.budget, start=start, carried=self.carried)
+        known = None if self.top is None or strength != self.top[0] else self.top[1]
+        budget = replace(self.budget, start=start, carried=self.carried, known=known)
         compiler = self.problem._compiler  # pyright: ignore[reportPrivateUsage]
         solution = solve(form, self.method, budget, compiler)
         if self.usual and solution.status == "no_certificate" and not PrimalDual().missing(form):

@@ -229,6 +229,7 @@ def path(  # noqa: PLR0913
         values, top = grid(problem, parameter, strengths)
         if top is not None:
             warm.begin(None, top)
+            warm.top = float(values[-1]), top
         asked = {
             "the strengths": values,
             "the gap": gap,
