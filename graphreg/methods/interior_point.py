@@ -27,6 +27,8 @@ WORTH = 0.1  # a corrector is kept where it brings this share of the longer step
 SHARES = (1.0, 0.5, 0.25)  # of it that are tried
 HALVINGS = 30  # of a step
 INTERIOR = 0.99  # of the way to the boundary
+DAMPED = 1e-3  # share of the largest second derivatives, where steps begin to be damped
+SIGHT = 0.5
 MARGIN = 1e-12  # relative; nearer to it than rounding knows, nothing is
 CLEARLY = 0.03  # of the share of a capacity that is left, below which a length relative to the longest is taken for 0
 EARLY = 1e-4  # relative gap: iterates from here on hug the boundary too closely to begin a neighbour's run
@@ -61,6 +63,7 @@ class _State:
     scalings: tuple[tuple[Array, Array, Array], ...]  # q, eta and v per block with kinks
     slope: Array  # grad f + K'u, in the order of the system
     point: Point
+    damped: float = 0.0  # the share of the largest second derivative of each loss that replaces the one at hand
     stuck: bool = False  # rounding leaves nowhere to go
 
 
@@ -137,8 +140,8 @@ class InteriorPoint(AbstractIteration):
             try:
                 with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                     return _Blocks(state.site).step(state)
-            except ArithmeticError:
-                state = replace(state, stuck=True)
+            except ArithmeticError:  # where many losses are flat, say
+                state = replace(state, damped=1.0, stuck=state.damped == 1.0)
         return replace(state, round=state.round + 1)
 
     def telling(self, state: _State) -> tuple[Array, ...]:
@@ -186,16 +189,16 @@ class _Blocks:
                 flows[number] = edge.weight[:, None] * edge.penalty.gradient(edge.difference(w))
         return self.form.gradient_prices(w), flows
 
-    def bends(self, w: Array) -> tuple[list[Array], dict[int, Array]]:
-        """The Hessians of the same, (m, k, k) per block of the system."""
+    def bends(self, w: Array, damped: float) -> tuple[list[Array], dict[int, Array]]:
+        """The Hessians of the same, (m, k, k) per block of the system, moved towards the largest that they have."""
         samples: list[Array] = []
         for block, rows in zip(self.form.samples, self.system.samples, strict=True):
-            h = block.scaled(block.loss.curvature(block.predict(w), block.y))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
-            samples.append(h.reshape(-1, rows.k, rows.k))
+            h = _damped(block.loss, block.loss.curvature(block.predict(w), block.y), damped)  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
+            samples.append(block.scaled(h).reshape(-1, rows.k, rows.k))
         edges: dict[int, Array] = {}
         for number, edge in enumerate(self.form.edges):
             if isinstance(edge.penalty, AbstractSmoothPenalty):
-                h = edge.penalty.curvature(edge.difference(w))
+                h = _damped(edge.penalty, edge.penalty.curvature(edge.difference(w)), damped)
                 h = edge.weight.reshape(-1, *[1] * (h.ndim - 1)) * h
                 k = self.system.edges[number].k
                 edges[number] = h.reshape(-1, k, k)
@@ -217,19 +220,23 @@ class _Blocks:
         at, system = before.at, self.system
         scalings = [Scaling(*each) for each in before.scalings]
         reduced = [scaling.reduced() for scaling in scalings]
-        samples, edges = self.bends(at.w)
+        samples, edges = self.bends(at.w, before.damped)
         edges.update((k, D) for k, (_, _, D) in zip(self.kinks, reduced, strict=True))
         blocks = [*samples, *(edges[k] for k in range(len(edges)))]
         solve = system.factorised(blocks)
         rows = [system.edges[k] for k in self.kinks]
         newton = _Newton(rows, solve, scalings, reduced, before.slope)
-        move = newton.move(_complementarity(scalings) / max(sum(each.v.shape[1] for each in scalings), 1))
-        after, scalings, point, slope = self._moved(at, move, newton, float(np.abs(before.slope).sum()))
+        worth = float(np.abs(before.slope).sum()) * float(np.abs(at.w).max(initial=0.0))
+        cones = max(sum(each.v.shape[1] for each in scalings), 1)
+        move = newton.move(max(_complementarity(scalings), WORTH * worth) / cones)
+        t, (after, scalings, point, slope) = self._moved(at, move, newton)
+        damped = before.damped / 10.0 if t > 0.5 * min(1.0, move.room) else max(DAMPED, 10.0 * before.damped)
+        damped = min(damped, 1.0) if damped >= DAMPED else 0.0
         gap = _complementarity(scalings) / max(abs(self.form.primal(after.w)), TINY)
         early = before.early if gap < EARLY else after
         carried = tuple((each.q, each.eta, each.v) for each in scalings)
         point = self._conserved(point, slope, solve, blocks)
-        return _State(self.site, before.round + 1, after, early, carried, slope, point)
+        return _State(self.site, before.round + 1, after, early, carried, slope, point, damped)
 
     def _slope(self, at: Interior) -> tuple[Point, Array]:
         """w with its flows and prices, and grad f + K'u in the order of the system: how far they are from balance."""
@@ -238,20 +245,23 @@ class _Blocks:
         return (at.w, flows, prices), self.system.vector(self.form.conservation(DualPoint(flows, prices)))
 
     def _moved(
-        self, at: Interior, move: _Move, newton: _Newton, before: float
-    ) -> tuple[Interior, list[Scaling], Point, Array]:
-        """The next iterate: as far as the cones allow, and not so far that the gradients of losses that are not
-        quadratic lose sight of the balance."""
+        self, at: Interior, move: _Move, newton: _Newton
+    ) -> tuple[float, tuple[Interior, list[Scaling], Point, Array]]:
+        """The length of the step and the next iterate: as far as the cones allow, and not so far that gradients of
+        losses that are not quadratic turn against it.
+
+        With H the Hessian of the step, the gradients at its end minus (1 - t) those before are what H has not foreseen.
+        """
         t = min(1.0, INTERIOR * move.room)
         for _ in range(HALVINGS):
             after, scalings = self._along(at, move, newton, t)
             point, slope = self._slope(after)
-            left = float(np.abs(slope).sum())
-            small = left * float(np.abs(after.w).max(initial=0.0)) <= _complementarity(scalings)
-            if left <= (1.0 - 0.1 * t) * before or small:
-                return after, scalings, point, slope
+            unforeseen = float((slope - (1.0 - t) * newton.slope) @ move.x)
+            worth = float(np.abs(slope).sum()) * float(np.abs(after.w).max(initial=0.0))
+            if unforeseen <= SIGHT * move.bend or worth <= _complementarity(scalings):
+                return t, (after, scalings, point, slope)
             t *= 0.5
-        raise ArithmeticError("no step brings the flows nearer to balance")
+        raise ArithmeticError("no step is short enough for its Hessian")
 
     def _along(self, at: Interior, move: _Move, newton: _Newton, t: float) -> tuple[Interior, list[Scaling]]:
         w = at.w + t * self.system.matrix(move.x)
@@ -281,6 +291,14 @@ class _Blocks:
         return w, tuple(moved[many:]), tuple(moved[:many])
 
 
+def _damped(term: Any, h: Array, damped: float) -> Array:
+    """(1 - damped) h + damped L, where second derivatives are at most L."""
+    L = term.smoothness()
+    if damped == 0.0 or not np.isfinite(L):
+        return h
+    return (1.0 - damped) * h + damped * L * (np.eye(h.shape[-1]) if h.ndim == 3 else 1.0)
+
+
 def _complementarity(scalings: list[Scaling]) -> float:
     """The sum of <s_e, y_e> = ||v_e||^2."""
     return sum(float(np.vdot(each.v, each.v)) for each in scalings)
@@ -297,7 +315,13 @@ class _Move:
     x: Array
     s: list[Array]
     y: list[Array]
+    right: Array  # the Newton system times x
     room: float
+
+    @property
+    def bend(self) -> float:
+        """x' (grad^2 f + K'DK) x."""
+        return float(self.x @ self.right)
 
 
 class _Newton:
@@ -353,7 +377,7 @@ class _Newton:
                 [a + share * b for a, b in zip(one, other, strict=True)]
                 for one, other in ((move.s, correction.s), (move.y, correction.y))
             )
-            new = _Move(move.x + share * correction.x, s, y, self.room(s, y))
+            new = _Move(move.x + share * correction.x, s, y, move.right + share * correction.right, self.room(s, y))
             if new.room > best.room:
                 best = new
             if best.room >= move.room + WORTH * (longer - move.room):
@@ -372,7 +396,7 @@ class _Newton:
             z = rows.apply(x)
             s.append(scaling.undo(np.vstack([q[0] / a - np.einsum("ij,ij->j", b, z), z])))
         y = [each - ds for each, ds in zip(r, s, strict=True)]
-        return _Move(x, s, y, self.room(s, y))
+        return _Move(x, s, y, right, self.room(s, y))
 
     def room(self, s: list[Array], y: list[Array]) -> float:
         each = (zip(self.v, moves, self.determinants, strict=True) for moves in (s, y))
