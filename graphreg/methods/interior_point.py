@@ -63,6 +63,7 @@ class _State:
     scalings: tuple[tuple[Array, Array, Array], ...]  # q, eta and v per block with kinks
     slope: Array  # grad f + K'u, in the order of the system
     point: Point
+    most: float  # the capacity that is enough for every edge
     damped: float = 0.0  # the share of the largest second derivative of each loss that replaces the one at hand
     stuck: bool = False  # rounding leaves nowhere to go
 
@@ -113,7 +114,7 @@ class InteriorPoint(AbstractIteration):
         return tuple(dict.fromkeys(out))
 
     def init(self, site: Site, start: Start | None) -> _State:
-        form, cones = site.form, _Blocks(site)
+        form, cones = site.form, _Blocks(site, _enough(site.form))
         w, flows = (np.zeros(form.shape), None) if start is None else start
         far = form.step_length
         s, y = [], []
@@ -123,15 +124,15 @@ class InteriorPoint(AbstractIteration):
             u = (
                 np.zeros_like(z)
                 if flows is None
-                else 0.5 * cones.columns(number, form.edges[number].clip(flows[number]))
+                else cones.columns(number, flows[number])
             )
-            y.append(np.vstack([c, -u]))
+            y.append(np.vstack([c, -0.5 * u * np.minimum(1.0, c / np.maximum(lengths(u), TINY))]))
         return cones.state(Interior(w, tuple(s), tuple(y)))
 
     def resume(self, site: Site, state: _State, start: Start | None) -> _State:
         """From the early iterate there, its flows as large a share of the capacities here as there."""
         del start
-        cones, early = _Blocks(site), state.early
+        cones, early = _Blocks(site, _enough(site.form)), state.early
         y = tuple(each * (c / each[0]) for c, each in zip(cones.capacity, early.y, strict=True))
         return cones.state(replace(early, y=y))
 
@@ -139,7 +140,7 @@ class InteriorPoint(AbstractIteration):
         if not state.stuck:
             try:
                 with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                    return _Blocks(state.site).step(state)
+                    return _Blocks(state.site, state.most).step(state)
             except ArithmeticError:  # where many losses are flat, say
                 state = replace(state, damped=1.0, stuck=state.damped == 1.0)
         return replace(state, round=state.round + 1)
@@ -159,15 +160,16 @@ class InteriorPoint(AbstractIteration):
 class _Blocks:
     """The blocks of a form as the steps see them: those with kinks as cones, the others with their Hessians."""
 
-    def __init__(self, site: Site) -> None:
-        self.site, self.form = site, site.form
+    def __init__(self, site: Site, most: float) -> None:
+        self.site, self.form, self.most = site, site.form, most
         self.system: NewtonSystem = site.newton
         self.kinks = [k for k, edge in enumerate(self.form.edges) if isinstance(edge.penalty, (L1, L2))]
         self.capacity = [self._capacity(k) for k in self.kinks]
 
     def _capacity(self, number: int) -> Array:
         edge = self.form.edges[number]
-        return np.repeat(edge.weight, self.form.width(edge)) if isinstance(edge.penalty, L1) else edge.weight
+        c = np.minimum(edge.weight, self.most)
+        return np.repeat(c, self.form.width(edge)) if isinstance(edge.penalty, L1) else c
 
     # ---- edges as columns of cones: of L1 one per coordinate --------------------------------------------------------
     def columns(self, number: int, u: Array) -> Array:
@@ -214,7 +216,7 @@ class _Blocks:
         """That before the first step."""
         point, slope = self._slope(at)
         scalings = (Scaling.of(s, y) for s, y in zip(at.s, at.y, strict=True))
-        return _State(self.site, 0, at, at, tuple((each.q, each.eta, each.v) for each in scalings), slope, point)
+        return _State(self.site, 0, at, at, tuple((each.q, each.eta, each.v) for each in scalings), slope, point, self.most)
 
     def step(self, before: _State) -> _State:
         at, system = before.at, self.system
@@ -236,7 +238,7 @@ class _Blocks:
         early = before.early if gap < EARLY else after
         carried = tuple((each.q, each.eta, each.v) for each in scalings)
         point = self._conserved(point, slope, solve, blocks)
-        return _State(self.site, before.round + 1, after, early, carried, slope, point, damped)
+        return _State(self.site, before.round + 1, after, early, carried, slope, point, self.most, damped)
 
     def _slope(self, at: Interior) -> tuple[Point, Array]:
         """w with its flows and prices, and grad f + K'u in the order of the system: how far they are from balance."""
@@ -289,6 +291,29 @@ class _Blocks:
         for value, rows, D in zip((*prices, *flows), (*self.system.samples, *self.system.edges), blocks, strict=True):
             moved.append(value + np.einsum("mij,jm->mi", D, rows.apply(x)).reshape(value.shape))
         return w, tuple(moved[many:]), tuple(moved[:many])
+
+
+def _enough(form: Form) -> float:
+    """A capacity that no edge with kinks needs: with all larger ones cut down to it, the minimisers are the same.
+
+    Some optimal flow runs in no circles, so that no edge carries more than flows in at all nodes together: at most
+    sum_r s_r ||x_r|| |l'_r| <= sqrt(2 L sum_r s_r ||x_r||^2 (P(0) - inf P)) for losses of smoothness L, and so for
+    smooth penalties. At twice that no flow fills an edge which is cut down, and its ends agree. Where kinks have
+    centers there may be flows in circles, through the ground.
+    """
+    if any(edge.center is not None for edge in form.edges if not isinstance(edge.penalty, AbstractSmoothPenalty)):
+        return np.inf
+    lowest, supply = 0.0, 0.0
+    for block in form.samples:
+        zero, squares = np.zeros_like(block.offset), block.lengths.reshape(len(block.node), -1)[:, 0] ** 2
+        lowest -= float(block.conjugates(zero).sum())
+        supply += float(np.sqrt(2.0 * block.loss.smoothness() * (block.scale @ squares)))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
+    for edge in form.edges:
+        if isinstance(edge.penalty, AbstractSmoothPenalty):
+            ends = 1.0 if edge.ground else 2.0
+            supply += 2.0 * float(np.sqrt(edge.penalty.smoothness() * edge.weight.sum() * ends))
+    most = 2.0 * supply * np.sqrt(max(form.at_zero() - lowest, 0.0))
+    return most if 0.0 < most < np.inf else np.inf
 
 
 def _damped(term: Any, h: Array, damped: float) -> Array:
