@@ -27,8 +27,9 @@ WORTH = 0.1  # a corrector is kept where it brings this share of the longer step
 SHARES = (1.0, 0.5, 0.25)  # of it that are tried
 HALVINGS = 30  # of a step
 INTERIOR = 0.99  # of the way to the boundary
+BALANCE = 0.1  # of what the imbalance may be worth: no step aims at less complementarity, which it could not use
 DAMPED = 1e-3  # share of the largest second derivatives, where steps begin to be damped
-SIGHT = 0.5
+SIGHT = 0.5  # of the curvature along a step: what losses may add to it that it has not foreseen
 MARGIN = 1e-12  # relative; nearer to it than rounding knows, nothing is
 CLEARLY = 0.03  # of the share of a capacity that is left, below which a length relative to the longest is taken for 0
 EARLY = 1e-4  # relative gap: iterates from here on hug the boundary too closely to begin a neighbour's run
@@ -83,7 +84,8 @@ class InteriorPoint(AbstractIteration):
         grad^2 f + K' diag(D_e) K,
 
     predicts and corrects (Mehrotra 1992), and then corrects on, with the same factors, while that lengthens the step
-    (Gondzio 1996; Colombo and Gondzio 2008). Steps of smooth losses other than squared ones are full Newton steps too.
+    (Gondzio 1996; Colombo and Gondzio 2008). Where losses that are not quadratic turn out to bend more along a step
+    than their Hessian says, it is cut back, and the next Hessians are moved towards the largest ones.
     Flows and prices follow from the linearisation, so that they are conserved and need no repair.
 
     A round is one step; nothing is decentralised about it. It is the usual method of `path`: a start between the
@@ -121,11 +123,7 @@ class InteriorPoint(AbstractIteration):
         for number, c in zip(cones.kinks, cones.capacity, strict=True):
             z = cones.differences(number, w)
             s.append(np.vstack([np.sqrt(far**2 + lengths(z) ** 2), z]))
-            u = (
-                np.zeros_like(z)
-                if flows is None
-                else cones.columns(number, flows[number])
-            )
+            u = np.zeros_like(z) if flows is None else cones.columns(number, flows[number])
             y.append(np.vstack([c, -0.5 * u * np.minimum(1.0, c / np.maximum(lengths(u), TINY))]))
         return cones.state(Interior(w, tuple(s), tuple(y)))
 
@@ -146,7 +144,7 @@ class InteriorPoint(AbstractIteration):
         return replace(state, round=state.round + 1)
 
     def telling(self, state: _State) -> tuple[Array, ...]:
-        blocks, flows = _Blocks(state.site), list(state.point[1] or ())
+        blocks, flows = _Blocks(state.site, state.most), list(state.point[1] or ())
         for number, c, s, y in zip(blocks.kinks, blocks.capacity, state.at.s, state.at.y, strict=True):
             slack, size = 1.0 - lengths(y[1:]) / c, s[0] / max(float(s[0].max(initial=0.0)), TINY)
             told = np.where(slack * CLEARLY > size, 0.0, c)  # of a cone only one of the two tends to 0
@@ -216,7 +214,9 @@ class _Blocks:
         """That before the first step."""
         point, slope = self._slope(at)
         scalings = (Scaling.of(s, y) for s, y in zip(at.s, at.y, strict=True))
-        return _State(self.site, 0, at, at, tuple((each.q, each.eta, each.v) for each in scalings), slope, point, self.most)
+        return _State(
+            self.site, 0, at, at, tuple((each.q, each.eta, each.v) for each in scalings), slope, point, self.most
+        )
 
     def step(self, before: _State) -> _State:
         at, system = before.at, self.system
@@ -230,7 +230,7 @@ class _Blocks:
         newton = _Newton(rows, solve, scalings, reduced, before.slope)
         worth = float(np.abs(before.slope).sum()) * float(np.abs(at.w).max(initial=0.0))
         cones = max(sum(each.v.shape[1] for each in scalings), 1)
-        move = newton.move(max(_complementarity(scalings), WORTH * worth) / cones)
+        move = newton.move(max(_complementarity(scalings), BALANCE * worth) / cones)
         t, (after, scalings, point, slope) = self._moved(at, move, newton)
         damped = before.damped / 10.0 if t > 0.5 * min(1.0, move.room) else max(DAMPED, 10.0 * before.damped)
         damped = min(damped, 1.0) if damped >= DAMPED else 0.0
