@@ -175,7 +175,7 @@ def test_carried_scalings_stay_accurate_where_points_have_lost_theirs(seed, k):
         assert not largest(anew.v, floats(exact.v)) < 1e-1  # what is carried is there no more
 
 
-# ---- what is left of a cone when its first coordinate is eliminated ---------------------------------------------------
+# ---- what is left of a cone when its first coordinate is eliminated --------------------------------------------------
 def test_reduced_is_the_schur_complement(rng, k):
     W = Scaling.of(inside(rng, k), inside(rng, k))
     b, a, D = W.reduced()

@@ -150,7 +150,9 @@ def test_a_singular_or_infinite_matrix_is_refused():
         broken[-1][0, 0, 0] = bad
         with pytest.raises(ArithmeticError, match="not finite"):
             system.factorised(broken)
-    pair = gr.Problem(gr.MeanLoss(gr.NodeData.from_arrays(None, [1.0, 2.0], [0, 1])) + gr.TotalVariation(nx.path_graph(2), gr.L2())).form
+    pair = gr.Problem(
+        gr.MeanLoss(gr.NodeData.from_arrays(None, [1.0, 2.0], [0, 1])) + gr.TotalVariation(nx.path_graph(2), gr.L2())
+    ).form
     system = NewtonSystem(pair)
     singular = [np.full((2, 1, 1), -2.0), np.full((1, 1, 1), 1.0)]  # [[-1, -1], [-1, -1]], where no ridge is given
     with pytest.raises(ArithmeticError, match="singular"):

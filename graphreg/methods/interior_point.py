@@ -32,6 +32,7 @@ DAMPED = 1e-3  # share of the largest second derivatives, where steps begin to b
 SIGHT = 0.5  # of the curvature along a step: what losses may add to it that it has not foreseen
 MARGIN = 1e-12  # relative; nearer to it than rounding knows, nothing is
 CLEARLY = 0.03  # of the share of a capacity that is left, below which a length relative to the longest is taken for 0
+FINEST = 3e-12  # relative gap: what rounding leaves of scalings beyond it only spoils the iterate
 EARLY = 1e-4  # relative gap: iterates from here on hug the boundary too closely to begin a neighbour's run
 
 Cones = tuple[Array, ...]  # (1 + k, m) per block of edges with kinks
@@ -238,7 +239,8 @@ class _Blocks:
         early = before.early if gap < EARLY else after
         carried = tuple((each.q, each.eta, each.v) for each in scalings)
         point = self._conserved(point, slope, solve, blocks)
-        return _State(self.site, before.round + 1, after, early, carried, slope, point, self.most, damped)
+        ended = 0.0 < gap < FINEST
+        return _State(self.site, before.round + 1, after, early, carried, slope, point, self.most, damped, ended)
 
     def _slope(self, at: Interior) -> tuple[Point, Array]:
         """w with its flows and prices, and grad f + K'u in the order of the system: how far they are from balance."""
