@@ -56,6 +56,13 @@ def in_place(self: Any, v: Any, step: Any) -> Any:
     return v
 
 
+MIXED = np.array([[2.0, 1.0], [1.0, 3.0]])
+
+
+def stacked(Q: Any, z: Any) -> Any:
+    return np.broadcast_to(Q, (len(z), *Q.shape))
+
+
 def inverse_off_its_range(self: Any, u: Any) -> Any:
     return 0.5 * np.einsum("ij,jk,ik->i", u, np.linalg.pinv(self.Q), u)
 
@@ -120,6 +127,22 @@ SMOOTH = [
     mutant("huber norm: gradient without its end", HuberNorm(0.7), "subgradient", gradient=lambda s, z: z),
     mutant("quadratic: gradient without Q", Quadratic(np.diag([1.0, 3.0])), "subgradient", gradient=lambda s, z: z),
     mutant("quadratic: least for largest", Quadratic(np.diag([1.0, 3.0])), "smoothness", smoothness=lambda s: 1.0),
+    mutant("squared: curvature halved", SquaredL2(), "curvature", curvature=lambda s, z: np.full_like(z, 0.5)),
+    mutant(
+        "quadratic: curvature of Q^2", Quadratic(MIXED), "curvature", curvature=lambda s, z: stacked(MIXED @ MIXED, z)
+    ),
+    mutant(
+        "quadratic: only the diagonal", Quadratic(MIXED), "curvature", curvature=lambda s, z: np.diag(MIXED) + 0 * z
+    ),
+    mutant(
+        "huber norm: curvature without its end", HuberNorm(0.7), "curvature", curvature=lambda s, z: np.ones_like(z)
+    ),
+    mutant(
+        "huber norm: curvature along z",
+        HuberNorm(0.7),
+        "curvature",
+        curvature=lambda s, z: np.minimum(1.0, 0.7 / np.maximum(norm(z), 0.7))[:, None] + 0 * z,
+    ),
     mutant("squared: grows nowhere", SquaredL2(), "recession", recession=everywhere),
     mutant("squared: dual prox", SquaredL2(), "dual prox", dual_prox=lambda s, v, t, c: v / (1 + col(t * c))),
     mutant("squared: works in place", SquaredL2(), "shapes and rows", prox=in_place),

@@ -21,7 +21,7 @@ from ..terms.penalties._base import AbstractSmoothPenalty
 from ..terms.penalties.l1 import L1
 from ..terms.records import Array
 
-RIDGE = 1e-14  # relative to the mean diagonal: for nodes that nothing ties down
+RIDGE = 1e-15
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,8 @@ class NewtonSystem:
             Where the matrix is not finite or singular.
         """
         data = self._sum @ np.concatenate([np.ascontiguousarray(each).ravel() for each in D])
-        data[self._diagonal] += RIDGE * data[self._diagonal].mean()
+        diagonal = data[self._diagonal]
+        data[self._diagonal] = np.where(diagonal > 0.0, diagonal * (1.0 + RIDGE), 1.0)
         if not np.isfinite(data).all():
             raise ArithmeticError("a Newton system is not finite")
         size = len(self.order)

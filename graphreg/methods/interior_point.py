@@ -27,8 +27,12 @@ WORTH = 0.1  # a corrector is kept where it brings this share of the longer step
 SHARES = (1.0, 0.5, 0.25)  # of it that are tried
 HALVINGS = 30  # of a step
 INTERIOR = 0.99  # of the way to the boundary
+BALANCE = 0.1  # of what the imbalance may be worth: no step aims at less complementarity, which it could not use
+DAMPED = 1e-3  # share of the largest second derivatives, where steps begin to be damped
+SIGHT = 0.5  # of the curvature along a step: what losses may add to it that it has not foreseen
 MARGIN = 1e-12  # relative; nearer to it than rounding knows, nothing is
 CLEARLY = 0.03  # of the share of a capacity that is left, below which a length relative to the longest is taken for 0
+FINEST = 3e-12  # relative gap: what rounding leaves of scalings beyond it only spoils the iterate
 EARLY = 1e-4  # relative gap: iterates from here on hug the boundary too closely to begin a neighbour's run
 
 Cones = tuple[Array, ...]  # (1 + k, m) per block of edges with kinks
@@ -61,6 +65,8 @@ class _State:
     scalings: tuple[tuple[Array, Array, Array], ...]  # q, eta and v per block with kinks
     slope: Array  # grad f + K'u, in the order of the system
     point: Point
+    most: float  # the capacity that is enough for every edge
+    damped: float = 0.0  # the share of the largest second derivative of each loss that replaces the one at hand
     stuck: bool = False  # rounding leaves nowhere to go
 
 
@@ -79,7 +85,8 @@ class InteriorPoint(AbstractIteration):
         grad^2 f + K' diag(D_e) K,
 
     predicts and corrects (Mehrotra 1992), and then corrects on, with the same factors, while that lengthens the step
-    (Gondzio 1996; Colombo and Gondzio 2008). Steps of smooth losses other than squared ones are full Newton steps too.
+    (Gondzio 1996; Colombo and Gondzio 2008). Where losses that are not quadratic turn out to bend more along a step
+    than their Hessian says, it is cut back, and the next Hessians are moved towards the largest ones.
     Flows and prices follow from the linearisation, so that they are conserved and need no repair.
 
     A round is one step; nothing is decentralised about it. It is the usual method of `path`: a start between the
@@ -110,25 +117,21 @@ class InteriorPoint(AbstractIteration):
         return tuple(dict.fromkeys(out))
 
     def init(self, site: Site, start: Start | None) -> _State:
-        form, cones = site.form, _Blocks(site)
+        form, cones = site.form, _Blocks(site, _enough(site.form))
         w, flows = (np.zeros(form.shape), None) if start is None else start
         far = form.step_length
         s, y = [], []
         for number, c in zip(cones.kinks, cones.capacity, strict=True):
             z = cones.differences(number, w)
             s.append(np.vstack([np.sqrt(far**2 + lengths(z) ** 2), z]))
-            u = (
-                np.zeros_like(z)
-                if flows is None
-                else 0.5 * cones.columns(number, form.edges[number].clip(flows[number]))
-            )
-            y.append(np.vstack([c, -u]))
+            u = np.zeros_like(z) if flows is None else cones.columns(number, flows[number])
+            y.append(np.vstack([c, -0.5 * u * np.minimum(1.0, c / np.maximum(lengths(u), TINY))]))
         return cones.state(Interior(w, tuple(s), tuple(y)))
 
     def resume(self, site: Site, state: _State, start: Start | None) -> _State:
         """From the early iterate there, its flows as large a share of the capacities here as there."""
         del start
-        cones, early = _Blocks(site), state.early
+        cones, early = _Blocks(site, _enough(site.form)), state.early
         y = tuple(each * (c / each[0]) for c, each in zip(cones.capacity, early.y, strict=True))
         return cones.state(replace(early, y=y))
 
@@ -136,13 +139,13 @@ class InteriorPoint(AbstractIteration):
         if not state.stuck:
             try:
                 with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                    return _Blocks(state.site).step(state)
-            except ArithmeticError:
-                state = replace(state, stuck=True)
+                    return _Blocks(state.site, state.most).step(state)
+            except ArithmeticError:  # where many losses are flat, say
+                state = replace(state, damped=1.0, stuck=state.damped == 1.0)
         return replace(state, round=state.round + 1)
 
     def telling(self, state: _State) -> tuple[Array, ...]:
-        blocks, flows = _Blocks(state.site), list(state.point[1] or ())
+        blocks, flows = _Blocks(state.site, state.most), list(state.point[1] or ())
         for number, c, s, y in zip(blocks.kinks, blocks.capacity, state.at.s, state.at.y, strict=True):
             slack, size = 1.0 - lengths(y[1:]) / c, s[0] / max(float(s[0].max(initial=0.0)), TINY)
             told = np.where(slack * CLEARLY > size, 0.0, c)  # of a cone only one of the two tends to 0
@@ -156,15 +159,16 @@ class InteriorPoint(AbstractIteration):
 class _Blocks:
     """The blocks of a form as the steps see them: those with kinks as cones, the others with their Hessians."""
 
-    def __init__(self, site: Site) -> None:
-        self.site, self.form = site, site.form
+    def __init__(self, site: Site, most: float) -> None:
+        self.site, self.form, self.most = site, site.form, most
         self.system: NewtonSystem = site.newton
         self.kinks = [k for k, edge in enumerate(self.form.edges) if isinstance(edge.penalty, (L1, L2))]
         self.capacity = [self._capacity(k) for k in self.kinks]
 
     def _capacity(self, number: int) -> Array:
         edge = self.form.edges[number]
-        return np.repeat(edge.weight, self.form.width(edge)) if isinstance(edge.penalty, L1) else edge.weight
+        c = np.minimum(edge.weight, self.most)
+        return np.repeat(c, self.form.width(edge)) if isinstance(edge.penalty, L1) else c
 
     # ---- edges as columns of cones: of L1 one per coordinate --------------------------------------------------------
     def columns(self, number: int, u: Array) -> Array:
@@ -186,16 +190,16 @@ class _Blocks:
                 flows[number] = edge.weight[:, None] * edge.penalty.gradient(edge.difference(w))
         return self.form.gradient_prices(w), flows
 
-    def bends(self, w: Array) -> tuple[list[Array], dict[int, Array]]:
-        """The Hessians of the same, (m, k, k) per block of the system."""
+    def bends(self, w: Array, damped: float) -> tuple[list[Array], dict[int, Array]]:
+        """The Hessians of the same, (m, k, k) per block of the system, moved towards the largest that they have."""
         samples: list[Array] = []
         for block, rows in zip(self.form.samples, self.system.samples, strict=True):
-            h = block.scaled(block.loss.curvature(block.predict(w), block.y))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
-            samples.append(h.reshape(-1, rows.k, rows.k))
+            h = _damped(block.loss, block.loss.curvature(block.predict(w), block.y), damped)  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
+            samples.append(block.scaled(h).reshape(-1, rows.k, rows.k))
         edges: dict[int, Array] = {}
         for number, edge in enumerate(self.form.edges):
             if isinstance(edge.penalty, AbstractSmoothPenalty):
-                h = edge.penalty.curvature(edge.difference(w))
+                h = _damped(edge.penalty, edge.penalty.curvature(edge.difference(w)), damped)
                 h = edge.weight.reshape(-1, *[1] * (h.ndim - 1)) * h
                 k = self.system.edges[number].k
                 edges[number] = h.reshape(-1, k, k)
@@ -211,25 +215,32 @@ class _Blocks:
         """That before the first step."""
         point, slope = self._slope(at)
         scalings = (Scaling.of(s, y) for s, y in zip(at.s, at.y, strict=True))
-        return _State(self.site, 0, at, at, tuple((each.q, each.eta, each.v) for each in scalings), slope, point)
+        return _State(
+            self.site, 0, at, at, tuple((each.q, each.eta, each.v) for each in scalings), slope, point, self.most
+        )
 
     def step(self, before: _State) -> _State:
         at, system = before.at, self.system
         scalings = [Scaling(*each) for each in before.scalings]
         reduced = [scaling.reduced() for scaling in scalings]
-        samples, edges = self.bends(at.w)
+        samples, edges = self.bends(at.w, before.damped)
         edges.update((k, D) for k, (_, _, D) in zip(self.kinks, reduced, strict=True))
         blocks = [*samples, *(edges[k] for k in range(len(edges)))]
         solve = system.factorised(blocks)
         rows = [system.edges[k] for k in self.kinks]
         newton = _Newton(rows, solve, scalings, reduced, before.slope)
-        move = newton.move(_complementarity(scalings) / max(sum(each.v.shape[1] for each in scalings), 1))
-        after, scalings, point, slope = self._moved(at, move, newton, float(np.abs(before.slope).sum()))
+        worth = float(np.abs(before.slope).sum()) * float(np.abs(at.w).max(initial=0.0))
+        cones = max(sum(each.v.shape[1] for each in scalings), 1)
+        move = newton.move(max(_complementarity(scalings), BALANCE * worth) / cones)
+        t, (after, scalings, point, slope) = self._moved(at, move, newton)
+        damped = before.damped / 10.0 if t > 0.5 * min(1.0, move.room) else max(DAMPED, 10.0 * before.damped)
+        damped = min(damped, 1.0) if damped >= DAMPED else 0.0
         gap = _complementarity(scalings) / max(abs(self.form.primal(after.w)), TINY)
         early = before.early if gap < EARLY else after
         carried = tuple((each.q, each.eta, each.v) for each in scalings)
         point = self._conserved(point, slope, solve, blocks)
-        return _State(self.site, before.round + 1, after, early, carried, slope, point)
+        ended = 0.0 < gap < FINEST
+        return _State(self.site, before.round + 1, after, early, carried, slope, point, self.most, damped, ended)
 
     def _slope(self, at: Interior) -> tuple[Point, Array]:
         """w with its flows and prices, and grad f + K'u in the order of the system: how far they are from balance."""
@@ -238,20 +249,23 @@ class _Blocks:
         return (at.w, flows, prices), self.system.vector(self.form.conservation(DualPoint(flows, prices)))
 
     def _moved(
-        self, at: Interior, move: _Move, newton: _Newton, before: float
-    ) -> tuple[Interior, list[Scaling], Point, Array]:
-        """The next iterate: as far as the cones allow, and not so far that the gradients of losses that are not
-        quadratic lose sight of the balance."""
+        self, at: Interior, move: _Move, newton: _Newton
+    ) -> tuple[float, tuple[Interior, list[Scaling], Point, Array]]:
+        """The length of the step and the next iterate: as far as the cones allow, and not so far that gradients of
+        losses that are not quadratic turn against it.
+
+        With H the Hessian of the step, the gradients at its end minus (1 - t) those before are what H has not foreseen.
+        """
         t = min(1.0, INTERIOR * move.room)
         for _ in range(HALVINGS):
             after, scalings = self._along(at, move, newton, t)
             point, slope = self._slope(after)
-            left = float(np.abs(slope).sum())
-            small = left * float(np.abs(after.w).max(initial=0.0)) <= _complementarity(scalings)
-            if left <= (1.0 - 0.1 * t) * before or small:
-                return after, scalings, point, slope
+            unforeseen = float((slope - (1.0 - t) * newton.slope) @ move.x)
+            worth = float(np.abs(slope).sum()) * float(np.abs(after.w).max(initial=0.0))
+            if unforeseen <= SIGHT * move.bend or worth <= _complementarity(scalings):
+                return t, (after, scalings, point, slope)
             t *= 0.5
-        raise ArithmeticError("no step brings the flows nearer to balance")
+        raise ArithmeticError("no step is short enough for its Hessian")
 
     def _along(self, at: Interior, move: _Move, newton: _Newton, t: float) -> tuple[Interior, list[Scaling]]:
         w = at.w + t * self.system.matrix(move.x)
@@ -281,6 +295,37 @@ class _Blocks:
         return w, tuple(moved[many:]), tuple(moved[:many])
 
 
+def _enough(form: Form) -> float:
+    """A capacity that no edge with kinks needs: with all larger ones cut down to it, the minimisers are the same.
+
+    Some optimal flow runs in no circles, so that no edge carries more than flows in at all nodes together: at most
+    sum_r s_r ||x_r|| |l'_r| <= sqrt(2 L sum_r s_r ||x_r||^2 (P(0) - inf P)) for losses of smoothness L, and so for
+    smooth penalties. At twice that no flow fills an edge which is cut down, and its ends agree. Where kinks have
+    centers there may be flows in circles, through the ground.
+    """
+    if any(edge.center is not None for edge in form.edges if not isinstance(edge.penalty, AbstractSmoothPenalty)):
+        return np.inf
+    lowest, supply = 0.0, 0.0
+    for block in form.samples:
+        zero, squares = np.zeros_like(block.offset), block.lengths.reshape(len(block.node), -1)[:, 0] ** 2
+        lowest -= float(block.conjugates(zero).sum())
+        supply += float(np.sqrt(2.0 * block.loss.smoothness() * (block.scale @ squares)))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
+    for edge in form.edges:
+        if isinstance(edge.penalty, AbstractSmoothPenalty):
+            ends = 1.0 if edge.ground else 2.0
+            supply += 2.0 * float(np.sqrt(edge.penalty.smoothness() * edge.weight.sum() * ends))
+    most = 2.0 * supply * np.sqrt(max(form.at_zero() - lowest, 0.0))
+    return most if 0.0 < most < np.inf else np.inf
+
+
+def _damped(term: Any, h: Array, damped: float) -> Array:
+    """(1 - damped) h + damped L, where second derivatives are at most L."""
+    L = term.smoothness()
+    if damped == 0.0 or not np.isfinite(L):
+        return h
+    return (1.0 - damped) * h + damped * L * (np.eye(h.shape[-1]) if h.ndim == 3 else 1.0)
+
+
 def _complementarity(scalings: list[Scaling]) -> float:
     """The sum of <s_e, y_e> = ||v_e||^2."""
     return sum(float(np.vdot(each.v, each.v)) for each in scalings)
@@ -297,7 +342,13 @@ class _Move:
     x: Array
     s: list[Array]
     y: list[Array]
+    right: Array  # the Newton system times x
     room: float
+
+    @property
+    def bend(self) -> float:
+        """x' (grad^2 f + K'DK) x."""
+        return float(self.x @ self.right)
 
 
 class _Newton:
@@ -353,7 +404,7 @@ class _Newton:
                 [a + share * b for a, b in zip(one, other, strict=True)]
                 for one, other in ((move.s, correction.s), (move.y, correction.y))
             )
-            new = _Move(move.x + share * correction.x, s, y, self.room(s, y))
+            new = _Move(move.x + share * correction.x, s, y, move.right + share * correction.right, self.room(s, y))
             if new.room > best.room:
                 best = new
             if best.room >= move.room + WORTH * (longer - move.room):
@@ -372,7 +423,7 @@ class _Newton:
             z = rows.apply(x)
             s.append(scaling.undo(np.vstack([q[0] / a - np.einsum("ij,ij->j", b, z), z])))
         y = [each - ds for each, ds in zip(r, s, strict=True)]
-        return _Move(x, s, y, self.room(s, y))
+        return _Move(x, s, y, right, self.room(s, y))
 
     def room(self, s: list[Array], y: list[Array]) -> float:
         each = (zip(self.v, moves, self.determinants, strict=True) for moves in (s, y))

@@ -12,6 +12,8 @@ from . import _fenchel as fenchel
 from ._probe import Probe
 from ._report import Failure, distance, dots, frozen, judge, size
 
+STEP = 1e-6  # of differences, relative to the point
+
 
 def gauge(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
     """gauge(u) is the smallest t >= 0 with u / t in dom phi*."""
@@ -134,6 +136,32 @@ def smoothness(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
     rise = penalty.value(x) - penalty.value(z) - dots(penalty.gradient(z), x - z)
     by = (rise - L / 2 * dots(x - z, x - z)) / (penalty.value(x) + penalty.value(z) + 1e-300)
     return judge(f"phi is smooth with the claimed L = {L:g}", by, probe.tolerance, x=x, z=z)
+
+
+def curvature(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
+    """curvature is the derivative of the gradient away from kinks, symmetric, between 0 and smoothness."""
+    if not isinstance(penalty, AbstractSmoothPenalty):
+        return []
+    z, k = probe.points, probe.k
+    c = penalty.curvature(z)
+    if c.shape not in (z.shape, (len(z), k, k)):
+        expected = f"{z.shape} or {(len(z), k, k)}"
+        return [Failure("", f"curvature has the shape {c.shape}, expected {expected}", "", np.inf)]
+    full = c if c.ndim == 3 else c[:, :, None] * np.eye(k)
+    asymmetry = np.abs(full - full.transpose(0, 2, 1)).max(axis=(1, 2))
+    values, L = np.linalg.eigvalsh(full), penalty.smoothness()
+    out = np.maximum(-values[:, 0], values[:, -1] - L)
+    found = judge("0 <= curvature <= smoothness", out, probe.tolerance * (1.0 + L), z=z)
+    found += judge("curvature is symmetric", asymmetry, probe.tolerance * (1.0 + L), z=z)
+    h = STEP * np.maximum(1.0, size(z))[:, None]
+    for unit in np.eye(k):
+        ahead, behind = penalty.gradient(frozen(z + h * unit)), penalty.gradient(frozen(z - h * unit))
+        here = penalty.gradient(z)
+        right, left = (ahead - here) / h, (here - behind) / h
+        no_kink = size(right - left) <= 1e-2 * (size(right) + size(left))
+        by = size(full @ unit - (left + right) / 2) / (1.0 + L + size(here))
+        found += judge("curvature is the derivative of gradient", np.where(no_kink, by, 0.0), 1e-6, z=z)
+    return found
 
 
 def strong_convexity(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:

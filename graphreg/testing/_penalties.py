@@ -141,6 +141,7 @@ LAWS = (
     derived.interior,
     derived.subgradient,
     derived.smoothness,
+    derived.curvature,
     derived.strong_convexity,
     derived.recession,
     derived.projection,
