@@ -184,7 +184,8 @@ class _Run:
         told = self.method.telling(state) if self.budget.gap > 0 and applies(self.certifier.form) else None
         if told is not None:
             w, numbers = merged(self.certifier.form, point[0], told)
-            self.ledger.sum("certificate", numbers)  # as a polish, no step that neighbours could take alone
+            if not self.method.central:
+                self.ledger.sum("certificate", numbers)  # as a polish, no step that neighbours could take alone
             self.certifier.consider(w)
         certificate = self.certifier.certify(*point, self.budget.gap)
         spent = self.certifier.repair.exchanges - before
@@ -227,6 +228,8 @@ class _Run:
         return int(point[1] is None and settles(self.certifier.form))
 
     def _charge(self, exchanges: int, reductions: int) -> None:
+        if self.method.central:  # all data are in one place, and nothing is sent
+            return
         self.ledger.exchange("certificate", times=exchanges)
         self.ledger.sum("certificate", 2, reductions)
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
-from ..form import DualPoint, Form
-from ..lowering.cones import TINY, Scaling, determinant, lengths, product, quotient, room, towards
-from ..lowering.newton import NewtonSystem, Rows
+from ..form import Form
+from ..lowering.cones import TINY, lengths
 from ..lowering.site import Site
 from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.penalties._base import AbstractSmoothPenalty
@@ -18,56 +16,9 @@ from ..terms.penalties.l1 import L1
 from ..terms.penalties.l2 import L2
 from ..terms.records import Array
 from ._base import AbstractIteration, Point, Start
+from ._interior import Blocks, Interior, State, enough
 
-AIMS = (0.03, 0.3)  # of the complementarity: what a step aims at
-ENOUGH = 0.7  # of a step, below which it aims at less
-CORRECTORS = 8
-CENTRAL = (0.1, 10.0)  # of what is aimed at: products of s and y within are left alone
-WORTH = 0.1  # a corrector is kept where it brings this share of the longer step that it is for
-SHARES = (1.0, 0.5, 0.25)  # of it that are tried
-HALVINGS = 30  # of a step
-INTERIOR = 0.99  # of the way to the boundary
-BALANCE = 0.1  # of what the imbalance may be worth: no step aims at less complementarity, which it could not use
-DAMPED = 1e-3  # share of the largest second derivatives, where steps begin to be damped
-SIGHT = 0.5  # of the curvature along a step: what losses may add to it that it has not foreseen
-MARGIN = 1e-12  # relative; nearer to it than rounding knows, nothing is
 CLEARLY = 0.03  # of the share of a capacity that is left, below which a length relative to the longest is taken for 0
-FINEST = 3e-12  # relative gap: what rounding leaves of scalings beyond it only spoils the iterate
-EARLY = 1e-4  # relative gap: iterates from here on hug the boundary too closely to begin a neighbour's run
-
-Cones = tuple[Array, ...]  # (1 + k, m) per block of edges with kinks
-
-
-@dataclass(frozen=True)
-class Interior:
-    """w, and s and y strictly inside the cones."""
-
-    w: Array  # (n, d)
-    s: Cones
-    y: Cones
-
-    def beside(self, other: Interior, t: float) -> Interior:
-        """(1 - t) self + t other, at the strength between those of the two: inside again, and conserved as they are."""
-
-        def mixed(a: Array, b: Array) -> Array:
-            return (1.0 - t) * a + t * b
-
-        cones = (tuple(map(mixed, a, b)) for a, b in ((self.s, other.s), (self.y, other.y)))
-        return Interior(mixed(self.w, other.w), *cones)
-
-
-@dataclass(frozen=True)
-class _State:
-    site: Site = field(repr=False)
-    round: int
-    at: Interior
-    early: Interior  # the last iterate with a relative gap of EARLY or more, from which other strengths begin
-    scalings: tuple[tuple[Array, Array, Array], ...]  # q, eta and v per block with kinks
-    slope: Array  # grad f + K'u, in the order of the system
-    point: Point
-    most: float  # the capacity that is enough for every edge
-    damped: float = 0.0  # the share of the largest second derivative of each loss that replaces the one at hand
-    stuck: bool = False  # rounding leaves nowhere to go
 
 
 @dataclass(frozen=True)
@@ -116,8 +67,8 @@ class InteriorPoint(AbstractIteration):
         ]
         return tuple(dict.fromkeys(out))
 
-    def init(self, site: Site, start: Start | None) -> _State:
-        form, cones = site.form, _Blocks(site, _enough(site.form))
+    def init(self, site: Site, start: Start | None) -> State:
+        form, cones = site.form, Blocks(site, enough(site.form))
         w, flows = (np.zeros(form.shape), None) if start is None else start
         far = form.step_length
         s, y = [], []
@@ -128,303 +79,29 @@ class InteriorPoint(AbstractIteration):
             y.append(np.vstack([c, -0.5 * u * np.minimum(1.0, c / np.maximum(lengths(u), TINY))]))
         return cones.state(Interior(w, tuple(s), tuple(y)))
 
-    def resume(self, site: Site, state: _State, start: Start | None) -> _State:
+    def resume(self, site: Site, state: State, start: Start | None) -> State:
         """From the early iterate there, its flows as large a share of the capacities here as there."""
         del start
-        cones, early = _Blocks(site, _enough(site.form)), state.early
+        cones, early = Blocks(site, enough(site.form)), state.early
         y = tuple(each * (c / each[0]) for c, each in zip(cones.capacity, early.y, strict=True))
         return cones.state(replace(early, y=y))
 
-    def step(self, state: _State) -> _State:
+    def step(self, state: State) -> State:
         if not state.stuck:
             try:
                 with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                    return _Blocks(state.site, state.most).step(state)
+                    return Blocks(state.site, state.most).step(state)
             except ArithmeticError:  # where many losses are flat, say
                 state = replace(state, damped=1.0, stuck=state.damped == 1.0)
         return replace(state, round=state.round + 1)
 
-    def telling(self, state: _State) -> tuple[Array, ...]:
-        blocks, flows = _Blocks(state.site, state.most), list(state.point[1] or ())
+    def telling(self, state: State) -> tuple[Array, ...]:
+        blocks, flows = Blocks(state.site, state.most), list(state.point[1] or ())
         for number, c, s, y in zip(blocks.kinks, blocks.capacity, state.at.s, state.at.y, strict=True):
             slack, size = 1.0 - lengths(y[1:]) / c, s[0] / max(float(s[0].max(initial=0.0)), TINY)
             told = np.where(slack * CLEARLY > size, 0.0, c)  # of a cone only one of the two tends to 0
             flows[number] = blocks.rows(number, np.broadcast_to(told / np.sqrt(len(y) - 1.0), y[1:].shape))
         return tuple(flows)
 
-    def point(self, state: _State) -> Point:
+    def point(self, state: State) -> Point:
         return state.point
-
-
-class _Blocks:
-    """The blocks of a form as the steps see them: those with kinks as cones, the others with their Hessians."""
-
-    def __init__(self, site: Site, most: float) -> None:
-        self.site, self.form, self.most = site, site.form, most
-        self.system: NewtonSystem = site.newton
-        self.kinks = [k for k, edge in enumerate(self.form.edges) if isinstance(edge.penalty, (L1, L2))]
-        self.capacity = [self._capacity(k) for k in self.kinks]
-
-    def _capacity(self, number: int) -> Array:
-        edge = self.form.edges[number]
-        c = np.minimum(edge.weight, self.most)
-        return np.repeat(c, self.form.width(edge)) if isinstance(edge.penalty, L1) else c
-
-    # ---- edges as columns of cones: of L1 one per coordinate --------------------------------------------------------
-    def columns(self, number: int, u: Array) -> Array:
-        return np.ascontiguousarray(u.reshape(-1, self.system.edges[number].k).T)
-
-    def rows(self, number: int, u: Array) -> Array:
-        """The other way round, (m, k)."""
-        return np.ascontiguousarray(u.T).reshape(len(self.form.edges[number].tail), -1)
-
-    def differences(self, number: int, w: Array) -> Array:
-        return self.columns(number, self.form.edges[number].difference(w))
-
-    # ---- the smooth terms -------------------------------------------------------------------------------------------
-    def slopes(self, w: Array) -> tuple[tuple[Array, ...], dict[int, Array]]:
-        """The gradients: prices of the samples, and flows of the edges without kinks by block."""
-        flows: dict[int, Array] = {}
-        for number, edge in enumerate(self.form.edges):
-            if isinstance(edge.penalty, AbstractSmoothPenalty):
-                flows[number] = edge.weight[:, None] * edge.penalty.gradient(edge.difference(w))
-        return self.form.gradient_prices(w), flows
-
-    def bends(self, w: Array, damped: float) -> tuple[list[Array], dict[int, Array]]:
-        """The Hessians of the same, (m, k, k) per block of the system, moved towards the largest that they have."""
-        samples: list[Array] = []
-        for block, rows in zip(self.form.samples, self.system.samples, strict=True):
-            h = _damped(block.loss, block.loss.curvature(block.predict(w), block.y), damped)  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
-            samples.append(block.scaled(h).reshape(-1, rows.k, rows.k))
-        edges: dict[int, Array] = {}
-        for number, edge in enumerate(self.form.edges):
-            if isinstance(edge.penalty, AbstractSmoothPenalty):
-                h = _damped(edge.penalty, edge.penalty.curvature(edge.difference(w)), damped)
-                h = edge.weight.reshape(-1, *[1] * (h.ndim - 1)) * h
-                k = self.system.edges[number].k
-                edges[number] = h.reshape(-1, k, k)
-        return samples, edges
-
-    def flows(self, smooth: dict[int, Array], y: Cones) -> tuple[Array, ...]:
-        cones = dict(zip(self.kinks, y, strict=True))
-        every = range(len(self.form.edges))
-        return tuple(smooth[k] if k in smooth else self.rows(k, -cones[k][1:]) for k in every)
-
-    # ---- states -----------------------------------------------------------------------------------------------------
-    def state(self, at: Interior) -> _State:
-        """That before the first step."""
-        point, slope = self._slope(at)
-        scalings = (Scaling.of(s, y) for s, y in zip(at.s, at.y, strict=True))
-        return _State(
-            self.site, 0, at, at, tuple((each.q, each.eta, each.v) for each in scalings), slope, point, self.most
-        )
-
-    def step(self, before: _State) -> _State:
-        at, system = before.at, self.system
-        scalings = [Scaling(*each) for each in before.scalings]
-        reduced = [scaling.reduced() for scaling in scalings]
-        samples, edges = self.bends(at.w, before.damped)
-        edges.update((k, D) for k, (_, _, D) in zip(self.kinks, reduced, strict=True))
-        blocks = [*samples, *(edges[k] for k in range(len(edges)))]
-        solve = system.factorised(blocks)
-        rows = [system.edges[k] for k in self.kinks]
-        newton = _Newton(rows, solve, scalings, reduced, before.slope)
-        worth = float(np.abs(before.slope).sum()) * float(np.abs(at.w).max(initial=0.0))
-        cones = max(sum(each.v.shape[1] for each in scalings), 1)
-        move = newton.move(max(_complementarity(scalings), BALANCE * worth) / cones)
-        t, (after, scalings, point, slope) = self._moved(at, move, newton)
-        damped = before.damped / 10.0 if t > 0.5 * min(1.0, move.room) else max(DAMPED, 10.0 * before.damped)
-        damped = min(damped, 1.0) if damped >= DAMPED else 0.0
-        gap = _complementarity(scalings) / max(abs(self.form.primal(after.w)), TINY)
-        early = before.early if gap < EARLY else after
-        carried = tuple((each.q, each.eta, each.v) for each in scalings)
-        point = self._conserved(point, slope, solve, blocks)
-        ended = 0.0 < gap < FINEST
-        return _State(self.site, before.round + 1, after, early, carried, slope, point, self.most, damped, ended)
-
-    def _slope(self, at: Interior) -> tuple[Point, Array]:
-        """w with its flows and prices, and grad f + K'u in the order of the system: how far they are from balance."""
-        prices, smooth = self.slopes(at.w)
-        flows = self.flows(smooth, at.y)
-        return (at.w, flows, prices), self.system.vector(self.form.conservation(DualPoint(flows, prices)))
-
-    def _moved(
-        self, at: Interior, move: _Move, newton: _Newton
-    ) -> tuple[float, tuple[Interior, list[Scaling], Point, Array]]:
-        """The length of the step and the next iterate: as far as the cones allow, and not so far that gradients of
-        losses that are not quadratic turn against it.
-
-        With H the Hessian of the step, the gradients at its end minus (1 - t) those before are what H has not foreseen.
-        """
-        t = min(1.0, INTERIOR * move.room)
-        for _ in range(HALVINGS):
-            after, scalings = self._along(at, move, newton, t)
-            point, slope = self._slope(after)
-            unforeseen = float((slope - (1.0 - t) * newton.slope) @ move.x)
-            worth = float(np.abs(slope).sum()) * float(np.abs(after.w).max(initial=0.0))
-            if unforeseen <= SIGHT * move.bend or worth <= _complementarity(scalings):
-                return t, (after, scalings, point, slope)
-            t *= 0.5
-        raise ArithmeticError("no step is short enough for its Hessian")
-
-    def _along(self, at: Interior, move: _Move, newton: _Newton, t: float) -> tuple[Interior, list[Scaling]]:
-        w = at.w + t * self.system.matrix(move.x)
-        s: list[Array] = []
-        y: list[Array] = []
-        scalings: list[Scaling] = []
-        each = zip(self.kinks, self.capacity, newton.scalings, move.s, move.y, strict=True)
-        for number, c, scaling, ds, dy in each:
-            one, two = scaling.v + t * ds, scaling.v + t * dy
-            z, u = self.differences(number, w), scaling.undo(two)[1:]
-            u *= np.minimum(1.0, (1.0 - MARGIN) * c / np.maximum(lengths(u), TINY))
-            y.append(np.vstack([c, u]))
-            s.append(np.vstack([np.maximum(scaling.apply(one)[0], (1.0 + MARGIN) * lengths(z) + TINY), z]))
-            scalings.append(scaling.moved(one, two))
-        return Interior(w, tuple(s), tuple(y)), scalings
-
-    def _conserved(self, point: Point, slope: Array, solve: Solve, blocks: list[Array]) -> Point:
-        """With what flows and prices change by, to first order, in the Newton step that balances them."""
-        w, flows, prices = point
-        assert flows is not None
-        assert prices is not None
-        x = solve(-slope)
-        many = len(prices)
-        moved: list[Array] = []
-        for value, rows, D in zip((*prices, *flows), (*self.system.samples, *self.system.edges), blocks, strict=True):
-            moved.append(value + np.einsum("mij,jm->mi", D, rows.apply(x)).reshape(value.shape))
-        return w, tuple(moved[many:]), tuple(moved[:many])
-
-
-def _enough(form: Form) -> float:
-    """A capacity that no edge with kinks needs: with all larger ones cut down to it, the minimisers are the same.
-
-    Some optimal flow runs in no circles, so that no edge carries more than flows in at all nodes together: at most
-    sum_r s_r ||x_r|| |l'_r| <= sqrt(2 L sum_r s_r ||x_r||^2 (P(0) - inf P)) for losses of smoothness L, and so for
-    smooth penalties. At twice that no flow fills an edge which is cut down, and its ends agree. Where kinks have
-    centers there may be flows in circles, through the ground.
-    """
-    if any(edge.center is not None for edge in form.edges if not isinstance(edge.penalty, AbstractSmoothPenalty)):
-        return np.inf
-    lowest, supply = 0.0, 0.0
-    for block in form.samples:
-        zero, squares = np.zeros_like(block.offset), block.lengths.reshape(len(block.node), -1)[:, 0] ** 2
-        lowest -= float(block.conjugates(zero).sum())
-        supply += float(np.sqrt(2.0 * block.loss.smoothness() * (block.scale @ squares)))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
-    for edge in form.edges:
-        if isinstance(edge.penalty, AbstractSmoothPenalty):
-            ends = 1.0 if edge.ground else 2.0
-            supply += 2.0 * float(np.sqrt(edge.penalty.smoothness() * edge.weight.sum() * ends))
-    most = 2.0 * supply * np.sqrt(max(form.at_zero() - lowest, 0.0))
-    return most if 0.0 < most < np.inf else np.inf
-
-
-def _damped(term: Any, h: Array, damped: float) -> Array:
-    """(1 - damped) h + damped L, where second derivatives are at most L."""
-    L = term.smoothness()
-    if damped == 0.0 or not np.isfinite(L):
-        return h
-    return (1.0 - damped) * h + damped * L * (np.eye(h.shape[-1]) if h.ndim == 3 else 1.0)
-
-
-def _complementarity(scalings: list[Scaling]) -> float:
-    """The sum of <s_e, y_e> = ||v_e||^2."""
-    return sum(float(np.vdot(each.v, each.v)) for each in scalings)
-
-
-Solve = Callable[[Array], Array]
-
-
-@dataclass(frozen=True)
-class _Move:
-    """A direction: x in the order of the system, ds and dy in the scaled coordinates, where s and y are both v; and the
-    longest step along it that stays inside."""
-
-    x: Array
-    s: list[Array]
-    y: list[Array]
-    right: Array  # the Newton system times x
-    room: float
-
-    @property
-    def bend(self) -> float:
-        """x' (grad^2 f + K'DK) x."""
-        return float(self.x @ self.right)
-
-
-class _Newton:
-    """Directions from one iterate, all with the same factors.
-
-    In scaled coordinates ds + dy = r, where r is what is asked of the complementarity. With q = W^-1 r the first row of
-    dy, which is 0, gives dt = (q_0 - a b'dz) / a, and the rest  (grad^2 f + K'DK) dw = -slope + K'(q_1 - b q_0).
-    """
-
-    def __init__(
-        self, rows: list[Rows], solve: Solve, scalings: list[Scaling], reduced: list[Any], slope: Array
-    ) -> None:
-        self.rows, self.solve, self.scalings, self.reduced, self.slope = rows, solve, scalings, reduced, slope
-        self.v = [scaling.v for scaling in scalings]
-        self.determinants = [determinant(v) for v in self.v]
-
-    def move(self, mu: float) -> _Move:
-        """The direction to take: of the boldest aim that leaves room for half a step, else of the last."""
-        affine = self.direction([-v for v in self.v])
-        move = affine
-        for aim in AIMS:
-            move = self._towards(affine, aim * mu)
-            if move.room >= ENOUGH:
-                break
-        return move
-
-    def _towards(self, affine: _Move, aim: float) -> _Move:
-        reach = min(1.0, affine.room)
-        r: list[Array] = []
-        for v, of_v, ds, dy in zip(self.v, self.determinants, affine.s, affine.y, strict=True):
-            wanted = -product(v, v) - reach**2 * product(ds, dy)
-            wanted[0] += aim
-            r.append(quotient(v, wanted, of_v))
-        move = self.direction(r)
-        for _ in range(CORRECTORS):
-            longer = min(1.0, 1.5 * move.room + 0.3)
-            better = None if move.room > 1.0 else self._corrected(move, longer, aim)
-            if better is None:
-                break
-            move = better
-        return move
-
-    def _corrected(self, move: _Move, longer: float, aim: float) -> _Move | None:
-        """Centred where a longer step would leave the neighbourhood of the central path; None where it is of no use."""
-        r: list[Array] = []
-        for v, of_v, ds, dy in zip(self.v, self.determinants, move.s, move.y, strict=True):
-            there = product(v + longer * ds, v + longer * dy)
-            r.append(quotient(v, towards(there, CENTRAL[0] * aim, CENTRAL[1] * aim), of_v))
-        correction = self.direction(r, balancing=0.0)
-        best = move
-        for share in SHARES:
-            s, y = (
-                [a + share * b for a, b in zip(one, other, strict=True)]
-                for one, other in ((move.s, correction.s), (move.y, correction.y))
-            )
-            new = _Move(move.x + share * correction.x, s, y, move.right + share * correction.right, self.room(s, y))
-            if new.room > best.room:
-                best = new
-            if best.room >= move.room + WORTH * (longer - move.room):
-                return best
-        return None
-
-    def direction(self, r: list[Array], balancing: float = 1.0) -> _Move:
-        """That of a right hand side; ``balancing`` is 0 for a correction, which leaves the balance as it is."""
-        right = -balancing * self.slope
-        asked = [scaling.undo(each) for scaling, each in zip(self.scalings, r, strict=True)]
-        for rows, (b, _, _), q in zip(self.rows, self.reduced, asked, strict=True):
-            right = right + rows.adjoint(q[1:] - b * q[0])
-        x = self.solve(right)
-        s: list[Array] = []
-        for rows, scaling, (b, a, _), q in zip(self.rows, self.scalings, self.reduced, asked, strict=True):
-            z = rows.apply(x)
-            s.append(scaling.undo(np.vstack([q[0] / a - np.einsum("ij,ij->j", b, z), z])))
-        y = [each - ds for each, ds in zip(r, s, strict=True)]
-        return _Move(x, s, y, right, self.room(s, y))
-
-    def room(self, s: list[Array], y: list[Array]) -> float:
-        each = (zip(self.v, moves, self.determinants, strict=True) for moves in (s, y))
-        return min((room(*one) for moves in each for one in moves), default=np.inf)

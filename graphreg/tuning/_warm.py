@@ -13,7 +13,7 @@ from ..methods import AbstractMethod, Exact, InteriorPoint, PrimalDual
 from ..methods._base import Start
 from ..methods._carried import Carried
 from ..methods._driver import Budget
-from ..methods.interior_point import Interior
+from ..methods._interior import Interior
 from ..problem import RAISES, Problem
 from ..solution import Solution
 from ..solving import site_of, solve
