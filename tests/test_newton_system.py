@@ -171,8 +171,12 @@ def test_an_unknown_that_nothing_ties_down_stays():
 
 
 def test_a_huge_edge_hides_no_weak_loss():
-    """Of two fused nodes the sum of the right hand sides is what their losses alone have to balance."""
-    data = gr.NodeData.from_arrays(None, [1.0, 2.0], [0, 1])
-    system = NewtonSystem(gr.Problem(gr.MeanLoss(data) + gr.TotalVariation(nx.path_graph(2), gr.L2())).form)
-    x = system.factorised([np.full((2, 1, 1), 1.0), np.full((1, 1, 1), 1e13)])(np.array([1.0, 1.0]))
-    assert x == pytest.approx([1.0, 1.0], rel=0.1)
+    """Not that of a node elsewhere; and of two fused nodes, whose diagonals hold both, not more than rounding must."""
+    pair = nx.Graph([(0, 1)])
+    pair.add_node(2)
+    data = gr.NodeData.from_arrays(None, [1.0, 2.0, 3.0], [0, 1, 2])
+    system = NewtonSystem(gr.Problem(gr.MeanLoss(data) + gr.TotalVariation(pair, gr.L2())).form)
+    x = system.factorised([np.ones((3, 1, 1)), np.full((1, 1, 1), 1e13)])(np.ones(3))
+    w = system.matrix(x)[:, 0]
+    assert w[2] == pytest.approx(1.0, rel=1e-14)
+    assert w[:2] == pytest.approx([1.0, 1.0], rel=0.1)

@@ -21,7 +21,7 @@ from ..terms.penalties._base import AbstractSmoothPenalty
 from ..terms.penalties.l1 import L1
 from ..terms.records import Array
 
-RIDGE = 1e-15
+RIDGE = 1e-15  # relative to each diagonal, of the size of its rounding; a larger one hides losses beside huge edges
 
 
 @dataclass(frozen=True)
