@@ -12,7 +12,7 @@ import graphreg as gr
 from graphreg.certificate.repair import Repair
 from graphreg.datasets import random_problem
 from graphreg.form import DualPoint
-from graphreg.methods._interior import enough
+from graphreg.methods._interior import sufficient_capacity
 from graphreg.terms.penalties._base import row_norm
 
 METHOD = gr.InteriorPoint()
@@ -199,7 +199,7 @@ def test_fused_nodes_are_equal_to_the_bit():
 def test_what_is_enough_is_more_than_flows(loss):
     """At the optimum, where all gradients together are below half of it."""
     problem = gr.Problem(rows(np.random.default_rng(7), loss) + 0.3 * shared() + ridge(0.1))
-    enough = enough(problem.form)
+    enough = sufficient_capacity(problem.form)
     found = problem.solve(gr.Exact(), gap=1e-6)
     prices = DualPoint(problem.form.nothing().flows, problem.form.gradient_prices(found.certificate.w))
     assert float(row_norm(problem.form.conservation(prices)).sum()) < 0.5 * enough < np.inf
@@ -207,9 +207,9 @@ def test_what_is_enough_is_more_than_flows(loss):
 
 def test_without_a_bound_nothing_is_cut():
     rng = np.random.default_rng(8)
-    assert enough(gr.Problem(rows(rng, gr.PoissonLoss) + shared()).form) == np.inf
+    assert sufficient_capacity(gr.Problem(rows(rng, gr.PoissonLoss) + shared()).form) == np.inf
     centered = gr.NodePenalty(gr.L2(), center=np.ones(D))
-    assert enough(gr.Problem(rows(rng, gr.SquaredLoss) + shared() + centered).form) == np.inf
+    assert sufficient_capacity(gr.Problem(rows(rng, gr.SquaredLoss) + shared() + centered).form) == np.inf
 
 
 @pytest.mark.parametrize("penalty", [gr.L1(), gr.L2()], ids=["L1", "L2"])

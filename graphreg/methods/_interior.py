@@ -59,7 +59,7 @@ class State:
     point: Point
     most: float  # the capacity that is enough for every edge
     damped: float = 0.0  # the share of the largest second derivative of each loss that replaces the one at hand
-    stuck: bool = False  # rounding leaves nowhere to go
+    stuck: bool = False  # rounding, or a problem without an optimum, leaves nowhere to go
 
 
 class Blocks:
@@ -201,7 +201,7 @@ class Blocks:
         return w, tuple(moved[many:]), tuple(moved[:many])
 
 
-def enough(form: Form) -> float:
+def sufficient_capacity(form: Form) -> float:
     """A capacity that no edge with kinks needs: with all larger ones cut down to it, the minimisers are the same.
 
     Some optimal flow runs in no circles, so that no edge carries more than flows in at all nodes together: at most

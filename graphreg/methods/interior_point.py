@@ -16,7 +16,7 @@ from ..terms.penalties.l1 import L1
 from ..terms.penalties.l2 import L2
 from ..terms.records import Array
 from ._base import AbstractIteration, Point, Start
-from ._interior import Blocks, Interior, State, enough
+from ._interior import Blocks, Interior, State, sufficient_capacity
 
 CLEARLY = 0.03  # of the share of a capacity that is left, below which a length relative to the longest is taken for 0
 
@@ -68,7 +68,7 @@ class InteriorPoint(AbstractIteration):
         return tuple(dict.fromkeys(out))
 
     def init(self, site: Site, start: Start | None) -> State:
-        form, cones = site.form, Blocks(site, enough(site.form))
+        form, cones = site.form, Blocks(site, sufficient_capacity(site.form))
         w, flows = (np.zeros(form.shape), None) if start is None else start
         far = form.step_length
         s, y = [], []
@@ -82,7 +82,7 @@ class InteriorPoint(AbstractIteration):
     def resume(self, site: Site, state: State, start: Start | None) -> State:
         """From the early iterate there, its flows as large a share of the capacities here as there."""
         del start
-        cones, early = Blocks(site, enough(site.form)), state.early
+        cones, early = Blocks(site, sufficient_capacity(site.form)), state.early
         y = tuple(each * (c / each[0]) for c, each in zip(cones.capacity, early.y, strict=True))
         return cones.state(replace(early, y=y))
 
