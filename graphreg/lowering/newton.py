@@ -105,7 +105,7 @@ class NewtonSystem:
         # positive definite: no pivots are needed, and the order is there
         options = {"SymmetricMode": True, "Equil": False}
         try:
-            found = splu(H, permc_spec="NATURAL", diag_pivot_thresh=0.0, relax=8, panel_size=8, options=options)
+            found = splu(H, permc_spec="NATURAL", diag_pivot_thresh=0.0, relax=1, panel_size=8, options=options)
         except RuntimeError as error:
             raise ArithmeticError(f"a Newton system is singular ({error})") from error
         return found.solve
