@@ -159,6 +159,10 @@ def test_where_newton_steps_fall_short_another_method_takes_over(monkeypatch):
     assert all(solution.status == "certified" and solution.method == "PrimalDual" for solution in path)
     asked = gr.path(problem_of()[0], GRID[:3], method=gr.InteriorPoint(), on_failure="return")
     assert all(solution.method == "InteriorPoint" for solution in asked)
+    validated = gr.cross_validate(problem_of()[0], GRID[:3], folds=2, refit=False)
+    assert validated.certified.all()
+    asked = gr.cross_validate(problem_of()[0], GRID[:3], folds=2, refit=False, method=gr.InteriorPoint())
+    assert not asked.certified.any()
 
 
 def test_what_is_carried_from_point_to_point(monkeypatch):

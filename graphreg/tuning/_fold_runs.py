@@ -82,6 +82,7 @@ class Task:
     method: AbstractMethod
     gap: float
     seed: int
+    usual: bool = False  # whether the method is the usual one, so that another may take over
 
     def run(self, fold: Fold, tick: Callable[[int], Any]) -> FoldRun:
         """One fold, each solve from the answers at others.
@@ -101,7 +102,7 @@ class Task:
             missing = self.method.missing(problem.form)
             if missing:
                 raise MethodError(f"{self.method.name} does not apply: {'; '.join(missing)}", missing)
-            warm = Warm(problem, self.method, gap=self.gap, seed=self.seed)
+            warm = Warm(problem, self.method, gap=self.gap, seed=self.seed, usual=self.usual)
             down = self.grid.descending
             for k in (down[place] for place in warm.order(len(down))):
                 with self.grid.at(k):

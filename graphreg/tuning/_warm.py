@@ -71,6 +71,8 @@ class Warm:
         See `usual_method`.
     gap, rounds, seed
         Of each solve; see `Problem.solve`.
+    usual : bool
+        Whether the method is the usual one: `PrimalDual` takes over where it does not reach the gap.
     """
 
     def __init__(
@@ -80,9 +82,10 @@ class Warm:
         gap: float = 1e-6,
         rounds: int | None = None,
         seed: int = 0,
+        usual: bool = False,
     ) -> None:
         self.problem = problem
-        self.usual = method is None  # then another may take over where it does not reach the gap
+        self.usual = usual or method is None
         self.method = usual_method(problem) if method is None else method
         self.carried = Carried()
         self.budget = Budget(gap, rounds, progress=False, seed=seed)
@@ -103,12 +106,14 @@ class Warm:
         solution = solve(form, self.method, budget, compiler)
         if self.usual and solution.status == "no_certificate" and not PrimalDual().missing(form):
             start = solution.certificate.w, solution.certificate.point.flows
-            solution = solve(form, PrimalDual(), replace(self.budget, start=start), compiler)
+            other = Carried()
+            solution = solve(form, PrimalDual(), replace(self.budget, start=start, carried=other), compiler)
+            self.carried.interrupted |= other.interrupted
         if solution.status == "interrupted":  # what is half done is not gone on from
             self.carried = before
         else:
             self.learn(strength, solution)
-            if isinstance(self.method, InteriorPoint) and strength is not None:
+            if isinstance(self.method, InteriorPoint) and strength is not None and self.carried.state is not None:
                 self.between[strength] = self.carried.state.early
         return solution
 

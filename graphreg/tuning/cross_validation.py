@@ -107,7 +107,8 @@ def cross_validate(  # noqa: PLR0913
         values.regularisation(problem.form)  # refuses where no order is known, before hours are spent
     if not callable(scoring):
         _try(problem, split, scorer)
-    task = Task(problem.model, problem.form, values, method or usual_method(problem), gap, int(seed))
+    chosen = method or usual_method(problem)
+    task = Task(problem.model, problem.form, values, chosen, gap, int(seed), usual=method is None)
     kept = Kept(checkpoint, task, split)
     try:
         for number, run in _carried_out(task, split, kept, jobs, progress):
