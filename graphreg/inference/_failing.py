@@ -52,7 +52,7 @@ def check_rank(form: Form, gradients: NodeGradients, fitted: Array) -> Array:
     where = f"the node {form.labels[i]!r}{more(bad)}"
     if m < d:
         raise DataError(f"{where} has {m} samples for {d} coefficients: its local estimate is not determined; {RIDGE}")
-    raise DataError(f"at {where} {dependent(form, matrices[bad[0]])}; drop one of them, or {RIDGE}")
+    raise DataError(f"at {where} {dependent(form, matrices[bad[0]])}; {RIDGE}")
 
 
 def _free_classes(block: SampleBlock, k: int) -> Array:
