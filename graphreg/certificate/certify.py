@@ -134,9 +134,9 @@ class Certifier:
         form = self.form
         w = feasible(form, w if flows is not None else settled(form, w))
         point = DualPoint(self._flows(w, flows), form.gradient_prices(w) if prices is None else prices)
-        finite = all(np.isfinite(x).all() for x in (*point.flows, *point.prices))
-        if finite and not self._serves(w, point, gap):
-            point = self.repair(w, point, gap)
+        if all(np.isfinite(x).all() for x in (*point.flows, *point.prices)):
+            clipped = self.repair.clip(point)
+            point = clipped if self._serves(w, clipped, gap) else self.repair(w, point, gap)
         self.admit(w, point)
         return self.best(gap)
 
