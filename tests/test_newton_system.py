@@ -5,10 +5,12 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 import graphreg as gr
 from graphreg.datasets import random_problem
-from graphreg.lowering.newton import NewtonSystem
+from graphreg.lowering.newton import NewtonSystem, work
 from graphreg.terms.penalties._base import AbstractSmoothPenalty
 
 RNG = np.random.default_rng(0)
@@ -180,3 +182,27 @@ def test_a_huge_edge_hides_no_weak_loss():
     w = system.matrix(x)[:, 0]
     assert w[2] == pytest.approx(1.0, rel=1e-14)
     assert w[:2] == pytest.approx([1.0, 1.0], rel=0.1)
+
+
+def test_work_bounds_what_factors_cost():
+    """The entries of the factors in the order of Cuthill and McKee lie within the band that is counted."""
+    rng = np.random.default_rng(0)
+    for shape in (nx.path_graph(30), nx.grid_2d_graph(6, 5), nx.complete_graph(12), nx.star_graph(9)):
+        network = nx.convert_node_labels_to_integers(shape)
+        node = np.repeat(list(network), 3)
+        data = gr.NodeData.from_arrays(rng.standard_normal((len(node), 2)), rng.standard_normal(len(node)), node)
+        bound = work(gr.Problem(gr.SquaredLoss(data) + gr.TotalVariation(network, gr.L2())).form)
+        A = nx.laplacian_matrix(network).toarray() + np.eye(len(network))
+        order = reverse_cuthill_mckee(sp.csr_matrix(A), symmetric_mode=True)
+        L = np.linalg.cholesky(A[np.ix_(order, order)])
+        assert 0.0 < float((((np.abs(L) > 1e-14).sum(axis=1) - 1.0) ** 2).sum()) <= bound / 2**3
+
+
+def test_work_of_a_chain_and_of_all_pairs():
+    data = gr.NodeData.from_arrays(np.ones((12, 1)), np.ones(12), range(12))
+    chain, pairs = (
+        work(gr.Problem(gr.SquaredLoss(data) + gr.TotalVariation(network, gr.L2())).form)
+        for network in (nx.path_graph(12), nx.complete_graph(12))
+    )
+    assert chain == 11.0
+    assert pairs == sum(k**2 for k in range(12))

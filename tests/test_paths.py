@@ -15,7 +15,7 @@ from graphreg.methods.interior_point import InteriorPoint
 from graphreg.methods.primal_dual import PrimalDual
 from graphreg.tuning._events import events
 from graphreg.tuning._grid import grid
-from graphreg.tuning._warm import Warm, halving
+from graphreg.tuning._warm import Warm, halving, usual_method
 
 GRID = np.geomspace(1e-3, 1.0, 8)
 
@@ -140,6 +140,13 @@ def test_newton_steps_begin_between_two_strengths():
     assert all(solution.certificate.holds(1e-6) for solution in path)
     between = [solution.rounds for solution in path][1::2]  # the last to be solved, each between its neighbours
     assert np.mean(between) < 0.7 * np.mean(cold[1::2])
+
+
+def test_large_random_graphs_are_left_to_decentralised_rounds(monkeypatch):
+    problem = problem_of()[0]
+    assert isinstance(usual_method(problem), InteriorPoint)
+    monkeypatch.setattr("graphreg.tuning._warm.MOST", 1.0)
+    assert isinstance(usual_method(problem), PrimalDual)
 
 
 def test_halving_takes_the_middles_of_what_is_known():

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import splu
 
 from ..form import Form
@@ -159,13 +160,30 @@ def _together(term: Any, probe: Callable[[], Array], width: int) -> int:
     return width
 
 
-def _sparse_order(form: Form) -> Array:
-    """The nodes in an order in which factors stay sparse (minimum degree), (n,)."""
+def work(form: Form) -> float:
+    """About how many multiplications a factorisation takes at most: d^3 sum_i b_i^2, where b_i is how far the first
+    neighbour of node i lies before it in the order of Cuthill and McKee (a band that no fill leaves)."""
+    A = _neighbours(form)
+    place = np.empty(form.n)
+    place[reverse_cuthill_mckee(sp.csr_matrix(A), symmetric_mode=True)] = np.arange(form.n)
+    entries = sp.coo_array(A)
+    far = np.zeros(form.n)
+    np.maximum.at(far, entries.row, place[entries.row] - place[entries.col])
+    return float(form.d**3 * (far**2).sum())
+
+
+def _neighbours(form: Form) -> sp.csc_array:
+    """A positive definite matrix with an entry for every edge between two nodes, (n, n)."""
     n = form.n
     pairs = [(edge.tail, edge.head) for edge in form.edges if not edge.ground]
     tail = np.concatenate([np.arange(n), *(t for t, _ in pairs), *(h for _, h in pairs)])
     head = np.concatenate([np.arange(n), *(h for _, h in pairs), *(t for t, _ in pairs)])
-    value = np.concatenate([np.full(n, 2.0 * n + 1.0), np.full(len(tail) - n, -1.0)])
-    A = sp.csc_array(sp.coo_array((value, (tail, head)), shape=(n, n)))
+    value = np.concatenate([np.full(n, 2.0 * n * max(len(pairs), 1)), np.full(len(tail) - n, -1.0)])
+    return sp.csc_array(sp.coo_array((value, (tail, head)), shape=(n, n)))
+
+
+def _sparse_order(form: Form) -> Array:
+    """The nodes in an order in which factors stay sparse (minimum degree), (n,)."""
+    A = _neighbours(form)
     found = splu(A, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
     return np.argsort(found.perm_c)

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from ..certificate import Certificate
 from ..form import Form
+from ..lowering.newton import work
 from ..lowering.site import Site
 from ..methods import AbstractMethod, Exact, InteriorPoint, PrimalDual
 from ..methods._base import Start
@@ -19,14 +20,14 @@ from ..solution import Solution
 from ..solving import site_of, solve
 from ..terms.calculus import Parameter
 
-MOST = 30_000  # parameters that `InteriorPoint` is given without being asked for: its factors grow faster than they
+MOST = 1e10  # multiplications, by a bound, for which `InteriorPoint` is taken without being asked for
 
 
 def usual_method(problem: Problem) -> AbstractMethod:
-    """`InteriorPoint` where it applies and the problem is neither too large nor of one parameter per node (there rounds
-    of `PrimalDual` cost next to nothing), else `PrimalDual`, else `Exact`."""
+    """`InteriorPoint` where it applies, its factors stay small and there is more than one parameter per node (with one,
+    rounds of `PrimalDual` cost next to nothing), else `PrimalDual`, else `Exact`."""
     form = problem.form
-    if not InteriorPoint().missing(form) and form.d > 1 and form.n * form.d <= MOST:
+    if not InteriorPoint().missing(form) and form.d > 1 and work(form) <= MOST:
         return InteriorPoint()
     return Exact() if PrimalDual().missing(form) else PrimalDual()
 
