@@ -400,8 +400,9 @@ def test_a_half_done_point_is_no_point_of_the_path(monkeypatch):
 )
 def test_a_path_that_was_killed_goes_on_with_the_same_bits(monkeypatch, tmp_path, method):
     problem, lam = problem_of(gr.L1())
+    grid = GRID if method != gr.InteriorPoint() else np.geomspace(0.2, 1.0, 8)  # so near that each begins between two
     file = gr.Checkpoint(tmp_path / "path.npz", rounds=1)
-    whole = gr.path(problem, GRID, method=method)
+    whole = gr.path(problem, grid, method=method)
     with monkeypatch.context() as patch:
         solves = []
         solve = Warm.solve
@@ -414,13 +415,13 @@ def test_a_path_that_was_killed_goes_on_with_the_same_bits(monkeypatch, tmp_path
 
         patch.setattr(Warm, "solve", dies)
         with pytest.raises(RuntimeError, match="killed"):
-            gr.path(problem, GRID, method=method, checkpoint=file)
+            gr.path(problem, grid, method=method, checkpoint=file)
     assert lam.value == 0.3
     lam.value = 5.0  # the value of the moment is no part of the path
-    resumed = gr.path(problem, GRID, method=method, checkpoint=file)
+    resumed = gr.path(problem, grid, method=method, checkpoint=file)
     if isinstance(method, gr.Exact):  # its solver keeps a memory of its own
         np.testing.assert_allclose(resumed.coef, whole.coef, atol=1e-4)
-        np.testing.assert_array_equal(resumed.coef[5:], gr.path(problem, GRID, method=method, checkpoint=file).coef[5:])
+        np.testing.assert_array_equal(resumed.coef[5:], gr.path(problem, grid, method=method, checkpoint=file).coef[5:])
     else:
         np.testing.assert_array_equal(resumed.coef, whole.coef)
 

@@ -17,7 +17,7 @@ from ..terms.calculus import Parameter
 from ..terms.records import Array
 from ._warm import Warm
 
-FORMAT, VERSION = "graphreg path", 1
+FORMAT, VERSION = "graphreg path", 2
 OF_SOLUTION = ("status", "message", "method", "rounds", "seconds", "seed")
 OF_CERTIFICATE = ("primal", "dual", "charge", "scope", "w", "note", "rounding")
 
