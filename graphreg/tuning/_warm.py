@@ -36,7 +36,7 @@ NEAR = 3.2  # the ratio of two strengths between whose iterates `InteriorPoint` 
 
 
 def halving(count: int) -> list[int]:
-    """The numbers below ``count`` (at least 1): the ends first, then always the middle of what lies between two known."""
+    """The numbers below ``count``: the ends first, then always the middle of what lies between two that are known."""
     order, gaps = [0, count - 1], [(0, count - 1)]
     while gaps:
         middles = [((a + b) // 2, a, b) for a, b in gaps if b - a > 1]
