@@ -45,6 +45,8 @@ class Certificate:
     rounding : float
         The part of the charge in ``primal``: how far off P(w) may be as it was computed. It counts where coefficients
         are huge and predictors moderate.
+    spread : tuple of arrays
+        Shaped like the flows: an exactly conserved dual point lies within ``point.flows +- spread``.
     """
 
     primal: float
@@ -56,6 +58,7 @@ class Certificate:
     form: Form
     note: str = ""
     rounding: float = 0.0
+    spread: tuple[Array, ...] = ()
 
     @property
     def gap(self) -> float:
