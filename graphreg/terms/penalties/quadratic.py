@@ -18,33 +18,39 @@ ROUNDING = 1e-12  # relative to the largest eigenvalue: below it an eigenvalue i
 class Quadratic(AbstractSmoothPenalty):
     """A quadratic form: ``phi(z) = 1/2 z'Qz`` with Q symmetric and positive semidefinite.
 
-    ``phi*(u) = 1/2 u'Q^+u`` where u is in range(Q) and +inf elsewhere (Boyd and Vandenberghe, Convex Optimization,
-    example 3.22, with the pseudo-inverse for a singular Q).
+    What is minimised is ``1/2 ||Rz||^2`` with the root R, ``R'R = Q`` up to rounding, which is computed once. (As
+    floats, a Q of lower rank is seldom semidefinite; R'R is for every R.)
+
+    ``phi*(u) = 1/2 ||t||^2`` for the shortest t with ``u = R't``, which is ``1/2 u'Q^+u``, and +inf where there is none
+    (Boyd and Vandenberghe, Convex Optimization, example 3.22, with the pseudo-inverse for a singular Q).
 
     Parameters
     ----------
     Q : array_like (k, k)
         Symmetric, positive semidefinite, not 0; k is the number of coordinates that it acts on.
+
+    Attributes
+    ----------
+    root : array (rank, k)
+        R: the Cholesky factor of a definite Q, else scaled eigenvectors. ``Q`` is R'R.
     """
 
     Q: Any
-    _values: Array = field(init=False, repr=False)  # (k,) eigenvalues, ascending, those within rounding set to 0
+    root: Array = field(init=False, repr=False)
+    _values: Array = field(init=False, repr=False)  # (k,) eigenvalues of R'R, ascending, 0 beyond the rank
     _vectors: Array = field(init=False, repr=False)  # (k, k) eigenvectors in the columns
 
     def __post_init__(self) -> None:
-        Q = _symmetric(self.Q)
-        values, vectors = np.linalg.eigh(Q)
-        if values[0] < -ROUNDING * np.abs(values).max():
-            raise TermError(f"the Q of Quadratic is not positive semidefinite: it has the eigenvalue {values[0]:.6g}")
-        if values[-1] <= 0:
-            raise TermError("the Q of Quadratic is 0; leave the term out")
-        values = np.where(values > ROUNDING * values[-1], values, 0.0)
-        object.__setattr__(self, "Q", (vectors * values) @ vectors.T)
-        object.__setattr__(self, "_values", values)
-        object.__setattr__(self, "_vectors", vectors)
+        root = _root(_symmetric(self.Q))
+        _, sigma, V = np.linalg.svd(root)
+        rank, k = root.shape
+        object.__setattr__(self, "Q", root.T @ root)
+        object.__setattr__(self, "root", root)
+        object.__setattr__(self, "_values", np.concatenate([np.zeros(k - rank), sigma[::-1] ** 2]))
+        object.__setattr__(self, "_vectors", V[::-1].T.copy())
 
     def value(self, z: Array) -> Array:
-        return 0.5 * (z @ self._vectors) ** 2 @ self._values
+        return 0.5 * ((z @ self.root.T) ** 2).sum(axis=1)
 
     def gradient(self, z: Array) -> Array:
         return z @ self.Q
@@ -70,9 +76,7 @@ class Quadratic(AbstractSmoothPenalty):
     def cvxpy(self, Z: Any) -> Any:
         import cvxpy as cp
 
-        positive = self._values > 0
-        root = self._vectors[:, positive] * np.sqrt(self._values[positive])
-        return cp.sum(cp.square(Z @ root), axis=1) / 2
+        return cp.sum(cp.square(Z @ self.root.T), axis=1) / 2
 
     def check(self, k: int) -> None:
         if k != len(self._values):
@@ -118,6 +122,19 @@ class Quadratic(AbstractSmoothPenalty):
             r"\frac{1}{2 %c} %u^\top Q^{+} %u" if singular else r"\frac{1}{2 %c} %u^\top Q^{-1} %u",
             r"%u \in \mathrm{range}(Q)" if singular else "",
         )
+
+
+def _root(Q: Array) -> Array:
+    """R with R'R = Q up to rounding, (rank, k)."""
+    values, vectors = np.linalg.eigh(Q)
+    if values[0] < -ROUNDING * np.abs(values).max():
+        raise TermError(f"the Q of Quadratic is not positive semidefinite: it has the eigenvalue {values[0]:.6g}")
+    if values[-1] <= 0:
+        raise TermError("the Q of Quadratic is 0; leave the term out")
+    positive = values > ROUNDING * values[-1]
+    if positive.all():
+        return np.linalg.cholesky(Q).T.copy()
+    return np.sqrt(values[positive])[:, None] * vectors[:, positive].T
 
 
 def _symmetric(Q: Any) -> Array:
