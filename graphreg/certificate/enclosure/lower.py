@@ -306,7 +306,7 @@ class Enclosure:
             label = form.labels[int(block.node[int(np.argmax(bad))])]
             why.append(f"a price of {type(block.loss).__name__} leaves its domain at node {label!r}")
             sums.sink(form.component[block.node[bad]])
-        sums.add(-(block.scale * np.where(bad, 0.0, value)), where, EPS)
+        sums.add(-(block.scale * np.where(bad, 0.0, value)), where, EPS, _live(a, around))
         t_high, t_low = two_sum(-block.loss.anchor(block.y), block.offset)
         sums.products(each, t_high, t_low, where)
         return rows.of_samples(bad)
@@ -316,7 +316,7 @@ class Enclosure:
         q, around = each.interval()
         top = np.abs(q) + around
         value = np.einsum("ij,ij->i", top, top) * (0.5 * (1.0 + (6 + len(R)) * EPS)) / edge.weight
-        sums.add(-value, where, 2 * EPS)
+        sums.add(-value, where, 2 * EPS, _live(q, around))
         if edge.center is not None:
             t = [_dot_pair(edge.center, row) for row in R]
             high, low, slack = (np.stack([x[k] for x in t], axis=1) for k in range(3))
@@ -324,9 +324,7 @@ class Enclosure:
             sums.spend(((np.abs(q) + around) * slack).sum(axis=1), where)
         return np.zeros(each.high.size, dtype=bool)
 
-    def _edge_values(
-        self, edge: EdgeBlock, u: Array, around: Array, sums: _Sums, where: Runs, why: list[str]
-    ) -> Array:
+    def _edge_values(self, edge: EdgeBlock, u: Array, around: Array, sums: _Sums, where: Runs, why: list[str]) -> Array:
         form, c = self.form, edge.weight[:, None]
         b = u / c
         value = edge.penalty.conjugate_bound(b, around / c * (1.0 + 2 * EPS) + EPS * np.abs(b))
@@ -335,7 +333,7 @@ class Enclosure:
             label = form.labels[int(edge.tail[int(np.argmax(bad))])]
             why.append(f"a flow of {edge.name} leaves its domain at node {label!r}")
             sums.sink(form.component[edge.tail[bad]])
-        sums.add(-(edge.weight * np.where(bad, 0.0, value)), where, EPS)
+        sums.add(-(edge.weight * np.where(bad, 0.0, value)), where, EPS, _live(u, around))
         if edge.center is not None:
             sums.products(Prices(u, np.zeros(u.shape), around), -edge.center, np.zeros(u.shape), where)
         return bad
@@ -349,10 +347,10 @@ class _Sums:
         self.errors = np.zeros(count)
         self.lost = np.zeros(count, dtype=bool)
 
-    def add(self, values: Array, where: Runs, relative: float) -> None:
-        """Values that are off by a relative error at most."""
+    def add(self, values: Array, where: Runs, relative: float, live: Array) -> None:
+        """Values that are off by a relative error at most; exact where they are not ``live`` (conjugates at 0)."""
         self._take(where.sums(values))
-        self.spend(relative * np.abs(values) + DUST, where)
+        self.spend(relative * np.abs(values) + DUST * live, where)
 
     def products(self, prices: Prices, t_high: Array, t_low: Array, where: Runs) -> None:
         """<a, t> for prices within their spread, and t a pair."""
@@ -362,7 +360,8 @@ class _Sums:
         crossed = [prices.high * t_low, prices.low * t_high]
         for part in (p, e, crossed[0] + crossed[1]):
             self._take(where.sums(part))
-        error = 2 * EPS * (np.abs(crossed[0]) + np.abs(crossed[1])) + np.abs(prices.low * t_low) + DUST
+        error = 2 * EPS * (np.abs(crossed[0]) + np.abs(crossed[1])) + np.abs(prices.low * t_low)
+        error = error + DUST * ((prices.high != 0.0) & (t_high != 0.0))
         error = error + prices.spread * (np.abs(t_high) + np.abs(t_low))
         self.spend(error if error.ndim == 1 else error.sum(axis=1), where)
 
@@ -387,6 +386,12 @@ class _Sums:
         value = found.high + found.low
         lower = value - (found.error * MORE + EPS * np.abs(value))
         return np.where(self.lost | ~np.isfinite(lower), -np.inf, lower)
+
+
+def _live(a: Array, around: Array) -> Array:
+    """Which rows are not exactly 0."""
+    live = (a != 0.0) | (around != 0.0)
+    return live if live.ndim == 1 else live.any(axis=1)
 
 
 def sum_down(values: Array) -> float:

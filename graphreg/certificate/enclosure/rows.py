@@ -276,5 +276,3 @@ class RootRows(AbstractRows):
 
 def _unzipped(pairs: list[Pair]) -> tuple[list[Array], list[Array], list[Array]]:
     return [p.high for p in pairs], [p.low for p in pairs], [p.error for p in pairs]
-
-
