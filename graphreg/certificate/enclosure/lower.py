@@ -204,19 +204,29 @@ class Enclosure:
         """What the prices pull at each coordinate once the totals are taken away: summands, and a bound of their error."""
         base = [part for pull in pulls for part in (pull.high, pull.low)]
         error = np.sum([pull.error for pull in pulls], axis=0) if pulls else np.zeros(self.form.shape)
-        low: list[Array] = []
-        low_error = np.zeros(self.form.shape)
-        T = closing.totals(base, error)
+        low, low_error = self._lows(prices)
+        T = closing.totals([*base, *low], error + low_error)
         for sweep in range(SWEEPS):
             if sweep:
                 T = closing.totals([*base, *low], error + low_error)
             worst = closing.move(prices, T)
-            more = [rows.pull(each.low) for rows, each in zip(self.rows, prices, strict=True)]
-            low = [part for pull in more for part in (pull.high, pull.low)]
-            low_error = np.sum([pull.error for pull in more], axis=0) if more else low_error
+            low, low_error = self._lows(prices)
             if worst <= ENOUGH:
                 break
         return [*base, *low], error + low_error, closing.failures(T)
+
+    def _lows(self, prices: list[Prices]) -> tuple[list[Array], Array]:
+        """What the low parts of the prices pull: summands, and a bound of their error and of what prices that depend on
+        others lack."""
+        parts: list[Array] = []
+        error = np.zeros(self.form.shape)
+        for rows, each in zip(self.rows, prices, strict=True):
+            if each.low.any():
+                pull = rows.pull(each.low)
+                parts += [pull.high, pull.low]
+                error = error + pull.error
+            error = error + rows.slack(each)
+        return parts, error
 
     # ---- flows ---------------------------------------------------------------------------------------------------------
     def _carried(
