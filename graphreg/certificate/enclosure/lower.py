@@ -364,14 +364,14 @@ class _Sums:
 
     def products(self, prices: Prices, t_high: Array, t_low: Array, where: Runs) -> None:
         """<a, t> for prices within their spread, and t a pair."""
-        if not t_high.any():
+        if not (t_high.any() or t_low.any()):
             return
         p, e = two_product(prices.high, t_high)
         crossed = [prices.high * t_low, prices.low * t_high]
         for part in (p, e, crossed[0] + crossed[1]):
             self._take(where.sums(part))
         error = 2 * EPS * (np.abs(crossed[0]) + np.abs(crossed[1])) + np.abs(prices.low * t_low)
-        error = error + DUST * ((prices.high != 0.0) & (t_high != 0.0))
+        error = error + DUST * ((prices.high != 0.0) & ((t_high != 0.0) | (t_low != 0.0)))
         error = error + prices.spread * (np.abs(t_high) + np.abs(t_low))
         self.spend(error if error.ndim == 1 else error.sum(axis=1), where)
 
