@@ -169,10 +169,10 @@ class Certifier:
         if not np.isfinite(w).all():
             return
         value = self.form.primal(w)
-        if self.best_primal is not None and not value <= self.best_primal.bound:
+        if self.best_primal is not None and not value < self.best_primal.value:
             return
         bound = upper_bound(self.form, w)
-        if np.isfinite(bound) and (self.best_primal is None or bound <= self.best_primal.bound):
+        if np.isfinite(bound) and (self.best_primal is None or bound < self.best_primal.bound):
             self.best_primal = _Primal(value, bound, w)
 
     def improve(self, point: DualPoint) -> None:
