@@ -7,22 +7,23 @@ so that the neighbours of its results are bounds.
 from __future__ import annotations
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
 from math import isqrt
 from typing import Any
 
 try:
-    from flint import fmpq as _Rational
+    import flint
 except ImportError:
-    from fractions import Fraction as _Rational
+    flint = None
 
 DIGITS = 60  # of exp and log
 BITS = 240  # of the ends of intervals
 FAR = 4096  # beyond, exp is at least HUGE, or at most 1 / HUGE
-LEAST = Decimal("1e-1700")  # below 1 / HUGE
+LEAST = Decimal("1e-1800")  # below 1 / HUGE
 DOWN = Context(prec=DIGITS, rounding=ROUND_FLOOR, Emin=-999_999, Emax=999_999)
 UP = Context(prec=DIGITS, rounding=ROUND_CEILING, Emin=-999_999, Emax=999_999)
 
-Rational: Any = _Rational
+Rational: Any = Fraction if flint is None else flint.fmpq
 Interval = tuple[Any, Any]  # of rationals; None as the upper end is +inf
 
 ZERO, ONE, HALF = Rational(0), Rational(1), Rational(1, 2)

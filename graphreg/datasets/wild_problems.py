@@ -1,7 +1,7 @@
 """Wild problems: data that no solver likes, to see whether a certificate breaks.
 
-A seed decides everything. Loss, penalty, structure and the first trait cycle with the seed, so that 150 successive seeds
-have every trait with every loss that it fits; the rest is drawn.
+A seed decides everything. Loss, penalty, structure and the first trait cycle with the seed, so that 150 successive
+seeds have every trait with every loss that it fits; the rest is drawn.
 """
 
 from __future__ import annotations
