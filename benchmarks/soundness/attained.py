@@ -1,8 +1,9 @@
 """Whether a minimum is attained, by exact arithmetic.
 
-P falls for ever along v where ``F v >= 0``, one of them positive, ``S v >= 0`` and ``E v = 0`` (the rows of `recessions`);
-then no minimum is attained. There is no such v exactly where some y > 0 and z >= 0 have ``F'y + S'z`` in the span of E's
-rows (Stiemke). Floats suggest v, or (y, z); what they suggest is made exact and verified, or nothing is said.
+P falls for ever along v where ``F v >= 0``, one of them positive, ``S v >= 0`` and ``E v = 0`` (the rows of
+`recessions`); then no minimum is attained. There is no such v exactly where some y > 0 and z >= 0 have ``F'y + S'z`` in
+the span of E's rows (Stiemke). Floats suggest v, or (y, z); what they suggest is made exact and verified, or nothing is
+said.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Points at which P is evaluated exactly: a lower bound above any of them is a lie.
 
-Where they come from does not matter; better ones see more. Squared losses alone are solved in rational numbers: the best
-common fit of all nodes, and, where all terms are quadratic and there are few coordinates, the optimum itself. For the
-rest a naive CVXPY model is asked, moved to the common fit so that numbers are of the size that counts.
+Where they come from does not matter; better ones see more. Squared losses alone are solved in rational numbers: the
+best common fit of all nodes, and, where all terms are quadratic and there are few coordinates, the optimum itself. For
+the rest a naive CVXPY model is asked, moved to the common fit so that numbers are of the size that counts.
 """
 
 from __future__ import annotations

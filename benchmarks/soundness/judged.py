@@ -20,7 +20,7 @@ from graphreg.datasets import random_problem
 from graphreg.datasets.wild_problems import WildProblem, wild_problem
 
 from .attained import attained
-from .candidates import Points, candidates, inwards
+from .candidates import candidates, inwards
 from .exact import Bounds, ExactProblem, above, below, exact, excess
 from .reals import approximately
 from .stored import as_stored

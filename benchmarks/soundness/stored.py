@@ -35,8 +35,7 @@ def as_stored(plain: PlainProblem, form: Any) -> PlainProblem:
 
 def _same(what: str, stored: Any, given: Any, room: float = 0.0) -> None:
     stored, given = np.asarray(stored, dtype=float), np.asarray(given, dtype=float)
-    alike = stored.shape == given.shape
-    if not alike or not (stored == given).all() and not (np.abs(stored - given) <= room * np.abs(given)).all():
+    if stored.shape != given.shape or not ((stored == given) | (np.abs(stored - given) <= room * np.abs(given))).all():
         raise StoredOtherwiseError(f"{what}: {stored} is stored, and {given} was given")
 
 
