@@ -2,8 +2,8 @@
 
 P falls for ever along v where ``F v >= 0``, one of them positive, ``S v >= 0`` and ``E v = 0`` (the rows of
 `recessions`); then no minimum is attained. There is no such v exactly where some y > 0 and z >= 0 have ``F'y + S'z`` in
-the span of E's rows (Stiemke). Floats suggest v, or (y, z); what they suggest is made exact and verified, or nothing is
-said.
+the span of E's rows (Stiemke). A simplex method in rational numbers finds one or the other, and what it finds is
+verified.
 """
 
 from __future__ import annotations
@@ -12,15 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
 
 from .exact import ExactEdge, ExactProblem, ExactSamples
-from .linear import Matrix, kernel, solved
-from .reals import ONE, ZERO, Rational, approximately, dot, rational
+from .linear import Matrix, kernel, nonnegative
+from .reals import ONE, ZERO, Rational, approximately, dot
 
-LARGEST = 150  # coordinates, and
+LARGEST = 150  # coordinates
 MOST_ROWS = 400
-CLEAR = 1e-7  # relative: what floats take for positive
+CELLS = 6_000  # of a tableau
 
 
 @dataclass(frozen=True)
@@ -44,13 +43,28 @@ def attained(problem: ExactProblem) -> bool | None:
     basis = kernel(found.equal, size)
     if not basis:
         return True
+    if len(basis) * rows > CELLS:
+        return None
     rows = [[dot(row, v) for v in basis] for row in [*found.falls, *found.stays]]
     columns = [_normal(list(column)) for column in zip(*rows, strict=True)]  # other units of the coordinates
     rows = [_normal(list(row)) for row in zip(*columns, strict=True)]
-    F, S = rows[: len(found.falls)], rows[len(found.falls) :]
-    if recedes(F, S, len(basis)):
+    return not _recedes(rows, len(found.falls))
+
+
+def _recedes(rows: Matrix, falls: int) -> bool:
+    """Whether there is t with ``rows t >= 0`` and one of the first ``falls`` of them positive; either is verified."""
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    ones = [-sum(column[:falls], ZERO) for column in columns]  # y = 1 + more, more >= 0
+    more, t = nonnegative(columns, ones)
+    if more is not None:
+        y = [value + (k < falls) for k, value in enumerate(more)]
+        if min(more) < 0 or any(dot(y, column) != 0 for column in columns):
+            raise ArithmeticError("the multipliers are wrong")
         return False
-    return True if stands(F, S, len(basis)) else None
+    values = [-dot(row, t) for row in rows]
+    if min(values) < 0 or not any(value > 0 for value in values[:falls]):
+        raise ArithmeticError("the direction is wrong")
+    return True
 
 
 def recessions(problem: ExactProblem) -> Recessions:
@@ -63,62 +77,6 @@ def recessions(problem: ExactProblem) -> Recessions:
     for edge in problem.edges:
         _edge(edge, problem.d, size, out)
     return out
-
-
-def recedes(F: Matrix, S: Matrix, width: int) -> bool:
-    """Whether a direction was found and verified: t with ``F t >= 0``, not all 0, and ``S t >= 0``."""
-    A = _floats([*F, *S], width)
-    if not A.any():
-        return False
-    m, q = len(F), len(A)
-    found = linprog(  # the sum of min(slack, 1) is largest where as many slacks as can be are positive
-        np.r_[np.zeros(width), -np.ones(q)],
-        A_ub=np.hstack([-A, np.eye(q)]),
-        b_ub=np.zeros(q),
-        bounds=[(-1e6, 1e6)] * width + [(0.0, 1.0)] * q,
-    )
-    if found.status != 0:
-        return False
-    slack = A @ found.x[:width]
-    flat = slack <= CLEAR
-    if flat[:m].all():
-        return False
-    basis = kernel([row for row, zero in zip([*F, *S], flat, strict=True) if zero], width)
-    if not basis:
-        return False
-    N = _floats(basis, width)
-    t = [rational(x) for x in np.linalg.lstsq(N.T, found.x[:width])[0].tolist()]
-    v = [dot(t, column) for column in zip(*basis, strict=True)]
-    values = [dot(row, v) for row in [*F, *S]]
-    return min(values) >= 0 and any(value > 0 for value in values[:m])
-
-
-def stands(F: Matrix, S: Matrix, width: int) -> bool:
-    """Whether multipliers were found and verified that exclude such a direction: ``F'y + S'z = 0``, y > 0, z >= 0."""
-    A = _floats([*F, *S], width)
-    m, q = len(F), len(A)
-    found = linprog(  # the least y is as large as it can be
-        np.r_[np.zeros(q), -1.0],
-        A_ub=np.hstack([-np.eye(q)[:m], np.ones((m, 1))]),
-        b_ub=np.zeros(m),
-        A_eq=np.hstack([A.T, np.zeros((width, 1))]),
-        b_eq=np.zeros(width),
-        bounds=[(0.0, 1.0)] * q + [(0.0, 1.0)],
-    )
-    if found.status != 0 or found.x[-1] <= CLEAR:
-        return False
-    rows = [*F, *S]
-    y = [rational(x) if x > CLEAR * found.x[-1] else ZERO for x in found.x[:q].tolist()]
-    free = [k for k in np.argsort(-found.x[:q]).tolist() if y[k] != 0]
-    left = [-dot(y, column) for column in zip(*rows, strict=True)]
-    columns = [[rows[k][j] for k in free] for j in range(width)]
-    change = solved(columns, left, len(free))
-    if change is None:
-        return False
-    for k, delta in zip(free, change, strict=True):
-        y[k] = y[k] + delta
-    exact = all(dot(y, column) == 0 for column in zip(*rows, strict=True))
-    return exact and min(y) >= 0 and all(value > 0 for value in y[:m])
 
 
 # ---- rows ------------------------------------------------------------------------------------------------------------
@@ -188,7 +146,3 @@ def _normal(row: list[Any]) -> list[Any]:
     k = int(np.frexp(top)[1])
     factor = Rational(1, 1 << k) if k >= 0 else Rational(1 << -k, 1)
     return [v * factor for v in row]
-
-
-def _floats(rows: Matrix, width: int) -> Any:
-    return np.array([[approximately(v) for v in row] for row in rows], dtype=float).reshape(-1, width)

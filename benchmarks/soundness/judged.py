@@ -18,6 +18,7 @@ import numpy as np
 import graphreg as gr
 from graphreg.datasets import random_problem
 from graphreg.datasets.wild_problems import WildProblem, wild_problem
+from graphreg.errors import GraphregError
 
 from .attained import attained
 from .candidates import candidates, inwards
@@ -101,7 +102,7 @@ class Found:
 
 def wild(seed: int, methods: tuple[str, ...] = METHODS) -> Row:
     """A wild problem, judged."""
-    return _row(wild_problem(seed), methods)
+    return examine(wild_problem(seed), methods)
 
 
 def standard(seed: int, methods: tuple[str, ...] = ("exact",), hard: bool = False) -> Row:
@@ -109,10 +110,11 @@ def standard(seed: int, methods: tuple[str, ...] = ("exact",), hard: bool = Fals
     p = random_problem(seed, hard)
     gap = 1e-7 if methods == ("exact",) else 1e-6
     same = (p.seed, p.loss, p.penalty, p.structure, p.traits, p.model, p.plain)
-    return _row(WildProblem(*same, gap, None, False), methods)
+    return examine(WildProblem(*same, gap, None, False), methods)
 
 
-def _row(drawn: WildProblem, methods: tuple[str, ...]) -> Row:
+def examine(drawn: WildProblem, methods: tuple[str, ...] = METHODS) -> Row:
+    """The answers of some methods to a problem, judged; whatever breaks off is recorded, not raised."""
     began = time.perf_counter()
     plain = drawn.plain
     size = (len(plain.nodes), len(plain.edges), plain.d)
@@ -129,7 +131,7 @@ def _row(drawn: WildProblem, methods: tuple[str, ...]) -> Row:
 def _examine(drawn: WildProblem, methods: tuple[str, ...], row: Row) -> None:
     try:
         form = drawn.problem.form
-    except gr.GraphregError as error:
+    except GraphregError as error:
         row.answers = [Answer(method, "refused", str(error)) for method in methods]
         return
     plain = as_stored(drawn.plain, form)
@@ -164,7 +166,7 @@ def _solved(drawn: WildProblem, problem: ExactProblem, method: str) -> Found:
             make = MAKE[method]()
             solution = drawn.problem.solve(make, gap=drawn.gap, progress=False, on_failure="return", **options)
             answer, w = _read(method, solution, problem)
-        except gr.GraphregError as error:
+        except GraphregError as error:
             answer, w = Answer(method, "refused", str(error)), None
         except Exception:  # noqa: BLE001
             answer, w = Answer(method, "exception", traceback.format_exc(limit=-4)), None

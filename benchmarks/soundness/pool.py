@@ -17,7 +17,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 CODE = (HERE, HERE.parents[1] / "graphreg")
-PATIENCE = 5.0  # seconds between two looks at the clock
+PATIENCE = 1.0  # seconds between two looks at the clock
 
 Row = dict[str, Any]
 Examine = Callable[[int], Any]  # from a seed to a dataclass
