@@ -32,8 +32,8 @@ INWARDS = (ONE, 1 - ONE / 2**50, 1 - ONE / 2**40, 1 - ONE / 2**20, 1 - ONE / 2**
 Points = dict[str, Any]
 
 
-def candidates(plain: PlainProblem, problem: ExactProblem) -> Points:
-    """Points by name, all of them feasible."""
+def candidates(plain: PlainProblem, problem: ExactProblem, ask: bool = True) -> Points:
+    """Points by name, all of them feasible; what the naive model says among them where ``ask``."""
     n = len(plain.nodes)
     points: Points = {"the inner point": np.tile(plain.inner, (n, 1)), "zero": np.zeros((n, plain.d))}
     common = common_fit(problem)
@@ -43,7 +43,7 @@ def candidates(plain: PlainProblem, problem: ExactProblem) -> Points:
         center = np.array([approximately(v) for v in common])
     if n * plain.d <= COORDINATES:
         points["the rational optimum"] = rational_optimum(problem)
-    if n * plain.d <= ASKED:
+    if ask and n * plain.d <= ASKED:
         points["the naive model"] = asked(plain, np.zeros(plain.d))
         points["the naive model around the common fit"] = asked(plain, center) if center.any() else None
     inside = {name: None if w is None else inwards(plain, problem, w) for name, w in points.items()}
