@@ -194,8 +194,8 @@ class Certifier:
     def _middle(self) -> DualPoint | None:
         """A point well inside all domains, where there is one."""
         if not self.repair.size:
-            w = np.zeros(1) if self.best_primal is None else self.best_primal.w
-            self.repair.size = float(np.sqrt(np.mean(w * w))) or 1.0
+            w = np.zeros(self.form.shape) if self.best_primal is None else self.best_primal.w
+            self.repair.size = self.repair.size_of(w)
         center = self.repair.center
         return None if self.repair.slater is False else center
 
