@@ -197,9 +197,13 @@ def _dense_maps(H: Array, D: Array) -> tuple[Map, Map]:
     d = np.arange(H.shape[1])
     lifted = H.copy()
     lifted[:, d, d] += D
-    scale = 1.0 / np.sqrt(lifted[:, d, d])
-    inverse = np.linalg.inv(lifted * scale[:, :, None] * scale[:, None, :])
-    inverse = inverse * scale[:, :, None] * scale[:, None, :]
+    diagonal = lifted[:, d, d]
+    if diagonal.max(initial=0.0) <= ALIKE * diagonal.min(initial=np.inf):
+        inverse = np.linalg.inv(lifted)
+    else:
+        scale = 1.0 / np.sqrt(diagonal)
+        both = scale[:, :, None] * scale[:, None, :]
+        inverse = np.linalg.inv(lifted * both) * both
     return (lambda v: _times(H, v)), (lambda v: _times(inverse, v))
 
 
