@@ -39,7 +39,7 @@ class Part:
 class Closing:
     """The systems of one forest. ``stuck`` are groups whose totals cannot be taken away, with the reasons."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - each is of another kind
         self,
         blocks: list[AbstractRows],
         prices: list[Prices],

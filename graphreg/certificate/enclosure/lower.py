@@ -62,6 +62,11 @@ class _Attempt:
     outside_arcs: Array  # which arcs leave their domain, over all arcs
     outside_prices: list[Array]
     why: list[str]
+    prices: tuple[Array, ...] | None = None  # where some had to become 0
+
+    def at(self, given: DualPoint) -> DualPoint:
+        """The point next to which the bound holds."""
+        return DualPoint(self.flows, given.prices if self.prices is None else self.prices)
 
 
 class Enclosure:
@@ -83,7 +88,7 @@ class Enclosure:
         if enough > 0.0 and self.large:
             found = self._attempt(point, None, None, plain=True)
             if sum_down(found.lower) >= self.form.dual(point) - enough:
-                return Enclosed(found.lower, DualPoint(found.flows, point.prices), found.spread)
+                return Enclosed(found.lower, found.at(point), found.spread)
         best = self._within(point)
         if np.isfinite(best.lower).all():
             return best
@@ -165,7 +170,7 @@ class Enclosure:
         best = Enclosed(np.full(self.form.n_components, -np.inf), point, _zeros(point.flows))
         for _ in range(AGAIN):
             found = self._attempt(point, banned_arcs, banned_prices)
-            here = Enclosed(found.lower, DualPoint(found.flows, point.prices), found.spread, "; ".join(found.why))
+            here = Enclosed(found.lower, found.at(point), found.spread, "; ".join(found.why))
             best = here if not np.isfinite(best.lower).any() else self._better(best, here)
             if np.isfinite(best.lower).all():
                 break
@@ -193,8 +198,11 @@ class Enclosure:
             closing.settle(prices)
             pulls = [rows.pull(each.high, plain) for rows, each in zip(self.rows, prices, strict=True)]
         base, error, failed = self._closed(closing, prices, pulls)
-        flows, spread = self._carried(tree, point.flows, base, error, prices, plain)
-        return self._judged(prices, flows, spread, failed, tree)
+        flows, spread = self._rooted(prices, *self._carried(tree, point.flows, base, error, prices, plain))
+        found = self._judged(prices, flows, spread, failed, tree)
+        if closing.idle:
+            found.prices = tuple(each.high for each in prices[: len(point.prices)])
+        return found
 
     def _given(self, point: DualPoint) -> list[Array]:
         return [*point.prices, *(point.flows[k] for k, _ in self.roots)]
@@ -290,6 +298,17 @@ class Enclosure:
                 whole[:, columns] = source
                 out.append(whole)
         return total(parts, errors)
+
+    def _rooted(
+        self, prices: list[Prices], flows: tuple[Array, ...], spread: tuple[Array, ...]
+    ) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+        """With the flows R'q of the edges that are stated by roots, and how far these are from exact ones."""
+        found, around = list(flows), list(spread)
+        for (k, R), each in zip(self.roots, prices[len(self.form.samples) :], strict=True):
+            q, off = each.interval()
+            found[k] = q @ R
+            around[k] = (off @ np.abs(R) + (len(R) + 2) * EPS * (np.abs(q) @ np.abs(R))) * MORE
+        return tuple(found), tuple(around)
 
     # ---- the value -----------------------------------------------------------------------------------------------------
     def _judged(

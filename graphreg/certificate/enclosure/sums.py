@@ -101,7 +101,9 @@ class Runs:
         for runs, rows in self.chunks():
             x, factor = X[rows], a[rows][:, None]
             if plain:
-                self._add(out, runs, x * factor, 2)
+                p = x * factor
+                p[(p == 0.0) & (x != 0.0) & (factor != 0.0)] = DUST
+                self._add(out, runs, p, 2)
             else:
                 p, e = two_product(x, factor)
                 self._store(out, runs, p, e, _dust(p, x, factor))
