@@ -17,7 +17,6 @@ from graphreg.certificate.enclosure.sums import DUST, EPS, Runs, total, two_prod
 from graphreg.certificate.enclosure.systems import Systems, reduced, triangles
 
 
-
 def exact(x):
     return Fraction(float(x))
 
