@@ -22,6 +22,7 @@ from ._samples import Samples
 ULP = 2.0**-52
 SPREADS = (0.0, 1e-17, 1e-12, 1e-6, 1e-3, 1.0)
 TRUSTED = 8  # units in the last place of a value
+CLOSED = 1e-8  # tolerance of methods in closed form
 TIGHT = 200  # units in the last place by which a bound may exceed the value where the spread is 0
 LARGEST = 1e12  # value of a loss that grows exponentially, up to which its bound is asked to be tight
 CORNERS = 8  # coordinates up to which all corners of a box are tried
@@ -50,7 +51,13 @@ def _towards(x: Array, by: Array, spread: Array) -> Array:
 
 
 def holds(
-    name: str, bound: Bound, function: Function, x: Array, rng: np.random.Generator, **where: Any
+    name: str,
+    bound: Bound,
+    function: Function,
+    x: Array,
+    rng: np.random.Generator,
+    trusted: float = TRUSTED * ULP,
+    **where: Any,
 ) -> list[Failure]:
     """The bound is not less than the function at any point of the box; +inf where one is outside the domain."""
     found: list[Failure] = []
@@ -60,12 +67,18 @@ def holds(
             return [Failure("", f"{name} has the shape {top.shape}, expected {(len(x),)}", "", np.inf)]
         for point in points:
             value = function(point)
-            allowed = TRUSTED * ULP * np.where(np.isfinite(value), np.abs(value), 0.0)
+            floor = 1.0 if trusted > TRUSTED * ULP else 0.0  # of what a solver returns
+            allowed = trusted * np.where(np.isfinite(value), np.maximum(np.abs(value), floor), 0.0)
             short = np.where(value == top, 0.0, value - allowed - top)
             found += judge(
                 f"{name} is an upper bound over every box", short, 0.0, x=x, spread=spread, at=point, **where
             )
     return found[:1]
+
+
+def trust(probe: Probe) -> float:
+    """How far values are trusted: methods that run a solver only as far as the tolerance that they are granted."""
+    return TRUSTED * ULP if probe.tolerance <= CLOSED else probe.tolerance
 
 
 def tight(name: str, bound: Bound, function: Function, x: Array, size: Array, **where: Any) -> list[Failure]:
@@ -213,7 +226,7 @@ def value_bound_of_penalties(penalty: AbstractPenalty, probe: Probe) -> list[Fai
     """value_bound(z, spread) bounds phi around z, +inf where the domain is left, and is phi where nothing is spread."""
     inner = 0.9 * penalty.prox(probe.points, 1.0)
     z = frozen(np.vstack([probe.points, penalty.prox(probe.points, 1.0), inner]))
-    found = holds("value_bound", penalty.value_bound, penalty.value, z, probe.rng)
+    found = holds("value_bound", penalty.value_bound, penalty.value, z, probe.rng, trust(probe))
     size = np.abs(penalty.value(frozen(inner)))
     return found + tight("value_bound", penalty.value_bound, penalty.value, frozen(inner), size)
 
@@ -224,7 +237,7 @@ def conjugate_bound_of_penalties(penalty: AbstractPenalty, probe: Probe) -> list
     if penalty.squares() is not None:
         return []
     u = frozen(np.vstack([probe.points, probe.inside]))
-    found = holds("conjugate_bound", penalty.conjugate_bound, penalty.conjugate, u, probe.rng)
+    found = holds("conjugate_bound", penalty.conjugate_bound, penalty.conjugate, u, probe.rng, trust(probe))
     middle = np.asarray(penalty.interior(probe.k), dtype=float)
     inside = frozen(middle + 0.9 * (probe.inside - middle))
     size = np.where(np.isfinite(penalty.conjugate(inside)), (inside**2).sum(axis=1), 0.0)
