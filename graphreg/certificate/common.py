@@ -1,0 +1,104 @@
+"""The best common model: one parameter vector for all nodes, which says of what size a problem's numbers are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..form import Form
+from ..terms.records import Array
+from .pooled import Pool, magnitude, slices
+
+SHARE = 1e-3  # of P_common: what an objective is measured by where it is smaller
+EPS = 2.0**-52
+RESOLVED = 1e10  # times what rounding leaves of the objective: below it a fit is exact for all that floats can tell
+
+
+@dataclass(frozen=True)
+class Common:
+    """What the best common model tells.
+
+    Attributes
+    ----------
+    w : (d,) array
+        Its parameters.
+    value : float
+        P_common, its objective without constraints.
+    floor : float
+        ``max(1e-3 |P_common|, rounding)``, see `common`: the least yardstick of a relative gap.
+    size : float
+        A scale of the objective: |P_common|, and above 0 also where that is small.
+    lengths : (d,) array
+        A scale of each parameter: how far it moves the objective by about ``size``.
+    """
+
+    w: Array
+    value: float
+    floor: float
+    size: float
+    lengths: Array
+
+    @property
+    def exact(self) -> bool:
+        """Whether the common model fits all data but for rounding."""
+        return SHARE * abs(self.value) < self.floor
+
+
+def common(form: Form) -> Common:
+    """The best common model of a form, computed once for the strengths of this moment.
+
+    Its rounding is 1e10 sum_r s_r (B_r + eps |l_r(0; y_r - x_r'w)|), where B_r is how much the loss bends over the
+    rounding of its predictor, l(x + d) - l(x) - l'(x) d with d = eps (|o_r| + |y_r| + sum_j |x_rj w_j|). The second
+    part holds l_r(0; y_r) where the loss is no function of the difference of predictor and target.
+    """
+    key = tuple(float(block.strength) for block in (*form.samples, *form.edges))
+    kept = vars(form).get("_common")
+    if kept is None or kept[0] != key:
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            kept = key, _common(form)
+        vars(form)["_common"] = kept
+    return kept[1]
+
+
+def _common(form: Form) -> Common:
+    pool = Pool(form)
+    w, edges = pool.fit()
+    value = pool.value(w, edges)
+    bends, zeros = _rounding(pool, w)
+    rounding = RESOLVED * (bends + EPS * zeros)
+    floor = max(SHARE * abs(value), rounding)
+    size = max(abs(value), rounding, SHARE * zeros) or 1.0
+    return Common(w, value, floor, size, _lengths(pool, w, size))
+
+
+def _rounding(pool: Pool, w: Array) -> tuple[float, float]:
+    """The sums of s_r B_r and of s_r |l_r(0; .)|, see `common`."""
+    bends, zeros = 0.0, 0.0
+    for block, scale, y, x in pool.moved(w):
+        shift = EPS * magnitude(block, w)
+        value = block.loss.value(x, y)
+        slope = block.loss.gradient(x, y) * shift
+        bend = block.loss.value(x + shift, y) - value - (slope if slope.ndim == 1 else slope.sum(axis=1))
+        bends += float(scale @ np.maximum(bend, 0.0))
+        zeros += float(scale @ np.abs(block.loss.value(np.zeros_like(x), y)))
+    return bends, zeros
+
+
+def _lengths(pool: Pool, w: Array, size: float) -> Array:
+    """sqrt(2 size / sum_r s_r h_r x_rj^2), h_r the steepness of the losses; of a column without data the longest."""
+    bends = np.zeros(len(w))
+    largest = pool.largest
+    for block, scale, y, x in pool.moved(w):
+        h = scale * block.loss.steepness(x, y)
+        if block.X is None:
+            bends += h.sum()
+            continue
+        squares = np.zeros(len(largest))
+        for rows in slices(len(h)):
+            squares += h[rows] @ (block.X[rows] / largest) ** 2
+        bends += np.repeat(squares, len(w) // len(largest))
+    unit = np.repeat(largest, len(w) // len(largest)) if len(largest) else np.ones(len(w))
+    known = (bends > 0.0) & np.isfinite(bends)
+    lengths = np.sqrt(2.0 * size / np.where(known, bends, 1.0)) / unit
+    return np.where(known, lengths, lengths[known].max(initial=0.0) or 1.0)
