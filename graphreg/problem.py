@@ -112,7 +112,8 @@ class Problem:
         method : AbstractMethod, optional
             ``Exact()`` by default.
         gap : float
-            The relative gap asked for, (P - Q) / max(|P|, |Q|, 1e-3 P(0)).
+            The relative gap asked for, (P - Q) / max(|P|, |Q|, 1e-3 P_common), P_common the objective of the best
+            common model (one parameter vector for all nodes).
         rounds : int, optional
             Exactly so many rounds unless the gap is met first (``gap=0`` never is).
         seconds : float, optional

@@ -12,6 +12,7 @@ from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.penalties._base import AbstractSmoothPenalty, row_norm
 from ..terms.records import Array
 from .attainment import at_infinity, attained
+from .best_common import common
 from .feasible import feasible
 from .latent import settled
 from .record import Certificate, relative
@@ -57,7 +58,7 @@ class Certifier:
     def __init__(self, form: Form) -> None:
         self.form = form
         self.repair = Repair(form)
-        self.at_zero = form.at_zero()
+        self.floor = common(form).floor
         self.best_primal: _Primal | None = None
         self.best_dual: _Dual | None = None
         self.radius = 0.0  # twice the largest ||w_i|| seen near a minimiser
@@ -70,7 +71,7 @@ class Certifier:
 
         Of shared objects: what a certifier and a repair remember is replaced, never changed in place.
         """
-        own = {name: value for name, value in vars(self).items() if name not in ("form", "repair", "at_zero")}
+        own = {name: value for name, value in vars(self).items() if name not in ("form", "repair", "floor")}
         return {**own, "repair": self.repair.remembered()}
 
     def recall(self, remembered: dict[str, Any]) -> None:
@@ -122,7 +123,7 @@ class Certifier:
         self.screened = primal
         radius = 2.0 * float(row_norm(w).max(initial=0.0))
         gap += radius * float(row_norm(rho).sum()) + float(np.vdot(rho, w))
-        return relative(abs(gap), primal, primal, self.at_zero)
+        return relative(abs(gap), primal, primal, self.floor)
 
     def certify(
         self, w: Array, flows: tuple[Array, ...] | None, prices: tuple[Array, ...] | None, gap: float
@@ -162,7 +163,7 @@ class Certifier:
         if not np.isfinite(dual):
             note = "no dual point inside every domain was found"
             return Certificate(primal, dual, charge, "none", w, point, form, note)
-        yardstick = max(abs(primal), abs(dual), 1e-3 * abs(self.at_zero))
+        yardstick = max(abs(primal), abs(dual), self.floor)
         if charge > CHARGE * max(gap * yardstick, primal - dual - charge) and charge > 1e-14 * yardstick:
             note = (
                 f"rounding left {charge:.2g} in the balance of flows and prices, too much for the gap asked for; "

@@ -18,8 +18,9 @@ from ..terms.penalties._base import AbstractConstraint, AbstractSmoothPenalty
 from ..terms.records import Array
 
 STEPS = 16  # at most; what is not attained falls for ever
+WIDE = 3  # the first so many of them are those of quadratics that touch the losses from above
 HALVINGS = 40  # of a step
-SETTLED = 1e-13  # of the objective: what a step may still gain
+SETTLED = 1e-12  # of the objective: what a step may still gain
 SHIFT = 1e-15  # added to the eigenvalues of the first Gram matrix, beyond which rounding hides them
 RANK = 1e-12  # of the second: smaller ones are directions that the data do not have
 ROWS = 8192  # samples that are taken at a time
@@ -56,13 +57,27 @@ class Pool:
         losses = sum(float(scale @ block.loss.value(x, y)) for block, scale, y, x in self.moved(v))
         return losses + sum(float(edge.weight @ edge.penalty.value(_rows(edge, v))) for edge in edges)
 
-    def model(self, v: Array, edges: list[EdgeBlock]) -> tuple[Array, Array]:
-        """Gradient and Hessian of the smoothed P_common, in the coordinates of the steps."""
+    def start(self) -> Array:
+        """Least squares on the samples whose loss is a function of the difference, so that a shift of the targets
+        shifts all that follows; 0 where there are none."""
+        slope, H = np.zeros(self.form.d), np.zeros(())
+        for block, scale in zip(self.form.samples, self.scales, strict=True):
+            y, x = block.loss.moved(block.y, block.offset + 1.0)
+            if not x.any():
+                slope += adjoint(block, _times(scale, -1.0 - y))
+                H = H + _hessian(block, _times(scale, np.ones_like(y)), self.T)
+        return -self.parameters(_solve(H, self.pull(slope))) if H.ndim else slope
+
+    def model(self, v: Array, edges: list[EdgeBlock], wide: bool) -> tuple[Array, Array]:
+        """Gradient and Hessian of the smoothed P_common, in the coordinates of the steps; a ``wide`` one bends at
+        least as much as the quadratic that touches a loss of the difference from above."""
         T, d = self.T, len(v)
         classes = d // len(T)
         slope, H = np.zeros(d), np.zeros((T.shape[1] * classes, T.shape[1] * classes))
         for block, scale, y, x in self.moved(v):
             _, a, h = block.loss.smoothed(x, y)
+            if wide and a.shape == h.shape and not x.any():
+                h = np.maximum(h, np.abs(a) / np.maximum(np.abs(y), 1e-300))
             a, h = _times(scale, a), _times(scale, h)
             slope += adjoint(block, a)
             H += _hessian(block, h, T)
@@ -80,28 +95,33 @@ class Pool:
     def descend(self, v: Array, edges: list[EdgeBlock]) -> Array:
         """A few damped Newton steps from v."""
         best = self.value(v, edges)
-        for _ in range(STEPS):
-            slope, H = self.model(v, edges)
-            if not (np.isfinite(slope).all() and np.isfinite(H).all()):
-                break
-            step = -_solve(H, slope)
-            gain = -float(slope @ step)
-            if gain <= SETTLED * abs(best):
-                break
-            move, t = self.parameters(step), 1.0
-            for _ in range(HALVINGS):
-                after = self.value(v + t * move, edges)
-                if after < best:
+        for k in range(STEPS):
+            for wide in (True, False) if k < WIDE else (False, True):
+                slope, H = self.model(v, edges, wide)
+                step = _solve(H, slope)
+                if float(slope @ step) <= SETTLED * abs(best):
+                    return v
+                after, value = self._along(v, -self.parameters(step), best, edges)
+                if value < best:
                     break
-                t *= 0.5
             else:
-                break
-            v, best = v + t * move, after
+                return v
+            v, best = after, value
         return v
+
+    def _along(self, v: Array, move: Array, best: float, edges: list[EdgeBlock]) -> tuple[Array, float]:
+        """The first point of v + move, v + move / 2, ... below ``best``, and its value; v itself where none is."""
+        t = 1.0
+        for _ in range(HALVINGS):
+            value = self.value(v + t * move, edges)
+            if value < best:
+                return v + t * move, value
+            t *= 0.5
+        return v, best
 
     def fit(self) -> tuple[Array, list[EdgeBlock]]:
         """The best v that was found, and the edges whose penalties count (those that are finite there)."""
-        v = self.descend(np.zeros(self.form.d), self.smooth)
+        v = self.descend(self.start(), self.smooth)
         edges = [*self.smooth, *(e for e in self.kinked if np.isfinite(e.penalty.value(_rows(e, v))).all())]
         if len(edges) > len(self.smooth):
             v = self.descend(v, edges)
@@ -223,6 +243,9 @@ def _solve(H: Array, slope: Array) -> Array:
     """The shortest solution of Hx = slope, on equilibrated coordinates, without what rounding hides."""
     size = np.sqrt(np.maximum(np.diagonal(H), 0.0))
     scale = np.where(size > 0.0, 1.0 / np.maximum(size, 1e-300), 0.0)
-    values, U = np.linalg.eigh(H * np.outer(scale, scale))
+    H = H * np.outer(scale, scale)
+    if not (np.isfinite(H).all() and np.isfinite(slope).all()):
+        return np.zeros_like(slope)
+    values, U = np.linalg.eigh(H)
     kept = values > RANK * values.max(initial=0.0)
     return scale * (U[:, kept] @ ((U[:, kept].T @ (scale * slope)) / values[kept]))

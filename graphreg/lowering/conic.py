@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..batches import batches
+from ..certificate import common
 from ..errors import SolverError
 from ..form import DualPoint, EdgeBlock, Form, SampleBlock
 from ..terms.calculus import Parameter, Strength
@@ -170,7 +171,7 @@ PLAIN = Units()
 def units(form: Form) -> Units:
     """Units in which the objective and the parameters are about 1, whatever the units of the data: solvers stop on
     absolute tolerances."""
-    return Units(abs(form.at_zero()) or 1.0, form.step_length)
+    return Units(common(form).size, form.step_length)
 
 
 def primal(form: Form, units: Units = PLAIN) -> ConicProblem:

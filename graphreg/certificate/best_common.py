@@ -52,12 +52,12 @@ def common(form: Form) -> Common:
     rounding of its predictor, l(x + d) - l(x) - l'(x) d with d = eps (|o_r| + |y_r| + sum_j |x_rj w_j|). The second
     part holds l_r(0; y_r) where the loss is no function of the difference of predictor and target.
     """
-    key = tuple(float(block.strength) for block in (*form.samples, *form.edges))
-    kept = vars(form).get("_common")
+    key = tuple(float(block.strength) for block in (*form.samples, *(edge for edge in form.edges if edge.ground)))
+    kept: tuple[tuple[float, ...], Common] | None = form.memory.get("common")
     if kept is None or kept[0] != key:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             kept = key, _common(form)
-        vars(form)["_common"] = kept
+        form.memory["common"] = kept
     return kept[1]
 
 
