@@ -21,6 +21,7 @@ STEPS = 16  # at most; what is not attained falls for ever
 WIDE = 3  # the first so many of them are those of quadratics that touch the losses from above
 HALVINGS = 40  # of a step
 SETTLED = 1e-12  # of the objective: what a step may still gain
+ENOUGH = 1e-3  # of the objective at 0 of losses that fall for ever where classes are separable: no need to follow them
 SHIFT = 1e-15  # added to the eigenvalues of the first Gram matrix, beyond which rounding hides them
 RANK = 1e-12  # of the second: smaller ones are directions that the data do not have
 ROWS = 8192  # samples that are taken at a time
@@ -35,6 +36,7 @@ class Pool:
         ground = [edge for edge in form.edges if edge.ground and not isinstance(edge.penalty, AbstractConstraint)]
         self.smooth = [edge for edge in ground if isinstance(edge.penalty, AbstractSmoothPenalty)]
         self.kinked = [edge for edge in ground if not isinstance(edge.penalty, AbstractSmoothPenalty)]
+        self.enough = ENOUGH * self._unfitted()
         self.largest = largest(form)
         self.T = coordinates(form, self.largest)
 
@@ -56,6 +58,15 @@ class Pool:
         """P_common(v), with the penalties of these edges."""
         losses = sum(float(scale @ block.loss.value(x, y)) for block, scale, y, x in self.moved(v))
         return losses + sum(float(edge.weight @ edge.penalty.value(_rows(edge, v))) for edge in edges)
+
+    def _unfitted(self) -> float:
+        """The sum of s_r |l_r(0)| of the losses that are no functions of a difference."""
+        total = 0.0
+        for block, scale in zip(self.form.samples, self.scales, strict=True):
+            y, x = block.loss.moved(block.y, np.ones_like(block.offset))
+            if x.any():
+                total += float(scale @ np.abs(block.loss.value(np.zeros_like(x), y)))
+        return total
 
     def start(self) -> Array:
         """Least squares on the samples whose loss is a function of the difference, so that a shift of the targets
@@ -96,6 +107,8 @@ class Pool:
         """A few damped Newton steps from v."""
         best = self.value(v, edges)
         for k in range(STEPS):
+            if abs(best) <= self.enough:
+                return v
             for wide in (True, False) if k < WIDE else (False, True):
                 slope, H = self.model(v, edges, wide)
                 step = _solve(H, slope)

@@ -21,6 +21,7 @@ from ..terms.calculus import Parameter, Strength
 from ..terms.losses._base import AbstractQuadraticLoss, AbstractSmoothLoss
 from ..terms.penalties._base import AbstractConstraint
 from ..terms.records import Array
+from .centring import centred
 
 _TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11, "accept_unknown": True}
 _SHORT = {**_TIGHT, "max_step_fraction": 0.9, "min_terminate_step_length": 1e-8}
@@ -112,9 +113,10 @@ class Compiler:
     def __call__(self, kind: str, scaled: bool) -> ConicProblem:
         """The "primal" (in units of the data where ``scaled``) or the "dual" problem."""
         if kind == "dual":
-            return dual(self.form)
+            return dual(self.form, common(self.form).w)
         if scaled not in self._primal:
-            self._primal[scaled] = primal(self.form, units(self.form) if scaled else PLAIN)
+            chosen = units(self.form) if scaled else Units(center=common(self.form).w)
+            self._primal[scaled] = primal(self.form, chosen)
         return self._primal[scaled]
 
 
@@ -159,41 +161,61 @@ def split(written: Any) -> tuple[Any, list[Any]]:
 
 @dataclass(frozen=True)
 class Units:
-    """In which the solver sees the problem: the objective in units of ``value``, parameters in units of ``size``."""
+    """In which the solver sees the problem: the objective in units of ``value``, each parameter in units of its length,
+    ``w = center + V diag(lengths)``. Without lengths (None) they are 1, without a center it is 0."""
 
     value: float = 1.0
-    size: float = 1.0
+    lengths: Array | None = None
+    center: Array | None = None
+
+    def inner(self, form: Form) -> Form:
+        """The form in the parameters w - center."""
+        return form if self.center is None else centred(form, self.center)
+
+    def outward(self, V: Array) -> tuple[Array, Array]:
+        """w - center and w."""
+        moved = V if self.lengths is None else V * self.lengths
+        return moved, moved if self.center is None else moved + self.center
+
+    def of(self, edge: EdgeBlock) -> tuple[float, Array | None]:
+        """The unit of an edge's differences, one for all of its coordinates (norms couple them), and the lengths of
+        its coordinates in this unit; None where they are 1."""
+        if self.lengths is None:
+            return 1.0, None
+        lengths = self.lengths if edge.features is None else self.lengths[edge.features]
+        size = float(lengths.max())
+        return size, None if (lengths == size).all() else lengths / size
 
 
 PLAIN = Units()
 
 
 def units(form: Form) -> Units:
-    """Units in which the objective and the parameters are about 1, whatever the units of the data: solvers stop on
-    absolute tolerances."""
-    return Units(common(form).size, form.step_length)
+    """Units in which the objective and the parameters are about 1, around the best common model, whatever the units of
+    the data: solvers stop on absolute tolerances."""
+    best = common(form)
+    return Units(best.size, best.lengths, best.w)
 
 
 def primal(form: Form, units: Units = PLAIN) -> ConicProblem:
     """minimise P(w) with one variable z = Kw - center per edge block, whose constraint's dual value is the flow."""
     import cvxpy as cp
 
+    inner = units.inner(form)
     variable = cp.Variable(form.shape, name="w")
-    w = variable if units.size == 1.0 else units.size * variable
-    vec = cp.vec(w, order="C")
+    vec = cp.vec(variable, order="C")
     strengths = _Strengths()
     constraints: list[Any] = []
-    losses = [_loss(block, vec, constraints) for block in form.samples]
+    losses = [_loss(block, vec, units, constraints) for block in inner.samples]
     objective: list[Any] = [
-        strengths(block.strength) * value for block, (value, _) in zip(form.samples, losses, strict=True)
+        strengths(block.strength) * value for block, (value, _) in zip(inner.samples, losses, strict=True)
     ]
     links: list[Any] = []
     zs: list[Any] = []
-    for k, edge in enumerate(form.edges):
-        part = variable if edge.features is None else variable[:, edge.features]
+    for k, edge in enumerate(inner.edges):
         z = cp.Variable((len(edge.tail), form.width(edge)), name=f"z{k}")
-        link = edge.K @ part - z == (0.0 if edge.center is None else edge.center / units.size)
-        value, domain = split(edge.penalty.cvxpy(z if units.size == 1.0 else units.size * z))
+        size, link = _link(edge, variable, z, units)
+        value, domain = split(edge.penalty.cvxpy(z if size == 1.0 else size * z))
         if value is not None:
             objective.append(strengths(edge.strength) * (edge.base_weight @ value))
         constraints += [link, *domain]
@@ -205,26 +227,37 @@ def primal(form: Form, units: Units = PLAIN) -> ConicProblem:
     def point() -> tuple[Array, DualPoint] | None:
         if variable.value is None:
             return None
-        value = units.size * np.asarray(variable.value, dtype=float)
-        back = units.value / units.size
-        flows = tuple(back * _value(link.dual_value, z.shape) for link, z in zip(links, zs, strict=True))
-        prices = tuple(
-            block.prices(value) if link is None else units.value * _value(link.dual_value, block.offset.shape)
-            for block, (_, link) in zip(form.samples, losses, strict=True)
+        moved, w = units.outward(np.asarray(variable.value, dtype=float))
+        flows = tuple(
+            units.value / units.of(edge)[0] * _value(link.dual_value, z.shape)
+            for edge, link, z in zip(inner.edges, links, zs, strict=True)
         )
-        return value, DualPoint(flows, prices)
+        prices = tuple(
+            block.prices(moved) if link is None else units.value * _value(link.dual_value, block.offset.shape)
+            for block, (_, link) in zip(inner.samples, losses, strict=True)
+        )
+        return w, DualPoint(flows, prices)
 
     return ConicProblem(form, problem, variable, zs, point, list(strengths.known.values()))
 
 
-def _loss(block: SampleBlock, vec: Any, constraints: list[Any]) -> tuple[Any, Any]:
+def _link(edge: EdgeBlock, variable: Any, z: Any, units: Units) -> tuple[float, Any]:
+    """The unit of z, and the constraint Kw - center = z in this unit."""
+    size, ratio = units.of(edge)
+    part = edge.K @ (variable if edge.features is None else variable[:, edge.features])
+    if ratio is not None:
+        part = part @ sp.diags_array(ratio)
+    return size, part - z == (0.0 if edge.center is None else edge.center / size)
+
+
+def _loss(block: SampleBlock, vec: Any, units: Units, constraints: list[Any]) -> tuple[Any, Any]:
     """The loss, and where its prices are not its gradients the constraint Aw + offset = x whose dual value they are."""
     import cvxpy as cp
 
     if isinstance(block.loss, AbstractQuadraticLoss):
         B, q, constant = _reduced(block)
-        return cp.sum_squares(B @ vec - q) / 2 + constant, None
-    x, link = block.A @ vec, None
+        return cp.sum_squares(_scaled(B, units) @ vec - q) / 2 + constant, None
+    x, link = _scaled(block.A, units) @ vec, None
     if block.offset.ndim == 2:
         x = cp.reshape(x, block.offset.shape, order="C")
     x = x + block.offset
@@ -236,6 +269,14 @@ def _loss(block: SampleBlock, vec: Any, constraints: list[Any]) -> tuple[Any, An
     value, domain = split(block.loss.cvxpy(x, block.y))
     constraints += domain
     return block.base_scale @ value, link
+
+
+def _scaled(A: sp.csr_array, units: Units) -> sp.csr_array:
+    """A with its columns in units of the lengths."""
+    if units.lengths is None:
+        return A
+    d = len(units.lengths)
+    return sp.csr_array((A.data * units.lengths[A.indices % d], A.indices, A.indptr), shape=A.shape)
 
 
 def _reduced(block: SampleBlock) -> tuple[sp.csr_array, Array, float]:
@@ -265,10 +306,11 @@ def _reduced(block: SampleBlock) -> tuple[sp.csr_array, Array, float]:
     return sp.csr_array(sp.vstack(rows)), np.concatenate(right), max(constant, 0.0)
 
 
-def dual(form: Form) -> ConicProblem:
-    """maximise Q(u, a) subject to conservation, whose dual value is -w."""
+def dual(user: Form, center: Array | None = None) -> ConicProblem:
+    """maximise Q(u, a) subject to conservation, whose dual value is -w, less the center where one is given."""
     import cvxpy as cp
 
+    form = Units(center=center).inner(user)
     n, d = form.shape
     flows = [cp.Variable((len(e.tail), form.width(e)), name=f"u{k}") for k, e in enumerate(form.edges)]
     prices = [cp.Variable(block.offset.shape, name=f"a{k}") for k, block in enumerate(form.samples)]
@@ -293,9 +335,10 @@ def dual(form: Form) -> ConicProblem:
         if any(v.value is None for v in (*flows, *prices)) or conservation.dual_value is None:
             return None
         w = -np.asarray(conservation.dual_value, dtype=float).reshape(n, d)
+        w = w if center is None else w + center
         return w, DualPoint(tuple(np.asarray(u.value) for u in flows), tuple(np.asarray(a.value) for a in prices))
 
-    return ConicProblem(form, problem, None, flows, point)
+    return ConicProblem(user, problem, None, flows, point)
 
 
 def _edge_conjugate(edge: EdgeBlock, u: Any, constraints: list[Any]) -> list[Any]:
