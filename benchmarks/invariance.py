@@ -26,7 +26,7 @@ from graphreg.terms.losses._base import AbstractLoss
 from .soundness.objective import objective
 from .soundness.reference import solve as reference_of
 
-SHIFTS = (1e3, 1e5, 1e6, 1e7, 1e9)
+SHIFTS = (1e3, 1e5, 1e6, 1e7, 1e9)  # in units of the standard deviation of the targets
 DECADES = 6.0  # columns are rescaled by 10 to a power between minus this and this
 GAP = 1e-6
 METHODS = {"Exact": gr.Exact, "PrimalDual": gr.PrimalDual, "ADMM": gr.ADMM, "InteriorPoint": gr.InteriorPoint}
@@ -89,9 +89,10 @@ def solved(problem: gr.Problem, method: str) -> gr.Solution:
     return problem.solve(METHODS[method](), gap=GAP, on_failure="return", progress=False, **options)
 
 
-def shifted(drawn: RandomProblem, shift: float, method: str, before: gr.Solution) -> Row:
+def shifted(drawn: RandomProblem, units: float, method: str, before: gr.Solution) -> Row:
     form = drawn.problem.form
     columns = free_coordinates(form)
+    shift = units * max(float(np.std(np.concatenate([np.ravel(block.y) for block in form.samples]))), 1e-300)
     after = solved(changed(drawn.model, shift, None), method)
     w = after.certificate.w.copy()
     w[:, columns] -= shift
@@ -100,7 +101,7 @@ def shifted(drawn: RandomProblem, shift: float, method: str, before: gr.Solution
     size = max(float(np.abs(before.certificate.w).max()), 1e-300)
     moved = float(np.abs(w - before.certificate.w).max()) / size
     worse = relative(abs(two - one), one, one, common(form).floor)
-    kind = f"shift {shift:.0e}"
+    kind = f"shift {units:.0e}"
     rounds = (before.rounds, after.rounds)
     return Row(drawn.seed, kind, before.status, after.status, rounds, worse, moved, after.message)
 

@@ -219,7 +219,9 @@ class Form:
         samples = tuple(_frozen(block, ("_adjoint", "stacks", "lengths")) for block in self.samples)
         edges = tuple(_frozen(edge, ("transposed",)) for edge in self.edges)
         form = replace(self, samples=samples, edges=edges)
-        vars(form).update({name: getattr(self, name) for name in ("labels", "component", "n_components", "free", "memory")})
+        vars(form).update(
+            {name: getattr(self, name) for name in ("labels", "component", "n_components", "free", "memory")}
+        )
         return form
 
     @cached_property

@@ -6,12 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..form import Form
+from ..form import EdgeBlock, Form
+from ..terms.penalties._base import AbstractConstraint
 from ..terms.records import Array
 from .pooled import Pool, magnitude, slices
 
 SHARE = 1e-3  # of P_common: what an objective is measured by where it is smaller
 EPS = 2.0**-52
+STRONG = 1e-3  # of a length: below it what a penalty allows for is another scale
+DECADES = 40  # by which a penalty may shorten a length
 RESOLVED = 1e10  # times what rounding leaves of the objective: below it a fit is exact for all that floats can tell
 
 
@@ -30,7 +33,10 @@ class Common:
     size : float
         A scale of the objective: |P_common|, and above 0 also where that is small.
     lengths : (d,) array
-        A scale of each parameter: how far it moves the objective by about ``size``.
+        A scale of each parameter: how far it moves the losses by about ``size``.
+    differences : (d,) array
+        A scale of its differences across edges and from centers: the same, but where penalties are so strong that
+        they allow for less than a thousandth.
     """
 
     w: Array
@@ -38,6 +44,7 @@ class Common:
     floor: float
     size: float
     lengths: Array
+    differences: Array
 
     @property
     def exact(self) -> bool:
@@ -69,7 +76,11 @@ def _common(form: Form) -> Common:
     rounding = RESOLVED * (bends + EPS * zeros)
     floor = max(SHARE * abs(value), rounding)
     size = max(abs(value), rounding, SHARE * zeros) or 1.0
-    return Common(w, value, floor, size, _lengths(pool, w, size))
+    lengths = _lengths(pool, w, size)
+    allowed = lengths.copy()
+    for edge in form.edges:
+        _shorten(edge, allowed, size)
+    return Common(w, value, floor, size, lengths, np.where(allowed < STRONG * lengths, allowed, lengths))
 
 
 def _rounding(pool: Pool, w: Array) -> tuple[float, float]:
@@ -102,3 +113,16 @@ def _lengths(pool: Pool, w: Array, size: float) -> Array:
     known = (bends > 0.0) & np.isfinite(bends)
     lengths = np.sqrt(2.0 * size / np.where(known, bends, 1.0)) / unit
     return np.where(known, lengths, lengths[known].max(initial=0.0) or 1.0)
+
+
+def _shorten(edge: EdgeBlock, lengths: Array, size: float) -> None:
+    """Cut the lengths of an edge block's coordinates down, by a power of ten, to where its penalty is at most ``size``
+    on an edge: a strong penalty allows for less than the data do."""
+    if isinstance(edge.penalty, AbstractConstraint):
+        return
+    place = np.arange(len(lengths)) if edge.features is None else edge.features
+    powers = 10.0 ** -np.arange(DECADES)
+    z = (powers[:, None, None] * np.diag(lengths[place])).reshape(-1, len(place))
+    value = float(np.median(edge.weight)) * edge.penalty.value(z).reshape(DECADES, len(place))
+    fits = ~(value > size)
+    lengths[place] *= np.where(fits.any(axis=0), powers[np.argmax(fits, axis=0)], powers[-1])

@@ -21,7 +21,7 @@ from ..terms.calculus import Parameter, Strength
 from ..terms.losses._base import AbstractQuadraticLoss, AbstractSmoothLoss
 from ..terms.penalties._base import AbstractConstraint
 from ..terms.records import Array
-from .centring import centred
+from .units import PLAIN, Parameters, Units, units
 
 _TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11, "accept_unknown": True}
 _SHORT = {**_TIGHT, "max_step_fraction": 0.9, "min_terminate_step_length": 1e-8}
@@ -159,54 +159,15 @@ def split(written: Any) -> tuple[Any, list[Any]]:
     return (values[0] if values else None), constraints
 
 
-@dataclass(frozen=True)
-class Units:
-    """In which the solver sees the problem: the objective in units of ``value``, each parameter in units of its length,
-    ``w = center + V diag(lengths)``. Without lengths (None) they are 1, without a center it is 0."""
-
-    value: float = 1.0
-    lengths: Array | None = None
-    center: Array | None = None
-
-    def inner(self, form: Form) -> Form:
-        """The form in the parameters w - center."""
-        return form if self.center is None else centred(form, self.center)
-
-    def outward(self, V: Array) -> tuple[Array, Array]:
-        """w - center and w."""
-        moved = V if self.lengths is None else V * self.lengths
-        return moved, moved if self.center is None else moved + self.center
-
-    def of(self, edge: EdgeBlock) -> tuple[float, Array | None]:
-        """The unit of an edge's differences, one for all of its coordinates (norms couple them), and the lengths of
-        its coordinates in this unit; None where they are 1."""
-        if self.lengths is None:
-            return 1.0, None
-        lengths = self.lengths if edge.features is None else self.lengths[edge.features]
-        size = float(lengths.max())
-        return size, None if (lengths == size).all() else lengths / size
-
-
-PLAIN = Units()
-
-
-def units(form: Form) -> Units:
-    """Units in which the objective and the parameters are about 1, around the best common model, whatever the units of
-    the data: solvers stop on absolute tolerances."""
-    best = common(form)
-    return Units(best.size, best.lengths, best.w)
-
-
 def primal(form: Form, units: Units = PLAIN) -> ConicProblem:
     """minimise P(w) with one variable z = Kw - center per edge block, whose constraint's dual value is the flow."""
     import cvxpy as cp
 
     inner = units.inner(form)
-    variable = cp.Variable(form.shape, name="w")
-    vec = cp.vec(variable, order="C")
+    parameters = Parameters(inner, units)
     strengths = _Strengths()
     constraints: list[Any] = []
-    losses = [_loss(block, vec, units, constraints) for block in inner.samples]
+    losses = [_loss(block, parameters, constraints) for block in inner.samples]
     objective: list[Any] = [
         strengths(block.strength) * value for block, (value, _) in zip(inner.samples, losses, strict=True)
     ]
@@ -214,7 +175,8 @@ def primal(form: Form, units: Units = PLAIN) -> ConicProblem:
     zs: list[Any] = []
     for k, edge in enumerate(inner.edges):
         z = cp.Variable((len(edge.tail), form.width(edge)), name=f"z{k}")
-        size, link = _link(edge, variable, z, units)
+        size, part = parameters.differences(edge)
+        link = part - z == (0.0 if edge.center is None else edge.center / size)
         value, domain = split(edge.penalty.cvxpy(z if size == 1.0 else size * z))
         if value is not None:
             objective.append(strengths(edge.strength) * (edge.base_weight @ value))
@@ -225,9 +187,10 @@ def primal(form: Form, units: Units = PLAIN) -> ConicProblem:
     problem = cp.Problem(cp.Minimize(total if units.value == 1.0 else total / units.value), constraints)
 
     def point() -> tuple[Array, DualPoint] | None:
-        if variable.value is None:
+        found = parameters.read()
+        if found is None:
             return None
-        moved, w = units.outward(np.asarray(variable.value, dtype=float))
+        moved, w = found
         flows = tuple(
             units.value / units.of(edge)[0] * _value(link.dual_value, z.shape)
             for edge, link, z in zip(inner.edges, links, zs, strict=True)
@@ -238,26 +201,17 @@ def primal(form: Form, units: Units = PLAIN) -> ConicProblem:
         )
         return w, DualPoint(flows, prices)
 
-    return ConicProblem(form, problem, variable, zs, point, list(strengths.known.values()))
+    return ConicProblem(form, problem, parameters.V, zs, point, list(strengths.known.values()))
 
 
-def _link(edge: EdgeBlock, variable: Any, z: Any, units: Units) -> tuple[float, Any]:
-    """The unit of z, and the constraint Kw - center = z in this unit."""
-    size, ratio = units.of(edge)
-    part = edge.K @ (variable if edge.features is None else variable[:, edge.features])
-    if ratio is not None:
-        part = part @ sp.diags_array(ratio)
-    return size, part - z == (0.0 if edge.center is None else edge.center / size)
-
-
-def _loss(block: SampleBlock, vec: Any, units: Units, constraints: list[Any]) -> tuple[Any, Any]:
+def _loss(block: SampleBlock, w: Parameters, constraints: list[Any]) -> tuple[Any, Any]:
     """The loss, and where its prices are not its gradients the constraint Aw + offset = x whose dual value they are."""
     import cvxpy as cp
 
     if isinstance(block.loss, AbstractQuadraticLoss):
         B, q, constant = _reduced(block)
-        return cp.sum_squares(_scaled(B, units) @ vec - q) / 2 + constant, None
-    x, link = _scaled(block.A, units) @ vec, None
+        return cp.sum_squares(w.apply(B) - q) / 2 + constant, None
+    x, link = w.apply(block.A), None
     if block.offset.ndim == 2:
         x = cp.reshape(x, block.offset.shape, order="C")
     x = x + block.offset
@@ -269,14 +223,6 @@ def _loss(block: SampleBlock, vec: Any, units: Units, constraints: list[Any]) ->
     value, domain = split(block.loss.cvxpy(x, block.y))
     constraints += domain
     return block.base_scale @ value, link
-
-
-def _scaled(A: sp.csr_array, units: Units) -> sp.csr_array:
-    """A with its columns in units of the lengths."""
-    if units.lengths is None:
-        return A
-    d = len(units.lengths)
-    return sp.csr_array((A.data * units.lengths[A.indices % d], A.indices, A.indptr), shape=A.shape)
 
 
 def _reduced(block: SampleBlock) -> tuple[sp.csr_array, Array, float]:
