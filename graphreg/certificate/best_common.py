@@ -37,6 +37,8 @@ class Common:
     differences : (d,) array
         A scale of its differences across edges and from centers: the same, but where penalties are so strong that
         they allow for less than a thousandth.
+    sums : int
+        How often a gradient and a Hessian were added up over all nodes to find it.
     """
 
     w: Array
@@ -45,6 +47,7 @@ class Common:
     size: float
     lengths: Array
     differences: Array
+    sums: int
 
     @property
     def exact(self) -> bool:
@@ -68,6 +71,27 @@ def common(form: Form) -> Common:
     return kept[1]
 
 
+def center(form: Form) -> tuple[Array, int]:
+    """The best common model of the losses on the coordinates that no edge to the ground acts on, 0 on the others; and
+    how many sums over all nodes it takes. A shift of the targets shifts it, and no strength of a penalty changes it."""
+    ground = [edge for edge in form.edges if edge.ground]
+    if not ground:
+        return common(form).w, common(form).sums
+    key = tuple(float(block.strength) for block in form.samples)
+    kept: tuple[tuple[float, ...], Array, int] | None = form.memory.get("center")
+    if kept is None or kept[0] != key:
+        fixed = np.zeros(form.d, dtype=bool)
+        for edge in ground:
+            fixed[slice(None) if edge.features is None else edge.features] = True
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            w, sums = np.zeros(form.d), 0
+            if not fixed.all():
+                pool = Pool(form, fixed)
+                w, sums = pool.descend(pool.start(), []), 3 + pool.sums
+        kept = form.memory["center"] = key, w, sums
+    return kept[1], kept[2]
+
+
 def _common(form: Form) -> Common:
     pool = Pool(form)
     w, edges = pool.fit()
@@ -80,7 +104,7 @@ def _common(form: Form) -> Common:
     allowed = lengths.copy()
     for edge in form.edges:
         _shorten(edge, allowed, size)
-    return Common(w, value, floor, size, lengths, np.where(allowed < STRONG * lengths, allowed, lengths))
+    return Common(w, value, floor, size, lengths, np.where(allowed < STRONG * lengths, allowed, lengths), 3 + pool.sums)
 
 
 def _rounding(pool: Pool, w: Array) -> tuple[float, float]:

@@ -30,15 +30,17 @@ ROWS = 8192  # samples that are taken at a time
 class Pool:
     """P_common of one form at the strengths of this moment."""
 
-    def __init__(self, form: Form) -> None:
+    def __init__(self, form: Form, fixed: Array | None = None) -> None:
+        """``fixed`` marks coordinates that stay 0."""
         self.form = form
         self.scales = [block.scale for block in form.samples]
         ground = [edge for edge in form.edges if edge.ground and not isinstance(edge.penalty, AbstractConstraint)]
         self.smooth = [edge for edge in ground if isinstance(edge.penalty, AbstractSmoothPenalty)]
         self.kinked = [edge for edge in ground if not isinstance(edge.penalty, AbstractSmoothPenalty)]
+        self.sums = 0  # how often gradients and Hessians were added up over all nodes
         self.enough = ENOUGH * self._unfitted()
         self.largest = largest(form)
-        self.T = coordinates(form, self.largest)
+        self.T = coordinates(form, self.largest, np.zeros(form.d, dtype=bool) if fixed is None else fixed)
 
     def parameters(self, theta: Array) -> Array:
         """v (d,) from the coordinates of the steps."""
@@ -83,6 +85,7 @@ class Pool:
         """Gradient and Hessian of the smoothed P_common, in the coordinates of the steps; a ``wide`` one bends at
         least as much as the quadratic that touches a loss of the difference from above."""
         T, d = self.T, len(v)
+        self.sums += 1
         classes = d // len(T)
         slope, H = np.zeros(d), np.zeros((T.shape[1] * classes, T.shape[1] * classes))
         for block, scale, y, x in self.moved(v):
@@ -179,13 +182,13 @@ def largest(form: Form) -> Array:
     return np.where(size > 0.0, size, 1.0)
 
 
-def coordinates(form: Form, largest: Array) -> Array:
+def coordinates(form: Form, largest: Array, fixed: Array) -> Array:
     """T (p, r) with Z'SZ about I for the pooled design Z = X T and the samples' scales S: twice a Gram matrix of
     equilibrated columns and its eigenvectors, the first time with a small shift (as in shifted CholeskyQR)."""
     blocks = [(block.X, block.base_scale) for block in form.samples if block.X is not None]
     if not blocks:
-        return np.eye(form.d)
-    E = 1.0 / largest
+        return np.eye(form.d)[:, ~fixed]
+    E = np.where(fixed.reshape(len(largest), -1).any(axis=1), 0.0, 1.0 / largest)
     T = np.diag(E)
     if sum(len(X) for X, _ in blocks) < len(E):  # fewer samples than columns: the span of the samples
         T = E[:, None] * np.linalg.qr((np.vstack([X for X, _ in blocks]) * E).T)[0]
@@ -194,6 +197,8 @@ def coordinates(form: Form, largest: Array) -> Array:
         G = sum(_weighted(X, s / most, T) for X, s in blocks)
         sizes = np.sqrt(np.diagonal(G))
         here = np.flatnonzero(sizes > 0.0)
+        if not len(here):
+            return np.zeros((len(E), 0))
         T = T[:, here] / sizes[here]
         values, U = np.linalg.eigh(G[np.ix_(here, here)] / np.outer(sizes[here], sizes[here]))
         kept = values > rank * values.max(initial=0.0) if rank else np.full(len(values), True)

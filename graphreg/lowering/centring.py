@@ -37,6 +37,8 @@ def _edges(edge: EdgeBlock, v: Array) -> EdgeBlock:
     if not edge.ground:
         return edge
     part = v if edge.features is None else v[edge.features]
+    if not part.any():
+        return edge
     center = np.zeros((len(edge.tail), len(part))) if edge.center is None else edge.center
     return replace(edge, center=center - part)
 

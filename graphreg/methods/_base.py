@@ -89,6 +89,12 @@ class AbstractIteration(AbstractMethod):
     def step(self, state: Any) -> Any:
         """The state after one more round."""
 
+    def centres(self) -> bool:
+        """Whether the method runs around the best common model (`graphreg.certificate.center`), where it also begins
+        if no start is given: then a shift of all targets changes no round. Iterations that follow a paper do not, and
+        begin at 0."""
+        return False
+
     def polishes(self) -> bool:
         """Whether the driver may try to guess the fused differences and solve the rest (see `_polish`)."""
         return False
