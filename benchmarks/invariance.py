@@ -29,7 +29,7 @@ from .soundness.reference import solve as reference_of
 SHIFTS = (1e3, 1e5, 1e6, 1e7, 1e9)  # in units of the standard deviation of the targets
 DECADES = 6.0  # columns are rescaled by 10 to a power between minus this and this
 GAP = 1e-6
-METHODS = {"Exact": gr.Exact, "PrimalDual": gr.PrimalDual, "ADMM": gr.ADMM, "InteriorPoint": gr.InteriorPoint}
+METHODS = {"Exact": gr.Exact, "PrimalDual": gr.PrimalDual, "ADMM": gr.ADMM}
 ROUNDS = {"PrimalDual": 5000, "ADMM": 5000}
 
 
@@ -76,11 +76,11 @@ def changed(model: Any, shift: float, scales: np.ndarray[Any, np.dtype[Any]] | N
     """The model with its targets shifted and its columns multiplied."""
     terms: list[Any] = []
     for strength, term in model.terms:
+        new = term
         if isinstance(term, AbstractLoss):
             data = replace(term.data, y=np.asarray(term.data.y, dtype=float) + shift)
-            data = data if scales is None else replace(data, X=data.X * scales)
-            term = replace(term, data=data)
-        terms.append((strength, term))
+            new = replace(term, data=data if scales is None or data.X is None else replace(data, X=data.X * scales))
+        terms.append((strength, new))
     return gr.Problem(replace(model, terms=tuple(terms)))
 
 
@@ -146,12 +146,9 @@ def summary(rows: list[Row]) -> str:
         worst = max(row.worse for row in here)
         same, good = sum(row.before == row.after for row in here), sum(row.good for row in here)
         lines.append(f"{kind:<12}{len(here):>9}{good:>6}{same:>13}{worst:>17.1e}{ratio:>11.2f}")
-    for row in rows:
-        if not row.good:
-            lines.append(
-                f"  seed {row.seed}, {row.kind}: {row.before} -> {row.after}, {row.worse:.1e} above, rounds {row.rounds}; "
-                f"{row.message[:150]}"
-            )
+    for row in (row for row in rows if not row.good):
+        what = f"{row.before} -> {row.after}, {row.worse:.1e} above, rounds {row.rounds}"
+        lines += [f"  seed {row.seed}, {row.kind}: {what}; {row.message[:150]}"]
     return "\n".join(lines)
 
 

@@ -207,8 +207,8 @@ def sufficient_capacity(form: Form) -> float:
 
     Some optimal flow runs in no circles, so that no edge carries more than flows in at all nodes together: at most
     sum_r s_r ||x_r|| |l'_r| <= sqrt(2 L sum_r s_r ||x_r||^2 (P(v) - inf P)) for losses of smoothness L, at any v such
-    as the best common model, and so for smooth penalties. At twice that no flow fills an edge which is cut down, and its ends agree. Where kinks have
-    centers there may be flows in circles, through the ground.
+    as the best common model, and so for smooth penalties. At twice that no flow fills an edge which is cut down, and
+    its ends agree. Where kinks have centers there may be flows in circles, through the ground.
     """
     if any(edge.center is not None for edge in form.edges if not isinstance(edge.penalty, AbstractSmoothPenalty)):
         return np.inf
