@@ -14,11 +14,13 @@ import numpy as np
 
 from ..batches import gram
 from ..form import EdgeBlock, Form, SampleBlock
+from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.penalties._base import AbstractConstraint, AbstractSmoothPenalty
 from ..terms.records import Array
 
 STEPS = 16  # at most; what is not attained falls for ever
 WIDE = 3  # the first so many of them are those of quadratics that touch the losses from above
+LEAST = 1e-6  # of the mean residual: smaller ones count as this where a quadratic is to touch a kink
 HALVINGS = 40  # of a step
 SETTLED = 1e-12  # of the objective: what a step may still gain
 ENOUGH = 1e-3  # of the objective at 0 of losses that fall for ever where classes are separable: no need to follow them
@@ -65,9 +67,8 @@ class Pool:
         """The sum of s_r |l_r(0)| of the losses that are no functions of a difference."""
         total = 0.0
         for block, scale in zip(self.form.samples, self.scales, strict=True):
-            y, x = block.loss.moved(block.y, np.ones_like(block.offset))
-            if x.any():
-                total += float(scale @ np.abs(block.loss.value(np.zeros_like(x), y)))
+            if not of_difference(block):
+                total += float(scale @ np.abs(block.loss.value(np.zeros_like(block.offset), block.y)))
         return total
 
     def start(self) -> Array:
@@ -75,9 +76,9 @@ class Pool:
         shifts all that follows; 0 where there are none."""
         slope, H = np.zeros(self.form.d), np.zeros(())
         for block, scale in zip(self.form.samples, self.scales, strict=True):
-            y, x = block.loss.moved(block.y, block.offset + 1.0)
-            if not x.any():
-                slope += adjoint(block, _times(scale, -1.0 - y))
+            if of_difference(block):
+                y, _ = block.loss.moved(block.y, block.offset)
+                slope -= adjoint(block, _times(scale, y))
                 H = H + _hessian(block, _times(scale, np.ones_like(y)), self.T)
         return -self.parameters(_solve(H, self.pull(slope))) if H.ndim else slope
 
@@ -89,9 +90,10 @@ class Pool:
         classes = d // len(T)
         slope, H = np.zeros(d), np.zeros((T.shape[1] * classes, T.shape[1] * classes))
         for block, scale, y, x in self.moved(v):
-            _, a, h = block.loss.smoothed(x, y)
-            if wide and a.shape == h.shape and not x.any():
-                h = np.maximum(h, np.abs(a) / np.maximum(np.abs(y), 1e-300))
+            a, h = _derivatives(block, x, y)
+            if wide and of_difference(block):
+                size = np.abs(y)
+                h = np.maximum(h, np.abs(a) / np.maximum(size, LEAST * (float(size.mean()) or 1.0)))
             a, h = _times(scale, a), _times(scale, h)
             slope += adjoint(block, a)
             H += _hessian(block, h, T)
@@ -142,6 +144,19 @@ class Pool:
         if len(edges) > len(self.smooth):
             v = self.descend(v, edges)
         return v, edges
+
+
+def of_difference(block: SampleBlock) -> bool:
+    """Whether the loss is a function of the difference of predictor and target."""
+    return not block.loss.moved(block.y, np.ones_like(block.offset))[1].any()
+
+
+def _derivatives(block: SampleBlock, x: Array, y: Array) -> tuple[Array, Array]:
+    """First and second derivatives, of a smoothed loss where it has kinks."""
+    loss = block.loss
+    if isinstance(loss, AbstractSmoothLoss):
+        return loss.gradient(x, y), loss.curvature(x, y)
+    return loss.smoothed(x, y)[1:]
 
 
 def predictors(block: SampleBlock, v: Array) -> Array:
@@ -195,7 +210,7 @@ def coordinates(form: Form, largest: Array, fixed: Array) -> Array:
     most = max(float(s.max()) for _, s in blocks)
     for shift, rank in ((SHIFT, 0.0), (0.0, RANK)):
         G = sum(_weighted(X, s / most, T) for X, s in blocks)
-        sizes = np.sqrt(np.diagonal(G))
+        sizes = np.ones(len(G)) if rank else np.sqrt(np.diagonal(G))  # the second time columns are eigenvectors
         here = np.flatnonzero(sizes > 0.0)
         if not len(here):
             return np.zeros((len(E), 0))
