@@ -156,7 +156,7 @@ def _run(
 
 def around(form: Form, method: AbstractIteration) -> tuple[Form, Array | None]:
     """The form that a method runs on, and what its parameters are less than those of the problem (None: nothing)."""
-    v, _ = center(form) if method.centres() else (np.zeros(0), 0)
+    v = center(form)[0] if method.centres() else np.zeros(0)
     return (centred(form, v), v) if v.any() else (form, None)
 
 
@@ -173,7 +173,7 @@ def _iterate(
         if budget.start is not None:
             budget = replace(budget, start=(budget.start[0] - v, budget.start[1]))
     site = site_of(there, budget)
-    if method.centres() and not method.central and budget.carried is None:
+    if v is not None and not method.central and budget.carried is None:
         numbers = form.d * (form.d + 3) // 2  # a gradient and a symmetric Hessian
         site.engine.ledger.sum("adaptation", numbers, center(form)[1])
     with _played(method, site, budget) as player:

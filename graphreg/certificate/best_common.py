@@ -9,12 +9,14 @@ import numpy as np
 from ..form import EdgeBlock, Form
 from ..terms.penalties._base import AbstractConstraint
 from ..terms.records import Array
-from .pooled import Pool, magnitude, slices
+from .pooled import Pool, magnitude, of_difference, predictors, slices
 
 SHARE = 1e-3  # of P_common: what an objective is measured by where it is smaller
 EPS = 2.0**-52
 STRONG = 1e-3  # of a length: below it what a penalty allows for is another scale
 DECADES = 40  # by which a penalty may shorten a length
+NEAR = 1e-2  # of the losses at 0: where those at the best common model are less, it is worth while to run around it
+FURTHER = 3  # sums over all nodes: two Gram matrices for the coordinates, and one for least squares to begin with
 RESOLVED = 1e10  # times what rounding leaves of the objective: below it a fit is exact for all that floats can tell
 
 
@@ -72,24 +74,43 @@ def common(form: Form) -> Common:
 
 
 def center(form: Form) -> tuple[Array, int]:
-    """The best common model of the losses on the coordinates that no edge to the ground acts on, 0 on the others; and
-    how many sums over all nodes it takes. A shift of the targets shifts it, and no strength of a penalty changes it."""
-    ground = [edge for edge in form.edges if edge.ground]
-    if not ground:
-        return common(form).w, common(form).sums
+    """Around which parameters a method is to run, the same at all nodes, and how many sums over all nodes these take.
+
+    The best common model of the losses, on the coordinates that no edge to the ground acts on, where losses of the
+    difference of predictor and target are so much smaller there than at 0 (by a factor of 100) that around 0 digits
+    would be lost; 0 elsewhere. No strength of a penalty changes it.
+    """
     key = tuple(float(block.strength) for block in form.samples)
     kept: tuple[tuple[float, ...], Array, int] | None = form.memory.get("center")
     if kept is None or kept[0] != key:
-        fixed = np.zeros(form.d, dtype=bool)
-        for edge in ground:
-            fixed[slice(None) if edge.features is None else edge.features] = True
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            w, sums = np.zeros(form.d), 0
-            if not fixed.all():
-                pool = Pool(form, fixed)
-                w, sums = pool.descend(pool.start(), []), 3 + pool.sums
-        kept = form.memory["center"] = key, w, sums
+            kept = form.memory["center"] = key, *_center(form)
     return kept[1], kept[2]
+
+
+def _center(form: Form) -> tuple[Array, int]:
+    ground, none = [edge for edge in form.edges if edge.ground], np.zeros(form.d)
+    fixed = np.zeros(form.d, dtype=bool)
+    for edge in ground:
+        fixed[slice(None) if edge.features is None else edge.features] = True
+    if fixed.all() or not any(of_difference(block) for block in form.samples):
+        return none, 0
+    if ground:
+        pool = Pool(form, fixed)
+        w, sums = pool.descend(pool.start(), []), FURTHER + pool.sums
+    else:
+        w, sums = common(form).w, common(form).sums
+    return (w, sums) if _differences(form, w) < NEAR * _differences(form, none) else (none, 0)
+
+
+def _differences(form: Form, v: Array) -> float:
+    """The losses that are functions of a difference, at v."""
+    total = 0.0
+    for block in form.samples:
+        if of_difference(block):
+            y, x = block.loss.moved(block.y, predictors(block, v))
+            total += float(block.scale @ np.abs(block.loss.value(x, y)))
+    return total
 
 
 def _common(form: Form) -> Common:
@@ -104,7 +125,7 @@ def _common(form: Form) -> Common:
     allowed = lengths.copy()
     for edge in form.edges:
         _shorten(edge, allowed, size)
-    return Common(w, value, floor, size, lengths, np.where(allowed < STRONG * lengths, allowed, lengths), 3 + pool.sums)
+    return Common(w, value, floor, size, lengths, np.where(allowed < STRONG * lengths, allowed, lengths), FURTHER + pool.sums)
 
 
 def _rounding(pool: Pool, w: Array) -> tuple[float, float]:
