@@ -9,7 +9,7 @@ import numpy as np
 from ..form import EdgeBlock, Form
 from ..terms.penalties._base import AbstractConstraint
 from ..terms.records import Array
-from .pooled import Pool, magnitude, of_difference, predictors, slices
+from .pooled import ENOUGH, Pool, magnitude, of_difference, predictors, slices
 
 SHARE = 1e-3  # of P_common: what an objective is measured by where it is smaller
 EPS = 2.0**-52
@@ -31,7 +31,7 @@ class Common:
     value : float
         P_common, its objective without constraints.
     floor : float
-        ``max(1e-3 |P_common|, rounding)``, see `common`: the least yardstick of a relative gap.
+        ``max(1e-3 P_common, rounding)``, see `common`: the least yardstick of a relative gap.
     size : float
         A scale of the objective: |P_common|, and above 0 also where that is small.
     lengths : (d,) array
@@ -53,16 +53,17 @@ class Common:
 
     @property
     def exact(self) -> bool:
-        """Whether the common model fits all data but for rounding."""
+        """Whether the common model fits all data, for all that can be told."""
         return SHARE * abs(self.value) < self.floor
 
 
 def common(form: Form) -> Common:
     """The best common model of a form, computed once for the strengths of this moment.
 
-    Its rounding is 1e10 sum_r s_r (B_r + eps |l_r(0; y_r - x_r'w)|), where B_r is how much the loss bends over the
-    rounding of its predictor, l(x + d) - l(x) - l'(x) d with d = eps (|o_r| + |y_r| + sum_j |x_rj w_j|). The second
-    part holds l_r(0; y_r) where the loss is no function of the difference of predictor and target.
+    P_common counts as at least a hundredth of sum_r s_r |l_r(0; y_r)| of the losses that are no functions of the
+    difference of predictor and target, and thus have no shift to be invariant to: these vanish where classes are
+    separable, or by chance. The floor is also at least the rounding, 1e10 sum_r s_r B_r, where B_r is how much a loss
+    bends over the rounding of its predictor, l(x + d) - l(x) - l'(x) d with d = eps (|o_r| + |y_r| + sum_j |x_rj w_j|).
     """
     key = tuple(float(block.strength) for block in (*form.samples, *(edge for edge in form.edges if edge.ground)))
     kept: tuple[tuple[float, ...], Common] | None = form.memory.get("common")
@@ -76,9 +77,10 @@ def common(form: Form) -> Common:
 def center(form: Form) -> tuple[Array, int]:
     """Around which parameters a method is to run, the same at all nodes, and how many sums over all nodes these take.
 
-    The best common model of the losses, on the coordinates that no edge to the ground acts on, where losses of the
-    difference of predictor and target are so much smaller there than at 0 (by a factor of 100) that around 0 digits
-    would be lost; 0 elsewhere. No strength of a penalty changes it.
+    The best common model of the losses, on the coordinates that no edge to the ground acts on: where these have an
+    intercept (or are means), so that a shift of the targets is one of w and changes no round; or where losses of the
+    difference of predictor and target are less than a hundredth there of what they are at 0, so that around 0 digits
+    would be lost. Elsewhere 0. No strength of a penalty changes it.
     """
     key = tuple(float(block.strength) for block in form.samples)
     kept: tuple[tuple[float, ...], Array, int] | None = form.memory.get("center")
@@ -100,7 +102,18 @@ def _center(form: Form) -> tuple[Array, int]:
         w, sums = pool.descend(pool.start(), []), FURTHER + pool.sums
     else:
         w, sums = common(form).w, common(form).sums
-    return (w, sums) if _differences(form, w) < NEAR * _differences(form, none) else (none, 0)
+    near = _intercept(form, ~fixed) or _differences(form, w) < NEAR * _differences(form, none)
+    return (w, sums) if near else (none, 0)
+
+
+def _intercept(form: Form, free: Array) -> bool:
+    """Whether some free column is constant."""
+    for block in form.samples:
+        if block.X is None:
+            continue
+        columns = free.reshape(block.X.shape[1], -1).all(axis=1)
+        free = np.repeat(columns & (block.X.max(axis=0) == block.X.min(axis=0)), len(free) // len(columns))
+    return bool(free.all() if all(block.X is None for block in form.samples) else free.any())
 
 
 def _differences(form: Form, v: Array) -> float:
@@ -118,14 +131,16 @@ def _common(form: Form) -> Common:
     w, edges = pool.fit()
     value = pool.value(w, edges)
     bends, zeros = _rounding(pool, w)
-    rounding = RESOLVED * (bends + EPS * zeros)
-    floor = max(SHARE * abs(value), rounding)
-    size = max(abs(value), rounding, SHARE * zeros) or 1.0
+    least, rounding = ENOUGH * zeros, RESOLVED * bends
+    floor = max(SHARE * abs(value), SHARE * least, rounding)
+    size = max(abs(value), least, rounding) or 1.0
     lengths = _lengths(pool, w, size)
     allowed = lengths.copy()
     for edge in form.edges:
         _shorten(edge, allowed, size)
-    return Common(w, value, floor, size, lengths, np.where(allowed < STRONG * lengths, allowed, lengths), FURTHER + pool.sums)
+    return Common(
+        w, value, floor, size, lengths, np.where(allowed < STRONG * lengths, allowed, lengths), FURTHER + pool.sums
+    )
 
 
 def _rounding(pool: Pool, w: Array) -> tuple[float, float]:

@@ -90,9 +90,9 @@ class AbstractIteration(AbstractMethod):
         """The state after one more round."""
 
     def centres(self) -> bool:
-        """Whether the method runs around the best common model where numbers around 0 would lose digits (see
-        `graphreg.certificate.center`), and begins there if no start is given: so no shift of all targets costs rounds.
-        Iterations that follow a paper do not, and begin at 0."""
+        """Whether the method runs around the best common model (where that helps, see `graphreg.certificate.center`),
+        and begins there if no start is given: a shift of all targets changes no round. Iterations that follow a paper
+        do not, and begin at 0."""
         return False
 
     def polishes(self) -> bool:
