@@ -9,10 +9,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from .certificate import AtInfinity, Certificate, Certifier, at_infinity, center, common
+from .certificate import AtInfinity, Certificate, Certifier, Enclosed, at_infinity, center, common
 from .certificate.feasible import feasible
 from .engines import InProcess
-from .form import Form
+from .form import DualPoint, Form
 from .lowering import conic
 from .lowering.arcs import arcs_of
 from .lowering.centring import centred
@@ -117,14 +117,17 @@ def _left(budget: Budget, method: AbstractMethod, solution: Solution) -> Budget 
 def _extend(infinity: AtInfinity, rest: Certificate, before: Certificate, gap: float) -> Certificate:
     """The bounds of the rest, carried over to the whole.
 
-    A dual point of the whole itself is of no use: what rounding leaves of its conservation cannot be charged where
-    minimisers lie at infinity.
+    What has fallen away is nowhere less than ``-infinity.dropped()``, so that a lower bound of the rest gives one of the
+    whole. Its dual point is one of the whole as well, with no price and no flow where something fell away.
     """
     certifier = Certifier(infinity.form)
     certifier.admit(before.w, infinity.form.nothing())
     if rest.valid:
-        certifier.admit(infinity.push(rest.w, gap), infinity.extend(rest.point), near=rest.w)
-    return certifier.best(gap)
+        point = infinity.extend(rest.point)
+        spread = infinity.extend(DualPoint(rest.spread, rest.point.prices)).flows if rest.spread else ()
+        certifier.consider(infinity.push(rest.w, gap))
+        certifier.bounded(Enclosed(np.array([rest.dual - infinity.dropped()]), point, spread))
+    return certifier.best()
 
 
 def _run(
@@ -139,7 +142,7 @@ def _run(
         certifier.certify(w, form.nothing().flows, None, budget.gap)
     if not form.samples:  # everything ran away: 0 is optimal, with nothing to pay and nothing to carry
         certifier.admit(np.zeros(form.shape), form.nothing())
-        return Solution(form, certifier.best(budget.gap), "certified", "Nothing is left to fit.", method.name), False
+        return Solution(form, certifier.best(), "certified", "Nothing is left to fit.", method.name), False
     with np.errstate(over="ignore", invalid="ignore"):
         if isinstance(method, Exact):
             solution = _exact(form, method, certifier, budget, compiler)
@@ -169,7 +172,7 @@ def _iterate(
     if v is not None:
         judge = Certifier(there)
         if certifier.best_primal is not None and certifier.best_dual is not None:
-            judge.admit(certifier.best_primal.w - v, certifier.best_dual.point)
+            judge.admit(certifier.best_primal.w - v, certifier.best_dual.found.point)
         if budget.start is not None:
             budget = replace(budget, start=(budget.start[0] - v, budget.start[1]))
     site = site_of(there, budget)
@@ -183,8 +186,11 @@ def _iterate(
     if budget.gap == 0.0:  # the iterate after exactly so many rounds is asked for, not the best one
         certifier.best_primal = None
     w = np.where(form.free[:, None], 0.0, outcome.certificate.w + v)
-    certifier.admit(feasible(form, w), outcome.certificate.point)
-    return replace(outcome, certifier=certifier, certificate=certifier.best(budget.gap))
+    w, point, certifier.gap = feasible(form, w), outcome.certificate.point, budget.gap
+    certifier.admit(w, point)
+    if outcome.ended == "gap" and not certifier.best().holds(budget.gap):  # there it does, here rounding is another
+        certifier.certify(w, point.flows, point.prices, budget.gap)
+    return replace(outcome, certifier=certifier, certificate=certifier.best())
 
 
 def site_of(form: Form, budget: Budget) -> Site:
@@ -213,7 +219,7 @@ def _further(solution: Solution, certifier: Certifier, gap: float) -> bool:
 def _exact(form: Form, method: Exact, certifier: Certifier, budget: Budget, compiler: conic.Compiler) -> Solution:
     began = time.perf_counter()
     said: list[str] = []
-    certificate = certifier.best(budget.gap)
+    certificate = certifier.best()
     ended = "limit"
     try:
         for scaled, options in conic.attempts(method.solver, method.form):

@@ -7,5 +7,6 @@ from .best_common import Common as Common
 from .best_common import center as center
 from .best_common import common as common
 from .certify import Certifier as Certifier
+from .enclosure import Enclosed as Enclosed
 from .record import Certificate as Certificate
 from .record import relative as relative

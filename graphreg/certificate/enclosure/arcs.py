@@ -105,15 +105,46 @@ def forest(arcs: Arcs, room: Array, largest: Array, banned: Array | None) -> For
     movable = (room > need) & (room > 0.0)
     if banned is not None:
         movable &= ~banned
-    count, group = _components(arcs, movable)
     wide = movable & (room > NARROW * need)
+    if arcs.d > 1 and all(shape[1] == arcs.d for shape in arcs.shapes) and len(movable):
+        by_edge = movable.reshape(-1, arcs.d), wide.reshape(-1, arcs.d)
+        if all((each == each[:, :1]).all() for each in by_edge):  # all coordinates alike: one forest serves them all
+            lengths = _lengths(room, need).reshape(-1, arcs.d).max(axis=1)
+            return _expanded(_forest(_of_nodes(arcs), *(each[:, 0] for each in by_edge), lengths), arcs, movable)
+    length = _lengths(room, need)
+    return _forest(arcs, movable, wide, length)
+
+
+def _forest(arcs: Arcs, movable: Array, wide: Array, length: Array) -> Forest:
+    count, group = _components(arcs, movable)
     if np.array_equal(wide, movable) or _components(arcs, wide)[0] == count:
-        chosen, length = np.flatnonzero(wide), None
+        parent, arc = _trees(arcs, np.flatnonzero(wide), None, group)
     else:
         chosen = np.flatnonzero(movable)
-        length = 1.0 + np.minimum(FAR, NARROW * need[chosen] / np.maximum(room[chosen], 1e-300))
-    parent, arc = _trees(arcs, chosen, length, group)
+        parent, arc = _trees(arcs, chosen, length[chosen], group)
     return Forest(group, count, int(group[arcs.ground]), parent, arc, movable, _jumps(parent))
+
+
+def _lengths(room: Array, need: Array) -> Array:
+    return 1.0 + np.minimum(FAR, NARROW * need / np.maximum(room, 1e-300))
+
+
+def _of_nodes(arcs: Arcs) -> Arcs:
+    """The edges themselves, where each has an arc for every coordinate."""
+    d = arcs.d
+    shapes = tuple((m, 1) for m, _ in arcs.shapes)
+    return Arcs(arcs.blocks, shapes, arcs.tail[::d] // d, arcs.head[::d] // d, arcs.ground // d, 1)
+
+
+def _expanded(nodes: Forest, arcs: Arcs, movable: Array) -> Forest:
+    """The forest of the nodes, once for every coordinate."""
+    d, n = arcs.d, arcs.ground // arcs.d
+    each = np.arange(d)
+    group = np.where(nodes.group[:n, None] == nodes.grounded, nodes.count * d, nodes.group[:n, None] * d + each)
+    parent = np.where(nodes.parent[:, None] == n, arcs.ground, nodes.parent[:, None] * d + each).ravel()
+    arc = np.where(nodes.arc[:, None] < 0, -1, nodes.arc[:, None] * d + each).ravel()
+    whole = np.append(group.ravel(), nodes.count * d)
+    return Forest(whole, nodes.count * d + 1, nodes.count * d, parent, arc, movable, _jumps(parent))
 
 
 def _components(arcs: Arcs, chosen: Array) -> tuple[int, Array]:

@@ -126,7 +126,9 @@ class Closing:
 
     def _solver(self, Y: Any, S: Array, groups: Array) -> tuple[Systems | Arrow | None, Array, str]:
         """A solver, the groups whose totals it takes away (the others follow), and why there is none."""
-        fixed = np.where(self.fixed.error[groups] + np.abs(self.fixed.low[groups]) > 0.0, np.nan, self.fixed.high[groups])
+        fixed = np.where(
+            self.fixed.error[groups] + np.abs(self.fixed.low[groups]) > 0.0, np.nan, self.fixed.high[groups]
+        )
         if not len(groups):
             return None, groups, ""
         if Y.shape[1] > WIDE:

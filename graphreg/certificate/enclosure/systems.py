@@ -137,7 +137,11 @@ def _proved(Y: Array, chosen: Array, combination: Array, j: int, fixed: Array | 
     exact = _rational(rows)
     if exact is None:
         return False
-    return fixed is None or sum((c * Fraction(float(fixed[k])) for c, k in zip(exact, columns, strict=True)), -Fraction(float(fixed[j]))) == 0
+    return (
+        fixed is None
+        or sum((c * Fraction(float(fixed[k])) for c, k in zip(exact, columns, strict=True)), -Fraction(float(fixed[j])))
+        == 0
+    )
 
 
 def _rational(rows: Array) -> list[Fraction] | None:
