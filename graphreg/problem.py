@@ -122,7 +122,7 @@ class Problem:
             Of the numbers that random methods draw: the same seed gives the same run. By default one is drawn, which
             ``solution.seed`` tells.
         start : Solution or (n, d) array, optional
-            Where an iterative method begins; by default 0, or the best common model (`AbstractIteration.centres`).
+            Where an iterative method begins; by default 0, or the best common model (`AbstractMethod.centres`).
             A Solution of the same edges brings its flows as well.
         callback : callable, optional
             Called with the `Record` of every check.

@@ -157,7 +157,7 @@ def _run(
     return solution, _further(solution, certifier, budget.gap)
 
 
-def around(form: Form, method: AbstractIteration) -> tuple[Form, Array | None]:
+def around(form: Form, method: AbstractMethod) -> tuple[Form, Array | None]:
     """The form that a method runs on, and what its parameters are less than those of the problem (None: nothing)."""
     v = center(form)[0] if method.centres() else np.zeros(0)
     return (centred(form, v), v) if v.any() else (form, None)
