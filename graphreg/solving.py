@@ -117,8 +117,8 @@ def _left(budget: Budget, method: AbstractMethod, solution: Solution) -> Budget 
 def _extend(infinity: AtInfinity, rest: Certificate, before: Certificate, gap: float) -> Certificate:
     """The bounds of the rest, carried over to the whole.
 
-    What has fallen away is nowhere less than ``-infinity.dropped()``, so that a lower bound of the rest gives one of the
-    whole. Its dual point is one of the whole as well, with no price and no flow where something fell away.
+    What has fallen away is nowhere less than ``-infinity.dropped()``, so that a lower bound of the rest gives one of
+    the whole. Its dual point is one of the whole as well, with no price and no flow where something fell away.
     """
     certifier = Certifier(infinity.form)
     certifier.admit(before.w, infinity.form.nothing())
