@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..certificate import Certificate, Certifier
+from ..certificate import Certificate, Certifier, common
 from ..errors import MethodError
 from ..solution import Solution
 from ..tables import assumed_lines
@@ -48,7 +48,7 @@ class Better:
         P(consensus) - P(point) > 0 at that strength: a bound from below, without cancellation (see the module
         `graphreg.theory._descent`).
     relative : float
-        The same over max(P(consensus), 1e-3 P(0)).
+        The same over max(P(consensus), 1e-3 P_common).
     """
 
     strength: float
@@ -144,7 +144,7 @@ class StrengthMax:
             raise MethodError(f"{factor:g} is so near to 1 that rounding hides by how much a point is better")
         t, decrease = best_step(smooth, c, w, slope)
         form = self.vary.at(factor * self.lower)
-        yardstick = max(abs(form.primal(c)), 1e-3 * abs(form.at_zero()))
+        yardstick = max(abs(form.primal(c)), common(form).floor)
         coef = (c + t * w)[: form.space.n_observed]
         return Better(factor * self.lower, coef, decrease, decrease / yardstick if yardstick > 0 else np.inf)
 
