@@ -128,7 +128,7 @@ class StrengthMax:
         certifier = Certifier(form)
         certifier.admit(c, point)
         found = certifier.best()  # a flow at its capacity, at factor 1, may lie outside by rounding: repair it
-        return found if found.valid else certifier.certify(c, point.flows, point.prices, 1e-9)
+        return found if found.holds(1e-9) else certifier.certify(c, point.flows, point.prices, 1e-9)
 
     def better(self, factor: float = 0.999) -> Better:
         """A point that is better than the consensus at ``factor * lower``, factor < 1, and by how much at least."""
