@@ -211,6 +211,29 @@ def test_the_judge_says_what_is_wrong():
         assert [what.split(":")[0] for what in answer.wrong] == kinds
 
 
+@pytest.mark.parametrize(
+    ("make", "status", "primal", "kinds"),
+    [
+        (separable, "certified", 0.0, ["status"]),
+        (separable, "unattained", 0.0, []),
+        (small_overlap, "unattained", 0.4, ["status"]),
+        (small_overlap, "unbounded", 0.4, ["status"]),
+        (near_fusion, "certified", 0.25, []),
+        (near_fusion, "certified", 0.26, ["unit"]),
+        (near_fusion, "budget", 0.26, []),
+    ],
+)
+def test_statuses_are_judged(make, status, primal, kinds):
+    drawn = make()
+    problem = exact(drawn.plain)
+    known = {name: problem.at(w) for name, w in candidates(drawn.plain, problem, ask=False).items()}
+    best = min(reals.approximately(at.upper) for at in known.values())
+    row = judged.Row(0, "", "", "", [], 1, 1, 1, drawn.gap, None, attained(problem), best)
+    answer = judged.Answer("planted", status, primal=primal, dual=primal, relative_gap=0.0)
+    judged._judge_status(answer, drawn, row, known)
+    assert [what.split(":")[0] for what in answer.misjudged] == kinds
+
+
 def test_known_points_see_a_bound_of_an_eighth_where_the_optimum_is_0():
     drawn = almost_collinear(1e-10)
     problem = exact(as_stored(drawn.plain, drawn.problem.form))
@@ -339,6 +362,8 @@ def test_wrong_answers_and_broken_rows_fail_the_study():
     assert not tally.sound([good, wrong])
     assert not tally.sound([good, {"error": "killed", "answers": []}])
     assert tally.outcome(wrong["answers"][0]) == "wrong"
+    for also in ({"misjudged": ["status: 1"]}, {"status": "exception"}):
+        assert not tally.sound([{"error": "", "answers": [good["answers"][0] | also]}])
 
 
 def test_a_run_goes_on_where_it_stopped(tmp_path):

@@ -17,6 +17,7 @@ import numpy as np
 
 import graphreg as gr
 from graphreg.datasets import random_problem
+from graphreg.datasets._plain import PlainProblem
 from graphreg.datasets.wild_problems import WildProblem, wild_problem
 from graphreg.errors import GraphregError
 
@@ -37,10 +38,10 @@ MAKE: dict[str, Callable[[], Any]] = {
 METHODS = ("exact", "primal-dual", "admm")
 ROUNDS = 1000  # where none were drawn
 SECONDS = 10.0  # that a method is given
-NO_BOUNDS = ("exception", "refused")
 REFUSALS = ("no_certificate", "budget", "unattained", "refused")  # honest where they are true
 ROOM = 1e-6  # relative: of the gap that was asked for
-FLOOR = 1e-12  # of P(0), below which a yardstick need not go
+QUADRATIC = ("squared", "huber", "mean")  # losses that are quadratic where residuals are small
+SMALL, SMALLER = 1e-5, 1e-20  # of targets, and of their squares: losses that a fit may leave and still be called exact
 
 
 @dataclass
@@ -218,13 +219,21 @@ def _judge_status(answer: Answer, drawn: WildProblem, row: Row, known: dict[str,
     if not answer.relative_gap <= drawn.gap:
         answer.misjudged.append(f"status: called certified at a relative gap of {answer.relative_gap:.3g}")
     far = answer.primal - row.best
-    unit = yardstick(answer, known)
+    unit = yardstick(answer, known, drawn.plain)
     if far > drawn.gap * (1 + ROOM) * unit and not answer.wrong:
         answer.misjudged.append(f"unit: certified to {drawn.gap:.1e}, and P is {far:.3g} above a point where it is")
 
 
-def yardstick(answer: Answer, known: dict[str, Bounds]) -> float:
-    """max(|P|, |Q|, 1e-3 P at a good common model), with a floor at the rounding of P(0)."""
-    at_zero = approximately(known["zero"].upper) if "zero" in known else 0.0
+def yardstick(answer: Answer, known: dict[str, Bounds], plain: PlainProblem) -> float:
+    """max(|P|, |Q|, 1e-3 P at a good common model), with a floor at what rounding leaves of an exact fit."""
     common = [approximately(p.upper) for name, p in known.items() if name in ("zero", "the common fit")]
-    return max(abs(answer.primal), abs(answer.dual), 1e-3 * abs(min(common, default=0.0)), FLOOR * abs(at_zero))
+    return max(abs(answer.primal), abs(answer.dual), 1e-3 * abs(min(common, default=0.0)), _floor(plain))
+
+
+def _floor(plain: PlainProblem) -> float:
+    total = 0.0
+    for part in plain.samples:
+        size = np.abs(part.y) if part.y.ndim == 1 else np.linalg.norm(part.y, axis=1)
+        size = size + np.abs(part.offset)
+        total += float(part.scale @ (SMALLER * size**2 if part.family in QUADRATIC else SMALL * (1.0 + size)))
+    return total
