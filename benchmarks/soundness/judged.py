@@ -101,36 +101,36 @@ class Found:
     at: Bounds | None = None
 
 
-def wild(seed: int, methods: tuple[str, ...] = METHODS) -> Row:
+def wild(seed: int, methods: tuple[str, ...] = METHODS, seconds: float = SECONDS) -> Row:
     """A wild problem, judged."""
-    return examine(wild_problem(seed), methods)
+    return examine(wild_problem(seed), methods, seconds)
 
 
-def standard(seed: int, methods: tuple[str, ...] = ("exact",), hard: bool = False) -> Row:
+def standard(seed: int, methods: tuple[str, ...] = ("exact",), seconds: float = SECONDS, hard: bool = False) -> Row:
     """A problem of the published generator, judged in the same way but without the naive model, which takes longest."""
     p = random_problem(seed, hard)
     gap = 1e-7 if methods == ("exact",) else 1e-6
     same = (p.seed, p.loss, p.penalty, p.structure, p.traits, p.model, p.plain)
-    return examine(WildProblem(*same, gap, None, False), methods, ask=False)
+    return examine(WildProblem(*same, gap, None, False), methods, seconds, ask=False)
 
 
-def examine(drawn: WildProblem, methods: tuple[str, ...] = METHODS, ask: bool = True) -> Row:
-    """The answers of some methods to a problem, judged (where ``ask``, with the help of a naive model); exceptions are
-    recorded, not raised."""
+def examine(drawn: WildProblem, methods: tuple[str, ...] = METHODS, seconds: float = SECONDS, ask: bool = True) -> Row:
+    """The answers of some methods, each given some seconds, to a problem, judged; where ``ask``, with the help of a
+    naive model. Exceptions are recorded, not raised."""
     began = time.perf_counter()
     plain = drawn.plain
     size = (len(plain.nodes), len(plain.edges), plain.d)
     traits = list(dict.fromkeys(drawn.traits))
     row = Row(drawn.seed, drawn.loss, drawn.penalty, drawn.structure, traits, *size, drawn.gap, drawn.rounds)
     try:
-        _examine(drawn, methods, row, ask)
+        _examine(drawn, methods, seconds, ask, row)
     except Exception:  # noqa: BLE001  (whatever it is, it belongs into the table)
         row.error = traceback.format_exc(limit=-4)
     row.seconds = time.perf_counter() - began
     return row
 
 
-def _examine(drawn: WildProblem, methods: tuple[str, ...], row: Row, ask: bool) -> None:
+def _examine(drawn: WildProblem, methods: tuple[str, ...], seconds: float, ask: bool, row: Row) -> None:
     try:
         form = drawn.problem.form
     except GraphregError as error:
@@ -142,7 +142,7 @@ def _examine(drawn: WildProblem, methods: tuple[str, ...], row: Row, ask: bool) 
         warnings.simplefilter("ignore")  # of numbers that overflow, in floats that are suggestions
         points = candidates(plain, problem, ask)
         row.attained = attained(problem)
-    found = [_solved(drawn, problem, method) for method in methods]
+    found = [_solved(drawn, problem, method, seconds) for method in methods]
     for each in found:
         w = each.w if each.at is None or each.at.feasible else inwards(plain, problem, each.w)
         if w is not None:
@@ -155,8 +155,8 @@ def _examine(drawn: WildProblem, methods: tuple[str, ...], row: Row, ask: bool) 
         row.answers.append(each.answer)
 
 
-def _solved(drawn: WildProblem, problem: ExactProblem, method: str) -> Found:
-    options: dict[str, Any] = {"seconds": SECONDS}
+def _solved(drawn: WildProblem, problem: ExactProblem, method: str, seconds: float) -> Found:
+    options: dict[str, Any] = {"seconds": seconds}
     if method != "exact":
         options["rounds"] = drawn.rounds or ROUNDS
         if drawn.from_zero:
