@@ -20,6 +20,7 @@ from .record import Certificate, relative
 from .repair import Repair
 from .tie import tie
 
+CHARGE = 1e-3  # of the gap asked for: rounding that costs less need not be avoided
 BALANCED = 1e-9  # of what flows through the nodes: an imbalance that needs no repair before it is enclosed
 
 
@@ -56,6 +57,7 @@ class Certifier:
         self.best_dual: _Dual | None = None
         self._attained: tuple[bool | None] | None = None
         self._slack: bool | None = None
+        self.gap = 0.0  # the last that was asked for
         self.screened = float("nan")  # P at the last screen
 
     def remembered(self) -> dict[str, Any]:
@@ -125,7 +127,7 @@ class Certifier:
 
         Without flows the latent nodes are put where the others want them (see `settled`).
         """
-        form = self.form
+        form, self.gap = self.form, gap
         w = feasible(form, w if flows is not None else settled(form, w))
         point = DualPoint(self._flows(w, flows), form.gradient_prices(w) if prices is None else prices)
         if all(np.isfinite(x).all() for x in (*point.flows, *point.prices)):
@@ -171,7 +173,11 @@ class Certifier:
         value = self.form.primal(w)
         if self.best_primal is not None and not value < self.best_primal.value:
             return
-        bound = upper_bound(self.form, w)
+        enough = self.enough(value)
+        plain = enough > 0.0 and self.enclosure.large
+        bound = upper_bound(self.form, w, plain)
+        if plain and not bound - value <= enough:
+            bound = upper_bound(self.form, w)
         if np.isfinite(bound) and (self.best_primal is None or bound < self.best_primal.bound):
             self.best_primal = _Primal(value, bound, w)
 
@@ -187,15 +193,19 @@ class Certifier:
             return
         if self.repair.unbalance(point) > BALANCED * self.repair.throughput(point):
             return
-        found = self.enclosure(point, self._middle)
+        found = self.enclosure(point, self._middle, self.enough(value))
         if best is None or found.value > best.bound:
             self.best_dual = _Dual(self.form.dual(found.point), found)
+
+    def enough(self, value: float) -> float:
+        """What a bound may cost beside the gap asked for."""
+        return CHARGE * self.gap * abs(value)
 
     def _middle(self) -> DualPoint | None:
         """A point well inside all domains, where there is one."""
         if not self.repair.size:
-            w = np.zeros(1) if self.best_primal is None else self.best_primal.w
-            self.repair.size = float(np.sqrt(np.mean(w * w))) or 1.0
+            w = np.zeros(self.form.shape) if self.best_primal is None else self.best_primal.w
+            self.repair.size = self.repair.size_of(w)
         center = self.repair.center
         return None if self.repair.slater is False else center
 

@@ -22,6 +22,7 @@ from .rows import AbstractRows, Prices, RootRows, SampleRows
 from .sums import DUST, EPS, MORE, Pair, Runs, total, two_product, two_sum
 
 PULLS = (1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
+LARGE = 1_000_000  # entries of samples and edges
 AGAIN = 6  # attempts with fewer and fewer arcs and prices that may move
 
 
@@ -69,11 +70,20 @@ class Enclosure:
     def __init__(self, form: Form) -> None:
         self.form = form
 
-    def __call__(self, point: DualPoint, center: Callable[[], DualPoint | None] | None = None) -> Enclosed:
-        """The best bound per component; ``center`` gives a point well inside all domains where one is needed."""
+    def __call__(
+        self, point: DualPoint, center: Callable[[], DualPoint | None] | None = None, enough: float = 0.0
+    ) -> Enclosed:
+        """The best bound per component; ``center`` gives a point well inside all domains where one is needed.
+
+        Large sums are taken plainly where what that costs is below ``enough``.
+        """
         if not all(np.isfinite(x).all() for x in (*point.flows, *point.prices)):
             none = np.full(self.form.n_components, -np.inf)
             return Enclosed(none, point, _zeros(point.flows), "flows or prices are not finite")
+        if enough > 0.0 and self.large:
+            found = self._attempt(point, None, None, plain=True)
+            if sum_down(found.lower) >= self.form.dual(point) - enough:
+                return Enclosed(found.lower, DualPoint(found.flows, point.prices), found.spread)
         best = self._within(point)
         if np.isfinite(best.lower).all():
             return best
@@ -105,6 +115,12 @@ class Enclosure:
             prices.append(np.where(block.column(take[self.form.component[block.node]]), b, a))
         why = "" if np.isfinite(lower).all() else one.why
         return Enclosed(lower, DualPoint(tuple(flows), tuple(prices)), tuple(spread), why)
+
+    @cached_property
+    def large(self) -> bool:
+        """Whether sums without rounding take a noticeable time."""
+        samples = sum(block.A.nnz for block in self.form.samples)
+        return samples + sum(len(edge.tail) * self.form.width(edge) for edge in self.form.edges) > LARGE
 
     # ---- what does not depend on the point ---------------------------------------------------------------------------
     @cached_property
@@ -164,18 +180,20 @@ class Enclosure:
             banned_arcs, banned_prices = arcs, prices
         return best
 
-    def _attempt(self, point: DualPoint, banned: Array | None, held: list[Array] | None) -> _Attempt:
+    def _attempt(
+        self, point: DualPoint, banned: Array | None, held: list[Array] | None, plain: bool = False
+    ) -> _Attempt:
         form, arcs = self.form, self.arcs
         prices = [rows.start(a) for rows, a in zip(self.rows, self._given(point), strict=True)]
-        pulls = [rows.pull(each.high) for rows, each in zip(self.rows, prices, strict=True)]
+        pulls = [rows.pull(each.high, plain) for rows, each in zip(self.rows, prices, strict=True)]
         u = arcs.flat(point.flows)
         tree = forest(arcs, rooms(form, arcs, point.flows), self._largest(prices, u), banned)
         closing = Closing(self.rows, prices, arcs, tree, u, held)
         if closing.idle:
             closing.settle(prices)
-            pulls = [rows.pull(each.high) for rows, each in zip(self.rows, prices, strict=True)]
+            pulls = [rows.pull(each.high, plain) for rows, each in zip(self.rows, prices, strict=True)]
         base, error, failed = self._closed(closing, prices, pulls)
-        flows, spread = self._carried(tree, point.flows, base, error, prices)
+        flows, spread = self._carried(tree, point.flows, base, error, prices, plain)
         return self._judged(prices, flows, spread, failed, tree)
 
     def _given(self, point: DualPoint) -> list[Array]:
@@ -219,8 +237,14 @@ class Enclosure:
         return [*base, *low], error + low_error, closing.failures(T)
 
     # ---- flows ---------------------------------------------------------------------------------------------------------
-    def _carried(
-        self, tree: Forest, flows: tuple[Array, ...], base: list[Array], error: Array, prices: list[Prices]
+    def _carried(  # noqa: PLR0913, PLR0917 - what is conserved, and how exactly
+        self,
+        tree: Forest,
+        flows: tuple[Array, ...],
+        base: list[Array],
+        error: Array,
+        prices: list[Prices],
+        plain: bool,
     ) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
         """Flows moved along the forest, twice, and how far they are from conserving exactly."""
         arcs = self.arcs
@@ -229,13 +253,13 @@ class Enclosure:
         arc = tree.arc[inner]
         sign = np.where(arcs.tail[arc] == inner, -1.0, 1.0)
         u = arcs.flat(flows)
-        for _ in range(2):
-            left = self._residual(pulled, arcs.fold(u, flows))
+        for _ in range(1 if plain else 2):
+            left = self._residual(pulled, arcs.fold(u, flows), plain)
             signed = (left.high + left.low).ravel()
             gathered = tree.gather(np.maximum(signed, 0.0)) - tree.gather(np.maximum(-signed, 0.0))
             u[arc] += sign * gathered[inner]
         found = arcs.fold(u, flows)
-        left = self._residual(pulled, found)
+        left = self._residual(pulled, found, plain)
         off = np.abs(left.high + left.low) * (1.0 + EPS) + left.error
         for rows, each in zip(self.rows, prices, strict=True):
             off = off + rows.reach(each.spread)
@@ -243,13 +267,13 @@ class Enclosure:
         around[arc] = tree.gather(off.ravel() * MORE)[inner] * MORE
         return found, arcs.fold(around, _zeros(flows))
 
-    def _residual(self, pulled: Pair, flows: tuple[Array, ...]) -> Pair:
+    def _residual(self, pulled: Pair, flows: tuple[Array, ...], plain: bool) -> Pair:
         """K'u + X'a at every coordinate."""
         parts, errors = [pulled.high, pulled.low], [pulled.error]
         n, d = self.form.shape
         for k, runs in self.arc_runs:
             edge = self.form.edges[k]
-            each = runs.sums(_ends(edge, flows[k], -flows[k]))
+            each = runs.sums(_ends(edge, flows[k], -flows[k]), plain)
             columns = slice(None) if edge.features is None else edge.features
             for source, out in ((each.high, parts), (each.low, parts), (each.error, errors)):
                 whole = np.zeros((n, d))

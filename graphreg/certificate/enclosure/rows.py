@@ -43,8 +43,8 @@ class AbstractRows(ABC):
         """Prices exactly in the span of the domain, next to the given ones."""
 
     @abstractmethod
-    def pull(self, a: Array) -> Pair:
-        """X'a, (n, d), without rounding."""
+    def pull(self, a: Array, plain: bool = False) -> Pair:
+        """X'a, (n, d), without rounding but where it may be ``plain``."""
 
     @abstractmethod
     def reach(self, spread: Array) -> Array:
@@ -126,17 +126,17 @@ class SampleRows(AbstractRows):
         prices.high[r, own], prices.low[r, own] = found.high, found.low
         prices.spread[r, own] = spread + found.error
 
-    def pull(self, a: Array) -> Pair:
+    def pull(self, a: Array, plain: bool = False) -> Pair:
         X, some = self.block.X, np.flatnonzero(a.reshape(len(a), -1).any(axis=1))
         whole = len(some) > len(a) // 2
         runs = self.runs if whole else Runs(self.block.node[some], self.n)
         a = a if whole else a[some]
         if X is None:
-            return runs.sums(a)
+            return runs.sums(a, plain)
         X = X if whole else X[some]
         if a.ndim == 1:
-            return runs.products(X, a)
-        each = [runs.products(X, np.ascontiguousarray(a[:, c])) for c in range(self.k)]
+            return runs.products(X, a, plain)
+        each = [runs.products(X, np.ascontiguousarray(a[:, c]), plain) for c in range(self.k)]
         return Pair(*(np.stack(parts, axis=2).reshape(self.n, self.d) for parts in _unzipped(each)))
 
     def reach(self, spread: Array) -> Array:
@@ -227,11 +227,11 @@ class RootRows(AbstractRows):
         q = np.linalg.lstsq(self.R.T, values.T, rcond=None)[0].T
         return Prices(q, np.zeros(q.shape), np.zeros(q.shape))
 
-    def pull(self, a: Array) -> Pair:
+    def pull(self, a: Array, plain: bool = False) -> Pair:
         X, parts = np.empty((len(self._ends(a, a)), len(self.columns))), []
         for s, row in enumerate(self.R):
             X[:] = row
-            parts.append(self.runs.products(X, self._ends(a[:, s], -a[:, s])))
+            parts.append(self.runs.products(X, self._ends(a[:, s], -a[:, s]), plain))
         high = [part for each in parts for part in (each.high, each.low)]
         found = total(high, [each.error for each in parts])
         out = Pair(*(np.zeros((self.n, self.d)) for _ in range(3)))

@@ -93,21 +93,36 @@ class Runs:
             yield slice(begin, end), rows if self.order is None else self.order[rows]
             begin = end
 
-    def products(self, X: Array, a: Array) -> Pair:
-        """sum over each run of a_r x_r, for X (L, p) and a (L,): Pair of (size, p)."""
+    def products(self, X: Array, a: Array, plain: bool = False) -> Pair:
+        """sum over each run of a_r x_r, for X (L, p) and a (L,): Pair of (size, p). ``plain`` rounds at every step, which
+        the error pays for."""
         out = Pair(*(np.zeros((self.size, X.shape[1])) for _ in range(3)))
         for runs, rows in self.chunks():
             x, factor = X[rows], a[rows][:, None]
-            p, e = two_product(x, factor)
-            self._store(out, runs, p, e, _dust(p, x, factor))
+            if plain:
+                self._add(out, runs, x * factor, 2)
+            else:
+                p, e = two_product(x, factor)
+                self._store(out, runs, p, e, _dust(p, x, factor))
         return out
 
-    def sums(self, values: Array) -> Pair:
+    def sums(self, values: Array, plain: bool = False) -> Pair:
         """sum over each run of values (L, p) or (L,): Pair of (size, p) or (size,)."""
         out = Pair(*(np.zeros((self.size, *values.shape[1:])) for _ in range(3)))
         for runs, rows in self.chunks():
-            self._store(out, runs, values[rows], None, None)
+            if plain:
+                self._add(out, runs, values[rows], 1)
+            else:
+                self._store(out, runs, values[rows], None, None)
         return out
+
+    def _add(self, out: Pair, runs: slice, p: Array, roundings: int) -> None:
+        starts, counts = self.starts[runs] - self.starts[runs.start], self.counts[runs]
+        target = self.targets[runs]
+        out.high[target] = np.add.reduceat(p, starts, axis=0)
+        size = np.add.reduceat(np.abs(p), starts, axis=0)
+        steps = (counts + roundings).reshape(-1, *[1] * (p.ndim - 1))
+        out.error[target] = steps * (EPS * size + DUST * (size > 0.0)) * MORE
 
     def largest(self, values: Array) -> Array:
         """The largest value of each run, at least 0."""

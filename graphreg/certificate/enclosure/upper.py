@@ -11,11 +11,12 @@ from ...terms.records import Array
 from .sums import CHUNK, DUST, EPS, MORE, Runs, total, two_product, two_sum
 
 
-def upper_bound(form: Form, w: Array) -> float:
-    """Not less than P(w); +inf where w does not satisfy every constraint exactly."""
+def upper_bound(form: Form, w: Array, plain: bool = False) -> float:
+    """Not less than P(w); +inf where w does not satisfy every constraint exactly. ``plain`` predictors are rounded at
+    every step, and the bound pays for it."""
     values: list[float] = []
     for block in form.samples:
-        r, around = residuals(block, w)
+        r, around = residuals(block, w, plain)
         value = block.scale * block.loss.value_bound(r, around, block.y)
         values.append(_sum_up(value))
     for edge in form.edges:
@@ -28,8 +29,10 @@ def upper_bound(form: Form, w: Array) -> float:
     return float(np.nextafter(exact, np.inf)) if any(values) else 0.0
 
 
-def residuals(block: SampleBlock, w: Array) -> tuple[Array, Array]:
+def residuals(block: SampleBlock, w: Array, plain: bool = False) -> tuple[Array, Array]:
     """x_r'w_i + o_r - anchor_r, and how far that is off; shaped like the predictors."""
+    if plain and block.X is not None and block.offset.ndim == 1:
+        return _plain_residuals(block, block.X, w)
     t_high, t_low = two_sum(block.offset, -block.loss.anchor(block.y))
     if block.X is None:
         found = total([w[block.node], t_high, t_low], [])
@@ -47,6 +50,19 @@ def residuals(block: SampleBlock, w: Array) -> tuple[Array, Array]:
             found = total(parts, [np.full(len(p), len(parts) * DUST)])
             out[0][place], out[1][place] = _interval(found.high, found.low, found.error)
     return out[0], out[1]
+
+
+def _plain_residuals(block: SampleBlock, X: Array, w: Array) -> tuple[Array, Array]:
+    anchor = block.loss.anchor(block.y)
+    r, size = np.empty(len(X)), np.empty(len(X))
+    step = max(1, CHUNK // X.shape[1])
+    for at in range(0, len(X), step):
+        some = slice(at, at + step)
+        p = X[some] * w[block.node[some]]
+        r[some], size[some] = p.sum(axis=1), np.abs(p).sum(axis=1)
+    t = block.offset - anchor
+    size += np.abs(t) + np.abs(block.offset) + np.abs(anchor)
+    return r + t, (X.shape[1] + 3) * (EPS * size * MORE + DUST)
 
 
 def differences(edge: EdgeBlock, w: Array) -> tuple[Array, Array]:
