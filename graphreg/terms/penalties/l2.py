@@ -24,6 +24,9 @@ class L2(AbstractNorm):
     def dual_norm(self, u: Array) -> Array:
         return row_norm(u)
 
+    def gauge_around(self, u: Array, eta: Array) -> Array:
+        return self.dual_norm(np.abs(u) + eta)
+
     def project_dual(self, u: Array, radius: Any) -> Array:
         return u * column(radius / np.maximum(row_norm(u), radius))
 
