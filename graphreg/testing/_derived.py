@@ -48,7 +48,9 @@ def gauge_at_zero(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
         return [Failure("", f"gauge_at_zero has the shape {g.shape}, expected {(len(u),)}", "", np.inf)]
     found = judge("gauge_at_zero(u) >= 0", ~(g >= 0), 0, u=u)
     within, margin = np.isfinite(g), 1e3 * probe.tolerance
-    t = (1.0 - max(1e-9, 10.0 * probe.tolerance)) / np.where(g > 0, g, 1e-3)  # where no pull is too strong: a strong one
+    t = (1.0 - max(1e-9, 10.0 * probe.tolerance)) / np.where(
+        g > 0, g, 1e-3
+    )  # where no pull is too strong: a strong one
     held = frozen((u * np.where(within, t, 0.0)[:, None])[within])
     found += judge("phi*(u) = 0 where gauge_at_zero(u) <= 1", penalty.conjugate(held), probe.tolerance, u=held)
     found += _holds_below(penalty, probe, held)
