@@ -96,8 +96,9 @@ class AbstractPenalty(ABC):
 
     def gauge_around(self, u: Array, eta: Array) -> Array:
         """An upper bound of gauge_at_zero(v) over all v with |v_j - u_j| <= eta_j, for each row."""
+        pull = self.pull(u.shape[1])
         with np.errstate(invalid="ignore"):
-            more = np.where(eta > 0, eta * self.pull(u.shape[1]), 0.0)
+            more = np.where((eta > 0) & (pull > 0), eta * pull, 0.0)
         return self.gauge_at_zero(u) + more.sum(axis=1)
 
     def clip(self, u: Array) -> Array:

@@ -31,6 +31,10 @@ class L1(AbstractNorm):
         r = column(radius)
         return np.clip(u, -r, r)
 
+    def restricted(self, columns: Array) -> L1:
+        del columns
+        return self
+
     def cvxpy(self, Z: Any) -> Any:
         import cvxpy as cp
 
