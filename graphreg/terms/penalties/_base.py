@@ -94,6 +94,14 @@ class AbstractPenalty(ABC):
         that an edge whose flow is small enough is fused."""
         return bool(np.isfinite(self.pull(k)).all())  # then the subgradients hold the hull of all +-e_j / t_j
 
+    def slope_at_zero(self, z: Array) -> Array:
+        """The growth of phi from 0 along each row, ``phi'(0; z) = lim phi(s z) / s`` as s falls to 0, to about eight
+        digits and from above; phi itself where it is homogeneous. It is the support function of what
+        ``gauge_at_zero`` is the gauge of."""
+        largest = np.abs(z).max(axis=1, initial=0.0)
+        s = 2.0 ** (-26.0 - np.ceil(np.log2(np.where(largest > 0, largest, 1.0))))  # exact: a power of 2
+        return self.value(z * s[:, None]) / s
+
     def gauge_around(self, u: Array, eta: Array) -> Array:
         """An upper bound of gauge_at_zero(v) over all v with |v_j - u_j| <= eta_j, for each row."""
         pull = self.pull(u.shape[1])
