@@ -175,7 +175,11 @@ def _of_block(certificate: Certificate, k: int, edge: EdgeBlock, gap: float, rea
 
 def _prove(certificate: Certificate, claims: list[_Claim], splitter: Splitter | None) -> None:
     """Refines the states by what is proved on demand."""
-    form, masks = certificate.form, fused(certificate)
+    form = certificate.form
+    apart = [np.zeros(len(edge.tail), dtype=bool) for edge in form.edges]
+    for claim in claims:
+        apart[claim.place] = claim.state == "split"
+    masks = fused(certificate, apart)
     for claim in claims:
         mask = masks[claim.place] & (claim.state != "split")
         claim.state[mask], claim.bound[mask] = "fused", 0.0

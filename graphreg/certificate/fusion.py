@@ -30,7 +30,7 @@ from .record import Certificate
 from .region import Region, of_edges, of_samples
 from .separate import separate
 
-ROUNDS = 6  # of leaving out the clusters that fail
+ROUNDS = 8  # of leaving out the edges, then the clusters that fail
 INSIDE = 1.0 - 1e-9  # of the room of an edge
 
 
@@ -53,8 +53,9 @@ class Demand:
         self.weight[at] += size @ found.weight
 
 
-def fused(certificate: Certificate) -> list[Array]:
-    """Which edges are proved to be fused at every optimum, a mask per edge block of ``certificate.form``."""
+def fused(certificate: Certificate, apart: list[Array]) -> list[Array]:
+    """Which edges are proved to be fused at every optimum, a mask per edge block of ``certificate.form``; those that
+    are known to be ``apart`` (masks) are not tried."""
     whole = certificate.form
     none = [np.zeros(len(edge.tail), dtype=bool) for edge in whole.edges]
     gap = upper_gap(certificate)
@@ -69,7 +70,8 @@ def fused(certificate: Certificate) -> list[Array]:
         return none
     loads = [load(edge, u, eta) for edge, u, eta in zip(form.edges, flows, spread, strict=True)]
     movable = [_movable(edge, t, form.width(edge)) for edge, t in zip(form.edges, loads, strict=True)]
-    for _ in range(ROUNDS):
+    movable = [mask & ~apart[k] for mask, k in zip(movable, parts.owner, strict=True)]
+    for round_ in range(ROUNDS):
         if not any(mask.any() for mask in movable):
             return none
         ties = _Ties(form, movable)
@@ -77,7 +79,10 @@ def fused(certificate: Certificate) -> list[Array]:
         failing = ties.failing(demand, flows, loads, gap)
         if not any(mask.any() for mask in failing):
             return parts.together(ties.within, len(whole.edges))
-        movable = ties.without(failing)
+        if round_ < ROUNDS // 2:  # edges with little room lead nowhere: without them first
+            movable = [mask & ~fails for mask, fails in zip(movable, failing, strict=True)]
+        else:
+            movable = ties.without(failing)
     return none
 
 
