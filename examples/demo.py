@@ -93,7 +93,11 @@ def draw_graph(ax: plt.Axes, run: gr.Solution, names: list[str]) -> None:
     for edge in clusters.edges.itertuples():
         ends = np.array([position[edge.tail], position[edge.head]]).T
         style = {"color": colour(clusters.labels[edge.tail]), "lw": 6, "alpha": 0.55}
-        ax.plot(*ends, zorder=1, **(style if edge.state in ("near", "fused") else {"color": "0.6", "lw": 1.2, "ls": (0, (4, 3))}))
+        ax.plot(
+            *ends,
+            zorder=1,
+            **(style if edge.state in ("near", "fused") else {"color": "0.6", "lw": 1.2, "ls": (0, (4, 3))}),
+        )
     for label, number in clusters.labels.items():
         ax.scatter(*position[label], s=620, color=colour(number), edgecolor="white", lw=2, zorder=2)
     for j, name in enumerate(names):

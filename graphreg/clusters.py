@@ -1,7 +1,7 @@
 """What may be said of the edges of an answer: near, fused, split, or undecided.
 
 - *near*: at every optimum the ends are at most so far apart. The slack of the flow and the gap prove it, for every
-  penalty with a kink at 0 (see `certificate.near`); it costs nothing beyond the certificate.
+  penalty with a kink at 0 (see `certificate.near`), or strong convexity does; it costs nothing beyond the certificate.
 - *fused*: at every optimum the ends are equal, exactly. By definition (a consensus), by a gap of exactly 0, or, where a
   proof is asked for, by `certificate.fusion`.
 - *split*: at no optimum are the ends equal. By strong convexity, of the nodes or, with a proof, of clusters that were
@@ -157,14 +157,16 @@ def _claims(certificate: Certificate) -> list[_Claim]:
 
 
 def _of_block(certificate: Certificate, k: int, edge: EdgeBlock, gap: float, reach: Array, size: Array) -> _Claim:
-    difference = row_norm(edge.difference(certificate.w))
+    z = edge.difference(certificate.w)
+    difference = row_norm(z)
     if isinstance(edge.penalty, Zero):
         m = len(difference)
         return _Claim(k, edge, np.full(m, "fused", dtype=object), np.full(m, np.inf), difference, np.zeros(m))
     found = nearness(edge, certificate.point.flows[k], spread_of(certificate, k), gap)
     kink = edge.penalty.has_kink(certificate.form.width(edge))
     columns = slice(None) if edge.features is None else edge.features
-    near = kink & (found.reach <= NEGLIGIBLE * size[columns]).all(axis=1)
+    far = np.minimum(found.reach, np.abs(z) * (1 + 1e-12) + reach[:, None])
+    near = kink & (far <= NEGLIGIBLE * size[columns]).all(axis=1)
     equal = kink & (found.value == 0.0)
     apart = difference * (1 - 1e-12) > reach
     state = np.where(equal, "fused", np.where(apart, "split", np.where(near, "near", "undecided"))).astype(object)
