@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from .certificate import AtInfinity, Certificate, Certifier, at_infinity
+from .certificate import AtInfinity, Certificate, Certifier, Enclosed, at_infinity
 from .engines import InProcess
-from .form import Form
+from .form import DualPoint, Form
 from .lowering import conic
 from .lowering.arcs import arcs_of
 from .lowering.site import Site
@@ -114,14 +114,17 @@ def _left(budget: Budget, method: AbstractMethod, solution: Solution) -> Budget 
 def _extend(infinity: AtInfinity, rest: Certificate, before: Certificate, gap: float) -> Certificate:
     """The bounds of the rest, carried over to the whole.
 
-    A dual point of the whole itself is of no use: what rounding leaves of its conservation cannot be charged where
-    minimisers lie at infinity.
+    What has fallen away is nowhere less than ``-infinity.dropped()``, so that a lower bound of the rest gives one of the
+    whole. Its dual point is one of the whole as well, with no price and no flow where something fell away.
     """
     certifier = Certifier(infinity.form)
     certifier.admit(before.w, infinity.form.nothing())
     if rest.valid:
-        certifier.admit(infinity.push(rest.w, gap), infinity.extend(rest.point), near=rest.w)
-    return certifier.best(gap)
+        point = infinity.extend(rest.point)
+        spread = infinity.extend(DualPoint(rest.spread, rest.point.prices)).flows if rest.spread else ()
+        certifier.consider(infinity.push(rest.w, gap))
+        certifier.bounded(Enclosed(np.array([rest.dual - infinity.dropped()]), point, spread))
+    return certifier.best()
 
 
 def _run(
@@ -133,7 +136,7 @@ def _run(
         certifier.admit(budget.known.w, budget.known.point)
     if not form.samples:  # everything ran away: 0 is optimal, with nothing to pay and nothing to carry
         certifier.admit(np.zeros(form.shape), form.nothing())
-        return Solution(form, certifier.best(budget.gap), "certified", "Nothing is left to fit.", method.name), False
+        return Solution(form, certifier.best(), "certified", "Nothing is left to fit.", method.name), False
     with np.errstate(over="ignore", invalid="ignore"):
         if isinstance(method, Exact):
             solution = _exact(form, method, certifier, budget, compiler)
@@ -176,7 +179,7 @@ def _further(solution: Solution, certifier: Certifier, gap: float) -> bool:
 def _exact(form: Form, method: Exact, certifier: Certifier, budget: Budget, compiler: conic.Compiler) -> Solution:
     began = time.perf_counter()
     said: list[str] = []
-    certificate = certifier.best(budget.gap)
+    certificate = certifier.best()
     ended = "limit"
     try:
         for scaled, options in conic.attempts(method.solver, method.form):

@@ -35,6 +35,9 @@ class L1(AbstractNorm):
         del columns
         return self
 
+    def room(self, u: Array) -> Array:
+        return np.maximum(1.0 - np.abs(u), 0.0)
+
     def cvxpy(self, Z: Any) -> Any:
         import cvxpy as cp
 
