@@ -108,7 +108,7 @@ def draw_graph(ax: plt.Axes, run: gr.Solution, names: list[str]) -> None:
     ax.set(xlim=(-1.1, len(names) - 0.5), ylim=(-0.8, 0.45))
     ax.axis("off")
     ax.set_title(
-        f"{clusters.count} clusters: a thick edge is fused or near (the regressions are as good as equal), a dashed one is split",
+        f"{clusters.count} clusters: a thick edge is near or fused (the same regression), a dashed one is split",
         loc="left",
         fontsize=11,
     )

@@ -104,6 +104,7 @@ NORMS = [
     mutant("l1: pulls by its own norm", L1(), "gauge at zero", gauge_at_zero=lambda s, u: np.abs(u).sum(1)),
     mutant("l2: pulls twice as strongly", L2(), "gauge at zero", gauge_at_zero=lambda s, u: norm(u) / 2),
     mutant("l2: no pull at 0", L2(), "gauge at zero", gauge_at_zero=lambda s, u: np.where(norm(u) > 0, np.inf, 0.0)),
+    mutant("linf: as short as it is high", LInf(), "gauge at zero", extent=lambda s, k: 1.0),
     mutant("l1: nothing around", L1(), "gauge at zero", gauge_around=lambda s, u, eta: s.gauge_at_zero(u)),
     mutant("linf: projection by clipping", LInf(), "prox fenchel young", project_dual=L1.project_dual),
     mutant("linf: mean", LInf(), "prox fenchel young, cvxpy value", value=lambda s, z: np.abs(z).mean(1)),

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..form import EdgeBlock
-from ..terms.penalties._base import row_norm
 from ..terms.records import GROUND, Array
 from .record import Certificate
 
@@ -56,16 +55,14 @@ class Nearness:
         What phi(z) is at most at every optimum.
     reach : (m, k)
         What each |z_j| is at most at every optimum.
+    length : (m,)
+        What ||z|| is at most at every optimum.
     """
 
     load: Array
     value: Array
     reach: Array
-
-    @property
-    def length(self) -> Array:
-        """What ||z|| is at most at every optimum, (m,)."""
-        return row_norm(self.reach) * (1.0 + 8 * U) if self.reach.size else np.zeros(len(self.load))
+    length: Array
 
 
 def nearness(edge: EdgeBlock, u: Array, eta: Array, gap: float) -> Nearness:
@@ -75,7 +72,9 @@ def nearness(edge: EdgeBlock, u: Array, eta: Array, gap: float) -> Nearness:
         value = np.where(t < 1.0, gap / (edge.weight * (1.0 - t)) * (1.0 + 16 * U), np.inf)
         pull = edge.penalty.pull(u.shape[1])
         reach = np.where(pull > 0, pull * value[:, None] * (1.0 + 4 * U), 0.0)
-    return Nearness(t, value, reach)
+        extent = edge.penalty.extent(u.shape[1])
+        length = extent * value * (1.0 + 8 * U) if extent > 0 else np.zeros(len(t))
+    return Nearness(t, value, reach, length)
 
 
 def radius(edge: EdgeBlock, mu: Array, whole: float, gap: float) -> Array:

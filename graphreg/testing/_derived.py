@@ -59,6 +59,10 @@ def gauge_at_zero(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
     away = (never | proper) & bool((penalty.value(np.zeros((1, probe.k))) == 0).all())
     beyond = frozen((u * out[:, None])[away])
     found += judge("phi*(u) > 0 beyond", ~(penalty.conjugate(beyond) > 0), 0, u=beyond)
+    R = penalty.extent(probe.k)
+    with np.errstate(invalid="ignore"):
+        by = np.where(penalty.value(u) == 0, 0.0 if R == np.inf else size(u), size(u) - R * penalty.value(u))
+    found += judge("||z|| <= extent(k) phi(z)", by / np.maximum(size(u), 1e-300), margin, z=u)
     eta = np.abs(probe.rng.standard_normal(u.shape)) * np.abs(u).max(axis=1, keepdims=True)
     corner = frozen(u + eta * np.where(probe.rng.random(u.shape) < 0.5, -1.0, 1.0))
     largest = np.maximum(penalty.gauge_at_zero(corner), g)

@@ -130,6 +130,13 @@ def pulls(penalty: AbstractPenalty, k: int) -> bool:
     return penalty.has_kink(k) or homogeneous(penalty, k)
 
 
+def is_norm(penalty: AbstractPenalty, k: int) -> bool:
+    """Whether a penalty is a norm on k coordinates: homogeneous, with a kink at 0 in every direction. Its dual norm is
+    ``gauge_at_zero``."""
+    smooth = isinstance(penalty, (AbstractConstraint, AbstractSmoothPenalty))
+    return not smooth and homogeneous(penalty, k) and penalty.has_kink(k)
+
+
 def homogeneous(penalty: AbstractPenalty, k: int) -> bool:
     """Whether phi(t z) = t phi(z), as was tried."""
     z = np.random.default_rng(0).normal(size=(4, k))

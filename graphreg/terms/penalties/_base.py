@@ -90,6 +90,11 @@ class AbstractPenalty(ABC):
         eye = np.eye(k)
         return np.maximum(self.gauge_at_zero(eye), self.gauge_at_zero(-eye))
 
+    def extent(self, k: int) -> float:
+        """An R with ``||z||_2 <= R phi(z)`` for every z, the smaller the better; +inf where there is no kink at 0 along
+        some direction."""
+        return float(np.linalg.norm(self.pull(k)))
+
     def has_kink(self, k: int) -> bool:
         """Whether phi on k coordinates has a kink at 0 in every direction: 0 is interior to its subgradients at 0, so
         that an edge whose flow is small enough is fused."""

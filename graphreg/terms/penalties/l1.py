@@ -24,6 +24,10 @@ class L1(AbstractNorm):
     def dual_norm(self, u: Array) -> Array:
         return np.abs(u).max(axis=1, initial=0.0)
 
+    def extent(self, k: int) -> float:
+        del k
+        return 1.0
+
     def gauge_around(self, u: Array, eta: Array) -> Array:
         return self.dual_norm(np.abs(u) + eta)
 
