@@ -61,7 +61,8 @@ def gauge_at_zero(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
     found += judge("phi*(u) > 0 beyond", ~(penalty.conjugate(beyond) > 0), 0, u=beyond)
     R = penalty.extent(probe.k)
     with np.errstate(invalid="ignore"):
-        by = np.where(penalty.value(u) == 0, 0.0 if R == np.inf else size(u), size(u) - R * penalty.value(u))
+        value = penalty.value(u)
+        by = np.where(np.isinf(value) | (R == np.inf), 0.0, size(u) - R * value)
     found += judge("||z|| <= extent(k) phi(z)", by / np.maximum(size(u), 1e-300), margin, z=u)
     eta = np.abs(probe.rng.standard_normal(u.shape)) * np.abs(u).max(axis=1, keepdims=True)
     corner = frozen(u + eta * np.where(probe.rng.random(u.shape) < 0.5, -1.0, 1.0))
