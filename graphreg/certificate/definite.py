@@ -122,10 +122,11 @@ def _factor(S: Any) -> Any:
 
 def _estimate(solve: Callable[[Array], Array], q: Array) -> float:
     """1 over the largest eigenvalue of A^-1 = Q S^-1 Q."""
-    inverse: Any = LinearOperator((len(q), len(q)), matvec=lambda x: q * solve(q * x.ravel()), dtype=float)
+    operator: Any = LinearOperator  # scipy has no types
+    inverse = operator((len(q), len(q)), matvec=lambda x: q * solve(q * x.ravel()), dtype=float)
     try:
         start = np.random.default_rng(0).standard_normal(len(q))
-        top = float(eigsh(inverse, k=1, which="LA", v0=start, tol=1e-9, return_eigenvectors=False)[0])
+        top = float(eigsh(inverse, k=1, which="LA", v0=start, return_eigenvectors=False)[0])
     except (ArpackError, RuntimeError):
         return 0.0
     return 1.0 / top if np.isfinite(top) and top > 0 else 0.0

@@ -187,7 +187,7 @@ class _Ties:
             self._carry(touching, columns, demand, loads, gap, eta)
         out: list[Array] = []
         for k, (edge, u) in enumerate(zip(self.form.edges, flows, strict=True)):
-            carries = eta[k].any(axis=1)
+            carries: Array = np.asarray(eta[k].any(axis=1))
             t = np.zeros(len(u))
             if carries.any():
                 t[carries] = load(_some(edge, carries), self.kept(k, u)[carries], eta[k][carries])
@@ -215,10 +215,12 @@ class _Ties:
             for part in total:
                 if parent[i] < self.form.n:
                     part[parent[i]] += part[i]
-        place = {k: [int(np.flatnonzero(self.columns[k] == j)[0]) for j in columns] for k in touching}
+        place: dict[int, list[int]] = {
+            k: [int(np.flatnonzero(self.columns[k] == j)[0]) for j in columns] for k in touching
+        }
         amount = np.abs(total[0]) + total[1] + np.sqrt(2.0 * gap * total[2])
         for i in order:
-            k, e = block[edge[i]], row[edge[i]]
+            k, e = int(block[edge[i]]), row[edge[i]]
             eta[k][e, place[k]] += amount[i] * (1.0 + 1e-12)
 
     def _of(self, touching: tuple[int, ...], loads: list[Array]) -> list[tuple[EdgeBlock, Array, Array]]:
