@@ -19,6 +19,7 @@ from scipy.sparse.csgraph import connected_components
 
 from ..form import DualPoint, EdgeBlock, Form, SampleBlock
 from ..terms.records import Array, RecessionCone
+from .best_common import common
 
 # Bounds on the entries of a direction, and tolerances: the next where HiGHS gets lost within the one before.
 LOOKS = ((1e6, 1e-10), (1e3, 1e-10), (1e3, 1e-7))
@@ -92,7 +93,7 @@ class AtInfinity:
         steps = np.r_[0.0, np.logspace(-2, 6, 60)]
         values = np.array([self.form.primal(w + t * self.direction) for t in steps])
         low = float(np.nanmin(values))
-        near = values <= low + 0.1 * gap * max(abs(low), 1e-3 * abs(self.form.at_zero()))
+        near = values <= low + 0.1 * gap * max(abs(low), common(self.form).floor)
         return w + steps[int(np.argmax(near))] * self.direction
 
 

@@ -87,15 +87,13 @@ class Enclosure:
         best = self._within(point)
         if np.isfinite(best.lower).all():
             return best
-        best = self._better(best, self._within(self.form.nothing()))
         middle = None if center is None else center()
-        if middle is None or not all(np.isfinite(x).all() for x in (*middle.flows, *middle.prices)):
-            return best
-        for t in PULLS:
-            if np.isfinite(best.lower).all():
-                break
-            best = self._better(best, self._within(_between(point, middle, t)))
-        return best
+        if middle is not None and all(np.isfinite(x).all() for x in (*middle.flows, *middle.prices)):
+            for t in PULLS:
+                best = self._better(best, self._within(_between(point, middle, t)))
+                if np.isfinite(best.lower).all():
+                    return best
+        return self._better(best, self._within(self.form.nothing()))
 
     def _better(self, one: Enclosed, other: Enclosed) -> Enclosed:
         """Component by component the point with the better bound."""

@@ -126,6 +126,14 @@ class AbstractLoss(AbstractTerm):
         t = np.clip(np.nan_to_num(t, nan=0.0), 0.0, 1.0)
         return t if t.ndim == 1 else t.min(axis=1, initial=1.0)
 
+    def moved(self, y: Array, by: Array, rest: Any = 0.0) -> tuple[Array, Array]:
+        """Targets y' and offsets o' with ``l(x + by + rest; y) = l(x + o'; y')`` for every x.
+
+        A loss of the difference x - y alone moves its targets, so that what is large in both cancels once and for
+        all: it overrides this. ``rest`` is what rounding left of ``by``.
+        """
+        return y, by + rest
+
     def least_curvature(self) -> float:
         """The largest m with l''(x; y) >= m everywhere."""
         return 0.0
@@ -280,6 +288,9 @@ class AbstractQuadraticLoss(AbstractSmoothLoss):
 
     def conductance(self, b: Array, y: Array) -> Array:
         return np.ones_like(b)
+
+    def moved(self, y: Array, by: Array, rest: Any = 0.0) -> tuple[Array, Array]:
+        return (y - by) - rest, np.zeros_like(by)
 
     def anchor(self, y: Array) -> Array:
         return y

@@ -58,6 +58,9 @@ class HuberLoss(AbstractSmoothLoss):
     def domain(self, y: Array) -> tuple[Array, Array]:
         return np.full(y.shape, -self.delta), np.full(y.shape, self.delta)
 
+    def moved(self, y: Array, by: Array, rest: Any = 0.0) -> tuple[Array, Array]:
+        return (y - by) - rest, np.zeros_like(by)
+
     def conductance(self, b: Array, y: Array) -> Array:
         return np.maximum(1.0 - np.abs(b) / self.delta, 1e-3)
 

@@ -93,7 +93,9 @@ class Box(AbstractOneSided, AbstractConstraint):
         return np.where((self._leaves(low) | self._leaves(high)).any(axis=1), np.inf, value)
 
     def value_bound(self, z: Array, spread: Array) -> Array:
-        return np.where(((z - spread >= self.low) & (z + spread <= self.high)).all(axis=1), 0.0, np.inf)
+        # not z + spread <= high, which rounding makes true where z is high and the spread below half a unit
+        depth = np.minimum(z - self.low, self.high - z) * (1.0 - 2 * ULP)
+        return np.where((depth >= spread).all(axis=1), 0.0, np.inf)
 
     def interior(self, k: int) -> Array:
         sign = np.isinf(self.low).astype(float) - np.isinf(self.high).astype(float)
