@@ -62,7 +62,7 @@ def gauge_at_zero(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
     R = penalty.extent(probe.k)
     with np.errstate(invalid="ignore"):
         value = penalty.value(u)
-        by = np.where(np.isinf(value) | (np.inf == R), 0.0, size(u) - R * value)
+        by = np.where(np.isinf(value) | np.isinf(R), 0.0, size(u) - R * value)
     found += judge("||z|| <= extent(k) phi(z)", by / np.maximum(size(u), 1e-300), margin, z=u)
     eta = np.abs(probe.rng.standard_normal(u.shape)) * np.abs(u).max(axis=1, keepdims=True)
     corner = frozen(u + eta * np.where(probe.rng.random(u.shape) < 0.5, -1.0, 1.0))
