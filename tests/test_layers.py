@@ -33,6 +33,7 @@ LAYERS = (
     "lowering",
     "methods",
     "engines",
+    "splitting",  # proofs by further problems, for solution
     "solution",
     "solving",  # of one form, for problem
     "theory",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -95,6 +95,19 @@ class ConicForm:
         if not isinstance(best, Optimum):
             return np.inf
         return -min(best.value, best.bound) * size * (1.0 + MARGIN)
+
+    def support_at_zero(self, u: Array) -> float:
+        """An upper bound of inf {t : u / t is a subgradient of phi at 0}; +inf unless one is proved.
+
+        Where b = 0 and the constant is 0, phi without its quadratic part, which is never negative, is
+        homogeneous and lies below phi: its subgradients at 0 are some of phi, and they are all of them, as the
+        quadratic part is of second order at 0. What remains is `support` without that part.
+        """
+        if not u.any():
+            return 0.0
+        if self.b.any() or abs(self.constant) > 0.0:
+            return np.inf
+        return replace(self, P=sparse.csc_array(self.P.shape)).support(u)
 
     def _on_z(self, v: Array) -> Array:
         return np.concatenate([v, np.zeros(len(self.q) - self.k)])

@@ -63,6 +63,11 @@ class Box(AbstractOneSided, AbstractConstraint):
     def gauge(self, u: Array) -> Array:
         return np.where(self._leaves(u).any(axis=1), np.inf, 0.0)  # dom phi* is a cone
 
+    def gauge_at_zero(self, u: Array) -> Array:
+        pushes = ((u > 0) & (self.high != 0)) | ((u < 0) & (self.low != 0))  # against a bound that is not at 0
+        inside = np.all((self.low <= 0) & (self.high >= 0))
+        return np.where(pushes.any(axis=1) | ~inside, np.inf, 0.0)
+
     def clip(self, u: Array) -> Array:
         return np.where(self._leaves(u), 0.0, u)
 

@@ -79,6 +79,13 @@ class AbstractCvxpyPenalty(AbstractPenalty):
         in_span = row_norm(u - within) <= 1e-12 * row_norm(u)
         return np.where(in_span, support.reshape(len(u)) * (1.0 + OUTWARD), np.inf)
 
+    def gauge_at_zero(self, u: Array) -> Array:
+        shape = self._shape(u.shape[1])
+        if shape.homogeneous:
+            return self.gauge(u)
+        support = np.array([shape.form.support_at_zero(row) for row in u]).reshape(len(u))
+        return support * (1.0 + OUTWARD)
+
     def clip(self, u: Array) -> Array:
         u = self.span(u)
         gauge = self.gauge(u)
