@@ -8,7 +8,7 @@ import numpy as np
 
 from ...errors import TermError
 from ..calculus import positive
-from ..records import Array, Notation
+from ..records import Array, Notation, Stated
 from ._piecewise import AbstractPiecewiseLinearLoss
 from .coding import numeric
 
@@ -41,6 +41,9 @@ class QuantileLoss(AbstractPiecewiseLinearLoss):
 
     def domain(self, y: Array) -> tuple[Array, Array]:
         return np.full(y.shape, -float(self.tau)), np.full(y.shape, 1.0 - float(self.tau))
+
+    def stated(self) -> Stated:
+        return Stated("quantile", float(self.tau))
 
     @property
     def notation(self) -> Notation:

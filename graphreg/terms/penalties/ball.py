@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..calculus import positive
-from ..records import Array, Notation, RecessionCone
+from ..records import Array, Notation, RecessionCone, Stated
 from ._base import AbstractConstraint, column, row_norm
 
 ROUNDING = 1e-14  # relative; what a norm may exceed the radius by and still be called equal to it
@@ -70,6 +70,10 @@ class Ball(AbstractConstraint):
         import cvxpy as cp
 
         return self.radius * cp.norm(U, 2, axis=1)
+
+    def stated(self, k: int) -> Stated:
+        del k
+        return Stated("Ball", float(self.radius))
 
     @property
     def notation(self) -> Notation:
