@@ -35,7 +35,11 @@ class Attempt:
 ATTEMPTS = (
     Attempt(),
     Attempt(1e-12),
-    *(Attempt(least, bits=bits, slater=slater) for bits, least in ((44, 1e-13), (36, 1e-11)) for slater in (False, True)),
+    *(
+        Attempt(least, bits=bits, slater=slater)
+        for bits, least in ((44, 1e-13), (36, 1e-11))
+        for slater in (False, True)
+    ),
     *(Attempt(1e-9, snap) for snap in (1e-11, 1e-9, 1e-7)),
     *(Attempt(10.0 ** -(bits / 3.5), bits=bits, slater=slater) for bits in (28, 20) for slater in (True, False)),
 )

@@ -50,7 +50,7 @@ def near(found: Found) -> list[dict[str, Any]]:
 
 def fused(found: Found) -> list[dict[str, Any]]:
     """The edges whose ends are equal at every optimum, where the gap is exactly 0."""
-    if found.within is not None or found.model.gap(found.w, found.point) != 0:
+    if found.within is not None or found.model.primal(found.w, found.point) != 0:
         return []
     share = 1 - rational(1, 1 << 64)
     held = [(b, i) for b, e, i, t in _held(found) if _inside(e.kind, e.c[i] * share, t)]

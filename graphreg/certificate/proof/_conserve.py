@@ -88,7 +88,9 @@ class Conserver:
                 out[g] = out.get(g, 0.0) + nearest(x)
         return out
 
-    def _cancel_block(self, groups: list[int], variables: list[Variable], rows: list[dict[int, float]]) -> list[Variable]:
+    def _cancel_block(
+        self, groups: list[int], variables: list[Variable], rows: list[dict[int, float]]
+    ) -> list[Variable]:
         if not variables:
             raise ProofError(f"{self._name(groups)} has no price or flow that may move")
         if len(groups) * len(variables) > ENTRIES:

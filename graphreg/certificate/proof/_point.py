@@ -91,7 +91,8 @@ class ExactPoint:
 def exact_point(form: Form, model: Model, point: DualPoint, snap: float = 0.0) -> ExactPoint:
     """The floats as the rationals that they are; prices within ``snap`` of an end of their domain exactly there."""
     prices = [
-        _prices(block, model.blocks[m], a, snap) for m, (block, a) in enumerate(zip(form.samples, point.prices, strict=True))
+        _prices(block, model.blocks[m], a, snap)
+        for m, (block, a) in enumerate(zip(form.samples, point.prices, strict=True))
     ]
     flows: list[list[list[Any]]] = []
     roots: list[list[list[Any]] | None] = []

@@ -9,6 +9,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ... import verify
 from ...errors import ProofError
 from ...form import DualPoint, Form
@@ -49,7 +51,7 @@ def prove(
     data = statement(form)
     model = Model(data)
     W, upper = _upper(form, model, certificate.w)
-    _agree(float(Fraction(upper, 1 << UNIT)), certificate.form.primal(certificate.w))
+    _agree(certificate, float(Fraction(upper, 1 << UNIT)))
     verify.State.work = verify.WORK
     lower = lower_bound(form, model, certificate.w, point)
     low, high = _padded(lower.bound, upper)
@@ -72,7 +74,7 @@ def prove(
 def model_hash(form: Form) -> str:
     """The hash by which proofs name the problem."""
     _begin(True)
-    form, _ = write_out(form, form_zero(form), form.nothing())
+    form, _ = write_out(form, np.zeros(form.shape), form.nothing())
     return Model(statement(form)).hash()
 
 
@@ -90,19 +92,13 @@ def exact_dual(form: Form, point: DualPoint, w: Array | None = None) -> Fraction
     """A lower bound of inf P by an exactly balanced dual point near ``point``; None where none is found, or only one
     that is valid within a box. ``w`` sets the scale of the pull into the domains, where one is needed."""
     _begin(True)
-    w = form_zero(form) if w is None else w
+    w = np.zeros(form.shape) if w is None else w
     form, point = write_out(form, w, point)
     try:
         lower = lower_bound(form, Model(statement(form)), w, point)
     except ProofError:
         return None
     return Fraction(lower.bound, 1 << UNIT) if lower.within is None else None
-
-
-def form_zero(form: Form) -> Array:
-    import numpy as np
-
-    return np.zeros(form.shape)
 
 
 def _begin(python_flint: bool) -> None:
@@ -119,8 +115,9 @@ def _upper(form: Form, model: Model, w: Array) -> tuple[list[list[Any]], int]:
         raise ProofError(f"no exact primal point was found: {error}") from None
 
 
-def _agree(exact: float, computed: float) -> None:
-    if not abs(exact - computed) <= DISAGREE * max(abs(exact), abs(computed)):
+def _agree(certificate: Certificate, exact: float) -> None:
+    computed = certificate.form.primal(certificate.w)
+    if not abs(exact - computed) <= DISAGREE * max(abs(exact), abs(computed), abs(certificate.form.at_zero())):
         raise ProofError(
             f"P(w) is {computed:.10g} as the terms compute it and {exact:.10g} as they are stated in a proof; a `stated` "
             "or `parts` does not say what `value` computes"
@@ -139,5 +136,5 @@ def _dual(samples: int, lower: Lower) -> dict[str, Any]:
 
 
 def _lines(document: Any) -> str:
-    """JSON with one list of the innermost kind per line, so that a place in it can be found."""
-    return json.dumps(document, separators=(",", ":")).replace("],[", "],\n[").replace(',"', ',"').replace("},{", "},\n{") + "\n"
+    """JSON with one inner list per line, so that a place in it can be found."""
+    return json.dumps(document, separators=(",", ":")).replace("],[", "],\n[").replace("},{", "},\n{") + "\n"
