@@ -38,6 +38,15 @@ class Variable:
     root: bool = False
 
 
+@dataclass(frozen=True)
+class Coupled:
+    """Groups that share variables, and their totals."""
+
+    groups: list[int]
+    total: list[Any]
+    variables: list[Variable]
+
+
 @dataclass
 class Conserver:
     """Balances one point exactly."""
@@ -75,7 +84,8 @@ class Conserver:
         nodes: list[int] = []
         for groups, members in _blocks(self.forest.count, rows):
             if any(total[g] != 0 for g in groups):
-                chosen = self._cancel_block(groups, [variables[i] for i in members], [rows[i] for i in members])
+                block = Coupled(groups, [total[g] for g in groups], [variables[i] for i in members])
+                chosen = self._cancel_block(block, [rows[i] for i in members])
                 nodes += [int(self.point.form.samples[v.block].node[v.row]) for v in chosen if not v.root]
         return nodes
 
@@ -88,9 +98,8 @@ class Conserver:
                 out[g] = out.get(g, 0.0) + nearest(x)
         return out
 
-    def _cancel_block(
-        self, groups: list[int], variables: list[Variable], rows: list[dict[int, float]]
-    ) -> list[Variable]:
+    def _cancel_block(self, block: Coupled, rows: list[dict[int, float]]) -> list[Variable]:
+        groups, variables = block.groups, block.variables
         if not variables:
             raise ProofError(f"{self._name(groups)} has no price or flow that may move")
         if len(groups) * len(variables) > ENTRIES:
@@ -103,9 +112,9 @@ class Conserver:
         kept, columns = independent(Y, self._preferred(Y, variables))
         chosen = [variables[c] for c in columns]
         if len(groups) > RATIONAL and len(kept) == len(groups):
-            self._refine(groups, chosen, Y[:, columns])
+            self._refine(Coupled(groups, block.total, chosen), Y[:, columns])
         else:
-            self._solve([groups[k] for k in kept], chosen)
+            self._solve(Coupled([groups[k] for k in kept], [block.total[k] for k in kept], chosen))
         return chosen
 
     def _preferred(self, Y: Array, variables: list[Variable]) -> Array:
@@ -127,45 +136,50 @@ class Conserver:
                     best, mask = smallest, np.isin(np.arange(len(variables)), columns)
         return np.where(mask, room, 0.0)
 
-    def _solve(self, groups: list[int], variables: list[Variable]) -> None:
-        place, k = {g: row for row, g in enumerate(groups)}, len(groups)
+    def _solve(self, block: Coupled) -> None:
+        place, k = {g: row for row, g in enumerate(block.groups)}, len(block.groups)
         A = [[rational(0)] * k for _ in range(k)]
-        for column, variable in enumerate(variables):
-            for vertex, x in _cells(self.point, variable):
-                row = place.get(int(self.forest.group[vertex]))
-                if row is not None:
-                    A[row][column] += x
-        total = self.totals()
+        for column, variable in enumerate(block.variables):
+            for row, x in self._exact_row(variable, place):
+                A[row][column] += x
         try:
-            z = solve(A, [-total[g] for g in groups])
+            z = solve(A, [-total for total in block.total])
         except ZeroDivisionError:
-            raise ProofError(f"the prices at {self._name(groups)} are dependent") from None
-        for variable, amount in zip(variables, z, strict=True):
+            raise ProofError(f"the prices at {self._name(block.groups)} are dependent") from None
+        for variable, amount in zip(block.variables, z, strict=True):
             _move(self.point, variable, amount)
 
-    def _refine(self, groups: list[int], variables: list[Variable], Y: Array) -> None:
+    def _refine(self, block: Coupled, Y: Array) -> None:
         """Newton's method in dyadics: exact totals, solves in floats."""
         from scipy.linalg import lu_factor, lu_solve
 
         scale = np.abs(Y).max(axis=1)
         factor = lu_factor(Y / scale[:, None])
-        self.refined = True
-        before = float("-inf")
+        place = {g: row for row, g in enumerate(block.groups)}
+        rows = [self._exact_row(variable, place) for variable in block.variables]
+        left = list(block.total)
+        before, self.refined = float("-inf"), True
         for _ in range(ROUNDS):
-            total = self.totals()
-            left = [total[g] for g in groups]
             most = max(map(abs, left))
-            if most < rational(1, 1 << BITS):
-                return
             e = int(most.denominator).bit_length() - int(most.numerator).bit_length()
+            if most == 0 or e > BITS:
+                return
             if e <= before:
                 break
             before = e
             unit = rational(1 << max(e, 0), 1 << max(-e, 0))
             z = lu_solve(factor, -np.array([nearest(x * unit) for x in left]) / scale)
-            for variable, amount in zip(variables, z.tolist(), strict=True):
-                _move(self.point, variable, truncated(exact(amount) / unit, max(e + 60, 0)))
-        raise ProofError(f"the prices that {len(groups)} groups of coordinates share are nearly dependent")
+            for variable, row, amount in zip(block.variables, rows, z.tolist(), strict=True):
+                step = truncated(exact(amount) / unit, max(e + 60, 0))
+                _move(self.point, variable, step)
+                for k, x in row:
+                    left[k] += x * step
+        raise ProofError(f"the prices that {len(block.groups)} groups of coordinates share are nearly dependent")
+
+    def _exact_row(self, variable: Variable, place: dict[int, int]) -> list[tuple[int, Any]]:
+        """What the variable adds to some groups: (place, amount)."""
+        cells = [(int(self.forest.group[vertex]), x) for vertex, x in _cells(self.point, variable)]
+        return [(place[g], x) for g, x in cells if g in place]
 
     # ---- the trees -----------------------------------------------------------------------------------------------------
     def _push(self, nodes: list[int]) -> None:
