@@ -367,13 +367,14 @@ class Model:
         return [array(t, number, b.size, b.k) for b, t in zip(self.blocks, prices + flows, strict=True)]
 
     def terms(self) -> Any:
+        before = State.where
         for b, block in enumerate(self.blocks):
             for i, (_, nodes, *_) in enumerate(block.records):
                 names = " - ".join(repr(self.labels[j])[:40] for j in nodes if j >= 0)
-                State.where = f"{block.kind} {i} of block {b} ({names}): "
+                State.where = f"{before}{block.kind} {i} of block {b} ({names}): "
                 need(time.monotonic() < State.end, "the time is up (--seconds)")
                 yield b, i, block
-        State.where = ""
+        State.where = before
 
     def primal(self, w: Any, point: Any = None) -> int:
         """P(w) in units of 2^-UNIT, rounded up; less Q at a point, as a sum of residuals that are all 0 at optima."""
@@ -469,8 +470,7 @@ class Proof:
 
 def check(text: bytes, with_flint: bool = True, seconds: float = 3600.0) -> Proof:
     """The proof in a file, where it is one; raises `NotProvedError` where not."""
-    State.flint, State.work, State.where = with_flint and flint is not None, WORK, ""
-    State.end = time.monotonic() + seconds
+    State.flint, State.work, State.end, State.where = with_flint and bool(flint), WORK, time.monotonic() + seconds, ""
     try:
         return Proof(load(text))
     except (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
