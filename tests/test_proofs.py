@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -271,3 +275,40 @@ def test_another_model_has_another_hash(proof):
     document = json.loads(json.dumps(proof))
     document["model"]["labels"][0] = "somebody else"
     assert checked(document).hash != checked(proof).hash
+
+
+# ---- the second route ------------------------------------------------------------------------------------------------
+def second_route(path):
+    script = Path(__file__).resolve().parents[1] / "examples" / "hash_from_files.py"
+    run = subprocess.run([sys.executable, str(script), str(path)], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    return run.stdout.strip()
+
+
+MODELS = {
+    "the example": "",
+    "logistic": '[loss]\nfamily = "LogisticLoss"\nstrength = 0.3\nscale = "sum"\n',
+    "poisson": '[loss]\nfamily = "PoissonLoss"\nscale = 0.1\n',
+    "means": '[loss]\nfamily = "MeanLoss"\n',
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_two_routes_give_one_hash(name, tmp_path):
+    from graphreg.cli._example import write
+
+    write(tmp_path)
+    text = (tmp_path / "model.toml").read_text()
+    if MODELS[name]:
+        text = re.sub(r"\[loss\]\n.*?\n\n", MODELS[name] + "\n", text, flags=re.DOTALL)
+    if name == "means":
+        text = re.sub(r"features.*\nintercept.*\n", "", text)
+    if name == "poisson":
+        text = text.replace('target = "level"', 'target = "days"\nweights = "half"\nderive = { half = "days / 3" }')
+    if name == "logistic":
+        text = text.replace('target = "level"', 'target = "days"\nkeep = { days = [2, 3] }')
+        table = (tmp_path / "stations.csv").read_text()
+        (tmp_path / "stations.csv").write_text(re.sub(r",2,(?=[^,]*$)", ",0,", table, flags=re.M).replace(",3,", ",1,"))
+        text = text.replace("[2, 3]", "[0, 1]")
+    (tmp_path / "model.toml").write_text(text)
+    assert model_hash(gr.read_model(tmp_path / "model.toml").problem.form) == second_route(tmp_path / "model.toml")

@@ -1,7 +1,7 @@
 """From a dual point that is balanced up to rounding to one that is balanced exactly, in three steps.
 
-1. The total of each group of vertices (see `forest`) is cancelled by as many independent prices, all at one node where it
-   has them; where groups are coupled, by the solution of one linear system.
+1. The total of each group of vertices (see `forest`) is cancelled by as many independent prices, all at one node where
+   it has them; where groups are coupled, by the solution of one linear system.
 2. What is left at each vertex is pushed along the trees to a root, which then has nothing left.
 3. The flows that moved are stated again, those of roots by t.
 """
@@ -58,7 +58,7 @@ class Conserver:
     refined: bool = False
 
     def __call__(self) -> bool:
-        """Whether the balance is exact; else what is left of it is below 2^-BITS. `ProofError` where neither is found."""
+        """Whether the balance is exact; else it is to 2^-BITS. `ProofError` where neither is found."""
         near = self._cancel() if self.forest.count else []
         self._push(near)
         self._state_roots()
@@ -181,7 +181,7 @@ class Conserver:
         cells = [(int(self.forest.group[vertex]), x) for vertex, x in _cells(self.point, variable)]
         return [(place[g], x) for g, x in cells if g in place]
 
-    # ---- the trees -----------------------------------------------------------------------------------------------------
+    # ---- the trees ---------------------------------------------------------------------------------------------------
     def _push(self, nodes: list[int]) -> None:
         """Move what is left at every vertex to the root of its tree: the ground, or a node at which prices moved."""
         d, rest = self.point.form.d, self.point.rest

@@ -1,8 +1,8 @@
 """Which coordinates of which nodes are tied by flows that may be moved, and trees along which they are moved.
 
-The vertices are (node, column), numbered ``node * d + column``, and the ground, ``n * d``. An edge e with room is a link
-between the two vertices of each of its columns. What is not tied to the ground falls into groups: moving flows cannot
-change the total of a group, prices can.
+The vertices are (node, column), numbered ``node * d + column``, and the ground, ``n * d``. An edge e with room is a
+link between the two vertices of each of its columns. What is not tied to the ground falls into groups: moving flows
+cannot change the total of a group, prices can.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ def forest(form: Form, rooms: list[Array], least: float) -> Forest:
 def _links(form: Form, rooms: list[Array], least: float) -> list[Link]:
     d, ground, found = form.d, form.n * form.d, []
     sizes: list[Array] = []
-    for m, (edge, room) in enumerate(zip(form.edges, rooms, strict=True)):
+    for m, (edge, given) in enumerate(zip(form.edges, rooms, strict=True)):
         columns = np.arange(d) if edge.features is None else edge.features
-        room = np.broadcast_to(room, (len(edge.tail), len(columns)))
+        room = np.broadcast_to(given, (len(edge.tail), len(columns)))
         e, p = np.nonzero(room > least)
         tail = edge.tail[e] * d + columns[p]
         head = np.where(edge.head[e] < 0, ground, edge.head[e] * d + columns[p])

@@ -119,8 +119,8 @@ def _agree(certificate: Certificate, exact: float) -> None:
     computed = certificate.form.primal(certificate.w)
     if not abs(exact - computed) <= DISAGREE * max(abs(exact), abs(computed), abs(certificate.form.at_zero())):
         raise ProofError(
-            f"P(w) is {computed:.10g} as the terms compute it and {exact:.10g} as they are stated in a proof; a `stated` "
-            "or `parts` does not say what `value` computes"
+            f"P(w) is {computed:.10g} as the terms compute it and {exact:.10g} as they are stated in a proof; a "
+            "`stated` or `parts` does not say what `value` computes"
         )
 
 
