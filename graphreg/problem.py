@@ -112,7 +112,8 @@ class Problem:
         method : AbstractMethod, optional
             ``Exact()`` by default.
         gap : float
-            The relative gap asked for, (P - Q) / max(|P|, |Q|, 1e-3 P(0)).
+            The relative gap asked for, (P - Q) / max(|P|, |Q|, 1e-3 P_common), P_common the objective of the best
+            common model (one parameter vector for all nodes).
         rounds : int, optional
             Exactly so many rounds unless the gap is met first (``gap=0`` never is).
         seconds : float, optional
@@ -121,7 +122,8 @@ class Problem:
             Of the numbers that random methods draw: the same seed gives the same run. By default one is drawn, which
             ``solution.seed`` tells.
         start : Solution or (n, d) array, optional
-            Where an iterative method begins; 0 by default. A Solution of the same edges brings its flows as well.
+            Where an iterative method begins; by default 0, or the best common model (`AbstractMethod.centres`).
+            A Solution of the same edges brings its flows as well.
         callback : callable, optional
             Called with the `Record` of every check.
         progress : bool, optional

@@ -9,20 +9,23 @@ from dataclasses import replace
 
 import numpy as np
 
-from .certificate import AtInfinity, Certificate, Certifier, at_infinity
+from .certificate import AtInfinity, Certificate, Certifier, Enclosed, at_infinity, center, common
+from .certificate.feasible import feasible
 from .engines import InProcess
-from .form import Form
+from .form import DualPoint, Form
 from .lowering import conic
 from .lowering.arcs import arcs_of
+from .lowering.centring import centred
 from .lowering.site import Site
 from .methods import AbstractMethod, Exact, PrimalDual
 from .methods import exact as exact_method
 from .methods._base import AbstractIteration
 from .methods._baseline import AbstractBaseline, in_problem, start_of
-from .methods._driver import Budget, drive
+from .methods._driver import Budget, Outcome, drive
 from .methods.checkpoint import Keeper, Store
 from .methods.ledger import Ledger
 from .solution import Solution
+from .terms.records import Array
 
 REFINEMENT = 3000  # rounds, where no attempt of a conic solver has sufficed
 DEEPEST = 3  # how often what is left at infinity may have an infinity of its own
@@ -114,14 +117,17 @@ def _left(budget: Budget, method: AbstractMethod, solution: Solution) -> Budget 
 def _extend(infinity: AtInfinity, rest: Certificate, before: Certificate, gap: float) -> Certificate:
     """The bounds of the rest, carried over to the whole.
 
-    A dual point of the whole itself is of no use: what rounding leaves of its conservation cannot be charged where
-    minimisers lie at infinity.
+    What has fallen away is nowhere less than ``-infinity.dropped()``, so that a lower bound of the rest gives one of the
+    whole. Its dual point is one of the whole as well, with no price and no flow where something fell away.
     """
     certifier = Certifier(infinity.form)
     certifier.admit(before.w, infinity.form.nothing())
     if rest.valid:
-        certifier.admit(infinity.push(rest.w, gap), infinity.extend(rest.point), near=rest.w)
-    return certifier.best(gap)
+        point = infinity.extend(rest.point)
+        spread = infinity.extend(DualPoint(rest.spread, rest.point.prices)).flows if rest.spread else ()
+        certifier.consider(infinity.push(rest.w, gap))
+        certifier.bounded(Enclosed(np.array([rest.dual - infinity.dropped()]), point, spread))
+    return certifier.best()
 
 
 def _run(
@@ -131,23 +137,60 @@ def _run(
     certifier = Certifier(form)
     if budget.known is not None:
         certifier.admit(budget.known.w, budget.known.point)
+    if budget.gap > 0.0 and common(form).exact:  # few methods come that near by themselves
+        w = np.where(form.free[:, None], 0.0, common(form).w)
+        certifier.certify(w, form.nothing().flows, None, budget.gap)
     if not form.samples:  # everything ran away: 0 is optimal, with nothing to pay and nothing to carry
         certifier.admit(np.zeros(form.shape), form.nothing())
-        return Solution(form, certifier.best(budget.gap), "certified", "Nothing is left to fit.", method.name), False
+        return Solution(form, certifier.best(), "certified", "Nothing is left to fit.", method.name), False
     with np.errstate(over="ignore", invalid="ignore"):
         if isinstance(method, Exact):
             solution = _exact(form, method, certifier, budget, compiler)
             return solution, _further(solution, certifier, budget.gap)
         assert isinstance(method, AbstractIteration)
-        site = site_of(form, budget)
-        with _played(method, site, budget) as player:
-            outcome = drive(player, site, certifier, budget, keeper)
+        outcome = _iterate(form, method, certifier, budget, keeper)
     certifier = outcome.certifier
     status, message = _judge(certifier, outcome.certificate, outcome.ended, budget, outcome.rounds)
     certificate, trace = outcome.certificate, outcome.trace
     more = (method.name, outcome.rounds, outcome.seconds, trace, outcome.ledger, budget.seed or 0, outcome.gathered)
     solution = Solution(certificate.form, certificate, status, message, *more)
     return solution, _further(solution, certifier, budget.gap)
+
+
+def around(form: Form, method: AbstractMethod) -> tuple[Form, Array | None]:
+    """The form that a method runs on, and what its parameters are less than those of the problem (None: nothing)."""
+    v = center(form)[0] if method.centres() else np.zeros(0)
+    return (centred(form, v), v) if v.any() else (form, None)
+
+
+def _iterate(
+    form: Form, method: AbstractIteration, certifier: Certifier, budget: Budget, keeper: Keeper | None
+) -> Outcome:
+    """A run of a method, judged by what its answer is worth in the problem itself."""
+    there, v = around(form, method)
+    judge = certifier
+    if v is not None:
+        judge = Certifier(there)
+        if certifier.best_primal is not None and certifier.best_dual is not None:
+            judge.admit(certifier.best_primal.w - v, certifier.best_dual.found.point)
+        if budget.start is not None:
+            budget = replace(budget, start=(budget.start[0] - v, budget.start[1]))
+    site = site_of(there, budget)
+    if v is not None and not method.central and budget.carried is None:
+        numbers = form.d * (form.d + 3) // 2  # a gradient and a symmetric Hessian
+        site.engine.ledger.sum("adaptation", numbers, center(form)[1])
+    with _played(method, site, budget) as player:
+        outcome = drive(player, site, judge, budget, keeper)
+    if v is None:
+        return outcome
+    if budget.gap == 0.0:  # the iterate after exactly so many rounds is asked for, not the best one
+        certifier.best_primal = None
+    w = np.where(form.free[:, None], 0.0, outcome.certificate.w + v)
+    w, point, certifier.gap = feasible(form, w), outcome.certificate.point, budget.gap
+    certifier.admit(w, point)
+    if outcome.ended == "gap" and not certifier.best().holds(budget.gap):  # there it does, here rounding is another
+        certifier.certify(w, point.flows, point.prices, budget.gap)
+    return replace(outcome, certifier=certifier, certificate=certifier.best())
 
 
 def site_of(form: Form, budget: Budget) -> Site:
@@ -176,7 +219,7 @@ def _further(solution: Solution, certifier: Certifier, gap: float) -> bool:
 def _exact(form: Form, method: Exact, certifier: Certifier, budget: Budget, compiler: conic.Compiler) -> Solution:
     began = time.perf_counter()
     said: list[str] = []
-    certificate = certifier.best(budget.gap)
+    certificate = certifier.best()
     ended = "limit"
     try:
         for scaled, options in conic.attempts(method.solver, method.form):
@@ -228,7 +271,7 @@ def _refined(form: Form, certifier: Certifier, certificate: Certificate, budget:
         return certificate, 0
     start = (certificate.w, certificate.point.flows)
     budget = Budget(budget.gap, REFINEMENT, budget.seconds, start, progress=budget.progress)
-    outcome = drive(method, site_of(form, budget), certifier, budget)
+    outcome = _iterate(form, method, certifier, budget, None)
     if outcome.ended == "interrupted":
         raise KeyboardInterrupt
     return outcome.certificate, outcome.rounds

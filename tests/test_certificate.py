@@ -12,7 +12,7 @@ import pytest
 from core_cases import iterate, random_dual, random_w, written_balance, written_dual, written_primal
 
 import graphreg as gr
-from graphreg.certificate import Certifier, at_infinity, attained
+from graphreg.certificate import Certifier, at_infinity, attained, common
 from graphreg.certificate.feasible import feasible
 from graphreg.certificate.repair import Repair
 from graphreg.datasets import random_problem
@@ -81,7 +81,7 @@ def test_repaired_points_are_conserved_and_inside(seed):
         assert np.isfinite(value)
         left = float(np.linalg.norm(written_balance(drawn, point), axis=1).sum())
         radius = float(np.linalg.norm(certificate.w, axis=1).max())
-        yardstick = max(abs(certificate.primal), abs(certificate.dual), 1e-3 * form.at_zero())
+        yardstick = max(abs(certificate.primal), abs(certificate.dual), common(form).floor)
         assert 2 * radius * left <= max(1e-3 * certificate.gap, 1e-8 * yardstick)
         assert certificate.charge >= 2 * float(np.linalg.norm(feasible(form, w), axis=1).max()) * left * (1 - 1e-6)
         size = sum(np.abs(part).sum() for part in form.dual_parts(point))

@@ -19,6 +19,7 @@ from scipy.sparse.csgraph import connected_components
 
 from ..form import DualPoint, EdgeBlock, Form, SampleBlock
 from ..terms.records import Array, RecessionCone
+from .best_common import common
 
 # Bounds on the entries of a direction, and tolerances: the next where HiGHS gets lost within the one before.
 LOOKS = ((1e6, 1e-10), (1e3, 1e-10), (1e3, 1e-7))
@@ -75,13 +76,24 @@ class AtInfinity:
             whole.flows[block][np.ix_(rows, columns)] = u
         return whole
 
+    def dropped(self) -> float:
+        """An upper bound of the sum of s_r l_r*(0) over the samples that have fallen away: they are nowhere less than
+        minus that (0, for losses >= 0)."""
+        total = 0.0
+        for block, kept in zip(self.form.samples, self.samples, strict=True):
+            y = block.y[~kept]
+            zero = np.zeros(y.shape)
+            each = block.scale[~kept] * np.maximum(block.loss.conjugate_bound(zero, zero, y), 0.0)
+            total += float(each.sum()) * (1.0 + 1e-9)
+        return total
+
     def push(self, w: Array, gap: float) -> Array:
         """w moved along the direction until P is near the infimum: to a tenth of the relative gap, and no further,
         so that the coefficients stay as small as the gap allows."""
         steps = np.r_[0.0, np.logspace(-2, 6, 60)]
         values = np.array([self.form.primal(w + t * self.direction) for t in steps])
         low = float(np.nanmin(values))
-        near = values <= low + 0.1 * gap * max(abs(low), 1e-3 * abs(self.form.at_zero()))
+        near = values <= low + 0.1 * gap * max(abs(low), common(self.form).floor)
         return w + steps[int(np.argmax(near))] * self.direction
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..certificate import Certificate, Certifier
+from ..certificate import Certificate, Certifier, common
 from ..errors import MethodError
 from ..solution import Solution
 from ..tables import assumed_lines
@@ -48,7 +48,7 @@ class Better:
         P(consensus) - P(point) > 0 at that strength: a bound from below, without cancellation (see the module
         `graphreg.theory._descent`).
     relative : float
-        The same over max(P(consensus), 1e-3 P(0)).
+        The same over max(P(consensus), 1e-3 P_common).
     """
 
     strength: float
@@ -127,8 +127,8 @@ class StrengthMax:
         point = self.consensus.certificate.point
         certifier = Certifier(form)
         certifier.admit(c, point)
-        found = certifier.best(1e-9)  # a flow at its capacity, at factor 1, may lie outside by rounding: repair it
-        return found if found.valid else certifier.certify(c, point.flows, point.prices, 1e-9)
+        found = certifier.best()  # a flow at its capacity, at factor 1, may lie outside by rounding: repair it
+        return found if found.holds(1e-9) else certifier.certify(c, point.flows, point.prices, 1e-9)
 
     def better(self, factor: float = 0.999) -> Better:
         """A point that is better than the consensus at ``factor * lower``, factor < 1, and by how much at least."""
@@ -144,7 +144,7 @@ class StrengthMax:
             raise MethodError(f"{factor:g} is so near to 1 that rounding hides by how much a point is better")
         t, decrease = best_step(smooth, c, w, slope)
         form = self.vary.at(factor * self.lower)
-        yardstick = max(abs(form.primal(c)), 1e-3 * abs(form.at_zero()))
+        yardstick = max(abs(form.primal(c)), common(form).floor)
         coef = (c + t * w)[: form.space.n_observed]
         return Better(factor * self.lower, coef, decrease, decrease / yardstick if yardstick > 0 else np.inf)
 
@@ -212,7 +212,7 @@ def strength_max(problem: Any, parameter: Parameter | str | None = None) -> Stre
     lower = min(float(routes.lower.max()), upper)
     binding = int(np.argmax(routes.lower))
     w = np.where((network.component == binding)[:, None], routes.direction, 0.0)
-    consensus = as_solution(solution.form, certifier.best(1e-9))
+    consensus = as_solution(solution.form, certifier.best())
     gap = consensus.certificate.relative_gap
     assumed = (
         f"{vary.name} alone varies, all other strengths stay as they are",

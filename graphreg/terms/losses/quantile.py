@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -44,6 +45,9 @@ class QuantileLoss(AbstractPiecewiseLinearLoss):
 
     def stated(self) -> Stated:
         return Stated("quantile", float(self.tau))
+
+    def moved(self, y: Array, by: Array, rest: Any = 0.0) -> tuple[Array, Array]:
+        return (y - by) - rest, np.zeros_like(by)
 
     @property
     def notation(self) -> Notation:

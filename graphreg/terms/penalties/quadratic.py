@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ...errors import TermError
 from ..records import Array, Notation, RecessionCone, Stated
-from ._base import AbstractSmoothPenalty, column, row_norm
+from ._base import ULP, AbstractSmoothPenalty, column, half_square, row_norm
 
 ROUNDING = 1e-12  # relative to the largest eigenvalue: below it an eigenvalue is 0
 
@@ -97,6 +98,38 @@ class Quadratic(AbstractSmoothPenalty):
 
     def conduct(self, conductance: Array, z: Array) -> Array:
         return conductance * (z @ self.Q)  # keeps the flow in range(Q)
+
+    def squares(self) -> Array | None:
+        return self.root if len(self.root) < self.root.shape[1] else None
+
+    def value_bound(self, z: Array, spread: Array) -> Array:
+        R, k = self.root, self.root.shape[1]
+        size = np.abs(z) @ np.abs(R).T
+        return half_square(np.abs(z @ R.T) + (k + 2) * ULP * size + spread @ np.abs(R).T * (1.0 + (k + 2) * ULP))
+
+    def conjugate_bound(self, u: Array, spread: Array) -> Array:
+        """For a definite Q: with any t, ``||R^-T u|| <= ||t|| + ||R^-1|| ||u - R't||``, and ``1/2 ||R^-T u||^2`` is phi*."""
+        norm = self._inverse_norm
+        if not np.isfinite(norm):
+            return np.full(len(u), np.inf)
+        k = len(self.root)
+        t = np.linalg.solve(self.root.T, u.T).T
+        left = np.abs(u - t @ self.root) + (k + 3) * ULP * (np.abs(u) + np.abs(t) @ np.abs(self.root)) + spread
+        r = (row_norm(t) + norm * row_norm(left)) * (1.0 + (6 + k) * ULP)
+        return r * r * (0.5 + ULP)
+
+    @cached_property
+    def _inverse_norm(self) -> float:
+        """Not less than the spectral norm of R^-1, by a residual: ``R^-1 = V (I - E)^-1`` with E = I - RV; inf where R is
+        not square or that proves nothing."""
+        R = self.root
+        k = R.shape[1]
+        if len(R) < k:
+            return np.inf
+        V = np.linalg.inv(R)
+        E = np.abs(np.eye(k) - R @ V) + (k + 2) * ULP * (np.eye(k) + np.abs(R) @ np.abs(V))
+        off = float(np.linalg.norm(E)) * (1.0 + k * k * ULP)
+        return float(np.linalg.norm(V)) / (1.0 - off) * (1.0 + k * k * ULP) if off < 0.5 else np.inf
 
     def strong_convexity(self) -> float:
         return float(self._values[0])
