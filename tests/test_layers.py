@@ -24,6 +24,7 @@ LAYERS = (
     "graph",
     "columns",  # of tables as users give them, for data
     "data",
+    "verify",  # the checker of proofs, which imports nothing of the others
     "terms",
     "batches",  # of nodes, for whatever solves one small system per node
     "form",

@@ -41,6 +41,15 @@ class Notation:
 
 
 @dataclass(frozen=True)
+class Stated:
+    """How a proof states a loss or a penalty: by a name of its format (docs/proofs.md), and the parameter that goes
+    with the name: a number, or lists of numbers (None where a bound is not there)."""
+
+    name: str
+    parameter: Any = None
+
+
+@dataclass(frozen=True)
 class RecessionCone:
     """{z : lower <= z <= upper, equations z = 0}: the directions in which a function does not grow."""
 

@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from ...data import NodeData
 from ...errors import DataError, TermError
 from ..calculus import AbstractTerm, Strength, positive
-from ..records import Array, Coordinate, Descent, Lowered, LoweredLoss, Notation, Space, look_alike
+from ..records import Array, Coordinate, Descent, Lowered, LoweredLoss, Notation, Space, Stated, look_alike
 
 INSIDE = 1.0 - 1e-14
 ULP = 2.0**-52
@@ -146,6 +146,28 @@ class AbstractLoss(AbstractTerm):
         sign = np.where(high == 0, 1.0, -1.0)[flat]
         eye = sp.csr_array((sign, (np.arange(flat.sum()), rows[flat])), shape=(int(flat.sum()), y.size))
         return Descent(eye, np.nonzero(flat)[0], np.full(len(sign), True), np.flatnonzero(~flat.ravel()))
+
+    # ---- proofs ----------------------------------------------------------------------------------------------------
+    def stated(self) -> Stated | None:
+        """How a proof states the loss; None where it cannot."""
+        return None
+
+    def factors(self) -> tuple[str | Array, Array]:
+        """What `scales` are made of: the rule ("mean", "sum", or a number per sample) and the sample weights (M,)."""
+        data, scale = self.data, self.scale
+        if isinstance(scale, str):
+            return scale, data.weights
+        if isinstance(scale, Mapping):
+            return np.array([float(scale[label]) for label in data.labels])[data.node], data.weights
+        return np.full(len(data.node), float(scale)), data.weights
+
+    def stated_targets(self, y: Array) -> list[Any]:
+        """The coded targets as a proof states them: floats, lists of floats, or the number of a class."""
+        return y.tolist()
+
+    def prices_add_up_to_zero(self) -> bool:
+        """Whether dom l* holds prices with the sum 0 only."""
+        return False
 
     def remains(self, y: Array, fallen: Array) -> tuple[Array, Array]:
         """What is left of the samples where some rows of `descent` fell for ever (``fallen``, a mask over these rows):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..calculus import positive
-from ..records import Array, Notation
+from ..records import Array, Notation, Stated
 from ._base import ULP, AbstractSmoothLoss, half_square
 from .coding import numeric
 
@@ -89,6 +89,9 @@ class HuberLoss(AbstractSmoothLoss):
 
         # the domain as part of the value: |b| <= delta is added through an indicator of its own
         return [cp.abs(b) <= self.delta, cp.square(b) / 2 + cp.multiply(b, y)]
+
+    def stated(self) -> Stated:
+        return Stated("huber", float(self.delta))
 
     @property
     def notation(self) -> Notation:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..records import Array, Notation
+from ..records import Array, Notation, Stated
 from ._base import INSIDE, ULP, AbstractSmoothLoss
 from .coding import counts
 
@@ -94,6 +94,9 @@ class PoissonLoss(AbstractSmoothLoss):
         import cvxpy as cp
 
         return -cp.entr(b + y) - (b + y)
+
+    def stated(self) -> Stated:
+        return Stated("poisson")
 
     @property
     def notation(self) -> Notation:

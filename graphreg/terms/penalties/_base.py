@@ -8,13 +8,13 @@ from these four below may be overridden where a closed form is better.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...errors import TermError
-from ..records import Array, Notation, RecessionCone
+from ..records import Array, Notation, RecessionCone, Stated
 
 ULP = 2.0**-52
 INSIDE = 1.0 - 1e-14  # clipped points lie inside their domain by this factor
@@ -216,6 +216,26 @@ class AbstractPenalty(ABC):
         name, latex = _names(self)
         return Notation(f"{name}(%z)", f"%c {name}*(%u / %c)", "", f"{latex}(%z)", rf"%c \, {latex}^*(%u / %c)", "")
 
+    # ---- proofs ----------------------------------------------------------------------------------------------------
+    def stated(self, k: int) -> Stated | None:
+        """How a proof states the penalty on k coordinates; None where it cannot (see `parts`)."""
+        del k
+        return None
+
+    def parts(self) -> Sequence[tuple[float, AbstractPenalty]] | None:
+        """Positive numbers and penalties of the library, where this is the sum of their products: a proof is then of
+        that sum. None where it is none."""
+        return None
+
+    def exact_room(self, u: Array) -> Array:
+        """How far each coordinate of the flow u (at weight 1) may be moved both ways before it leaves dom phi*, as a
+        share of the domain: 0 where it may not, 1 at most, shaped (m, k) or (m, 1)."""
+        return np.clip(1.0 - self.gauge(u), 0.0, 1.0)[:, None]
+
+    def flow_root(self) -> Array | None:
+        """R where a proof states the flow u by t, u = c R't, because not every u is a flow; else None."""
+        return None
+
     # ---- penalties from CVXPY ------------------------------------------------------------------------------------
     @staticmethod
     def from_cvxpy(function: Any, *, rows: bool = False, name: str | None = None) -> AbstractPenalty:
@@ -272,6 +292,14 @@ class AbstractConstraint(AbstractPenalty):
     @abstractmethod
     def project(self, z: Array) -> Array:
         """The nearest point of the set, exactly inside it."""
+
+    def settle(self, z: list[Any], exact: Callable[[float], Any]) -> list[Any]:
+        """A point of the set near z, exactly: z are rationals, and ``exact`` makes one of a float.
+
+        By default slightly towards 0, which lies in the set.
+        """
+        shrunk = 1 - exact(2.0**-44)
+        return [shrunk * each for each in z]
 
     def value_bound(self, z: Array, spread: Array) -> Array:
         inside = super().value_bound(z, spread)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..calculus import positive
-from ..records import Array, Notation, RecessionCone
+from ..records import Array, Notation, RecessionCone, Stated
 from ._base import ULP, AbstractConstraint, column, longest, row_norm
 
 MARGIN = 1e-14  # relative; points that are projected land twice as far inside, so that rounding never leaves the ball
@@ -79,6 +79,10 @@ class Ball(AbstractConstraint):
         import cvxpy as cp
 
         return self.radius * cp.norm(U, 2, axis=1)
+
+    def stated(self, k: int) -> Stated:
+        del k
+        return Stated("Ball", float(self.radius))
 
     @property
     def notation(self) -> Notation:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..records import Array, Notation
+from ..records import Array, Notation, Stated
 from ._base import AbstractNorm, column
 
 
@@ -51,6 +51,13 @@ class L1(AbstractNorm):
         import cvxpy as cp
 
         return [cp.abs(U) <= 1]
+
+    def stated(self, k: int) -> Stated:
+        del k
+        return Stated("L1")
+
+    def exact_room(self, u: Array) -> Array:
+        return np.clip(1.0 - np.abs(u), 0.0, 1.0)
 
     @property
     def notation(self) -> Notation:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..records import Array, Notation
+from ..records import Array, Notation, Stated
 from ._base import AbstractNorm, column, row_norm
 
 
@@ -43,6 +43,10 @@ class L2(AbstractNorm):
         import cvxpy as cp
 
         return [cp.norm(U, 2, axis=1) <= 1]
+
+    def stated(self, k: int) -> Stated:
+        del k
+        return Stated("L2")
 
     @property
     def notation(self) -> Notation:

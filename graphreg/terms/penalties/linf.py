@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..records import Array, Notation
+from ..records import Array, Notation, Stated
 from ._base import AbstractNorm, column
 
 
@@ -47,6 +47,10 @@ class LInf(AbstractNorm):
         import cvxpy as cp
 
         return [cp.sum(cp.abs(U), axis=1) <= 1]
+
+    def stated(self, k: int) -> Stated:
+        del k
+        return Stated("LInf")
 
     @property
     def notation(self) -> Notation:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import TermError
-from ..records import Array, Notation, RecessionCone
+from ..records import Array, Notation, RecessionCone, Stated
 from ._base import ULP, AbstractSmoothPenalty, column, half_square, row_norm
 
 ROUNDING = 1e-12  # relative to the largest eigenvalue: below it an eigenvalue is 0
@@ -143,6 +143,18 @@ class Quadratic(AbstractSmoothPenalty):
         V, positive = self._vectors, self._values > 0
         value = cp.sum(cp.square(U @ (V[:, positive] / np.sqrt(self._values[positive]))), axis=1) / 2
         return value if positive.all() else [U @ V[:, ~positive] == 0, value]
+
+    def stated(self, k: int) -> Stated:
+        del k
+        return Stated("Quadratic", self.root.tolist())
+
+    def exact_room(self, u: Array) -> Array:
+        # the flow of a singular Q stays in its range; that of a definite one is moved where no other can be
+        rank, k = self.root.shape
+        return np.full(u.shape, 1e-6 if rank == k else 0.0)
+
+    def flow_root(self) -> Array:
+        return self.root
 
     @property
     def notation(self) -> Notation:
