@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import TermError
+from ..bounds import SHORT, ends, shown
 from ..records import Array, Notation, RecessionCone, Stated
 
 ULP = 2.0**-52
@@ -412,9 +413,9 @@ def _largest_around(function: Any, x: Array, spread: Array) -> Array:
     size = np.abs(top)
     k = x.shape[1]
     for j in np.flatnonzero(spread.any(axis=0)):
-        for sign in (-1.0, 1.0):
+        for side in ends(x[:, j], k * spread[:, j]):
             moved = x.copy()
-            moved[:, j] += sign * k * spread[:, j]
+            moved[:, j] = side
             end = function(moved)
             top, size = np.maximum(top, end), np.maximum(size, np.abs(end))
     return np.where(np.isnan(top), np.inf, top + 16.0 * ULP * size)
@@ -423,17 +424,21 @@ def _largest_around(function: Any, x: Array, spread: Array) -> Array:
 def _norm_bound(norm: Any, x: Array, spread: Array) -> Array:
     """||x + h|| <= ||x|| + sum_j |h_j| ||e_j||, the norm trusted to 4 + k ulp."""
     k = x.shape[1]
-    return (norm(x) + spread @ norm(np.eye(k))) * (1.0 + (6 + k) * ULP)
+    unit, length = norm(np.eye(k)), norm(x)
+    length = np.where(length < SHORT, np.abs(x) @ unit, length)
+    return (length + spread @ unit) * (1.0 + (6 + k) * ULP)
 
 
 def half_square(z: Array) -> Array:
     """Not less than 1/2 ||z||^2 of each row."""
-    return np.einsum("ij,ij->i", z, z) * (0.5 * (1.0 + (4 + z.shape[1]) * ULP))
+    return shown(np.einsum("ij,ij->i", z, z) * (0.5 * (1.0 + (4 + z.shape[1]) * ULP)), (z != 0.0).any(axis=1))
 
 
 def longest(z: Array, spread: Array) -> Array:
     """Not less than the Euclidean norm of any point of ``z +- spread``."""
-    return row_norm(np.abs(z) + spread) * (1.0 + (4 + z.shape[1]) * ULP)
+    z = np.abs(z) + spread
+    length = row_norm(z)
+    return np.where(length < SHORT, z.sum(axis=1), length) * (1.0 + (4 + z.shape[1]) * ULP)
 
 
 def _names(penalty: AbstractPenalty) -> tuple[str, str]:
