@@ -98,7 +98,9 @@ class Quadratic(AbstractSmoothPenalty):
         return float(self._values[0])
 
     def recession(self, k: int) -> RecessionCone:
-        return RecessionCone(np.full(k, -np.inf), np.full(k, np.inf), self.Q)
+        # as many equations as the rank: Q itself, once rounded, may vanish along no direction at all
+        V = self._vectors[:, self._values > 0]
+        return RecessionCone(np.full(k, -np.inf), np.full(k, np.inf), V.T)
 
     def cvxpy_conjugate(self, U: Any) -> Any:
         import cvxpy as cp
