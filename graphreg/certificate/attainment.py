@@ -15,13 +15,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..clock import OutOfTimeError, look
 from ..form import DualPoint, EdgeBlock, Form, SampleBlock
 from ..terms.records import Array, RecessionCone
+from .directions import Part, significant
 from .programmes import Answer, answers, smallest
-from .recession import Conditions, Part, conditions, cones_of, multipliers
+from .recession import Conditions, conditions, cones_of, multipliers
 from .recession import recedes_exactly as recedes_exactly
+from .sharpening import sharpened
 
 
 def attained(form: Form, point: DualPoint | None = None) -> bool | None:
@@ -43,11 +46,12 @@ def attained(form: Form, point: DualPoint | None = None) -> bool | None:
 
 
 def _decided(form: Form, cones: list[RecessionCone], point: DualPoint | None) -> bool | None:
-    found = conditions(form, cones)
+    exact = all(cone.exact for cone in cones)  # equations known to rounding only are left out: more is allowed then
+    found = conditions(form, [cone if cone.exact else replace(cone, equations=None) for cone in cones])
     parts = found.parts()
     single = [_along_one(part) for part in parts if len(part.columns) == 1]
     if any(single):
-        return False if found.exact else None
+        return False if exact else None
     parts = [part for part in parts if len(part.columns) > 1]
     if point is not None and parts:
         raw = multipliers(form, cones, point)
@@ -55,13 +59,36 @@ def _decided(form: Form, cones: list[RecessionCone], point: DualPoint | None) ->
         parts = [part for part in parts if not _excluded(part, given)]
     if not parts:
         return True
-    for answer in answers(found):
+    for answer in answers(*found.matrices):
         for part in parts:
-            if part.exact and (found.falls.matrix[part.places[0]] @ answer.x).max() > 0.5:
-                if part.verified(answer.x[part.columns]) is not None:
-                    return False
+            moves = float((found.falls.matrix[part.places[0]] @ answer.x).max()) > 0.5
+            if exact and moves and part.verified(answer.x[part.columns]) is not None:
+                return False
         parts = [part for part in parts if not _excluded(part, (answer.falls, answer.slack, answer.still))]
         if not parts:
+            return True
+    closer = [_decided_closely(part) for part in parts]
+    if exact and False in closer:
+        return False
+    return True if all(closer) else None
+
+
+def _decided_closely(part: Part) -> bool | None:
+    """The same for one part, in unknowns in which nothing cancels."""
+    sharp = sharpened(part)
+    if sharp is None:
+        return None
+    ends = np.cumsum([0, part.falls.shape[0], part.slack.shape[0], part.still.shape[0]])
+    cuts = list(zip(ends[:-1], ends[1:], strict=True))
+    kinds = [sp.csr_array(sharp.matrix[a:b]) for a, b in cuts]
+    for answer in answers(*kinds):
+        t = significant(answer.x)
+        moves = t is not None and float((kinds[0] @ answer.x).max()) > 0.5
+        if moves and part.near(sharp.back(t), kinds[0] @ t, kinds[1] @ t) is not None:
+            return False
+        given = (answer.falls, answer.slack, answer.still)
+        back = [each * sharp.across[a:b] for each, (a, b) in zip(given, cuts, strict=True)]
+        if part.excluded(*back, guide=sp.csr_array(sharp.matrix)):
             return True
     return None
 
@@ -166,7 +193,7 @@ def _away(form: Form, cones: list[RecessionCone]) -> _Away | None:
     found = conditions(form, cones, everything=True)
     if not found.falls.matrix.shape[0]:
         return None
-    answer = next(answers(found), None)
+    answer = next(answers(*found.matrices), None)
     if answer is None or not (found.falls.matrix @ answer.x > 0.5).any():
         return None
     x = smallest(answer.x, found, answer.tolerance)
@@ -182,12 +209,15 @@ def _away(form: Form, cones: list[RecessionCone]) -> _Away | None:
 
 def _confirmed(form: Form, cones: list[RecessionCone], answer: Answer, found: Conditions) -> bool | None:
     """False where some part of a direction is one of recession exactly; None where that is not known."""
+    if not all(cone.exact for cone in cones):
+        return None
     own = conditions(form, cones)
     x = answer.x * found.scale / own.scale
     try:
-        return False if any(part.exact and part.verified(x[part.columns]) is not None for part in own.parts()) else None
+        seen = any(part.verified(x[part.columns]) is not None for part in own.parts())
     except OutOfTimeError:
         return None
+    return False if seen else None
 
 
 def _by_block(form: Form, cones: list[RecessionCone], chosen: Array) -> tuple[list[Array], list[Array]]:

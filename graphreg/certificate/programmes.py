@@ -28,22 +28,21 @@ class Answer:
     tolerance: float
 
 
-def answers(found: Conditions) -> Iterator[Answer]:
+def answers(falls: Any, slack: Any, still: Any) -> Iterator[Answer]:
     """x that maximises sum_r min(1, (falls x)_r) over the conditions, with its multipliers; look after look."""
-    rows, count = found.falls.matrix.shape
-    q = found.slack.matrix.shape[0]
+    rows, count = falls.shape
     upper: Any = sp.vstack(
-        [sp.hstack([-found.falls.matrix, sp.eye_array(rows)]), sp.hstack([-found.slack.matrix, sp.csr_array((q, rows))])]
+        [sp.hstack([-falls, sp.eye_array(rows)]), sp.hstack([-slack, sp.csr_array((slack.shape[0], rows))])]
     )
-    equal = sp.hstack([found.still.matrix, sp.csr_array((found.still.matrix.shape[0], rows))])
+    equal = sp.hstack([still, sp.csr_array((still.shape[0], rows))])
     c = np.r_[np.zeros(count), -np.ones(rows)]
     for far, tolerance in LOOKS:
         bounds = [(-far, far)] * count + [(0.0, 1.0)] * rows
         result = _solved(c, upper, np.zeros(upper.shape[0]), equal, bounds, tolerance)
         if result is not None:
             marginals = -np.asarray(result.ineqlin.marginals)
-            still = np.asarray(result.eqlin.marginals) if found.still.matrix.shape[0] else np.zeros(0)
-            yield Answer(np.asarray(result.x)[:count], marginals[:rows], marginals[rows:], still, tolerance)
+            free = np.asarray(result.eqlin.marginals) if still.shape[0] else np.zeros(0)
+            yield Answer(np.asarray(result.x)[:count], marginals[:rows], marginals[rows:], free, tolerance)
 
 
 def smallest(x: Array, found: Conditions, tolerance: float) -> Array:

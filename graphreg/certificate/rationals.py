@@ -28,6 +28,16 @@ def rational(value: Any) -> Fraction:
     return Fraction(int(value.p), int(value.q))  # python-flint
 
 
+def exactly(M: Any) -> list[list[Fraction]]:
+    """A sparse matrix of floats as rows of rational numbers."""
+    M = sp.csr_array(M)
+    rows = [[Fraction(0)] * M.shape[1] for _ in range(M.shape[0])]
+    for r, row in enumerate(rows):
+        for j, value in zip(*_entries(M, r), strict=True):
+            row[j] += Fraction(float(value))
+    return rows
+
+
 def signs(M: Any, v: Sequence[Fraction]) -> Array:
     """The sign of each entry of M v, exactly: from floats where their rounding leaves no doubt, else from rationals."""
     M = sp.csr_array(M)
@@ -50,13 +60,12 @@ def _sign(a: Array, x: list[Fraction]) -> int:
     return (total > 0) - (total < 0)
 
 
-def null_point(M: Any, v: Array) -> list[Fraction]:
-    """A rational point x with M x = 0 near the float point v, for which M v is about 0.
+def null_point(M: Any, start: list[Fraction]) -> list[Fraction]:
+    """A rational point x with M x = 0 near one for which it is about 0.
 
     Equations join one after the other, those that the point breaks, so that what depends on others costs nothing.
     """
     M = sp.csr_array(M)
-    start = [Fraction(float(x)) for x in v]
     system, point = Echelon(len(start)), start
     while True:
         look()
@@ -65,10 +74,7 @@ def null_point(M: Any, v: Array) -> list[Fraction]:
             return point
         floats = np.array([float(x) for x in point])
         worst = broken[np.argmax(np.abs(M[broken] @ floats))]
-        row = [Fraction(0)] * len(start)
-        for j, value in zip(*_entries(M, worst), strict=True):
-            row[j] += Fraction(float(value))
-        system.add(row)
+        system.add(exactly(M[[worst]])[0])
         point = system.solution(start)
 
 
@@ -120,13 +126,10 @@ def _subtract(row: list[Fraction], other: list[Fraction], times: Fraction) -> No
 def correction(M: Any, right: Sequence[Fraction]) -> list[Fraction] | None:
     """A rational x with M x = right, M (q, s) with few columns; None where there is none."""
     M = sp.csr_array(M)
-    q, s = M.shape
+    s = M.shape[1]
     system = Echelon(s)
-    for r in range(q):
+    for r, row in enumerate(exactly(M)):
         look()
-        row = [Fraction(0)] * s
-        for j, value in zip(*_entries(M, r), strict=True):
-            row[j] += Fraction(float(value))
         if system.add(row, right[r]) is None:
             return None
     return system.solution([Fraction(0)] * s)

@@ -1,34 +1,25 @@
-"""The directions along which nothing grows, as linear conditions in well-scaled unknowns, and what decides them exactly.
+"""The directions along which nothing grows, as linear conditions on well-scaled unknowns.
 
     still v = 0,    falls v >= 0 (samples that fall for ever),    slack v >= 0 (hinges that fall to 0, one-sided cones)
 
-Either some direction has falls v != 0, or (Motzkin) there are multipliers with
-
-    falls' l + slack' m + still' k = 0,    l > 0,  m >= 0
-
-and then there is no such direction. Rows and columns are scaled by powers of two, which changes no digit.
+Rows and columns are scaled by powers of two, which changes no digit. What decides them stands in `directions`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
 import scipy.sparse.linalg
 from scipy.sparse.csgraph import connected_components
 
 from ..form import DualPoint, EdgeBlock, Form
 from ..terms.records import Array, RecessionCone
-from .rationals import ROUNDING, correction, null_point, products, rational, signs
+from .directions import Part, allowed
+from .rationals import rational
 
-TIGHT = 1e-7  # of the largest row: rows that a programme's direction moves by less are taken to stay
-MOST_EXACT = 60  # unknowns that hang together, up to which rationals are tried
-MOST_DENSE = 1500  # and up to which a dense inverse is
 ROUNDS = 4  # of scaling rows and columns in turn
 
 
@@ -75,21 +66,21 @@ class Rows:
 
 @dataclass(frozen=True)
 class Conditions:
-    """The conditions of a form (or a part of them), scaled; v is ``scale`` times the unknowns.
-
-    ``exact`` says whether the matrices hold the data as stored, and nothing that is known to rounding only.
-    """
+    """The conditions of a form, scaled; v is ``scale`` times the unknowns."""
 
     unknowns: Unknowns
     scale: Array
     falls: Rows
     slack: Rows
     still: Rows
-    exact: bool = True
 
     @property
     def kinds(self) -> tuple[Rows, Rows, Rows]:
         return self.falls, self.slack, self.still
+
+    @property
+    def matrices(self) -> tuple[sp.csr_array, sp.csr_array, sp.csr_array]:
+        return self.falls.matrix, self.slack.matrix, self.still.matrix
 
     def spread(self, x: Array) -> Array:
         """The direction (n, d) of given unknowns."""
@@ -106,7 +97,7 @@ class Conditions:
         for each in columns:
             local[each] = np.arange(len(each))
         split = [_split(kind.matrix, label, local, columns) for kind in self.kinds]
-        parts = [Part(columns[k], *(kind[k] for kind in split), exact=self.exact) for k in range(len(columns))]
+        parts = [Part(columns[k], *(kind[k] for kind in split)) for k in range(len(columns))]
         return [part for part in parts if part.falls.shape[0]]
 
 
@@ -123,121 +114,6 @@ def _split(matrix: sp.csr_array, label: Array, local: Array, columns: list[Array
         part = matrix[mine]
         out.append((mine, sp.csr_array((part.data, local[part.indices], part.indptr), shape=(len(mine), len(across)))))
     return out
-
-
-class Part:
-    """Conditions on unknowns that hang together; each kind with the places of its rows in the whole."""
-
-    def __init__(
-        self,
-        columns: Array,
-        falls: tuple[Array, sp.csr_array],
-        slack: tuple[Array, sp.csr_array],
-        still: tuple[Array, sp.csr_array],
-        exact: bool,
-    ) -> None:
-        self.columns = columns
-        self.exact = exact
-        self.places = (falls[0], slack[0], still[0])
-        self.falls, self.slack, self.still = falls[1], slack[1], still[1]
-
-    # ---- exactly ---------------------------------------------------------------------------------------------------
-    def verified(self, x: Array) -> list[Fraction] | None:
-        """A direction near x along which nothing grows, in exact arithmetic; None where none is found."""
-        size = float(np.abs(x).max(initial=0.0))
-        if not (np.isfinite(size) and size > 0.0):
-            return None
-        x = np.round(x / size, 9)  # what a solver leaves of zeros is none of the direction
-        moved = [self.falls @ x, self.slack @ x]
-        most = max((float(np.abs(part).max(initial=0.0)) for part in moved), default=0.0)
-        for tight in (TIGHT, 1e-4, 1e-10):
-            pairs = zip((self.falls, self.slack), moved, strict=True)
-            kept = [sp.csr_array(M[np.flatnonzero(np.abs(part) <= tight * most)]) for M, part in pairs]
-            held = sp.csr_array(sp.vstack([self.still, *kept]))
-            if held.shape[0] and len(x) > MOST_EXACT and signs(held, [Fraction(float(y)) for y in x]).any():
-                continue
-            point = null_point(held, x)
-            if allowed(self.falls, self.slack, self.still, point):
-                return point
-        return None
-
-    def excluded(self, falls: Array, slack: Array, still: Array) -> bool:
-        """Whether multipliers near those given prove that there is no direction, in exact arithmetic or enclosed."""
-        size = float(max((np.abs(part).max(initial=0.0) for part in (falls, slack, still)), default=0.0))
-        if not (np.isfinite(size) and len(falls) and falls.min() > 0.0):
-            return False
-        slack = np.where(slack > 1e-9 * size, slack, 0.0)
-        room = np.concatenate([falls, np.where(slack > 0.0, slack, 0.0), np.full(len(still), np.inf)])
-        rows = sp.csr_array(sp.vstack([self.falls, self.slack, self.still]))
-        given = np.concatenate([falls, slack, still])
-        return _corrected(rows, given, room)
-
-
-def allowed(falls: Any, slack: Any, still: Any, x: Sequence[Fraction]) -> bool:
-    """Whether nothing grows along x and some sample falls for ever, in exact arithmetic."""
-    moved = signs(falls, x)
-    grows = signs(still, x).any() or (moved < 0).any() or (signs(slack, x) < 0).any()
-    return bool(not grows and (moved > 0).any())
-
-
-# ---- multipliers -----------------------------------------------------------------------------------------------------
-def _corrected(rows: sp.csr_array, given: Array, room: Array) -> bool:
-    """Whether some x with rows'x = 0 exactly has |x - given| < room: found from a few rows, which all may move."""
-    count = rows.shape[1]
-    if count == 0:
-        return True
-    movable = np.flatnonzero(room > 0.0)
-    if len(movable) < count and count > MOST_EXACT:
-        return False
-    weights = np.minimum(room[movable], max(float(np.median(room[np.isfinite(room)])), 1e-300) if len(movable) else 1.0)
-    chosen = _independent(rows, movable, weights)
-    return _enclosed(rows, chosen, given, room) or (
-        count <= MOST_EXACT and _rationally(rows, chosen, given, room)
-    )
-
-
-def _independent(rows: sp.csr_array, movable: Array, weights: Array) -> Array:
-    """Rows that span the others, those with the most room first."""
-    count = rows.shape[1]
-    if count > MOST_DENSE:
-        return movable[:0]
-    if len(movable) > 40 * count + 400:  # a sample of them will do
-        order = np.argsort(-weights * np.sqrt(np.asarray(rows[movable].power(2).sum(axis=1)).ravel()), kind="stable")
-        movable, weights = movable[order[: 40 * count + 400]], weights[order[: 40 * count + 400]]
-    dense = rows[movable].toarray() * weights[:, None]
-    R, order = scipy.linalg.qr(dense.T, mode="r", pivoting=True)
-    diagonal = np.abs(np.diag(R))
-    rank = int((diagonal > 1e-13 * max(float(diagonal.max(initial=0.0)), 1e-300)).sum())
-    return movable[order[:rank]]
-
-
-def _enclosed(rows: sp.csr_array, chosen: Array, given: Array, room: Array) -> bool:
-    """A correction by as many rows as there are unknowns, enclosed: |B^-1 r| <= |C r| / (1 - ||I - C B||)."""
-    count = rows.shape[1]
-    if len(chosen) != count:
-        return False
-    B = rows[chosen].toarray().T
-    try:
-        C = np.linalg.inv(B)
-    except np.linalg.LinAlgError:
-        return False
-    off = np.abs(np.eye(count) - C @ B) + (count + 4) * ROUNDING * (np.abs(C) @ np.abs(B))
-    norm = float(off.sum(axis=1).max()) * (1.0 + 1e-9)
-    if not norm < 0.5:
-        return False
-    doubt = (rows.shape[0] + 4) * ROUNDING * (abs(rows).T @ np.abs(given)) + 1e-290
-    left = np.abs(C) @ (np.abs(rows.T @ given) + doubt) * (1.0 + 1e-9)
-    return bool((left + norm / (1.0 - norm) * left.max(initial=0.0) < 0.99 * room[chosen]).all())
-
-
-def _rationally(rows: sp.csr_array, chosen: Array, given: Array, room: Array) -> bool:
-    if not len(chosen):
-        return False
-    left = products(rows, given)
-    found = correction(rows[chosen].T, [-x for x in left])
-    return found is not None and all(
-        np.isinf(limit) or abs(x) < Fraction(float(limit)) for x, limit in zip(found, room[chosen], strict=True)
-    )
 
 
 # ---- the conditions of a form ----------------------------------------------------------------------------------------
@@ -266,7 +142,7 @@ def conditions(form: Form, cones: list[RecessionCone], everything: bool = False)
         falls, slack = falls + slack, []
     empty = sp.csr_array((0, unknowns.count))
     stacked = [sp.csr_array(sp.vstack([empty, *rows])) for rows in (falls, slack, still)]
-    return _scaled(unknowns, stacked, all(cone.exact for cone in cones))
+    return _scaled(unknowns, stacked)
 
 
 def multipliers(form: Form, cones: list[RecessionCone], point: DualPoint) -> tuple[Array, Array, Array]:
@@ -315,10 +191,10 @@ def recedes_exactly(form: Form, v: Any) -> bool:
     if any(x != (first[int(q)] if q >= 0 else 0) for q, x in zip(number, exact, strict=True)):
         return False  # coordinates that edges tie together, or hold at 0, move apart
     x = [first[q] / rational(float(found.scale[q])) for q in range(found.unknowns.count)]
-    return allowed(found.falls.matrix, found.slack.matrix, found.still.matrix, x)
+    return allowed(*found.matrices, x)
 
 
-def _scaled(unknowns: Unknowns, kinds: list[sp.csr_array], exact: bool) -> Conditions:
+def _scaled(unknowns: Unknowns, kinds: list[sp.csr_array]) -> Conditions:
     """Rows and columns scaled by powers of two to a largest entry of about 1."""
     for part in kinds:
         part.eliminate_zeros()
@@ -337,7 +213,7 @@ def _scaled(unknowns: Unknowns, kinds: list[sp.csr_array], exact: bool) -> Condi
         factors = np.zeros(len(full))
         factors[full] = across[a:b]
         scaled.append(Rows(_times(part, across[a:b], down), factors))
-    return Conditions(unknowns, down, *scaled, exact=exact)
+    return Conditions(unknowns, down, *scaled)
 
 
 def _times(matrix: sp.csr_array, across: Array, down: Array) -> sp.csr_array:
