@@ -15,16 +15,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..clock import OutOfTimeError, look
 from ..form import DualPoint, EdgeBlock, Form, SampleBlock
 from ..terms.records import Array, RecessionCone
-from .directions import Part, significant
+from .directions import Part
+from . import simplex
 from .programmes import Answer, answers, smallest
 from .recession import Conditions, conditions, cones_of, multipliers
 from .recession import recedes_exactly as recedes_exactly
-from .sharpening import sharpened
 
 
 def attained(form: Form, point: DualPoint | None = None) -> bool | None:
@@ -74,23 +73,9 @@ def _decided(form: Form, cones: list[RecessionCone], point: DualPoint | None) ->
 
 
 def _decided_closely(part: Part) -> bool | None:
-    """The same for one part, in unknowns in which nothing cancels."""
-    sharp = sharpened(part)
-    if sharp is None:
-        return None
-    ends = np.cumsum([0, part.falls.shape[0], part.slack.shape[0], part.still.shape[0]])
-    cuts = list(zip(ends[:-1], ends[1:], strict=True))
-    kinds = [sp.csr_array(sharp.matrix[a:b]) for a, b in cuts]
-    for answer in answers(*kinds):
-        t = significant(answer.x)
-        moves = t is not None and float((kinds[0] @ answer.x).max()) > 0.5
-        if moves and part.near(sharp.back(t), kinds[0] @ t, kinds[1] @ t) is not None:
-            return False
-        given = (answer.falls, answer.slack, answer.still)
-        back = [each * sharp.across[a:b] for each, (a, b) in zip(given, cuts, strict=True)]
-        if part.excluded(*back, guide=sp.csr_array(sharp.matrix)):
-            return True
-    return None
+    """The same for one part, by the simplex method in exact arithmetic where it is small."""
+    found = simplex.decided(part)
+    return None if found is None else found is False
 
 
 def _along_one(part: Part) -> bool:

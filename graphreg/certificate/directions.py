@@ -67,17 +67,14 @@ class Part:
     def rows(self) -> sp.csr_array:
         return sp.csr_array(sp.vstack([self.falls, self.slack, self.still]))
 
-    def excluded(self, falls: Array, slack: Array, still: Array, guide: Any = None) -> bool:
-        """Whether multipliers near those given prove that there is no direction, in exact arithmetic or enclosed.
-
-        ``guide`` are the rows in better unknowns, by which those that span the others are chosen.
-        """
+    def excluded(self, falls: Array, slack: Array, still: Array) -> bool:
+        """Whether multipliers near those given prove that there is no direction, in exact arithmetic or enclosed."""
         size = float(max((np.abs(part).max(initial=0.0) for part in (falls, slack, still)), default=0.0))
         if not (np.isfinite(size) and len(falls) and falls.min() > 0.0):
             return False
         slack = np.where(slack > 1e-9 * size, slack, 0.0)
         room = np.concatenate([falls, np.where(slack > 0.0, slack, 0.0), np.full(len(still), np.inf)])
-        return _corrected(self.rows, np.concatenate([falls, slack, still]), room, guide)
+        return _corrected(self.rows, np.concatenate([falls, slack, still]), room)
 
 
 def significant(x: Array) -> Array | None:
@@ -94,7 +91,7 @@ def allowed(falls: Any, slack: Any, still: Any, x: Sequence[Fraction]) -> bool:
 
 
 # ---- multipliers -----------------------------------------------------------------------------------------------------
-def _corrected(rows: sp.csr_array, given: Array, room: Array, guide: Any) -> bool:
+def _corrected(rows: sp.csr_array, given: Array, room: Array) -> bool:
     """Whether some x with rows'x = 0 exactly has |x - given| < room: found from a few rows, which all may move."""
     count = rows.shape[1]
     if count == 0:
@@ -104,7 +101,7 @@ def _corrected(rows: sp.csr_array, given: Array, room: Array, guide: Any) -> boo
         return False
     finite = room[np.isfinite(room) & (room > 0.0)]
     weights = np.minimum(room[movable], float(np.median(finite)) if len(finite) else 1.0)
-    chosen = _independent(rows if guide is None else guide, movable, weights)
+    chosen = _independent(rows, movable, weights)
     if _enclosed(rows, chosen, given, room):
         return True
     return count <= MOST_EXACT and _rationally(rows, chosen, given, room)
