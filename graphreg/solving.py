@@ -9,8 +9,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from . import statuses
+from .breakdown import Watched, cause, foreign, numerical
 from .certificate import AtInfinity, Certificate, Certifier, at_infinity
+from .clock import OutOfTimeError, within
 from .engines import InProcess
+from .errors import GraphregError
 from .form import Form
 from .lowering import conic
 from .lowering.arcs import arcs_of
@@ -23,27 +27,49 @@ from .methods._driver import Budget, drive
 from .methods.checkpoint import Keeper, Store
 from .methods.ledger import Ledger
 from .solution import Solution
+from .statuses import End
 
 REFINEMENT = 3000  # rounds, where no attempt of a conic solver has sufficed
 DEEPEST = 3  # how often what is left at infinity may have an infinity of its own
 
 
 def solve(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Compiler) -> Solution:
-    """The solution of a form; where the infimum is not attained, of what is left of it at infinity."""
-    asked = budget.checkpoint
+    """The solution of a form; where the infimum is not attained, of what is left of it at infinity.
+
+    ``seconds`` hold for all of it, linear programmes and compiling included. What numpy, CVXPY or a solver raises ends
+    as the status "failed"; what a callback or a user's term raises is passed on.
+    """
+    asked, began = budget.checkpoint, time.perf_counter()
     store = None if asked is None else Store(asked, form, method, budget.start, budget.seed)
     seed = budget.seed if store is None else store.seed
     seed = secrets.randbits(32) if seed is None else seed  # noted in the solution, to repeat the run
-    budget = replace(budget, seed=seed)
+    callback = Watched.of(budget.callback)
+    budget = replace(budget, seed=seed, callback=callback)
     if store is not None:
         store.seed = seed
-    if isinstance(method, AbstractBaseline):
-        solution = replace(_baseline(form, method, budget, store), seed=seed)
-    else:
-        solution = replace(_solve(form, method, budget, compiler, store), seed=seed)
+    try:
+        with within(budget.seconds):
+            if isinstance(method, AbstractBaseline):
+                solution = _baseline(form, method, budget, store)
+            else:
+                solution = _solve(form, method, budget, compiler, store)
+    except Exception as error:
+        if not _broken(error, callback):
+            raise
+        compiler.forget()
+        nothing, said = Certifier(form).best(budget.gap), statuses.failed(cause(error))
+        solution = Solution(form, nothing, "failed", said, method.name, seconds=time.perf_counter() - began)
+    solution = replace(solution, seed=seed)
     if store is not None and store.note:
         solution = replace(solution, message=f"{solution.message} {store.note}")
     return solution
+
+
+def _broken(error: Exception, callback: Watched | None) -> bool:
+    """Whether an exception tells of a computation that broke down, and is neither an answer nor a defect."""
+    if isinstance(error, GraphregError) or (callback is not None and error is callback.raised):
+        return False
+    return numerical(error) or foreign(error)
 
 
 def _baseline(form: Form, method: AbstractBaseline, budget: Budget, store: Store | None) -> Solution:
@@ -55,7 +81,7 @@ def _baseline(form: Form, method: AbstractBaseline, budget: Budget, store: Store
     certificate = in_problem(form, own, budget.gap)
     status = "no_certificate" if run.status == "certified" else run.status
     if certificate.holds(budget.gap) and run.status != "interrupted":
-        status, message = "certified", _certified(budget.gap)
+        status, message = "certified", statuses.certified(budget.gap)
     else:
         message = _of_another_problem(method, run, certificate)
     return replace(run, form=form, certificate=certificate, own=own, status=status, message=message, method=method.name)
@@ -64,7 +90,9 @@ def _baseline(form: Form, method: AbstractBaseline, budget: Budget, store: Store
 def _of_another_problem(method: AbstractBaseline, run: Solution, certificate: Certificate) -> str:
     """What a baseline's answer is worth in either problem."""
     known = f"that is certified to {run.certificate.relative_gap:.2g}" if run.status == "certified" else run.message
-    reached = f"at a {_gap_of(certificate)}" if certificate.valid else f"without certificate ({certificate.note})"
+    reached = (
+        f"at a {statuses.gap_of(certificate)}" if certificate.valid else f"without certificate ({certificate.note})"
+    )
     head = f"{method.name} minimises another problem ({method.aim})"
     said = f"{head}; {known}; of" if run.status == "certified" else f"{head}: {known} Of"
     return f"{said} this problem its point is {reached}."
@@ -76,21 +104,34 @@ def _solve(
     solution, recedes = _run(form, method, budget, compiler, None if store is None else store.keeper(depth))
     left = _left(budget, method, solution)
     same = solution.form is form  # or the method has chosen another problem, for which it would choose again
-    infinity = at_infinity(form) if recedes and left is not None and same and depth < DEEPEST else None
-    if infinity is None or left is None:
+    if not recedes or left is None or not same or depth == DEEPEST:
+        return solution
+    try:
+        return _at_infinity(form, method, left, store, depth, solution)
+    except KeyboardInterrupt:
+        said = statuses.interrupted(solution.rounds, solution.certificate)
+        return solution if solution.status == "unattained" else replace(solution, status="interrupted", message=said)
+
+
+def _at_infinity(
+    form: Form, method: AbstractMethod, left: Budget, store: Store | None, depth: int, solution: Solution
+) -> Solution:
+    """The solution with what is known of the problem without what falls away at infinity."""
+    infinity, gap = at_infinity(form), left.gap
+    if infinity is None:
         return solution
     there = replace(left, start=(solution.certificate.w, None), carried=None, known=None)
     rest = _solve(infinity.rest, method, there, conic.Compiler(infinity.rest), store, depth + 1)
-    certificate = _extend(infinity, rest.certificate, solution.certificate, budget.gap)
+    certificate = _extend(infinity, rest.certificate, solution.certificate, gap)
     status, message = rest.status, rest.message
-    if not infinity.attained:
-        status, message = "unattained", _unattained(certificate, budget.gap)
-    elif certificate.holds(budget.gap):
-        status, message = "certified", _certified(budget.gap)
+    if solution.status == "unattained" or infinity.attained is False:
+        status, message = "unattained", statuses.unattained(certificate, gap)
+    elif certificate.holds(gap):
+        status, message = "certified", statuses.certified(gap, infinity.attained)
     elif status in ("certified", "no_certificate"):  # of the rest; the gap of the whole is another
-        status, message = "no_certificate", _no_certificate(certificate, budget.gap)
+        status, message = "no_certificate", statuses.no_certificate(certificate, gap)
     elif status == "budget":
-        message = _used_up(solution.rounds + rest.rounds, certificate)
+        message = statuses.used_up(solution.rounds + rest.rounds, certificate)
     return replace(
         solution,
         certificate=certificate,
@@ -102,10 +143,8 @@ def _solve(
 
 
 def _left(budget: Budget, method: AbstractMethod, solution: Solution) -> Budget | None:
-    """What a run has left of the budget; None where that is nothing. A conic solver has none."""
-    if isinstance(method, Exact):
-        return budget
-    rounds = None if budget.rounds is None else budget.rounds - solution.rounds
+    """What a run has left of the budget; None where that is nothing. A conic solver knows no rounds."""
+    rounds = None if budget.rounds is None or isinstance(method, Exact) else budget.rounds - solution.rounds
     seconds = None if budget.seconds is None else budget.seconds - solution.seconds
     spent = (rounds is not None and rounds < 1) or (seconds is not None and seconds <= 0.0)
     return None if spent else replace(budget, rounds=rounds, seconds=seconds)
@@ -143,11 +182,19 @@ def _run(
         with _played(method, site, budget) as player:
             outcome = drive(player, site, certifier, budget, keeper)
     certifier = outcome.certifier
-    status, message = _judge(certifier, outcome.certificate, outcome.ended, budget, outcome.rounds)
     certificate, trace = outcome.certificate, outcome.trace
+    status, message = _judged(certifier, certificate, End(outcome.ended, outcome.cause), budget.gap, outcome.rounds)
     more = (method.name, outcome.rounds, outcome.seconds, trace, outcome.ledger, budget.seed or 0, outcome.gathered)
     solution = Solution(certificate.form, certificate, status, message, *more)
     return solution, _further(solution, certifier, budget.gap)
+
+
+def _judged(certifier: Certifier, certificate: Certificate, end: End, gap: float, rounds: int) -> tuple[str, str]:
+    """The status and its sentence; whether the infimum is attained may take a programme that is interrupted, too."""
+    try:
+        return statuses.judge(certifier, certificate, end, gap, rounds)
+    except KeyboardInterrupt:
+        return "interrupted", statuses.interrupted(rounds, certificate)
 
 
 def site_of(form: Form, budget: Budget) -> Site:
@@ -177,7 +224,7 @@ def _exact(form: Form, method: Exact, certifier: Certifier, budget: Budget, comp
     began = time.perf_counter()
     said: list[str] = []
     certificate = certifier.best(budget.gap)
-    ended = "limit"
+    ended, why = "limit", ""
     try:
         for scaled, options in conic.attempts(method.solver, method.form):
             compiled = compiler(method.form, scaled)
@@ -198,23 +245,38 @@ def _exact(form: Form, method: Exact, certifier: Certifier, budget: Budget, comp
                 left = replace(budget, seconds=_seconds_left(budget, began))
                 certificate, rounds = _refined(form, certifier, certificate, left)
                 said.append(f"refined by {rounds} rounds of PrimalDual")
+    except OutOfTimeError:
+        ended = "budget"
+        compiler.forget()
     except KeyboardInterrupt:
         ended = "interrupted"
+        compiler.forget()
         if budget.carried is not None:
             budget.carried.interrupted = True
-    if ended == "budget" and not said:  # compiling took all of it
+    except Exception as error:
+        if not _broken(error, Watched.of(budget.callback)):
+            raise
+        ended, why = "failed", cause(error)
+        certificate = certifier.best(budget.gap)
+    if ended == "budget" and not np.isfinite(certificate.primal):  # compiling took all of it
         certificate = certifier.certify(np.zeros(form.shape), None, None, budget.gap)
     if ended == "limit" and not np.isfinite(certificate.primal):  # a solver's word is not enough: is 0 near a point?
         certificate = certifier.certify(np.zeros(form.shape), None, None, budget.gap)
         word = "infeasible" if method.form == "primal" else "unbounded"
         infeasible = any(word in each for each in said) and not np.isfinite(certificate.primal)
-        ended = "infeasible" if infeasible else "failed"
-    status, message = _judge(certifier, certificate, ended, budget, 0)
+        ended, why = "infeasible" if infeasible else "failed", _failure(said)
+    status, message = _judged(certifier, certificate, End(ended, why), budget.gap, 0)
     if said:
         message += f" {method.solver} said: {', then '.join(dict.fromkeys(said))}."
     return Solution(
         form, certificate, status, message, f"{method.name}({method.solver})", 0, time.perf_counter() - began
     )
+
+
+def _failure(said: list[str]) -> str:
+    """The first breakdown among what a solver said."""
+    broken = [each for each in said if each.startswith("failed (")]
+    return broken[0].removeprefix("failed (").removesuffix(")") if broken else ""
 
 
 def _seconds_left(budget: Budget, began: float) -> float | None:
@@ -232,65 +294,3 @@ def _refined(form: Form, certifier: Certifier, certificate: Certificate, budget:
     if outcome.ended == "interrupted":
         raise KeyboardInterrupt
     return outcome.certificate, outcome.rounds
-
-
-def _judge(  # noqa: PLR0911 - one return per status
-    certifier: Certifier, certificate: Certificate, ended: str, budget: Budget, rounds: int
-) -> tuple[str, str]:
-    """The status, decided by the certificate, and the sentence that goes with it."""
-    reached = _reached(certificate)
-    if ended == "infeasible":
-        return "unbounded", "No point satisfies all constraints; look at the boxes, balls and centers together."
-    if certifier.attained() is False:
-        return "unattained", _unattained(certificate, budget.gap)
-    if ended == "failed":
-        remedy = "shorten the steps where they are given, rescale the features, or try another method or solver"
-        return "failed", f"No finite answer was found; {remedy}."
-    if certificate.holds(budget.gap):
-        return "certified", _certified(budget.gap)
-    if ended == "interrupted" and not (rounds or np.isfinite(certificate.primal)):
-        return "interrupted", "Interrupted before there was an answer."
-    if ended == "interrupted":
-        return "interrupted", f"Interrupted after {rounds} rounds; this is the best point so far, a {reached}."
-    if ended == "budget":
-        return "budget", _used_up(rounds, certificate)
-    return "no_certificate", _no_certificate(certificate, budget.gap)
-
-
-def _certified(gap: float) -> str:
-    return f"The relative gap is certified to be at most {gap:.3g}."
-
-
-def _used_up(rounds: int, certificate: Certificate) -> str:
-    spent = f" ({rounds} rounds)" if rounds else ""
-    return f"The budget was used up{spent} at a {_reached(certificate)}; allow more, or a larger gap."
-
-
-def _no_certificate(certificate: Certificate, gap: float) -> str:
-    why = f" ({certificate.note})" if certificate.note else ""
-    remedy = "standardise the features, add a small ridge, or ask for a larger gap"
-    return f"Ended at a {_reached(certificate)} where {gap:.3g} was asked for{why}; {remedy}."
-
-
-def _gap_of(certificate: Certificate) -> str:
-    return f"relative gap of {certificate.relative_gap:.2g}"
-
-
-def _reached(certificate: Certificate) -> str:
-    reached = _gap_of(certificate) if certificate.valid else "point without certificate"
-    if not np.isfinite(certificate.primal):
-        reached += " (no point was found that satisfies all constraints; Exact() tells whether there is one)"
-    return reached
-
-
-def _unattained(certificate: Certificate, gap: float) -> str:
-    if certificate.holds(gap):
-        known = "Infimum certified, not attained"
-    elif certificate.valid:
-        known = f"Infimum bounded (relative gap of {certificate.relative_gap:.2g}), not attained"
-    else:
-        known = "Infimum not attained"
-    return (
-        f"{known}: along some direction the losses fall for ever (separable classes, counts that are all 0); add a "
-        "ridge, for instance 1e-3 * NodePenalty(SquaredL2()), on every coordinate that may run away."
-    )

@@ -19,6 +19,8 @@ FACE = "__init__"  # the public names of the package as a whole
 
 LAYERS = (
     "errors",
+    "clock",  # of the work of this moment, and how it is broken off
+    "breakdown",  # of a computation: whose fault an exception is
     "tables",  # DataFrames that print what they rest on
     "reading",  # of graphs as users give them, for graph
     "graph",
@@ -34,6 +36,7 @@ LAYERS = (
     "methods",
     "engines",
     "solution",
+    "statuses",  # of a solution, with their sentences
     "solving",  # of one form, for problem
     "theory",
     "inference",

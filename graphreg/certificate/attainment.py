@@ -19,11 +19,10 @@ import numpy as np
 from ..clock import OutOfTimeError, look
 from ..form import DualPoint, EdgeBlock, Form, SampleBlock
 from ..terms.records import Array, RecessionCone
-from .directions import Part
 from . import simplex
+from .directions import Part
 from .programmes import Answer, answers, smallest
 from .recession import Conditions, conditions, cones_of, multipliers
-from .recession import recedes_exactly as recedes_exactly
 
 
 def attained(form: Form, point: DualPoint | None = None) -> bool | None:
@@ -261,18 +260,3 @@ def _subset(block: SampleBlock, rows: Array, y: Array) -> SampleBlock:
         base_scale=block.base_scale[rows],
         A=block.A[np.flatnonzero(lines)],
     )
-
-
-def _strictly_inside(form: Form, point: DualPoint) -> bool:
-    left = np.linalg.norm(form.conservation(point), axis=1).sum()
-    for block, a in zip(form.samples, point.prices, strict=True):
-        if not block.loss.descent(block.y).for_ever.any():
-            continue
-        low, high = block.loss.domain(block.y)
-        s = block.column(block.scale)
-        depth = np.where((low == 0) != (high == 0), np.abs(a / s), np.inf)  # from the end 0 of the domain
-        if not depth.min() > 1e-8 or not (depth * s).min() > 1e6 * left:
-            return False
-    return True
-
-

@@ -107,7 +107,7 @@ class Echelon:
         self.rows: list[list[Fraction]] = []
         self.pivots: list[int] = []
 
-    def add(self, row: list[Fraction], right: Fraction = Fraction(0)) -> bool | None:  # noqa: B008 - it is a constant
+    def add(self, row: list[Fraction], right: Fraction = Fraction(0)) -> bool | None:
         """Whether the equation is new; None where it contradicts the others."""
         new = [*row, right]
         for pivot, known in zip(self.pivots, self.rows, strict=True):

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-import scipy.sparse.linalg
 from scipy.sparse.csgraph import connected_components
 
 from ..form import DualPoint, EdgeBlock, Form

@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from ..breakdown import Watched, cause, numerical
 from ..certificate import Certificate, Certifier
 from ..certificate.latent import settles
+from ..clock import OutOfTimeError
 from ..errors import CheckpointError
 from ..lowering.site import Site
 from ._base import AbstractIteration, Point, Start
@@ -57,6 +59,7 @@ class Outcome:
     rounds: int
     seconds: float
     gathered: dict[str, Any]
+    cause: str = ""  # of what failed, where that is known
 
 
 def _now() -> float:
@@ -255,24 +258,34 @@ def drive(
     )
     if budget.carried is not None:
         schedule = budget.carried.expecting(schedule)
-    ledger = site.engine.ledger
+    ledger, callback = site.engine.ledger, Watched.of(budget.callback)
+    budget = replace(budget, callback=callback)
     run = _Run(method, certifier, budget, ledger, keeper, schedule)
     state, k, ended = run.begin(site)
-    bar = _bar(method.name, budget, k)
+    bar, why = _bar(method.name, budget, k), ""
     most = budget.rounds if budget.rounds is not None else method.most_rounds
     try:
         while not ended:
             if k >= most or (budget.seconds is not None and run.elapsed() > budget.seconds):
                 ended = "limit" if budget.rounds is None and budget.seconds is None else "budget"
                 break
-            state = method.step(state)
-            k += 1
+            try:
+                new = method.step(state)
+            except OutOfTimeError:
+                ended = "budget"
+                break
+            state, k = new, k + 1
             if run.schedule.screen_now(k):
                 ended = run.check(state, k)
                 bar(k, run.trace)
             run.keep(state, k, ended)
         run.write()  # before the last certificate, which a longer run would not ask for here
         certificate = run.last(state, k, ended)
+    except Exception as error:
+        if not numerical(error) or (callback is not None and error is callback.raised):
+            raise
+        ended, why = "failed", cause(error)
+        certificate = run.certifier.best(budget.gap)
     except KeyboardInterrupt:
         ended = "interrupted"
         if budget.carried is not None:
@@ -284,7 +297,7 @@ def drive(
     bar(None, run.trace)
     if budget.carried is not None:
         budget.carried.take(site, state, run.schedule)
-    return Outcome(certificate, run.certifier, ended, run.trace, ledger, k, run.elapsed(), method.gathered(state))
+    return Outcome(certificate, run.certifier, ended, run.trace, ledger, k, run.elapsed(), method.gathered(state), why)
 
 
 def _bar(name: str, budget: Budget, begun: int) -> Callable[[int | None, Trace], None]:
