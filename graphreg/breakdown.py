@@ -14,9 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from .errors import GraphregError
+
 NUMERICAL = (np.linalg.LinAlgError, ArithmeticError, MemoryError)
 LIBRARIES = frozenset(
-    [
+    {
         "numpy",
         "scipy",
         "cvxpy",
@@ -25,17 +27,12 @@ LIBRARIES = frozenset(
         "osqp",
         "ecos",
         "highspy",
-        "highs",
         "qdldl",
         "sparsediffpy",
         "numba",
         "pandas",
-        "networkx",
-        "igraph",
-        "pyo3_runtime",
-        "mosek",
-        "gurobipy",
-    ]
+    }
+    | {"networkx", "igraph", "pyo3_runtime", "mosek", "gurobipy"}
 )
 OWN = __name__.partition(".")[0]
 
@@ -58,6 +55,13 @@ def foreign(error: BaseException) -> bool:
         return False
     after = roots[own[0] :]
     return after[-1] in LIBRARIES and all(root == OWN or root in LIBRARIES or _standard(root) for root in after)
+
+
+def broken(error: Exception, callback: Watched | None) -> bool:
+    """Whether an exception tells of a computation that broke down, and is neither an answer nor a defect."""
+    if isinstance(error, GraphregError) or (callback is not None and error is callback.raised):
+        return False
+    return numerical(error) or foreign(error)
 
 
 def _standard(root: str) -> bool:

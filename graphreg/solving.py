@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 import secrets
-import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 import numpy as np
 
 from . import statuses
-from .breakdown import Watched, cause, foreign, numerical
+from .breakdown import Watched, broken, cause
 from .certificate import AtInfinity, Certificate, Certifier, at_infinity
 from .clock import OutOfTimeError, within
-from .engines import InProcess
-from .errors import GraphregError
+from .conic_route import by_cones, site_of
 from .form import Form
 from .lowering import conic
-from .lowering.arcs import arcs_of
 from .lowering.site import Site
-from .methods import AbstractMethod, Exact, PrimalDual
-from .methods import exact as exact_method
+from .methods import AbstractMethod, Exact
 from .methods._base import AbstractIteration
 from .methods._baseline import AbstractBaseline, in_problem, start_of
 from .methods._driver import Budget, drive
 from .methods.checkpoint import Keeper, Store
-from .methods.ledger import Ledger
 from .solution import Solution
-from .statuses import End
+from .statuses import End, judged
 
-REFINEMENT = 3000  # rounds, where no attempt of a conic solver has sufficed
 DEEPEST = 3  # how often what is left at infinity may have an infinity of its own
 
 
@@ -39,7 +33,7 @@ def solve(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Co
     ``seconds`` hold for all of it, linear programmes and compiling included. What numpy, CVXPY or a solver raises ends
     as the status "failed"; what a callback or a user's term raises is passed on.
     """
-    asked, began = budget.checkpoint, time.perf_counter()
+    asked = budget.checkpoint
     store = None if asked is None else Store(asked, form, method, budget.start, budget.seed)
     seed = budget.seed if store is None else store.seed
     seed = secrets.randbits(32) if seed is None else seed  # noted in the solution, to repeat the run
@@ -53,23 +47,22 @@ def solve(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Co
                 solution = _baseline(form, method, budget, store)
             else:
                 solution = _solve(form, method, budget, compiler, store)
+    except OutOfTimeError:  # before the first round
+        said = statuses.used_up(0, Certifier(form).best(budget.gap))
+        solution = _without_answer(form, method, budget, "budget", said)
     except Exception as error:
-        if not _broken(error, callback):
+        if not broken(error, callback):
             raise
         compiler.forget()
-        nothing, said = Certifier(form).best(budget.gap), statuses.failed(cause(error))
-        solution = Solution(form, nothing, "failed", said, method.name, seconds=time.perf_counter() - began)
+        solution = _without_answer(form, method, budget, "failed", statuses.failed(cause(error)))
     solution = replace(solution, seed=seed)
     if store is not None and store.note:
         solution = replace(solution, message=f"{solution.message} {store.note}")
     return solution
 
 
-def _broken(error: Exception, callback: Watched | None) -> bool:
-    """Whether an exception tells of a computation that broke down, and is neither an answer nor a defect."""
-    if isinstance(error, GraphregError) or (callback is not None and error is callback.raised):
-        return False
-    return numerical(error) or foreign(error)
+def _without_answer(form: Form, method: AbstractMethod, budget: Budget, status: str, message: str) -> Solution:
+    return Solution(form, Certifier(form).best(budget.gap), status, message, method.name)
 
 
 def _baseline(form: Form, method: AbstractBaseline, budget: Budget, store: Store | None) -> Solution:
@@ -175,7 +168,7 @@ def _run(
         return Solution(form, certifier.best(budget.gap), "certified", "Nothing is left to fit.", method.name), False
     with np.errstate(over="ignore", invalid="ignore"):
         if isinstance(method, Exact):
-            solution = _exact(form, method, certifier, budget, compiler)
+            solution = by_cones(form, method, certifier, budget, compiler)
             return solution, _further(solution, certifier, budget.gap)
         assert isinstance(method, AbstractIteration)
         site = site_of(form, budget)
@@ -183,28 +176,10 @@ def _run(
             outcome = drive(player, site, certifier, budget, keeper)
     certifier = outcome.certifier
     certificate, trace = outcome.certificate, outcome.trace
-    status, message = _judged(certifier, certificate, End(outcome.ended, outcome.cause), budget.gap, outcome.rounds)
+    status, message = judged(certifier, certificate, End(outcome.ended, outcome.cause), budget.gap, outcome.rounds)
     more = (method.name, outcome.rounds, outcome.seconds, trace, outcome.ledger, budget.seed or 0, outcome.gathered)
     solution = Solution(certificate.form, certificate, status, message, *more)
     return solution, _further(solution, certifier, budget.gap)
-
-
-def _judged(certifier: Certifier, certificate: Certificate, end: End, gap: float, rounds: int) -> tuple[str, str]:
-    """The status and its sentence; whether the infimum is attained may take a programme that is interrupted, too."""
-    try:
-        return statuses.judge(certifier, certificate, end, gap, rounds)
-    except KeyboardInterrupt:
-        return "interrupted", statuses.interrupted(rounds, certificate)
-
-
-def site_of(form: Form, budget: Budget) -> Site:
-    """The whole graph in one process."""
-    before = None if budget.carried is None else budget.carried.site
-    if before is not None:
-        return before.beside(form, InProcess(Ledger(before.arcs, form.labels)))
-    site = Site(form, InProcess(Ledger(arcs_of(form), form.labels)), budget.seed or 0)
-    vars(site)["arcs"] = site.engine.ledger.arcs
-    return site
 
 
 def _played(method: AbstractIteration, site: Site, budget: Budget) -> AbstractContextManager[AbstractIteration]:
@@ -218,79 +193,3 @@ def _further(solution: Solution, certifier: Certifier, gap: float) -> bool:
     """Whether it is worth while to go on at infinity: what is left was not interrupted, and may be certified there."""
     known = solution.status == "certified" or (gap == 0.0 and solution.certificate.valid)
     return solution.status == "unattained" or (not known and solution.status != "interrupted" and certifier.recedes())
-
-
-def _exact(form: Form, method: Exact, certifier: Certifier, budget: Budget, compiler: conic.Compiler) -> Solution:
-    began = time.perf_counter()
-    said: list[str] = []
-    certificate = certifier.best(budget.gap)
-    ended, why = "limit", ""
-    try:
-        for scaled, options in conic.attempts(method.solver, method.form):
-            compiled = compiler(method.form, scaled)
-            left = _seconds_left(budget, began)
-            if left is not None and left <= 0.0:
-                ended = "budget"
-                break
-            said.append(compiled.solve(method.solver, {**options, **conic.time_limit(method.solver, left)}))
-            found = compiled.point()
-            if found is not None and np.isfinite(found[0]).all():
-                w = np.where(form.free[:, None], 0.0, found[0])
-                certificate = certifier.certify(w, found[1].flows, found[1].prices, budget.gap)
-            enough = budget.gap if len(said) > 1 else min(budget.gap, exact_method.GAP)
-            if certificate.holds(enough) or certifier.recedes():
-                break
-        else:
-            if not certificate.holds(budget.gap) and np.isfinite(certificate.primal):
-                left = replace(budget, seconds=_seconds_left(budget, began))
-                certificate, rounds = _refined(form, certifier, certificate, left)
-                said.append(f"refined by {rounds} rounds of PrimalDual")
-    except OutOfTimeError:
-        ended = "budget"
-        compiler.forget()
-    except KeyboardInterrupt:
-        ended = "interrupted"
-        compiler.forget()
-        if budget.carried is not None:
-            budget.carried.interrupted = True
-    except Exception as error:
-        if not _broken(error, Watched.of(budget.callback)):
-            raise
-        ended, why = "failed", cause(error)
-        certificate = certifier.best(budget.gap)
-    if ended == "budget" and not np.isfinite(certificate.primal):  # compiling took all of it
-        certificate = certifier.certify(np.zeros(form.shape), None, None, budget.gap)
-    if ended == "limit" and not np.isfinite(certificate.primal):  # a solver's word is not enough: is 0 near a point?
-        certificate = certifier.certify(np.zeros(form.shape), None, None, budget.gap)
-        word = "infeasible" if method.form == "primal" else "unbounded"
-        infeasible = any(word in each for each in said) and not np.isfinite(certificate.primal)
-        ended, why = "infeasible" if infeasible else "failed", _failure(said)
-    status, message = _judged(certifier, certificate, End(ended, why), budget.gap, 0)
-    if said:
-        message += f" {method.solver} said: {', then '.join(dict.fromkeys(said))}."
-    return Solution(
-        form, certificate, status, message, f"{method.name}({method.solver})", 0, time.perf_counter() - began
-    )
-
-
-def _failure(said: list[str]) -> str:
-    """The first breakdown among what a solver said."""
-    broken = [each for each in said if each.startswith("failed (")]
-    return broken[0].removeprefix("failed (").removesuffix(")") if broken else ""
-
-
-def _seconds_left(budget: Budget, began: float) -> float | None:
-    return None if budget.seconds is None else budget.seconds - (time.perf_counter() - began)
-
-
-def _refined(form: Form, certifier: Certifier, certificate: Certificate, budget: Budget) -> tuple[Certificate, int]:
-    """The best certificate after some rounds of the primal-dual method, from where a conic solver stopped short."""
-    method = PrimalDual()
-    if method.missing(form) or budget.gap == 0.0:
-        return certificate, 0
-    start = (certificate.w, certificate.point.flows)
-    budget = Budget(budget.gap, REFINEMENT, budget.seconds, start, progress=budget.progress)
-    outcome = drive(method, site_of(form, budget), certifier, budget)
-    if outcome.ended == "interrupted":
-        raise KeyboardInterrupt
-    return outcome.certificate, outcome.rounds

@@ -43,6 +43,14 @@ def judge(  # noqa: PLR0911 - one return per status
     return "no_certificate", no_certificate(certificate, gap)
 
 
+def judged(certifier: Certifier, certificate: Certificate, end: End, gap: float, rounds: int) -> tuple[str, str]:
+    """The status and its sentence; whether the infimum is attained may take a programme that is interrupted, too."""
+    try:
+        return judge(certifier, certificate, end, gap, rounds)
+    except KeyboardInterrupt:
+        return "interrupted", interrupted(rounds, certificate)
+
+
 def certified(gap: float, attained: bool | None = True) -> str:
     """The sentence of a certified answer; ``attained`` is None where nothing confirms that a minimiser exists."""
     unknown = "" if attained is not None else f" {UNKNOWN}"

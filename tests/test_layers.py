@@ -37,6 +37,7 @@ LAYERS = (
     "engines",
     "solution",
     "statuses",  # of a solution, with their sentences
+    "conic_route",  # attempts of a conic solver, for solving
     "solving",  # of one form, for problem
     "theory",
     "inference",

@@ -127,6 +127,21 @@ class _Run:
         if self.keeper is not None:
             self.keeper.write()
 
+    # ---- rounds ------------------------------------------------------------------------------------------------------
+    def step(self, state: Any) -> tuple[Any, str]:
+        """The state after one more round, and why the run ends within it: a round that time cuts short is none."""
+        try:
+            return self.method.step(state), ""
+        except OutOfTimeError:
+            return state, "budget"
+
+    def breakdown(self, error: Exception) -> str:
+        """The cause of a breakdown in words; raises what is none."""
+        callback = self.budget.callback
+        if not numerical(error) or (isinstance(callback, Watched) and error is callback.raised):
+            raise error
+        return cause(error)
+
     # ---- checks ------------------------------------------------------------------------------------------------------
     def check(self, state: Any, k: int) -> str:
         """Why the run ends after round k, from what a screen, a repair or a polish shows; empty where it goes on."""
@@ -258,8 +273,7 @@ def drive(
     )
     if budget.carried is not None:
         schedule = budget.carried.expecting(schedule)
-    ledger, callback = site.engine.ledger, Watched.of(budget.callback)
-    budget = replace(budget, callback=callback)
+    ledger, budget = site.engine.ledger, replace(budget, callback=Watched.of(budget.callback))
     run = _Run(method, certifier, budget, ledger, keeper, schedule)
     state, k, ended = run.begin(site)
     bar, why = _bar(method.name, budget, k), ""
@@ -269,23 +283,19 @@ def drive(
             if k >= most or (budget.seconds is not None and run.elapsed() > budget.seconds):
                 ended = "limit" if budget.rounds is None and budget.seconds is None else "budget"
                 break
-            try:
-                new = method.step(state)
-            except OutOfTimeError:
-                ended = "budget"
+            state, ended = run.step(state)
+            if ended:
                 break
-            state, k = new, k + 1
+            k += 1
             if run.schedule.screen_now(k):
                 ended = run.check(state, k)
                 bar(k, run.trace)
             run.keep(state, k, ended)
         run.write()  # before the last certificate, which a longer run would not ask for here
         certificate = run.last(state, k, ended)
-    except Exception as error:
-        if not numerical(error) or (callback is not None and error is callback.raised):
-            raise
-        ended, why = "failed", cause(error)
-        certificate = run.certifier.best(budget.gap)
+    except Exception as error:  # noqa: BLE001 - what is no breakdown is raised again
+        why = run.breakdown(error)
+        ended, certificate = "failed", run.certifier.best(budget.gap)
     except KeyboardInterrupt:
         ended = "interrupted"
         if budget.carried is not None:
