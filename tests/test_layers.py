@@ -29,6 +29,7 @@ LAYERS = (
     "terms",
     "batches",  # of nodes, for whatever solves one small system per node
     "form",
+    "magnitudes",  # of data, for building
     "building",  # of a form, from a model
     "certificate",
     "clusters",  # read off a certificate

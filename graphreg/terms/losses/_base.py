@@ -125,6 +125,10 @@ class AbstractLoss(AbstractTerm):
         t = np.clip(np.nan_to_num(t, nan=0.0), 0.0, 1.0)
         return t if t.ndim == 1 else t.min(axis=1, initial=1.0)
 
+    def largest_offset(self) -> float:
+        """The largest predictor at which l is far from overflowing."""
+        return np.inf
+
     def least_curvature(self) -> float:
         """The largest m with l''(x; y) >= m everywhere."""
         return 0.0

@@ -63,6 +63,9 @@ class PoissonLoss(AbstractSmoothLoss):
     def conductance(self, b: Array, y: Array) -> Array:
         return np.maximum(b + y, 0.0)
 
+    def largest_offset(self) -> float:
+        return 700.0  # exp(709.8) is the largest float
+
     def smoothness(self) -> float:
         return np.inf
 
