@@ -54,8 +54,8 @@ def check_center(edges: LoweredEdges, names: list[str]) -> None:
     e, j = np.argwhere(np.abs(edges.center) > LARGEST)[0]
     column = names[j if edges.features is None else edges.features[j]]
     raise TermError(
-        f"the center of {edges.name} is {edges.center[e, j]:.3g} at the coordinate {column!r}, and its square overflows; "
-        "rescale the column"
+        f"the center of {edges.name} is {edges.center[e, j]:.3g} at the coordinate {column!r}, "
+        "and its square overflows; rescale the column"
     )
 
 
@@ -65,7 +65,9 @@ def _check(loss: LoweredLoss, column: Array, what: str, vanishing: bool = True) 
         _refuse(loss, column, size > LARGEST, what, "its square overflows; rescale the column")
     most = float(size.max(initial=0.0))
     if vanishing and 0.0 < most < SMALLEST:
-        _refuse(loss, column, size == most, what, "and nowhere larger: its square is 0 in floats; rescale the column")
+        _refuse(
+            loss, column, size == most, what, "no entry is larger, and its square is 0 in floats; rescale the column"
+        )
 
 
 def _check_products(loss: LoweredLoss) -> None:
