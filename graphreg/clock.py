@@ -3,6 +3,7 @@ Python's Ctrl-C waits until it returns."""
 
 from __future__ import annotations
 
+import atexit
 import contextvars
 import ctypes
 import threading
@@ -15,6 +16,7 @@ T = TypeVar("T")
 
 GRACE = 0.25  # seconds that a piece of work is given at least, so that small ones are done even when time is up
 PATIENCE = 0.05  # seconds between two looks at the clock and at Ctrl-C
+FAREWELL = 20.0  # seconds that the interpreter waits at its end for compiled work that was broken off
 
 _deadline: contextvars.ContextVar[float | None] = contextvars.ContextVar("deadline", default=None)
 
@@ -104,4 +106,17 @@ def _await(done: threading.Event) -> None:
 def _stop(thread: threading.Thread) -> None:
     """Ask a thread to stop at its next step in Python."""
     if thread.ident is not None and thread.is_alive():
+        if not _stopped:
+            atexit.register(_wait)
+        _stopped.append(thread)
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(_Stopped))
+
+
+_stopped: list[threading.Thread] = []
+
+
+def _wait() -> None:
+    """An interpreter that ends under compiled code aborts."""
+    until = time.monotonic() + FAREWELL
+    for thread in _stopped:
+        thread.join(max(until - time.monotonic(), 0.0))

@@ -29,10 +29,10 @@ def by_cones(form: Form, method: Exact, certifier: Certifier, budget: Budget, co
     """The solution by a conic solver."""
     attempts = _Attempts(form, method, certifier, budget, compiler)
     certificate, end = attempts.carried_out()
-    if not np.isfinite(certificate.primal) and end.why in ("budget", "limit"):  # is 0 near a feasible point?
+    if not np.isfinite(certificate.primal) and end.why in ("budget", "limit"):
         certificate = certifier.certify(np.zeros(form.shape), None, None, budget.gap)
-    if end.why == "limit" and not np.isfinite(certificate.primal):  # a solver's word is not enough, but now it counts
-        end = attempts.without_point()
+        if end.why == "limit":
+            end = attempts.without_point(np.isfinite(certificate.primal))
     status, message = judged(certifier, certificate, end, budget.gap, 0)
     if attempts.said:
         message += f" {method.solver} said: {', then '.join(dict.fromkeys(attempts.said))}."
@@ -107,10 +107,11 @@ class _Attempts:
             raise KeyboardInterrupt
         return outcome.certificate, outcome.rounds
 
-    def without_point(self) -> End:
-        """Why no feasible point was found: the solver says that there is none, or it broke down."""
+    def without_point(self, feasible: bool) -> End:
+        """Why no point was found: the solver says that there is none (its word is not enough where 0 is near one), or
+        it broke down."""
         word = "infeasible" if self.method.form == "primal" else "unbounded"
-        if any(word in each for each in self.said):
+        if not feasible and any(word in each for each in self.said):
             return End("infeasible")
         failures = [each for each in self.said if each.startswith("failed (")]
         return End("failed", failures[0].removeprefix("failed (").removesuffix(")") if failures else "")

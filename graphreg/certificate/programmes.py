@@ -15,6 +15,7 @@ from .recession import Conditions
 
 # Bounds on the entries of a direction, and tolerances: the next where the answer of the one before is not verified.
 LOOKS = ((1e6, 1e-10), (1e3, 1e-10), (1e3, 1e-7))
+MOST_SECONDS = 300.0  # where no time is set: then nothing is known
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,7 @@ def _solved(c: Array, upper: Any, right: Array, equal: Any, bounds: list[Any], t
 
     options: dict[str, Any] = {"primal_feasibility_tolerance": tolerance, "dual_feasibility_tolerance": tolerance}
     seconds = left()
-    if seconds is not None:
-        options["time_limit"] = max(seconds, GRACE)
+    options["time_limit"] = MOST_SECONDS if seconds is None else max(seconds, GRACE)
 
     def work() -> Any:
         return linprog(

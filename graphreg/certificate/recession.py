@@ -201,11 +201,7 @@ def _scaled(unknowns: Unknowns, kinds: list[sp.csr_array]) -> Conditions:
     filled = [np.diff(part.indptr) > 0 for part in kinds]
     kept = [sp.csr_array(part[np.flatnonzero(full)]) for part, full in zip(kinds, filled, strict=True)]
     rows = abs(sp.csr_array(sp.vstack(kept)))
-    across, down = np.ones(rows.shape[0]), np.ones(unknowns.count)
-    for _ in range(ROUNDS if rows.nnz else 0):
-        down /= _root(_times(rows, across, down).max(axis=0).toarray().ravel())
-        across /= _root(_times(rows, across, down).max(axis=1).toarray().ravel())
-    across, down = _power(across), _power(down)
+    across, down = _factors(rows)
     ends = np.cumsum([0, *(part.shape[0] for part in kept)])
     scaled: list[Rows] = []
     for part, full, a, b in zip(kept, filled, ends[:-1], ends[1:], strict=True):
@@ -215,6 +211,20 @@ def _scaled(unknowns: Unknowns, kinds: list[sp.csr_array]) -> Conditions:
     return Conditions(unknowns, down, *scaled)
 
 
+def _factors(rows: sp.csr_array) -> tuple[Array, Array]:
+    """Powers of two for the rows and the columns of a non-negative matrix without rows of zeros."""
+    across, down = np.ones(rows.shape[0]), np.ones(rows.shape[1])
+    telling = np.diff(rows.indptr) > 1  # a row of one entry fits any unit of its column
+    shared = sp.csr_array(rows[np.flatnonzero(telling)])
+    for _ in range(ROUNDS if shared.nnz else 0):
+        across[telling] /= _root(_times(shared, across[telling], down).max(axis=1).toarray().ravel())
+        down /= _root(_times(shared, across[telling], down).max(axis=0).toarray().ravel())
+    down = _power(down)
+    if rows.nnz:
+        across = _power(1.0 / _times(rows, np.ones(len(across)), down).max(axis=1).toarray().ravel())
+    return across, down
+
+
 def _times(matrix: sp.csr_array, across: Array, down: Array) -> sp.csr_array:
     """diag(across) matrix diag(down)."""
     data = matrix.data * np.repeat(across, np.diff(matrix.indptr)) * down[matrix.indices]
@@ -222,7 +232,7 @@ def _times(matrix: sp.csr_array, across: Array, down: Array) -> sp.csr_array:
 
 
 def _root(largest: Array) -> Array:
-    return np.where(largest > 0.0, np.sqrt(largest), 1.0)
+    return np.sqrt(np.where(largest > 0.0, largest, 1.0))
 
 
 def _power(x: Array) -> Array:
