@@ -7,6 +7,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from cvxpy.transforms.indicator import indicator
+from cvxpy.transforms.partial_optimize import partial_optimize
 
 import graphreg as gr
 from graphreg.errors import TermError
@@ -87,7 +88,7 @@ def _rowwise(name, Z):
 DISTANT = {
     "barrier": lambda z: cp.norm1(z) - 1e-13 * cp.sum(cp.log(1 - z / FAR) + cp.log(1 + z / FAR)),
     "inverse": lambda z: cp.norm1(z) + 1e-16 * (cp.inv_pos(1 - cp.norm_inf(z) / FAR) - 1),
-    "kink": lambda z: cp.norm1(z) + cp.pos(cp.norm_inf(z) - 1e12),
+    "kink": lambda z: cp.norm1(z) + cp.pos(cp.norm_inf(z) - FAR),
 }
 
 
@@ -95,7 +96,7 @@ DISTANT = {
 def test_what_looks_homogeneous_may_end_far_out(name):
     """phi* is no indicator then: sup over |z_1| < 1e6 of 2 z_1 - |z_1| is 1e6, and not 0."""
     penalty = own(DISTANT[name])
-    at = {"kink": 2e12}.get(name, 0.999 * FAR)
+    at = {"kink": 2.0 * FAR}.get(name, 0.999 * FAR)
     residual = penalty.value(along(at)) + penalty.conjugate(along(2.0)) - 2.0 * at
     assert residual[0] >= 0.0
 
@@ -122,14 +123,14 @@ def test_what_is_known_to_a_tolerance_is_refused_by_its_name(name):
 def test_a_solver_within_a_function_is_refused():
     def function(z):
         t = cp.Variable(nonneg=True)
-        return cp.transforms.partial_optimize(cp.Problem(cp.Minimize(t), [cp.norm(z) <= t]), [t], [z])
+        return partial_optimize(cp.Problem(cp.Minimize(t), [cp.norm(z) <= t]), [t], [z])
 
-    with pytest.raises(TermError):
+    with pytest.raises(TermError, match="PartialProblem|of its own"):
         own(function)
 
 
 def test_exponents_that_are_fractions_are_taken():
-    for p in (1.5, 2.1, 3, 4.25):
+    for p in (1.5, 1.25, 3, 2.5):
         assert np.isfinite(own(lambda z, p=p: cp.norm(z, p)).value(along(1.0)))[0]
 
 
@@ -138,7 +139,7 @@ def terms(rng):
     """A random sum of atoms with and without a domain."""
     names = list(BOUNDED)
     chosen = rng.choice(names, size=int(rng.integers(1, 3)), replace=False)
-    more = [lambda z: cp.norm1(z), lambda z: cp.norm(z), lambda z: cp.sum_squares(z)][int(rng.integers(3))]
+    more = [cp.norm1, cp.norm, cp.sum_squares][int(rng.integers(3))]
     factors = rng.uniform(0.1, 2.0, size=len(chosen) + 1)
 
     def function(z):
