@@ -72,11 +72,11 @@ class _Attempts:
                 raise
             why = End("failed", cause(error))
         self.compiler.forget()
-        return self.certifier.best(self.budget.gap), why
+        return self.certifier.best(), why
 
     def _in_turn(self) -> tuple[Certificate, End]:
         form, method, gap = self.form, self.method, self.budget.gap
-        certificate = self.certifier.best(gap)
+        certificate = self.certifier.best()
         for scaled, options in conic.attempts(method.solver, method.form):
             compiled = self.compiler(method.form, scaled)
             left = self.left()

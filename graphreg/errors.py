@@ -66,6 +66,10 @@ class SolveError(GraphregError, RuntimeError):
         self.solution = solution
 
 
+class InternalError(GraphregError, RuntimeError):
+    """Something that cannot be unless graphreg itself is wrong: bounds that cross."""
+
+
 class UnattainedError(SolveError):
     """The infimum exists but no point attains it (separable logistic data without a ridge, and its kin)."""
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from . import statuses
 from .breakdown import Watched, broken, cause
-from .certificate import AtInfinity, Certificate, Certifier, at_infinity
+from .certificate import AtInfinity, Certificate, Certifier, Enclosed, at_infinity
 from .clock import OutOfTimeError, within
 from .conic_route import by_cones, site_of
-from .form import Form
+from .form import DualPoint, Form
 from .lowering import conic
 from .lowering.site import Site
 from .methods import AbstractMethod, Exact
@@ -48,7 +48,7 @@ def solve(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Co
             else:
                 solution = _solve(form, method, budget, compiler, store)
     except OutOfTimeError:  # before the first round
-        said = statuses.used_up(0, Certifier(form).best(budget.gap))
+        said = statuses.used_up(0, Certifier(form).best())
         solution = _without_answer(form, method, budget, "budget", said)
     except Exception as error:
         if not broken(error, callback):
@@ -62,7 +62,7 @@ def solve(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Co
 
 
 def _without_answer(form: Form, method: AbstractMethod, budget: Budget, status: str, message: str) -> Solution:
-    return Solution(form, Certifier(form).best(budget.gap), status, message, method.name)
+    return Solution(form, Certifier(form).best(), status, message, method.name)
 
 
 def _baseline(form: Form, method: AbstractBaseline, budget: Budget, store: Store | None) -> Solution:
@@ -146,14 +146,17 @@ def _left(budget: Budget, method: AbstractMethod, solution: Solution) -> Budget 
 def _extend(infinity: AtInfinity, rest: Certificate, before: Certificate, gap: float) -> Certificate:
     """The bounds of the rest, carried over to the whole.
 
-    A dual point of the whole itself is of no use: what rounding leaves of its conservation cannot be charged where
-    minimisers lie at infinity.
+    What has fallen away is nowhere less than ``-infinity.dropped()``, so that a lower bound of the rest gives one of
+    the whole. Its dual point is one of the whole as well, with no price and no flow where something fell away.
     """
     certifier = Certifier(infinity.form)
     certifier.admit(before.w, infinity.form.nothing())
     if rest.valid:
-        certifier.admit(infinity.push(rest.w, gap), infinity.extend(rest.point), near=rest.w)
-    return certifier.best(gap)
+        point = infinity.extend(rest.point)
+        spread = infinity.extend(DualPoint(rest.spread, rest.point.prices)).flows if rest.spread else ()
+        certifier.consider(infinity.push(rest.w, gap))
+        certifier.bounded(Enclosed(np.array([rest.dual - infinity.dropped()]), point, spread))
+    return certifier.best()
 
 
 def _run(
@@ -165,7 +168,7 @@ def _run(
         certifier.admit(budget.known.w, budget.known.point)
     if not form.samples:  # everything ran away: 0 is optimal, with nothing to pay and nothing to carry
         certifier.admit(np.zeros(form.shape), form.nothing())
-        return Solution(form, certifier.best(budget.gap), "certified", "Nothing is left to fit.", method.name), False
+        return Solution(form, certifier.best(), "certified", "Nothing is left to fit.", method.name), False
     with np.errstate(over="ignore", invalid="ignore"):
         if isinstance(method, Exact):
             solution = by_cones(form, method, certifier, budget, compiler)

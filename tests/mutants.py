@@ -69,8 +69,13 @@ def inverse_off_its_range(self: Any, u: Any) -> Any:
 
 def indefinite() -> Mutant:
     """A matrix with a negative eigenvalue that went past the constructor."""
-    broken = mutant("Quadratic with a negative eigenvalue", Quadratic(np.eye(3)), "non negative, convex")
     values = np.array([-0.3, 1.0, 2.0])
+    broken = mutant(
+        "Quadratic with a negative eigenvalue",
+        Quadratic(np.eye(3)),
+        "non negative, convex",
+        value=lambda s, z: 0.5 * z**2 @ values,
+    )
     broken.broken.__dict__.update(Q=np.diag(values), _values=values, _vectors=np.eye(3))
     return broken
 

@@ -125,7 +125,7 @@ def test_a_solver_within_a_function_is_refused():
         t = cp.Variable(nonneg=True)
         return partial_optimize(cp.Problem(cp.Minimize(t), [cp.norm(z) <= t]), [t], [z])
 
-    with pytest.raises(TermError, match="PartialProblem|of its own"):
+    with pytest.raises(TermError, match=r"PartialProblem|of its own"):
         own(function)
 
 

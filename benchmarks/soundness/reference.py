@@ -68,7 +68,7 @@ def solve(plain: PlainProblem) -> Reference:
     for tolerance, factor, squares, step in ATTEMPTS:
         options = {"tol_gap_abs": tolerance * 1e-3, "tol_gap_rel": tolerance, "tol_feas": tolerance, "time_limit": 60.0}
         options |= {"max_step_fraction": step, "min_terminate_step_length": 1e-8}
-        found = _solve_once(plain, (abs(at_zero) or 1.0) / factor, squares, options)
+        found = solve_once(plain, (abs(at_zero) or 1.0) / factor, squares, options)
         if found is None:
             continue
         w, lower, status = found
@@ -81,7 +81,7 @@ def solve(plain: PlainProblem) -> Reference:
     return best
 
 
-def _solve_once(
+def solve_once(
     plain: PlainProblem, scale: float, squares: bool, options: dict[str, float]
 ) -> tuple[Array, float, str] | None:
     """The solver's point, its dual value and its status; None where it found nothing."""

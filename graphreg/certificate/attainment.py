@@ -128,6 +128,17 @@ class AtInfinity:
             whole.flows[block][np.ix_(rows, columns)] = u
         return whole
 
+    def dropped(self) -> float:
+        """An upper bound of the sum of s_r l_r*(0) over the samples that have fallen away: they are nowhere less than
+        minus that (0, for losses >= 0)."""
+        total = 0.0
+        for block, kept in zip(self.form.samples, self.samples, strict=True):
+            y = block.y[~kept]
+            zero = np.zeros(y.shape)
+            each = block.scale[~kept] * np.maximum(block.loss.conjugate_bound(zero, zero, y), 0.0)
+            total += float(each.sum()) * (1.0 + 1e-9)
+        return total
+
     def push(self, w: Array, gap: float) -> Array:
         """w moved along the direction until P is near the infimum: to a tenth of the relative gap, and no further,
         so that the coefficients stay as small as the gap allows."""

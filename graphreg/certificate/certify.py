@@ -7,48 +7,42 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import InternalError
 from ..form import DualPoint, Form
 from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.penalties._base import AbstractSmoothPenalty, row_norm
 from ..terms.records import Array
 from .attainment import at_infinity, attained
+from .enclosure import Enclosed, Enclosure, upper_bound
 from .feasible import feasible
 from .latent import settled
 from .record import Certificate, relative
 from .repair import Repair
 from .tie import tie
 
-CHARGE = 1e-3  # of the gap asked for; beyond it rounding decides, and there is no certificate
-
-
-EPS = 4e-16  # of each number in a sum or a product
-ROUNDING = 1e-9  # of what flows through the nodes: an imbalance beyond it is not rounding
+CHARGE = 1e-3  # of the gap asked for: rounding that costs less need not be avoided
+BALANCED = 1e-9  # of what flows through the nodes: an imbalance that needs no repair before it is enclosed
 
 
 @dataclass(frozen=True)
 class _Dual:
-    """Q of a point inside every domain, what is left of its conservation, and the rounding of the sum."""
+    """A dual point as it was computed, and the lower bound of each component that was proved next to it."""
 
     value: float
-    unbalance: float
-    rounding: float
-    point: DualPoint
+    found: Enclosed
 
-    def charge(self, radius: float) -> float:
-        return radius * self.unbalance + self.rounding
+    @property
+    def bound(self) -> float:
+        return self.found.value
 
 
 @dataclass(frozen=True)
 class _Primal:
-    """P(w) as it was computed, and how far off that may be."""
+    """P(w) as it was computed, and the upper bound that was proved."""
 
     value: float
-    rounding: float
+    bound: float
     w: Array
-
-    @property
-    def bound(self) -> float:
-        return self.value + self.rounding
 
 
 class Certifier:
@@ -57,12 +51,13 @@ class Certifier:
     def __init__(self, form: Form) -> None:
         self.form = form
         self.repair = Repair(form)
+        self.enclosure = Enclosure(form)
         self.at_zero = form.at_zero()
         self.best_primal: _Primal | None = None
         self.best_dual: _Dual | None = None
-        self.radius = 0.0  # twice the largest ||w_i|| seen near a minimiser
         self._attained: tuple[bool | None] | None = None
         self._slack: bool | None = None
+        self.gap = 0.0  # the last that was asked for
         self.screened = float("nan")  # P at the last screen
 
     def remembered(self) -> dict[str, Any]:
@@ -70,7 +65,8 @@ class Certifier:
 
         Of shared objects: what a certifier and a repair remember is replaced, never changed in place.
         """
-        own = {name: value for name, value in vars(self).items() if name not in ("form", "repair", "at_zero")}
+        kept = ("form", "repair", "at_zero", "enclosure")
+        own = {name: value for name, value in vars(self).items() if name not in kept}
         return {**own, "repair": self.repair.remembered()}
 
     def recall(self, remembered: dict[str, Any]) -> None:
@@ -81,7 +77,7 @@ class Certifier:
     def attained(self) -> bool | None:
         """Whether the infimum is attained, decided once; see `attained`."""
         if self._attained is None:
-            self._attained = (attained(self.form, None if self.best_dual is None else self.best_dual.point),)
+            self._attained = (attained(self.form, None if self.best_dual is None else self.best_dual.found.point),)
         return self._attained[0]
 
     def recedes(self) -> bool:
@@ -131,61 +127,92 @@ class Certifier:
 
         Without flows the latent nodes are put where the others want them (see `settled`).
         """
-        form = self.form
+        form, self.gap = self.form, gap
         w = feasible(form, w if flows is not None else settled(form, w))
         point = DualPoint(self._flows(w, flows), form.gradient_prices(w) if prices is None else prices)
         if all(np.isfinite(x).all() for x in (*point.flows, *point.prices)):
-            clipped = self.repair.clip(point)
-            point = clipped if self._serves(w, clipped, gap) else self.repair(w, point, gap)
+            point = self.repair.clip(point)
+            self.admit(w, point)
+            if not self.best().holds(gap):
+                point = self.repair(w, point, gap)
         self.admit(w, point)
-        return self.best(gap)
+        return self.best()
 
-    def _serves(self, w: Array, point: DualPoint, gap: float) -> bool:
-        """Whether a point needs no repair: it is inside all domains, and what its imbalance would be charged is small
-        beside the gap asked for."""
-        value = self.form.dual(point)
-        if not np.isfinite(value):
-            return False
-        charge = 2.0 * float(row_norm(w).max(initial=0.0)) * self.repair.unbalance(point)
-        return charge <= 0.1 * CHARGE * gap * abs(value)
-
-    def best(self, gap: float) -> Certificate:
+    def best(self) -> Certificate:
         """The certificate of the best points seen so far."""
         form, none = self.form, self.form.nothing()
-        best = self.best_primal or _Primal(np.inf, 0.0, np.zeros(self.form.shape))
-        found = self.best_dual or _Dual(-np.inf, 0.0, 0.0, none)
-        primal, w, point = best.bound, best.w, found.point
-        dual = found.value - found.charge(self.radius)
-        charge = found.charge(self.radius) + best.rounding
+        best = self.best_primal or _Primal(np.inf, np.inf, np.zeros(self.form.shape))
+        lowest = Enclosed(np.full(form.n_components, -np.inf), none, none.flows, "no dual point was found")
+        found = self.best_dual or _Dual(-np.inf, lowest)
+        primal, dual, w, point = best.bound, found.bound, best.w, found.found.point
+        note = ""
         if not np.isfinite(primal):
-            return Certificate(primal, dual, charge, "none", w, point, form, "no feasible point was found")
-        if not np.isfinite(dual):
-            note = "no dual point inside every domain was found"
-            return Certificate(primal, dual, charge, "none", w, point, form, note)
-        yardstick = max(abs(primal), abs(dual), 1e-3 * abs(self.at_zero))
-        if charge > CHARGE * max(gap * yardstick, primal - dual - charge) and charge > 1e-14 * yardstick:
-            note = (
-                f"rounding left {charge:.2g} in the balance of flows and prices, too much for the gap asked for; "
-                "rescale the features, or ask for a larger gap"
+            note = "no feasible point was found"
+        elif not np.isfinite(dual):
+            note = f"no lower bound was proved: {found.found.why}" if found.found.why else "no lower bound was proved"
+        if note:
+            return Certificate(primal, dual, 0.0, "none", w, point, form, note)
+        if dual > primal:
+            raise InternalError(
+                f"the lower bound {dual!r} lies above the upper bound {primal!r}: this is an error of graphreg, please "
+                "report it with the model and its data"
             )
-            return Certificate(primal, dual, charge, "none", w, point, form, note, best.rounding)
-        return Certificate(primal, dual, charge, "global", w, point, form, rounding=best.rounding)
+        rounding = max(primal - best.value, 0.0)
+        charge = rounding + max(found.value - dual, 0.0)
+        return Certificate(primal, dual, charge, "global", w, point, form, note, rounding, found.found.spread)
 
-    def admit(self, w: Array, point: DualPoint, near: Array | None = None) -> None:
-        """Take points as they are, already feasible and conserved, among the best.
-
-        ``near`` is a point near a minimiser, by which rounding is charged: w itself but where w runs to infinity.
-        """
+    def admit(self, w: Array, point: DualPoint) -> None:
+        """Take points, feasible and conserved up to rounding, among the best."""
         self.consider(w)
-        self._improve_dual(w if near is None else near, point)
+        self.improve(point)
 
     def consider(self, w: Array) -> None:
         """Take a feasible w among the best."""
+        if not np.isfinite(w).all():
+            return
         value = self.form.primal(w)
-        if np.isfinite(value):
-            found = _Primal(value, _rounding(self.form, w), w)
-            if self.best_primal is None or found.bound <= self.best_primal.bound:
-                self.best_primal = found
+        if self.best_primal is not None and not value < self.best_primal.value:
+            return
+        enough = self.enough(value)
+        plain = enough > 0.0 and self.enclosure.large
+        bound = upper_bound(self.form, w, plain)
+        if plain and not bound - value <= enough:
+            bound = upper_bound(self.form, w)
+        if np.isfinite(bound) and (self.best_primal is None or bound < self.best_primal.bound):
+            self.best_primal = _Primal(value, bound, w)
+
+    def improve(self, point: DualPoint) -> None:
+        """Keep a dual point where the bound that is proved next to it is the best.
+
+        Only what rounding leaves is mended there: a point that is further out of balance is worth no attempt.
+        """
+        if not all(np.isfinite(x).all() for x in (*point.flows, *point.prices)):
+            return
+        value, best = self.form.dual(point), self.best_dual
+        if best is not None and np.isfinite(best.bound) and not value > best.bound:
+            return
+        if self.repair.unbalance(point) > BALANCED * self.repair.throughput(point):
+            return
+        found = self.enclosure(point, self._middle, self.enough(value))
+        if best is None or found.value > best.bound:
+            self.best_dual = _Dual(self.form.dual(found.point), found)
+
+    def enough(self, value: float) -> float:
+        """What a bound may cost beside the gap asked for."""
+        return CHARGE * self.gap * abs(value)
+
+    def _middle(self) -> DualPoint | None:
+        """A point well inside all domains, where there is one."""
+        if not self.repair.size:
+            w = np.zeros(self.form.shape) if self.best_primal is None else self.best_primal.w
+            self.repair.size = self.repair.size_of(w)
+        center = self.repair.center
+        return None if self.repair.slater is False else center
+
+    def bounded(self, found: Enclosed) -> None:
+        """Take a lower bound that was proved elsewhere among the best."""
+        if self.best_dual is None or found.value > self.best_dual.bound:
+            self.best_dual = _Dual(found.value, found)
 
     def _flows(self, w: Array, flows: tuple[Array, ...] | None) -> tuple[Array, ...]:
         """The flows given, or those of the penalties' gradients (of their Moreau envelopes where they have kinks), and
@@ -204,43 +231,3 @@ class Certifier:
         found, rounds = tie(form, self.repair.stacks, w, tuple(out), form.gradient_prices(w))
         self.repair.exchanges += rounds
         return found
-
-    def _improve_dual(self, w: Array, point: DualPoint) -> None:
-        """Keep the point where its bound is the best: Q less what its imbalance may be worth at a minimiser.
-
-        Only what rounding leaves may be charged: a point that is further out of balance is no dual point.
-        """
-        parts = self.form.dual_parts(point)
-        value = float(sum(part.sum() for part in parts))
-        if not np.isfinite(value) or not np.isfinite(w).all():
-            return
-        unbalance, throughput = self.repair.unbalance(point), self.repair.throughput(point)
-        if unbalance > ROUNDING * throughput:
-            return
-        self.radius = max(self.radius, 2.0 * float(row_norm(w).max(initial=0.0)))
-        found = _Dual(value, unbalance, EPS * float(sum(np.abs(part).sum() for part in parts)), point)
-        best = self.best_dual
-        if best is None or found.value - found.charge(self.radius) > best.value - best.charge(self.radius):
-            self.best_dual = found
-
-
-def _rounding(form: Form, w: Array) -> float:
-    """How much larger than computed P(w) may be: each predictor and difference moved by its rounding to where its
-    term grows, and the rounding of the sum. It matters where coefficients are huge and predictors moderate."""
-    total, size = 0.0, row_norm(w)
-    for block in form.samples:
-        x = block.predict(w)
-        shift = EPS * (block.lengths.reshape(len(x), -1).max(axis=1) * size[block.node])
-        shift = (shift if x.ndim == 1 else shift[:, None]) + EPS * np.abs(block.offset)
-        value = block.loss.value(x, block.y)
-        more = block.loss.value(x + shift * np.sign(block.loss.gradient(x, block.y)), block.y) - value
-        total += float(block.scale @ (np.maximum(more, 0.0) + EPS * np.abs(value)))
-    magnitude = np.abs(w)
-    for edge in form.edges:
-        z = edge.difference(w)
-        part = magnitude if edge.features is None else magnitude[:, edge.features]
-        shift = EPS * (part[edge.tail] + (0.0 if edge.ground else part[edge.head]))
-        value = edge.penalty.value(z)
-        more = edge.penalty.value(z + shift * np.sign(z)) - value
-        total += float(edge.weight @ (np.where(np.isfinite(more), np.maximum(more, 0.0), 0.0) + EPS * np.abs(value)))
-    return total

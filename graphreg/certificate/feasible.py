@@ -15,15 +15,18 @@ from ..form import EdgeBlock, Form
 from ..terms.penalties._base import AbstractConstraint, AbstractNorm
 from ..terms.penalties.zero import Zero
 from ..terms.records import Array
+from .enclosure.upper import differences
 
 ROUNDS = 100
+MARGIN = 2e-14  # by so much a component is scaled further than its constraints ask for
+ULPS = 4  # by which a projected coordinate may be moved on
 
 
 def feasible(form: Form, w: Array) -> Array:
     """A point near w at which P is finite, where one is found."""
     constraints = [edge for edge in form.edges if isinstance(edge.penalty, AbstractConstraint)]
     for _ in range(ROUNDS):
-        if all(np.isfinite(edge.penalty.value(edge.difference(w))).all() for edge in constraints):
+        if all(satisfied(edge, w).all() for edge in constraints):
             break
         w = tied_means(form, [edge for edge in constraints if isinstance(edge.penalty, Zero)], w)
         for edge in constraints:
@@ -32,7 +35,7 @@ def feasible(form: Form, w: Array) -> Array:
         w = tied_means(form, [edge for edge in constraints if isinstance(edge.penalty, Zero)], w)
         w = _shrink(form, constraints, w)
     own = [edge for edge in form.edges if not isinstance(edge.penalty, (AbstractConstraint, AbstractNorm))]
-    finite = all(np.isfinite(edge.penalty.value(edge.difference(w))).all() for edge in own)
+    finite = all(satisfied(edge, w).all() for edge in own)
     return w if finite else _shrink_all(form, w)
 
 
@@ -58,15 +61,31 @@ def tied_means(form: Form, zeros: list[EdgeBlock], w: Array) -> Array:
     return w
 
 
+def satisfied(edge: EdgeBlock, w: Array) -> Array:
+    """Which edges' penalties are finite at these very numbers, whatever rounding does to their differences, (m,)."""
+    return np.isfinite(edge.penalty.value_bound(*differences(edge, w)))
+
+
 def _project(edge: EdgeBlock, w: Array) -> Array:
-    """Each node of a ground constraint to the nearest point of its set."""
+    """Each node of a ground constraint to the nearest point of its set; coordinates that rounding leaves outside are
+    moved on by a unit in the last place."""
     w = w.copy()
     columns = np.arange(w.shape[1]) if edge.features is None else edge.features
-    z = edge.difference(w)
-    outside = ~np.isfinite(edge.penalty.value(z))
-    z = edge.penalty.project(z[outside])  # pyright: ignore[reportAttributeAccessIssue]  (constraints only)
+    outside = ~satisfied(edge, w)
+    if not outside.any():
+        return w
+    place = np.ix_(edge.tail[outside], columns)
+    before = w[place]
     center = 0.0 if edge.center is None else edge.center[outside]
-    w[np.ix_(edge.tail[outside], columns)] = z + center
+    z = edge.penalty.project(before - center)  # pyright: ignore[reportAttributeAccessIssue]  (constraints only)
+    w[place] = z + center
+    inward = np.where(w[place] < before, -np.inf, np.inf)
+    for _ in range(ULPS):
+        left = ~satisfied(edge, w)[outside]
+        if not left.any():
+            break
+        moved = (w[place] != before) & left[:, None]
+        w[place] = np.where(moved, np.nextafter(w[place], inward), w[place])
     return w
 
 
@@ -77,11 +96,11 @@ def _shrink(form: Form, constraints: list[EdgeBlock], w: Array) -> Array:
         if edge.center is not None or isinstance(edge.penalty, Zero):
             continue
         z = edge.difference(w)
-        outside = ~np.isfinite(edge.penalty.value(z))
+        outside = ~satisfied(edge, w)
         if outside.any():
             factor_of = 1.0 / np.maximum(_excess(edge, z[outside]), 1.0)
             np.minimum.at(factor, form.component[edge.tail[outside]], factor_of)
-    return w * np.where(factor < 1.0, factor * (1.0 - 1e-15), 1.0)[form.component][:, None]
+    return w * np.where(factor < 1.0, factor * (1.0 - MARGIN), 1.0)[form.component][:, None]
 
 
 def _excess(edge: EdgeBlock, z: Array) -> Array:
@@ -89,7 +108,7 @@ def _excess(edge: EdgeBlock, z: Array) -> Array:
     low, high = np.zeros(len(z)), np.ones(len(z))  # factors, not their inverses
     for _ in range(60):
         middle = 0.5 * (low + high)
-        ok = np.isfinite(edge.penalty.value(z * middle[:, None]))
+        ok = np.isfinite(edge.penalty.value_bound(z * middle[:, None], np.zeros(z.shape)))
         low, high = np.where(ok, middle, low), np.where(ok, high, middle)
     with np.errstate(divide="ignore"):
         return 1.0 / low

@@ -20,6 +20,7 @@ from ..terms.penalties._base import AbstractPenalty
 from ..terms.records import Array
 
 MOST = 400  # iterations
+ALIKE = 1e6  # diagonals of coordinates that differ by less are in the same units
 SMALL = 8  # coordinates up to which a dense matrix per node is cheaper than Woodbury's formula
 
 # per sample block its batches, None where the predictor is w_i itself
@@ -39,8 +40,8 @@ class Conductances:
 class System:
     """The system for one set of conductances, set up once and solved for any residual of conservation."""
 
-    def __init__(self, form: Form, stacks: Stacks, C: Conductances) -> None:
-        self.form, self.conductances = form, C
+    def __init__(self, form: Form, stacks: Stacks, C: Conductances, units: Array | float = 1.0) -> None:
+        self.form, self.conductances, self.units = form, C, units
         self._parts: list[
             Callable[[Array, Array], None]
         ] = []  # each adds its share of a product to its second argument
@@ -79,18 +80,19 @@ class System:
         return DualPoint(flows, prices)
 
     def solve(self, r: Array, tolerance: float) -> tuple[Array, int]:
-        """z with (K'CK + X'MX) z = r to a relative residual of ``tolerance``, and the iterations that it took.
+        """z with (K'CK + X'MX) z = r to a relative residual of ``tolerance`` in the units of the coordinates, and the
+        iterations that it took.
 
         The system is consistent for every residual r of conservation.
         """
         z, r = np.zeros_like(r), r.copy()
-        target = tolerance * np.linalg.norm(r)
+        target = tolerance * np.linalg.norm(self.units * r)
         y = self._precondition(r)
         p, ry = y.copy(), float(np.vdot(r, y))
         best, best_norm = z.copy(), np.inf
         iteration = 0
         while iteration < MOST:
-            norm = float(np.linalg.norm(r))
+            norm = float(np.linalg.norm(self.units * r))
             if norm < best_norm:
                 best[:], best_norm = z, norm
             if norm <= target or not ry > 0.0:
@@ -162,37 +164,53 @@ def _node_maps(X: Array, M: Array, D: Array) -> tuple[Map, Map]:
     _, size, d = X.shape
     thick = size >= d or d <= SMALL
     root = np.sqrt(M)[:, :, None] * X
-    trace = np.einsum("gmd,gmd->g", root, root) / d + D.mean(axis=1)
-    # Woodbury's formula divides by D, and more of a lift keeps its cancellation harmless
-    D = np.maximum(D, (1e-10 if thick else 1e-6) * np.where(trace > 0, trace, 1.0)[:, None])
+    lifted = _lifted(np.einsum("gmd,gmd->gd", root, root), D, 1e-10 if thick else 1e-6)
     turned = root.transpose(0, 2, 1)
     if thick:
-        return _dense_maps(np.matmul(turned, root), D)
-    thin = turned / D[:, :, None]
+        return _dense_maps(np.matmul(turned, root), lifted)
+    # Woodbury's formula divides by D, and more of a lift keeps its cancellation harmless
+    thin = turned / lifted[:, :, None]
     S = np.matmul(root, thin)
     S[:, np.arange(size), np.arange(size)] += 1.0
     inner = np.linalg.inv(S)
 
     def woodbury(v: Array) -> Array:
-        scaled = v / D
+        scaled = v / lifted
         return scaled - _times(thin, _times(inner, _times(root, scaled)))
 
     return (lambda v: _times(turned, _times(root, v))), woodbury
+
+
+def _lifted(own: Array, D: Array, share: float) -> Array:
+    """D (g, d), at least a share of the whole diagonal own + D of its coordinate, in whatever unit that is.
+
+    A coordinate that a node knows nothing of takes the node's largest.
+    """
+    whole = own + D
+    most = whole.max(axis=1, keepdims=True)
+    whole = np.where(whole > 0.0, whole, np.where(most > 0.0, most, 1.0))
+    alike = most <= ALIKE * whole.min(axis=1, keepdims=True)
+    return np.maximum(D, share * np.where(alike, whole.mean(axis=1, keepdims=True), whole))
 
 
 def _dense_maps(H: Array, D: Array) -> tuple[Map, Map]:
     d = np.arange(H.shape[1])
     lifted = H.copy()
     lifted[:, d, d] += D
-    inverse = np.linalg.inv(lifted)
+    diagonal = lifted[:, d, d]
+    if diagonal.max(initial=0.0) <= ALIKE * diagonal.min(initial=np.inf):
+        inverse = np.linalg.inv(lifted)
+    else:
+        scale = 1.0 / np.sqrt(diagonal)
+        both = scale[:, :, None] * scale[:, None, :]
+        inverse = np.linalg.inv(lifted * both) * both
     return (lambda v: _times(H, v)), (lambda v: _times(inverse, v))
 
 
 def _coupled_maps(X: Array, M: Array, D: Array) -> tuple[Map, Map]:
     """The same with a matrix M per sample, which couples its k predictors."""
     H = gram(X, M)
-    trace = np.trace(H, axis1=1, axis2=2) / H.shape[1] + D.mean(axis=1)
-    return _dense_maps(H, np.maximum(D, 1e-10 * np.where(trace > 0, trace, 1.0)[:, None]))
+    return _dense_maps(H, _lifted(np.einsum("gii->gi", H), D, 1e-10))
 
 
 def _times(A: Array, v: Array) -> Array:

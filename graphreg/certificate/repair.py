@@ -20,6 +20,7 @@ CYCLES = 5
 SMALL = 0.1
 COARSE, FINE = 1e-2, 1e-9  # relative residuals of the linear solves within the cycles, and after them
 FIT_STEPS = 50
+UNLIKE = 1e3  # columns whose sizes differ by more are in units of their own
 FARTHEST = 1e8  # gauge of the fit, beyond which it lies in no multiple of the domains
 
 
@@ -46,7 +47,7 @@ class Repair:
         ``w`` sets the scale of the potentials, so that the repair does not depend on the units of the data. Cycles
         end where what sticks out of the domains is small beside the relative ``gap`` that is asked for.
         """
-        size = float(np.sqrt(np.mean(w * w))) or 1.0
+        size = self.size_of(w)
         if not self.size:
             self.size = size
         point = self.clip(point)
@@ -61,22 +62,54 @@ class Repair:
         refined = self.correct(point, system, FINE)
         return refined if self.inside(refined) and self.unbalance(refined) <= self.unbalance(point) else point
 
+    def size_of(self, w: Array) -> float:
+        """The root mean square of w, in the units of its coordinates; 1 where that is 0."""
+        return float(np.sqrt(np.mean((w / self.units) ** 2))) or 1.0
+
     def unbalance(self, point: DualPoint) -> float:
         """sum_i ||(K'u)_i + X_i'a_i||, and what rounding leaves of the sums over the classes of prices that have the
         sum 0: ``sum_r ||x_r|| |sum_k a_rk| / sqrt(k)``."""
-        total = float(np.linalg.norm(self.form.conservation(point), axis=1).sum())
+        total = float(np.linalg.norm(self.units * self.form.conservation(point), axis=1).sum())
         for block, a in zip(self.form.samples, point.prices, strict=True):
             if block.X is not None and a.ndim == 2:
                 k = a.shape[1]
-                total += float(block.lengths[::k] @ np.abs(a.sum(axis=1))) / np.sqrt(k)
+                total += float(self._lengths(block)[::k] @ np.abs(a.sum(axis=1))) / np.sqrt(k)
         return total
 
     def throughput(self, point: DualPoint) -> float:
         """What flows through the nodes, against which their imbalance is judged; at least a thousandth of the
         gradient at 0, for optima at which nothing flows."""
-        total = 1e-3 * self.pressure + sum(float(row_norm(u).sum()) for u in point.flows)
+        total = 1e-3 * self.pressure
+        for edge, u in zip(self.form.edges, point.flows, strict=True):
+            units = self.units if edge.features is None else self.units[edge.features]
+            total += float(row_norm(u * units).sum())
         prices = zip(self.form.samples, point.prices, strict=True)
-        return total + sum(float(np.abs(a).ravel() @ block.lengths) for block, a in prices)
+        return total + sum(float(np.abs(a).ravel() @ self._lengths(block)) for block, a in prices)
+
+    def _lengths(self, block: SampleBlock) -> Array:
+        """||x_r|| of each row of A, in the units of the coordinates."""
+        if block.X is None or (self.units == 1.0).all():
+            return block.lengths
+        k = self.form.d // block.X.shape[1]
+        each = [np.sqrt((block.X * self.units[c::k]) ** 2 @ np.ones(block.X.shape[1])) for c in range(k)]
+        return np.stack(each, axis=1).ravel()
+
+    @cached_property
+    def units(self) -> Array:
+        """The unit of each coordinate, (d,): what makes the columns of the data as large as one another. 1 where they
+        differ by less than a factor of 1000, as those of standardised data do."""
+        d = self.form.d
+        squares, count = np.zeros(d), 0.0
+        for block in self.form.samples:
+            if block.X is not None:
+                k = d // block.X.shape[1]
+                squares += np.repeat(np.einsum("r,rj,rj->j", block.base_scale, block.X, block.X), k)
+                count += float(block.base_scale.sum())
+        size = np.sqrt(squares / count) if count > 0.0 else np.ones(d)
+        known = size[size > 0.0]
+        if not len(known) or known.max() <= UNLIKE * known.min():
+            return np.ones(d)
+        return np.where(size > 0.0, np.median(known) / np.where(size > 0.0, size, 1.0), 1.0)
 
     def clip(self, point: DualPoint) -> DualPoint:
         flows = tuple(edge.clip(u) for edge, u in zip(self.form.edges, point.flows, strict=True))
@@ -97,9 +130,11 @@ class Repair:
             # and takes the scale of the losses' gradients for it
             if isinstance(edge.penalty, AbstractConstraint):
                 C = self.pressure / size * edge.penalty.conductance(u / self.pressure)
+                C = C / np.square(self._units_of(edge))
             else:
                 c = edge.weight[:, None]
-                C = c * edge.penalty.conductance(u / c) / (size if isinstance(edge.penalty, AbstractNorm) else 1.0)
+                C = c * edge.penalty.conductance(u / c)
+                C = C / (size * self._units_of(edge)) if isinstance(edge.penalty, AbstractNorm) else C
             edges.append(C)
         samples = []
         for block, a in zip(self.form.samples, point.prices, strict=True):
@@ -107,8 +142,14 @@ class Repair:
             samples.append(block.scaled(block.loss.conductance(b, block.y)))
         return Conductances(tuple(edges), tuple(samples))
 
+    def _units_of(self, edge: EdgeBlock) -> Array | float:
+        """The units of the coordinates of an edge block; the number 1 where all are."""
+        if (self.units == 1.0).all():
+            return 1.0
+        return self.units if edge.features is None else self.units[edge.features]
+
     def system(self, point: DualPoint, size: float) -> System:
-        return System(self.form, self.stacks, self.conductances(point, size))
+        return System(self.form, self.stacks, self.conductances(point, size), self.units)
 
     def correct(self, point: DualPoint, system: System, tolerance: float) -> DualPoint:
         """The nearest conserved point in the metric of the conductances: u - CKz, a - MXz with the z that balances."""
@@ -129,9 +170,9 @@ class Repair:
 
     @cached_property
     def pressure(self) -> float:
-        """The root mean square gradient of the nodes' losses at 0."""
+        """The root mean square gradient of the nodes' losses at 0, in the units of the coordinates."""
         point = DualPoint(self.form.nothing().flows, self.form.gradient_prices(np.zeros(self.form.shape)))
-        return float(np.sqrt(np.mean(self.form.conservation(point) ** 2))) or 1.0
+        return float(np.sqrt(np.mean((self.units * self.form.conservation(point)) ** 2))) or 1.0
 
     # ---- the pull back ---------------------------------------------------------------------------------------------
     def pull_back(self, point: DualPoint) -> DualPoint:
@@ -235,9 +276,9 @@ class Repair:
         point, slopes, curvatures, value = self._drive(w, signs, C)
         for _ in range(FIT_STEPS):
             r = form.conservation(point)
-            if np.linalg.norm(r) <= 1e-9 * sum(np.linalg.norm(a) for a in point.prices):
+            if np.linalg.norm(self.units * r) <= 1e-9 * sum(np.linalg.norm(a) for a in point.prices):
                 break
-            z, iterations = System(form, self.stacks, Conductances(slopes, curvatures)).solve(r, 1e-4)
+            z, iterations = System(form, self.stacks, Conductances(slopes, curvatures), self.units).solve(r, 1e-4)
             self.exchanges += iterations + 1
             t, fall = 1.0, float(np.vdot(r, z))
             new, reached = point, value

@@ -87,7 +87,7 @@ def random_losses(rng: np.random.Generator, loss: str, labels: list[Hashable], d
     source = _source(rng, labels, (d, classes), response, traits)
     counts = _counts(rng, labels, d)
     owner = rng.integers(len(families), size=len(labels))
-    names = _names(loss, d, intercept)
+    names = names_of(loss, d, intercept)
     model: Any = 0
     plain: list[PlainSamples] = []
     for k, family in enumerate(families):
@@ -112,7 +112,7 @@ def _response(rng: np.random.Generator, families: tuple[str, ...]) -> float:
     return 10.0 ** rng.uniform(-1, 0.5) if "poisson" in families else 10.0 ** rng.uniform(-4, 4)
 
 
-def _names(loss: str, d: int, intercept: bool) -> tuple[str, ...]:
+def names_of(loss: str, d: int, intercept: bool) -> tuple[str, ...]:
     if loss == "mean":
         return ("y",) if d == 1 else tuple(f"y{j}" for j in range(d))
     return ("intercept",) * intercept + tuple(f"x{j}" for j in range(d - intercept))

@@ -38,10 +38,12 @@ class PenaltyDraw:
     losses : Losses
     factor : float
         Multiplies every strength.
+    far : float
+        The size of centres, in units of the coefficients behind the data.
     """
 
-    def __init__(self, rng: np.random.Generator, losses: Losses, factor: float) -> None:
-        self.rng, self.losses, self.factor = rng, losses, factor
+    def __init__(self, rng: np.random.Generator, losses: Losses, factor: float, far: float) -> None:
+        self.rng, self.losses, self.factor, self.far = rng, losses, factor, far
         self.typical = float(np.median(losses.size))
         self.inner = np.zeros(len(losses.size))  # satisfies all constraints drawn so far, at every node
 
@@ -54,7 +56,7 @@ class PenaltyDraw:
         """A center for a node penalty: one for all, or for penalties with a strength perhaps one per node."""
         k = len(self.inner) if columns is None else len(columns)
         size = self.losses.size if columns is None else self.losses.size[columns]
-        return None if kind == "NonNegative" else size * self.rng.standard_normal(k)
+        return None if kind == "NonNegative" else self.far * size * self.rng.standard_normal(k)
 
     def __call__(
         self,

@@ -16,7 +16,7 @@ import numpy as np
 from ..problem import Problem
 from ..terms.calculus import Model
 from ..terms.hierarchy import Hierarchy
-from ..terms.sums import NodePenalty, TotalVariation
+from ..terms.sums import Consensus, NodePenalty, TotalVariation
 from ._plain import CONSTRAINTS, Array, PlainEdge, PlainProblem
 from ._random_losses import LOSSES, LOSSES_WITH_KINKS, Losses, random_losses
 from ._random_penalties import PENALTIES, Drawn, PenaltyDraw
@@ -99,7 +99,9 @@ def random_problem(seed: int, hard: bool = False) -> RandomProblem:
     n, d = int(np.exp(rng.uniform(np.log(2), np.log(61)))), int(rng.integers(1, 9))
     labels = _labels(rng, n)
     losses = random_losses(rng, loss, labels, d, traits)
-    builder = _Builder(rng, labels, losses, traits)
+    factor = 10.0 ** rng.choice([-4, 3]) if "extreme strengths" in traits else 1.0
+    spread = Spread(factor, ridge=0.5 if losses.one_sided else 0.25)
+    builder = Builder(rng, labels, losses, traits, spread)
     builder.build(penalty, structure)
     nodes = (*labels, *builder.latent)
     plain = PlainProblem(nodes, builder.d, losses.plain, tuple(builder.edges), builder.draw.inner, losses.size)
@@ -118,14 +120,39 @@ def _labels(rng: np.random.Generator, n: int) -> list[Hashable]:
     return [i if kind == 0 else f"node {i}" if kind == 1 else ("block", i) for i in order]
 
 
-class _Builder:
+@dataclass(frozen=True)
+class Spread:
+    """How far apart the numbers lie that a `Builder` draws.
+
+    Attributes
+    ----------
+    factor : float
+        Multiplies every strength.
+    decades : float
+        Weights of edges and nodes are log-uniform over so many decades on each side of 1.
+    ridge : float
+        How likely there is one.
+    center, far : float
+        How likely a node penalty has a centre, and its size in units of the coefficients behind the data.
+    """
+
+    factor: float = 1.0
+    decades: float = 1.5
+    ridge: float = 0.25
+    center: float = 0.4
+    far: float = 1.0
+
+
+class Builder:
     """Adds terms to a model and, edge by edge, to the plain problem."""
 
-    def __init__(self, rng: np.random.Generator, labels: list[Hashable], losses: Losses, traits: list[str]) -> None:
-        self.rng, self.labels, self.losses, self.traits = rng, labels, losses, traits
+    def __init__(
+        self, rng: np.random.Generator, labels: list[Hashable], losses: Losses, traits: list[str], spread: Spread
+    ) -> None:
+        self.rng, self.labels, self.losses, self.traits, self.spread = rng, labels, losses, traits, spread
         self.names = losses.names
         self.d = len(losses.size)
-        self.draw = PenaltyDraw(rng, losses, 10.0 ** rng.choice([-4, 3]) if "extreme strengths" in traits else 1.0)
+        self.draw = PenaltyDraw(rng, losses, spread.factor, spread.far)
         self.model: Any = 0
         self.edges: list[PlainEdge] = []
         self.latent: list[Hashable] = []
@@ -134,16 +161,19 @@ class _Builder:
     def build(self, penalty: str, structure: str) -> None:
         on_nodes = penalty in ONE_SIDED or structure == "node penalty"
         other = self.draw.other(penalty)
+        if structure == "consensus":
+            self._consensus()
+            on_nodes, penalty = True, "SquaredL2" if penalty == "Zero" else penalty
         if structure == "hierarchy":
             self._hierarchy(other if penalty in CONSTRAINTS else penalty)
-        if structure != "hierarchy" or (penalty in CONSTRAINTS and not on_nodes):
+        if structure not in ("hierarchy", "consensus") or (penalty in CONSTRAINTS and not on_nodes):
             columns = self._columns(structure == "feature subset")
             self._total_variation(self._graph(), other if on_nodes else penalty, columns)
         if structure == "two graphs":
             self._total_variation(self._graph(), self.draw.other(penalty), None)
         if on_nodes:
             self._node_penalty(penalty, structure == "feature subset")
-        if self.rng.random() < (0.5 if self.losses.one_sided else 0.25):
+        if self.rng.random() < self.spread.ridge:
             self._ridge()
 
     # ---- terms -------------------------------------------------------------------------------------------------------
@@ -152,7 +182,7 @@ class _Builder:
         if kind not in CONSTRAINTS and self.rng.random() < 0.6:
             self.traits.append("edge weights")
             for _, _, attributes in graph.edges(data=True):
-                attributes["weight"] = float(10.0 ** self.rng.uniform(-1.5, 1.5))
+                attributes["weight"] = self._weight()
         features = self._features(columns)
         self.model = self.model + drawn.scaled(TotalVariation(graph, drawn.penalty, features))
         for tail, head, weight in graph.edges(data="weight", default=1.0):
@@ -164,11 +194,11 @@ class _Builder:
         if columns is None and self.losses.intercept:
             columns = np.arange(self.losses.classes, self.d)
         k = self.d if columns is None else len(columns)
-        center = self.draw.center(kind, columns) if self.rng.random() < 0.4 else None
+        center = self.draw.center(kind, columns) if self.rng.random() < self.spread.center else None
         drawn = self.draw(kind, k, center, columns)
         weights = None
         if kind not in CONSTRAINTS and self.rng.random() < 0.4:
-            weights = {label: float(10.0 ** self.rng.uniform(-1.5, 1.5)) for label in self.labels}
+            weights = {label: self._weight() for label in self.labels}
         self.model = self.model + drawn.scaled(NodePenalty(drawn.penalty, weights, center, features))
         self.traits += ["node weights"] * (weights is not None) + ["center"] * (center is not None)
         for label in self.labels:
@@ -180,7 +210,7 @@ class _Builder:
         drawn = self.draw(kind, self.d)
         names = sorted(set(self.groups.values()))
         deep = len(names) > 2 and self.rng.random() < 0.4
-        leaf = {label: float(10.0 ** self.rng.uniform(-1.5, 1.5)) for label in self.labels}
+        leaf = {label: self._weight() for label in self.labels}
         level = 10.0 ** self.rng.uniform(-1, 1, size=2)
         members = {name: [label for label in self.labels if self.groups[label] == name] for name in names}
         if deep:
@@ -220,6 +250,23 @@ class _Builder:
         center = np.zeros(len(columns)) if center is None else np.asarray(center)
         scale = 1.0 if drawn.kind in CONSTRAINTS else drawn.strength * weight
         self.edges.append(PlainEdge(tail, head, drawn.kind, scale, columns, center, drawn.parameter))
+
+    def _consensus(self) -> None:
+        """A consensus on a connected graph, in half of the cases on some of the features alone."""
+        import networkx as nx
+
+        columns = self._columns(self.rng.random() < 0.5)
+        order = self.rng.permutation(len(self.labels))
+        graph = nx.Graph()
+        graph.add_nodes_from(self.labels)
+        graph.add_edges_from((self.labels[i], self.labels[j]) for i, j in _connected(self.rng, order))
+        self.model = self.model + Consensus(graph, self._features(columns))
+        zero = self.draw("Zero", self.d if columns is None else len(columns))
+        for tail, head in graph.edges:
+            self._edge(tail, head, zero, 1.0, columns)
+
+    def _weight(self) -> float:
+        return float(10.0 ** self.rng.uniform(-self.spread.decades, self.spread.decades))
 
     # ---- what the terms stand on -------------------------------------------------------------------------------------
     def _columns(self, subset: bool) -> Array | None:

@@ -100,7 +100,7 @@ class _Run:
         self._restore(kept)
         if kept.ended in ("failed", "recession"):
             return kept.state, kept.round, kept.ended
-        return kept.state, kept.round, "gap" if self.certifier.best(self.budget.gap).holds(self.budget.gap) else ""
+        return kept.state, kept.round, "gap" if self.certifier.best().holds(self.budget.gap) else ""
 
     def keep(self, state: Any, k: int, ended: str) -> None:
         """Note where the run stands between two rounds; written when it is due."""
@@ -166,7 +166,7 @@ class _Run:
     def last(self, state: Any, k: int, ended: str) -> Certificate:
         """The certificate that the run ends with."""
         if ended in ("gap", "failed", "recession"):
-            return self.certifier.best(self.budget.gap)
+            return self.certifier.best()
         self.certifier = self.method.judge(state, self.certifier)
         if self.budget.gap == 0.0:  # the iterate after exactly so many rounds is asked for, not the best one
             self.certifier.best_primal = None
@@ -183,7 +183,7 @@ class _Run:
             self.certifier = self.method.judge(state, self.certifier)
             return self.certify(state, k)
         except KeyboardInterrupt:
-            return self.certifier.best(self.budget.gap)
+            return self.certifier.best()
 
     def screen(self, state: Any, k: int) -> float:
         at = time.perf_counter()
@@ -218,7 +218,7 @@ class _Run:
         done = self._polish(state)
         self.trace.polish_seconds += time.perf_counter() - at
         if done:
-            found = self.certifier.best(self.budget.gap)
+            found = self.certifier.best()
             record = Record(k, self.elapsed(), found.relative_gap, True, found.primal, found.dual)
             self._note(record, time.perf_counter())
         return done
@@ -239,7 +239,7 @@ class _Run:
         if polished.point is None:
             return False
         certifier.admit(polished.w, polished.point)
-        return certifier.best(self.budget.gap).holds(self.budget.gap)
+        return certifier.best().holds(self.budget.gap)
 
     def _settling(self, point: Point) -> int:
         """Exchanges for latent nodes that the certifier settles: up and down a tree, once each way across an edge."""
@@ -295,7 +295,7 @@ def drive(
         certificate = run.last(state, k, ended)
     except Exception as error:  # noqa: BLE001 - what is no breakdown is raised again
         why = run.breakdown(error)
-        ended, certificate = "failed", run.certifier.best(budget.gap)
+        ended, certificate = "failed", run.certifier.best()
     except KeyboardInterrupt:
         ended = "interrupted"
         if budget.carried is not None:

@@ -137,7 +137,7 @@ def _certified(
         point = smooth.point(w)
         flows = network.along_forest(network.balanced(smooth.form.conservation(point)))
         certifier.admit(w, whole(vary, point, flows))
-    return certifier.best(GAP), certifier.attained()
+    return certifier.best(), certifier.attained()
 
 
 def whole(vary: Varying, point: DualPoint, flows: tuple[Array, ...]) -> DualPoint:

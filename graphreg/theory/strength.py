@@ -127,7 +127,7 @@ class StrengthMax:
         point = self.consensus.certificate.point
         certifier = Certifier(form)
         certifier.admit(c, point)
-        found = certifier.best(1e-9)  # a flow at its capacity, at factor 1, may lie outside by rounding: repair it
+        found = certifier.best()  # a flow at its capacity, at factor 1, may lie outside by rounding: repair it
         return found if found.valid else certifier.certify(c, point.flows, point.prices, 1e-9)
 
     def better(self, factor: float = 0.999) -> Better:
@@ -212,7 +212,7 @@ def strength_max(problem: Any, parameter: Parameter | str | None = None) -> Stre
     lower = min(float(routes.lower.max()), upper)
     binding = int(np.argmax(routes.lower))
     w = np.where((network.component == binding)[:, None], routes.direction, 0.0)
-    consensus = as_solution(solution.form, certifier.best(1e-9))
+    consensus = as_solution(solution.form, certifier.best())
     gap = consensus.certificate.relative_gap
     assumed = (
         f"{vary.name} alone varies, all other strengths stay as they are",

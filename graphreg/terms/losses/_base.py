@@ -25,6 +25,7 @@ from ..calculus import AbstractTerm, Strength, positive
 from ..records import Array, Coordinate, Descent, Lowered, LoweredLoss, Notation, Space, look_alike
 
 INSIDE = 1.0 - 1e-14
+ULP = 2.0**-52
 
 
 @dataclass(frozen=True)
@@ -149,6 +150,31 @@ class AbstractLoss(AbstractTerm):
         gone[self.descent(y).sample[fallen]] = True
         return ~gone, y[~gone]
 
+    # ---- bounds that hold whatever rounding does; what a certificate rests on -----------------------------------------
+    def anchor(self, y: Array) -> Array:
+        """The point t, shaped like y, with ``l(x; y) = h(x - t)``, so that ``l*(b; y) = h*(b) + <b, t>``.
+
+        Certificates form x - t and <b, t> without rounding, and ask for bounds of h and h* alone. 0 by default, where h
+        is l itself.
+        """
+        return np.zeros(y.shape)
+
+    def value_bound(self, r: Array, spread: Array, y: Array) -> Array:
+        """An upper bound of h over ``r +- spread``, (M,). By default from `value`, trusted to 16 units in the last
+        place of its largest value near r: a convex function is largest at the ends."""
+        return largest_around(lambda x: self.value(x + self.anchor(y), y), r, spread)
+
+    def conjugate_bound(self, b: Array, spread: Array, y: Array) -> Array:
+        """An upper bound of h* over ``b +- spread``, (M,); +inf where that is not all inside the domain. By default
+        from `conjugate`, trusted as `value` is."""
+        return largest_around(lambda a: self.conjugate(a, y) - _dots(a, self.anchor(y)), b, spread)
+
+    def dependent(self, y: Array) -> Array | None:
+        """For each sample the coordinate of its price that is minus the sum of the others, (M,); None where all
+        coordinates are free."""
+        del y
+        return None
+
     # ---- predictions -----------------------------------------------------------------------------------------------
     def response(self, x: Array) -> Array:
         """What is expected of a target at the predictor x; the predictor itself, but for generalised linear models."""
@@ -259,6 +285,15 @@ class AbstractQuadraticLoss(AbstractSmoothLoss):
     def conductance(self, b: Array, y: Array) -> Array:
         return np.ones_like(b)
 
+    def anchor(self, y: Array) -> Array:
+        return y
+
+    def value_bound(self, r: Array, spread: Array, y: Array) -> Array:
+        return half_square(np.abs(r) + spread)
+
+    def conjugate_bound(self, b: Array, spread: Array, y: Array) -> Array:
+        return half_square(np.abs(b) + spread)
+
     def smoothness(self) -> float:
         return 1.0
 
@@ -278,6 +313,23 @@ class AbstractQuadraticLoss(AbstractSmoothLoss):
         return each if y.ndim == 1 else cp.sum(each, axis=1)
 
 
+def largest_around(function: Any, x: Array, spread: Array) -> Array:
+    """A bound of a convex function of rows over the box ``x +- spread``, its values trusted to 16 ulp.
+
+    The box lies in the convex hull of the points ``x +- k spread_j e_j``, k the number of coordinates.
+    """
+    if x.ndim == 1:
+        ends = [function(x - spread), function(x + spread)]
+    else:
+        k = x.shape[1]
+        steps = k * spread[:, None, :] * np.eye(k)
+        ends = [function(x)] + [function(x + sign * steps[:, j]) for j in range(k) for sign in (-1.0, 1.0)]
+    top, size = ends[0], np.abs(ends[0])
+    for end in ends[1:]:
+        top, size = np.maximum(top, end), np.maximum(size, np.abs(end))
+    return np.where(np.isnan(top), np.inf, top + 16.0 * ULP * size)
+
+
 def _every(a: Array) -> Array:
     return a if a.ndim == 1 else np.logical_and.reduce(a, axis=1)
 
@@ -288,3 +340,9 @@ def _dots(a: Array, b: Array) -> Array:
 
 def _squares(a: Array) -> Array:
     return _dots(a, a)
+
+
+def half_square(a: Array) -> Array:
+    """Not less than 1/2 ||a||^2, (M,), for a >= 0."""
+    k = 1 if a.ndim == 1 else a.shape[1]
+    return _squares(a) * (0.5 * (1.0 + (4 + k) * ULP))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..records import Array
-from ._base import INSIDE, AbstractLoss
+from ._base import INSIDE, ULP, AbstractLoss
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,18 @@ class AbstractPiecewiseLinearLoss(AbstractLoss):
     def conductance(self, b: Array, y: Array) -> Array:
         low, high = self.domain(y)
         return np.maximum(2.0 * np.minimum(b - low, high - b) / (high - low), 1e-3)
+
+    def anchor(self, y: Array) -> Array:
+        return y
+
+    def value_bound(self, r: Array, spread: Array, y: Array) -> Array:
+        low, high = self.domain(y)
+        top = np.maximum(low * (r - spread), high * (r + spread))
+        return np.maximum(top, 0.0) * (1.0 + 2 * ULP)
+
+    def conjugate_bound(self, b: Array, spread: Array, y: Array) -> Array:
+        low, high = self.domain(y)
+        return np.where((b - spread >= low) & (b + spread <= high), 0.0, np.inf)
 
     def _width(self, y: Array) -> float:
         """How far from its kink the loss is smoothed: a scale of the targets."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..records import Array, Descent, Notation
-from ._base import AbstractLoss, AbstractSmoothLoss
+from ._base import ULP, AbstractLoss, AbstractSmoothLoss, half_square
 from ._piecewise import AbstractPiecewiseLinearLoss, smooth_rise
 from .coding import signs, two_classes
 
@@ -87,6 +87,15 @@ class SquaredHingeLoss(AbstractSmoothLoss):
     def conductance(self, b: Array, y: Array) -> Array:
         # 1 where the price is well inside; a price near 0 may only grow
         return np.clip(-y * b, 1e-3, 1.0)
+
+    def anchor(self, y: Array) -> Array:
+        return y
+
+    def value_bound(self, r: Array, spread: Array, y: Array) -> Array:
+        return half_square(np.maximum(-y * r + spread, 0.0) * (1.0 + ULP))  # 1 - y x = -y (x - y)
+
+    def conjugate_bound(self, b: Array, spread: Array, y: Array) -> Array:
+        return np.where((b * y + spread <= 0.0), half_square(np.abs(b) + spread), np.inf)
 
     def smoothness(self) -> float:
         return 1.0

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..calculus import positive
 from ..records import Array, Notation
-from ._base import AbstractSmoothLoss
+from ._base import ULP, AbstractSmoothLoss, half_square
 from .coding import numeric
 
 
@@ -60,6 +60,18 @@ class HuberLoss(AbstractSmoothLoss):
 
     def conductance(self, b: Array, y: Array) -> Array:
         return np.maximum(1.0 - np.abs(b) / self.delta, 1e-3)
+
+    def anchor(self, y: Array) -> Array:
+        return y
+
+    def value_bound(self, r: Array, spread: Array, y: Array) -> Array:
+        r = np.abs(r) + spread
+        far = self.delta * (r - self.delta / 2) * (1.0 + 4 * ULP)
+        return np.where(r <= self.delta, half_square(r), far)
+
+    def conjugate_bound(self, b: Array, spread: Array, y: Array) -> Array:
+        b = np.abs(b) + spread
+        return np.where(b * (1.0 + ULP) <= self.delta, half_square(b), np.inf)
 
     def smoothness(self) -> float:
         return 1.0

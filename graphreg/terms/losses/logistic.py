@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..records import Array, Notation
-from ._base import INSIDE, AbstractSmoothLoss
+from ._base import INSIDE, ULP, AbstractSmoothLoss
 from .coding import signs, two_classes
 
 
@@ -69,6 +69,15 @@ class LogisticLoss(AbstractSmoothLoss):
         q = np.clip(-y * b, 0.0, 1.0)
         return q * (1.0 - q)
 
+    def value_bound(self, r: Array, spread: Array, y: Array) -> Array:
+        return np.logaddexp(0.0, -y * r + spread * (1.0 + ULP) + ULP * np.abs(r)) * (1.0 + 16 * ULP)
+
+    def conjugate_bound(self, b: Array, spread: Array, y: Array) -> Array:
+        q = -y * b
+        low, high = q - spread, q + spread
+        ends = np.maximum(_entropy_bound(np.maximum(low, 0.0)), _entropy_bound(np.minimum(high, 1.0)))
+        return np.where((low >= 0.0) & (high <= 1.0), ends, np.inf)
+
     def smoothness(self) -> float:
         return 0.25
 
@@ -106,3 +115,11 @@ class LogisticLoss(AbstractSmoothLoss):
 def _sigmoid(x: Array) -> Array:
     e = np.exp(-np.abs(x))  # never overflows; both branches are exact for large |x|
     return np.where(x >= 0, 1.0, e) / (1.0 + e)
+
+
+def _entropy_bound(q: Array) -> Array:
+    """Not less than q log q + (1 - q) log(1 - q) for q in [0, 1]; 0 log 0 = 0. Logarithms are trusted to 4 ulp."""
+    q = np.clip(q, 0.0, 1.0)
+    own = q * np.log(np.where(q > 0.0, q, 1.0))
+    other = (1.0 - q) * np.log1p(-np.where(q < 1.0, q, 0.0))
+    return (own + other) * (1.0 - 16 * ULP)

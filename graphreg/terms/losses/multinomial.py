@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from ...errors import DataError, TermError
 from ..records import Array, Coordinate, Descent, Notation
-from ._base import INSIDE, AbstractSmoothLoss
+from ._base import INSIDE, ULP, AbstractSmoothLoss
 from .coding import classes_of, named_classes, one_hot
 
 ROUNDING = 1e-14  # of the sum of a sample's prices over the classes
@@ -132,6 +132,30 @@ class MultinomialLoss(AbstractSmoothLoss):
         p = np.maximum(b + np.maximum(y, 0.0), 0.0)
         return _covariance(p / p.sum(axis=-1, keepdims=True))
 
+    def dependent(self, y: Array) -> Array:
+        return np.argmax(y, axis=1)  # prices sum to zero over the classes
+
+    def value_bound(self, r: Array, spread: Array, y: Array) -> Array:
+        # log sum exp(x_j - x_own) >= 0, larger where all others rise and x_own falls
+        own = np.where(y > 0, r - spread, 0.0).sum(axis=1)[:, None]
+        x = np.where(y < 0, -np.inf, np.where(y > 0, 0.0, r + spread - own))
+        x = x + 4 * ULP * np.where(y == 0, np.abs(r) + np.abs(own), 0.0)
+        first = np.argmax(x, axis=1)[:, None]
+        top = np.take_along_axis(x, first, axis=1)
+        others = np.exp(x - top)
+        np.put_along_axis(others, first, 0.0, axis=1)
+        return (top[:, 0] + np.log1p(others.sum(axis=1))) * (1.0 + (16 + x.shape[1]) * ULP)
+
+    def conjugate_bound(self, b: Array, spread: Array, y: Array) -> Array:
+        own = np.maximum(y, 0.0)
+        p, spread = b + own, spread + ULP * own
+        low, high = p - spread, p + spread
+        ends = np.maximum(_entropy_bound(np.maximum(low, 0.0)), _entropy_bound(high))
+        inside = (low >= 0.0).all(axis=1) & ~((y < 0) & (high != 0.0)).any(axis=1)
+        k = b.shape[1]
+        value = ends.sum(axis=1) + (16 + k) * ULP * np.abs(ends).sum(axis=1)
+        return np.where(inside, value, np.inf)
+
     def smoothness(self) -> float:
         return 0.5
 
@@ -199,3 +223,9 @@ def _covariance(p: Array) -> Array:
     k = np.arange(p.shape[-1])
     out[..., k, k] += p
     return out
+
+
+def _entropy_bound(p: Array) -> Array:
+    """Not less than p log p for p >= 0; the logarithm is trusted to 4 ulp."""
+    value = p * np.log(np.where(p > 0.0, p, 1.0))
+    return value + 8 * ULP * np.abs(value)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..records import Array, Notation
-from ._base import INSIDE, AbstractSmoothLoss
+from ._base import INSIDE, ULP, AbstractSmoothLoss
 from .coding import counts
 
 
@@ -66,6 +66,19 @@ class PoissonLoss(AbstractSmoothLoss):
     def largest_offset(self) -> float:
         return 700.0  # exp(709.8) is the largest float
 
+    def value_bound(self, r: Array, spread: Array, y: Array) -> Array:
+        with np.errstate(over="ignore"):
+            top = np.exp(r + spread + ULP * np.abs(r)) * (1.0 + 8 * ULP)
+        linear = y * r
+        return top - linear + (y * spread * (1.0 + ULP) + 4 * ULP * (np.abs(linear) + top))
+
+    def conjugate_bound(self, b: Array, spread: Array, y: Array) -> Array:
+        q = b + y
+        spread = spread + np.where(q == 0.0, 0.0, ULP * (np.abs(b) + y))
+        low, high = q - spread, q + spread
+        ends = np.maximum(_entropy_bound(np.maximum(low, 0.0)), _entropy_bound(np.maximum(high, 0.0)))
+        return np.where(low >= 0.0, ends, np.inf)
+
     def smoothness(self) -> float:
         return np.inf
 
@@ -95,3 +108,9 @@ class PoissonLoss(AbstractSmoothLoss):
             r"%c \, h(%y + %u / %c) \text{ where } h(q) = q \log q - q",
             r"%u \ge -%c %y",
         )
+
+
+def _entropy_bound(q: Array) -> Array:
+    """Not less than q log q - q for q >= 0; the logarithm is trusted to 4 ulp."""
+    own = q * np.log(np.where(q > 0.0, q, 1.0))
+    return own - q + 8 * ULP * (np.abs(own) + q)

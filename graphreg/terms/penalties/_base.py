@@ -15,6 +15,7 @@ import numpy as np
 from ...errors import TermError
 from ..records import Array, Notation, RecessionCone
 
+ULP = 2.0**-52
 INSIDE = 1.0 - 1e-14  # clipped points lie inside their domain by this factor
 LEAST_SLACK = 1e-2  # conductance of a saturated edge, relative to its capacity
 
@@ -124,6 +125,33 @@ class AbstractPenalty(ABC):
         """The projection of each row onto the span of dom phi*: u itself, but where phi is flat along a subspace."""
         return u
 
+    # ---- bounds that hold whatever rounding does; what a certificate rests on ----------------------------------------
+    def room(self, u: Array) -> Array:
+        """How far each coordinate of the flow u (at weight 1) may move either way inside dom phi*, (m, k): 0 where it
+        may not, inf where nothing stops it. From the gauge: gauge(u +- t e_j) <= gauge(u) + t gauge(+-e_j)."""
+        k = u.shape[1]
+        unit = np.maximum(self.gauge(np.eye(k)), self.gauge(-np.eye(k)))
+        left = np.maximum(1.0 - self.gauge(u), 0.0)[:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(unit == 0.0, np.where(left > 0.0, np.inf, 0.0), left / unit)
+
+    def conjugate_bound(self, u: Array, spread: Array) -> Array:
+        """An upper bound of phi* over each box ``u +- spread``, (m,); +inf where that is not all inside dom phi*.
+
+        By default from `conjugate`, whose values are trusted to 16 units in the last place: phi* is convex, and largest
+        at the ends.
+        """
+        return _largest_around(self.conjugate, u, spread)
+
+    def value_bound(self, z: Array, spread: Array) -> Array:
+        """An upper bound of phi over each box ``z +- spread``, (m,). By default from `value`, trusted as `conjugate`
+        is."""
+        return _largest_around(self.value, z, spread)
+
+    def squares(self) -> Array | None:
+        """R (r, k) with r < k where phi is 1/2 ||Rz||^2: its flows are R'q with r free numbers q. None elsewhere."""
+        return None
+
     def interior(self, k: int) -> Array:
         """A flow (k,) well inside dom phi*."""
         return np.zeros(k)
@@ -215,6 +243,10 @@ class AbstractConstraint(AbstractPenalty):
     def project(self, z: Array) -> Array:
         """The nearest point of the set, exactly inside it."""
 
+    def value_bound(self, z: Array, spread: Array) -> Array:
+        inside = super().value_bound(z, spread)
+        return np.where(inside <= 0.0, 0.0, np.inf)
+
     def prox(self, v: Array, step: Any) -> Array:
         del step  # a multiple of an indicator is the same indicator
         return self.project(v)
@@ -262,6 +294,12 @@ class AbstractNorm(AbstractPenalty):
     def clip(self, u: Array) -> Array:
         return self.project_dual(u, INSIDE)
 
+    def conjugate_bound(self, u: Array, spread: Array) -> Array:
+        return np.where(_norm_bound(self.dual_norm, u, spread) <= 1.0, 0.0, np.inf)
+
+    def value_bound(self, z: Array, spread: Array) -> Array:
+        return _norm_bound(self.value, z, spread)
+
     def dual_prox(self, v: Array, step: Array, weight: Array) -> Array:
         del step
         return self.project_dual(v, weight)
@@ -279,6 +317,39 @@ class AbstractNorm(AbstractPenalty):
         name, latex = _names(self)
         dual = f"dual norm of {name} at %u <= %c"
         return Notation(f"{name}(%z)", "", dual, f"{latex}(%z)", "", rf"{latex}^\circ(%u) \le %c")
+
+
+def _largest_around(function: Any, x: Array, spread: Array) -> Array:
+    """A bound of a convex function of rows over the boxes ``x +- spread``, its values trusted to 16 ulp.
+
+    A box lies in the convex hull of the points ``x +- k spread_j e_j``, k the number of coordinates.
+    """
+    top = np.array(function(x), dtype=float)
+    size = np.abs(top)
+    k = x.shape[1]
+    for j in np.flatnonzero(spread.any(axis=0)):
+        for sign in (-1.0, 1.0):
+            moved = x.copy()
+            moved[:, j] += sign * k * spread[:, j]
+            end = function(moved)
+            top, size = np.maximum(top, end), np.maximum(size, np.abs(end))
+    return np.where(np.isnan(top), np.inf, top + 16.0 * ULP * size)
+
+
+def _norm_bound(norm: Any, x: Array, spread: Array) -> Array:
+    """||x + h|| <= ||x|| + sum_j |h_j| ||e_j||, the norm trusted to 4 + k ulp."""
+    k = x.shape[1]
+    return (norm(x) + spread @ norm(np.eye(k))) * (1.0 + (6 + k) * ULP)
+
+
+def half_square(z: Array) -> Array:
+    """Not less than 1/2 ||z||^2 of each row."""
+    return np.einsum("ij,ij->i", z, z) * (0.5 * (1.0 + (4 + z.shape[1]) * ULP))
+
+
+def longest(z: Array, spread: Array) -> Array:
+    """Not less than the Euclidean norm of any point of ``z +- spread``."""
+    return row_norm(np.abs(z) + spread) * (1.0 + (4 + z.shape[1]) * ULP)
 
 
 def _names(penalty: AbstractPenalty) -> tuple[str, str]:

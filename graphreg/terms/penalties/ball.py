@@ -9,9 +9,9 @@ import numpy as np
 
 from ..calculus import positive
 from ..records import Array, Notation, RecessionCone
-from ._base import AbstractConstraint, column, row_norm
+from ._base import ULP, AbstractConstraint, column, longest, row_norm
 
-ROUNDING = 1e-14  # relative; what a norm may exceed the radius by and still be called equal to it
+MARGIN = 1e-14  # relative; points that are projected land twice as far inside, so that rounding never leaves the ball
 LEAST_CONDUCTANCE = 0.1  # of an edge without flow, whose conjugate has a kink there
 
 
@@ -33,13 +33,13 @@ class Ball(AbstractConstraint):
         positive(self.radius, "the radius of Ball")
 
     def value(self, z: Array) -> Array:
-        return np.where(row_norm(z) <= self.radius * (1.0 + ROUNDING), 0.0, np.inf)
+        return np.where(row_norm(z) <= self.radius, 0.0, np.inf)
 
     def project(self, z: Array) -> Array:
-        # rows outside land a few ulps inside; rows inside stay exactly as they are
+        # rows outside, or within rounding of it, land a few ulps inside; others stay exactly as they are
         r = row_norm(z)
-        outside = r > self.radius
-        return z * np.where(outside, (1.0 - 1e-15) * self.radius / np.where(outside, r, 1.0), 1.0)[:, None]
+        outside = r * (1.0 + MARGIN) > self.radius
+        return z * np.where(outside, (1.0 - 2 * MARGIN) * self.radius / np.where(outside, r, 1.0), 1.0)[:, None]
 
     def conjugate(self, u: Array) -> Array:
         return self.radius * row_norm(u)
@@ -62,6 +62,12 @@ class Ball(AbstractConstraint):
 
     def conductance(self, u: Array) -> Array:
         return np.maximum(row_norm(u), LEAST_CONDUCTANCE)[:, None]
+
+    def conjugate_bound(self, u: Array, spread: Array) -> Array:
+        return self.radius * longest(u, spread) * (1.0 + ULP)
+
+    def value_bound(self, z: Array, spread: Array) -> Array:
+        return np.where(longest(z, spread) <= self.radius, 0.0, np.inf)
 
     def recession(self, k: int) -> RecessionCone:
         return RecessionCone(np.zeros(k), np.zeros(k))

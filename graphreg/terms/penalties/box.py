@@ -9,9 +9,8 @@ import numpy as np
 
 from ...errors import TermError
 from ..records import Array, Notation, RecessionCone
-from ._base import INSIDE, AbstractConstraint, AbstractOneSided
+from ._base import INSIDE, ULP, AbstractConstraint, AbstractOneSided
 
-ROUNDING = 1e-14  # relative; what a coordinate may exceed its bound by and still be called equal to it
 LEAST_CONDUCTANCE = 0.1  # of a coordinate without flow, whose conjugate has a kink there
 
 
@@ -44,9 +43,7 @@ class Box(AbstractOneSided, AbstractConstraint):
         object.__setattr__(self, "high", high)
 
     def value(self, z: Array) -> Array:
-        low, high = self.low, self.high
-        inside = (z >= low - ROUNDING * _finite(np.abs(low))) & (z <= high + ROUNDING * _finite(np.abs(high)))
-        return np.where(inside.all(axis=1), 0.0, np.inf)
+        return np.where(((z >= self.low) & (z <= self.high)).all(axis=1), 0.0, np.inf)
 
     def project(self, z: Array) -> Array:
         return np.clip(z, self.low, self.high)
@@ -77,6 +74,21 @@ class Box(AbstractOneSided, AbstractConstraint):
     def conductance(self, u: Array) -> Array:
         free = np.isinf(self.low) & np.isinf(self.high)  # a coordinate without bounds carries no flow
         return np.where(free, 0.0, np.maximum(np.abs(u), LEAST_CONDUCTANCE))
+
+    def room(self, u: Array) -> Array:
+        up, down = np.isinf(self.low), np.isinf(self.high)  # flows must not be negative, or not be positive
+        one_way = np.where(down, np.maximum(-u, 0.0), np.inf)
+        return np.minimum(one_way, np.where(up, np.maximum(u, 0.0), np.inf))
+
+    def conjugate_bound(self, u: Array, spread: Array) -> Array:
+        low, high = u - spread, u + spread
+        ends = [np.where(x > 0, _finite(self.high) * x, _finite(self.low) * x) for x in (low, high)]
+        each = np.maximum(*ends)
+        value = each.sum(axis=1) + (4 + u.shape[1]) * ULP * np.abs(each).sum(axis=1)
+        return np.where((self._leaves(low) | self._leaves(high)).any(axis=1), np.inf, value)
+
+    def value_bound(self, z: Array, spread: Array) -> Array:
+        return np.where(((z - spread >= self.low) & (z + spread <= self.high)).all(axis=1), 0.0, np.inf)
 
     def interior(self, k: int) -> Array:
         sign = np.isinf(self.low).astype(float) - np.isinf(self.high).astype(float)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..calculus import positive
 from ..records import Array, Notation, RecessionCone
-from ._base import INSIDE, AbstractSmoothPenalty, column, row_norm
+from ._base import INSIDE, ULP, AbstractSmoothPenalty, column, half_square, longest, row_norm
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,15 @@ class HuberNorm(AbstractSmoothPenalty):
 
     def recession(self, k: int) -> RecessionCone:
         return RecessionCone(np.zeros(k), np.zeros(k))
+
+    def conjugate_bound(self, u: Array, spread: Array) -> Array:
+        inside = longest(u, spread) <= self.delta
+        return np.where(inside, half_square(np.abs(u) + spread), np.inf)
+
+    def value_bound(self, z: Array, spread: Array) -> Array:
+        r = longest(z, spread)
+        far = self.delta * (r - self.delta / 2) * (1.0 + 4 * ULP)
+        return np.where(r <= self.delta, r * r * (0.5 + ULP), far)
 
     def cvxpy_conjugate(self, U: Any) -> Any:
         import cvxpy as cp

@@ -28,6 +28,9 @@ class L1(AbstractNorm):
         r = column(radius)
         return np.clip(u, -r, r)
 
+    def room(self, u: Array) -> Array:
+        return np.maximum(1.0 - np.abs(u), 0.0)
+
     def cvxpy(self, Z: Any) -> Any:
         import cvxpy as cp
 

@@ -48,6 +48,12 @@ class NonNegative(AbstractOneSided, AbstractConstraint):
     def conductance(self, u: Array) -> Array:
         return np.maximum(np.abs(u), LEAST_SLACK)
 
+    def room(self, u: Array) -> Array:
+        return np.maximum(-u, 0.0)
+
+    def conjugate_bound(self, u: Array, spread: Array) -> Array:
+        return np.where((u + spread <= 0.0).all(axis=1), 0.0, np.inf)
+
     def interior(self, k: int) -> Array:
         return np.full(k, -1.0)
 

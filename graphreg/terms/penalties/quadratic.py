@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ...errors import TermError
 from ..records import Array, Notation, RecessionCone
-from ._base import AbstractSmoothPenalty, column, row_norm
+from ._base import ULP, AbstractSmoothPenalty, column, half_square, row_norm
 
 ROUNDING = 1e-12  # relative to the largest eigenvalue: below it an eigenvalue is 0
 
@@ -18,33 +19,39 @@ ROUNDING = 1e-12  # relative to the largest eigenvalue: below it an eigenvalue i
 class Quadratic(AbstractSmoothPenalty):
     """A quadratic form: ``phi(z) = 1/2 z'Qz`` with Q symmetric and positive semidefinite.
 
-    ``phi*(u) = 1/2 u'Q^+u`` where u is in range(Q) and +inf elsewhere (Boyd and Vandenberghe, Convex Optimization,
-    example 3.22, with the pseudo-inverse for a singular Q).
+    What is minimised is ``1/2 ||Rz||^2`` with the root R, ``R'R = Q`` up to rounding, which is computed once. (As
+    floats, a Q of lower rank is seldom semidefinite; R'R is for every R.)
+
+    ``phi*(u) = 1/2 ||t||^2`` for the shortest t with ``u = R't``, which is ``1/2 u'Q^+u``, and +inf where there is none
+    (Boyd and Vandenberghe, Convex Optimization, example 3.22, with the pseudo-inverse for a singular Q).
 
     Parameters
     ----------
     Q : array_like (k, k)
         Symmetric, positive semidefinite, not 0; k is the number of coordinates that it acts on.
+
+    Attributes
+    ----------
+    root : array (rank, k)
+        R: the Cholesky factor of a definite Q, else scaled eigenvectors. ``Q`` is R'R.
     """
 
     Q: Any
-    _values: Array = field(init=False, repr=False)  # (k,) eigenvalues, ascending, those within rounding set to 0
+    root: Array = field(init=False, repr=False)
+    _values: Array = field(init=False, repr=False)  # (k,) eigenvalues of R'R, ascending, 0 beyond the rank
     _vectors: Array = field(init=False, repr=False)  # (k, k) eigenvectors in the columns
 
     def __post_init__(self) -> None:
-        Q = _symmetric(self.Q)
-        values, vectors = np.linalg.eigh(Q)
-        if values[0] < -ROUNDING * np.abs(values).max():
-            raise TermError(f"the Q of Quadratic is not positive semidefinite: it has the eigenvalue {values[0]:.6g}")
-        if values[-1] <= 0:
-            raise TermError("the Q of Quadratic is 0; leave the term out")
-        values = np.where(values > ROUNDING * values[-1], values, 0.0)
-        object.__setattr__(self, "Q", (vectors * values) @ vectors.T)
-        object.__setattr__(self, "_values", values)
-        object.__setattr__(self, "_vectors", vectors)
+        root = _root(_symmetric(self.Q))
+        _, sigma, V = np.linalg.svd(root)
+        rank, k = root.shape
+        object.__setattr__(self, "Q", root.T @ root)
+        object.__setattr__(self, "root", root)
+        object.__setattr__(self, "_values", np.concatenate([np.zeros(k - rank), sigma[::-1] ** 2]))
+        object.__setattr__(self, "_vectors", V[::-1].T.copy())
 
     def value(self, z: Array) -> Array:
-        return 0.5 * (z @ self._vectors) ** 2 @ self._values
+        return 0.5 * ((z @ self.root.T) ** 2).sum(axis=1)
 
     def gradient(self, z: Array) -> Array:
         return z @ self.Q
@@ -70,9 +77,7 @@ class Quadratic(AbstractSmoothPenalty):
     def cvxpy(self, Z: Any) -> Any:
         import cvxpy as cp
 
-        positive = self._values > 0
-        root = self._vectors[:, positive] * np.sqrt(self._values[positive])
-        return cp.sum(cp.square(Z @ root), axis=1) / 2
+        return cp.sum(cp.square(Z @ self.root.T), axis=1) / 2
 
     def check(self, k: int) -> None:
         if k != len(self._values):
@@ -94,13 +99,46 @@ class Quadratic(AbstractSmoothPenalty):
     def conduct(self, conductance: Array, z: Array) -> Array:
         return conductance * (z @ self.Q)  # keeps the flow in range(Q)
 
+    def squares(self) -> Array | None:
+        return self.root if len(self.root) < self.root.shape[1] else None
+
+    def value_bound(self, z: Array, spread: Array) -> Array:
+        R, k = self.root, self.root.shape[1]
+        size = np.abs(z) @ np.abs(R).T
+        return half_square(np.abs(z @ R.T) + (k + 2) * ULP * size + spread @ np.abs(R).T * (1.0 + (k + 2) * ULP))
+
+    def conjugate_bound(self, u: Array, spread: Array) -> Array:
+        """For a definite Q: with any t, ``||R^-T u|| <= ||t|| + ||R^-1|| ||u - R't||``, and ``1/2 ||R^-T u||^2`` is phi*."""
+        norm = self._inverse_norm
+        if not np.isfinite(norm):
+            return np.full(len(u), np.inf)
+        k = len(self.root)
+        t = np.linalg.solve(self.root.T, u.T).T
+        left = np.abs(u - t @ self.root) + (k + 3) * ULP * (np.abs(u) + np.abs(t) @ np.abs(self.root)) + spread
+        r = (row_norm(t) + norm * row_norm(left)) * (1.0 + (6 + k) * ULP)
+        return r * r * (0.5 + ULP)
+
+    @cached_property
+    def _inverse_norm(self) -> float:
+        """Not less than the spectral norm of R^-1, by a residual: ``R^-1 = V (I - E)^-1`` with E = I - RV; inf where R is
+        not square or that proves nothing."""
+        R = self.root
+        k = R.shape[1]
+        if len(R) < k:
+            return np.inf
+        V = np.linalg.inv(R)
+        E = np.abs(np.eye(k) - R @ V) + (k + 2) * ULP * (np.eye(k) + np.abs(R) @ np.abs(V))
+        off = float(np.linalg.norm(E)) * (1.0 + k * k * ULP)
+        return float(np.linalg.norm(V)) / (1.0 - off) * (1.0 + k * k * ULP) if off < 0.5 else np.inf
+
     def strong_convexity(self) -> float:
         return float(self._values[0])
 
     def recession(self, k: int) -> RecessionCone:
+        if len(self.root) == k:  # triangular with a positive diagonal, so not singular
+            return RecessionCone(np.zeros(k), np.zeros(k))
         # as many equations as the rank: Q itself, once rounded, may vanish along no direction at all
-        V = self._vectors[:, self._values > 0]
-        return RecessionCone(np.full(k, -np.inf), np.full(k, np.inf), V.T)
+        return RecessionCone(np.full(k, -np.inf), np.full(k, np.inf), self.root)
 
     def cvxpy_conjugate(self, U: Any) -> Any:
         import cvxpy as cp
@@ -120,6 +158,19 @@ class Quadratic(AbstractSmoothPenalty):
             r"\frac{1}{2 %c} %u^\top Q^{+} %u" if singular else r"\frac{1}{2 %c} %u^\top Q^{-1} %u",
             r"%u \in \mathrm{range}(Q)" if singular else "",
         )
+
+
+def _root(Q: Array) -> Array:
+    """R with R'R = Q up to rounding, (rank, k)."""
+    values, vectors = np.linalg.eigh(Q)
+    if values[0] < -ROUNDING * np.abs(values).max():
+        raise TermError(f"the Q of Quadratic is not positive semidefinite: it has the eigenvalue {values[0]:.6g}")
+    if values[-1] <= 0:
+        raise TermError("the Q of Quadratic is 0; leave the term out")
+    positive = values > ROUNDING * values[-1]
+    if positive.all():
+        return np.linalg.cholesky(Q).T.copy()
+    return np.sqrt(values[positive])[:, None] * vectors[:, positive].T
 
 
 def _symmetric(Q: Any) -> Array:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..records import Array, Notation, RecessionCone
-from ._base import AbstractSmoothPenalty, column
+from ._base import AbstractSmoothPenalty, column, half_square
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,12 @@ class SquaredL2(AbstractSmoothPenalty):
 
     def conductance(self, u: Array) -> Array:
         return np.ones((len(u), 1))
+
+    def conjugate_bound(self, u: Array, spread: Array) -> Array:
+        return half_square(np.abs(u) + spread)
+
+    def value_bound(self, z: Array, spread: Array) -> Array:
+        return half_square(np.abs(z) + spread)
 
     def strong_convexity(self) -> float:
         return 1.0

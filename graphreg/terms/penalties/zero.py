@@ -43,6 +43,10 @@ class Zero(AbstractConstraint):
     def conductance(self, u: Array) -> Array:
         return np.ones((len(u), 1))
 
+    def conjugate_bound(self, u: Array, spread: Array) -> Array:
+        del spread
+        return np.zeros(len(u))
+
     def recession(self, k: int) -> RecessionCone:
         return RecessionCone(np.zeros(k), np.zeros(k))
 

@@ -1,0 +1,230 @@
+"""One problem, the answers of several methods, and what exact arithmetic says of them.
+
+Nothing here has a tolerance. A lower bound is wrong where it exceeds P at any point that is known, an upper bound where
+it is below P at the point that it was found at; both by `exact`.
+"""
+
+from __future__ import annotations
+
+import time
+import traceback
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import graphreg as gr
+from graphreg.datasets import random_problem
+from graphreg.datasets.wild_problems import WildProblem, wild_problem
+from graphreg.errors import GraphregError
+
+from .attained import attained
+from .candidates import candidates, inwards
+from .exact import Bounds, ExactProblem, above, below, exact, excess
+from .reals import approximately
+from .stored import as_stored
+
+MAKE: dict[str, Callable[[], Any]] = {
+    "exact": gr.Exact,
+    "primal-dual": gr.PrimalDual,
+    "admm": gr.ADMM,
+    "interior-point": gr.InteriorPoint,
+    "fed-admm": gr.FedADMM,
+    "subgradient": gr.SubgradientDescent,
+}
+METHODS = ("exact", "primal-dual", "admm")
+ROUNDS = 1000  # where none were drawn
+SECONDS = 10.0  # that a method is given
+NO_BOUNDS = ("exception", "refused")
+REFUSALS = ("no_certificate", "budget", "unattained", "refused")  # honest where they are true
+ROOM = 1e-6  # relative: of the gap that was asked for
+FLOOR = 1e-12  # of P(0), below which a yardstick need not go
+
+
+@dataclass
+class Answer:
+    """What one method said, and what is wrong with it.
+
+    Attributes
+    ----------
+    status : str
+        The solution's, or "refused" (an error of graphreg, before any run), or "exception" (anything else).
+    wrong : list of str
+        Bounds that exact arithmetic contradicts.
+    misjudged : list of str
+        Statuses that exact arithmetic contradicts, and gaps that are certified in too large a unit.
+    """
+
+    method: str
+    status: str
+    message: str = ""
+    primal: float = np.nan
+    dual: float = np.nan
+    relative_gap: float = np.inf
+    rounds: int = 0
+    seconds: float = 0.0
+    wrong: list[str] = field(default_factory=list)
+    misjudged: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Row:
+    """One problem."""
+
+    seed: int
+    loss: str
+    penalty: str
+    structure: str
+    traits: list[str]
+    nodes: int
+    edges: int
+    d: int
+    gap: float
+    rounds: int | None
+    attained: bool | None = None
+    best: float = np.inf  # P at the best point that is known
+    answers: list[Answer] = field(default_factory=list)
+    seconds: float = 0.0
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Found:
+    """An answer with its certificate's point, in the order of the plain nodes; None where it has no bounds."""
+
+    answer: Answer
+    w: Any = None
+    at: Bounds | None = None
+
+
+def wild(seed: int, methods: tuple[str, ...] = METHODS) -> Row:
+    """A wild problem, judged."""
+    return examine(wild_problem(seed), methods)
+
+
+def standard(seed: int, methods: tuple[str, ...] = ("exact",), hard: bool = False) -> Row:
+    """A problem of the published generator, judged in the same way but without the naive model, which takes longest."""
+    p = random_problem(seed, hard)
+    gap = 1e-7 if methods == ("exact",) else 1e-6
+    same = (p.seed, p.loss, p.penalty, p.structure, p.traits, p.model, p.plain)
+    return examine(WildProblem(*same, gap, None, False), methods, ask=False)
+
+
+def examine(drawn: WildProblem, methods: tuple[str, ...] = METHODS, ask: bool = True) -> Row:
+    """The answers of some methods to a problem, judged (where ``ask``, with the help of a naive model); exceptions are
+    recorded, not raised."""
+    began = time.perf_counter()
+    plain = drawn.plain
+    size = (len(plain.nodes), len(plain.edges), plain.d)
+    traits = list(dict.fromkeys(drawn.traits))
+    row = Row(drawn.seed, drawn.loss, drawn.penalty, drawn.structure, traits, *size, drawn.gap, drawn.rounds)
+    try:
+        _examine(drawn, methods, row, ask)
+    except Exception:  # noqa: BLE001  (whatever it is, it belongs into the table)
+        row.error = traceback.format_exc(limit=-4)
+    row.seconds = time.perf_counter() - began
+    return row
+
+
+def _examine(drawn: WildProblem, methods: tuple[str, ...], row: Row, ask: bool) -> None:
+    try:
+        form = drawn.problem.form
+    except GraphregError as error:
+        row.answers = [Answer(method, "refused", str(error)) for method in methods]
+        return
+    plain = as_stored(drawn.plain, form)
+    problem = exact(plain)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of numbers that overflow, in floats that are suggestions
+        points = candidates(plain, problem, ask)
+        row.attained = attained(problem)
+    found = [_solved(drawn, problem, method) for method in methods]
+    for each in found:
+        w = each.w if each.at is None or each.at.feasible else inwards(plain, problem, each.w)
+        if w is not None:
+            points[f"the answer of {each.answer.method}"] = w
+    known = {name: problem.at(w) for name, w in points.items()}
+    row.best = min(approximately(at.upper) for at in known.values())
+    for each in found:
+        judge_bounds(each.answer, each.at, known)
+        _judge_status(each.answer, drawn, row, known)
+        row.answers.append(each.answer)
+
+
+def _solved(drawn: WildProblem, problem: ExactProblem, method: str) -> Found:
+    options: dict[str, Any] = {"seconds": SECONDS}
+    if method != "exact":
+        options["rounds"] = drawn.rounds or ROUNDS
+        if drawn.from_zero:
+            options["start"] = np.zeros((drawn.problem.form.space.n_observed, problem.d))
+    began = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            make = MAKE[method]()
+            solution = drawn.problem.solve(make, gap=drawn.gap, progress=False, on_failure="return", **options)
+            answer, w = _read(method, solution, problem)
+        except GraphregError as error:
+            answer, w = Answer(method, "refused", str(error)), None
+        except Exception:  # noqa: BLE001
+            answer, w = Answer(method, "exception", traceback.format_exc(limit=-4)), None
+    answer.seconds = time.perf_counter() - began
+    answer.warnings = [f"{w.category.__name__}: {w.message}"[:300] for w in caught]
+    return Found(answer, w, None if w is None else problem.at(w))
+
+
+def _read(method: str, solution: Any, problem: ExactProblem) -> tuple[Answer, Any]:
+    c = solution.certificate
+    answer = Answer(method, solution.status, solution.message, rounds=solution.rounds)
+    at = dict(zip(solution.labels, solution.coef, strict=True)) | solution.latent
+    w = np.array([at[label] for label in problem.nodes], dtype=float)
+    if c.valid:
+        answer.primal, answer.dual, answer.relative_gap = c.primal, c.dual, c.relative_gap
+    return answer, w if np.isfinite(w).all() else None
+
+
+# ---- the judge -------------------------------------------------------------------------------------------------------
+def judge_bounds(answer: Answer, at: Bounds | None, known: dict[str, Bounds]) -> None:
+    """What exact arithmetic contradicts: ``at`` is P at the answer's point, ``known`` P at all points."""
+    if np.isnan(answer.primal) and np.isnan(answer.dual):
+        return  # it claims nothing
+    if answer.dual > answer.primal:
+        answer.wrong.append(f"crossed: the lower bound {answer.dual!r} is above the upper one, {answer.primal!r}")
+    if at is None:
+        answer.wrong.append("upper: bounds are given and the point is not finite")
+    elif not at.feasible and answer.primal < np.inf:
+        answer.wrong.append(f"upper: a constraint is violated, and the upper bound is {answer.primal!r}")
+    elif not above(answer.primal, at):
+        answer.wrong.append(f"upper: {answer.primal!r} is below P at its point, {approximately(at.lower)!r}")
+    lies = {name: excess(answer.dual, p) for name, p in known.items() if not below(answer.dual, p)}
+    if lies:
+        name = max(lies, key=lambda name: lies[name])
+        there = approximately(known[name].upper)
+        answer.wrong.append(f"lower: {answer.dual!r} is above P at {name}, {there!r}, by {lies[name]:.3g}")
+
+
+def _judge_status(answer: Answer, drawn: WildProblem, row: Row, known: dict[str, Bounds]) -> None:
+    if answer.status == "unattained" and row.attained is True:
+        answer.misjudged.append("status: called unattained, and exact arithmetic proves that it is attained")
+    if answer.status == "certified" and row.attained is False:
+        answer.misjudged.append("status: called certified, and exact arithmetic proves that no minimum is attained")
+    if answer.status == "unbounded":
+        answer.misjudged.append("status: called unbounded, and every loss here is bounded from below")
+    if answer.status != "certified":
+        return
+    if not answer.relative_gap <= drawn.gap:
+        answer.misjudged.append(f"status: called certified at a relative gap of {answer.relative_gap:.3g}")
+    far = answer.primal - row.best
+    unit = yardstick(answer, known)
+    if far > drawn.gap * (1 + ROOM) * unit and not answer.wrong:
+        answer.misjudged.append(f"unit: certified to {drawn.gap:.1e}, and P is {far:.3g} above a point where it is")
+
+
+def yardstick(answer: Answer, known: dict[str, Bounds]) -> float:
+    """max(|P|, |Q|, 1e-3 P at a good common model), with a floor at the rounding of P(0)."""
+    at_zero = approximately(known["zero"].upper) if "zero" in known else 0.0
+    common = [approximately(p.upper) for name, p in known.items() if name in ("zero", "the common fit")]
+    return max(abs(answer.primal), abs(answer.dual), 1e-3 * abs(min(common, default=0.0)), FLOOR * abs(at_zero))

@@ -1,0 +1,101 @@
+"""What the answers to many problems come to: how many are certified, refused or wrong, by kind."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from .judged import REFUSALS
+
+Row = dict[str, Any]
+
+COLUMNS = ("certified", *REFUSALS, "failed", "exception", "misjudged", "wrong")
+
+
+def outcome(answer: dict[str, Any]) -> str:
+    """In a word: wrong, misjudged, or the status; whatever else a status may be is counted as failed."""
+    if answer["wrong"]:
+        return "wrong"
+    if answer["misjudged"]:
+        return "misjudged"
+    return answer["status"] if answer["status"] in COLUMNS else "failed"
+
+
+def sound(rows: Iterable[Row]) -> bool:
+    """Whether exact arithmetic contradicts no bound, and no examination broke off."""
+    return not any(row["error"] or any(answer["wrong"] for answer in row["answers"]) for row in rows)
+
+
+def report(rows: Sequence[Row]) -> str:
+    """Tables by method, trait, loss, penalty and structure; then every wrong answer in a line."""
+    keys: dict[str, Callable[[Row], Iterable[str]]] = {
+        "trait": lambda row: row.get("traits", []),
+        "loss": lambda row: [row.get("loss", "?")],
+        "penalty": lambda row: [row.get("penalty", "?")],
+        "structure": lambda row: [row.get("structure", "?")],
+        "rounds": lambda row: [str(row.get("rounds") or "as many as it takes")],
+    }
+    parts = [_by_method(rows), *(_table(rows, name, key) for name, key in keys.items()), _attained(rows)]
+    return "\n\n".join([*parts, *_lists(rows)])
+
+
+def _by_method(rows: Sequence[Row]) -> str:
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    seconds: dict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        for answer in row["answers"]:
+            counts[answer["method"]][outcome(answer)] += 1
+            seconds[answer["method"]].append(answer["seconds"])
+    return _lines("method", counts, seconds)
+
+
+def _table(rows: Sequence[Row], name: str, key: Callable[[Row], Iterable[str]]) -> str:
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    seconds: dict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        for group in key(row):
+            for answer in row["answers"]:
+                counts[group][outcome(answer)] += 1
+                seconds[group].append(answer["seconds"])
+    return _lines(name, counts, seconds)
+
+
+def _lines(name: str, counts: dict[str, Counter[str]], seconds: dict[str, list[float]]) -> str:
+    lines = [f"{name:26s}{'answers':>8s}" + "".join(f"{column:>15s}" for column in COLUMNS) + f"{'median s':>10s}"]
+    for group, count in sorted(counts.items()):
+        cells = "".join(f"{count[column] or '.':>15}" for column in COLUMNS)
+        middle = sorted(seconds[group])[len(seconds[group]) // 2]
+        lines.append(f"{group:26s}{sum(count.values()):8d}{cells}{middle:10.2f}")
+    return "\n".join(lines)
+
+
+def _attained(rows: Sequence[Row]) -> str:
+    counts = Counter(row.get("attained") for row in rows)
+    said = {True: "attained", False: "not attained", None: "not decided by exact arithmetic"}
+    return "minima: " + ", ".join(f"{counts[key]} {what}" for key, what in said.items())
+
+
+def _lists(rows: Sequence[Row]) -> list[str]:
+    out: list[str] = []
+    for kind in ("wrong", "misjudged"):
+        lines = [f"  {_name(row)}, {a['method']}: {what}" for row in rows for a in row["answers"] for what in a[kind]]
+        kinds = Counter(what.split(":")[0] for row in rows for a in row["answers"] for what in a[kind])
+        said = ", ".join(f"{count} {what}" for what, count in kinds.most_common()) or "none"
+        out.append("\n".join([f"{kind}: {said}", *lines]))
+    raised = [
+        f"  {_name(row)}, {a['method']}: {a['message'].strip().splitlines()[-1]}"
+        for row in rows
+        for a in row["answers"]
+        if a["status"] == "exception"
+    ]
+    out.append("\n".join([f"exceptions: {len(raised)}", *raised]))
+    broken = [f"  {_name(row)}: {row['error'].strip().splitlines()[-1]}" for row in rows if row["error"]]
+    out.append("\n".join([f"examinations that broke off: {len(broken)}", *broken]))
+    return out
+
+
+def _name(row: Row) -> str:
+    if "loss" not in row:
+        return f"seed {row['seed']}"
+    return f"seed {row['seed']} ({row['loss']} x {row['penalty']} x {row['structure']}; {', '.join(row['traits'][:3])})"

@@ -1,0 +1,197 @@
+"""Arcs: an edge on one coordinate. Which may move, the groups that they join, and a forest along which flows move."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import breadth_first_order, connected_components, dijkstra
+
+from ...form import Form
+from ...terms.records import Array
+
+LEAST_ROOM = 1e-15  # of the largest number of its coordinate: an arc with less room keeps its flow
+NARROW = 1e3  # times that: arcs with less room than this are gone through where there is no other way
+FAR = 1e6  # the length of an arc without room, where one with room has 1
+
+
+@dataclass(frozen=True)
+class Arcs:
+    """The edges of all blocks but those stated by roots, coordinate by coordinate. Vertices are i d + j; the ground is
+    ``ground`` = n d."""
+
+    blocks: tuple[int, ...]  # numbers of the edge blocks, in order
+    shapes: tuple[tuple[int, int], ...]
+    tail: Array
+    head: Array
+    ground: int
+    d: int
+
+    @staticmethod
+    def of(form: Form) -> Arcs:
+        n, d = form.shape
+        tails: list[Array] = [np.zeros(0, dtype=np.int64)]
+        heads: list[Array] = [np.zeros(0, dtype=np.int64)]
+        blocks: list[int] = []
+        shapes: list[tuple[int, int]] = []
+        for k, edge in enumerate(form.edges):
+            if edge.penalty.squares() is not None:
+                continue
+            columns = np.arange(d) if edge.features is None else edge.features
+            tail = edge.tail[:, None].astype(np.int64) * d + columns
+            tails.append(tail.ravel())
+            heads.append(np.full(tail.size, n * d) if edge.ground else (edge.head[:, None] * d + columns).ravel())
+            blocks.append(k)
+            shapes.append(tail.shape)
+        return Arcs(tuple(blocks), tuple(shapes), np.concatenate(tails), np.concatenate(heads), n * d, d)
+
+    def flat(self, arrays: tuple[Array, ...]) -> Array:
+        """One number per arc, from one array per edge block of the form."""
+        return np.concatenate([np.zeros(0), *(np.ravel(arrays[k]) for k in self.blocks)])
+
+    def fold(self, flat: Array, like: tuple[Array, ...]) -> tuple[Array, ...]:
+        """The inverse of `flat`; blocks without arcs as in ``like``."""
+        out, at = list(like), 0
+        for k, shape in zip(self.blocks, self.shapes, strict=True):
+            size = shape[0] * shape[1]
+            out[k] = flat[at : at + size].reshape(shape)
+            at += size
+        return tuple(out)
+
+
+def rooms(form: Form, arcs: Arcs, flows: tuple[Array, ...]) -> Array:
+    """How far each arc's flow may move either way."""
+    out = []
+    for k in arcs.blocks:
+        edge = form.edges[k]
+        c = edge.weight[:, None]
+        out.append(np.broadcast_to(c * edge.penalty.room(flows[k] / c), flows[k].shape).ravel())
+    return np.concatenate([np.zeros(0), *out])
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Groups of vertices that movable arcs join, and a tree in each: of the ground's group from the ground, of every
+    other from a hub.
+
+    Attributes
+    ----------
+    group : (n d + 1,) array
+        The number of each vertex' group.
+    parent, arc : (n d,) arrays
+        The next vertex towards the root, and the arc that leads there; roots have themselves, and -1.
+    """
+
+    group: Array
+    count: int
+    grounded: int
+    parent: Array
+    arc: Array
+    movable: Array
+    jumps: tuple[Array, ...]
+
+    def gather(self, values: Array) -> Array:
+        """The sum of values >= 0 over the subtree of each vertex, by doubling of the distance looked down."""
+        total = np.append(values, 0.0)
+        for ancestor in self.jumps:
+            total = total + np.bincount(ancestor, total, len(total) + 1)[:-1]
+        return total[:-1]
+
+
+def forest(arcs: Arcs, room: Array, largest: Array, banned: Array | None) -> Forest:
+    """The forest of the arcs with room, gone through by breadth, or along the roomiest ways where these are needed."""
+    need = LEAST_ROOM * largest[arcs.tail % arcs.d]
+    movable = (room > need) & (room > 0.0)
+    if banned is not None:
+        movable &= ~banned
+    wide = movable & (room > NARROW * need)
+    if arcs.d > 1 and all(shape[1] == arcs.d for shape in arcs.shapes) and len(movable):
+        by_edge = movable.reshape(-1, arcs.d), wide.reshape(-1, arcs.d)
+        if all((each == each[:, :1]).all() for each in by_edge):  # all coordinates alike: one forest serves them all
+            lengths = _lengths(room, need).reshape(-1, arcs.d).max(axis=1)
+            return _expanded(_forest(_of_nodes(arcs), *(each[:, 0] for each in by_edge), lengths), arcs, movable)
+    length = _lengths(room, need)
+    return _forest(arcs, movable, wide, length)
+
+
+def _forest(arcs: Arcs, movable: Array, wide: Array, length: Array) -> Forest:
+    count, group = _components(arcs, movable)
+    if np.array_equal(wide, movable) or _components(arcs, wide)[0] == count:
+        parent, arc = _trees(arcs, np.flatnonzero(wide), None, group)
+    else:
+        chosen = np.flatnonzero(movable)
+        parent, arc = _trees(arcs, chosen, length[chosen], group)
+    return Forest(group, count, int(group[arcs.ground]), parent, arc, movable, _jumps(parent))
+
+
+def _lengths(room: Array, need: Array) -> Array:
+    return 1.0 + np.minimum(FAR, NARROW * need / np.maximum(room, 1e-300))
+
+
+def _of_nodes(arcs: Arcs) -> Arcs:
+    """The edges themselves, where each has an arc for every coordinate."""
+    d = arcs.d
+    shapes = tuple((m, 1) for m, _ in arcs.shapes)
+    return Arcs(arcs.blocks, shapes, arcs.tail[::d] // d, arcs.head[::d] // d, arcs.ground // d, 1)
+
+
+def _expanded(nodes: Forest, arcs: Arcs, movable: Array) -> Forest:
+    """The forest of the nodes, once for every coordinate."""
+    d, n = arcs.d, arcs.ground // arcs.d
+    each = np.arange(d)
+    group = np.where(nodes.group[:n, None] == nodes.grounded, nodes.count * d, nodes.group[:n, None] * d + each)
+    parent = np.where(nodes.parent[:, None] == n, arcs.ground, nodes.parent[:, None] * d + each).ravel()
+    arc = np.where(nodes.arc[:, None] < 0, -1, nodes.arc[:, None] * d + each).ravel()
+    whole = np.append(group.ravel(), nodes.count * d)
+    return Forest(whole, nodes.count * d + 1, nodes.count * d, parent, arc, movable, _jumps(parent))
+
+
+def _components(arcs: Arcs, chosen: Array) -> tuple[int, Array]:
+    size = arcs.ground + 1
+    links = sp.coo_array((np.ones(int(chosen.sum())), (arcs.tail[chosen], arcs.head[chosen])), shape=(size, size))
+    return connected_components(links, directed=False)
+
+
+def _trees(arcs: Arcs, chosen: Array, length: Array | None, group: Array) -> tuple[Array, Array]:
+    """Parents and arcs; one search from the ground, which is tied to a hub of every other group for that."""
+    size = arcs.ground + 1
+    tail, head = arcs.tail[chosen], arcs.head[chosen]
+    degree = np.bincount(tail, minlength=size) + np.bincount(head, minlength=size)
+    order = np.lexsort((-degree, group))
+    hubs = order[np.r_[True, group[order][1:] != group[order][:-1]]]
+    hubs = hubs[group[hubs] != group[arcs.ground]]
+    low, high = np.minimum(tail, head), np.maximum(tail, head)
+    key = low * size + high
+    by_key = np.argsort(key, kind="stable") if length is None else np.lexsort((length, key))
+    first = np.r_[True, key[by_key][1:] != key[by_key][:-1]] if len(key) else np.zeros(0, bool)
+    by_key = by_key[first]  # of several arcs between two vertices the shortest
+    key = key[by_key]
+    ends = np.r_[low[by_key], hubs], np.r_[high[by_key], np.full(len(hubs), arcs.ground)]
+    weights = np.ones(len(ends[0])) if length is None else np.r_[length[by_key], np.full(len(hubs), 1e7)]
+    graph = sp.csr_array((weights, ends), shape=(size, size))
+    if length is None:
+        parent = breadth_first_order(graph, arcs.ground, directed=False)[1]
+    else:
+        parent = dijkstra(graph, directed=False, indices=arcs.ground, return_predecessors=True)[1]
+    parent = parent[: arcs.ground].astype(np.int64)
+    vertex = np.arange(arcs.ground)
+    wanted = np.minimum(vertex, parent) * size + np.maximum(vertex, parent)
+    arc = np.full(arcs.ground, -1)
+    if len(key):
+        place = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
+        found = key[place] == wanted
+        arc[found] = chosen[by_key[place[found]]]
+    arc[hubs] = -1
+    return np.where(arc < 0, vertex, parent), arc
+
+
+def _jumps(parent: Array) -> tuple[Array, ...]:
+    """The ancestors 1, 2, 4, ... steps up, as long as there are any; a vertex beyond the last stands for none."""
+    nobody = len(parent) + 1  # vertices, the ground, nobody
+    up = np.append(np.where(parent == np.arange(len(parent)), nobody, parent), [nobody, nobody])
+    out = []
+    while (up[:-1] != nobody).any():
+        out.append(up[:-1])
+        up = up[up]
+    return tuple(out)

@@ -1,0 +1,251 @@
+"""Prices that take away, exactly, what the groups without a way to the ground have in total.
+
+Within a group flows carry whatever is left from node to node; its total they cannot change. Groups that share prices
+are one small system; many of one shape are solved in stacks, and one with very many columns cell by cell (`arrow`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+
+from ...terms.records import Array
+from .arcs import Arcs, Forest
+from .arrow import Arrow
+from .rows import AbstractRows, Prices
+from .sums import EPS, MORE, Pair, Runs, total
+from .systems import Systems, reduced, triangles
+
+SWEEPS = 3
+ENOUGH = 1e-20  # of a price: a spread that no further sweep need make smaller
+WIDE = 60  # columns, beyond which a system is tried as an arrow first
+MANY = 1e7  # entries of one dense system
+ROWS = 48  # prices for every column of a system; more are left as they are
+
+
+@dataclass(frozen=True)
+class Part:
+    """Groups that share prices, their columns, with those free prices (numbers over all blocks) that may move, and all."""
+
+    rows: Array
+    groups: Array
+    whole: Array
+
+
+class Closing:
+    """The systems of one forest. ``stuck`` are groups whose totals cannot be taken away, with the reasons."""
+
+    def __init__(
+        self,
+        blocks: list[AbstractRows],
+        prices: list[Prices],
+        arcs: Arcs,
+        forest: Forest,
+        u: Array,
+        held: list[Array] | None,
+    ) -> None:
+        self.blocks, self.forest = blocks, forest
+        self.vertex = np.append(np.where(forest.group == forest.grounded, -1, forest.group)[:-1], -1)
+        self.room = np.concatenate([np.zeros(0), *(b.room(p) for b, p in zip(blocks, prices, strict=True))])
+        if held is not None:  # prices that stay as they are
+            self.room[np.concatenate([np.zeros(0, dtype=bool), *held])] = 0.0
+        self.starts = np.cumsum([0, *(len(b.nodes()) for b in blocks)])
+        self.fixed = self._fixed(arcs, u)
+        self.coordinates = Runs(self.vertex[:-1][self.vertex[:-1] >= 0], forest.count)
+        self.stuck: dict[int, str] = {}
+        self.solvers: list[tuple[list[Part], Systems | Arrow]] = []
+        self.idle: list[Array] = []  # prices that must be 0
+        self._prepare()
+
+    def _fixed(self, arcs: Arcs, u: Array) -> Pair:
+        """What arcs that do not move carry out of each group, exactly; those within a group carry nothing out."""
+        tail, head = self.vertex[arcs.tail], self.vertex[arcs.head]
+        across = ~self.forest.movable & (u != 0.0) & (tail != head)
+        ends = np.concatenate([tail[across], head[across]])
+        values = np.concatenate([u[across], -u[across]])
+        return Runs(ends[ends >= 0], self.forest.count).sums(values[ends >= 0])
+
+    def totals(self, pulls: list[Array], error: Array) -> Pair:
+        """The total of each group, from what the prices pull at its coordinates and from its fixed arcs."""
+        inside = self.vertex[:-1] >= 0
+        sums = [self.coordinates.sums(pull.ravel()[inside]) for pull in pulls]
+        slack = np.bincount(self.vertex[:-1][inside], error.ravel()[inside], self.forest.count) * MORE
+        parts = [part for each in [*sums, self.fixed] for part in (each.high, each.low)]
+        return total(parts, [each.error for each in [*sums, self.fixed]] + [slack])
+
+    # ---- the systems --------------------------------------------------------------------------------------------------
+    def _prepare(self) -> None:
+        parts = self._parts()
+        shapes: dict[tuple[int, int], list[Part]] = {}
+        for part in parts:
+            p = len(part.groups)
+            if p > WIDE or len(part.rows) < p or len(part.rows) * p > MANY:
+                self._alone(part)
+            else:
+                size = 1 << int(np.ceil(np.log2(len(part.rows))))
+                shapes.setdefault((p, size), []).append(part)
+        for (p, size), some in shapes.items():
+            most = max(1, int(4e6 / (p * size)))
+            for at in range(0, len(some), most):
+                self._stack(some[at : at + most], size)
+
+    def _stack(self, parts: list[Part], size: int) -> None:
+        Y, S = np.zeros((len(parts), size, len(parts[0].groups))), np.zeros((len(parts), size))
+        for k, part in enumerate(parts):
+            Y[k, : len(part.rows)] = self._matrix(part).toarray()
+            S[k, : len(part.rows)] = self.room[part.rows]
+        systems = Systems.of(Y, S, triangles(Y, S))
+        good = np.flatnonzero(systems.ok)
+        for k in np.flatnonzero(~systems.ok):
+            self._alone(parts[k])
+        if len(good):
+            chosen = [parts[k] for k in good]
+            kept = Systems(*(x[good] for x in (Y, S, systems.V, systems.Z, systems.DZ, systems.E)))
+            self.solvers.append((chosen, kept))
+
+    def _alone(self, part: Part) -> None:
+        """A part with too few prices, with columns that depend on one another, or with very many."""
+        Y, S = self._matrix(part), self.room[part.rows]
+        empty = np.diff(sp.csc_array(Y).indptr) == 0
+        solver, groups, why = self._solver(Y[:, np.flatnonzero(~empty)], S, part.groups[~empty])
+        if (solver is None or empty.any()) and len(part.rows) < len(part.whole):
+            self._alone(Part(part.whole, part.groups, part.whole))
+            return
+        self._stick(part.groups[empty], "flows enter where no price can answer")
+        if solver is not None:
+            self.solvers.append(([Part(part.rows, groups, part.whole)], solver))
+        elif len(part.rows) <= len(groups) and np.linalg.matrix_rank(Y.toarray()) == len(part.rows):
+            self.idle.append(part.rows)  # prices of independent samples are balanced only where they are 0
+            self._stick(groups, why)
+        else:
+            self._stick(groups, why)
+
+    def _solver(self, Y: Any, S: Array, groups: Array) -> tuple[Systems | Arrow | None, Array, str]:
+        """A solver, the groups whose totals it takes away (the others follow), and why there is none."""
+        fixed = np.where(
+            self.fixed.error[groups] + np.abs(self.fixed.low[groups]) > 0.0, np.nan, self.fixed.high[groups]
+        )
+        if not len(groups):
+            return None, groups, ""
+        if Y.shape[1] > WIDE:
+            arrow = Arrow.of(sp.csr_array(Y), S)
+            if arrow is not None:
+                return arrow, groups, ""
+        if Y.shape[0] * Y.shape[1] > MANY:
+            return None, groups, "too many columns are tied together"
+        found = reduced(Y.toarray(), S, fixed if fixed.any() else None)
+        if found.system is None or found.why:
+            return None, groups, found.why
+        return found.system, groups[found.chosen], ""
+
+    def _stick(self, groups: Array, why: str) -> None:
+        self.stuck.update(dict.fromkeys(map(int, groups), why))
+
+    def failures(self, T: Pair) -> dict[int, str]:
+        """The groups whose totals are not taken away, with reasons. One that is exactly 0 need not be."""
+        left = (T.high != 0.0) | (T.low != 0.0) | (T.error != 0.0)
+        return {group: why for group, why in self.stuck.items() if left[group]}
+
+    def _parts(self) -> list[Part]:
+        """Groups that are tied by places where prices act, with the prices that act there."""
+        offset = self.forest.count
+        links: list[tuple[Array, Array]] = []
+        places: list[Array] = []
+        for block in self.blocks:
+            at, free = block.places(), block.nodes()
+            used = np.unique(free)
+            touched = self.vertex[at[used]]
+            place = np.broadcast_to((offset + used)[:, None], touched.shape)
+            links.append((place[touched >= 0], touched[touched >= 0]))
+            places.append(offset + free)
+            offset += len(at)
+        if not links:
+            ends = np.zeros(0, dtype=int), np.zeros(0, dtype=int)
+        else:
+            ends = np.concatenate([a for a, _ in links]), np.concatenate([b for _, b in links])
+        graph = sp.coo_array((np.ones(len(ends[0])), ends), shape=(offset, offset))
+        label = connected_components(graph, directed=False)[1]
+        groups = np.unique(self.vertex[:-1][self.vertex[:-1] >= 0])
+        if not len(groups):
+            return []
+        row_label = label[np.concatenate([np.zeros(0, dtype=int), *places])]
+        rows = np.flatnonzero(np.isin(row_label, label[groups]))
+        return self._collect(label[groups], groups, row_label[rows], rows)
+
+    def _collect(self, group_label: Array, groups: Array, row_label: Array, rows: Array) -> list[Part]:
+        labels, where = np.unique(group_label, return_inverse=True)
+        by_group = np.split(groups[np.argsort(where, kind="stable")], np.cumsum(np.bincount(where))[:-1])
+        at = np.searchsorted(labels, row_label)
+        counts = np.bincount(at, minlength=len(labels))
+        by_row = np.split(rows[np.argsort(at, kind="stable")], np.cumsum(counts)[:-1])
+        out = []
+        for mine, own in zip(by_row, by_group, strict=True):
+            if len(mine):
+                out.append(Part(self._some(mine, len(own)), own, mine))
+            else:
+                self._stick(own, "flows enter where there are no prices")
+        return out
+
+    def _some(self, rows: Array, p: int) -> Array:
+        """Enough of the prices, of those with most room; the others stay as they are."""
+        most = ROWS * p + 512
+        if p > WIDE or len(rows) <= 2 * most:
+            return rows
+        roomy = rows[np.argsort(-self.room[rows], kind="stable")[: len(rows) // 2]]
+        return np.sort(roomy[:: max(1, len(roomy) // most)])
+
+    def _matrix(self, part: Part) -> sp.csr_array:
+        """Y: one row per price, one column per group."""
+        column = np.full(self.forest.count, -1)
+        column[part.groups] = np.arange(len(part.groups))
+        rows, columns, values = [], [], []
+        for k, block in enumerate(self.blocks):
+            here = (part.rows >= self.starts[k]) & (part.rows < self.starts[k + 1])
+            if here.any():
+                at, x = block.entries(part.rows[here] - self.starts[k])
+                group = self.vertex[at]
+                inside = (group >= 0) & (x != 0.0)
+                rows.append(np.broadcast_to(np.flatnonzero(here)[:, None], x.shape)[inside])
+                columns.append(column[group[inside]])
+                values.append(x[inside])
+        cells = (np.concatenate(rows), np.concatenate(columns))
+        Y = sp.csr_array((np.concatenate(values), cells), shape=(len(part.rows), len(part.groups)))
+        Y.sum_duplicates()
+        Y.eliminate_zeros()
+        return Y
+
+    # ---- moving --------------------------------------------------------------------------------------------------------
+    def settle(self, prices: list[Prices]) -> None:
+        """Prices that must be 0 are 0."""
+        for rows in self.idle:
+            for k, (block, each) in enumerate(zip(self.blocks, prices, strict=True)):
+                mine = rows[(rows >= self.starts[k]) & (rows < self.starts[k + 1])] - self.starts[k]
+                if len(mine):
+                    block.clear(each, mine)
+
+    def move(self, prices: list[Prices], T: Pair) -> float:
+        """Take the totals T away; the largest spread relative to its price."""
+        value = T.high + T.low
+        tau = T.error * MORE + EPS * np.abs(value)
+        worst = 0.0
+        for parts, solver in self.solvers:
+            groups = np.stack([part.groups for part in parts])
+            da, spread = solver.solve(value[groups], tau[groups])
+            for part, by, around in zip(parts, da, spread, strict=True):
+                worst = max(worst, self._apply(prices, part, by[: len(part.rows)], around[: len(part.rows)]))
+        return worst
+
+    def _apply(self, prices: list[Prices], part: Part, by: Array, spread: Array) -> float:
+        worst = 0.0
+        for k, (block, each) in enumerate(zip(self.blocks, prices, strict=True)):
+            here = (part.rows >= self.starts[k]) & (part.rows < self.starts[k + 1])
+            if here.any():
+                rows = part.rows[here] - self.starts[k]
+                block.move(each, rows, by[here], spread[here])
+                size = np.abs(each.high).max(initial=0.0)
+                worst = max(worst, float(spread[here].max(initial=0.0)) / (float(size) or 1.0))
+        return worst

@@ -1,0 +1,459 @@
+"""A lower bound of the optimum from any flows and prices, valid whatever rounding did.
+
+Next to the point given there is one that is conserved exactly, and Q is bounded over all points that near. Where a
+domain is left, the arcs and prices there stay as they are and the others answer for them; where that is not enough,
+the point is pulled towards the middle of the domains, component by component.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ...form import DualPoint, EdgeBlock, Form
+from ...terms.records import Array
+from .arcs import Arcs, Forest, forest, rooms
+from .closing import ENOUGH, SWEEPS, Closing
+from .rows import AbstractRows, Prices, RootRows, SampleRows
+from .sums import DUST, EPS, MORE, Pair, Runs, total, two_product, two_sum
+
+PULLS = (1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
+LARGE = 1_000_000  # entries of samples and edges
+AGAIN = 6  # attempts with fewer and fewer arcs and prices that may move
+
+
+@dataclass(frozen=True)
+class Enclosed:
+    """A lower bound, and the dual point next to which it was found.
+
+    Attributes
+    ----------
+    lower : (components,) array
+        A lower bound of the optimum of each component; -inf where none was found.
+    point : DualPoint
+    spread : tuple of arrays
+        An exactly conserved point has its flows within ``point.flows +- spread``.
+    why : str
+        What failed, where a bound is missing.
+    """
+
+    lower: Array
+    point: DualPoint
+    spread: tuple[Array, ...]
+    why: str = ""
+
+    @property
+    def value(self) -> float:
+        """The sum of the bounds, rounded downwards."""
+        return sum_down(self.lower)
+
+
+@dataclass
+class _Attempt:
+    """One point with everything that was derived from it."""
+
+    lower: Array
+    flows: tuple[Array, ...]
+    spread: tuple[Array, ...]
+    outside_arcs: Array  # which arcs leave their domain, over all arcs
+    outside_prices: list[Array]
+    why: list[str]
+
+
+class Enclosure:
+    """The bounds of one problem; keeps what does not depend on the point."""
+
+    def __init__(self, form: Form) -> None:
+        self.form = form
+
+    def __call__(
+        self, point: DualPoint, center: Callable[[], DualPoint | None] | None = None, enough: float = 0.0
+    ) -> Enclosed:
+        """The best bound per component; ``center`` gives a point well inside all domains where one is needed.
+
+        Large sums are taken plainly where what that costs is below ``enough``.
+        """
+        if not all(np.isfinite(x).all() for x in (*point.flows, *point.prices)):
+            none = np.full(self.form.n_components, -np.inf)
+            return Enclosed(none, point, _zeros(point.flows), "flows or prices are not finite")
+        if enough > 0.0 and self.large:
+            found = self._attempt(point, None, None, plain=True)
+            if sum_down(found.lower) >= self.form.dual(point) - enough:
+                return Enclosed(found.lower, DualPoint(found.flows, point.prices), found.spread)
+        best = self._within(point)
+        if np.isfinite(best.lower).all():
+            return best
+        best = self._better(best, self._within(self.form.nothing()))
+        middle = None if center is None else center()
+        if middle is None or not all(np.isfinite(x).all() for x in (*middle.flows, *middle.prices)):
+            return best
+        for t in PULLS:
+            if np.isfinite(best.lower).all():
+                break
+            best = self._better(best, self._within(_between(point, middle, t)))
+        return best
+
+    def _better(self, one: Enclosed, other: Enclosed) -> Enclosed:
+        """Component by component the point with the better bound."""
+        take = other.lower > one.lower
+        if not take.any():
+            return one
+        lower = np.where(take, other.lower, one.lower)
+        flows, spread = [], []
+        for edge, u, v, s, t in zip(
+            self.form.edges, one.point.flows, other.point.flows, one.spread, other.spread, strict=True
+        ):
+            rows = take[self.form.component[edge.tail]][:, None]
+            flows.append(np.where(rows, v, u))
+            spread.append(np.where(rows, t, s))
+        prices = []
+        for block, a, b in zip(self.form.samples, one.point.prices, other.point.prices, strict=True):
+            prices.append(np.where(block.column(take[self.form.component[block.node]]), b, a))
+        why = "" if np.isfinite(lower).all() else one.why
+        return Enclosed(lower, DualPoint(tuple(flows), tuple(prices)), tuple(spread), why)
+
+    @cached_property
+    def large(self) -> bool:
+        """Whether sums without rounding take a noticeable time."""
+        samples = sum(block.A.nnz for block in self.form.samples)
+        return samples + sum(len(edge.tail) * self.form.width(edge) for edge in self.form.edges) > LARGE
+
+    # ---- what does not depend on the point ---------------------------------------------------------------------------
+    @cached_property
+    def rows(self) -> list[AbstractRows]:
+        n, d = self.form.shape
+        samples: list[AbstractRows] = [SampleRows(block, n, d) for block in self.form.samples]
+        roots = [RootRows(self.form.edges[k], R, n, d) for k, R in self.roots]
+        return samples + roots
+
+    @cached_property
+    def roots(self) -> list[tuple[int, Array]]:
+        """The edge blocks that are stated by the root of a quadratic form, with it."""
+        each = [(k, edge.penalty.squares()) for k, edge in enumerate(self.form.edges)]
+        return [(k, R) for k, R in each if R is not None]
+
+    @cached_property
+    def wheres(self) -> list[Runs]:
+        """For each block of prices its samples or edges by component."""
+        form = self.form
+        at = [block.node for block in form.samples] + [form.edges[k].tail for k, _ in self.roots]
+        return [Runs(form.component[nodes], form.n_components) for nodes in at]
+
+    @cached_property
+    def edge_wheres(self) -> list[Runs]:
+        form = self.form
+        return [Runs(form.component[form.edges[k].tail], form.n_components) for k in self.arcs.blocks]
+
+    @cached_property
+    def arcs(self) -> Arcs:
+        return Arcs.of(self.form)
+
+    @cached_property
+    def arc_runs(self) -> list[tuple[int, Runs]]:
+        """For each edge block with arcs its ends, ordered by node."""
+        blocks = [(k, self.form.edges[k]) for k in self.arcs.blocks]
+        return [(k, Runs(_ends(edge, edge.tail, edge.head), self.form.n)) for k, edge in blocks]
+
+    # ---- one attempt, and again with less that moves -------------------------------------------------------------------
+    def _within(self, point: DualPoint) -> Enclosed:
+        banned_arcs: Array | None = None
+        banned_prices: list[Array] | None = None
+        best = Enclosed(np.full(self.form.n_components, -np.inf), point, _zeros(point.flows))
+        for _ in range(AGAIN):
+            found = self._attempt(point, banned_arcs, banned_prices)
+            here = Enclosed(found.lower, DualPoint(found.flows, point.prices), found.spread, "; ".join(found.why))
+            best = here if not np.isfinite(best.lower).any() else self._better(best, here)
+            if np.isfinite(best.lower).all():
+                break
+            arcs = found.outside_arcs if banned_arcs is None else banned_arcs | found.outside_arcs
+            prices = found.outside_prices
+            if banned_prices is not None:
+                prices = [a | b for a, b in zip(banned_prices, prices, strict=True)]
+            same = banned_arcs is not None and np.array_equal(arcs, banned_arcs)
+            same = same and all(np.array_equal(a, b) for a, b in zip(prices, banned_prices or [], strict=True))
+            if same or not (arcs.any() or any(p.any() for p in prices)):
+                break
+            banned_arcs, banned_prices = arcs, prices
+        return best
+
+    def _attempt(
+        self, point: DualPoint, banned: Array | None, held: list[Array] | None, plain: bool = False
+    ) -> _Attempt:
+        form, arcs = self.form, self.arcs
+        prices = [rows.start(a) for rows, a in zip(self.rows, self._given(point), strict=True)]
+        pulls = [rows.pull(each.high, plain) for rows, each in zip(self.rows, prices, strict=True)]
+        u = arcs.flat(point.flows)
+        tree = forest(arcs, rooms(form, arcs, point.flows), self._largest(prices, u), banned)
+        closing = Closing(self.rows, prices, arcs, tree, u, held)
+        if closing.idle:
+            closing.settle(prices)
+            pulls = [rows.pull(each.high, plain) for rows, each in zip(self.rows, prices, strict=True)]
+        base, error, failed = self._closed(closing, prices, pulls)
+        flows, spread = self._carried(tree, point.flows, base, error, prices, plain)
+        return self._judged(prices, flows, spread, failed, tree)
+
+    def _given(self, point: DualPoint) -> list[Array]:
+        return [*point.prices, *(point.flows[k] for k, _ in self.roots)]
+
+    def _largest(self, prices: list[Prices], u: Array) -> Array:
+        """The largest number of each coordinate, |x_rj a_r| or |u_ej|: what counts as rounding there."""
+        d = self.form.d
+        top = np.zeros(d)
+        if len(u):
+            np.maximum.at(top, self.arcs.tail % d, np.abs(u))
+        for block, each in zip(self.form.samples, prices, strict=False):
+            a, X = np.abs(each.high), block.X
+            if X is None:
+                top = np.maximum(top, a.max(axis=0, initial=0.0))
+            elif a.ndim == 1:
+                top = np.maximum(top, _column_top(X, a))
+            else:
+                tops = [_column_top(X, np.ascontiguousarray(a[:, c])) for c in range(a.shape[1])]
+                top = np.maximum(top, np.stack(tops, axis=1).ravel())
+        return top
+
+    def _closed(
+        self, closing: Closing, prices: list[Prices], pulls: list[Pair]
+    ) -> tuple[list[Array], Array, dict[int, str]]:
+        """What the prices pull at each coordinate once the totals are taken away: summands, and a bound of their error."""
+        base = [part for pull in pulls for part in (pull.high, pull.low)]
+        error = np.sum([pull.error for pull in pulls], axis=0) if pulls else np.zeros(self.form.shape)
+        low: list[Array] = []
+        low_error = np.zeros(self.form.shape)
+        T = closing.totals(base, error)
+        for sweep in range(SWEEPS):
+            if sweep:
+                T = closing.totals([*base, *low], error + low_error)
+            worst = closing.move(prices, T)
+            more = [rows.pull(each.low) for rows, each in zip(self.rows, prices, strict=True)]
+            low = [part for pull in more for part in (pull.high, pull.low)]
+            low_error = np.sum([pull.error for pull in more], axis=0) if more else low_error
+            if worst <= ENOUGH:
+                break
+        return [*base, *low], error + low_error, closing.failures(T)
+
+    # ---- flows ---------------------------------------------------------------------------------------------------------
+    def _carried(
+        self,
+        tree: Forest,
+        flows: tuple[Array, ...],
+        base: list[Array],
+        error: Array,
+        prices: list[Prices],
+        plain: bool,
+    ) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+        """Flows moved along the forest, twice, and how far they are from conserving exactly."""
+        arcs = self.arcs
+        pulled = total(base, [error]) if base else Pair(*(np.zeros(self.form.shape) for _ in range(3)))
+        inner = np.flatnonzero(tree.arc >= 0)
+        arc = tree.arc[inner]
+        sign = np.where(arcs.tail[arc] == inner, -1.0, 1.0)
+        u = arcs.flat(flows)
+        for _ in range(1 if plain else 2):
+            left = self._residual(pulled, arcs.fold(u, flows), plain)
+            signed = (left.high + left.low).ravel()
+            gathered = tree.gather(np.maximum(signed, 0.0)) - tree.gather(np.maximum(-signed, 0.0))
+            u[arc] += sign * gathered[inner]
+        found = arcs.fold(u, flows)
+        left = self._residual(pulled, found, plain)
+        off = np.abs(left.high + left.low) * (1.0 + EPS) + left.error
+        for rows, each in zip(self.rows, prices, strict=True):
+            off = off + rows.reach(each.spread)
+        around = np.zeros(len(u))
+        around[arc] = tree.gather(off.ravel() * MORE)[inner] * MORE
+        return found, arcs.fold(around, _zeros(flows))
+
+    def _residual(self, pulled: Pair, flows: tuple[Array, ...], plain: bool) -> Pair:
+        """K'u + X'a at every coordinate."""
+        parts, errors = [pulled.high, pulled.low], [pulled.error]
+        n, d = self.form.shape
+        for k, runs in self.arc_runs:
+            edge = self.form.edges[k]
+            each = runs.sums(_ends(edge, flows[k], -flows[k]), plain)
+            columns = slice(None) if edge.features is None else edge.features
+            for source, out in ((each.high, parts), (each.low, parts), (each.error, errors)):
+                whole = np.zeros((n, d))
+                whole[:, columns] = source
+                out.append(whole)
+        return total(parts, errors)
+
+    # ---- the value -----------------------------------------------------------------------------------------------------
+    def _judged(
+        self,
+        prices: list[Prices],
+        flows: tuple[Array, ...],
+        spread: tuple[Array, ...],
+        failed: dict[int, str],
+        tree: Forest,
+    ) -> _Attempt:
+        form = self.form
+        sums = _Sums(form.n_components)
+        outside: list[Array] = []
+        why: list[str] = []
+        for rows, each, where in zip(self.rows, prices, self.wheres, strict=True):
+            outside.append(
+                self._sample_values(rows, each, sums, where, why)
+                if isinstance(rows, SampleRows)
+                else self._root_values(rows, each, sums, where)
+            )
+        bad_arcs = [np.zeros(0, dtype=bool)]
+        for k, where in zip(self.arcs.blocks, self.edge_wheres, strict=True):
+            bad = self._edge_values(form.edges[k], flows[k], spread[k], sums, where, why)
+            bad_arcs.append(np.repeat(bad, flows[k].shape[1]))
+        lower = sums.down()
+        for group, reason in failed.items():
+            at = np.flatnonzero(tree.group[:-1] == group)
+            lower[form.component[at // form.d]] = -np.inf
+            why.append(self._named(at, reason))
+        return _Attempt(lower, flows, spread, np.concatenate(bad_arcs), outside, why[:3])
+
+    def _named(self, at: Array, reason: str) -> str:
+        names = self.form.space.names
+        columns = list(dict.fromkeys(names[j] for j in (at % self.form.d).tolist()))
+        node = self.form.labels[int(at[0]) // self.form.d]
+        return f"{reason} (column {', '.join(map(repr, columns[:4]))} at node {node!r})"
+
+    def _sample_values(self, rows: SampleRows, each: Prices, sums: _Sums, where: Runs, why: list[str]) -> Array:
+        """Add -sum s h*(a/s) - <a, anchor - offset>; which free prices belong to samples outside their domain."""
+        form, block = self.form, rows.block
+        s = block.column(block.scale)
+        a, around = each.interval()
+        b = a / s
+        around = around / s * (1.0 + EPS) + EPS * np.abs(b)
+        value = block.loss.conjugate_bound(b, around, block.y)
+        bad = ~(value < np.inf)
+        if bad.any():
+            label = form.labels[int(block.node[int(np.argmax(bad))])]
+            why.append(f"a price of {type(block.loss).__name__} leaves its domain at node {label!r}")
+            sums.sink(form.component[block.node[bad]])
+        sums.add(-(block.scale * np.where(bad, 0.0, value)), where, EPS, _live(a, around))
+        t_high, t_low = two_sum(-block.loss.anchor(block.y), block.offset)
+        sums.products(each, t_high, t_low, where)
+        return rows.of_samples(bad)
+
+    def _root_values(self, rows: RootRows, each: Prices, sums: _Sums, where: Runs) -> Array:
+        edge, R = rows.edge, rows.R
+        q, around = each.interval()
+        top = np.abs(q) + around
+        value = np.einsum("ij,ij->i", top, top) * (0.5 * (1.0 + (6 + len(R)) * EPS)) / edge.weight
+        sums.add(-value, where, 2 * EPS, _live(q, around))
+        if edge.center is not None:
+            t = [_dot_pair(edge.center, row) for row in R]
+            high, low, slack = (np.stack([x[k] for x in t], axis=1) for k in range(3))
+            sums.products(each, -high, -low, where)
+            sums.spend(((np.abs(q) + around) * slack).sum(axis=1), where)
+        return np.zeros(each.high.size, dtype=bool)
+
+    def _edge_values(self, edge: EdgeBlock, u: Array, around: Array, sums: _Sums, where: Runs, why: list[str]) -> Array:
+        form, c = self.form, edge.weight[:, None]
+        b = u / c
+        value = edge.penalty.conjugate_bound(b, around / c * (1.0 + 2 * EPS) + EPS * np.abs(b))
+        bad = ~(value < np.inf)
+        if bad.any():
+            label = form.labels[int(edge.tail[int(np.argmax(bad))])]
+            why.append(f"a flow of {edge.name} leaves its domain at node {label!r}")
+            sums.sink(form.component[edge.tail[bad]])
+        sums.add(-(edge.weight * np.where(bad, 0.0, value)), where, EPS, _live(u, around))
+        if edge.center is not None:
+            sums.products(Prices(u, np.zeros(u.shape), around), -edge.center, np.zeros(u.shape), where)
+        return bad
+
+
+class _Sums:
+    """Lower bounds of sums, per component, of terms with bounded errors. Terms come with their runs by component."""
+
+    def __init__(self, count: int) -> None:
+        self.parts: list[Array] = []
+        self.errors = np.zeros(count)
+        self.lost = np.zeros(count, dtype=bool)
+
+    def add(self, values: Array, where: Runs, relative: float, live: Array) -> None:
+        """Values that are off by a relative error at most; exact where they are not ``live`` (conjugates at 0)."""
+        self._take(where.sums(values))
+        self.spend(relative * np.abs(values) + DUST * live, where)
+
+    def products(self, prices: Prices, t_high: Array, t_low: Array, where: Runs) -> None:
+        """<a, t> for prices within their spread, and t a pair."""
+        if not t_high.any():
+            return
+        p, e = two_product(prices.high, t_high)
+        crossed = [prices.high * t_low, prices.low * t_high]
+        for part in (p, e, crossed[0] + crossed[1]):
+            self._take(where.sums(part))
+        error = 2 * EPS * (np.abs(crossed[0]) + np.abs(crossed[1])) + np.abs(prices.low * t_low)
+        error = error + DUST * ((prices.high != 0.0) & (t_high != 0.0))
+        error = error + prices.spread * (np.abs(t_high) + np.abs(t_low))
+        self.spend(error if error.ndim == 1 else error.sum(axis=1), where)
+
+    def spend(self, amounts: Array, where: Runs) -> None:
+        """Amounts >= 0 that the terms may be smaller by."""
+        found = where.sums(amounts)
+        self.errors += (found.high + np.abs(found.low) + found.error) * MORE
+
+    def sink(self, components: Array) -> None:
+        """Components that have no bound."""
+        self.lost[components] = True
+
+    def _take(self, found: Pair) -> None:
+        columns = [found.high] if found.high.ndim == 1 else list(found.high.T)
+        self.parts += columns + ([found.low] if found.low.ndim == 1 else list(found.low.T))
+        self.errors += found.error if found.error.ndim == 1 else found.error.sum(axis=1)
+
+    def down(self) -> Array:
+        if not self.parts:
+            return np.where(self.lost, -np.inf, 0.0)
+        found = total(self.parts, [self.errors])
+        value = found.high + found.low
+        lower = value - (found.error * MORE + EPS * np.abs(value))
+        return np.where(self.lost | ~np.isfinite(lower), -np.inf, lower)
+
+
+def _live(a: Array, around: Array) -> Array:
+    """Which rows are not exactly 0."""
+    live = (a != 0.0) | (around != 0.0)
+    return live if live.ndim == 1 else live.any(axis=1)
+
+
+def sum_down(values: Array) -> float:
+    """The sum, rounded downwards."""
+    if not np.isfinite(values).all():
+        return -np.inf
+    exact = math.fsum(values)
+    return exact if exact == 0.0 and not values.any() else float(np.nextafter(exact, -np.inf))
+
+
+def _between(point: DualPoint, middle: DualPoint, t: float) -> DualPoint:
+    return DualPoint(
+        tuple(u + t * (v - u) for u, v in zip(point.flows, middle.flows, strict=True)),
+        tuple(a + t * (b - a) for a, b in zip(point.prices, middle.prices, strict=True)),
+    )
+
+
+def _zeros(arrays: tuple[Array, ...]) -> tuple[Array, ...]:
+    return tuple(np.zeros(x.shape) for x in arrays)
+
+
+def _ends(edge: EdgeBlock, at_tail: Array, at_head: Array) -> Array:
+    return at_tail if edge.ground else np.concatenate([at_tail, at_head])
+
+
+def _column_top(X: Array, a: Array) -> Array:
+    """max over r of |x_rj a_r|, some rows at a time."""
+    top = np.zeros(X.shape[1])
+    for at in range(0, len(X), 1 << 14):
+        some = slice(at, at + (1 << 14))
+        top = np.maximum(top, (np.abs(X[some]) * a[some, None]).max(axis=0, initial=0.0))
+    return top
+
+
+def _dot_pair(X: Array, v: Array) -> tuple[Array, Array, Array]:
+    """Xv row by row as pairs, with errors."""
+    parts: list[Array] = []
+    for j, factor in enumerate(v):
+        parts += two_product(X[:, j], np.full(len(X), factor))
+    found = total(parts, [np.full(len(X), DUST)])
+    return found.high, found.low, found.error

@@ -1,0 +1,278 @@
+"""Prices as they enter the conservation: what they pull at the nodes, exactly, and the rows of the small systems.
+
+Samples are rows of X at their node. A quadratic form 1/2 ||Rz||^2 with fewer rows than coordinates is that many squared
+samples on each edge: its flow is R'q with free numbers q, and these are its prices.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ...form import EdgeBlock, SampleBlock
+from ...terms.records import Array
+from .sums import EPS, MORE, Pair, Runs, total
+
+
+@dataclass
+class Prices:
+    """Prices ``high + low``, with an exactly conserved point within ``spread`` of them; arrays of one shape."""
+
+    high: Array
+    low: Array
+    spread: Array
+
+    def copy(self) -> Prices:
+        return Prices(self.high.copy(), self.low.copy(), self.spread.copy())
+
+    def interval(self) -> tuple[Array, Array]:
+        """A float next to the prices, and how far from it they may be."""
+        value = self.high + self.low
+        exact = (self.low == 0.0) & (self.spread == 0.0)
+        return value, np.where(exact, 0.0, self.spread * MORE + EPS * np.abs(value))
+
+
+class AbstractRows(ABC):
+    """One block of prices."""
+
+    @abstractmethod
+    def start(self, values: Array) -> Prices:
+        """Prices exactly in the span of the domain, next to the given ones."""
+
+    @abstractmethod
+    def pull(self, a: Array, plain: bool = False) -> Pair:
+        """X'a, (n, d), without rounding but where it may be ``plain``."""
+
+    @abstractmethod
+    def reach(self, spread: Array) -> Array:
+        """A bound of |X|'spread, (n, d)."""
+
+    @abstractmethod
+    def room(self, prices: Prices) -> Array:
+        """The weight of each free price in the small systems: 0 where it may not move."""
+
+    @abstractmethod
+    def nodes(self) -> Array:
+        """A number of the place where each free price acts: prices of one place touch the same coordinates."""
+
+    @abstractmethod
+    def places(self) -> Array:
+        """(places, coordinates): the coordinates i d + j that each place touches, -1 to fill up."""
+
+    @abstractmethod
+    def entries(self, free: Array) -> tuple[Array, Array]:
+        """The coordinates and coefficients of some free prices, each (len(free), width)."""
+
+    @abstractmethod
+    def clear(self, prices: Prices, free: Array) -> None:
+        """Make free prices 0, in place."""
+
+    @abstractmethod
+    def move(self, prices: Prices, free: Array, by: Array, spread: Array) -> None:
+        """Change free prices in place."""
+
+
+@dataclass(frozen=True)
+class SampleRows(AbstractRows):
+    """The samples of one loss."""
+
+    block: SampleBlock
+    n: int
+    d: int
+
+    @cached_property
+    def runs(self) -> Runs:
+        return Runs(self.block.node, self.n)
+
+    @cached_property
+    def k(self) -> int:
+        return 1 if self.block.offset.ndim == 1 else self.block.offset.shape[1]
+
+    @cached_property
+    def own(self) -> Array | None:
+        """The dependent coordinate of each sample's price."""
+        return self.block.loss.dependent(self.block.y)
+
+    @cached_property
+    def _domain(self) -> tuple[Array, Array]:
+        return self.block.loss.domain(self.block.y)
+
+    @cached_property
+    def _free(self) -> tuple[Array, Array]:
+        """Sample and coordinate of each free price."""
+        low, high = self._domain
+        free = low < high
+        if self.own is not None:
+            free[np.arange(len(free)), self.own] = False
+        return (np.flatnonzero(free), np.zeros(int(free.sum()), int)) if free.ndim == 1 else np.nonzero(free)
+
+    def start(self, values: Array) -> Prices:
+        prices = Prices(np.array(values, dtype=float), np.zeros(values.shape), np.zeros(values.shape))
+        self._settle(prices)
+        return prices
+
+    def _settle(self, prices: Prices, rows: Array | None = None) -> None:
+        """The dependent prices as what the others leave of a sum of 0."""
+        if self.own is None:
+            return
+        r = np.arange(len(self.own)) if rows is None else rows
+        own = self.own[r]
+        others = [np.where(np.arange(self.k) == own[:, None], 0.0, x[r]) for x in (prices.high, prices.low)]
+        found = total([-x[:, c] for x in others for c in range(self.k)], [])
+        spread = np.where(np.arange(self.k) == own[:, None], 0.0, prices.spread[r]).sum(axis=1) * MORE
+        prices.high[r, own], prices.low[r, own] = found.high, found.low
+        prices.spread[r, own] = spread + found.error
+
+    def pull(self, a: Array, plain: bool = False) -> Pair:
+        X, some = self.block.X, np.flatnonzero(a.reshape(len(a), -1).any(axis=1))
+        whole = len(some) > len(a) // 2
+        runs = self.runs if whole else Runs(self.block.node[some], self.n)
+        a = a if whole else a[some]
+        if X is None:
+            return runs.sums(a, plain)
+        X = X if whole else X[some]
+        if a.ndim == 1:
+            return runs.products(X, a, plain)
+        each = [runs.products(X, np.ascontiguousarray(a[:, c]), plain) for c in range(self.k)]
+        return Pair(*(np.stack(parts, axis=2).reshape(self.n, self.d) for parts in _unzipped(each)))
+
+    def reach(self, spread: Array) -> Array:
+        some = np.flatnonzero(spread.reshape(len(spread), -1).any(axis=1))
+        out = np.zeros((self.n, self.d))
+        if len(some):
+            X, s = self.block.X, spread[some]
+            if X is None:
+                each = s
+            elif s.ndim == 1:
+                each = np.abs(X[some]) * s[:, None]
+            else:
+                each = (np.abs(X[some])[:, :, None] * s[:, None, :]).reshape(len(some), -1)
+            np.add.at(out, self.block.node[some], each)
+        return out * MORE
+
+    def room(self, prices: Prices) -> Array:
+        r, c = self._free
+        s = self.block.scale
+        b = prices.high / self.block.column(s)
+        low, high = self._domain
+        with np.errstate(invalid="ignore"):
+            depth = np.clip(np.minimum(b - low, high - b), 0.0, 1.0)
+        if self.own is None:
+            g = depth if depth.ndim == 1 else depth[r, c]
+            return s[r] * g.ravel() ** 2
+        return s[r] * np.minimum(depth[r, c], depth[r, self.own[r]]) ** 2
+
+    def nodes(self) -> Array:
+        return self.block.node[self._free[0]]
+
+    def places(self) -> Array:
+        return np.arange(self.n * self.d).reshape(self.n, self.d)
+
+    def of_samples(self, chosen: Array) -> Array:
+        """Which free prices belong to the samples of a mask."""
+        return chosen[self._free[0]]
+
+    def entries(self, free: Array) -> tuple[Array, Array]:
+        r, c = self._free[0][free], self._free[1][free]
+        base, X = self.block.node[r] * self.d, self.block.X
+        if X is None:
+            return (base + c)[:, None], np.ones((len(r), 1))
+        features = np.arange(X.shape[1]) * self.k
+        columns = base[:, None] + features + c[:, None]
+        if self.own is None:
+            return columns, X[r]
+        other = base[:, None] + features + self.own[r][:, None]
+        return np.hstack([columns, other]), np.hstack([X[r], -X[r]])
+
+    def clear(self, prices: Prices, free: Array) -> None:
+        r, c = self._free[0][free], self._free[1][free]
+        place = (r,) if prices.low.ndim == 1 else (r, c)
+        prices.high[place] = prices.low[place] = prices.spread[place] = 0.0
+        self._settle(prices, np.unique(r))
+
+    def move(self, prices: Prices, free: Array, by: Array, spread: Array) -> None:
+        r, c = self._free[0][free], self._free[1][free]
+        place = (r,) if prices.low.ndim == 1 else (r, c)
+        low = prices.low[place] + by
+        prices.low[place] = low
+        prices.spread[place] = np.where(low == 0.0, spread, spread * MORE + EPS * np.abs(low))
+        self._settle(prices, np.unique(r))
+
+
+@dataclass(frozen=True)
+class RootRows(AbstractRows):
+    """The edges of a quadratic form with the root R (r, k): numbers q (m, r), of which the flows are R'q."""
+
+    edge: EdgeBlock
+    R: Array
+    n: int
+    d: int
+
+    @cached_property
+    def columns(self) -> Array:
+        return np.arange(self.d) if self.edge.features is None else self.edge.features
+
+    @cached_property
+    def runs(self) -> Runs:
+        return Runs(self._ends(self.edge.tail, self.edge.head), self.n)
+
+    def _ends(self, at_tail: Array, at_head: Array) -> Array:
+        return at_tail if self.edge.ground else np.concatenate([at_tail, at_head])
+
+    def start(self, values: Array) -> Prices:
+        """From the flows: the q with R'q nearest to them."""
+        q = np.linalg.lstsq(self.R.T, values.T, rcond=None)[0].T
+        return Prices(q, np.zeros(q.shape), np.zeros(q.shape))
+
+    def pull(self, a: Array, plain: bool = False) -> Pair:
+        X, parts = np.empty((len(self._ends(a, a)), len(self.columns))), []
+        for s, row in enumerate(self.R):
+            X[:] = row
+            parts.append(self.runs.products(X, self._ends(a[:, s], -a[:, s]), plain))
+        high = [part for each in parts for part in (each.high, each.low)]
+        found = total(high, [each.error for each in parts])
+        out = Pair(*(np.zeros((self.n, self.d)) for _ in range(3)))
+        for whole, part in zip((out.high, out.low, out.error), (found.high, found.low, found.error), strict=True):
+            whole[:, self.columns] = part
+        return out
+
+    def reach(self, spread: Array) -> Array:
+        out = np.zeros((self.n, self.d))
+        each = spread @ np.abs(self.R)
+        for ends in (self.edge.tail,) if self.edge.ground else (self.edge.tail, self.edge.head):
+            part = np.zeros((self.n, len(self.columns)))
+            np.add.at(part, ends, each)
+            out[:, self.columns] += part
+        return out * MORE
+
+    def room(self, prices: Prices) -> Array:
+        return np.repeat(self.edge.weight, len(self.R))
+
+    def nodes(self) -> Array:
+        return np.repeat(np.arange(len(self.edge.tail)), len(self.R))
+
+    def places(self) -> Array:
+        tail = self.edge.tail[:, None] * self.d + self.columns
+        return tail if self.edge.ground else np.hstack([tail, self.edge.head[:, None] * self.d + self.columns])
+
+    def entries(self, free: Array) -> tuple[Array, Array]:
+        e, s = np.divmod(free, len(self.R))
+        x = self.R[s]
+        return self.places()[e], x if self.edge.ground else np.hstack([x, -x])
+
+    def clear(self, prices: Prices, free: Array) -> None:
+        place = np.divmod(free, len(self.R))
+        prices.high[place] = prices.low[place] = prices.spread[place] = 0.0
+
+    def move(self, prices: Prices, free: Array, by: Array, spread: Array) -> None:
+        place = np.divmod(free, len(self.R))
+        low = prices.low[place] + by
+        prices.low[place] = low
+        prices.spread[place] = np.where(low == 0.0, spread, spread * MORE + EPS * np.abs(low))
+
+
+def _unzipped(pairs: list[Pair]) -> tuple[list[Array], list[Array], list[Array]]:
+    return [p.high for p in pairs], [p.low for p in pairs], [p.error for p in pairs]

@@ -1,0 +1,170 @@
+"""Small linear systems (Y'SY) z = T, solved with a bound of the error: how prices move so that totals vanish exactly.
+
+The matrix is never formed: with a triangle V that nearly orthonormalises the columns of S^1/2 Y, Z = YV has
+``Z'SZ = I + E`` with a small E, and the error grows with the condition of Y and not with its square. V may be any
+matrix of floats: the bound of E proves that it is nonsingular.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from ...terms.records import Array
+from .sums import EPS, MORE, total
+
+ENOUGH = 0.5  # ||E||_inf below it proves Z'SZ nonsingular
+RANK = 1e-14  # of the largest entry on the diagonal of the triangle
+VANISHING = 1e-9  # of the largest coefficient: in a dependency between columns, one that is 0
+MOST_COLUMNS, MOST_ENTRIES = 30, 50_000  # of a dependency that is proved in rational arithmetic
+
+
+@dataclass(frozen=True)
+class Systems:
+    """A stack of g systems of one shape, Y (g, M, p) and S (g, M), with their triangles. ``ok`` (g,) tells which are
+    proved nonsingular."""
+
+    Y: Array
+    S: Array
+    V: Array
+    Z: Array
+    DZ: Array
+    E: Array  # (g,)
+
+    @property
+    def ok(self) -> Array:
+        return self.E < ENOUGH
+
+    @staticmethod
+    def of(Y: Array, S: Array, V: Array) -> Systems:
+        _, M, p = Y.shape
+        Z = Y @ V
+        DZ = p * EPS * (np.abs(Y) @ np.abs(V))
+        s, aZ = S[:, :, None], np.abs(Z)
+        turn = aZ.transpose(0, 2, 1)
+        cross = turn @ (s * DZ)
+        E = np.abs(np.eye(p) - Z.transpose(0, 2, 1) @ (s * Z)) + (M + 3) * EPS * (turn @ (s * aZ))
+        E = E + cross + cross.transpose(0, 2, 1) + DZ.transpose(0, 2, 1) @ (s * DZ)
+        off = E.sum(axis=2).max(axis=1, initial=0.0) * MORE
+        return Systems(Y, S, V, Z, DZ, np.where(np.isfinite(off), off, np.inf))
+
+    def solve(self, T: Array, tau: Array) -> tuple[Array, Array]:
+        """(da, spread), both (g, M): prices that move by exactly da +- spread take the totals T +- tau (g, p) away."""
+        p = T.shape[1]
+        h = np.einsum("gij,gi->gj", self.V, T)
+        dh = np.einsum("gij,gi->gj", np.abs(self.V), tau + p * EPS * np.abs(T)) * MORE
+        E = np.minimum(self.E, ENOUGH)
+        dz = dh + (E / (1.0 - E) * (np.abs(h) + dh).max(axis=1, initial=0.0))[:, None] * MORE
+        move = np.einsum("gmi,gi->gm", self.Z, h)
+        aZ = np.abs(self.Z)
+        error = (p + 2) * EPS * np.einsum("gmi,gi->gm", aZ, np.abs(h))
+        error = error + np.einsum("gmi,gi->gm", self.DZ, np.abs(h) + dz) + np.einsum("gmi,gi->gm", aZ, dz)
+        return -self.S * move, self.S * error * MORE
+
+
+def triangles(Y: Array, S: Array) -> Array:
+    """V for a stack, by QR of the equilibrated S^1/2 Y; NaN where it is singular."""
+    W = np.sqrt(S)[:, :, None] * Y
+    size = np.sqrt(np.einsum("gmi,gmi->gi", W, W))
+    D = 1.0 / np.where(size > 0.0, size, 1.0)
+    W = W * D[:, None, :]
+    if W.shape[1] < W.shape[2]:
+        return np.full((len(Y), Y.shape[2], Y.shape[2]), np.nan)
+    R = np.linalg.qr(W, mode="r")
+    diagonal = np.abs(np.einsum("gii->gi", R))
+    singular = ~(diagonal.min(axis=1, initial=np.inf) > RANK)
+    R[singular] = np.eye(R.shape[2])
+    V = D[:, :, None] * np.linalg.inv(R)
+    V[singular] = np.nan
+    return V
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """One system (M, p) on independent columns ``chosen``; those left out are exact combinations of them.
+
+    ``ok`` where the totals of the chosen columns can be taken away; ``why`` says why not.
+    """
+
+    chosen: Array
+    system: Systems | None
+    why: str = ""
+
+
+def reduced(Y: Array, S: Array, fixed: Array | None) -> Reduced:
+    """A system whose columns may depend on one another. ``fixed`` (p,) are the totals of what does not move; None for
+    none: then every dependency between columns is one between totals.
+
+    A dependency (dummies that add up to the intercept, classes that add up to nothing, coordinates that a singular
+    quadratic form does not see) is looked for in floating point and proved in rational arithmetic.
+    """
+    from scipy.linalg import qr, solve_triangular
+
+    W = np.sqrt(S)[:, None] * Y
+    size = np.sqrt(np.einsum("mi,mi->i", W, W))
+    D = 1.0 / np.where(size > 0.0, size, 1.0)
+    with np.errstate(invalid="ignore"):
+        R, pivots = qr((W * D)[np.argsort(-np.abs(W * D).max(axis=1))], mode="r", pivoting=True)
+    diagonal = np.abs(np.diag(R))
+    rank = int((diagonal > RANK * diagonal.max(initial=0.0)).sum()) if diagonal.max(initial=0.0) > 0.0 else 0
+    if rank == 0:
+        return Reduced(pivots[:0], None, "no price has room")
+    chosen, rest = pivots[:rank], pivots[rank:]
+    if len(rest):
+        T = solve_triangular(R[:rank, :rank], R[:rank, rank:])
+        combination = T * D[chosen][:, None] / D[rest]
+        if not all(_proved(Y, chosen, c, j, fixed) for j, c in zip(rest, combination.T, strict=True)):
+            return Reduced(rest, None, "columns depend on one another up to rounding")
+    V = D[chosen][:, None] * solve_triangular(R[:rank, :rank], np.eye(rank))
+    found = Systems.of(Y[None][:, :, chosen], S[None], V[None])
+    return Reduced(chosen, found, "" if found.ok[0] else "columns are nearly dependent")
+
+
+def _proved(Y: Array, chosen: Array, combination: Array, j: int, fixed: Array | None) -> bool:
+    """Whether column j of Y is, exactly, a combination of the chosen ones, and its fixed total the same one."""
+    size = np.abs(combination)
+    if not np.isfinite(size).all() or not (fixed is None or np.isfinite(fixed).all()):
+        return False
+    some = np.flatnonzero(size > VANISHING * size.max(initial=0.0))
+    columns, near = chosen[some], np.rint(combination[some])
+    if fixed is None and np.abs(near).max(initial=1.0) == 1.0 and _adds_up(Y, columns, near, j):
+        return True
+    rows = np.unique(np.column_stack([Y[:, columns], Y[:, j]]), axis=0)
+    if len(columns) > MOST_COLUMNS or rows.size > MOST_ENTRIES:
+        return False
+    exact = _rational(rows)
+    if exact is None:
+        return False
+    return (
+        fixed is None
+        or sum((c * Fraction(float(fixed[k])) for c, k in zip(exact, columns, strict=True)), -Fraction(float(fixed[j])))
+        == 0
+    )
+
+
+def _rational(rows: Array) -> list[Fraction] | None:
+    """c with ``rows[:, :-1] c = rows[:, -1]`` exactly; None where there is none, or more than one."""
+    left = [[Fraction(x) for x in row] for row in rows[rows.any(axis=1)].tolist()]
+    k = rows.shape[1] - 1
+    for column in range(k):
+        pivot = next((i for i in range(column, len(left)) if left[i][column] != 0), None)
+        if pivot is None:
+            return None
+        left[column], left[pivot] = left[pivot], left[column]
+        head = left[column]
+        for i in range(len(left)):
+            if i != column and left[i][column] != 0:
+                factor = left[i][column] / head[column]
+                left[i] = [x - factor * h for x, h in zip(left[i], head, strict=True)]
+    if any(row[-1] != 0 for row in left[k:]):
+        return None
+    return [left[i][-1] / left[i][i] for i in range(k)]
+
+
+def _adds_up(Y: Array, columns: Array, signs: Array, j: int) -> bool:
+    """The same for coefficients -1, 0, 1, by sums that are exact or show that they are not."""
+    parts = [sign * Y[:, k] for k, sign in zip(columns, signs, strict=True) if sign] + [-Y[:, j]]
+    found = total(parts, [])
+    return not (found.high.any() or found.low.any() or found.error.any())
