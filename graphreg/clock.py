@@ -8,7 +8,7 @@ import contextvars
 import ctypes
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -30,7 +30,7 @@ class _Stopped(BaseException):
 
 
 @contextmanager
-def within(seconds: float | None) -> Iterator[None]:
+def within(seconds: float | None) -> Generator[None]:
     """A context in which `left` counts down from so many seconds; None leaves what holds already, and less wins."""
     before = _deadline.get()
     mine = None if seconds is None else time.monotonic() + seconds

@@ -34,9 +34,9 @@ class Part:
     def __init__(
         self,
         columns: Array,
-        falls: tuple[Array, sp.csr_array],
-        slack: tuple[Array, sp.csr_array],
-        still: tuple[Array, sp.csr_array],
+        falls: tuple[Array, Any],
+        slack: tuple[Array, Any],
+        still: tuple[Array, Any],
     ) -> None:
         self.columns = columns
         self.places = (falls[0], slack[0], still[0])
@@ -64,7 +64,7 @@ class Part:
         return None
 
     @property
-    def rows(self) -> sp.csr_array:
+    def rows(self) -> Any:
         return sp.csr_array(sp.vstack([self.falls, self.slack, self.still]))
 
     def excluded(self, falls: Array, slack: Array, still: Array) -> bool:
@@ -91,7 +91,7 @@ def allowed(falls: Any, slack: Any, still: Any, x: Sequence[Fraction]) -> bool:
 
 
 # ---- multipliers -----------------------------------------------------------------------------------------------------
-def _corrected(rows: sp.csr_array, given: Array, room: Array) -> bool:
+def _corrected(rows: Any, given: Array, room: Array) -> bool:
     """Whether some x with rows'x = 0 exactly has |x - given| < room: found from a few rows, which all may move."""
     count = rows.shape[1]
     if count == 0:
@@ -107,7 +107,7 @@ def _corrected(rows: sp.csr_array, given: Array, room: Array) -> bool:
     return count <= MOST_EXACT and _rationally(rows, chosen, given, room)
 
 
-def _independent(rows: sp.csr_array, movable: Array, weights: Array) -> Array:
+def _independent(rows: Any, movable: Array, weights: Array) -> Array:
     """Rows that span the others, those with the most room first."""
     count = rows.shape[1]
     if count > MOST_DENSE:
@@ -122,7 +122,7 @@ def _independent(rows: sp.csr_array, movable: Array, weights: Array) -> Array:
     return movable[order[:rank]]
 
 
-def _enclosed(rows: sp.csr_array, chosen: Array, given: Array, room: Array) -> bool:
+def _enclosed(rows: Any, chosen: Array, given: Array, room: Array) -> bool:
     """A correction by as many rows as there are unknowns, enclosed: |B^-1 r| <= |C r| / (1 - ||I - C B||)."""
     count = rows.shape[1]
     if len(chosen) != count:
@@ -141,7 +141,7 @@ def _enclosed(rows: sp.csr_array, chosen: Array, given: Array, room: Array) -> b
     return bool((left + norm / (1.0 - norm) * left.max(initial=0.0) < 0.99 * room[chosen]).all())
 
 
-def _rationally(rows: sp.csr_array, chosen: Array, given: Array, room: Array) -> bool:
+def _rationally(rows: Any, chosen: Array, given: Array, room: Array) -> bool:
     if not len(chosen):
         return False
     left = products(rows, given)

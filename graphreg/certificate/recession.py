@@ -29,7 +29,7 @@ class Unknowns:
     number: Array
     count: int
 
-    def matrix(self, rows: Any) -> sp.csr_array:
+    def matrix(self, rows: Any) -> Any:
         """A sparse matrix on vec(v) as one on the unknowns."""
         flat = self.number.ravel()
         kept = np.flatnonzero(flat >= 0)
@@ -45,7 +45,7 @@ class Rows:
     """Conditions of one kind, a matrix (rows, unknowns), scaled; ``across`` are the factors of the rows as they were
     before, 0 for rows of zeros, which are left out."""
 
-    matrix: sp.csr_array
+    matrix: Any
     across: Array
 
     @property
@@ -78,7 +78,7 @@ class Conditions:
         return self.falls, self.slack, self.still
 
     @property
-    def matrices(self) -> tuple[sp.csr_array, sp.csr_array, sp.csr_array]:
+    def matrices(self) -> tuple[Any, Any, Any]:
         return self.falls.matrix, self.slack.matrix, self.still.matrix
 
     def spread(self, x: Array) -> Array:
@@ -105,10 +105,10 @@ def _grouped(label: Array, groups: int) -> list[Array]:
     return np.split(order, np.searchsorted(label[order], np.arange(1, groups))) if groups else []
 
 
-def _split(matrix: sp.csr_array, label: Array, local: Array, columns: list[Array]) -> list[tuple[Array, sp.csr_array]]:
+def _split(matrix: Any, label: Array, local: Array, columns: list[Array]) -> list[tuple[Array, Any]]:
     """The rows of each part, with their places in the whole."""
     rows = _grouped(label[matrix.indices[matrix.indptr[:-1]]], len(columns))
-    out: list[tuple[Array, sp.csr_array]] = []
+    out: list[tuple[Array, Any]] = []
     for mine, across in zip(rows, columns, strict=True):
         part = matrix[mine]
         out.append((mine, sp.csr_array((part.data, local[part.indices], part.indptr), shape=(len(mine), len(across)))))
@@ -125,9 +125,9 @@ def cones_of(form: Form) -> list[RecessionCone] | None:
 def conditions(form: Form, cones: list[RecessionCone], everything: bool = False) -> Conditions:
     """The conditions of a form; where ``everything``, what slackens is among what falls."""
     unknowns = _unknowns(form, cones)
-    still: list[sp.csr_array] = []
-    falls: list[sp.csr_array] = []
-    slack: list[sp.csr_array] = []
+    still: list[Any] = []
+    falls: list[Any] = []
+    slack: list[Any] = []
     for block in form.samples:
         descent = block.loss.descent(block.y)
         A = unknowns.matrix(block.A)
@@ -193,7 +193,7 @@ def recedes_exactly(form: Form, v: Any) -> bool:
     return allowed(*found.matrices, x)
 
 
-def _scaled(unknowns: Unknowns, kinds: list[sp.csr_array]) -> Conditions:
+def _scaled(unknowns: Unknowns, kinds: list[Any]) -> Conditions:
     """Rows and columns scaled by powers of two to a largest entry of about 1."""
     for part in kinds:
         part.eliminate_zeros()
@@ -211,7 +211,7 @@ def _scaled(unknowns: Unknowns, kinds: list[sp.csr_array]) -> Conditions:
     return Conditions(unknowns, down, *scaled)
 
 
-def _factors(rows: sp.csr_array) -> tuple[Array, Array]:
+def _factors(rows: Any) -> tuple[Array, Array]:
     """Powers of two for the rows and the columns of a non-negative matrix without rows of zeros."""
     across, down = np.ones(rows.shape[0]), np.ones(rows.shape[1])
     telling = np.diff(rows.indptr) > 1  # a row of one entry fits any unit of its column
@@ -225,7 +225,7 @@ def _factors(rows: sp.csr_array) -> tuple[Array, Array]:
     return across, down
 
 
-def _times(matrix: sp.csr_array, across: Array, down: Array) -> sp.csr_array:
+def _times(matrix: Any, across: Array, down: Array) -> Any:
     """diag(across) matrix diag(down)."""
     data = matrix.data * np.repeat(across, np.diff(matrix.indptr)) * down[matrix.indices]
     return sp.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
@@ -264,8 +264,8 @@ def _cone_rows(
     edge: EdgeBlock,
     cone: RecessionCone,
     unknowns: Unknowns,
-    still: list[sp.csr_array],
-    slack: list[sp.csr_array],
+    still: list[Any],
+    slack: list[Any],
 ) -> None:
     """The conditions of an edge block on v that are not merely equalities between coordinates."""
     columns = np.arange(form.d) if edge.features is None else edge.features

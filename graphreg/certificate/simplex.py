@@ -16,7 +16,7 @@ import numpy as np
 from ..clock import look
 from ..terms.records import Array
 from .directions import Part
-from .rationals import Echelon, exactly, number
+from .rationals import Echelon, exactly, number, rational
 
 MOST_ENTRIES = 10_000
 MOST_STEPS = 300
@@ -34,7 +34,7 @@ def decided(part: Part) -> list[Fraction] | bool | None:
     if not tableau.size:
         return False
     found = _Tableau(tableau, falls, falls + slack).run()
-    return [Fraction(int(x.p), int(x.q)) if hasattr(x, "p") else x for x in found] if isinstance(found, list) else found
+    return [rational(x) for x in found] if isinstance(found, list) else found
 
 
 def _null_space(part: Part) -> Array:

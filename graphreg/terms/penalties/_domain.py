@@ -40,10 +40,11 @@ def refuse_inexact(expression: Any) -> None:
                 f"the function of from_cvxpy holds {kind} ({_short(part)}), which CVXPY evaluates to a tolerance, or "
                 "by a solver; write it out with other atoms"
             )
-        if getattr(part, "approx_error", 0.0) > ROUNDED:
+        rounded = float(getattr(part, "approx_error", 0.0))
+        if rounded > ROUNDED:
             raise TermError(
                 f"the function of from_cvxpy holds {_short(part)}, whose exponent CVXPY rounds (by "
-                f"{part.approx_error:.2g}); pass it approx=False"
+                f"{rounded:.2g}); pass it approx=False"
             )
     _stated(expression.domain)
 
