@@ -135,6 +135,10 @@ class AbstractLoss(AbstractTerm):
         """
         return y, by + rest
 
+    def largest_offset(self) -> float:
+        """The largest predictor at which l is far from overflowing."""
+        return np.inf
+
     def least_curvature(self) -> float:
         """The largest m with l''(x; y) >= m everywhere."""
         return 0.0

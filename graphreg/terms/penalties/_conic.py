@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,18 @@ class ConicForm:
     b: Array
     dims: Any  # CVXPY's ConeDims
     lineality: Array
+
+    @property
+    def homogeneous(self) -> bool:
+        """Whether phi(t z) = t phi(z) for t > 0 by construction; what looks so on a few rows may end far out."""
+        return self.P.nnz == 0 and self.constant == 0.0 and not self.b.any()
+
+    @cached_property
+    def ignored(self) -> Array | None:
+        """The coordinates that phi does not depend on, (k,); None where it is constant along other directions too."""
+        share = (self.lineality**2).sum(axis=1)  # of each axis
+        aligned = np.minimum(np.abs(share), np.abs(share - 1.0)).max(initial=0.0) < 1e-9
+        return share > 0.5 if aligned else None
 
     def prox(self, v: Array, step: float) -> Array:
         """argmin over p of ``step * phi(p) + 1/2 ||p - v||^2``."""

@@ -136,7 +136,10 @@ class Quadratic(AbstractSmoothPenalty):
         return float(self._values[0])
 
     def recession(self, k: int) -> RecessionCone:
-        return RecessionCone(np.full(k, -np.inf), np.full(k, np.inf), self.Q)
+        if len(self.root) == k:  # triangular with a positive diagonal, so not singular
+            return RecessionCone(np.zeros(k), np.zeros(k))
+        # as many equations as the rank: Q itself, once rounded, may vanish along no direction at all
+        return RecessionCone(np.full(k, -np.inf), np.full(k, np.inf), self.root)
 
     def cvxpy_conjugate(self, U: Any) -> Any:
         import cvxpy as cp
