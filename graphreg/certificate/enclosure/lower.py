@@ -161,7 +161,7 @@ class Enclosure:
         blocks = [(k, self.form.edges[k]) for k in self.arcs.blocks]
         return [(k, Runs(_ends(edge, edge.tail, edge.head), self.form.n)) for k, edge in blocks]
 
-    # ---- one attempt, and again with less that moves -------------------------------------------------------------------
+    # ---- one attempt, and again with less that moves ----------------------------------------------------------------
     def _within(self, point: DualPoint) -> Enclosed:
         banned_arcs: Array | None = None
         banned_prices: list[Array] | None = None
@@ -225,7 +225,7 @@ class Enclosure:
     def _closed(
         self, closing: Closing, prices: list[Prices], pulls: list[Pair]
     ) -> tuple[list[Array], Array, dict[int, str]]:
-        """What the prices pull at each coordinate once the totals are taken away: summands, and a bound of their error."""
+        """What the prices pull at each coordinate once the totals are taken away: summands, and their error."""
         base = [part for pull in pulls for part in (pull.high, pull.low)]
         error = np.sum([pull.error for pull in pulls], axis=0) if pulls else np.zeros(self.form.shape)
         low, low_error = self._lows(prices)
@@ -252,7 +252,7 @@ class Enclosure:
             error = error + rows.slack(each)
         return parts, error
 
-    # ---- flows ---------------------------------------------------------------------------------------------------------
+    # ---- flows ------------------------------------------------------------------------------------------------------
     def _carried(
         self,
         tree: Forest,
@@ -308,7 +308,7 @@ class Enclosure:
             around[k] = (off @ np.abs(R) + (len(R) + 2) * EPS * (np.abs(q) @ np.abs(R))) * MORE
         return tuple(found), tuple(around)
 
-    # ---- the value -----------------------------------------------------------------------------------------------------
+    # ---- the value --------------------------------------------------------------------------------------------------
     def _judged(
         self,
         prices: list[Prices],

@@ -181,7 +181,7 @@ class AbstractLoss(AbstractTerm):
         gone[self.descent(y).sample[fallen]] = True
         return ~gone, y[~gone]
 
-    # ---- bounds that hold whatever rounding does; what a certificate rests on -----------------------------------------
+    # ---- bounds that hold whatever rounding does; what a certificate rests on ---------------------------------------
     def anchor(self, y: Array) -> Array:
         """The point t, shaped like y, with ``l(x; y) = h(x - t)``, so that ``l*(b; y) = h*(b) + <b, t>``.
 

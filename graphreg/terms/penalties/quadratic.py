@@ -109,7 +109,7 @@ class Quadratic(AbstractSmoothPenalty):
         return half_square(np.abs(z @ R.T) + (k + 2) * ULP * size + spread @ np.abs(R).T * (1.0 + (k + 2) * ULP))
 
     def conjugate_bound(self, u: Array, spread: Array) -> Array:
-        """For a definite Q: with any t, ``||R^-T u|| <= ||t|| + ||R^-1|| ||u - R't||``, and ``1/2 ||R^-T u||^2`` is phi*."""
+        """A definite Q has ``phi*(u) = 1/2 ||R^-T u||^2``; ``||R^-T u|| <= ||t|| + ||R^-1|| ||u - R't||`` for any t."""
         norm = self._inverse_norm
         if not np.isfinite(norm):
             return np.full(len(u), np.inf)
@@ -121,8 +121,8 @@ class Quadratic(AbstractSmoothPenalty):
 
     @cached_property
     def _inverse_norm(self) -> float:
-        """Not less than the spectral norm of R^-1, by a residual: ``R^-1 = V (I - E)^-1`` with E = I - RV; inf where R is
-        not square or that proves nothing."""
+        """Not less than the spectral norm of R^-1, by a residual: ``R^-1 = V (I - E)^-1`` with E = I - RV; inf where R
+        is not square or that proves nothing."""
         R = self.root
         k = R.shape[1]
         if len(R) < k:
