@@ -66,9 +66,9 @@ def prove(
         "claims": [{"says": "bounds", "lower": text(low), "upper": text(high)}, *more],
     }
     path.write_text(_lines(document), encoding="ascii")
-    bounds = (Fraction(int(x.numerator), int(x.denominator)) for x in (low, high))
+    proved_low, proved_high = (Fraction(int(x.numerator), int(x.denominator)) for x in (low, high))
     said = ("bounds", *(claim["says"] for claim in more))
-    return Proved(path, model.hash(), *bounds, said, lower.within is not None)
+    return Proved(path, model.hash(), proved_low, proved_high, said, lower.within is not None)
 
 
 def model_hash(form: Form) -> str:
