@@ -55,8 +55,10 @@ class Lower:
     within: Any = None
 
 
-def lower_bound(form: Form, model: Model, w: Array, point: DualPoint) -> Lower:
-    """The bound of a point near ``point``; `ProofError` with the reasons where none is found."""
+def lower_bound(form: Form, model: Model, w: Array, point: DualPoint, enough: float = -np.inf) -> Lower:
+    """The first bound that is ``enough`` (in the checker's units) of points near ``point``, else the best; `ProofError`
+    with the reasons where none is found."""
+    best: Lower | None = None
     reasons: dict[str, None] = {}
     rooted = any(edge.penalty.flow_root() is not None for edge in form.edges)
     for repaired, attempt in product((False, True), ATTEMPTS):
@@ -64,9 +66,14 @@ def lower_bound(form: Form, model: Model, w: Array, point: DualPoint) -> Lower:
         for with_roots in (False, True)[: 1 + rooted]:
             State.where = ""
             try:
-                return _attempt(form, model, pulled(form, w, start, attempt), attempt, with_roots)
+                found = _attempt(form, model, pulled(form, w, start, attempt), attempt, with_roots)
+                best = found if best is None or found.bound > best.bound else best
+                if best.bound >= enough:
+                    return best
             except (ProofError, NotProvedError, ZeroDivisionError, np.linalg.LinAlgError) as error:
                 reasons.setdefault(str(error))
+    if best is not None:
+        return best
     raise ProofError(f"no exact dual point was found: {'; '.join(list(reasons)[:3])}")
 
 

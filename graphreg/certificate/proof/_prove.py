@@ -53,7 +53,8 @@ def prove(
     W, upper = _upper(form, model, certificate.w)
     _agree(certificate, float(Fraction(upper, 1 << UNIT)))
     verify.State.work = verify.WORK
-    lower = lower_bound(form, model, certificate.w, point)
+    enough = upper - 2.0 * certificate.gap * 2.0**UNIT if certificate.valid else -np.inf
+    lower = lower_bound(form, model, certificate.w, point, enough)
     low, high = _padded(lower.bound, upper)
     more = claims_of(Found(form, model, W, lower.point, lower.bound, upper, lower.within), claims)
     path = Path(path)
