@@ -117,7 +117,7 @@ class Problem:
         rounds : int, optional
             Exactly so many rounds unless the gap is met first (``gap=0`` never is).
         seconds : float, optional
-            A budget of time. A conic solver looks at the clock between its iterations only.
+            A budget of time, for everything: rounds, a conic solver, CVXPY's compilation, linear programmes.
         seed : int, optional
             Of the numbers that random methods draw: the same seed gives the same run. By default one is drawn, which
             ``solution.seed`` tells.

@@ -8,5 +8,6 @@ from .best_common import center as center
 from .best_common import common as common
 from .certify import Certifier as Certifier
 from .enclosure import Enclosed as Enclosed
+from .recession import recedes_exactly as recedes_exactly
 from .record import Certificate as Certificate
 from .record import relative as relative

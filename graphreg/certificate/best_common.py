@@ -111,8 +111,9 @@ def _intercept(form: Form, free: Array) -> bool:
     for block in form.samples:
         if block.X is None:
             continue
-        columns = free.reshape(block.X.shape[1], -1).all(axis=1)
-        free = np.repeat(columns & (block.X.max(axis=0) == block.X.min(axis=0)), len(free) // len(columns))
+        p = block.X.shape[1]
+        constant = free.reshape(p, -1).all(axis=1) & (block.X.max(axis=0) == block.X.min(axis=0))
+        free = np.repeat(constant, len(free) // p)
     return bool(free.all() if all(block.X is None for block in form.samples) else free.any())
 
 

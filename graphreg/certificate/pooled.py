@@ -209,7 +209,7 @@ def coordinates(form: Form, largest: Array, fixed: Array) -> Array:
         T = E[:, None] * np.linalg.qr((np.vstack([X for X, _ in blocks]) * E).T)[0]
     most = max(float(s.max()) for _, s in blocks)
     for shift, rank in ((SHIFT, 0.0), (0.0, RANK)):
-        G = sum(_weighted(X, s / most, T) for X, s in blocks)
+        G = np.sum([_weighted(X, s / most, T) for X, s in blocks], axis=0)
         sizes = np.ones(len(G)) if rank else np.sqrt(np.diagonal(G))  # the second time columns are eigenvectors
         here = np.flatnonzero(sizes > 0.0)
         if not len(here):

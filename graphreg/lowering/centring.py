@@ -24,6 +24,9 @@ def centred(form: Form, v: Array) -> Form:
     samples = tuple(_samples(block, v) for block in form.samples)
     moved = replace(form, samples=samples, edges=tuple(_edges(edge, v) for edge in form.edges))
     _share(form, moved, ("labels", "component", "n_components", "free"))
+    if "center" in form.memory:
+        key, w, sums = form.memory["center"]
+        moved.memory["center"] = key, w - v, sums
     if "common" in form.memory:
         key, best = form.memory["common"]
         moved.memory["common"] = key, replace(best, w=best.w - v)

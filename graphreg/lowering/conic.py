@@ -14,8 +14,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..batches import batches
+from ..breakdown import cause, panic
 from ..certificate import common
-from ..errors import SolverError
+from ..clock import OutOfTimeError, carry_out
+from ..errors import ConvexityError, SolverError
 from ..form import DualPoint, EdgeBlock, Form, SampleBlock
 from ..terms.calculus import Parameter, Strength
 from ..terms.losses._base import AbstractQuadraticLoss, AbstractSmoothLoss
@@ -81,7 +83,13 @@ class ConicProblem:
             stand_in.value = parameter.value
 
     def solve(self, solver: str, options: dict[str, Any]) -> str:
-        """Solve in place; the status that CVXPY reports, or the error that the solver raised, as a sentence."""
+        """Solve in place; the status that CVXPY reports, or the error that was raised, as a sentence.
+
+        Raises
+        ------
+        OutOfTimeError
+            Where time is up; the problem is then still being worked on, and no longer of use.
+        """
         import warnings
 
         import cvxpy as cp
@@ -91,16 +99,38 @@ class ConicProblem:
         for variable in self.cvxpy.variables():
             variable.value = None  # nothing of an earlier solve may be taken for an answer of this one
         try:
-            self.cvxpy.get_problem_data(name)
+            said = _broken(lambda: self.cvxpy.get_problem_data(name))
         except cp.SolverError as error:
             raise SolverError(f"{solver} cannot take this problem: {str(error).splitlines()[0]}") from None
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # "may be inaccurate": the certificate decides
-                self.cvxpy.solve(solver=name, **options)
-        except cp.SolverError as error:
-            return f"failed ({str(error).splitlines()[0]})"
-        return str(self.cvxpy.status)
+        except cp.error.DCPError as error:
+            raise ConvexityError(f"a term is not convex by CVXPY's rules: {str(error).splitlines()[0]}") from error
+        if said:
+            return said
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # "may be inaccurate": the certificate decides
+            try:
+                said = _broken(lambda: self.cvxpy.solve(solver=name, **options))
+            except cp.SolverError as error:
+                return f"failed ({str(error).splitlines()[0]})"
+        return said or str(self.cvxpy.status)
+
+
+def _broken(work: Callable[[], Any]) -> str:
+    """Carries out what CVXPY or a solver does; a sentence where it breaks down, but for errors that CVXPY has names
+    for."""
+    import cvxpy as cp
+
+    try:
+        carry_out(work)
+    except (OutOfTimeError, cp.SolverError, cp.error.DCPError):
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever it is
+        return f"failed ({cause(error)})"
+    except BaseException as error:
+        if not panic(error):
+            raise
+        return f"failed ({cause(error)})"
+    return ""
 
 
 class Compiler:
@@ -113,11 +143,15 @@ class Compiler:
     def __call__(self, kind: str, scaled: bool) -> ConicProblem:
         """The "primal" (in units of the data where ``scaled``) or the "dual" problem."""
         if kind == "dual":
-            return dual(self.form, common(self.form).w)
+            return carry_out(lambda: dual(self.form, common(self.form).w))
         if scaled not in self._primal:
             chosen = units(self.form) if scaled else Units(center=common(self.form).w)
-            self._primal[scaled] = primal(self.form, chosen)
+            self._primal[scaled] = carry_out(lambda: primal(self.form, chosen))
         return self._primal[scaled]
+
+    def forget(self) -> None:
+        """Drop what is compiled: a solve that was broken off may still be at work on it."""
+        self._primal.clear()
 
 
 def solver_name(solver: str) -> str:

@@ -51,11 +51,15 @@ class Stated:
 
 @dataclass(frozen=True)
 class RecessionCone:
-    """{z : lower <= z <= upper, equations z = 0}: the directions in which a function does not grow."""
+    """{z : lower <= z <= upper, equations z = 0}: the directions in which a function does not grow.
+
+    ``exact`` is False where the equations are known to rounding only.
+    """
 
     lower: Array
     upper: Array
     equations: Array | None = None
+    exact: bool = True
 
 
 @dataclass(frozen=True)

@@ -142,7 +142,7 @@ class StrengthMax:
         slope = (1.0 - factor) * self.lower - rounding(smooth, c, w)  # sum_e A_e phi((Kw)_e) = 1
         if slope <= 0.0:
             raise MethodError(f"{factor:g} is so near to 1 that rounding hides by how much a point is better")
-        t, decrease = best_step(smooth, c, w, slope)
+        t, decrease = best_step(smooth, c, w, slope, lambda t: factor * self.lower * self.vary.network.excess(t * w))
         form = self.vary.at(factor * self.lower)
         yardstick = max(abs(form.primal(c)), common(form).floor)
         coef = (c + t * w)[: form.space.n_observed]
@@ -174,8 +174,8 @@ def strength_max(problem: Any, parameter: Parameter | str | None = None) -> Stre
     Parameters
     ----------
     problem : Problem
-        Differentiable losses, norms along edges that vary together (any `AbstractNorm`, or a penalty of the user's
-        that is one), and beside them smooth terms only.
+        Differentiable losses, norms along edges that vary together (any penalty with a kink at 0 in every
+        direction, an elastic net or your own included), and beside them smooth terms only.
     parameter : Parameter or its name, optional
         The strength that varies. By default the only Parameter among the norms between nodes; without one the number in
         front of the only such term, whatever it is now.

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from ..certificate import Certificate
 from ..form import Form
+from ..iterating import around, site_of
 from ..lowering.newton import work
 from ..lowering.site import Site
 from ..methods import AbstractMethod, Exact, InteriorPoint, PrimalDual
@@ -17,7 +18,7 @@ from ..methods._driver import Budget
 from ..methods._interior import Interior
 from ..problem import RAISES, Problem
 from ..solution import Solution
-from ..solving import around, site_of, solve
+from ..solving import solve
 from ..terms.calculus import Parameter
 
 MOST = 1e10  # multiplications, by a bound, for which `InteriorPoint` is taken without being asked for

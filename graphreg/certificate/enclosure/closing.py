@@ -39,7 +39,7 @@ class Part:
 class Closing:
     """The systems of one forest. ``stuck`` are groups whose totals cannot be taken away, with the reasons."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - each is of another kind
+    def __init__(
         self,
         blocks: list[AbstractRows],
         prices: list[Prices],
@@ -112,7 +112,8 @@ class Closing:
         Y, S = self._matrix(part), self.room[part.rows]
         empty = np.diff(sp.csc_array(Y).indptr) == 0
         solver, groups, why = self._solver(Y[:, np.flatnonzero(~empty)], S, part.groups[~empty])
-        if (solver is None or empty.any()) and len(part.rows) < len(part.whole):
+        # Columns that depend on one another at some of the prices do so at all of them, or their totals do not follow.
+        if (solver is None or len(groups) < len(part.groups)) and len(part.rows) < len(part.whole):
             self._alone(Part(part.whole, part.groups, part.whole))
             return
         self._stick(part.groups[empty], "flows enter where no price can answer")

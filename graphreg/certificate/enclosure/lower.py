@@ -62,6 +62,11 @@ class _Attempt:
     outside_arcs: Array  # which arcs leave their domain, over all arcs
     outside_prices: list[Array]
     why: list[str]
+    prices: tuple[Array, ...] | None = None  # where some had to become 0
+
+    def at(self, given: DualPoint) -> DualPoint:
+        """The point next to which the bound holds."""
+        return DualPoint(self.flows, given.prices if self.prices is None else self.prices)
 
 
 class Enclosure:
@@ -83,7 +88,7 @@ class Enclosure:
         if enough > 0.0 and self.large:
             found = self._attempt(point, None, None, plain=True)
             if sum_down(found.lower) >= self.form.dual(point) - enough:
-                return Enclosed(found.lower, DualPoint(found.flows, point.prices), found.spread)
+                return Enclosed(found.lower, found.at(point), found.spread)
         best = self._within(point)
         if np.isfinite(best.lower).all():
             return best
@@ -163,7 +168,7 @@ class Enclosure:
         best = Enclosed(np.full(self.form.n_components, -np.inf), point, _zeros(point.flows))
         for _ in range(AGAIN):
             found = self._attempt(point, banned_arcs, banned_prices)
-            here = Enclosed(found.lower, DualPoint(found.flows, point.prices), found.spread, "; ".join(found.why))
+            here = Enclosed(found.lower, found.at(point), found.spread, "; ".join(found.why))
             best = here if not np.isfinite(best.lower).any() else self._better(best, here)
             if np.isfinite(best.lower).all():
                 break
@@ -191,8 +196,11 @@ class Enclosure:
             closing.settle(prices)
             pulls = [rows.pull(each.high, plain) for rows, each in zip(self.rows, prices, strict=True)]
         base, error, failed = self._closed(closing, prices, pulls)
-        flows, spread = self._carried(tree, point.flows, base, error, prices, plain)
-        return self._judged(prices, flows, spread, failed, tree)
+        flows, spread = self._rooted(prices, *self._carried(tree, point.flows, base, error, prices, plain))
+        found = self._judged(prices, flows, spread, failed, tree)
+        if closing.idle:
+            found.prices = tuple(each.high for each in prices[: len(point.prices)])
+        return found
 
     def _given(self, point: DualPoint) -> list[Array]:
         return [*point.prices, *(point.flows[k] for k, _ in self.roots)]
@@ -220,22 +228,32 @@ class Enclosure:
         """What the prices pull at each coordinate once the totals are taken away: summands, and a bound of their error."""
         base = [part for pull in pulls for part in (pull.high, pull.low)]
         error = np.sum([pull.error for pull in pulls], axis=0) if pulls else np.zeros(self.form.shape)
-        low: list[Array] = []
-        low_error = np.zeros(self.form.shape)
-        T = closing.totals(base, error)
+        low, low_error = self._lows(prices)
+        T = closing.totals([*base, *low], error + low_error)
         for sweep in range(SWEEPS):
             if sweep:
                 T = closing.totals([*base, *low], error + low_error)
             worst = closing.move(prices, T)
-            more = [rows.pull(each.low) for rows, each in zip(self.rows, prices, strict=True)]
-            low = [part for pull in more for part in (pull.high, pull.low)]
-            low_error = np.sum([pull.error for pull in more], axis=0) if more else low_error
+            low, low_error = self._lows(prices)
             if worst <= ENOUGH:
                 break
         return [*base, *low], error + low_error, closing.failures(T)
 
+    def _lows(self, prices: list[Prices]) -> tuple[list[Array], Array]:
+        """What the low parts of the prices pull: summands, and a bound of their error and of what prices that depend on
+        others lack."""
+        parts: list[Array] = []
+        error = np.zeros(self.form.shape)
+        for rows, each in zip(self.rows, prices, strict=True):
+            if each.low.any():
+                pull = rows.pull(each.low)
+                parts += [pull.high, pull.low]
+                error = error + pull.error
+            error = error + rows.slack(each)
+        return parts, error
+
     # ---- flows ---------------------------------------------------------------------------------------------------------
-    def _carried(  # noqa: PLR0913, PLR0917 - what is conserved, and how exactly
+    def _carried(
         self,
         tree: Forest,
         flows: tuple[Array, ...],
@@ -278,6 +296,17 @@ class Enclosure:
                 whole[:, columns] = source
                 out.append(whole)
         return total(parts, errors)
+
+    def _rooted(
+        self, prices: list[Prices], flows: tuple[Array, ...], spread: tuple[Array, ...]
+    ) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+        """With the flows R'q of the edges that are stated by roots, and how far these are from exact ones."""
+        found, around = list(flows), list(spread)
+        for (k, R), each in zip(self.roots, prices[len(self.form.samples) :], strict=True):
+            q, off = each.interval()
+            found[k] = q @ R
+            around[k] = (off @ np.abs(R) + (len(R) + 2) * EPS * (np.abs(q) @ np.abs(R))) * MORE
+        return tuple(found), tuple(around)
 
     # ---- the value -----------------------------------------------------------------------------------------------------
     def _judged(
@@ -376,14 +405,14 @@ class _Sums:
 
     def products(self, prices: Prices, t_high: Array, t_low: Array, where: Runs) -> None:
         """<a, t> for prices within their spread, and t a pair."""
-        if not t_high.any():
+        if not (t_high.any() or t_low.any()):
             return
         p, e = two_product(prices.high, t_high)
         crossed = [prices.high * t_low, prices.low * t_high]
         for part in (p, e, crossed[0] + crossed[1]):
             self._take(where.sums(part))
         error = 2 * EPS * (np.abs(crossed[0]) + np.abs(crossed[1])) + np.abs(prices.low * t_low)
-        error = error + DUST * ((prices.high != 0.0) & (t_high != 0.0))
+        error = error + DUST * ((prices.high != 0.0) & ((t_high != 0.0) | (t_low != 0.0)))
         error = error + prices.spread * (np.abs(t_high) + np.abs(t_low))
         self.spend(error if error.ndim == 1 else error.sum(axis=1), where)
 

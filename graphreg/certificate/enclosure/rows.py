@@ -14,7 +14,7 @@ import numpy as np
 
 from ...form import EdgeBlock, SampleBlock
 from ...terms.records import Array
-from .sums import EPS, MORE, Pair, Runs, total
+from .sums import EPS, MORE, Pair, Runs, total, two_sum
 
 
 @dataclass
@@ -24,9 +24,11 @@ class Prices:
     high: Array
     low: Array
     spread: Array
+    off: Array | None = None  # (M,): how far the dependent ones are from minus the sum of the others as they stand
 
     def copy(self) -> Prices:
-        return Prices(self.high.copy(), self.low.copy(), self.spread.copy())
+        off = None if self.off is None else self.off.copy()
+        return Prices(self.high.copy(), self.low.copy(), self.spread.copy(), off)
 
     def interval(self) -> tuple[Array, Array]:
         """A float next to the prices, and how far from it they may be."""
@@ -49,6 +51,10 @@ class AbstractRows(ABC):
     @abstractmethod
     def reach(self, spread: Array) -> Array:
         """A bound of |X|'spread, (n, d)."""
+
+    def slack(self, prices: Prices) -> Array:
+        """A bound of how far the pull of the prices as they stand is from that of prices in the span of the domain."""
+        return np.zeros(1)
 
     @abstractmethod
     def room(self, prices: Prices) -> Array:
@@ -103,8 +109,7 @@ class SampleRows(AbstractRows):
     @cached_property
     def _free(self) -> tuple[Array, Array]:
         """Sample and coordinate of each free price."""
-        low, high = self._domain
-        free = low < high
+        free = np.ones(self._domain[0].shape, dtype=bool)
         if self.own is not None:
             free[np.arange(len(free)), self.own] = False
         return (np.flatnonzero(free), np.zeros(int(free.sum()), int)) if free.ndim == 1 else np.nonzero(free)
@@ -114,17 +119,32 @@ class SampleRows(AbstractRows):
         self._settle(prices)
         return prices
 
-    def _settle(self, prices: Prices, rows: Array | None = None) -> None:
-        """The dependent prices as what the others leave of a sum of 0."""
+    def _settle(self, prices: Prices, rows: Array | None = None, *, moved: bool = False) -> None:
+        """The dependent prices as what the others leave of a sum of 0. Where these have ``moved`` by small amounts, the
+        leading parts stay, since what they pull is known."""
         if self.own is None:
             return
+        if prices.off is None:
+            prices.off = np.zeros(len(self.own))
         r = np.arange(len(self.own)) if rows is None else rows
         own = self.own[r]
         others = [np.where(np.arange(self.k) == own[:, None], 0.0, x[r]) for x in (prices.high, prices.low)]
-        found = total([-x[:, c] for x in others for c in range(self.k)], [])
-        spread = np.where(np.arange(self.k) == own[:, None], 0.0, prices.spread[r]).sum(axis=1) * MORE
-        prices.high[r, own], prices.low[r, own] = found.high, found.low
-        prices.spread[r, own] = spread + found.error
+        parts = [-x[:, c] for x in others for c in range(self.k)]
+        if moved:
+            found = total([*parts, -prices.high[r, own]], [])
+            low, left = two_sum(found.high, found.low)
+            prices.low[r, own], off = low, np.abs(left) + found.error
+        else:
+            found = total(parts, [])
+            prices.high[r, own], prices.low[r, own], off = found.high, found.low, found.error
+        spread = np.where(np.arange(self.k) == own[:, None], 0.0, prices.spread[r]).sum(axis=1)
+        prices.off[r] = off
+        prices.spread[r, own] = (spread + off) * MORE
+
+    def slack(self, prices: Prices) -> Array:
+        if self.own is None or prices.off is None or not prices.off.any():
+            return np.zeros(1)
+        return self.reach(np.where(np.arange(self.k) == self.own[:, None], prices.off[:, None], 0.0))
 
     def pull(self, a: Array, plain: bool = False) -> Pair:
         X, some = self.block.X, np.flatnonzero(a.reshape(len(a), -1).any(axis=1))
@@ -199,7 +219,7 @@ class SampleRows(AbstractRows):
         low = prices.low[place] + by
         prices.low[place] = low
         prices.spread[place] = np.where(low == 0.0, spread, spread * MORE + EPS * np.abs(low))
-        self._settle(prices, np.unique(r))
+        self._settle(prices, np.unique(r), moved=True)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ MORE = 1.0 + 1e-9  # for sums of bounds, which are rounded themselves
 SPLITTER = 134217729.0  # 2^27 + 1
 UNDERFLOW = 1e-280  # products below it may not split exactly
 DUST = 1e-300  # what such a product, or any operation at the end of the range, may miss
+LARGEST = 1020  # exponent of sums, near the end of the range
 CHUNK = 1 << 16  # summands at a time, so that they stay in the cache
 
 
@@ -100,7 +101,9 @@ class Runs:
         for runs, rows in self.chunks():
             x, factor = X[rows], a[rows][:, None]
             if plain:
-                self._add(out, runs, x * factor, 2)
+                p = x * factor
+                p[(p == 0.0) & (x != 0.0) & (factor != 0.0)] = DUST
+                self._add(out, runs, p, 2)
             else:
                 p, e = two_product(x, factor)
                 self._store(out, runs, p, e, _dust(p, x, factor))
@@ -169,7 +172,9 @@ def _layer(parts: list[Array], starts: Array, counts: Array, bits: Array) -> tup
     top = np.maximum.reduceat(np.abs(parts[0]), starts, axis=0)
     for part in parts[1:]:
         top = np.maximum(top, np.maximum.reduceat(np.abs(part), starts, axis=0))
-    sigma = np.where(top > 0.0, np.ldexp(1.0, np.minimum(bits + np.frexp(top)[1], 1020)), 0.0)
+    size = bits + np.frexp(top)[1]
+    sigma = np.where(top > 0.0, np.ldexp(1.0, np.minimum(size, LARGEST)), 0.0)
+    sigma = np.where(size > LARGEST, np.nan, sigma)  # leading parts that may not add up exactly bound nothing
     each = np.repeat(sigma, counts, axis=0)
     found, rest = np.zeros_like(sigma), []
     for part in parts:

@@ -21,6 +21,7 @@ import scipy.sparse as sp
 
 from ...data import NodeData
 from ...errors import DataError, TermError
+from ..bounds import ends, shown
 from ..calculus import AbstractTerm, Strength, positive
 from ..records import Array, Coordinate, Descent, Lowered, LoweredLoss, Notation, Space, Stated, look_alike
 
@@ -133,6 +134,10 @@ class AbstractLoss(AbstractTerm):
         all: it overrides this. ``rest`` is what rounding left of ``by``.
         """
         return y, by + rest
+
+    def largest_offset(self) -> float:
+        """The largest predictor at which l is far from overflowing."""
+        return np.inf
 
     def least_curvature(self) -> float:
         """The largest m with l''(x; y) >= m everywhere."""
@@ -348,13 +353,13 @@ def largest_around(function: Any, x: Array, spread: Array) -> Array:
     The box lies in the convex hull of the points ``x +- k spread_j e_j``, k the number of coordinates.
     """
     if x.ndim == 1:
-        ends = [function(x - spread), function(x + spread)]
+        values = [function(end) for end in ends(x, spread)]
     else:
         k = x.shape[1]
         steps = k * spread[:, None, :] * np.eye(k)
-        ends = [function(x)] + [function(x + sign * steps[:, j]) for j in range(k) for sign in (-1.0, 1.0)]
-    top, size = ends[0], np.abs(ends[0])
-    for end in ends[1:]:
+        values = [function(x)] + [function(end) for j in range(k) for end in ends(x, steps[:, j])]
+    top, size = values[0], np.abs(values[0])
+    for end in values[1:]:
         top, size = np.maximum(top, end), np.maximum(size, np.abs(end))
     return np.where(np.isnan(top), np.inf, top + 16.0 * ULP * size)
 
@@ -374,4 +379,5 @@ def _squares(a: Array) -> Array:
 def half_square(a: Array) -> Array:
     """Not less than 1/2 ||a||^2, (M,), for a >= 0."""
     k = 1 if a.ndim == 1 else a.shape[1]
-    return _squares(a) * (0.5 * (1.0 + (4 + k) * ULP))
+    live = a != 0.0 if a.ndim == 1 else (a != 0.0).any(axis=1)
+    return shown(_squares(a) * (0.5 * (1.0 + (4 + k) * ULP)), live)

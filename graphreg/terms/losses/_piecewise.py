@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..bounds import ends, shown
 from ..records import Array
 from ._base import INSIDE, ULP, AbstractLoss
 
@@ -52,11 +53,13 @@ class AbstractPiecewiseLinearLoss(AbstractLoss):
     def value_bound(self, r: Array, spread: Array, y: Array) -> Array:
         low, high = self.domain(y)
         top = np.maximum(low * (r - spread), high * (r + spread))
-        return np.maximum(top, 0.0) * (1.0 + 2 * ULP)
+        rises = ((low < 0.0) & (r < spread)) | ((high > 0.0) & (r > -spread))
+        return shown(np.maximum(top, 0.0) * (1.0 + 4 * ULP), rises)
 
     def conjugate_bound(self, b: Array, spread: Array, y: Array) -> Array:
         low, high = self.domain(y)
-        return np.where((b - spread >= low) & (b + spread <= high), 0.0, np.inf)
+        least, most = ends(b, spread)
+        return np.where((least >= low) & (most <= high), 0.0, np.inf)
 
     def _width(self, y: Array) -> float:
         """How far from its kink the loss is smoothed: a scale of the targets."""

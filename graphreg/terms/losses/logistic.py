@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..bounds import ends, shown
 from ..records import Array, Notation, Stated
 from ._base import INSIDE, ULP, AbstractSmoothLoss
 from .coding import signs, two_classes
@@ -70,13 +71,13 @@ class LogisticLoss(AbstractSmoothLoss):
         return q * (1.0 - q)
 
     def value_bound(self, r: Array, spread: Array, y: Array) -> Array:
-        return np.logaddexp(0.0, -y * r + spread * (1.0 + ULP) + ULP * np.abs(r)) * (1.0 + 16 * ULP)
+        return shown(np.logaddexp(0.0, -y * r + spread * (1.0 + ULP) + ULP * np.abs(r)) * (1.0 + 16 * ULP), live=True)
 
     def conjugate_bound(self, b: Array, spread: Array, y: Array) -> Array:
         q = -y * b
-        low, high = q - spread, q + spread
-        ends = np.maximum(_entropy_bound(np.maximum(low, 0.0)), _entropy_bound(np.minimum(high, 1.0)))
-        return np.where((low >= 0.0) & (high <= 1.0), ends, np.inf)
+        low, high = ends(q, spread)
+        top = np.maximum(_entropy_bound(np.maximum(low, 0.0)), _entropy_bound(np.minimum(high, 1.0)))
+        return np.where((low >= 0.0) & (high <= 1.0), top, np.inf)
 
     def smoothness(self) -> float:
         return 0.25

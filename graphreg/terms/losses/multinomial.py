@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...errors import DataError, TermError
+from ..bounds import ends, shown
 from ..records import Array, Coordinate, Descent, Notation, Stated
 from ._base import INSIDE, ULP, AbstractSmoothLoss
 from .coding import classes_of, named_classes, one_hot
@@ -144,16 +145,16 @@ class MultinomialLoss(AbstractSmoothLoss):
         top = np.take_along_axis(x, first, axis=1)
         others = np.exp(x - top)
         np.put_along_axis(others, first, 0.0, axis=1)
-        return (top[:, 0] + np.log1p(others.sum(axis=1))) * (1.0 + (16 + x.shape[1]) * ULP)
+        return shown((top[:, 0] + np.log1p(others.sum(axis=1))) * (1.0 + (16 + x.shape[1]) * ULP), live=True)
 
     def conjugate_bound(self, b: Array, spread: Array, y: Array) -> Array:
         own = np.maximum(y, 0.0)
         p, spread = b + own, spread + ULP * own
-        low, high = p - spread, p + spread
-        ends = np.maximum(_entropy_bound(np.maximum(low, 0.0)), _entropy_bound(high))
+        low, high = ends(p, spread)
+        top = np.maximum(_entropy_bound(np.maximum(low, 0.0)), _entropy_bound(high))
         inside = (low >= 0.0).all(axis=1) & ~((y < 0) & (high != 0.0)).any(axis=1)
         k = b.shape[1]
-        value = ends.sum(axis=1) + (16 + k) * ULP * np.abs(ends).sum(axis=1)
+        value = top.sum(axis=1) + (16 + k) * ULP * np.abs(top).sum(axis=1)
         return np.where(inside, value, np.inf)
 
     def smoothness(self) -> float:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..bounds import ends, shown
 from ..records import Array, Notation, Stated
 from ._base import INSIDE, ULP, AbstractSmoothLoss
 from .coding import counts
@@ -63,18 +64,20 @@ class PoissonLoss(AbstractSmoothLoss):
     def conductance(self, b: Array, y: Array) -> Array:
         return np.maximum(b + y, 0.0)
 
+    def largest_offset(self) -> float:
+        return 700.0  # exp(709.8) is the largest float
+
     def value_bound(self, r: Array, spread: Array, y: Array) -> Array:
         with np.errstate(over="ignore"):
-            top = np.exp(r + spread + ULP * np.abs(r)) * (1.0 + 8 * ULP)
+            top = shown(np.exp(r + spread * (1.0 + ULP) + ULP * np.abs(r)) * (1.0 + 8 * ULP), live=True)
         linear = y * r
         return top - linear + (y * spread * (1.0 + ULP) + 4 * ULP * (np.abs(linear) + top))
 
     def conjugate_bound(self, b: Array, spread: Array, y: Array) -> Array:
         q = b + y
-        spread = spread + np.where(q == 0.0, 0.0, ULP * (np.abs(b) + y))
-        low, high = q - spread, q + spread
-        ends = np.maximum(_entropy_bound(np.maximum(low, 0.0)), _entropy_bound(np.maximum(high, 0.0)))
-        return np.where(low >= 0.0, ends, np.inf)
+        low, high = ends(q, spread + ULP * np.abs(q))
+        top = np.maximum(_entropy_bound(np.maximum(low, 0.0)), _entropy_bound(np.maximum(high, 0.0)))
+        return np.where(low >= 0.0, top, np.inf)
 
     def smoothness(self) -> float:
         return np.inf

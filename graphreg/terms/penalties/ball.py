@@ -52,6 +52,9 @@ class Ball(AbstractConstraint):
     def gauge(self, u: Array) -> Array:
         return np.zeros(len(u))
 
+    def gauge_at_zero(self, u: Array) -> Array:
+        return np.where((u == 0.0).all(axis=1), 0.0, np.inf)  # 0 is interior to the ball
+
     def clip(self, u: Array) -> Array:
         return u
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import TermError
+from ..bounds import ends
 from ..records import Array, Notation, RecessionCone, Stated
 from ._base import INSIDE, ULP, AbstractConstraint, AbstractOneSided
 
@@ -64,6 +65,11 @@ class Box(AbstractOneSided, AbstractConstraint):
     def gauge(self, u: Array) -> Array:
         return np.where(self._leaves(u).any(axis=1), np.inf, 0.0)  # dom phi* is a cone
 
+    def gauge_at_zero(self, u: Array) -> Array:
+        pushes = ((u > 0) & (self.high != 0)) | ((u < 0) & (self.low != 0))  # against a bound that is not at 0
+        inside = np.all((self.low <= 0) & (self.high >= 0))
+        return np.where(pushes.any(axis=1) | ~inside, np.inf, 0.0)
+
     def clip(self, u: Array) -> Array:
         return np.where(self._leaves(u), 0.0, u)
 
@@ -89,9 +95,8 @@ class Box(AbstractOneSided, AbstractConstraint):
         return np.where((self._leaves(low) | self._leaves(high)).any(axis=1), np.inf, value)
 
     def value_bound(self, z: Array, spread: Array) -> Array:
-        # not z + spread <= high, which rounding makes true where z is high and the spread below half a unit
-        depth = np.minimum(z - self.low, self.high - z) * (1.0 - 2 * ULP)
-        return np.where((depth >= spread).all(axis=1), 0.0, np.inf)
+        low, high = ends(z, spread)
+        return np.where(((low >= self.low) & (high <= self.high)).all(axis=1), 0.0, np.inf)
 
     def interior(self, k: int) -> Array:
         sign = np.isinf(self.low).astype(float) - np.isinf(self.high).astype(float)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..bounds import shown
 from ..calculus import positive
 from ..records import Array, Notation, RecessionCone, Stated
 from ._base import INSIDE, ULP, AbstractSmoothPenalty, column, half_square, longest, row_norm
@@ -84,7 +85,7 @@ class HuberNorm(AbstractSmoothPenalty):
     def value_bound(self, z: Array, spread: Array) -> Array:
         r = longest(z, spread)
         far = self.delta * (r - self.delta / 2) * (1.0 + 4 * ULP)
-        return np.where(r <= self.delta, r * r * (0.5 + ULP), far)
+        return np.where(r <= self.delta, shown(r * r * (0.5 + ULP), r > 0.0), far)
 
     def cvxpy_conjugate(self, U: Any) -> Any:
         import cvxpy as cp

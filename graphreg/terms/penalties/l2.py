@@ -24,6 +24,13 @@ class L2(AbstractNorm):
     def dual_norm(self, u: Array) -> Array:
         return row_norm(u)
 
+    def extent(self, k: int) -> float:
+        del k
+        return 1.0
+
+    def gauge_around(self, u: Array, eta: Array) -> Array:
+        return self.dual_norm(np.abs(u) + eta)
+
     def project_dual(self, u: Array, radius: Any) -> Array:
         return u * column(radius / np.maximum(row_norm(u), radius))
 

@@ -25,6 +25,9 @@ class LInf(AbstractNorm):
     def dual_norm(self, u: Array) -> Array:
         return np.abs(u).sum(axis=1)
 
+    def gauge_around(self, u: Array, eta: Array) -> Array:
+        return self.dual_norm(np.abs(u) + eta)
+
     def project_dual(self, u: Array, radius: Any) -> Array:
         level = _level(u, radius)
         inner = u - np.clip(u, -level, level)

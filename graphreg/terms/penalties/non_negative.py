@@ -34,6 +34,9 @@ class NonNegative(AbstractOneSided, AbstractConstraint):
     def gauge(self, u: Array) -> Array:
         return self.conjugate(u)  # of a cone: 0 inside, +inf outside
 
+    def gauge_at_zero(self, u: Array) -> Array:
+        return self.conjugate(u)
+
     def clip(self, u: Array) -> Array:
         return np.minimum(u, 0.0)
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import TermError
+from ..bounds import shown
 from ..records import Array, Notation, RecessionCone, Stated
-from ._base import ULP, AbstractSmoothPenalty, column, half_square, row_norm
+from ._base import ULP, AbstractSmoothPenalty, column, half_square, longest, row_norm
 
 ROUNDING = 1e-12  # relative to the largest eigenvalue: below it an eigenvalue is 0
 
@@ -115,8 +116,8 @@ class Quadratic(AbstractSmoothPenalty):
         k = len(self.root)
         t = np.linalg.solve(self.root.T, u.T).T
         left = np.abs(u - t @ self.root) + (k + 3) * ULP * (np.abs(u) + np.abs(t) @ np.abs(self.root)) + spread
-        r = (row_norm(t) + norm * row_norm(left)) * (1.0 + (6 + k) * ULP)
-        return r * r * (0.5 + ULP)
+        r = (longest(t, np.zeros(t.shape)) + norm * longest(left, np.zeros(left.shape))) * (1.0 + 4 * ULP)
+        return shown(r * r * (0.5 + ULP), r > 0.0)
 
     @cached_property
     def _inverse_norm(self) -> float:
@@ -135,7 +136,10 @@ class Quadratic(AbstractSmoothPenalty):
         return float(self._values[0])
 
     def recession(self, k: int) -> RecessionCone:
-        return RecessionCone(np.full(k, -np.inf), np.full(k, np.inf), self.Q)
+        if len(self.root) == k:  # triangular with a positive diagonal, so not singular
+            return RecessionCone(np.zeros(k), np.zeros(k))
+        # as many equations as the rank: Q itself, once rounded, may vanish along no direction at all
+        return RecessionCone(np.full(k, -np.inf), np.full(k, np.inf), self.root)
 
     def cvxpy_conjugate(self, U: Any) -> Any:
         import cvxpy as cp

@@ -34,6 +34,9 @@ class Zero(AbstractConstraint):
     def gauge(self, u: Array) -> Array:
         return np.zeros(len(u))
 
+    def gauge_at_zero(self, u: Array) -> Array:
+        return np.zeros(len(u))
+
     def clip(self, u: Array) -> Array:
         return u
 
