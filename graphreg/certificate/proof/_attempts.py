@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from ...errors import ProofError
 from ...form import DualPoint, Form
 from ...terms.records import Array
-from ...verify import Model, NotProvedError, rational
+from ...verify import Model, NotProvedError, State, rational
 from ..repair import Repair
 from ._conserve import conserve, rooms_of
 from ._point import ExactPoint, exact_point
@@ -54,17 +55,31 @@ class Lower:
     within: Any = None
 
 
-def lower_bound(form: Form, model: Model, w: Array, point: DualPoint) -> Lower:
-    """The bound of a point near ``point``; `ProofError` with the reasons where none is found."""
+def lower_bound(form: Form, model: Model, w: Array, point: DualPoint, enough: float = -np.inf) -> Lower:
+    """The first bound that is ``enough`` (in the checker's units) of points near ``point``, else the best; `ProofError`
+    with the reasons where none is found."""
+    best: Lower | None = None
     reasons: dict[str, None] = {}
     rooted = any(edge.penalty.flow_root() is not None for edge in form.edges)
-    for attempt in ATTEMPTS:
+    for repaired, attempt in product((False, True), ATTEMPTS):
+        start = _repaired(form, w, point) if repaired else point
         for with_roots in (False, True)[: 1 + rooted]:
+            State.where = ""
             try:
-                return _attempt(form, model, pulled(form, w, point, attempt), attempt, with_roots)
+                found = _attempt(form, model, pulled(form, w, start, attempt), attempt, with_roots)
+                best = found if best is None or found.bound > best.bound else best
+                if best.bound >= enough:
+                    return best
             except (ProofError, NotProvedError, ZeroDivisionError, np.linalg.LinAlgError) as error:
                 reasons.setdefault(str(error))
+    if best is not None:
+        return best
     raise ProofError(f"no exact dual point was found: {'; '.join(list(reasons)[:3])}")
+
+
+def _repaired(form: Form, w: Array, point: DualPoint) -> DualPoint:
+    """The point pulled well inside the domains: the point of a certificate may lie at their very ends."""
+    return Repair(form)(w, point)
 
 
 def _attempt(form: Form, model: Model, point: DualPoint, attempt: Attempt, with_roots: bool) -> Lower:

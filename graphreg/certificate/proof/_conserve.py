@@ -185,6 +185,7 @@ class Conserver:
     def _push(self, nodes: list[int]) -> None:
         """Move what is left at every vertex to the root of its tree: the ground, or a node at which prices moved."""
         d, rest = self.point.form.d, self.point.rest
+        most = rational(1 if self.refined else 0, 1 << BITS - 100)
         ground = len(rest) - 1
         seen = bytearray(len(rest))
         for root in [ground, *(i * d + j for i in sorted(set(nodes)) for j in range(d)), *range(ground)]:
@@ -194,7 +195,7 @@ class Conserver:
             for v, link, up in reversed(order):
                 if link is not None and rest[v] != 0:
                     self._carry(link, v, up)
-            if root != ground and rest[root] != 0 and not self.refined:
+            if root != ground and abs(rest[root]) > most:
                 raise ProofError(
                     f"{self._name([int(self.forest.group[root])])} keeps {nearest(rest[root]):.2g}, and has no "
                     "independent prices with room"
@@ -251,18 +252,24 @@ def rooms_of(form: Form, flows: tuple[Array, ...]) -> list[Array]:
 
 def independent(Y: Array, weight: Array) -> tuple[list[int], list[int]]:
     """Rows and as many columns of Y that are independent, columns of large weight first."""
-    from scipy.linalg import qr
-
     size = np.abs(Y * weight).max(axis=1, initial=0.0)[:, None]
     Z = Y * weight / np.where(size > 0, size, 1.0)
-    R, order = qr(Z, mode="r", pivoting=True)
+    R, order = _pivoted(Z)
     diagonal = np.abs(np.diag(R))
     rank = int((diagonal > 1e-11 * max(diagonal[0], 1e-300)).sum())
     columns = order[:rank].tolist()
     if rank == len(Y):
         return list(range(rank)), columns
-    rows = qr(Z[:, columns].T, mode="r", pivoting=True)[1]
+    rows = _pivoted(Z[:, columns].T)[1]
     return sorted(rows[:rank].tolist()), columns
+
+
+def _pivoted(Z: Array) -> tuple[Array, Array]:
+    """R and the order of the columns of a QR factorisation with pivoting."""
+    from scipy.linalg import qr
+
+    found: Any = qr(Z, mode="r", pivoting=True)
+    return found
 
 
 def _variables(point: ExactPoint, least: float) -> list[Variable]:

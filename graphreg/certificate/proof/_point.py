@@ -118,7 +118,7 @@ def _prices(block: SampleBlock, stated: Any, a: Array, snap: float) -> list[list
     b = a.reshape(M, -1) / block.scale[:, None]
     near = np.maximum(AT_AN_END, snap) * np.maximum(1.0, np.abs(b))
     for r, c in zip(*np.nonzero((b <= low + near) | (b >= high - near)), strict=True):
-        ends = [stated.s[r] * exact(side[r, c]) if np.isfinite(side[r, c]) else None for side in (low, high)]
+        ends = [stated.s[r] * exact(float(side[r, c])) if np.isfinite(side[r, c]) else None for side in (low, high)]
         out[r][c] = _inside(out[r][c], ends, exact(snap) * stated.s[r])
     if block.loss.prices_add_up_to_zero():
         for row, own in zip(out, block.loss.stated_targets(block.y), strict=True):

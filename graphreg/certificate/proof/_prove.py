@@ -53,7 +53,8 @@ def prove(
     W, upper = _upper(form, model, certificate.w)
     _agree(certificate, float(Fraction(upper, 1 << UNIT)))
     verify.State.work = verify.WORK
-    lower = lower_bound(form, model, certificate.w, point)
+    enough = upper - 2.0 * certificate.gap * 2.0**UNIT if certificate.valid else -np.inf
+    lower = lower_bound(form, model, certificate.w, point, enough)
     low, high = _padded(lower.bound, upper)
     more = claims_of(Found(form, model, W, lower.point, lower.bound, upper, lower.within), claims)
     path = Path(path)
@@ -66,9 +67,9 @@ def prove(
         "claims": [{"says": "bounds", "lower": text(low), "upper": text(high)}, *more],
     }
     path.write_text(_lines(document), encoding="ascii")
-    bounds = (Fraction(int(x.numerator), int(x.denominator)) for x in (low, high))
+    proved_low, proved_high = (Fraction(int(x.numerator), int(x.denominator)) for x in (low, high))
     said = ("bounds", *(claim["says"] for claim in more))
-    return Proved(path, model.hash(), *bounds, said, lower.within is not None)
+    return Proved(path, model.hash(), proved_low, proved_high, said, lower.within is not None)
 
 
 def model_hash(form: Form) -> str:
