@@ -48,7 +48,9 @@ print("3. What happens between? Every strength is solved from its neighbour and 
 path = gr.path(problem, 12)
 print(path, "\n")
 events = path.events()
-print(f"{(events['event'] == 'fused').sum()} fusions, {(events['event'] == 'split').sum()} splits; the last fusions:")
+print(
+    f"{(events['event'] == 'together').sum()} fusions, {(events['event'] == 'split').sum()} splits; the last fusions:"
+)
 print(events[["strength_from", "strength_to", "tail", "head", "event", "certain"]].tail(3).to_string(), "\n")
 
 print("4. Which strength predicts best? The strongest within one standard error of the best is taken.\n")

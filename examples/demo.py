@@ -86,14 +86,18 @@ def draw(runs: list[gr.Solution], names: list[str], path: Path) -> None:
 
 
 def draw_graph(ax: plt.Axes, run: gr.Solution, names: list[str]) -> None:
-    """Cohorts coloured by cluster; fused edges solid and coloured, split edges dashed."""
+    """Cohorts coloured by cluster; near and fused edges solid and coloured, split edges dashed."""
     clusters = run.clusters()
     position = {(sex, name): (j, -0.5 * i) for i, sex in enumerate(SEXES) for j, name in enumerate(names)}
     colour = mpl.colormaps["tab10" if clusters.count <= 10 else "tab20"]
     for edge in clusters.edges.itertuples():
         ends = np.array([position[edge.tail], position[edge.head]]).T
         style = {"color": colour(clusters.labels[edge.tail]), "lw": 6, "alpha": 0.55}
-        ax.plot(*ends, zorder=1, **(style if edge.state == "fused" else {"color": "0.6", "lw": 1.2, "ls": (0, (4, 3))}))
+        ax.plot(
+            *ends,
+            zorder=1,
+            **(style if edge.state in ("near", "fused") else {"color": "0.6", "lw": 1.2, "ls": (0, (4, 3))}),
+        )
     for label, number in clusters.labels.items():
         ax.scatter(*position[label], s=620, color=colour(number), edgecolor="white", lw=2, zorder=2)
     for j, name in enumerate(names):
@@ -104,7 +108,7 @@ def draw_graph(ax: plt.Axes, run: gr.Solution, names: list[str]) -> None:
     ax.set(xlim=(-1.1, len(names) - 0.5), ylim=(-0.8, 0.45))
     ax.axis("off")
     ax.set_title(
-        f"{clusters.count} clusters: a thick edge is fused (the two regressions are equal), a dashed one is split",
+        f"{clusters.count} clusters: a thick edge is near or fused (the same regression), a dashed one is split",
         loc="left",
         fontsize=11,
     )

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from .errors import DataError, TermError
 from .form import EdgeBlock, Form, SampleBlock
 from .graph import difference_matrix, narrow
+from .magnitudes import check_center, check_samples
 from .terms.calculus import Model
 from .terms.losses._base import AbstractLoss
 from .terms.records import LoweredEdges, LoweredLoss, Space, feature_of, look_alike
@@ -27,6 +28,10 @@ def build(model: Model) -> Form:
     lowered = [term.lower(space, strength) for strength, term in model.terms]
     n = space.n_observed + sum(len(part.latent) for part in lowered)
     for part in lowered:
+        for loss in part.losses:
+            check_samples(loss)
+        for edge in part.edges:
+            check_center(edge, space.names)
         samples += [_sample_block(loss, n) for loss in part.losses]
         edges += [_edge_block(edge, space.n_observed, len(latent), n) for edge in part.edges if len(edge.tail)]
         latent += distinct(part.latent, {*space.index, *latent})

@@ -1,31 +1,42 @@
-"""Which edges are fused and which are split, decided from the dual with the gap as margin.
+"""What may be said of the edges of an answer: near, fused, split, or undecided.
 
-At every optimum w*, weak duality gives FY_e((Kw*)_e, u_e) <= gap for the certified flow u. For a norm of capacity
-c_e that reads (c_e - ||u_e||_*) ||z*_e|| <= gap: with slack_e = c_e - ||u_e||_* an edge's difference is at most
-gap / slack_e at *every* optimum. It is called fused where that bound is negligible beside the coefficients.
-Where P is strongly convex, ||z_e - z*_e|| <= sqrt(2) ||w - w*|| <= 2 sqrt(gap / mu) settles the split edges too.
+- *near*: at every optimum the ends are at most so far apart. The slack of the flow and the gap prove it, for every
+  penalty with a kink at 0 (see `certificate.near`), or strong convexity does; it costs nothing beyond the certificate.
+- *fused*: at every optimum the ends are equal, exactly. By definition (a consensus), by a gap of exactly 0, or, where a
+  proof is asked for, by `certificate.fusion`.
+- *split*: at no optimum are the ends equal. By strong convexity, of the nodes or, with a proof, of clusters that were
+  proved; or by a dual point of the problem in which they are tied, whose value exceeds P (see `splitting`).
+- *undecided* otherwise; and so the number of clusters is known up to a range.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from .certificate import Certificate
-from .form import EdgeBlock
-from .terms.penalties._base import AbstractNorm, row_norm
+from .certificate.apart import cluster_radius
+from .certificate.convexity import node_convexity
+from .certificate.fusion import fused
+from .certificate.near import nearness, radius, spread_of, upper_gap
+from .certificate.scales import scales
+from .form import EdgeBlock, Form
+from .terms.penalties._base import row_norm
 from .terms.penalties.zero import Zero
 from .terms.records import Array
 
 if TYPE_CHECKING:
     import pandas as pd
 
-NEGLIGIBLE = 1e-3  # of the size of the coefficients: differences provably below it count as fused
+NEGLIGIBLE = 1e-3  # of the scale of each coordinate: edges whose ends are provably closer are near
+STATES = ("fused", "near", "split", "undecided")
+COLUMNS = ("term", "tail", "head", "state", "slack", "difference", "bound", "certain")
+Splitter = Callable[[Certificate, list[Array], Array], list[Array]]
 
 
 @dataclass(frozen=True)
@@ -35,22 +46,29 @@ class Clusters:
     Attributes
     ----------
     edges : DataFrame
-        One row per edge between nodes (latent ones included) and per term: term, tail, head, state ("fused", "split" or
-        "undecided"), slack (capacity minus the dual norm of the flow), difference (||w_tail - w_head|| on the term's
-        coordinates), bound (what the difference is at most, at every optimum), certain.
+        One row per edge between nodes (latent ones included) and per term: term, tail, head, state ("fused", "near",
+        "split" or "undecided"), slack (capacity left by the flow, at the least; 0 where it is used up or the penalty
+        has no kink at 0), difference (||w_tail - w_head|| in this answer, on the term's coordinates), bound (what that
+        is at most, at every optimum; inf where nothing is proved), certain (fused or split: proved, with nothing left
+        open; of a near edge its bound is proved, and not whether the ends are equal).
     labels : dict
-        A cluster number per node label: the components of the graph of fused edges.
+        A cluster number per node label: the components of the graph of near and fused edges. They rest on proofs up to
+        the bounds of the near edges, which are negligible beside the scale of every coordinate.
     certain : bool
-        Whether every edge is decided by a proof: fused by its slack, split by strong convexity.
+        Whether every edge is proved to be fused or split.
+    count_range : (int, int)
+        Between how many clusters every optimum has, nodes with equal parameters along edges being one: the least if all
+        near and undecided edges are fused, the most if none is.
     """
 
     edges: pd.DataFrame
     labels: dict[Hashable, int]
     certain: bool
+    count_range: tuple[int, int]
 
     @property
     def count(self) -> int:
-        """The number of clusters."""
+        """The number of clusters of ``labels``; what is proved of it is ``count_range``."""
         return len(set(self.labels.values()))
 
     def members(self) -> list[list[Hashable]]:
@@ -61,80 +79,156 @@ class Clusters:
         return sorted(groups.values(), key=len, reverse=True)
 
     def __str__(self) -> str:
-        count = self.edges["state"].value_counts() if len(self.edges) else {}
-        states = ", ".join(f"{count.get(state, 0)} {state}" for state in ("fused", "split", "undecided"))
+        found = self.edges["state"].value_counts() if len(self.edges) else {}
+        count = {state: int(found.get(state, 0)) for state in STATES}
+        states = ", ".join(f"{number} {state}" for state, number in count.items() if number or state != "near")
         sizes = ", ".join(str(len(group)) for group in self.members()[:8]) + (", ..." if self.count > 8 else "")
-        word = "every edge is decided by a proof" if self.certain else "not every edge is decided by a proof"
         groups = f"{self.count} clusters of sizes {sizes}"
         if self.count == 1:
             groups = f"1 cluster of size {sizes}"
         elif self.count == len(self.labels):
             groups = f"{self.count} clusters, a node each"
-        return f"{groups}; edges: {states} ({word})"
+        return f"{groups}; edges: {states} ({self._proved(count)})"
+
+    def _proved(self, count: dict[str, int]) -> str:
+        """What is proved, in a few words."""
+        if self.certain:
+            return "every edge is decided by a proof"
+        said: list[str] = []
+        if count["near"]:
+            bound = float(self.edges["bound"][self.edges["state"] == "near"].max())
+            said.append(f"near: proved to be at most {bound:.2g} apart at every optimum")
+        low, high = self.count_range
+        said.append(f"proved: {low} clusters" if low == high else f"proved: between {low} and {high} clusters")
+        return "; ".join(said)
 
 
-def clusters(certificate: Certificate) -> Clusters:
-    """The clusters of a certified answer."""
+def clusters(certificate: Certificate, prove: bool = False, splitter: Splitter | None = None) -> Clusters:
+    """The clusters of a certified answer.
+
+    With ``prove`` edges that are near are tried for a proof that they are fused, and the others, by the curvature of
+    the clusters that were proved and then by ``splitter``, for a proof that they are split.
+    """
+    form = certificate.form
+    claims = _claims(certificate)
+    if prove and certificate.valid:
+        _prove(certificate, claims, splitter)
+    tables = [claim.table(form) for claim in claims]
+    table, ends = _table(tables), [(c.edge, c.state) for c in claims]
+    number = _joined(form, ends, lambda state: np.isin(state, ("fused", "near")))
+    least = _joined(form, ends, lambda state: state != "split")
+    most = _joined(form, ends, lambda state: state == "fused")
+    first = {old: new for new, old in enumerate(dict.fromkeys(number.tolist()))}
+    by_label = {label: first[int(k)] for label, k in zip(form.labels, number, strict=False)}
+    between = len(np.unique(least)), len(np.unique(most))
+    return Clusters(table, by_label, certificate.valid and bool(table["certain"].all()), between)
+
+
+@dataclass
+class _Claim:
+    """What is said of the edges of one block between nodes; the state is refined as proofs come in."""
+
+    place: int  # of the block in the form
+    edge: EdgeBlock
+    state: Array
+    slack: Array
+    difference: Array
+    bound: Array
+
+    def table(self, form: Form) -> pd.DataFrame:
+        import pandas as pd
+
+        labels, edge = form.labels, self.edge
+        ends = {"tail": [labels[t] for t in edge.tail], "head": [labels[h] for h in edge.head]}
+        values = {"state": self.state, "slack": self.slack, "difference": self.difference, "bound": self.bound}
+        return pd.DataFrame({"term": edge.name, **ends, **values, "certain": np.isin(self.state, ("fused", "split"))})
+
+
+def _claims(certificate: Certificate) -> list[_Claim]:
+    """What the certificate says by itself."""
+    form, gap = certificate.form, upper_gap(certificate)
+    whole = certificate.strong_convexity if certificate.valid else 0.0
+    mu, size = node_convexity(form), scales(form, certificate.w)
+    return [
+        _of_block(certificate, k, edge, gap, radius(edge, mu, whole, gap), size)
+        for k, edge in enumerate(form.edges)
+        if not edge.ground
+    ]
+
+
+def _of_block(certificate: Certificate, k: int, edge: EdgeBlock, gap: float, reach: Array, size: Array) -> _Claim:
+    z = edge.difference(certificate.w)
+    difference = row_norm(z)
+    if isinstance(edge.penalty, Zero):
+        m = len(difference)
+        return _Claim(k, edge, np.full(m, "fused", dtype=object), np.full(m, np.inf), difference, np.zeros(m))
+    found = nearness(edge, certificate.point.flows[k], spread_of(certificate, k), gap)
+    kink = edge.penalty.has_kink(certificate.form.width(edge))
+    columns = slice(None) if edge.features is None else edge.features
+    far = np.minimum(found.reach, np.abs(z) * (1 + 1e-12) + reach[:, None])
+    near = kink & (far <= NEGLIGIBLE * size[columns]).all(axis=1)
+    equal = kink & (found.value == 0.0)
+    apart = difference * (1 - 1e-12) > reach
+    state = np.where(equal, "fused", np.where(apart, "split", np.where(near, "near", "undecided"))).astype(object)
+    slack = np.where(kink & np.isfinite(found.load), np.maximum(edge.weight * (1.0 - found.load), 0.0), 0.0)
+    bound = np.minimum(found.length, difference * (1 + 1e-12) + reach) if kink else difference + reach
+    return _Claim(k, edge, state, slack, difference, bound)
+
+
+def _prove(certificate: Certificate, claims: list[_Claim], splitter: Splitter | None) -> None:
+    """Refines the states by what is proved on demand."""
+    form = certificate.form
+    apart = [np.zeros(len(edge.tail), dtype=bool) for edge in form.edges]
+    for claim in claims:
+        apart[claim.place] = claim.state == "split"
+    masks = fused(certificate, apart)
+    for claim in claims:
+        mask = masks[claim.place] & (claim.state != "split")
+        claim.state[mask], claim.bound[mask] = "fused", 0.0
+    member = _joined(form, [(c.edge, c.state) for c in claims], lambda state: state == "fused", observed=False)
+    for claim, reach in zip(claims, cluster_radius(certificate, member, [c.edge for c in claims]), strict=True):
+        open_ = ~np.isin(claim.state, ("fused", "split"))
+        apart = open_ & (claim.difference * (1 - 1e-12) > reach)
+        claim.state[apart] = "split"
+        claim.bound = np.where(open_, np.minimum(claim.bound, claim.difference * (1 + 1e-12) + reach), claim.bound)
+    if splitter is None:
+        return
+    open_ = [np.zeros(len(edge.tail), dtype=bool) for edge in form.edges]
+    for claim in claims:
+        open_[claim.place] = claim.state == "undecided"
+    for claim, mask in zip(claims, _of_places(claims, splitter(certificate, open_, member)), strict=True):
+        claim.state[mask] = "split"
+
+
+def _of_places(claims: list[_Claim], masks: list[Array]) -> list[Array]:
+    return [masks[claim.place] for claim in claims]
+
+
+def _joined(
+    form: Form, ends: list[tuple[EdgeBlock, Array]], chosen: Callable[[Array], Array], observed: bool = True
+) -> Array:
+    """The component of each node in the graph of the pairs that chosen edges join: on all coordinates, by all terms
+    together, and none of the terms of the pair being split."""
+    covered: dict[tuple[int, int], set[int]] = {}
+    whole, apart = list[Array](), set[tuple[int, int]]()
+    for edge, state in ends:
+        pairs = np.stack([edge.tail, edge.head], axis=1)
+        apart.update(map(tuple, pairs[state == "split"].tolist()))
+        mask = chosen(state)
+        if edge.features is None:
+            whole.append(pairs[mask])
+        else:  # on some coordinates: a cluster only where the terms together cover all of them
+            for i, j in pairs[mask].tolist():
+                covered.setdefault((i, j), set()).update(map(int, edge.features))
+    joined = [tuple(pair) for part in whole for pair in part.tolist()]
+    joined += [pair for pair, columns in covered.items() if len(columns) == form.d]
+    links = np.array([pair for pair in joined if pair not in apart], dtype=int).reshape(-1, 2)
+    graph = sp.coo_array((np.ones(len(links)), (links[:, 0], links[:, 1])), shape=(form.n, form.n))
+    number = connected_components(graph, directed=False)[1]
+    return number[: form.space.n_observed] if observed else number
+
+
+def _table(tables: list[pd.DataFrame]) -> pd.DataFrame:
     import pandas as pd
 
-    form, n = certificate.form, certificate.form.space.n_observed
-    labels = form.labels
-    # where the optimum itself is near 0, a gradient step from 0 tells the scale of the coefficients
-    size = max(float(np.sqrt(np.mean(certificate.w**2))), form.step_length)
-    tables: list[pd.DataFrame] = []
-    fused = np.zeros((0, 2), dtype=int)
-    whole: dict[tuple[int, int], set[int]] = {}
-    for edge, u in zip(form.edges, certificate.point.flows, strict=True):
-        if edge.ground:
-            continue
-        columns = _decide(certificate, edge, u, size)
-        tables.append(
-            pd.DataFrame(
-                {"term": edge.name, "tail": [labels[t] for t in edge.tail], "head": [labels[h] for h in edge.head]}
-                | columns
-            )
-        )
-        ends = np.stack([edge.tail, edge.head], axis=1)[columns["state"] == "fused"]
-        if edge.features is None:
-            fused = np.vstack([fused, ends])
-        else:  # fused on some coordinates: a cluster only where the terms together cover all of them
-            for i, j in ends:
-                whole.setdefault((int(i), int(j)), set()).update(map(int, edge.features))
-    more = [pair for pair, covered in whole.items() if len(covered) == form.d]
-    fused = np.vstack([fused, np.array(more, dtype=int).reshape(-1, 2)])
-    links = sp.coo_array((np.ones(len(fused)), (fused[:, 0], fused[:, 1])), shape=(form.n, form.n))
-    number = connected_components(links, directed=False)[1][:n]
-    first = {old: new for new, old in enumerate(dict.fromkeys(number.tolist()))}
-    names = ["term", "tail", "head", "state", "slack", "difference", "bound", "certain"]
-    table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=names)
-    by_label = {label: first[int(k)] for label, k in zip(labels, number, strict=False)}
-    return Clusters(table, by_label, certificate.valid and bool(table["certain"].all()))
-
-
-def _decide(certificate: Certificate, edge: EdgeBlock, u: Array, size: float) -> dict[str, Any]:
-    difference = row_norm(edge.difference(certificate.w))
-    m = len(difference)
-    gap = certificate.gap if certificate.valid else np.inf
-    radius = 2.0 * np.sqrt(gap / certificate.strong_convexity) if certificate.strong_convexity > 0 else np.inf
-    if isinstance(edge.penalty, Zero):
-        return _columns(np.full(m, "fused"), np.full(m, np.inf), difference, np.zeros(m), np.ones(m, dtype=bool))
-    if not isinstance(edge.penalty, AbstractNorm):  # no kink at 0: nothing fuses but by chance
-        apart = difference > 1e-9 * size  # below that it is rounding
-        state = np.where(apart, "split", "undecided")
-        return _columns(state, np.zeros(m), difference, difference + radius, difference > radius)
-    slack = np.maximum(edge.weight - edge.penalty.dual_norm(u), 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        bound = np.where(slack > 0, gap / slack, np.inf)
-        # a flow at capacity with a difference that the gap cannot explain: P moves by about c_e ||z_e||
-        clear = edge.weight * difference > 10.0 * gap
-    bound = np.minimum(bound, difference + radius)
-    proven = difference > radius
-    together = (bound <= NEGLIGIBLE * size) & ~proven
-    state = np.where(
-        together, "fused", np.where(proven | (clear & (difference > NEGLIGIBLE * size)), "split", "undecided")
-    )
-    return _columns(state, slack, difference, bound, together | proven)
-
-
-def _columns(state: Array, slack: Array, difference: Array, bound: Array, certain: Array) -> dict[str, Any]:
-    return {"state": state, "slack": slack, "difference": difference, "bound": bound, "certain": certain}
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=list(COLUMNS))

@@ -82,6 +82,10 @@ class FailedError(SolveError):
     """The solver or method broke down: non-finite iterates, or no answer at all."""
 
 
+class ProofError(GraphregError, RuntimeError):
+    """An answer of which no proof is found, or a term that a proof cannot state; the message names it."""
+
+
 class ActorError(GraphregError, RuntimeError):
     """An actor that failed, waits in vain for a message, or whose process has ended; the message names its node."""
 

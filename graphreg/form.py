@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import connected_components
 from .batches import Batch, batches
 from .terms.calculus import Strength
 from .terms.losses._base import AbstractLoss
-from .terms.penalties._base import AbstractConstraint, AbstractPenalty, row_norm
+from .terms.penalties._base import AbstractPenalty, row_norm
 from .terms.records import GROUND, Array, Space
 
 
@@ -219,8 +219,15 @@ class Form:
         samples = tuple(_frozen(block, ("_adjoint", "stacks", "lengths")) for block in self.samples)
         edges = tuple(_frozen(edge, ("transposed",)) for edge in self.edges)
         form = replace(self, samples=samples, edges=edges)
-        vars(form).update({name: getattr(self, name) for name in ("labels", "component", "n_components", "free")})
+        vars(form).update(
+            {name: getattr(self, name) for name in ("labels", "component", "n_components", "free", "memory")}
+        )
         return form
+
+    @cached_property
+    def memory(self) -> dict[str, Any]:
+        """What others found out about the form, shared with its copies at other strengths."""
+        return {}
 
     def nothing(self) -> DualPoint:
         """No flow anywhere, all prices 0."""
@@ -291,13 +298,6 @@ class Form:
             bound = block.loss.steepness(block.offset, block.y)
             curvature += np.bincount(block.node, bound * block.scale * squares, self.n) / self.d
         return float(np.sqrt(np.mean(gradient**2)) / max(np.sqrt(np.mean(curvature**2)), 1e-300)) or 1.0
-
-    def at_zero(self) -> float:
-        """P(0) over its finite terms, the yardstick of the relative gap."""
-        zero = np.zeros(self.shape)
-        values = [b.values(zero).sum() for b in self.samples]
-        values += [b.values(zero).sum() for b in self.edges if not isinstance(b.penalty, AbstractConstraint)]
-        return float(sum(values))
 
 
 def _frozen(block: Any, derived: tuple[str, ...]) -> Any:

@@ -112,16 +112,18 @@ class Problem:
         method : AbstractMethod, optional
             ``Exact()`` by default.
         gap : float
-            The relative gap asked for, (P - Q) / max(|P|, |Q|, 1e-3 P(0)).
+            The relative gap asked for, (P - Q) / max(|P|, |Q|, 1e-3 P_common), P_common the objective of the best
+            common model (one parameter vector for all nodes).
         rounds : int, optional
             Exactly so many rounds unless the gap is met first (``gap=0`` never is).
         seconds : float, optional
-            A budget of time. A conic solver looks at the clock between its iterations only.
+            A budget of time, for everything: rounds, a conic solver, CVXPY's compilation, linear programmes.
         seed : int, optional
             Of the numbers that random methods draw: the same seed gives the same run. By default one is drawn, which
             ``solution.seed`` tells.
         start : Solution or (n, d) array, optional
-            Where an iterative method begins; 0 by default. A Solution of the same edges brings its flows as well.
+            Where an iterative method begins; by default 0, or the best common model (`AbstractMethod.centres`).
+            A Solution of the same edges brings its flows as well.
         callback : callable, optional
             Called with the `Record` of every check.
         progress : bool, optional

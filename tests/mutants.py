@@ -101,6 +101,11 @@ NORMS = [
     mutant("l2: subgradient of l1", L2(), "subgradient", subgradient=lambda s, z: np.sign(z)),
     mutant("l2: said to be strongly convex", L2(), "strong convexity", strong_convexity=lambda s: 1.0),
     mutant("l2: CVXPY conjugate of l1", L2(), "cvxpy conjugate value", cvxpy_conjugate=lambda s, U: [cp.abs(U) <= 1]),
+    mutant("l1: pulls by its own norm", L1(), "gauge at zero", gauge_at_zero=lambda s, u: np.abs(u).sum(1)),
+    mutant("l2: pulls twice as strongly", L2(), "gauge at zero", gauge_at_zero=lambda s, u: norm(u) / 2),
+    mutant("l2: no pull at 0", L2(), "gauge at zero", gauge_at_zero=lambda s, u: np.where(norm(u) > 0, np.inf, 0.0)),
+    mutant("linf: as short as it is high", LInf(), "gauge at zero", extent=lambda s, k: 1.0),
+    mutant("l1: nothing around", L1(), "gauge at zero", gauge_around=lambda s, u, eta: s.gauge_at_zero(u)),
     mutant("linf: projection by clipping", LInf(), "prox fenchel young", project_dual=L1.project_dual),
     mutant("linf: mean", LInf(), "prox fenchel young, cvxpy value", value=lambda s, z: np.abs(z).mean(1)),
     mutant(
@@ -173,6 +178,8 @@ SMOOTH = [
     mutant("huber norm: quadratic prox", HuberNorm(0.7), "prox fenchel young", prox=SquaredL2.prox),
     mutant("huber norm: gauge without delta", HuberNorm(0.7), "gauge", gauge=lambda s, u: norm(u)),
     mutant("huber norm: strongly convex", HuberNorm(0.7), "strong convexity", strong_convexity=lambda s: 1.0),
+    mutant("huber norm: a kink at 0", HuberNorm(0.7), "gauge at zero", gauge_at_zero=lambda s, u: norm(u) / 0.7),
+    mutant("squared: a kink at 0", SquaredL2(), "gauge at zero", gauge_at_zero=zeros),
     mutant("huber norm: clip too far inside", HuberNorm(0.7), "clip", clip=lambda s, u: HuberNorm.clip(s, u) / 2),
     mutant(
         "huber norm: CVXPY twice",
@@ -237,6 +244,7 @@ CONSTRAINTS = [
         "dual prox",
         dual_prox=lambda s, v, t, c: Ball.dual_prox(s, v, np.ones_like(t), c),
     ),
+    mutant("ball: a kink at 0", Ball(2.0), "gauge at zero", gauge_at_zero=lambda s, u: norm(u)),
     mutant("ball: finite penalty outside", Ball(2.0), "projection", value=lambda s, z: np.maximum(norm(z) - 2, 0)),
     mutant("zero: does not move", Zero(), "projection, prox fenchel young", project=stay),
     mutant(
@@ -254,6 +262,7 @@ CONSTRAINTS = [
         "prox fenchel young, fenchel young everywhere",
         conjugate=lambda s, u: NonNegative.conjugate(s, -u),
     ),
+    mutant("non-negative: pulls both ways", NonNegative(), "gauge at zero", gauge_at_zero=zeros),
     mutant("non-negative: interior on the boundary", NonNegative(), "interior", interior=lambda s, k: np.zeros(k)),
     mutant("non-negative: reflection", NonNegative(), "prox fenchel young", project=lambda s, z: np.abs(z)),
     mutant("non-negative: reach all the way", NonNegative(), "reach", reach=lambda s, a, b: np.ones(len(a))),
@@ -273,12 +282,14 @@ CONSTRAINTS = [
     ),
     mutant("box: clip stays outside", Box(0.5, np.inf), "clip", clip=stay),
     mutant("box: half a projection", Box(-1, 2), "projection", project=lambda s, z: np.maximum(z, s.low)),
+    mutant("box: pulls at its bounds", Box(-1, 2), "gauge at zero", gauge_at_zero=zeros),
     mutant("box: no gauge", Box(0.5, np.inf), "gauge", gauge=zeros),
     mutant("box: half a CVXPY form", Box(-1, 2), "cvxpy value, cvxpy argmin", cvxpy=lambda s, Z: [Z >= -1]),
     mutant("box: no interior", Box(0.5, np.inf), "interior", interior=lambda s, k: np.ones(k)),
 ]
 
 EUCLIDEAN = from_cvxpy(lambda Z: cp.norm(Z, 2, axis=1), rows=True)
+ELASTIC = from_cvxpy(lambda z: cp.norm1(z) + cp.sum_squares(z))
 PINBALL = from_cvxpy(lambda z: cp.sum(2 * cp.pos(z) + cp.neg(z)))
 SOLVED = [
     mutant(
@@ -290,6 +301,9 @@ SOLVED = [
     ),
     mutant("from CVXPY: no domain", EUCLIDEAN, "fenchel young everywhere", SOLVER_TOLERANCE, conjugate=zeros),
     mutant("one-sided from CVXPY: no domain", PINBALL, "fenchel young everywhere", SOLVER_TOLERANCE, conjugate=zeros),
+    mutant(
+        "from CVXPY: the pull of its domain", ELASTIC, "gauge at zero", SOLVER_TOLERANCE, gauge_at_zero=ELASTIC.gauge
+    ),
     mutant(
         "one-sided from CVXPY: other side",
         PINBALL,

@@ -10,6 +10,7 @@ import pytest
 from documents import module_of
 
 import graphreg as gr
+from graphreg.certificate import common
 from graphreg.errors import MethodError
 from graphreg.methods import METHODS
 from graphreg.methods._base import AbstractIteration
@@ -158,7 +159,7 @@ class KnowsTheData(GradientDescent):
     """Its steps shrink with P(0), in which no parameters are."""
 
     def step(self, state):
-        new, size = super().step(state), state.site.form.at_zero()
+        new, size = super().step(state), common(state.site.form).size
         return replace(new, w=state.w + (new.w - state.w) / (1.0 + 1e-3 * size))
 
 

@@ -347,8 +347,8 @@ def legend_of(axes):
 
 def test_the_graph_is_drawn_by_cluster_and_state(pyplot):
     axes = plot_graph(two_groups().solve())
-    assert axes.get_title() == "8 nodes in 2 clusters; edges: 12 fused, 1 split"
-    assert legend_of(axes) == ["fused", "split", "cluster 0 (4 nodes)", "cluster 1 (4 nodes)"]
+    assert axes.get_title() == "8 nodes in 2 clusters; edges: 12 near, 1 split"
+    assert legend_of(axes) == ["near", "split", "cluster 0 (4 nodes)", "cluster 1 (4 nodes)"]
     axes.figure.canvas.draw()
 
 

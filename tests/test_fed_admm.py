@@ -13,6 +13,7 @@ import pytest
 from core_cases import iterate, site_of
 
 import graphreg as gr
+from graphreg.certificate import common
 from graphreg.datasets import random_problem
 from graphreg.engines import InProcess
 from graphreg.errors import MethodError, MethodWarning
@@ -283,7 +284,7 @@ def test_the_optimum_is_certified(case, away):
     run = problem.solve(gr.FedADMM(availability=AWAY[away]), gap=1e-8, seed=1, rounds=20_000)
     assert run.status == "certified"
     exact = problem.solve(gap=1e-9)
-    yardstick = max(abs(exact.objective), 1e-3 * problem.form.at_zero())
+    yardstick = max(abs(exact.objective), common(problem.form).floor)
     assert abs(run.objective - exact.objective) <= 2e-8 * yardstick
     assert run.ledger.messages["certificate"] > 0
 
@@ -295,7 +296,7 @@ def test_random_problems_are_certified():
         run = problem.solve(gr.FedADMM(), gap=1e-5, rounds=3000)
         assert run.status == "certified", seed
         exact = problem.solve(gap=1e-8, on_failure="return")
-        yardstick = max(abs(exact.objective), 1e-3 * problem.form.at_zero())
+        yardstick = max(abs(exact.objective), common(problem.form).floor)
         assert abs(run.objective - exact.objective) <= 2e-5 * yardstick
         solved += 1
     assert solved == 7

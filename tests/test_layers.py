@@ -19,21 +19,29 @@ FACE = "__init__"  # the public names of the package as a whole
 
 LAYERS = (
     "errors",
+    "clock",  # of the work of this moment, and how it is broken off
+    "breakdown",  # of a computation: whose fault an exception is
     "tables",  # DataFrames that print what they rest on
     "reading",  # of graphs as users give them, for graph
     "graph",
     "columns",  # of tables as users give them, for data
     "data",
+    "verify",  # the checker of proofs, which imports nothing of the others
     "terms",
     "batches",  # of nodes, for whatever solves one small system per node
     "form",
+    "magnitudes",  # of data, for building
     "building",  # of a form, from a model
     "certificate",
     "clusters",  # read off a certificate
     "lowering",
     "methods",
     "engines",
+    "splitting",  # proofs by further problems, for solution
     "solution",
+    "statuses",  # of a solution, with their sentences
+    "iterating",  # a run of a method, around the best common model
+    "conic_route",  # attempts of a conic solver, for solving
     "solving",  # of one form, for problem
     "theory",
     "inference",

@@ -209,7 +209,7 @@ def test_the_table_and_what_it_rests_on():
     np.testing.assert_array_equal(table["strength"], GRID)
     np.testing.assert_allclose(table["loss"] + table["penalty"], table["objective"], rtol=1e-9)
     assert (np.diff(table["loss"]) >= -1e-5).all()  # the loss grows with the strength of the penalty
-    assert (table[["fused", "split", "undecided"]].sum(axis=1) == 24).all()
+    assert (table[["fused", "near", "split", "undecided"]].sum(axis=1) == 24).all()
     assert table["clusters"].iloc[0] > table["clusters"].iloc[-1]
     assert (table["relative_gap"] <= 1e-6).all()
     assert "assumed:" in str(path)
@@ -236,7 +236,8 @@ def test_events_are_the_changes_of_decided_states():
     for strength, solution in path.solutions.items():
         for row in solution.clusters().edges.itertuples():
             if row.state != "undecided":
-                state.setdefault((row.tail, row.head), []).append((strength, row.state, row.certain))
+                said = "split" if row.state == "split" else "together"
+                state.setdefault((row.tail, row.head), []).append((strength, said, row.certain))
     expected = {
         (a[0], b[0], *edge, b[1], bool(a[2] and b[2]))
         for edge, course in state.items()
@@ -267,7 +268,7 @@ def test_an_undecided_edge_is_no_event():
     ]
     found = events(np.arange(1.0, 7.0), [Found(*each) for each in course])
     assert found.drop(columns=["term", "tail", "head"]).values.tolist() == [
-        [4.0, 5.0, "fused", False],
+        [4.0, 5.0, "together", False],
         [5.0, 6.0, "split", True],
     ]
 

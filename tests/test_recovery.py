@@ -544,3 +544,37 @@ def test_few_flows_are_needed(monkeypatch):
         found = well_connected(graph, rng.uniform(0, 0.1, 300))
         assert all(i0 not in found.against(i0) for i0 in range(300))
         assert count[0] < 40
+
+
+class PlainL1(gr.Penalty):
+    """The l1 norm, which says nowhere that it is a norm."""
+
+    def value(self, z):
+        return np.abs(z).sum(axis=1)
+
+    def prox(self, v, step):
+        t = np.broadcast_to(np.asarray(step, dtype=float), (len(v),))[:, None]
+        return np.sign(v) * np.maximum(np.abs(v) - t, 0.0)
+
+    def conjugate(self, u):
+        return np.where(np.abs(u).max(axis=1) <= 1.0, 0.0, np.inf)
+
+    def cvxpy(self, Z):
+        raise NotImplementedError
+
+
+def test_a_norm_of_the_users_is_a_norm_by_what_it_does():
+    rng = np.random.default_rng(5)
+    data = gr.NodeData.from_dict(
+        {k: (rng.standard_normal((9, 2)), rng.standard_normal(9) + 9 * (k // 3)) for k in range(6)}
+    )
+    found = [
+        recovery(
+            gr.Problem(gr.SquaredLoss(data) + 2.0 * gr.TotalVariation(nx.path_graph(6), penalty)), [0] * 3 + [1] * 3
+        )
+        for penalty in (PlainL1(), gr.L1())
+    ]
+    own, ours = (each.table() if callable(getattr(each, "table", None)) else each.table for each in found)
+    np.testing.assert_allclose(own["delta"], ours["delta"], rtol=1e-9)
+    assert (own["alpha"] <= ours["alpha"] * (1 + 1e-9)).all()  # a bound on the safe side
+    assert (own["alpha"] > 0).all()

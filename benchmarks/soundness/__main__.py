@@ -37,6 +37,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--wild", dest="set", action="store_const", const="wild", help="the same as --set wild")
     parser.add_argument("--exact", action="store_true", help="judge by exact arithmetic, without a conic reference")
     parser.add_argument("--methods", help=f"some of {','.join(judged.MAKE)}; for what is judged exactly")
+    parser.add_argument("--seconds", type=float, default=judged.SECONDS, help="per method; for what is judged exactly")
     parser.add_argument("--fresh", action="store_true", help="begin anew where a run that is judged exactly broke off")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
     parser.add_argument("--out", type=Path, default=Path("out/soundness"), help="stem of the files with all rows")
@@ -52,9 +53,9 @@ def _exactly(name: str, args: argparse.Namespace) -> bool:
     """A set whose answers are judged by exact arithmetic; goes on where it broke off."""
     methods = tuple(args.methods.split(",")) if args.methods else judged.METHODS if name == "wild" else ("exact",)
     if name == "wild":
-        one: Any = partial(judged.wild, methods=methods)
+        one: Any = partial(judged.wild, methods=methods, seconds=args.seconds)
     else:
-        one = partial(judged.standard, methods=methods, hard=name == "hard")
+        one = partial(judged.standard, methods=methods, seconds=args.seconds, hard=name == "hard")
     path = args.out.with_name(f"{args.out.name}-{name}-exact-{'-'.join(methods)}.jsonl")
     began = time.perf_counter()
     rows: list[dict[str, Any]] = []

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import graphreg as gr
+from graphreg.certificate import common
 from graphreg.datasets import RandomProblem, random_problem
 
 from .objective import objective, recedes, rounding, violation
@@ -106,16 +107,16 @@ def examine(seed: int, hard: bool = False) -> Row:
 
 def _examine(drawn: RandomProblem, row: Row) -> None:
     row.recedes = recedes(drawn.plain)
-    reference = solve(drawn.plain)
+    reference = solve(drawn.plain, common(drawn.problem.form).floor)
     row.reference, row.reference_gap = reference.status, reference.gap
-    found = [(_answer(drawn, name, row, reference.at_zero), name) for name in METHODS]
+    found = [(_answer(drawn, name, row, reference.floor), name) for name in METHODS]
     upper = min([reference.upper, *(value for (_, value), _ in found)])
     for (answer, value), _ in found:
         _judge_bounds(answer, value, upper, reference)
         row.answers.append(answer)
 
 
-def _answer(drawn: RandomProblem, name: str, row: Row, at_zero: float) -> tuple[Answer, float]:
+def _answer(drawn: RandomProblem, name: str, row: Row, floor: float) -> tuple[Answer, float]:
     """The answer of a method, and P at its point by plain numpy (inf where it is not feasible)."""
     make, gap, options = METHODS[name]
     if row.recedes and "rounds" in options:  # the right status is all that is asked for
@@ -139,7 +140,7 @@ def _answer(drawn: RandomProblem, name: str, row: Row, at_zero: float) -> tuple[
     answer.good = solution.status == "unattained" if row.recedes else solution.status == "certified" and certified
     answer.named = answer.good or (not row.recedes and solution.status in NAMED[:2] and bool(solution.message))
     _judge_status(answer, certified, row.recedes)
-    return answer, _judge_point(drawn, solution, answer, at_zero)
+    return answer, _judge_point(drawn, solution, answer, floor)
 
 
 def _judge_status(answer: Answer, certified: bool, recedes: bool) -> None:
@@ -151,14 +152,14 @@ def _judge_status(answer: Answer, certified: bool, recedes: bool) -> None:
         answer.violations.append("not called unattained, and no minimiser exists")
 
 
-def _judge_point(drawn: RandomProblem, solution: gr.Solution, answer: Answer, at_zero: float) -> float:
+def _judge_point(drawn: RandomProblem, solution: gr.Solution, answer: Answer, floor: float) -> float:
     """Compare the reported primal value with P at the reported point."""
     if not np.isfinite(answer.primal):
         return np.inf
     at = dict(zip(solution.labels, solution.coef, strict=True)) | solution.latent
     w = np.array([at[label] for label in drawn.plain.nodes])
     value, outside = objective(drawn.plain, w), violation(drawn.plain, w)
-    room = SAME * max(abs(value), abs(answer.primal), 1e-3 * abs(at_zero))
+    room = SAME * max(abs(value), abs(answer.primal), floor)
     bits = rounding(drawn.plain, w)
     room += bits + solution.certificate.rounding
     if abs(value - answer.primal) > room:
@@ -177,7 +178,7 @@ def _judge_bounds(answer: Answer, value: float, upper: float, reference: Referen
     if answer.scope != "none" and np.isfinite(answer.dual) and answer.dual > upper + SOUND * reference.yardstick:
         above = (answer.dual - upper) / reference.yardstick
         answer.violations.append(f"the dual value lies above P at a feasible point by {above:.3g}")
-    yardstick = max(abs(value), abs(answer.dual), abs(reference.at_zero) * 1e-3)
+    yardstick = max(abs(value), abs(answer.dual), reference.floor)
     gap = (value - answer.dual) / yardstick if yardstick > 0 else 0.0
     if answer.status == "certified" and not gap <= METHODS[answer.method][1] * (1 + 1e-6) + SAME:
         answer.violations.append(f"called certified, and P at the point is {gap:.3g} above the dual value")

@@ -17,6 +17,7 @@ import numpy as np
 
 import graphreg as gr
 from graphreg.datasets import random_problem
+from graphreg.datasets._plain import PlainProblem
 from graphreg.datasets.wild_problems import WildProblem, wild_problem
 from graphreg.errors import GraphregError
 
@@ -37,10 +38,10 @@ MAKE: dict[str, Callable[[], Any]] = {
 METHODS = ("exact", "primal-dual", "admm")
 ROUNDS = 1000  # where none were drawn
 SECONDS = 10.0  # that a method is given
-NO_BOUNDS = ("exception", "refused")
 REFUSALS = ("no_certificate", "budget", "unattained", "refused")  # honest where they are true
 ROOM = 1e-6  # relative: of the gap that was asked for
-FLOOR = 1e-12  # of P(0), below which a yardstick need not go
+QUADRATIC = ("squared", "huber", "mean")  # losses that are quadratic where residuals are small
+SMALL, SMALLER = 1e-5, 1e-20  # of targets, and of their squares: losses that a fit may leave and still be called exact
 
 
 @dataclass
@@ -100,36 +101,36 @@ class Found:
     at: Bounds | None = None
 
 
-def wild(seed: int, methods: tuple[str, ...] = METHODS) -> Row:
+def wild(seed: int, methods: tuple[str, ...] = METHODS, seconds: float = SECONDS) -> Row:
     """A wild problem, judged."""
-    return examine(wild_problem(seed), methods)
+    return examine(wild_problem(seed), methods, seconds)
 
 
-def standard(seed: int, methods: tuple[str, ...] = ("exact",), hard: bool = False) -> Row:
+def standard(seed: int, methods: tuple[str, ...] = ("exact",), seconds: float = SECONDS, hard: bool = False) -> Row:
     """A problem of the published generator, judged in the same way but without the naive model, which takes longest."""
     p = random_problem(seed, hard)
     gap = 1e-7 if methods == ("exact",) else 1e-6
     same = (p.seed, p.loss, p.penalty, p.structure, p.traits, p.model, p.plain)
-    return examine(WildProblem(*same, gap, None, False), methods, ask=False)
+    return examine(WildProblem(*same, gap, None, False), methods, seconds, ask=False)
 
 
-def examine(drawn: WildProblem, methods: tuple[str, ...] = METHODS, ask: bool = True) -> Row:
-    """The answers of some methods to a problem, judged (where ``ask``, with the help of a naive model); exceptions are
-    recorded, not raised."""
+def examine(drawn: WildProblem, methods: tuple[str, ...] = METHODS, seconds: float = SECONDS, ask: bool = True) -> Row:
+    """The answers of some methods, each given some seconds, to a problem, judged; where ``ask``, with the help of a
+    naive model. Exceptions are recorded, not raised."""
     began = time.perf_counter()
     plain = drawn.plain
     size = (len(plain.nodes), len(plain.edges), plain.d)
     traits = list(dict.fromkeys(drawn.traits))
     row = Row(drawn.seed, drawn.loss, drawn.penalty, drawn.structure, traits, *size, drawn.gap, drawn.rounds)
     try:
-        _examine(drawn, methods, row, ask)
+        _examine(drawn, methods, seconds, ask, row)
     except Exception:  # noqa: BLE001  (whatever it is, it belongs into the table)
         row.error = traceback.format_exc(limit=-4)
     row.seconds = time.perf_counter() - began
     return row
 
 
-def _examine(drawn: WildProblem, methods: tuple[str, ...], row: Row, ask: bool) -> None:
+def _examine(drawn: WildProblem, methods: tuple[str, ...], seconds: float, ask: bool, row: Row) -> None:
     try:
         form = drawn.problem.form
     except GraphregError as error:
@@ -141,7 +142,7 @@ def _examine(drawn: WildProblem, methods: tuple[str, ...], row: Row, ask: bool) 
         warnings.simplefilter("ignore")  # of numbers that overflow, in floats that are suggestions
         points = candidates(plain, problem, ask)
         row.attained = attained(problem)
-    found = [_solved(drawn, problem, method) for method in methods]
+    found = [_solved(drawn, problem, method, seconds) for method in methods]
     for each in found:
         w = each.w if each.at is None or each.at.feasible else inwards(plain, problem, each.w)
         if w is not None:
@@ -154,8 +155,8 @@ def _examine(drawn: WildProblem, methods: tuple[str, ...], row: Row, ask: bool) 
         row.answers.append(each.answer)
 
 
-def _solved(drawn: WildProblem, problem: ExactProblem, method: str) -> Found:
-    options: dict[str, Any] = {"seconds": SECONDS}
+def _solved(drawn: WildProblem, problem: ExactProblem, method: str, seconds: float) -> Found:
+    options: dict[str, Any] = {"seconds": seconds}
     if method != "exact":
         options["rounds"] = drawn.rounds or ROUNDS
         if drawn.from_zero:
@@ -218,13 +219,21 @@ def _judge_status(answer: Answer, drawn: WildProblem, row: Row, known: dict[str,
     if not answer.relative_gap <= drawn.gap:
         answer.misjudged.append(f"status: called certified at a relative gap of {answer.relative_gap:.3g}")
     far = answer.primal - row.best
-    unit = yardstick(answer, known)
+    unit = yardstick(answer, known, drawn.plain)
     if far > drawn.gap * (1 + ROOM) * unit and not answer.wrong:
         answer.misjudged.append(f"unit: certified to {drawn.gap:.1e}, and P is {far:.3g} above a point where it is")
 
 
-def yardstick(answer: Answer, known: dict[str, Bounds]) -> float:
-    """max(|P|, |Q|, 1e-3 P at a good common model), with a floor at the rounding of P(0)."""
-    at_zero = approximately(known["zero"].upper) if "zero" in known else 0.0
+def yardstick(answer: Answer, known: dict[str, Bounds], plain: PlainProblem) -> float:
+    """max(|P|, |Q|, 1e-3 P at a good common model), with a floor at what rounding leaves of an exact fit."""
     common = [approximately(p.upper) for name, p in known.items() if name in ("zero", "the common fit")]
-    return max(abs(answer.primal), abs(answer.dual), 1e-3 * abs(min(common, default=0.0)), FLOOR * abs(at_zero))
+    return max(abs(answer.primal), abs(answer.dual), 1e-3 * abs(min(common, default=0.0)), _floor(plain))
+
+
+def _floor(plain: PlainProblem) -> float:
+    total = 0.0
+    for part in plain.samples:
+        size = np.abs(part.y) if part.y.ndim == 1 else np.linalg.norm(part.y, axis=1)
+        size = size + np.abs(part.offset)
+        total += float(part.scale @ (SMALLER * size**2 if part.family in QUADRATIC else SMALL * (1.0 + size)))
+    return total

@@ -32,8 +32,8 @@ class Reference:
     Attributes
     ----------
     upper, lower : float
-    at_zero : float
-        P(0), without its constraints. Gaps are relative to ``max(|upper|, 1e-3 |P(0)|)``.
+    floor : float
+        Gaps are relative to ``max(|upper|, floor)``; see `graphreg.certificate.common`.
     w : (n, d) array
         Feasible; upper is P there.
     status : str
@@ -42,13 +42,13 @@ class Reference:
 
     upper: float
     lower: float
-    at_zero: float
+    floor: float
     w: Array
     status: str
 
     @property
     def yardstick(self) -> float:
-        return max(abs(self.upper), 1e-3 * abs(self.at_zero)) or 1.0
+        return max(abs(self.upper), self.floor) or 1.0
 
     @property
     def gap(self) -> float:
@@ -60,11 +60,11 @@ class Reference:
         return self.status == "Solved" and self.gap <= TIGHT
 
 
-def solve(plain: PlainProblem) -> Reference:
+def solve(plain: PlainProblem, floor: float = 0.0) -> Reference:
     """The lowest feasible point of several attempts; they end at the first that is tight."""
     inner = np.tile(plain.inner, (len(plain.nodes), 1))
     at_zero = objective(plain, np.zeros_like(inner))
-    best = Reference(objective(plain, inner), -np.inf, at_zero, inner, "none")
+    best = Reference(objective(plain, inner), -np.inf, floor, inner, "none")
     for tolerance, factor, squares, step in ATTEMPTS:
         options = {"tol_gap_abs": tolerance * 1e-3, "tol_gap_rel": tolerance, "tol_feas": tolerance, "time_limit": 60.0}
         options |= {"max_step_fraction": step, "min_terminate_step_length": 1e-8}
@@ -73,7 +73,7 @@ def solve(plain: PlainProblem) -> Reference:
             continue
         w, lower, status = found
         w = repaired(plain, w)
-        here = Reference(objective(plain, w), lower, at_zero, w, status)
+        here = Reference(objective(plain, w), lower, floor, w, status)
         if here.tight or here.upper < best.upper:
             best = here
         if best.tight:

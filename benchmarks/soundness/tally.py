@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from math import isfinite
 from typing import Any
 
 from .judged import REFUSALS
@@ -23,8 +24,9 @@ def outcome(answer: dict[str, Any]) -> str:
 
 
 def sound(rows: Iterable[Row]) -> bool:
-    """Whether exact arithmetic contradicts no bound, and no examination broke off."""
-    return not any(row["error"] or any(answer["wrong"] for answer in row["answers"]) for row in rows)
+    """Whether exact arithmetic contradicts no bound and no status, nothing was raised, and no examination broke off."""
+    bad = ("wrong", "misjudged", "exception")
+    return not any(row["error"] or any(outcome(answer) in bad for answer in row["answers"]) for row in rows)
 
 
 def report(rows: Sequence[Row]) -> str:
@@ -37,7 +39,7 @@ def report(rows: Sequence[Row]) -> str:
         "rounds": lambda row: [str(row.get("rounds") or "as many as it takes")],
     }
     parts = [_by_method(rows), *(_table(rows, name, key) for name, key in keys.items()), _attained(rows)]
-    return "\n\n".join([*parts, *_lists(rows)])
+    return "\n\n".join([*parts, _sharpness(rows), *_lists(rows)])
 
 
 def _by_method(rows: Sequence[Row]) -> str:
@@ -74,6 +76,18 @@ def _attained(rows: Sequence[Row]) -> str:
     counts = Counter(row.get("attained") for row in rows)
     said = {True: "attained", False: "not attained", None: "not decided by exact arithmetic"}
     return "minima: " + ", ".join(f"{counts[key]} {what}" for key, what in said.items())
+
+
+def _sharpness(rows: Sequence[Row]) -> str:
+    """How much a lower bound could be too high and pass: the best point that is known against the best bound."""
+    left: list[float] = []
+    for row in rows:
+        bounds = [a["dual"] for a in row["answers"] if not a["wrong"] and isfinite(a["dual"])]
+        if bounds and isfinite(row["best"]):
+            unit = max(abs(row["best"]), abs(max(bounds))) or 1.0
+            left.append((row["best"] - max(bounds)) / unit)
+    shares = ", ".join(f"{sum(gap <= room for gap in left)} to {room:g}" for room in (1e-9, 1e-6, 1e-3))
+    return f"best point and best bound, of {len(left)} problems that have both, agree (relative): {shares}"
 
 
 def _lists(rows: Sequence[Row]) -> list[str]:

@@ -3,39 +3,92 @@
 Every summand is non-negative up to a linear term, so its recession function is >= 0; the infimum is attained if every
 direction v along which all recession functions vanish is one along which all summands are constant, or fall to a
 minimum that they reach (hinges). That fails only through samples whose loss falls for ever (logistic: b x_r'v >= 0;
-each loss says so by its `descent`). A linear programme finds such a v or shows that there is none. Coordinates that
-coercive edges tie together are one unknown there. Where nothing falls for ever, but hinges fall to 0 or constraints
-slacken, the infimum is attained and the same programme finds the prices and flows that are 0 at every dual point.
+each loss says so by its `descent`). A linear programme looks for such a v and for the multipliers that rule it out;
+what it finds is believed where exact arithmetic, or an enclosure, confirms it, and otherwise nothing is known.
+Coordinates that coercive edges tie together are one unknown there. Where nothing falls for ever, but hinges fall to 0
+or constraints slacken, the infimum is attained and the same programme finds the prices and flows that are 0 at every
+dual point.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
+from ..clock import OutOfTimeError, look
 from ..form import DualPoint, EdgeBlock, Form, SampleBlock
 from ..terms.records import Array, RecessionCone
-
-# Bounds on the entries of a direction, and tolerances: the next where HiGHS gets lost within the one before.
-LOOKS = ((1e6, 1e-10), (1e3, 1e-10), (1e3, 1e-7))
+from . import simplex
+from .best_common import common
+from .directions import Part
+from .programmes import Answer, answers, smallest
+from .recession import Conditions, conditions, cones_of, multipliers
 
 
 def attained(form: Form, point: DualPoint | None = None) -> bool | None:
-    """Whether the infimum of P is attained; None where a penalty does not say how it grows.
+    """Whether the infimum of P is attained; None where that is not known: a penalty does not say how it grows, no
+    answer of the linear programme is confirmed, or time is up.
 
     ``point`` is a conserved dual point: where the prices of the one-sided samples lie well inside their domains it
-    settles the question at once (Gordan: <a, Xv> = -<u, Kv> leaves no room for a direction of recession).
+    mostly settles the question at once (Gordan: <a, Xv> = -<u, Kv> leaves no room for a direction of recession).
     """
     if not any(block.loss.descent(block.y).for_ever.any() for block in form.samples):
         return True
-    if point is not None and _strictly_inside(form, point):
+    cones = cones_of(form)
+    if cones is None:
+        return None
+    try:
+        return _decided(form, cones, point)
+    except OutOfTimeError:
+        return None
+
+
+def _decided(form: Form, cones: list[RecessionCone], point: DualPoint | None) -> bool | None:
+    exact = all(cone.exact for cone in cones)  # equations known to rounding only are left out: more is allowed then
+    found = conditions(form, [cone if cone.exact else replace(cone, equations=None) for cone in cones])
+    parts = found.parts()
+    single = [_along_one(part) for part in parts if len(part.columns) == 1]
+    if any(single):
+        return False if exact else None
+    parts = [part for part in parts if len(part.columns) > 1]
+    if point is not None and parts:
+        raw = multipliers(form, cones, point)
+        given = tuple(kind.multipliers(each) for kind, each in zip(found.kinds, raw, strict=True))
+        parts = [part for part in parts if not _excluded(part, given)]
+    if not parts:
         return True
-    cones = _cones(form)
-    return None if cones is None else _direction(form, cones) is None
+    for answer in answers(*found.matrices):
+        for part in parts:
+            moves = float((found.falls.matrix[part.places[0]] @ answer.x).max()) > 0.5
+            if exact and moves and part.verified(answer.x[part.columns]) is not None:
+                return False
+        parts = [part for part in parts if not _excluded(part, (answer.falls, answer.slack, answer.still))]
+        if not parts:
+            return True
+    closer = [_decided_closely(part) for part in parts]
+    if exact and False in closer:
+        return False
+    return True if all(closer) else None
+
+
+def _decided_closely(part: Part) -> bool | None:
+    """The same for one part, by the simplex method in exact arithmetic where it is small."""
+    found = simplex.decided(part)
+    return None if found is None else found is False
+
+
+def _along_one(part: Part) -> bool:
+    """Whether samples fall for ever along the only unknown of a part, one way or the other: signs say it exactly."""
+    if part.still.shape[0]:
+        return False
+    moved = np.concatenate([part.falls.data, part.slack.data])
+    return bool((moved > 0).all() or (moved < 0).all())
+
+
+def _excluded(part: Part, given: tuple[Array, ...]) -> bool:
+    look()
+    return part.excluded(*(kind[places] for kind, places in zip(given, part.places, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -49,8 +102,9 @@ class AtInfinity:
 
     Attributes
     ----------
-    attained : bool
-        Whether the whole attains its infimum: nothing that falls away falls for ever (hinges fall to 0).
+    attained : bool or None
+        Whether the whole attains its infimum: nothing that falls away falls for ever (hinges fall to 0). None where
+        something seems to, and exact arithmetic does not confirm it.
     samples : tuple of masks
         The samples that are left, one mask per block.
     edges : tuple of (block, rows, columns)
@@ -60,7 +114,7 @@ class AtInfinity:
     form: Form
     direction: Array
     rest: Form
-    attained: bool
+    attained: bool | None
     samples: tuple[Array, ...]
     edges: tuple[tuple[int, Array, Array], ...]
 
@@ -92,42 +146,102 @@ class AtInfinity:
         steps = np.r_[0.0, np.logspace(-2, 6, 60)]
         values = np.array([self.form.primal(w + t * self.direction) for t in steps])
         low = float(np.nanmin(values))
-        near = values <= low + 0.1 * gap * max(abs(low), 1e-3 * abs(self.form.at_zero()))
+        near = values <= low + 0.1 * gap * max(abs(low), common(self.form).floor)
         return w + steps[int(np.argmax(near))] * self.direction
 
 
 def at_infinity(form: Form) -> AtInfinity | None:
     """What is left of a problem at infinity; None where nothing falls away (or that is not known)."""
-    cones = _cones(form)
-    v = None if cones is None else _direction(form, cones, everything=True)
-    if v is None or cones is None:
+    cones = cones_of(form)
+    away = None if cones is None else _away(form, cones)
+    if away is None or cones is None:
         return None
     masks: list[Array] = []
     blocks: list[SampleBlock] = []
-    attained = True
-    for block in form.samples:
-        descent = block.loss.descent(block.y)
-        fallen = np.asarray(descent.falls @ block.apply(v).ravel() > 0.5)
-        attained = attained and not (fallen & descent.for_ever).any()
+    for block, fallen in zip(form.samples, away.fallen, strict=True):
         rows, y = block.loss.remains(block.y, fallen)
         masks.append(rows)
         if rows.any():
             blocks.append(_subset(block, rows, y))
     places: list[tuple[int, Array, Array]] = []
     edges: list[EdgeBlock] = []
-    for k, (edge, cone) in enumerate(zip(form.edges, cones, strict=True)):
-        for rows, columns, part in _tight(edge, cone, edge.apply(v)):
+    for k, (edge, slack) in enumerate(zip(form.edges, away.slack, strict=True)):
+        for rows, columns, part in _tight(edge, slack):
             places.append((k, rows, columns))
             edges.append(part)
     rest = replace(form, samples=tuple(blocks), edges=tuple(edges))
-    return AtInfinity(form, v, rest, attained, tuple(masks), tuple(places))
+    return AtInfinity(form, away.direction, rest, away.attained, tuple(masks), tuple(places))
 
 
-def _tight(edge: EdgeBlock, cone: RecessionCone, z: Array) -> list[tuple[Array, Array, EdgeBlock]]:
-    """What is left of an edge block whose constraints slacken along z, by the coordinates that are left: rows,
+@dataclass(frozen=True)
+class _Away:
+    """A direction (n, d), the rows of each block's `descent` that fall along it, and the coordinates (m, k) of each
+    edge block's differences that slacken."""
+
+    direction: Array
+    fallen: list[Array]
+    slack: list[Array]
+    attained: bool | None
+
+
+def _away(form: Form, cones: list[RecessionCone]) -> _Away | None:
+    """A direction along which nothing grows and all samples fall, and constraints slacken, that can."""
+    found = conditions(form, cones, everything=True)
+    if not found.falls.matrix.shape[0]:
+        return None
+    answer = next(answers(*found.matrices), None)
+    if answer is None or not (found.falls.matrix @ answer.x > 0.5).any():
+        return None
+    x = smallest(answer.x, found, answer.tolerance)
+    moved = found.falls.moved(x)
+    chosen = moved > 0.5
+    if not chosen.any():
+        return None
+    x = x / (moved[chosen] / found.falls.across[chosen]).min()  # in the data's own units they fall by 1 or more
+    fallen, slack = _by_block(form, cones, chosen)
+    ends = any((each & b.loss.descent(b.y).for_ever).any() for each, b in zip(fallen, form.samples, strict=True))
+    return _Away(found.spread(x), fallen, slack, _confirmed(form, cones, answer, found) if ends else True)
+
+
+def _confirmed(form: Form, cones: list[RecessionCone], answer: Answer, found: Conditions) -> bool | None:
+    """False where some part of a direction is one of recession exactly; None where that is not known."""
+    if not all(cone.exact for cone in cones):
+        return None
+    own = conditions(form, cones)
+    x = answer.x * found.scale / own.scale
+    try:
+        seen = any(part.verified(x[part.columns]) is not None for part in own.parts())
+    except OutOfTimeError:
+        return None
+    return False if seen else None
+
+
+def _by_block(form: Form, cones: list[RecessionCone], chosen: Array) -> tuple[list[Array], list[Array]]:
+    """The rows of `conditions` that fall, by sample block and by edge block."""
+    descents = [block.loss.descent(block.y) for block in form.samples]
+    fallen = [np.zeros(len(descent.for_ever), dtype=bool) for descent in descents]
+    at = 0
+    for kind in (True, False):  # in the order of `conditions`
+        for mask, descent in zip(fallen, descents, strict=True):
+            rows = np.flatnonzero(descent.for_ever == kind)
+            mask[rows] = chosen[at : at + len(rows)]
+            at += len(rows)
+    slack: list[Array] = []
+    for edge, cone in zip(form.edges, cones, strict=True):
+        loose = np.zeros((len(edge.tail), form.width(edge)), dtype=bool)
+        for bound in (cone.lower, cone.upper):
+            one_sided = (bound == 0) & ~((cone.lower == 0) & (cone.upper == 0))
+            size = len(edge.tail) * int(one_sided.sum())
+            loose[:, one_sided] |= chosen[at : at + size].reshape(len(edge.tail), -1)
+            at += size
+        slack.append(loose)
+    return fallen, slack
+
+
+def _tight(edge: EdgeBlock, slack: Array) -> list[tuple[Array, Array, EdgeBlock]]:
+    """What is left of an edge block whose constraints slacken at some coordinates, by those that are left: rows,
     columns within the block, and the block."""
-    m, k = z.shape
-    slack = ((cone.lower == 0) & (z > 0.5)) | ((cone.upper == 0) & (z < -0.5))
+    m, k = slack.shape
     if not slack.any():
         return [(np.arange(m), np.arange(k), edge)]
     out: list[tuple[Array, Array, EdgeBlock]] = []
@@ -158,158 +272,3 @@ def _subset(block: SampleBlock, rows: Array, y: Array) -> SampleBlock:
         base_scale=block.base_scale[rows],
         A=block.A[np.flatnonzero(lines)],
     )
-
-
-def _cones(form: Form) -> list[RecessionCone] | None:
-    cones = [edge.penalty.recession(form.width(edge)) for edge in form.edges]
-    return None if any(cone is None for cone in cones) else [cone for cone in cones if cone is not None]
-
-
-def _strictly_inside(form: Form, point: DualPoint) -> bool:
-    left = np.linalg.norm(form.conservation(point), axis=1).sum()
-    for block, a in zip(form.samples, point.prices, strict=True):
-        if not block.loss.descent(block.y).for_ever.any():
-            continue
-        low, high = block.loss.domain(block.y)
-        s = block.column(block.scale)
-        depth = np.where((low == 0) != (high == 0), np.abs(a / s), np.inf)  # from the end 0 of the domain
-        if not depth.min() > 1e-8 or not (depth * s).min() > 1e6 * left:
-            return False
-    return True
-
-
-@dataclass
-class _Unknowns:
-    """Entry (i, j) of v is the unknown ``number[i, j]``, or 0 where that is -1."""
-
-    number: Array
-    count: int
-
-    def matrix(self, rows: Any) -> sp.csr_array:
-        """A sparse matrix on vec(v) as one on the unknowns."""
-        flat = self.number.ravel()
-        kept = np.flatnonzero(flat >= 0)
-        pick = sp.csr_array((np.ones(len(kept)), (kept, flat[kept])), shape=(len(flat), self.count))
-        return sp.csr_array(rows @ pick)
-
-
-def _unknowns(form: Form, cones: list[RecessionCone]) -> _Unknowns:
-    """Coercive edges between nodes make coordinates equal, coercive ground edges make them 0."""
-    index = np.arange(form.n * form.d).reshape(form.shape)
-    ground = form.n * form.d
-    tails: list[Array] = []
-    heads: list[Array] = []
-    for edge, cone in zip(form.edges, cones, strict=True):
-        columns = np.arange(form.d) if edge.features is None else edge.features
-        columns = columns[(cone.lower == 0) & (cone.upper == 0)]
-        tails.append(index[np.ix_(edge.tail, columns)].ravel())
-        heads.append(np.full(len(tails[-1]), ground) if edge.ground else index[np.ix_(edge.head, columns)].ravel())
-    t, h = (np.concatenate(p) if p else np.zeros(0, dtype=int) for p in (tails, heads))
-    links = sp.coo_array((np.ones(len(t)), (t, h)), shape=(ground + 1, ground + 1))
-    count, member = connected_components(links, directed=False)
-    rename = np.full(count, -1)
-    others = np.delete(np.arange(count), member[ground])
-    rename[others] = np.arange(len(others))
-    return _Unknowns(rename[member[:ground]].reshape(form.shape), len(others))
-
-
-def _direction(form: Form, cones: list[RecessionCone], everything: bool = False) -> Array | None:
-    """A direction (n, d) along which nothing grows and every sample that can fall for ever falls by 1 or more; of all
-    such directions, where ``everything``, one along which all samples fall and constraints slacken that can."""
-    unknowns = _unknowns(form, cones)
-    if unknowns.count == 0:
-        return None
-    equal: list[sp.csr_array] = []
-    fall: list[sp.csr_array] = []
-    more: list[sp.csr_array] = []
-    for block in form.samples:
-        descent = block.loss.descent(block.y)
-        A = unknowns.matrix(block.A)
-        equal.append(A[descent.still])
-        falls = sp.csr_array(descent.falls @ A)
-        if descent.for_ever.any():
-            fall.append(falls[np.flatnonzero(descent.for_ever)])
-        if not descent.for_ever.all():
-            more.append(falls[np.flatnonzero(~descent.for_ever)])
-    for edge, cone in zip(form.edges, cones, strict=True):
-        _cone_rows(form, edge, cone, unknowns, equal, more)
-    if everything:
-        fall, more = fall + more, []
-    if not fall:
-        return None
-    F = sp.csr_array(sp.vstack(fall))
-    result = _programme(F, sp.csr_array(sp.vstack(equal)), more)
-    if result is None:
-        return None
-    falls = F @ result
-    result = result / falls[falls > 0.5].min()
-    return np.where(unknowns.number >= 0, result[np.maximum(unknowns.number, 0)], 0.0)
-
-
-def _programme(F: Any, E: Any, more: list[Any]) -> Array | None:
-    """v that maximises sum_r min(1, (F v)_r) over F v >= 0, E v = 0, G v >= 0, and of these one whose largest entry is
-    small; None where only 0 is reached."""
-    rows, count = F.shape
-    free = [sp.hstack([-G, sp.csr_array((G.shape[0], rows))]) for G in more]
-    upper: Any = sp.vstack([sp.hstack([-F, sp.eye_array(rows)]), *free])
-    equal = sp.hstack([E, sp.csr_array((E.shape[0], rows))])
-    for far, tolerance in LOOKS:
-        bounds = [(-far, far)] * count + [(0.0, 1.0)] * rows
-        c = np.r_[np.zeros(count), -np.ones(rows)]
-        x = _minimiser(c, upper, np.zeros(upper.shape[0]), equal, bounds, tolerance)
-        if x is not None:
-            return _smallest(x[:count], F, E, more, tolerance) if x[count:].sum() > 0.5 else None
-    return None  # not known: what follows is then what would follow if there were no such v, and is certified
-
-
-def _smallest(v: Array, F: Any, E: Any, more: list[Any], tolerance: float) -> Array:
-    """minimise max |v| where the rows that fall along the given v fall by 1 at least; entries that no row needs are at
-    their bounds in that v, and coefficients that run along it would be huge for nothing."""
-    falls = (F @ v > 0.5).astype(float)
-    G: Any = sp.vstack([F, *more])
-    least = np.r_[falls, np.zeros(G.shape[0] - len(falls))]
-    count = len(v)
-    one, eye = np.ones((count, 1)), sp.eye_array(count)
-    upper = sp.vstack([sp.hstack([-G, sp.csr_array((G.shape[0], 1))]), sp.hstack([eye, -one]), sp.hstack([-eye, -one])])
-    right = np.r_[-least, np.zeros(2 * count)]
-    equal = sp.hstack([E, sp.csr_array((E.shape[0], 1))])
-    bounds = [(None, None)] * count + [(0.0, None)]
-    x = _minimiser(np.r_[np.zeros(count), 1.0], upper, right, equal, bounds, tolerance)
-    return v if x is None else x[:count]
-
-
-def _minimiser(c: Array, upper: Any, right: Array, equal: Any, bounds: list[Any], tolerance: float) -> Array | None:
-    """argmin c'x over upper x <= right, equal x = 0; None where HiGHS gets lost."""
-    from scipy.optimize import linprog  # half of the time that importing graphreg would take
-
-    result = linprog(
-        c,
-        A_ub=sp.csr_array(upper),
-        b_ub=right,
-        A_eq=sp.csr_array(equal) if equal.shape[0] else None,
-        b_eq=np.zeros(equal.shape[0]) if equal.shape[0] else None,
-        bounds=bounds,
-        method="highs",
-        options={"primal_feasibility_tolerance": tolerance, "dual_feasibility_tolerance": tolerance},
-    )
-    return result.x if result.status == 0 else None
-
-
-def _cone_rows(
-    form: Form,
-    edge: EdgeBlock,
-    cone: RecessionCone,
-    unknowns: _Unknowns,
-    equal: list[sp.csr_array],
-    more: list[sp.csr_array],
-) -> None:
-    """The conditions of an edge block on v that are not merely equalities between coordinates."""
-    columns = np.arange(form.d) if edge.features is None else edge.features
-    pick = np.zeros((len(columns), form.d))
-    pick[np.arange(len(columns)), columns] = 1.0
-    if cone.equations is not None:
-        equal.append(unknowns.matrix(sp.kron(edge.K, cone.equations @ pick, format="csr")))
-    for bound, sign in ((cone.lower, 1.0), (cone.upper, -1.0)):
-        chosen = (bound == 0) & ~((cone.lower == 0) & (cone.upper == 0))
-        if chosen.any():
-            more.append(unknowns.matrix(sp.kron(edge.K, sign * pick[chosen], format="csr")))

@@ -13,6 +13,7 @@ from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.penalties._base import AbstractSmoothPenalty, row_norm
 from ..terms.records import Array
 from .attainment import at_infinity, attained
+from .best_common import common
 from .enclosure import Enclosed, Enclosure, upper_bound
 from .feasible import feasible
 from .latent import settled
@@ -52,7 +53,7 @@ class Certifier:
         self.form = form
         self.repair = Repair(form)
         self.enclosure = Enclosure(form)
-        self.at_zero = form.at_zero()
+        self.floor = common(form).floor
         self.best_primal: _Primal | None = None
         self.best_dual: _Dual | None = None
         self._attained: tuple[bool | None] | None = None
@@ -65,7 +66,7 @@ class Certifier:
 
         Of shared objects: what a certifier and a repair remember is replaced, never changed in place.
         """
-        kept = ("form", "repair", "at_zero", "enclosure")
+        kept = ("form", "repair", "floor", "enclosure")
         own = {name: value for name, value in vars(self).items() if name not in kept}
         return {**own, "repair": self.repair.remembered()}
 
@@ -118,7 +119,7 @@ class Certifier:
         self.screened = primal
         radius = 2.0 * float(row_norm(w).max(initial=0.0))
         gap += radius * float(row_norm(rho).sum()) + float(np.vdot(rho, w))
-        return relative(abs(gap), primal, primal, self.at_zero)
+        return relative(abs(gap), primal, primal, self.floor)
 
     def certify(
         self, w: Array, flows: tuple[Array, ...] | None, prices: tuple[Array, ...] | None, gap: float

@@ -1,7 +1,8 @@
 """The primal point, repaired where constraints (Zero, Ball, Box, NonNegative) ask for it.
 
 Coordinates that Zero edges tie are averaged over their components; what a ground edge constrains is projected; what
-balls constrain is scaled with its whole component by one common factor towards 0, which every penalty tolerates.
+balls constrain is scaled with its whole component by one common factor towards 0 (where nothing ties it to the ground,
+towards the best common model), which every penalty tolerates.
 (Projecting each node onto its own ball after the averaging breaks a consensus.)
 """
 
@@ -15,6 +16,7 @@ from ..form import EdgeBlock, Form
 from ..terms.penalties._base import AbstractConstraint, AbstractNorm
 from ..terms.penalties.zero import Zero
 from ..terms.records import Array
+from .best_common import center
 from .enclosure.upper import differences
 
 ROUNDS = 100
@@ -25,7 +27,7 @@ ULPS = 4  # by which a projected coordinate may be moved on
 def feasible(form: Form, w: Array) -> Array:
     """A point near w at which P is finite, where one is found."""
     constraints = [edge for edge in form.edges if isinstance(edge.penalty, AbstractConstraint)]
-    for _ in range(ROUNDS):
+    for k in range(ROUNDS):
         if all(satisfied(edge, w).all() for edge in constraints):
             break
         w = tied_means(form, [edge for edge in constraints if isinstance(edge.penalty, Zero)], w)
@@ -33,7 +35,7 @@ def feasible(form: Form, w: Array) -> Array:
             if edge.ground:
                 w = _project(edge, w)
         w = tied_means(form, [edge for edge in constraints if isinstance(edge.penalty, Zero)], w)
-        w = _shrink(form, constraints, w)
+        w = _shrink(form, constraints, w, min(MARGIN * 2.0**k, 0.5))  # more, where rounding undoes it
     own = [edge for edge in form.edges if not isinstance(edge.penalty, (AbstractConstraint, AbstractNorm))]
     finite = all(satisfied(edge, w).all() for edge in own)
     return w if finite else _shrink_all(form, w)
@@ -89,8 +91,9 @@ def _project(edge: EdgeBlock, w: Array) -> Array:
     return w
 
 
-def _shrink(form: Form, constraints: list[EdgeBlock], w: Array) -> Array:
-    """Every component scaled towards 0 until its centred constraints hold."""
+def _shrink(form: Form, constraints: list[EdgeBlock], w: Array, margin: float) -> Array:
+    """Every component scaled towards the center of the form (see `center`; 0 where nodes are tied to the ground) until
+    its centred constraints hold: so a shift of all targets changes nothing."""
     factor = np.ones(form.n_components)
     for edge in constraints:
         if edge.center is not None or isinstance(edge.penalty, Zero):
@@ -100,7 +103,10 @@ def _shrink(form: Form, constraints: list[EdgeBlock], w: Array) -> Array:
         if outside.any():
             factor_of = 1.0 / np.maximum(_excess(edge, z[outside]), 1.0)
             np.minimum.at(factor, form.component[edge.tail[outside]], factor_of)
-    return w * np.where(factor < 1.0, factor * (1.0 - MARGIN), 1.0)[form.component][:, None]
+    if (factor == 1.0).all():
+        return w
+    v, factor = center(form)[0], factor[form.component][:, None]
+    return np.where(factor < 1.0, v + (w - v) * (factor * (1.0 - margin)), w)
 
 
 def _excess(edge: EdgeBlock, z: Array) -> Array:

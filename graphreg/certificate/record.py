@@ -11,15 +11,17 @@ import numpy as np
 
 from ..form import DualPoint, Form
 from ..terms.records import Array
+from .best_common import common
 from .convexity import strong_convexity
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def relative(gap: float, primal: float, dual: float, at_zero: float) -> float:
-    """gap / max(|P|, |Q|, 1e-3 P(0)): scaling the objective or the data changes nothing."""
-    yardstick = max(abs(primal), abs(dual), 1e-3 * abs(at_zero))
+def relative(gap: float, primal: float, dual: float, floor: float) -> float:
+    """gap / max(|P|, |Q|, floor) with the floor of `common`, 1e-3 P_common: scaling the objective or the data, or
+    shifting the targets of a model with an intercept, changes nothing."""
+    yardstick = max(abs(primal), abs(dual), floor)
     return gap / yardstick if yardstick > 0 else (0.0 if gap == 0 else float("inf"))
 
 
@@ -34,8 +36,8 @@ class Certificate:
     dual : float
         Q at ``point``, which is conserved and inside every domain, less ``charge - rounding``.
     charge : float
-        What rounding left of the conservation, ``2 max_i ||w_i|| sum_i ||residual_i||``, plus the rounding of all
-        sums; already subtracted from ``dual`` and added to ``primal``.
+        What the proof of the bounds cost: Q and P as they were computed against what was proved of both; already
+        subtracted from ``dual`` and added to ``primal``.
     scope : str
         What the certificate is valid for; ``"global"``, or ``"none"`` with ``note`` saying why.
     w : (n, d) array
@@ -67,10 +69,10 @@ class Certificate:
 
     @cached_property
     def relative_gap(self) -> float:
-        """The gap over max(|P|, |Q|, 1e-3 P(0))."""
+        """The gap over max(|P|, |Q|, 1e-3 P_common), P_common the objective of the best common model (`common`)."""
         if not np.isfinite(self.gap):
             return float("inf")
-        return relative(self.gap, self.primal, self.dual, self.form.at_zero())
+        return relative(self.gap, self.primal, self.dual, common(self.form).floor)
 
     @property
     def valid(self) -> bool:

@@ -8,9 +8,10 @@ import click
 
 from ..errors import DataError, GraphError, GraphregError, SolveError
 
-CERTIFIED, USAGE, DATA, NOT_CERTIFIED, NO_ANSWER, LAW_BROKEN, INTERRUPTED = 0, 2, 3, 4, 5, 6, 130
+CERTIFIED, NOT_PROVED, USAGE, DATA, NOT_CERTIFIED, NO_ANSWER, LAW_BROKEN, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 130
 EXITS = {
     CERTIFIED: "certified (and wherever nothing is to be certified: done)",
+    NOT_PROVED: "verify: the file is no proof",
     USAGE: "a mistake on the command line, in the model file, or in a file that cannot be read or written",
     DATA: "data that cannot be used",
     NOT_CERTIFIED: "an answer, but not certified to the gap asked for (budget, no_certificate)",

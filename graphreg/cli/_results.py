@@ -137,6 +137,7 @@ def _point(solution: gr.Solution) -> dict[str, Any]:
         "latent": _by_label(solution, solution.latent),
         "clusters": {
             "count": clusters.count,
+            "proved_count": list(clusters.count_range),
             "certain": clusters.certain,
             "edges": {state: int(number) for state, number in clusters.edges["state"].value_counts().items()},
             "labels": {_name(label): number for label, number in clusters.labels.items()},

@@ -66,6 +66,7 @@ def main() -> None:
 @click.option("--seed", type=int, help="For methods that draw random numbers.")
 @click.option("--out", type=FOLDER, help="Write tables, result.json and pictures into this folder, which is made.")
 @force_option
+@click.option("--proof", type=FILE, help="Write a proof of the answer's bounds into this file.")
 @click.option("--pictures/--no-pictures", default=True, help="Whether --out draws the graph and the trace.")
 @quiet_option
 @json_option
@@ -77,6 +78,7 @@ def solve(  # noqa: PLR0913, PLR0917 - one argument per option
     method: str | None,
     out: Path | None,
     force: bool,
+    proof: Path | None,
     pictures: bool,
     quiet: bool,
     as_json: bool,
@@ -97,6 +99,8 @@ def solve(  # noqa: PLR0913, PLR0917 - one argument per option
     read = read_model(model, data)
     chosen = _method(method, read)
     place = folder.Folder.prepare(out, force) if out is not None else None
+    if proof is not None:
+        folder.check_new(proof, force, "--proof")
     if said:
         click.echo(f"{read}\n\n{read.problem}\n")
     given = {key: value for key, value in options.items() if value is not None}
@@ -108,6 +112,9 @@ def solve(  # noqa: PLR0913, PLR0917 - one argument per option
         click.echo(folder.NO_PICTURES, err=True)
     if place is not None and said:
         click.echo(f"\nwritten to {place.path}: {', '.join(files)}")
+    proved = None if proof is None else solution.prove(proof)
+    if proved is not None and said:
+        click.echo(f"\n{proved}")
     if as_json:
         click.echo(folder.to_json(results.document(read, solution, files)), nl=False)
     ctx.exit(exits.of_status(solution.status))
@@ -191,6 +198,35 @@ def methods(model: Path, data: Path | None) -> None:
     from ..model_file import read_model
 
     click.echo(str(read_model(model, data).problem.methods()))
+
+
+# ---- proofs ----------------------------------------------------------------------------------------------------------
+@main.command()
+@click.argument("proof", type=FILE)
+@click.option("--model", metavar="HASH", help="The model that it must be a proof of; see `graphreg hash`.")
+@click.option("--no-flint", is_flag=True, help="Compute with the standard library alone.")
+@click.option("--seconds", type=SECONDS, default=3600.0, show_default=True, help="The most it may take.")
+@click.pass_context
+def verify(ctx: click.Context, proof: Path, model: str | None, no_flint: bool, seconds: float) -> None:
+    """Check a proof in exact arithmetic: a file that `solve --proof`, or Solution.prove in Python, has written.
+
+    The checker is one file that imports nothing of graphreg and runs alone, on any machine with Python.
+    """
+    from ..verify import main as check
+
+    options = ["--seconds", str(seconds), *(["--no-flint"] if no_flint else []), *(["--model", model] if model else [])]
+    ctx.exit(check([str(proof), *options]))
+
+
+@main.command("hash")
+@model_argument
+@data_option
+def hash_(model: Path, data: Path | None) -> None:
+    """Print the hash by which proofs name the problem in a model file."""
+    from ..certificate.proof import model_hash
+    from ..model_file import read_model
+
+    click.echo(model_hash(read_model(model, data).problem.form))
 
 
 # ---- checks ----------------------------------------------------------------------------------------------------------

@@ -14,9 +14,10 @@ import numpy as np
 
 from ..problem import Problem
 from ..terms.calculus import Model
+from ._builder import Builder, Spread
 from ._plain import PlainProblem
 from ._wild_losses import EXPONENTS, REAL, wild_losses
-from .random_problems import LOSSES, PENALTIES, STRUCTURES, Builder, Spread
+from .random_problems import LOSSES, PENALTIES, STRUCTURES
 
 __all__ = ["WILD", "WildProblem", "wild_problem"]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..certificate.record import relative
+from ..certificate import common, relative
 from ..compare import Comparison
 from ..errors import ModelError
 from ..solution import Solution
@@ -115,7 +115,7 @@ def _end(solution: Solution, bound: float) -> float:
 
 
 def _above(solution: Solution, objective: float, bound: float) -> float:
-    return max(relative(objective - bound, objective, bound, solution.form.at_zero()), LEAST_GAP)
+    return max(relative(objective - bound, objective, bound, common(solution.form).floor), LEAST_GAP)
 
 
 def _course(solution: Solution, bound: float, field: str) -> tuple[Array, Array]:

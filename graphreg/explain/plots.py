@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 STATES = {  # how edges are drawn: line style, colour, width
     "fused": ("-", "0.25", 2.0),
+    "near": ("-", "0.55", 1.6),
     "split": ("--", "tab:red", 1.2),
     "undecided": (":", "0.5", 1.4),
     "fused on some coordinates": ("-.", "tab:blue", 1.4),
@@ -36,8 +37,8 @@ def plot_graph(
 ) -> Axes:
     """The graph of an answer: nodes coloured by cluster, edges drawn by their state.
 
-    Fused edges are solid, split ones dashed, undecided ones dotted; where several terms share an edge it is split as
-    soon as one of them is. Latent nodes are squares.
+    Fused edges are solid, near ones solid and lighter, split ones dashed, undecided ones dotted; where several terms
+    share an edge it is split as soon as one of them is. Latent nodes are squares.
 
     Parameters
     ----------
@@ -133,9 +134,9 @@ def _edge_states(solution: Solution) -> dict[tuple[int, int], str]:
             state = next(table)
             whole = edge.features is None or max(tail, head) >= len(number) or number[tail] == number[head]
             said.setdefault((tail, head), set()).add(
-                "fused on some coordinates" if state == "fused" and not whole else state
+                "fused on some coordinates" if state in ("near", "fused") and not whole else state
             )
-    order = ("split", "fused", "fused on some coordinates", "undecided")
+    order = ("split", "near", "fused", "fused on some coordinates", "undecided")
     return {pair: next(state for state in order if state in found) for pair, found in said.items()}
 
 

@@ -14,12 +14,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..batches import batches
-from ..errors import SolverError
+from ..breakdown import cause, panic
+from ..certificate import common
+from ..clock import OutOfTimeError, carry_out
+from ..errors import ConvexityError, SolverError
 from ..form import DualPoint, EdgeBlock, Form, SampleBlock
 from ..terms.calculus import Parameter, Strength
 from ..terms.losses._base import AbstractQuadraticLoss, AbstractSmoothLoss
 from ..terms.penalties._base import AbstractConstraint
 from ..terms.records import Array
+from .units import PLAIN, Parameters, Units, units
 
 _TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11, "accept_unknown": True}
 _SHORT = {**_TIGHT, "max_step_fraction": 0.9, "min_terminate_step_length": 1e-8}
@@ -79,7 +83,13 @@ class ConicProblem:
             stand_in.value = parameter.value
 
     def solve(self, solver: str, options: dict[str, Any]) -> str:
-        """Solve in place; the status that CVXPY reports, or the error that the solver raised, as a sentence."""
+        """Solve in place; the status that CVXPY reports, or the error that was raised, as a sentence.
+
+        Raises
+        ------
+        OutOfTimeError
+            Where time is up; the problem is then still being worked on, and no longer of use.
+        """
         import warnings
 
         import cvxpy as cp
@@ -89,16 +99,38 @@ class ConicProblem:
         for variable in self.cvxpy.variables():
             variable.value = None  # nothing of an earlier solve may be taken for an answer of this one
         try:
-            self.cvxpy.get_problem_data(name)
+            said = _broken(lambda: self.cvxpy.get_problem_data(name))
         except cp.SolverError as error:
             raise SolverError(f"{solver} cannot take this problem: {str(error).splitlines()[0]}") from None
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # "may be inaccurate": the certificate decides
-                self.cvxpy.solve(solver=name, **options)
-        except cp.SolverError as error:
-            return f"failed ({str(error).splitlines()[0]})"
-        return str(self.cvxpy.status)
+        except cp.error.DCPError as error:
+            raise ConvexityError(f"a term is not convex by CVXPY's rules: {str(error).splitlines()[0]}") from error
+        if said:
+            return said
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # "may be inaccurate": the certificate decides
+            try:
+                said = _broken(lambda: self.cvxpy.solve(solver=name, **options))
+            except cp.SolverError as error:
+                return f"failed ({str(error).splitlines()[0]})"
+        return said or str(self.cvxpy.status)
+
+
+def _broken(work: Callable[[], Any]) -> str:
+    """Carries out what CVXPY or a solver does; a sentence where it breaks down, but for errors that CVXPY has names
+    for."""
+    import cvxpy as cp
+
+    try:
+        carry_out(work)
+    except (OutOfTimeError, cp.SolverError, cp.error.DCPError):
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever it is
+        return f"failed ({cause(error)})"
+    except BaseException as error:
+        if not panic(error):
+            raise
+        return f"failed ({cause(error)})"
+    return ""
 
 
 class Compiler:
@@ -111,10 +143,15 @@ class Compiler:
     def __call__(self, kind: str, scaled: bool) -> ConicProblem:
         """The "primal" (in units of the data where ``scaled``) or the "dual" problem."""
         if kind == "dual":
-            return dual(self.form)
+            return carry_out(lambda: dual(self.form, common(self.form).w))
         if scaled not in self._primal:
-            self._primal[scaled] = primal(self.form, units(self.form) if scaled else PLAIN)
+            chosen = units(self.form) if scaled else Units(center=common(self.form).w)
+            self._primal[scaled] = carry_out(lambda: primal(self.form, chosen))
         return self._primal[scaled]
+
+    def forget(self) -> None:
+        """Drop what is compiled: a solve that was broken off may still be at work on it."""
+        self._primal.clear()
 
 
 def solver_name(solver: str) -> str:
@@ -156,43 +193,25 @@ def split(written: Any) -> tuple[Any, list[Any]]:
     return (values[0] if values else None), constraints
 
 
-@dataclass(frozen=True)
-class Units:
-    """In which the solver sees the problem: the objective in units of ``value``, parameters in units of ``size``."""
-
-    value: float = 1.0
-    size: float = 1.0
-
-
-PLAIN = Units()
-
-
-def units(form: Form) -> Units:
-    """Units in which the objective and the parameters are about 1, whatever the units of the data: solvers stop on
-    absolute tolerances."""
-    return Units(abs(form.at_zero()) or 1.0, form.step_length)
-
-
 def primal(form: Form, units: Units = PLAIN) -> ConicProblem:
     """minimise P(w) with one variable z = Kw - center per edge block, whose constraint's dual value is the flow."""
     import cvxpy as cp
 
-    variable = cp.Variable(form.shape, name="w")
-    w = variable if units.size == 1.0 else units.size * variable
-    vec = cp.vec(w, order="C")
+    inner = units.inner(form)
+    parameters = Parameters(inner, units)
     strengths = _Strengths()
     constraints: list[Any] = []
-    losses = [_loss(block, vec, constraints) for block in form.samples]
+    losses = [_loss(block, parameters, constraints) for block in inner.samples]
     objective: list[Any] = [
-        strengths(block.strength) * value for block, (value, _) in zip(form.samples, losses, strict=True)
+        strengths(block.strength) * value for block, (value, _) in zip(inner.samples, losses, strict=True)
     ]
     links: list[Any] = []
     zs: list[Any] = []
-    for k, edge in enumerate(form.edges):
-        part = variable if edge.features is None else variable[:, edge.features]
+    for k, edge in enumerate(inner.edges):
         z = cp.Variable((len(edge.tail), form.width(edge)), name=f"z{k}")
-        link = edge.K @ part - z == (0.0 if edge.center is None else edge.center / units.size)
-        value, domain = split(edge.penalty.cvxpy(z if units.size == 1.0 else units.size * z))
+        size, part = parameters.differences(edge)
+        link = part - z == (0.0 if edge.center is None else edge.center / size)
+        value, domain = split(edge.penalty.cvxpy(z if size == 1.0 else size * z))
         if value is not None:
             objective.append(strengths(edge.strength) * (edge.base_weight @ value))
         constraints += [link, *domain]
@@ -202,28 +221,31 @@ def primal(form: Form, units: Units = PLAIN) -> ConicProblem:
     problem = cp.Problem(cp.Minimize(total if units.value == 1.0 else total / units.value), constraints)
 
     def point() -> tuple[Array, DualPoint] | None:
-        if variable.value is None:
+        found = parameters.read()
+        if found is None:
             return None
-        value = units.size * np.asarray(variable.value, dtype=float)
-        back = units.value / units.size
-        flows = tuple(back * _value(link.dual_value, z.shape) for link, z in zip(links, zs, strict=True))
-        prices = tuple(
-            block.prices(value) if link is None else units.value * _value(link.dual_value, block.offset.shape)
-            for block, (_, link) in zip(form.samples, losses, strict=True)
+        moved, w = found
+        flows = tuple(
+            units.value / units.of(edge)[0] * _value(link.dual_value, z.shape)
+            for edge, link, z in zip(inner.edges, links, zs, strict=True)
         )
-        return value, DualPoint(flows, prices)
+        prices = tuple(
+            block.prices(moved) if link is None else units.value * _value(link.dual_value, block.offset.shape)
+            for block, (_, link) in zip(inner.samples, losses, strict=True)
+        )
+        return w, DualPoint(flows, prices)
 
-    return ConicProblem(form, problem, variable, zs, point, list(strengths.known.values()))
+    return ConicProblem(form, problem, parameters.V, zs, point, list(strengths.known.values()))
 
 
-def _loss(block: SampleBlock, vec: Any, constraints: list[Any]) -> tuple[Any, Any]:
+def _loss(block: SampleBlock, w: Parameters, constraints: list[Any]) -> tuple[Any, Any]:
     """The loss, and where its prices are not its gradients the constraint Aw + offset = x whose dual value they are."""
     import cvxpy as cp
 
     if isinstance(block.loss, AbstractQuadraticLoss):
         B, q, constant = _reduced(block)
-        return cp.sum_squares(B @ vec - q) / 2 + constant, None
-    x, link = block.A @ vec, None
+        return cp.sum_squares(w.apply(B) - q) / 2 + constant, None
+    x, link = w.apply(block.A), None
     if block.offset.ndim == 2:
         x = cp.reshape(x, block.offset.shape, order="C")
     x = x + block.offset
@@ -264,10 +286,11 @@ def _reduced(block: SampleBlock) -> tuple[sp.csr_array, Array, float]:
     return sp.csr_array(sp.vstack(rows)), np.concatenate(right), max(constant, 0.0)
 
 
-def dual(form: Form) -> ConicProblem:
-    """maximise Q(u, a) subject to conservation, whose dual value is -w."""
+def dual(user: Form, center: Array | None = None) -> ConicProblem:
+    """maximise Q(u, a) subject to conservation, whose dual value is -w, less the center where one is given."""
     import cvxpy as cp
 
+    form = Units(center=center).inner(user)
     n, d = form.shape
     flows = [cp.Variable((len(e.tail), form.width(e)), name=f"u{k}") for k, e in enumerate(form.edges)]
     prices = [cp.Variable(block.offset.shape, name=f"a{k}") for k, block in enumerate(form.samples)]
@@ -292,9 +315,10 @@ def dual(form: Form) -> ConicProblem:
         if any(v.value is None for v in (*flows, *prices)) or conservation.dual_value is None:
             return None
         w = -np.asarray(conservation.dual_value, dtype=float).reshape(n, d)
+        w = w if center is None else w + center
         return w, DualPoint(tuple(np.asarray(u.value) for u in flows), tuple(np.asarray(a.value) for a in prices))
 
-    return ConicProblem(form, problem, None, flows, point)
+    return ConicProblem(user, problem, None, flows, point)
 
 
 def _edge_conjugate(edge: EdgeBlock, u: Any, constraints: list[Any]) -> list[Any]:

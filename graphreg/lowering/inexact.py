@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..clock import look
 from ..form import Form
 from ..terms.penalties._base import row_norm
 from ..terms.records import Array
@@ -53,6 +54,7 @@ def gradient_steps(
 
     g = slope(w)
     for _ in range(accuracy.steps):
+        look()
         left = has & (row_norm(g) / convexity > np.maximum(accuracy.tolerance, ROUNDING * row_norm(w)))
         if not left.any():
             break
@@ -65,7 +67,8 @@ def _step(
     slope: Callable[[Array], Array], w: Array, g: Array, L: Array, tau: Array, left: Array, free: Array
 ) -> tuple[Array, Array, Array]:
     """One step of the nodes ``left``; those ``free`` shorten theirs until it does not overshoot."""
-    while True:
+    while True:  # at most a thousand times: then L is infinite
+        look()
         new = np.where(left[:, None], w - g / (L + 1.0 / tau)[:, None], w)
         g_new = slope(new)
         inner = np.einsum("ij,ij->i", g_new, g)

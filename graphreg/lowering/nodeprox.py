@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..batches import Batch, adjoint, gram, predictors
+from ..clock import look
 from ..errors import MethodError
 from ..form import Form, SampleBlock
 from ..terms.losses._base import AbstractQuadraticLoss, AbstractSmoothLoss
@@ -150,6 +151,7 @@ class NewtonProx(AbstractNodeProx):
         left = np.ones(len(w), dtype=bool)  # nodes that are not there yet; each decides for itself
         slow = np.full(len(w), inverse is None)  # nodes whose inverse is to be renewed
         for _ in range(MOST_STEPS):
+            look()
             inverse = self._renewed(inverse, slow, x, weight)
             step = np.matmul(inverse, slope[:, :, None])[:, :, 0]
             new, x_new = self._damped(w, x, slope, step, v, weight, slow)

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..clock import look
 from ..terms.penalties._base import row_norm
 from ..terms.records import Array
 
@@ -120,6 +121,7 @@ def smoothed(box: Boxes, at: Target, base: Array, width: Array, w: Array) -> tup
     left = np.ones(len(w), dtype=bool)  # nodes that are not there yet; each decides for itself
     calm = np.zeros(len(w))  # their steps within one piece of phi
     for _ in range(MOST_STEPS):
+        look()
         step, slope, rough = _newton(phi, w, x)
         turn = apply(phi.box.X, step)
         new = x + turn

@@ -29,6 +29,7 @@ class Links:
     K: sp.csr_array  # (m, n)
     weight: Array
     component: Array
+    near: float = 1.0  # phi is taken at so small a multiple: for its growth at 0 where it is not homogeneous
 
 
 def steepest(links: Sequence[Links], r: Array) -> tuple[Array, list[Array]]:
@@ -49,8 +50,10 @@ def steepest(links: Sequence[Links], r: Array) -> tuple[Array, list[Array]]:
         m = len(each.weight)
         z = cp.Variable((m, len(each.columns)))
         tie = each.K @ w[:, each.columns] - z == 0
-        value, domain = split(each.penalty.cvxpy(z))
-        bounds = bounds + sp.csr_array((each.weight, (each.component, np.arange(m))), shape=(size, m)) @ value
+        value, domain = split(each.penalty.cvxpy(each.near * z))
+        bounds = (
+            bounds + sp.csr_array((each.weight, (each.component, np.arange(m))), shape=(size, m)) @ value / each.near
+        )
         constraints += [tie, *domain]
         zs.append(z)
         ties.append(tie)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..clock import look
 from ..errors import MethodError, MethodWarning
 from ..form import Form
 from ..lowering.gradients import without_bound, without_gradient
@@ -104,6 +105,7 @@ class Averaging(AbstractIteration):
         rate = np.where(moves, state.step_size / np.where(moves, state.share, 1.0), 0.0)[:, None]
         w = state.w
         for k in range(self.local_steps):
+            look()
             w = w - rate * self._gradient(site, w, state.round * self.local_steps + k)
         if not there.all():
             site.engine.away(~there & site.own)

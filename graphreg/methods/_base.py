@@ -43,6 +43,12 @@ class AbstractMethod(ABC):
     def missing(self, form: Form) -> tuple[str, ...]:
         """Each requirement that the problem does not meet, as a sentence; empty where the method applies."""
 
+    def centres(self) -> bool:
+        """Whether the method runs around the best common model (where that helps, see `graphreg.certificate.center`),
+        and begins there if no start is given: a shift of all targets changes no round. Iterations that follow a paper
+        do not, and begin at 0."""
+        return False
+
     @property
     def name(self) -> str:
         return type(self).__name__

@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from ..breakdown import Watched, cause, numerical
 from ..certificate import Certificate, Certifier
 from ..certificate.latent import settles
+from ..clock import OutOfTimeError
 from ..errors import CheckpointError
 from ..lowering.site import Site
 from ._base import AbstractIteration, Point, Start
@@ -57,6 +59,7 @@ class Outcome:
     rounds: int
     seconds: float
     gathered: dict[str, Any]
+    cause: str = ""  # of what failed, where that is known
 
 
 def _now() -> float:
@@ -123,6 +126,21 @@ class _Run:
     def write(self) -> None:
         if self.keeper is not None:
             self.keeper.write()
+
+    # ---- rounds ------------------------------------------------------------------------------------------------------
+    def step(self, state: Any) -> tuple[Any, str]:
+        """The state after one more round, and why the run ends within it: a round that time cuts short is none."""
+        try:
+            return self.method.step(state), ""
+        except OutOfTimeError:
+            return state, "budget"
+
+    def breakdown(self, error: Exception) -> str:
+        """The cause of a breakdown in words; raises what is none."""
+        callback = self.budget.callback
+        if not numerical(error) or (isinstance(callback, Watched) and error is callback.raised):
+            raise error
+        return cause(error)
 
     # ---- checks ------------------------------------------------------------------------------------------------------
     def check(self, state: Any, k: int) -> str:
@@ -255,17 +273,19 @@ def drive(
     )
     if budget.carried is not None:
         schedule = budget.carried.expecting(schedule)
-    ledger = site.engine.ledger
+    ledger, budget = site.engine.ledger, replace(budget, callback=Watched.of(budget.callback))
     run = _Run(method, certifier, budget, ledger, keeper, schedule)
     state, k, ended = run.begin(site)
-    bar = _bar(method.name, budget, k)
+    bar, why = _bar(method.name, budget, k), ""
     most = budget.rounds if budget.rounds is not None else method.most_rounds
     try:
         while not ended:
             if k >= most or (budget.seconds is not None and run.elapsed() > budget.seconds):
                 ended = "limit" if budget.rounds is None and budget.seconds is None else "budget"
                 break
-            state = method.step(state)
+            state, ended = run.step(state)
+            if ended:
+                break
             k += 1
             if run.schedule.screen_now(k):
                 ended = run.check(state, k)
@@ -273,6 +293,9 @@ def drive(
             run.keep(state, k, ended)
         run.write()  # before the last certificate, which a longer run would not ask for here
         certificate = run.last(state, k, ended)
+    except Exception as error:  # noqa: BLE001 - what is no breakdown is raised again
+        why = run.breakdown(error)
+        ended, certificate = "failed", run.certifier.best()
     except KeyboardInterrupt:
         ended = "interrupted"
         if budget.carried is not None:
@@ -284,7 +307,7 @@ def drive(
     bar(None, run.trace)
     if budget.carried is not None:
         budget.carried.take(site, state, run.schedule)
-    return Outcome(certificate, run.certifier, ended, run.trace, ledger, k, run.elapsed(), method.gathered(state))
+    return Outcome(certificate, run.certifier, ended, run.trace, ledger, k, run.elapsed(), method.gathered(state), why)
 
 
 def _bar(name: str, budget: Budget, begun: int) -> Callable[[int | None, Trace], None]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..certificate import common
 from ..form import DualPoint, Form
 from ..lowering.cones import TINY, Scaling, lengths
 from ..lowering.directions import Directions, Move, Solve
@@ -205,9 +206,9 @@ def sufficient_capacity(form: Form) -> float:
     """A capacity that no edge with kinks needs: with all larger ones cut down to it, the minimisers are the same.
 
     Some optimal flow runs in no circles, so that no edge carries more than flows in at all nodes together: at most
-    sum_r s_r ||x_r|| |l'_r| <= sqrt(2 L sum_r s_r ||x_r||^2 (P(0) - inf P)) for losses of smoothness L, and so for
-    smooth penalties. At twice that no flow fills an edge which is cut down, and its ends agree. Where kinks have
-    centers there may be flows in circles, through the ground.
+    sum_r s_r ||x_r|| |l'_r| <= sqrt(2 L sum_r s_r ||x_r||^2 (P(v) - inf P)) for losses of smoothness L, at any v such
+    as the best common model, and so for smooth penalties. At twice that no flow fills an edge which is cut down, and
+    its ends agree. Where kinks have centers there may be flows in circles, through the ground.
     """
     if any(edge.center is not None for edge in form.edges if not isinstance(edge.penalty, AbstractSmoothPenalty)):
         return np.inf
@@ -220,7 +221,8 @@ def sufficient_capacity(form: Form) -> float:
         if isinstance(edge.penalty, AbstractSmoothPenalty):
             ends = 1.0 if edge.ground else 2.0
             supply += 2.0 * float(np.sqrt(edge.penalty.smoothness() * edge.weight.sum() * ends))
-    most = 2.0 * supply * np.sqrt(max(form.at_zero() - lowest, 0.0))
+    best = common(form)
+    most = 2.0 * supply * np.sqrt(max(best.value, best.floor, lowest) - lowest)
     return most if 0.0 < most < np.inf else np.inf
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 EARLIEST, LATEST = 40, 400  # rounds before the first repair that a screen does not promise to succeed
 WITHIN, MAYBE = 30.0, 2000.0  # screens over the target at which a repair will do, and at which it may
+LEAST = 1e-17  # gaps below it, and negative ones, are rounding: no decay can be read off them
 
 
 @dataclass
@@ -46,7 +47,8 @@ class Schedule:
         return True
 
     def saw(self, k: int, screen: float) -> None:
-        """Take note of a screen."""
+        """Take note of a screen; negative ones are rounding."""
+        screen = _size(screen)
         before, last = self.screened
         wanted = self._promising()
         if self.every > 1 and 0.0 < wanted < screen < last < np.inf:
@@ -74,6 +76,8 @@ class Schedule:
         return screen <= self._promising()
 
     def repaired(self, k: int, screen: float, gap: float) -> None:
+        """Take note of a repair, its screen and its gap; P - Q may be negative where rounding decides."""
+        screen, gap = _size(screen), max(_size(gap), LEAST)
         wait = 3.0 * k
         if 0.0 < self.target < gap < self.gap < np.inf:
             wait = (k - self.round) * np.log(gap / self.target) / np.log(self.gap / gap)
@@ -81,3 +85,8 @@ class Schedule:
                 self.power = float(np.clip(np.log(self.gap / gap) / np.log(self.screen / screen), 1.0, 2.0))
         self.next_repair = k + int(np.clip(wait, 0.25 * k, 3.0 * k))
         self.round, self.gap, self.screen = k, gap, screen
+
+
+def _size(x: float) -> float:
+    """|x|; infinite where it is not a number."""
+    return np.inf if np.isnan(x) else abs(float(x))

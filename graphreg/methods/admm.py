@@ -107,6 +107,9 @@ class ADMM(AbstractIteration):
     def polishes(self) -> bool:
         return self.polish and self.rho is None
 
+    def centres(self) -> bool:
+        return self.rho is None
+
     def init(self, site: Site, start: Start | None) -> State:
         w, flows = (np.zeros(site.form.shape), None) if start is None else start
         u = site.form.nothing().flows if flows is None else flows  # t = u: the copies are those of w

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..clock import look
 from ..errors import MethodError
 from ..form import Form
 from ..lowering.gradients import without_gradient
@@ -299,11 +300,13 @@ class FedADMM(AbstractIteration, ToleratesLoss):
             g = gradients.sampled(state.w, state.site.streams("samples").uniform(t, self.batch))
         slope = np.where(there, inverse, 0.0)[:, None] * g + state.copies.pull(state.site, state.w, state.rho)
         unbounded = ~np.isfinite(gradients.smoothness) if self.step_size is None else np.full(len(L), False)
-        while True:
+        while True:  # at most a thousand times: then the L_i of all that bend more are infinite
+            look()
             w = state.w - self._step_sizes(state, L * inverse, t)[:, None] * slope
             if not self.weighted:
                 w = np.where(there[:, None], w, state.w)
             short = unbounded & bends_more(gradients, state.w, w, g, L) if unbounded.any() else unbounded
+            short = short & np.isfinite(L)  # a gradient that is no number is not mended by shorter steps
             if not short.any():
                 return w, L
             L = np.where(short, 2.0 * L, L)

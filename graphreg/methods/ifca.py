@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..certificate import Certifier
+from ..clock import look
 from ..errors import MethodError, MethodWarning
 from ..form import Form
 from ..lowering.gradients import without_bound, without_gradient
@@ -183,6 +184,7 @@ class _Search(AbstractIteration):
         w, memory = np.zeros(site.form.shape), site.memory()
         tau = LONG / np.where(site.curvature > 0, site.curvature, 1.0)
         for _ in range(OWN_STEPS):
+            look()
             w, memory = site.prox(w, tau, w, memory)
         asked = np.isin(site.ids, drawn)
         heard = site.engine.exchange(w, circle.up & asked[site.arcs.source])

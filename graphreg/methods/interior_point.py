@@ -67,6 +67,9 @@ class InteriorPoint(AbstractIteration):
         ]
         return tuple(dict.fromkeys(out))
 
+    def centres(self) -> bool:
+        return True
+
     def init(self, site: Site, start: Start | None) -> State:
         form, cones = site.form, Blocks(site, sufficient_capacity(site.form))
         w, flows = (np.zeros(form.shape), None) if start is None else start

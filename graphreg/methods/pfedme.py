@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..clock import look
 from ..errors import MethodError, MethodWarning
 from ..form import Form
 from ..lowering.gradients import without_ground_gradient
@@ -137,6 +138,7 @@ class _Envelopes(AbstractIteration):
         tau = 1.0 / np.where(lam > 0, lam + ground, 1.0)
         theta, own, memory = state.theta, state.model, state.memory
         for _ in range(self.local_steps):
+            look()
             pull = lam[:, None] * own + ground[:, None] * theta - site.gradients.ground_gradient(theta)
             theta, memory = site.prox(tau[:, None] * pull, tau, theta, memory)
             own = own - self.step_size * (own - theta)

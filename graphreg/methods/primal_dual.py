@@ -106,6 +106,9 @@ class PrimalDual(AbstractIteration, ToleratesLoss):
     def polishes(self) -> bool:
         return self.polish and self.balance is None and self.inexact is None
 
+    def centres(self) -> bool:
+        return self.balance is None
+
     def init(self, site: Site, start: Start | None) -> State:
         w, flows = (np.zeros(site.form.shape), None) if start is None else start
         u = site.form.nothing().flows if flows is None else flows

@@ -41,12 +41,25 @@ class Notation:
 
 
 @dataclass(frozen=True)
+class Stated:
+    """How a proof states a loss or a penalty: by a name of its format (docs/proofs.md), and the parameter that goes
+    with the name: a number, or lists of numbers (None where a bound is not there)."""
+
+    name: str
+    parameter: Any = None
+
+
+@dataclass(frozen=True)
 class RecessionCone:
-    """{z : lower <= z <= upper, equations z = 0}: the directions in which a function does not grow."""
+    """{z : lower <= z <= upper, equations z = 0}: the directions in which a function does not grow.
+
+    ``exact`` is False where the equations are known to rounding only.
+    """
 
     lower: Array
     upper: Array
     equations: Array | None = None
+    exact: bool = True
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,52 @@ def gauge(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
     return found
 
 
+def gauge_at_zero(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
+    """The pull at 0: phi(z) >= <u, z> for every z, near and far, and phi*(u) = 0, where gauge_at_zero(u) <= 1; beyond,
+    phi*(u) > 0. gauge_around(u, eta) bounds it over a box."""
+    u = probe.points
+    g = penalty.gauge_at_zero(u)
+    if g.shape != (len(u),):
+        return [Failure("", f"gauge_at_zero has the shape {g.shape}, expected {(len(u),)}", "", np.inf)]
+    found = judge("gauge_at_zero(u) >= 0", ~(g >= 0), 0, u=u)
+    within, margin = np.isfinite(g), 1e3 * probe.tolerance
+    t = (1.0 - max(1e-9, 10.0 * probe.tolerance)) / np.where(
+        g > 0, g, 1e-3
+    )  # where no pull is too strong: a strong one
+    held = frozen((u * np.where(within, t, 0.0)[:, None])[within])
+    found += judge("phi*(u) = 0 where gauge_at_zero(u) <= 1", penalty.conjugate(held), probe.tolerance, u=held)
+    found += _holds_below(penalty, probe, held)
+    never, proper = (g == np.inf) & u.any(axis=1), (g > 0) & within
+    out = np.where(never, 1.0, (1.0 + max(margin, 1e-3)) / np.where(proper, g, 1.0))
+    away = (never | proper) & bool((penalty.value(np.zeros((1, probe.k))) == 0).all())
+    beyond = frozen((u * out[:, None])[away])
+    found += judge("phi*(u) > 0 beyond", ~(penalty.conjugate(beyond) > 0), 0, u=beyond)
+    R = penalty.extent(probe.k)
+    with np.errstate(invalid="ignore"):
+        value = penalty.value(u)
+        by = np.where(np.isinf(value) | np.isinf(R), 0.0, size(u) - R * value)
+    found += judge("||z|| <= extent(k) phi(z)", by / np.maximum(size(u), 1e-300), margin, z=u)
+    eta = np.abs(probe.rng.standard_normal(u.shape)) * np.abs(u).max(axis=1, keepdims=True)
+    corner = frozen(u + eta * np.where(probe.rng.random(u.shape) < 0.5, -1.0, 1.0))
+    largest = np.maximum(penalty.gauge_at_zero(corner), g)
+    most = penalty.gauge_around(u, frozen(eta))
+    with np.errstate(invalid="ignore"):
+        by = np.where(most == np.inf, 0.0, (largest - most) / (1e-300 + most))
+    return found + judge("gauge_around(u, eta) bounds gauge_at_zero around u", by, margin, u=u, eta=eta)
+
+
+def _holds_below(penalty: AbstractPenalty, probe: Probe, u: Array) -> list[Failure]:
+    """phi(z) >= <u, z>: asked of ``value`` alone, along u, its signs, its largest coordinate, and at random."""
+    largest = np.where(np.abs(u) == np.abs(u).max(axis=1, keepdims=True, initial=0.0), np.sign(u), 0.0)
+    found: list[Failure] = []
+    for length in (1e-6, 1e-3, 1.0, 1e3):
+        for direction in (u, np.sign(u), largest, probe.rng.standard_normal(u.shape)):
+            z = frozen(length * direction / np.maximum(size(direction), 1e-300)[:, None])
+            by = (dots(u, z) - penalty.value(z)) / np.maximum(size(u) * size(z), 1e-300)
+            found += judge("phi(z) >= <u, z> where gauge_at_zero(u) <= 1", by, probe.tolerance, z=z, u=u)
+    return found[:1]
+
+
 def clip(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
     """clip lands in dom phi*, twice is once, and what lies inside stays."""
     u = np.vstack([probe.points, probe.extremes, 0.5 * probe.inside, probe.inside])

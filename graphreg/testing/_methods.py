@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..certificate.record import relative
+from ..certificate import common, relative
 from ..errors import MethodError
 from ..form import Form
 from ..lowering.conic import Compiler
@@ -206,7 +206,7 @@ def optimum_is_reached(method: AbstractIteration, trial: Trial) -> list[Failure]
         optimum = trial.optima[case.name].certificate
         budget = Budget(trial.accuracy or 0.0, rounds=trial.rounds, seed=trial.seed)
         run = solve(case.form, method, budget, Compiler(case.form)).certificate
-        above = relative(run.primal - optimum.dual, run.primal, optimum.dual, case.form.at_zero())
+        above = relative(run.primal - optimum.dual, run.primal, optimum.dual, common(case.form).floor)
         if not above >= -EXACT or (run.valid and run.dual > optimum.primal):
             found.append(_failure("its bounds contradict those of the exact optimum", case.name, -above))
         elif trial.accuracy is not None and not above <= trial.accuracy + EXACT:

@@ -134,6 +134,7 @@ LAWS = (
     cvxpy_argmin,
     cvxpy_conjugate_value,
     derived.gauge,
+    derived.gauge_at_zero,
     derived.clip,
     derived.reach,
     derived.dual_prox,

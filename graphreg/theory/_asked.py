@@ -12,9 +12,9 @@ from ..graph import Graph
 from ..lowering.gradients import STEPPING, without_gradient
 from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.losses.poisson import PoissonLoss
-from ..terms.penalties._base import AbstractNorm
 from ..terms.records import Array
 from ._strengths import Part
+from ._varying import is_norm
 
 
 def total_variation(form: Form) -> EdgeBlock:
@@ -33,7 +33,7 @@ def total_variation(form: Form) -> EdgeBlock:
     if len(between) != 1:
         missing.append(f"it needs exactly one TotalVariation, and the model has {len(between)} terms between nodes")
     for edge in between:
-        if not isinstance(edge.penalty, AbstractNorm):
+        if not is_norm(edge.penalty, form.width(edge)):
             missing.append(f"{edge.name} is no norm; the theorem is about L2, L1 and other norms")
         if edge.features is not None and len(edge.features) < form.d:
             missing.append(f"{edge.name} acts on some features only, and the theorem is about all of them")

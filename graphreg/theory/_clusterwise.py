@@ -30,7 +30,7 @@ from ..terms.losses.hinge import SquaredHingeLoss
 from ..terms.losses.huber import HuberLoss
 from ..terms.losses.logistic import LogisticLoss
 from ..terms.losses.poisson import PoissonLoss
-from ..terms.penalties._base import AbstractNorm, AbstractSmoothPenalty
+from ..terms.penalties._base import AbstractPenalty, AbstractSmoothPenalty
 from ..terms.penalties.l1 import L1
 from ..terms.penalties.l2 import L2
 from ..terms.penalties.linf import LInf
@@ -59,10 +59,10 @@ class Clusterwise:
     form: Form  # without edges between nodes
     member: Array
     k: int
-    norm: AbstractNorm
+    norm: AbstractPenalty
 
     @staticmethod
-    def of(form: Form, member: Array, k: int, norm: AbstractNorm) -> Clusterwise:
+    def of(form: Form, member: Array, k: int, norm: AbstractPenalty) -> Clusterwise:
         return Clusterwise(alone(form), member, k, norm)
 
     @cached_property
@@ -106,7 +106,7 @@ class Clusterwise:
         wbar, left = self.optimum
         gradient = NodeGradients(self.form).full(wbar[self.member])
         lost = np.isinf(left)[self.member] & (NodeGradients(self.form).counts > 0)
-        return np.where(lost, np.inf, self.norm.dual_norm(gradient))
+        return np.where(lost, np.inf, self.norm.gauge_at_zero(gradient))
 
     def constants(self, most: Array) -> Constants:
         """At bounds G (k,) of the dual norm of the clusters' gradients."""
@@ -162,7 +162,7 @@ class Clusterwise:
             return low, high
         assert block.X is not None
         # |x_r'(w - wbar)| <= ||x_r||_* phi(w - wbar)
-        reach = self.norm.dual_norm(block.X) * radius[self.member[block.node]]
+        reach = self.norm.gauge_at_zero(block.X) * radius[self.member[block.node]]
         ends = block.predict(self.optimum[0][self.member]) + np.stack([-reach, reach])
         near = np.isfinite(ends).all(axis=0)
         with np.errstate(over="ignore"):
@@ -199,11 +199,11 @@ def _hessians(form: Form, curvature: list[Array], most: bool) -> Array:
     return out
 
 
-def _minimise(gradients: NodeGradients, norm: AbstractNorm) -> tuple[Array, Array]:
+def _minimise(gradients: NodeGradients, norm: AbstractPenalty) -> tuple[Array, Array]:
     """The optimum of every node's losses by Newton's method with halved steps, least-norm where they are flat; and the
     dual norm of the gradient left, inf where it is not small beside that at 0."""
     w = np.zeros(gradients.form.shape)
-    value, first = gradients.value(w), norm.dual_norm(gradients.full(w))
+    value, first = gradients.value(w), norm.gauge_at_zero(gradients.full(w))
     least = 1e-28 * np.abs(value) + 1e-300
     for _ in range(STEPS):
         g = gradients.full(w)
@@ -221,18 +221,18 @@ def _minimise(gradients: NodeGradients, norm: AbstractNorm) -> tuple[Array, Arra
         value = gradients.value(w)
         if (decrease <= least).all() or worse.all():
             break
-    left = norm.dual_norm(gradients.full(w))
+    left = norm.gauge_at_zero(gradients.full(w))
     return w, np.where(left <= 1e-8 * np.maximum(first, 1e-300), left, np.where(first == 0, 0.0, np.inf))
 
 
 # ---- the largest value of a quadratic form on the ball of a norm -----------------------------------------------------
-def exact_on_ball(norm: AbstractNorm, d: int, dual: bool) -> bool:
+def exact_on_ball(norm: AbstractPenalty, d: int, dual: bool) -> bool:
     """Whether `largest_on_ball` is exact."""
     cube = isinstance(norm, L1 if dual else LInf)
     return isinstance(norm, (L2, L1, LInf)) and (not cube or d <= SIGNS)
 
 
-def largest_on_ball(norm: AbstractNorm, Q: Array, dual: bool) -> Array:
+def largest_on_ball(norm: AbstractPenalty, Q: Array, dual: bool) -> Array:
     """max v'Qv over phi(v) <= 1 (``dual``: over ||v||_* <= 1) for positive semidefinite Q (.., d, d), or a bound.
 
     Exact for l2 (the largest eigenvalue), on cross-polytopes (the largest diagonal entry), and on cubes of up to 10
@@ -247,6 +247,6 @@ def largest_on_ball(norm: AbstractNorm, Q: Array, dual: bool) -> Array:
     if exact_on_ball(norm, d, dual):
         corners = np.array([(1.0, *rest) for rest in product((-1.0, 1.0), repeat=d - 1)])
         return np.max([np.einsum("j,ijk,k->i", s, Q, s) for s in corners], axis=0)
-    r = norm.value(np.eye(d)) if dual else norm.dual_norm(np.eye(d))
+    r = norm.value(np.eye(d)) if dual else norm.gauge_at_zero(np.eye(d))
     sums = np.einsum("j,ijk,k->i", r, np.abs(Q), r)
     return np.minimum(sums, np.linalg.eigvalsh(Q)[:, -1] * float(r @ r))

@@ -8,6 +8,8 @@ is a sum of terms that are never negative.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ..form import EdgeBlock, SampleBlock
@@ -62,11 +64,14 @@ def rounding(smooth: Smooth, c: Array, w: Array) -> float:
     return EPS * total
 
 
-def best_step(smooth: Smooth, c: Array, w: Array, slope: float) -> tuple[float, float]:
-    """The t with the largest slope t - B(t) among those that are tried, and that value."""
+def best_step(
+    smooth: Smooth, c: Array, w: Array, slope: float, more: Callable[[float], float] = lambda t: 0.0
+) -> tuple[float, float]:
+    """The t with the largest slope t - B(t) - more(t) among those that are tried, and that value; ``more`` is 0 at 0,
+    and so is its slope."""
     near = 1e-3 * (1.0 + float(np.abs(c).max(initial=0.0))) / float(np.abs(w).max())
-    bend = 2.0 * bregman(smooth, c, near * w) / near**2
+    bend = 2.0 * (bregman(smooth, c, near * w) + more(near)) / near**2
     first = slope / bend if bend > 0 else near
-    found = [(slope * t - bregman(smooth, c, t * w), float(t)) for t in first * TRIED]
+    found = [(slope * t - bregman(smooth, c, t * w) - more(float(t)), float(t)) for t in first * TRIED]
     gain, t = max(found)
     return t, gain

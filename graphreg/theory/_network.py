@@ -264,9 +264,9 @@ class Network:
 
     # ---- sizes ---------------------------------------------------------------------------------------------------
     def loads(self, flows: Flows) -> list[Array]:
-        """||u_e||_* / A_e of each edge, per block."""
+        """The pull at 0 of u_e / A_e, of each edge, per block: ||u_e||_* / A_e for norms."""
         each = zip(self.blocks, self.weights, flows, strict=True)
-        return [block.penalty.gauge(u) / A for block, A, u in each]
+        return [block.penalty.gauge_at_zero(u) / A for block, A, u in each]
 
     def largest(self, flows: Flows) -> Array:
         """The largest ||u_e||_* / A_e of each component, (components,); 0 where it has no edges."""
@@ -275,9 +275,17 @@ class Network:
             np.maximum.at(out, where, load)
         return out
 
+    def excess(self, w: Array) -> float:
+        """sum_e A_e (phi((Kw)_e) - phi'(0; (Kw)_e)): how much more the penalties grow than at 0; 0 for norms."""
+        total = 0.0
+        for block, A in zip(self.blocks, self.weights, strict=True):
+            z = block.apply(w)
+            total += float(A @ np.maximum(block.penalty.value(z) - block.penalty.slope_at_zero(z), 0.0))
+        return total
+
     def variation(self, w: Array) -> Array:
-        """sum_e A_e phi((Kw)_e) of each component, (components,)."""
+        """sum_e A_e phi'(0; (Kw)_e) of each component, (components,)."""
         out = np.zeros(self.n_components)
         for block, A, where in zip(self.blocks, self.weights, self.where, strict=True):
-            out += np.bincount(where, A * block.penalty.value(block.apply(w)), len(out))
+            out += np.bincount(where, A * block.penalty.slope_at_zero(block.apply(w)), len(out))
         return out

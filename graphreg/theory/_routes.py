@@ -23,6 +23,7 @@ from ..terms.penalties._base import AbstractNorm, AbstractPenalty
 from ..terms.penalties.l1 import L1
 from ..terms.records import Array
 from ._network import Flows, Network
+from ._varying import homogeneous
 
 POWER = 24.0  # of the norm of all loads that levelling lessens
 LEVELS = 15  # steps of levelling
@@ -30,6 +31,7 @@ LEAST = 0.3  # of the largest load: smaller ones count as so much, or conductanc
 IMBALANCE = 1e-11  # of the largest demand, which may be left of K'u = -r
 BUSY = 0.9  # of the upper bound: the load from which the ends of an edge are given free
 CLOSE = 1e-8  # relative distance of the bounds at which they are left
+NEAR = 2.0**-20  # of the sizes that the conic programme sees
 ROUNDS = 12  # of the conic programme; in the last no nodes are merged
 
 
@@ -178,7 +180,7 @@ def norming(penalty: AbstractPenalty, u: Array) -> Array:
     For p = prox(u, t) of phi, u - p is t times a subgradient at p: <u, p> = t phi(p) + ||p||^2 >= t phi(p), so that
     with t = (1 - 1e-6) ||u||_* p will do. For the usual norms one of u, sign(u) and the largest entry is exact.
     """
-    rows, size = np.arange(len(u)), penalty.gauge(u)
+    rows, size = np.arange(len(u)), penalty.gauge_at_zero(u)
     largest = np.zeros_like(u)
     place = np.abs(u).argmax(axis=1)
     largest[rows, place] = np.sign(u[rows, place])
@@ -194,7 +196,7 @@ def _scaled(prox: Callable[[Array, Any], Array], u: Array, size: Array, share: f
 
 
 def _ratio(penalty: AbstractPenalty, u: Array, v: Array) -> Array:
-    value = penalty.value(v)
+    value = penalty.slope_at_zero(v)
     return np.divide(np.einsum("ij,ij->i", u, v), value, out=np.zeros(len(u)), where=value > 0)
 
 
@@ -256,7 +258,9 @@ def _merged(network: Network, r: Array, flows: Flows, awake: Array) -> tuple[Flo
         network.blocks, network.columns, network.weights, network.where, open_, strict=True
     ):
         units.append((load * total)[where[e]])
-        links.append(Links(b.penalty, columns, sp.csr_array(b.K[e] @ S), A[e] / total[where[e]], where[e]))
+        links.append(
+            Links(b.penalty, columns, sp.csr_array(b.K[e] @ S), A[e] / total[where[e]], where[e], _near(b, columns))
+        )
     unit = np.where(total > 0, load * total, np.inf)[network.component]
     demand = S.T @ (r / unit[:, None])
     used = np.unique(cluster[np.isfinite(unit)])
@@ -272,3 +276,8 @@ def _merged(network: Network, r: Array, flows: Flows, awake: Array) -> tuple[Flo
     for u, e, more in zip(new, open_, inner, strict=True):
         u[~e] = more
     return network.conserved(tuple(new), r), S @ w
+
+
+def _near(block: EdgeBlock, columns: Array) -> float:
+    """How near to 0 a penalty is asked for its growth there: where it is homogeneous, anywhere."""
+    return 1.0 if homogeneous(block.penalty, len(columns)) else NEAR

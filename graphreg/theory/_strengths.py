@@ -145,7 +145,7 @@ def _cells(losses: Clusterwise, parts: list[Part], low: Array, free: Array) -> l
         (a, math.inf) if f else None for a, f in zip(low.tolist(), free, strict=True)
     ]
     live, sink = np.isfinite(low) & ~free, np.zeros(len(parts), dtype=int)
-    zero = losses.norm.dual_norm(NodeGradients(losses.form).full(np.zeros(losses.form.shape)))
+    zero = losses.norm.gauge_at_zero(NodeGradients(losses.form).full(np.zeros(losses.form.shape)))
     scale = float(zero.max()) / max(*(part.boundary for part in parts), 1e-300)  # of a strength that moves anything
     first = np.maximum(low, 1e-6 * scale)  # lower ones hardly matter
     for step in range(CELLS):

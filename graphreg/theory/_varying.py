@@ -12,7 +12,7 @@ from ..errors import MethodError, TermError
 from ..form import EdgeBlock, Form
 from ..terms.calculus import Parameter, Strength
 from ..terms.losses._base import AbstractLoss, AbstractSmoothLoss
-from ..terms.penalties._base import AbstractConstraint, AbstractNorm, AbstractPenalty, AbstractSmoothPenalty
+from ..terms.penalties._base import AbstractConstraint, AbstractPenalty, AbstractSmoothPenalty
 from ..terms.records import did_you_mean
 from ._network import Network
 from ._reading import form_of
@@ -110,7 +110,7 @@ def varying(problem: Any, parameter: Parameter | str | None, what: str) -> Varyi
         Where the choice is not clear, or what is chosen is no norm between nodes; it names the terms.
     """
     form = form_of(problem, what)
-    norms = [k for k, e in enumerate(form.edges) if not e.ground and is_norm(e.penalty, form.width(e))]
+    norms = [k for k, e in enumerate(form.edges) if not e.ground and pulls(e.penalty, form.width(e))]
     if parameter is None:
         parameters = {id(p): p for k in norms if (p := form.edges[k].strength.parameter) is not None}
         if len(parameters) > 1:
@@ -122,12 +122,23 @@ def varying(problem: Any, parameter: Parameter | str | None, what: str) -> Varyi
     return _of_term(problem, norms, what) if parameter is None else _of_parameter(form, norms, parameter, what)
 
 
-def is_norm(penalty: AbstractPenalty, k: int) -> bool:
-    """Whether a penalty is a norm on k coordinates: by its type, or by trying whether phi(t z) = t phi(z)."""
-    if isinstance(penalty, AbstractNorm):
-        return True
+def pulls(penalty: AbstractPenalty, k: int) -> bool:
+    """Whether there is a strength from which on the penalty holds all together: it has a kink at 0 in every direction
+    (or is homogeneous: then `check_smooth` says along which it is 0), and is no constraint."""
     if isinstance(penalty, (AbstractConstraint, AbstractSmoothPenalty)):
         return False
+    return penalty.has_kink(k) or homogeneous(penalty, k)
+
+
+def is_norm(penalty: AbstractPenalty, k: int) -> bool:
+    """Whether a penalty is a norm on k coordinates: homogeneous, with a kink at 0 in every direction. Its dual norm is
+    ``gauge_at_zero``."""
+    smooth = isinstance(penalty, (AbstractConstraint, AbstractSmoothPenalty))
+    return not smooth and homogeneous(penalty, k) and penalty.has_kink(k)
+
+
+def homogeneous(penalty: AbstractPenalty, k: int) -> bool:
+    """Whether phi(t z) = t phi(z), as was tried."""
     z = np.random.default_rng(0).normal(size=(4, k))
     value = penalty.value(z)
     return all(np.allclose(penalty.value(t * z), t * value, rtol=1e-8, atol=0.0) for t in (1e-3, 0.5, 1e3))
@@ -204,7 +215,7 @@ def check_smooth(vary: Varying, what: str) -> None:
         )
     for edge in (form.edges[k] for k in vary.places):
         k = form.width(edge)
-        if not np.isfinite(edge.penalty.gauge(np.vstack([np.eye(k), -np.eye(k)]))).all():
+        if not np.isfinite(edge.penalty.gauge_at_zero(np.vstack([np.eye(k), -np.eye(k)]))).all():
             raise MethodError(f"{edge.name} is 0 along some direction, so that it is no norm and asks for no consensus")
 
 

@@ -19,7 +19,6 @@ import numpy as np
 
 from ..form import EdgeBlock, Form
 from ..graph import Graph
-from ..terms.penalties._base import AbstractNorm
 from ..terms.records import Array
 from ._asked import part_of, total_variation
 from ._clusterwise import Clusterwise, exact_on_ball
@@ -160,7 +159,6 @@ def recovery(problem: Any, clusters: Any) -> Recovery:
     block = total_variation(form)
     names, member = read_clusters(clusters, form.labels, "the clusters")
     graph = Graph(tuple(form.labels), block.tail, block.head, block.base_weight)
-    assert isinstance(block.penalty, AbstractNorm)
     losses = Clusterwise.of(form, member, len(names), block.penalty)
     parts = [part_of(graph, member, c) for c in range(len(names))]
     lam = float(block.strength)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..certificate import Certificate, Certifier
+from ..certificate import Certificate, Certifier, common
 from ..errors import MethodError
 from ..solution import Solution
 from ..tables import assumed_lines
@@ -48,7 +48,7 @@ class Better:
         P(consensus) - P(point) > 0 at that strength: a bound from below, without cancellation (see the module
         `graphreg.theory._descent`).
     relative : float
-        The same over max(P(consensus), 1e-3 P(0)).
+        The same over max(P(consensus), 1e-3 P_common).
     """
 
     strength: float
@@ -128,7 +128,7 @@ class StrengthMax:
         certifier = Certifier(form)
         certifier.admit(c, point)
         found = certifier.best()  # a flow at its capacity, at factor 1, may lie outside by rounding: repair it
-        return found if found.valid else certifier.certify(c, point.flows, point.prices, 1e-9)
+        return found if found.holds(1e-9) else certifier.certify(c, point.flows, point.prices, 1e-9)
 
     def better(self, factor: float = 0.999) -> Better:
         """A point that is better than the consensus at ``factor * lower``, factor < 1, and by how much at least."""
@@ -142,9 +142,9 @@ class StrengthMax:
         slope = (1.0 - factor) * self.lower - rounding(smooth, c, w)  # sum_e A_e phi((Kw)_e) = 1
         if slope <= 0.0:
             raise MethodError(f"{factor:g} is so near to 1 that rounding hides by how much a point is better")
-        t, decrease = best_step(smooth, c, w, slope)
+        t, decrease = best_step(smooth, c, w, slope, lambda t: factor * self.lower * self.vary.network.excess(t * w))
         form = self.vary.at(factor * self.lower)
-        yardstick = max(abs(form.primal(c)), 1e-3 * abs(form.at_zero()))
+        yardstick = max(abs(form.primal(c)), common(form).floor)
         coef = (c + t * w)[: form.space.n_observed]
         return Better(factor * self.lower, coef, decrease, decrease / yardstick if yardstick > 0 else np.inf)
 
@@ -174,8 +174,8 @@ def strength_max(problem: Any, parameter: Parameter | str | None = None) -> Stre
     Parameters
     ----------
     problem : Problem
-        Differentiable losses, norms along edges that vary together (any `AbstractNorm`, or a penalty of the user's
-        that is one), and beside them smooth terms only.
+        Differentiable losses, norms along edges that vary together (any penalty with a kink at 0 in every
+        direction, an elastic net or your own included), and beside them smooth terms only.
     parameter : Parameter or its name, optional
         The strength that varies. By default the only Parameter among the norms between nodes; without one the number in
         front of the only such term, whatever it is now.

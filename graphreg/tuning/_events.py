@@ -1,4 +1,4 @@
-"""Fusions and splits along a path."""
+"""What comes together and what splits along a path."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
     from ..tables import Table
 
+TOGETHER = {"near": "together", "fused": "together"}
 COLUMNS = ("strength_from", "strength_to", "term", "tail", "head", "event", "certain")
 ASSUMED = (
     "of the strengths that were solved: between two of them an edge may fuse and split again unseen",
-    "certain: the states at both ends are proven; an undecided edge keeps the last decided state",
+    "certain: fused at one end and split at the other, both proved; an undecided edge keeps the last decided state",
 )
 
 
@@ -37,7 +38,7 @@ def events(strengths: Array, found: Sequence[Clusters]) -> Table:
     seen, sure = np.full(len(edges), np.nan), np.zeros(len(edges), dtype=bool)
     parts: list[pd.DataFrame] = []
     for strength, clusters in zip(strengths, found, strict=True):
-        now = clusters.edges["state"].to_numpy(dtype=object)
+        now = clusters.edges["state"].replace(TOGETHER).to_numpy(dtype=object)
         certain = clusters.edges["certain"].to_numpy(dtype=bool)
         decided = now != "undecided"
         rows = np.flatnonzero(decided & (state != "undecided") & (now != state))
@@ -48,4 +49,4 @@ def events(strengths: Array, found: Sequence[Clusters]) -> Table:
             np.where(decided, new, old) for new, old in ((now, state), (strength, seen), (certain, sure))
         )
     table = pd.concat(parts, ignore_index=True).reindex(columns=list(COLUMNS))
-    return Table.of(table, "what fuses and what splits as the strength grows", ASSUMED)
+    return Table.of(table, "what comes together and what splits as the strength grows", ASSUMED)

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from ..certificate import Certificate
 from ..form import Form
+from ..iterating import around, site_of
 from ..lowering.newton import work
 from ..lowering.site import Site
 from ..methods import AbstractMethod, Exact, InteriorPoint, PrimalDual
@@ -17,7 +18,7 @@ from ..methods._driver import Budget
 from ..methods._interior import Interior
 from ..problem import RAISES, Problem
 from ..solution import Solution
-from ..solving import site_of, solve
+from ..solving import solve
 from ..terms.calculus import Parameter
 
 MOST = 1e10  # multiplications, by a bound, for which `InteriorPoint` is taken without being asked for
@@ -134,7 +135,7 @@ class Warm:
 
     def site(self) -> Site:
         """A site at the values that the Parameters have now."""
-        return site_of(self.problem.form.frozen(), self.budget)
+        return site_of(around(self.problem.form.frozen(), self.method)[0], self.budget)
 
     def _enclosed(self, strength: float | None) -> None:
         """Let the next run begin between the iterates at the nearest strengths on either side, or anew."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..clusters import STATES
 from ..errors import ModelError
 from ..methods import AbstractMethod
 from ..methods.checkpoint import Checkpoint
@@ -100,7 +101,7 @@ class Path:
     def table(self) -> Table:
         """One row per strength: status, relative_gap, objective (the certified upper bound), loss (the sum over all
         samples), penalty (all terms on edges, with their strengths), the number of clusters, how many edges are fused,
-        split or undecided, rounds and seconds."""
+        near, split or undecided (see `Clusters`), rounds and seconds."""
         import pandas as pd
 
         from ..tables import Table
@@ -109,11 +110,12 @@ class Path:
         return Table.of(frame, self._title(), self.assumed)
 
     def events(self) -> Table:
-        """Which edges fuse and which split, in the direction of growing strength.
+        """Which edges come together and which split, in the direction of growing strength.
 
-        One row per event: strength_from and strength_to (between which it happens), term, tail, head, event ("fused" or
-        "split") and certain (whether the states at both ends are proven). Undecided edges are no events: an edge keeps
-        its last decided state until it is decided again, and ``strength_from`` is where it was seen last.
+        One row per event: strength_from and strength_to (between which it happens), term, tail, head, event ("together"
+        where the edge is near or fused, or "split") and certain (whether it is proved to be fused at the one end, and
+        to be split at the other). Undecided edges are no events: an edge keeps its last decided state until it is
+        decided again, and ``strength_from`` is where it was seen last.
         """
         return events(self.strengths, [solution.clusters() for solution in self])
 
@@ -151,7 +153,7 @@ def _row(strength: float, solution: Solution) -> dict[str, Any]:
         "loss": float(sum(block.values(w).sum() for block in form.samples)),
         "penalty": float(sum(edge.values(w).sum() for edge in form.edges)),
         "clusters": found.count,
-        **{state: states.count(state) for state in ("fused", "split", "undecided")},
+        **{state: states.count(state) for state in STATES},
         "rounds": solution.rounds,
         "seconds": solution.seconds,
     }

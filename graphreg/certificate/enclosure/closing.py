@@ -29,7 +29,7 @@ ROWS = 48  # prices for every column of a system; more are left as they are
 
 @dataclass(frozen=True)
 class Part:
-    """Groups that share prices, their columns, with those free prices (numbers over all blocks) that may move, and all."""
+    """Groups that share prices: their columns, the free prices that may move, and all (numbers over the blocks)."""
 
     rows: Array
     groups: Array
@@ -39,7 +39,7 @@ class Part:
 class Closing:
     """The systems of one forest. ``stuck`` are groups whose totals cannot be taken away, with the reasons."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - each is of another kind
+    def __init__(
         self,
         blocks: list[AbstractRows],
         prices: list[Prices],
@@ -77,7 +77,7 @@ class Closing:
         parts = [part for each in [*sums, self.fixed] for part in (each.high, each.low)]
         return total(parts, [each.error for each in [*sums, self.fixed]] + [slack])
 
-    # ---- the systems --------------------------------------------------------------------------------------------------
+    # ---- the systems ------------------------------------------------------------------------------------------------
     def _prepare(self) -> None:
         parts = self._parts()
         shapes: dict[tuple[int, int], list[Part]] = {}
@@ -219,7 +219,7 @@ class Closing:
         Y.eliminate_zeros()
         return Y
 
-    # ---- moving --------------------------------------------------------------------------------------------------------
+    # ---- moving -----------------------------------------------------------------------------------------------------
     def settle(self, prices: list[Prices]) -> None:
         """Prices that must be 0 are 0."""
         for rows in self.idle:

@@ -92,15 +92,13 @@ class Enclosure:
         best = self._within(point)
         if np.isfinite(best.lower).all():
             return best
-        best = self._better(best, self._within(self.form.nothing()))
         middle = None if center is None else center()
-        if middle is None or not all(np.isfinite(x).all() for x in (*middle.flows, *middle.prices)):
-            return best
-        for t in PULLS:
-            if np.isfinite(best.lower).all():
-                break
-            best = self._better(best, self._within(_between(point, middle, t)))
-        return best
+        if middle is not None and all(np.isfinite(x).all() for x in (*middle.flows, *middle.prices)):
+            for t in PULLS:
+                best = self._better(best, self._within(_between(point, middle, t)))
+                if np.isfinite(best.lower).all():
+                    return best
+        return self._better(best, self._within(self.form.nothing()))
 
     def _better(self, one: Enclosed, other: Enclosed) -> Enclosed:
         """Component by component the point with the better bound."""
@@ -163,7 +161,7 @@ class Enclosure:
         blocks = [(k, self.form.edges[k]) for k in self.arcs.blocks]
         return [(k, Runs(_ends(edge, edge.tail, edge.head), self.form.n)) for k, edge in blocks]
 
-    # ---- one attempt, and again with less that moves -------------------------------------------------------------------
+    # ---- one attempt, and again with less that moves ----------------------------------------------------------------
     def _within(self, point: DualPoint) -> Enclosed:
         banned_arcs: Array | None = None
         banned_prices: list[Array] | None = None
@@ -227,7 +225,7 @@ class Enclosure:
     def _closed(
         self, closing: Closing, prices: list[Prices], pulls: list[Pair]
     ) -> tuple[list[Array], Array, dict[int, str]]:
-        """What the prices pull at each coordinate once the totals are taken away: summands, and a bound of their error."""
+        """What the prices pull at each coordinate once the totals are taken away: summands, and their error."""
         base = [part for pull in pulls for part in (pull.high, pull.low)]
         error = np.sum([pull.error for pull in pulls], axis=0) if pulls else np.zeros(self.form.shape)
         low, low_error = self._lows(prices)
@@ -254,8 +252,8 @@ class Enclosure:
             error = error + rows.slack(each)
         return parts, error
 
-    # ---- flows ---------------------------------------------------------------------------------------------------------
-    def _carried(  # noqa: PLR0913, PLR0917 - what is conserved, and how exactly
+    # ---- flows ------------------------------------------------------------------------------------------------------
+    def _carried(
         self,
         tree: Forest,
         flows: tuple[Array, ...],
@@ -310,7 +308,7 @@ class Enclosure:
             around[k] = (off @ np.abs(R) + (len(R) + 2) * EPS * (np.abs(q) @ np.abs(R))) * MORE
         return tuple(found), tuple(around)
 
-    # ---- the value -----------------------------------------------------------------------------------------------------
+    # ---- the value --------------------------------------------------------------------------------------------------
     def _judged(
         self,
         prices: list[Prices],

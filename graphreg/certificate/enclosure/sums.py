@@ -95,8 +95,8 @@ class Runs:
             begin = end
 
     def products(self, X: Array, a: Array, plain: bool = False) -> Pair:
-        """sum over each run of a_r x_r, for X (L, p) and a (L,): Pair of (size, p). ``plain`` rounds at every step, which
-        the error pays for."""
+        """sum over each run of a_r x_r, for X (L, p) and a (L,): Pair of (size, p). ``plain`` rounds at every step, and
+        the error pays for it."""
         out = Pair(*(np.zeros((self.size, X.shape[1])) for _ in range(3)))
         for runs, rows in self.chunks():
             x, factor = X[rows], a[rows][:, None]

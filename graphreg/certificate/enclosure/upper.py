@@ -1,4 +1,4 @@
-"""An upper bound of P(w), valid whatever rounding did: predictors and differences by exact sums, losses at the worst end."""
+"""An upper bound of P(w), valid whatever rounding did: predictors by exact sums, losses at their worst end."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _plain_residuals(block: SampleBlock, X: Array, w: Array) -> tuple[Array, Arr
 
 
 def differences(edge: EdgeBlock, w: Array) -> tuple[Array, Array]:
-    """w_tail - w_head (or w_i - center) on the coordinates of each edge, and how far that is off: 0 where it is exact."""
+    """w_tail - w_head (or w_i - center) on the coordinates of each edge, and how far that is off (0: it is exact)."""
     part = w if edge.features is None else w[:, edge.features]
     parts = [part[edge.tail]]
     if not edge.ground:

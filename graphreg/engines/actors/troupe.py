@@ -64,6 +64,9 @@ class Troupe(AbstractIteration):
     def name(self) -> str:
         return self.method.name
 
+    def centres(self) -> bool:
+        return self.method.centres()
+
     def missing(self, form: Form) -> tuple[str, ...]:
         return self.method.missing(form)
 

@@ -23,7 +23,7 @@ from ...data import NodeData
 from ...errors import DataError, TermError
 from ..bounds import ends, shown
 from ..calculus import AbstractTerm, Strength, positive
-from ..records import Array, Coordinate, Descent, Lowered, LoweredLoss, Notation, Space, look_alike
+from ..records import Array, Coordinate, Descent, Lowered, LoweredLoss, Notation, Space, Stated, look_alike
 
 INSIDE = 1.0 - 1e-14
 ULP = 2.0**-52
@@ -127,6 +127,18 @@ class AbstractLoss(AbstractTerm):
         t = np.clip(np.nan_to_num(t, nan=0.0), 0.0, 1.0)
         return t if t.ndim == 1 else t.min(axis=1, initial=1.0)
 
+    def moved(self, y: Array, by: Array, rest: Any = 0.0) -> tuple[Array, Array]:
+        """Targets y' and offsets o' with ``l(x + by + rest; y) = l(x + o'; y')`` for every x.
+
+        A loss of the difference x - y alone moves its targets, so that what is large in both cancels once and for
+        all: it overrides this. ``rest`` is what rounding left of ``by``.
+        """
+        return y, by + rest
+
+    def largest_offset(self) -> float:
+        """The largest predictor at which l is far from overflowing."""
+        return np.inf
+
     def least_curvature(self) -> float:
         """The largest m with l''(x; y) >= m everywhere."""
         return 0.0
@@ -140,6 +152,28 @@ class AbstractLoss(AbstractTerm):
         eye = sp.csr_array((sign, (np.arange(flat.sum()), rows[flat])), shape=(int(flat.sum()), y.size))
         return Descent(eye, np.nonzero(flat)[0], np.full(len(sign), True), np.flatnonzero(~flat.ravel()))
 
+    # ---- proofs ----------------------------------------------------------------------------------------------------
+    def stated(self) -> Stated | None:
+        """How a proof states the loss; None where it cannot."""
+        return None
+
+    def factors(self) -> tuple[str | Array, Array]:
+        """What `scales` are made of: the rule ("mean", "sum", or a number per sample) and the sample weights (M,)."""
+        data, scale = self.data, self.scale
+        if isinstance(scale, str):
+            return scale, data.weights
+        if isinstance(scale, Mapping):
+            return np.array([float(scale[label]) for label in data.labels])[data.node], data.weights
+        return np.full(len(data.node), float(scale)), data.weights
+
+    def stated_targets(self, y: Array) -> list[Any]:
+        """The coded targets as a proof states them: floats, lists of floats, or the number of a class."""
+        return y.tolist()
+
+    def prices_add_up_to_zero(self) -> bool:
+        """Whether dom l* holds prices with the sum 0 only."""
+        return False
+
     def remains(self, y: Array, fallen: Array) -> tuple[Array, Array]:
         """What is left of the samples where some rows of `descent` fell for ever (``fallen``, a mask over these rows):
         a mask over the samples, and the coded targets of those that are left."""
@@ -147,7 +181,7 @@ class AbstractLoss(AbstractTerm):
         gone[self.descent(y).sample[fallen]] = True
         return ~gone, y[~gone]
 
-    # ---- bounds that hold whatever rounding does; what a certificate rests on -----------------------------------------
+    # ---- bounds that hold whatever rounding does; what a certificate rests on ---------------------------------------
     def anchor(self, y: Array) -> Array:
         """The point t, shaped like y, with ``l(x; y) = h(x - t)``, so that ``l*(b; y) = h*(b) + <b, t>``.
 
@@ -281,6 +315,9 @@ class AbstractQuadraticLoss(AbstractSmoothLoss):
 
     def conductance(self, b: Array, y: Array) -> Array:
         return np.ones_like(b)
+
+    def moved(self, y: Array, by: Array, rest: Any = 0.0) -> tuple[Array, Array]:
+        return (y - by) - rest, np.zeros_like(by)
 
     def anchor(self, y: Array) -> Array:
         return y

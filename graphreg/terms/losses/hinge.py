@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..records import Array, Descent, Notation
+from ..records import Array, Descent, Notation, Stated
 from ._base import ULP, AbstractLoss, AbstractSmoothLoss, half_square
 from ._piecewise import AbstractPiecewiseLinearLoss, smooth_rise
 from .coding import signs, two_classes
@@ -38,6 +38,9 @@ class HingeLoss(AbstractPiecewiseLinearLoss):
 
     def classify(self, x: Array) -> Array:
         return _side(self, x)
+
+    def stated(self) -> Stated:
+        return Stated("hinge")
 
     @property
     def notation(self) -> Notation:
@@ -116,6 +119,9 @@ class SquaredHingeLoss(AbstractSmoothLoss):
         import cvxpy as cp
 
         return [cp.multiply(b, y) <= 0, cp.square(b) / 2 + cp.multiply(b, y)]
+
+    def stated(self) -> Stated:
+        return Stated("squared_hinge")
 
     @property
     def notation(self) -> Notation:

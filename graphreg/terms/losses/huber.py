@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..calculus import positive
-from ..records import Array, Notation
+from ..records import Array, Notation, Stated
 from ._base import ULP, AbstractSmoothLoss, half_square
 from .coding import numeric
 
@@ -58,6 +58,9 @@ class HuberLoss(AbstractSmoothLoss):
     def domain(self, y: Array) -> tuple[Array, Array]:
         return np.full(y.shape, -self.delta), np.full(y.shape, self.delta)
 
+    def moved(self, y: Array, by: Array, rest: Any = 0.0) -> tuple[Array, Array]:
+        return (y - by) - rest, np.zeros_like(by)
+
     def conductance(self, b: Array, y: Array) -> Array:
         return np.maximum(1.0 - np.abs(b) / self.delta, 1e-3)
 
@@ -86,6 +89,9 @@ class HuberLoss(AbstractSmoothLoss):
 
         # the domain as part of the value: |b| <= delta is added through an indicator of its own
         return [cp.abs(b) <= self.delta, cp.square(b) / 2 + cp.multiply(b, y)]
+
+    def stated(self) -> Stated:
+        return Stated("huber", float(self.delta))
 
     @property
     def notation(self) -> Notation:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..bounds import ends, shown
-from ..records import Array, Notation
+from ..records import Array, Notation, Stated
 from ._base import INSIDE, ULP, AbstractSmoothLoss
 from .coding import signs, two_classes
 
@@ -100,6 +100,9 @@ class LogisticLoss(AbstractSmoothLoss):
 
         q = cp.multiply(-y, b)
         return -cp.entr(q) - cp.entr(1 - q)
+
+    def stated(self) -> Stated:
+        return Stated("logistic")
 
     @property
     def notation(self) -> Notation:

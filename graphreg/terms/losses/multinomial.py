@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from ...errors import DataError, TermError
 from ..bounds import ends, shown
-from ..records import Array, Coordinate, Descent, Notation
+from ..records import Array, Coordinate, Descent, Notation, Stated
 from ._base import INSIDE, ULP, AbstractSmoothLoss
 from .coding import classes_of, named_classes, one_hot
 
@@ -200,6 +200,15 @@ class MultinomialLoss(AbstractSmoothLoss):
         gone = (y < 0).astype(float)
         domain = [cp.sum(b, axis=1) == 0] + ([cp.multiply(gone, b) == 0] if gone.any() else [])
         return [*domain, cp.sum(-cp.entr(b + np.maximum(y, 0.0)), axis=1)]
+
+    def stated(self) -> Stated:
+        return Stated("multinomial", len(self.levels))
+
+    def stated_targets(self, y: Array) -> list[Any]:
+        return y.argmax(axis=1).tolist()
+
+    def prices_add_up_to_zero(self) -> bool:
+        return True
 
     @property
     def notation(self) -> Notation:

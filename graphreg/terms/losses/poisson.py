@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..bounds import ends, shown
-from ..records import Array, Notation
+from ..records import Array, Notation, Stated
 from ._base import INSIDE, ULP, AbstractSmoothLoss
 from .coding import counts
 
@@ -64,6 +64,9 @@ class PoissonLoss(AbstractSmoothLoss):
     def conductance(self, b: Array, y: Array) -> Array:
         return np.maximum(b + y, 0.0)
 
+    def largest_offset(self) -> float:
+        return 700.0  # exp(709.8) is the largest float
+
     def value_bound(self, r: Array, spread: Array, y: Array) -> Array:
         with np.errstate(over="ignore"):
             top = shown(np.exp(r + spread * (1.0 + ULP) + ULP * np.abs(r)) * (1.0 + 8 * ULP), live=True)
@@ -94,6 +97,9 @@ class PoissonLoss(AbstractSmoothLoss):
         import cvxpy as cp
 
         return -cp.entr(b + y) - (b + y)
+
+    def stated(self) -> Stated:
+        return Stated("poisson")
 
     @property
     def notation(self) -> Notation:

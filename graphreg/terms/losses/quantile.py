@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ...errors import TermError
 from ..calculus import positive
-from ..records import Array, Notation
+from ..records import Array, Notation, Stated
 from ._piecewise import AbstractPiecewiseLinearLoss
 from .coding import numeric
 
@@ -41,6 +42,12 @@ class QuantileLoss(AbstractPiecewiseLinearLoss):
 
     def domain(self, y: Array) -> tuple[Array, Array]:
         return np.full(y.shape, -float(self.tau)), np.full(y.shape, 1.0 - float(self.tau))
+
+    def stated(self) -> Stated:
+        return Stated("quantile", float(self.tau))
+
+    def moved(self, y: Array, by: Array, rest: Any = 0.0) -> tuple[Array, Array]:
+        return (y - by) - rest, np.zeros_like(by)
 
     @property
     def notation(self) -> Notation:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import DataError
-from ..records import Array, Notation
+from ..records import Array, Notation, Stated
 from ._base import AbstractQuadraticLoss
 from .coding import numeric
 
@@ -29,6 +29,9 @@ class SquaredLoss(AbstractQuadraticLoss):
 
     def encode(self, target: Array) -> Array:
         return numeric(target, "SquaredLoss")
+
+    def stated(self) -> Stated:
+        return Stated("squared")
 
     @property
     def notation(self) -> Notation:
@@ -68,6 +71,9 @@ class MeanLoss(AbstractQuadraticLoss):
             raise DataError("MeanLoss needs targets, and the data have none")
         target = self.encode(self.data.y)
         return target[:, None] if target.ndim == 1 else target
+
+    def stated(self) -> Stated:
+        return Stated("mean")
 
     @property
     def notation(self) -> Notation:

@@ -8,13 +8,14 @@ from these four below may be overridden where a closed form is better.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...errors import TermError
 from ..bounds import SHORT, ends, shown
-from ..records import Array, Notation, RecessionCone
+from ..records import Array, Notation, RecessionCone, Stated
 
 ULP = 2.0**-52
 INSIDE = 1.0 - 1e-14  # clipped points lie inside their domain by this factor
@@ -67,27 +68,53 @@ class AbstractPenalty(ABC):
 
     def gauge(self, u: Array) -> Array:
         """inf {t >= 0 : u / t in dom phi*} for each row: 0 where no multiple of u leaves the domain."""
-        finite = np.isfinite
-        scale = np.maximum(row_norm(u), 1e-300)[:, None]
-        direction = u / scale
-        reach = np.ones(len(u))  # the largest multiple of the unit direction inside the domain, by doubling/bisection
-        inside = finite(self.conjugate(direction))
-        low, high = np.where(inside, 1.0, 0.0), np.where(inside, np.inf, 1.0)
-        for _ in range(60):
-            grow = np.isinf(high) & (low < 1e12)
-            if not grow.any():
-                break
-            reach = low * 4.0
-            ok = finite(self.conjugate(direction * reach[:, None]))
-            high = np.where(grow & ~ok, reach, high)
-            low = np.where(grow & ok, reach, low)
-        for _ in range(100):
-            middle = np.where(np.isinf(high), low, 0.5 * (low + high))
-            ok = finite(self.conjugate(direction * middle[:, None]))
-            low, high = np.where(ok, middle, low), np.where(ok, high, middle)
-        with np.errstate(divide="ignore"):
-            gauge = np.where(np.isinf(high), 0.0, scale[:, 0] / low)
-        return np.where(row_norm(u) > 0, gauge, 0.0)
+        return _gauge(u, lambda rows: np.isfinite(self.conjugate(rows)))
+
+    def gauge_at_zero(self, u: Array) -> Array:
+        """The pull at 0 that the flow u takes up: inf {t >= 0 : u / t is a subgradient of phi at 0} for each row.
+
+        As phi >= 0 and phi(0) = 0, the subgradients at 0 are the u with ``phi*(u) = 0``, that is with
+        ``phi(z) >= <u, z>`` for every z (Rockafellar, Convex Analysis, theorem 23.5). So
+        ``phi(z) - <u, z> >= (1 - t) phi(z)`` with t = gauge_at_zero(u): a norm gives its dual norm, a penalty that is
+        smooth at 0 gives +inf but for u = 0.
+
+        By default from ``conjugate``, by doubling and bisection, and with zero tolerance: a conjugate of which rounding
+        leaves anything above 0 makes the answer larger, and what lies outside is never called inside. What overrides
+        this may be too large, and never too small.
+        """
+        none = ~(self.value(np.zeros((1, u.shape[1]))) == 0.0).all()  # a set that does not contain 0
+        return np.full(len(u), np.inf) if none else _gauge(u, lambda rows: self.conjugate(rows) <= 0.0)
+
+    def pull(self, k: int) -> Array:
+        """What each of the k coordinates must pull by to move from 0: t_j (k,) with ``phi(z) >= |z_j| / t_j`` for every
+        z; +inf where phi has no kink at 0 along coordinate j."""
+        eye = np.eye(k)
+        return np.maximum(self.gauge_at_zero(eye), self.gauge_at_zero(-eye))
+
+    def extent(self, k: int) -> float:
+        """An R with ``||z||_2 <= R phi(z)`` for every z, the smaller the better; +inf where there is no kink at 0 along
+        some direction."""
+        return float(np.linalg.norm(self.pull(k)))
+
+    def has_kink(self, k: int) -> bool:
+        """Whether phi on k coordinates has a kink at 0 in every direction: 0 is interior to its subgradients at 0, so
+        that an edge whose flow is small enough is fused."""
+        return bool(np.isfinite(self.pull(k)).all())  # then the subgradients hold the hull of all +-e_j / t_j
+
+    def slope_at_zero(self, z: Array) -> Array:
+        """The growth of phi from 0 along each row, ``phi'(0; z) = lim phi(s z) / s`` as s falls to 0, to about eight
+        digits and from above; phi itself where it is homogeneous. It is the support function of what
+        ``gauge_at_zero`` is the gauge of."""
+        largest = np.abs(z).max(axis=1, initial=0.0)
+        s = 2.0 ** (-26.0 - np.ceil(np.log2(np.where(largest > 0, largest, 1.0))))  # exact: a power of 2
+        return self.value(z * s[:, None]) / s
+
+    def gauge_around(self, u: Array, eta: Array) -> Array:
+        """An upper bound of gauge_at_zero(v) over all v with |v_j - u_j| <= eta_j, for each row."""
+        pull = self.pull(u.shape[1])
+        with np.errstate(invalid="ignore"):
+            more = np.where((eta > 0) & (pull > 0), eta * pull, 0.0)
+        return self.gauge_at_zero(u) + more.sum(axis=1)
 
     def clip(self, u: Array) -> Array:
         """A point of dom phi* near each row; the row itself where it is inside. By default along the ray to 0."""
@@ -190,6 +217,26 @@ class AbstractPenalty(ABC):
         name, latex = _names(self)
         return Notation(f"{name}(%z)", f"%c {name}*(%u / %c)", "", f"{latex}(%z)", rf"%c \, {latex}^*(%u / %c)", "")
 
+    # ---- proofs ----------------------------------------------------------------------------------------------------
+    def stated(self, k: int) -> Stated | None:
+        """How a proof states the penalty on k coordinates; None where it cannot (see `parts`)."""
+        del k
+        return None
+
+    def parts(self) -> Sequence[tuple[float, AbstractPenalty]] | None:
+        """Positive numbers and penalties of the library, where this is the sum of their products: a proof is then of
+        that sum. None where it is none."""
+        return None
+
+    def exact_room(self, u: Array) -> Array:
+        """How far each coordinate of the flow u (at weight 1) may be moved both ways before it leaves dom phi*, as a
+        share of the domain: 0 where it may not, 1 at most, shaped (m, k) or (m, 1)."""
+        return np.clip(1.0 - self.gauge(u), 0.0, 1.0)[:, None]
+
+    def flow_root(self) -> Array | None:
+        """R where a proof states the flow u by t, u = c R't, because not every u is a flow; else None."""
+        return None
+
     # ---- penalties from CVXPY ------------------------------------------------------------------------------------
     @staticmethod
     def from_cvxpy(function: Any, *, rows: bool = False, name: str | None = None) -> AbstractPenalty:
@@ -232,6 +279,9 @@ class AbstractSmoothPenalty(AbstractPenalty):
     def subgradient(self, z: Array) -> Array:
         return self.gradient(z)
 
+    def gauge_at_zero(self, u: Array) -> Array:
+        return np.where((u == 0.0).all(axis=1), 0.0, np.inf)  # the gradient at 0, where phi is least
+
 
 class AbstractOneSided(AbstractPenalty):
     """A penalty that is not even, and so may only stand on edges to the ground."""
@@ -243,6 +293,14 @@ class AbstractConstraint(AbstractPenalty):
     @abstractmethod
     def project(self, z: Array) -> Array:
         """The nearest point of the set, exactly inside it."""
+
+    def settle(self, z: list[Any], exact: Callable[[float], Any]) -> list[Any]:
+        """A point of the set near z, exactly: z are rationals, and ``exact`` makes one of a float.
+
+        By default slightly towards 0, which lies in the set.
+        """
+        shrunk = 1 - exact(2.0**-44)
+        return [shrunk * each for each in z]
 
     def value_bound(self, z: Array, spread: Array) -> Array:
         inside = super().value_bound(z, spread)
@@ -292,6 +350,9 @@ class AbstractNorm(AbstractPenalty):
     def gauge(self, u: Array) -> Array:
         return self.dual_norm(u)
 
+    def gauge_at_zero(self, u: Array) -> Array:
+        return self.dual_norm(u)
+
     def clip(self, u: Array) -> Array:
         return self.project_dual(u, INSIDE)
 
@@ -318,6 +379,29 @@ class AbstractNorm(AbstractPenalty):
         name, latex = _names(self)
         dual = f"dual norm of {name} at %u <= %c"
         return Notation(f"{name}(%z)", "", dual, f"{latex}(%z)", "", rf"{latex}^\circ(%u) \le %c")
+
+
+def _gauge(u: Array, inside: Callable[[Array], Array]) -> Array:
+    """inf {t >= 0 : u / t is inside} for each row, rounded upwards; ``inside`` tells of a convex set that holds 0."""
+    scale = np.maximum(row_norm(u), 1e-300)
+    direction = u / scale[:, None]
+    ok = inside(direction)
+    low, high = np.where(ok, 1.0, 0.0), np.where(ok, np.inf, 1.0)  # multiples of the direction inside, and outside
+    for _ in range(60):
+        grow = np.isinf(high) & (low < 1e12)
+        if not grow.any():
+            break
+        reach = low * 4.0
+        ok = inside(direction * reach[:, None])
+        high = np.where(grow & ~ok, reach, high)
+        low = np.where(grow & ok, reach, low)
+    for _ in range(100):
+        middle = np.where(np.isinf(high), low, 0.5 * (low + high))
+        ok = inside(direction * middle[:, None])
+        low, high = np.where(ok, middle, low), np.where(ok, high, middle)
+    with np.errstate(divide="ignore"):
+        gauge = np.where(np.isinf(high), 0.0, scale / low)
+    return np.where(row_norm(u) > 0, gauge, 0.0)
 
 
 def _largest_around(function: Any, x: Array, spread: Array) -> Array:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,18 @@ class ConicForm:
     b: Array
     dims: Any  # CVXPY's ConeDims
     lineality: Array
+
+    @property
+    def homogeneous(self) -> bool:
+        """Whether phi(t z) = t phi(z) for t > 0 by construction; what looks so on a few rows may end far out."""
+        return self.P.nnz == 0 and self.constant == 0.0 and not self.b.any()
+
+    @cached_property
+    def ignored(self) -> Array | None:
+        """The coordinates that phi does not depend on, (k,); None where it is constant along other directions too."""
+        share = (self.lineality**2).sum(axis=1)  # of each axis
+        aligned = np.minimum(np.abs(share), np.abs(share - 1.0)).max(initial=0.0) < 1e-9
+        return share > 0.5 if aligned else None
 
     def prox(self, v: Array, step: float) -> Array:
         """argmin over p of ``step * phi(p) + 1/2 ||p - v||^2``."""
@@ -95,6 +108,19 @@ class ConicForm:
         if not isinstance(best, Optimum):
             return np.inf
         return -min(best.value, best.bound) * size * (1.0 + MARGIN)
+
+    def support_at_zero(self, u: Array) -> float:
+        """An upper bound of inf {t : u / t is a subgradient of phi at 0}; +inf unless one is proved.
+
+        Where b = 0 and the constant is 0, phi without its quadratic part, which is never negative, is
+        homogeneous and lies below phi: its subgradients at 0 are some of phi, and they are all of them, as the
+        quadratic part is of second order at 0. What remains is `support` without that part.
+        """
+        if not u.any():
+            return 0.0
+        if self.b.any() or abs(self.constant) > 0.0:
+            return np.inf
+        return replace(self, P=sparse.csc_array(self.P.shape)).support(u)
 
     def _on_z(self, v: Array) -> Array:
         return np.concatenate([v, np.zeros(len(self.q) - self.k)])

@@ -11,6 +11,7 @@ import numpy as np
 from ...errors import ConvexityError, TermError
 from ..records import Array
 from ._conic import ConicForm, conic_form
+from ._domain import evaluated, inside, refuse_inexact
 
 ROUNDING = 1e-9  # relative; within it a function is 0 at 0, even, homogeneous
 AGREEMENT = 1e-7  # relative; CVXPY's cones, solved, against its values
@@ -42,6 +43,7 @@ def apply(function: Callable[[Any], Any], rows: bool, k: int) -> Any:
         raise TermError(f"the function of from_cvxpy must return {wanted}; it returned the shape {expression.shape}")
     if expression.parameters() or any(variable is not z for variable in expression.variables()):
         raise TermError("the function of from_cvxpy may hold no CVXPY Variable or Parameter of its own; use numbers")
+    refuse_inexact(expression)
     if not expression.is_convex():
         guilty = _guilty(expression)
         why = "concave" if guilty.is_concave() else "neither convex nor concave by its rules"
@@ -66,15 +68,16 @@ def _guilty(expression: Any) -> Any:
 
 
 def values(function: Callable[[Any], Any], rows: bool, z: Array) -> Array:
-    """The function at each row of numbers; +inf outside its domain."""
+    """The function at each row of numbers; +inf outside its domain, with zero tolerance."""
     import cvxpy as cp
 
     with np.errstate(all="ignore"):
-        if rows:
-            value = np.asarray(function(cp.Constant(z)).value, dtype=float).reshape(len(z))
-        else:
-            value = np.array([np.sum(function(cp.Constant(row)).value) for row in z], dtype=float)
-    return np.where(np.isnan(value), np.inf, value)  # CVXPY says nan outside some domains
+        if not rows:
+            return np.array([evaluated(function(cp.Constant(row)), 1)[0] for row in z], dtype=float)
+        together = function(cp.Constant(z))
+        if inside(together):
+            return evaluated(together, len(z))
+        return np.array([evaluated(function(cp.Constant(row[None])), 1)[0] for row in z], dtype=float)
 
 
 def examine(function: Callable[[Any], Any], rows: bool, k: int, name: str) -> Shape:
@@ -86,7 +89,7 @@ def examine(function: Callable[[Any], Any], rows: bool, k: int, name: str) -> Sh
             raise
         raise TermError(f"the penalty {name} cannot act on {k} coordinates: {problem}") from problem
     rng = np.random.default_rng(0)
-    z = rng.standard_normal((8, k)) * np.logspace(-2, 2, 8)[:, None]
+    z = rng.standard_normal((12, k)) * np.r_[np.logspace(-2, 2, 8), 1e-5, 1e4, 1e6, 1e9][:, None]
     at_zero, phi = values(function, rows, np.zeros((1, k)))[0], values(function, rows, z)
     if not abs(at_zero) <= ROUNDING:
         raise TermError(f"the penalty {name} must be 0 at z = 0; it is {at_zero:.6g}; subtract the constant")
@@ -110,7 +113,9 @@ def examine(function: Callable[[Any], Any], rows: bool, k: int, name: str) -> Sh
                 "where an atom is approximated, pass it approx=False"
             )
     even = _close(phi, values(function, rows, -z))
-    homogeneous = all(_close(t * phi, values(function, rows, t * z)) for t in (1e-3, 0.37, 7.0, 1e3))
+    homogeneous = form.homogeneous and all(
+        _close(t * phi, values(function, rows, t * z)) for t in (1e-3, 0.37, 7.0, 1e3)
+    )
     return Shape(form, even, homogeneous, not homogeneous and _everywhere(form))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..calculus import positive
-from ..records import Array, Notation, RecessionCone
+from ..records import Array, Notation, RecessionCone, Stated
 from ._base import ULP, AbstractConstraint, column, longest, row_norm
 
 MARGIN = 1e-14  # relative; points that are projected land twice as far inside, so that rounding never leaves the ball
@@ -52,6 +52,9 @@ class Ball(AbstractConstraint):
     def gauge(self, u: Array) -> Array:
         return np.zeros(len(u))
 
+    def gauge_at_zero(self, u: Array) -> Array:
+        return np.where((u == 0.0).all(axis=1), 0.0, np.inf)  # 0 is interior to the ball
+
     def clip(self, u: Array) -> Array:
         return u
 
@@ -76,6 +79,10 @@ class Ball(AbstractConstraint):
         import cvxpy as cp
 
         return self.radius * cp.norm(U, 2, axis=1)
+
+    def stated(self, k: int) -> Stated:
+        del k
+        return Stated("Ball", float(self.radius))
 
     @property
     def notation(self) -> Notation:

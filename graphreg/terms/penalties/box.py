@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from ...errors import TermError
 from ..bounds import ends
-from ..records import Array, Notation, RecessionCone
+from ..records import Array, Notation, RecessionCone, Stated
 from ._base import INSIDE, ULP, AbstractConstraint, AbstractOneSided
 
 LEAST_CONDUCTANCE = 0.1  # of a coordinate without flow, whose conjugate has a kink there
@@ -63,6 +64,11 @@ class Box(AbstractOneSided, AbstractConstraint):
 
     def gauge(self, u: Array) -> Array:
         return np.where(self._leaves(u).any(axis=1), np.inf, 0.0)  # dom phi* is a cone
+
+    def gauge_at_zero(self, u: Array) -> Array:
+        pushes = ((u > 0) & (self.high != 0)) | ((u < 0) & (self.low != 0))  # against a bound that is not at 0
+        inside = np.all((self.low <= 0) & (self.high >= 0))
+        return np.where(pushes.any(axis=1) | ~inside, np.inf, 0.0)
 
     def clip(self, u: Array) -> Array:
         return np.where(self._leaves(u), 0.0, u)
@@ -121,6 +127,19 @@ class Box(AbstractOneSided, AbstractConstraint):
     def _leaves(self, u: Array) -> Array:
         """The coordinates of flows that push against a bound that is not there."""
         return ((u > 0) & np.isinf(self.high)) | ((u < 0) & np.isinf(self.low))
+
+    def stated(self, k: int) -> Stated:
+        return Stated("Box", _sides(self.low, self.high, k))
+
+    def exact_room(self, u: Array) -> Array:
+        bounded, free = np.isfinite(self.low) & np.isfinite(self.high), np.isinf(self.low) & np.isinf(self.high)
+        one_sided = np.clip(np.abs(u) / (np.abs(u).mean() + 1e-300), 0.0, 1.0)
+        return np.where(bounded, 1.0, np.where(free | self._leaves(u), 0.0, one_sided))
+
+    def settle(self, z: list[Any], exact: Callable[[float], Any]) -> list[Any]:
+        low, high = (np.broadcast_to(bound, (len(z),)).tolist() for bound in (self.low, self.high))
+        above = [p if a == -np.inf else max(p, exact(a)) for p, a in zip(z, low, strict=True)]
+        return [p if b == np.inf else min(p, exact(b)) for p, b in zip(above, high, strict=True)]
 
     @property
     def notation(self) -> Notation:
@@ -184,6 +203,12 @@ class _Side:
         if not self.bound.any():
             support = "", ""
         return value, support, (f"%u {other} 0", f"%u {turned} 0")
+
+
+def _sides(low: Array, high: Array, k: int) -> list[list[float | None]]:
+    """The pairs of bounds of k coordinates, None where there is none."""
+    pairs = zip(np.broadcast_to(low, (k,)).tolist(), np.broadcast_to(high, (k,)).tolist(), strict=True)
+    return [[None if np.isinf(bound) else bound for bound in pair] for pair in pairs]
 
 
 def _bounds(value: Any, name: str) -> Array:

@@ -75,9 +75,17 @@ class AbstractCvxpyPenalty(AbstractPenalty):
             return np.zeros(len(u))
         within = self.span(u)
         support = np.array([shape.form.support(row) for row in within])
-        # rounding alone is allowed for, as in Quadratic
-        in_span = row_norm(u - within) <= 1e-12 * row_norm(u)
+        # where phi ignores coordinates this is exact; along other directions rounding alone is allowed for
+        rounding = 0.0 if shape.form.ignored is not None else 1e-12
+        in_span = row_norm(u - within) <= rounding * row_norm(u)
         return np.where(in_span, support.reshape(len(u)) * (1.0 + OUTWARD), np.inf)
+
+    def gauge_at_zero(self, u: Array) -> Array:
+        shape = self._shape(u.shape[1])
+        if shape.homogeneous:
+            return self.gauge(u)
+        support = np.array([shape.form.support_at_zero(row) for row in u]).reshape(len(u))
+        return support * (1.0 + OUTWARD)
 
     def clip(self, u: Array) -> Array:
         u = self.span(u)
@@ -106,7 +114,10 @@ class AbstractCvxpyPenalty(AbstractPenalty):
         if shape.even:  # then phi is constant both ways along what it does not grow along
             if L.shape[1] == 0:
                 return RecessionCone(np.zeros(k), np.zeros(k))
-            return RecessionCone(np.full(k, -np.inf), np.full(k, np.inf), np.eye(k) - L @ L.T)
+            if shape.form.ignored is not None:
+                bound = np.where(shape.form.ignored, np.inf, 0.0)
+                return RecessionCone(-bound, bound)
+            return RecessionCone(np.full(k, -np.inf), np.full(k, np.inf), np.eye(k) - L @ L.T, exact=False)
         axes = np.vstack([np.eye(k), -np.eye(k)])
         return RecessionCone(np.zeros(k), np.zeros(k)) if np.isfinite(self.gauge(axes)).all() else None
 
@@ -135,7 +146,10 @@ class AbstractCvxpyPenalty(AbstractPenalty):
     # ---- what is found out once ------------------------------------------------------------------------------------
     def span(self, u: Array) -> Array:
         """Projection of each row onto the span of dom phi*: orthogonal to where phi is constant."""
-        L = self._shape(u.shape[1]).form.lineality
+        form = self._shape(u.shape[1]).form
+        L = form.lineality
+        if form.ignored is not None:
+            return np.where(form.ignored, 0.0, u)
         return u - (u @ L) @ L.T if L.shape[1] else u
 
     def _shape(self, k: int) -> Shape:
@@ -208,7 +222,9 @@ def from_cvxpy(
     ----------
     function : callable
         Takes one row z, a CVXPY expression of shape (k,), and returns a convex scalar expression phi(z) with
-        phi >= 0 and phi(0) = 0. Finite: a constraint is a class of its own (see `AbstractConstraint`).
+        phi >= 0 and phi(0) = 0. Where its atoms have a domain (logarithms, entropies, powers, inverses) it is +inf
+        outside, with zero tolerance. An indicator is refused: a constraint is a class of its own (see
+        `AbstractConstraint`).
     rows : bool
         Whether the function takes all rows at once instead, of shape (m, k), and returns one value per row, (m,).
     name : str, optional
@@ -219,7 +235,8 @@ def from_cvxpy(
     ConvexityError
         Where CVXPY's rules do not show that the function is convex; the message names the smallest guilty part.
     TermError
-        Where it is anything else than a scalar convex function phi >= 0 with phi(0) = 0.
+        Where it is anything else than a scalar convex function phi >= 0 with phi(0) = 0, or where it holds an atom
+        that CVXPY evaluates to a tolerance only (an indicator, a rounded exponent); the message names the atom.
 
     Examples
     --------

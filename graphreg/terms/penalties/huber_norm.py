@@ -9,7 +9,7 @@ import numpy as np
 
 from ..bounds import shown
 from ..calculus import positive
-from ..records import Array, Notation, RecessionCone
+from ..records import Array, Notation, RecessionCone, Stated
 from ._base import INSIDE, ULP, AbstractSmoothPenalty, column, half_square, longest, row_norm
 
 
@@ -91,6 +91,10 @@ class HuberNorm(AbstractSmoothPenalty):
         import cvxpy as cp
 
         return [cp.norm(U, 2, axis=1) <= self.delta, cp.sum(cp.square(U), axis=1) / 2]
+
+    def stated(self, k: int) -> Stated:
+        del k
+        return Stated("HuberNorm", float(self.delta))
 
     @property
     def notation(self) -> Notation:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..records import Array, Notation
+from ..records import Array, Notation, Stated
 from ._base import AbstractNorm, column
 
 
@@ -24,9 +24,20 @@ class L1(AbstractNorm):
     def dual_norm(self, u: Array) -> Array:
         return np.abs(u).max(axis=1, initial=0.0)
 
+    def extent(self, k: int) -> float:
+        del k
+        return 1.0
+
+    def gauge_around(self, u: Array, eta: Array) -> Array:
+        return self.dual_norm(np.abs(u) + eta)
+
     def project_dual(self, u: Array, radius: Any) -> Array:
         r = column(radius)
         return np.clip(u, -r, r)
+
+    def restricted(self, columns: Array) -> L1:
+        del columns
+        return self
 
     def room(self, u: Array) -> Array:
         return np.maximum(1.0 - np.abs(u), 0.0)
@@ -40,6 +51,13 @@ class L1(AbstractNorm):
         import cvxpy as cp
 
         return [cp.abs(U) <= 1]
+
+    def stated(self, k: int) -> Stated:
+        del k
+        return Stated("L1")
+
+    def exact_room(self, u: Array) -> Array:
+        return np.clip(1.0 - np.abs(u), 0.0, 1.0)
 
     @property
     def notation(self) -> Notation:

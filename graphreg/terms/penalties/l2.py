@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..records import Array, Notation
+from ..records import Array, Notation, Stated
 from ._base import AbstractNorm, column, row_norm
 
 
@@ -24,6 +24,13 @@ class L2(AbstractNorm):
     def dual_norm(self, u: Array) -> Array:
         return row_norm(u)
 
+    def extent(self, k: int) -> float:
+        del k
+        return 1.0
+
+    def gauge_around(self, u: Array, eta: Array) -> Array:
+        return self.dual_norm(np.abs(u) + eta)
+
     def project_dual(self, u: Array, radius: Any) -> Array:
         return u * column(radius / np.maximum(row_norm(u), radius))
 
@@ -36,6 +43,10 @@ class L2(AbstractNorm):
         import cvxpy as cp
 
         return [cp.norm(U, 2, axis=1) <= 1]
+
+    def stated(self, k: int) -> Stated:
+        del k
+        return Stated("L2")
 
     @property
     def notation(self) -> Notation:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..records import Array, Notation
+from ..records import Array, Notation, Stated
 from ._base import AbstractNorm, column
 
 
@@ -24,6 +24,9 @@ class LInf(AbstractNorm):
 
     def dual_norm(self, u: Array) -> Array:
         return np.abs(u).sum(axis=1)
+
+    def gauge_around(self, u: Array, eta: Array) -> Array:
+        return self.dual_norm(np.abs(u) + eta)
 
     def project_dual(self, u: Array, radius: Any) -> Array:
         level = _level(u, radius)
@@ -44,6 +47,10 @@ class LInf(AbstractNorm):
         import cvxpy as cp
 
         return [cp.sum(cp.abs(U), axis=1) <= 1]
+
+    def stated(self, k: int) -> Stated:
+        del k
+        return Stated("LInf")
 
     @property
     def notation(self) -> Notation:

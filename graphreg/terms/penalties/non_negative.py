@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..records import Array, Notation, RecessionCone
+from ..records import Array, Notation, RecessionCone, Stated
 from ._base import INSIDE, LEAST_SLACK, AbstractConstraint, AbstractOneSided
 
 
@@ -32,6 +33,9 @@ class NonNegative(AbstractOneSided, AbstractConstraint):
 
     def gauge(self, u: Array) -> Array:
         return self.conjugate(u)  # of a cone: 0 inside, +inf outside
+
+    def gauge_at_zero(self, u: Array) -> Array:
+        return self.conjugate(u)
 
     def clip(self, u: Array) -> Array:
         return np.minimum(u, 0.0)
@@ -66,6 +70,16 @@ class NonNegative(AbstractOneSided, AbstractConstraint):
 
     def cvxpy_conjugate(self, U: Any) -> Any:
         return [U <= 0]
+
+    def stated(self, k: int) -> Stated:
+        del k
+        return Stated("NonNegative")
+
+    def exact_room(self, u: Array) -> Array:
+        return np.clip(-u / (np.abs(u).mean() + 1e-300), 0.0, 1.0)
+
+    def settle(self, z: list[Any], exact: Callable[[float], Any]) -> list[Any]:
+        return [max(each, exact(0.0)) for each in z]
 
     @property
     def notation(self) -> Notation:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import TermError
 from ..bounds import shown
-from ..records import Array, Notation, RecessionCone
+from ..records import Array, Notation, RecessionCone, Stated
 from ._base import ULP, AbstractSmoothPenalty, column, half_square, longest, row_norm
 
 ROUNDING = 1e-12  # relative to the largest eigenvalue: below it an eigenvalue is 0
@@ -109,7 +109,7 @@ class Quadratic(AbstractSmoothPenalty):
         return half_square(np.abs(z @ R.T) + (k + 2) * ULP * size + spread @ np.abs(R).T * (1.0 + (k + 2) * ULP))
 
     def conjugate_bound(self, u: Array, spread: Array) -> Array:
-        """For a definite Q: with any t, ``||R^-T u|| <= ||t|| + ||R^-1|| ||u - R't||``, and ``1/2 ||R^-T u||^2`` is phi*."""
+        """A definite Q has ``phi*(u) = 1/2 ||R^-T u||^2``; ``||R^-T u|| <= ||t|| + ||R^-1|| ||u - R't||`` for any t."""
         norm = self._inverse_norm
         if not np.isfinite(norm):
             return np.full(len(u), np.inf)
@@ -121,8 +121,8 @@ class Quadratic(AbstractSmoothPenalty):
 
     @cached_property
     def _inverse_norm(self) -> float:
-        """Not less than the spectral norm of R^-1, by a residual: ``R^-1 = V (I - E)^-1`` with E = I - RV; inf where R is
-        not square or that proves nothing."""
+        """Not less than the spectral norm of R^-1, by a residual: ``R^-1 = V (I - E)^-1`` with E = I - RV; inf where R
+        is not square or that proves nothing."""
         R = self.root
         k = R.shape[1]
         if len(R) < k:
@@ -136,7 +136,10 @@ class Quadratic(AbstractSmoothPenalty):
         return float(self._values[0])
 
     def recession(self, k: int) -> RecessionCone:
-        return RecessionCone(np.full(k, -np.inf), np.full(k, np.inf), self.Q)
+        if len(self.root) == k:  # triangular with a positive diagonal, so not singular
+            return RecessionCone(np.zeros(k), np.zeros(k))
+        # as many equations as the rank: Q itself, once rounded, may vanish along no direction at all
+        return RecessionCone(np.full(k, -np.inf), np.full(k, np.inf), self.root)
 
     def cvxpy_conjugate(self, U: Any) -> Any:
         import cvxpy as cp
@@ -144,6 +147,18 @@ class Quadratic(AbstractSmoothPenalty):
         V, positive = self._vectors, self._values > 0
         value = cp.sum(cp.square(U @ (V[:, positive] / np.sqrt(self._values[positive]))), axis=1) / 2
         return value if positive.all() else [U @ V[:, ~positive] == 0, value]
+
+    def stated(self, k: int) -> Stated:
+        del k
+        return Stated("Quadratic", self.root.tolist())
+
+    def exact_room(self, u: Array) -> Array:
+        # the flow of a singular Q stays in its range; that of a definite one is moved where no other can be
+        rank, k = self.root.shape
+        return np.full(u.shape, 1e-6 if rank == k else 0.0)
+
+    def flow_root(self) -> Array:
+        return self.root
 
     @property
     def notation(self) -> Notation:

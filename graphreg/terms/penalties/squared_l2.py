@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..records import Array, Notation, RecessionCone
+from ..records import Array, Notation, RecessionCone, Stated
 from ._base import AbstractSmoothPenalty, column, half_square
 
 
@@ -67,6 +67,10 @@ class SquaredL2(AbstractSmoothPenalty):
 
     def cvxpy_conjugate(self, U: Any) -> Any:
         return self.cvxpy(U)  # its own conjugate
+
+    def stated(self, k: int) -> Stated:
+        del k
+        return Stated("SquaredL2")
 
     @property
     def notation(self) -> Notation:

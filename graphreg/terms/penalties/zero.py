@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..records import Array, Notation, RecessionCone
+from ..records import Array, Notation, RecessionCone, Stated
 from ._base import AbstractConstraint
 
 
@@ -33,6 +34,9 @@ class Zero(AbstractConstraint):
     def gauge(self, u: Array) -> Array:
         return np.zeros(len(u))
 
+    def gauge_at_zero(self, u: Array) -> Array:
+        return np.zeros(len(u))
+
     def clip(self, u: Array) -> Array:
         return u
 
@@ -53,6 +57,13 @@ class Zero(AbstractConstraint):
     def cvxpy_conjugate(self, U: Any) -> Any:
         del U
         return []  # 0, without a constraint
+
+    def stated(self, k: int) -> Stated:
+        del k
+        return Stated("Zero")
+
+    def settle(self, z: list[Any], exact: Callable[[float], Any]) -> list[Any]:
+        return [exact(0.0)] * len(z)
 
     @property
     def notation(self) -> Notation:

@@ -1,0 +1,108 @@
+"""``python -m benchmarks.proofs``: prove and check answers to random problems, and large ones; exit code 1 where a
+file that was written is no proof."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+from tqdm import tqdm
+
+import graphreg as gr
+from graphreg.datasets import random_problem
+from graphreg.errors import GraphregError
+from graphreg.verify import NotProvedError, check
+
+
+@dataclass(frozen=True)
+class Row:
+    """One answer: what came of its proof, seconds of the processor, the proved gap over that of the certificate."""
+
+    outcome: str
+    prove: float = 0.0
+    check: float = 0.0
+    megabytes: float = 0.0
+    ratio: float = float("nan")
+    note: str = ""
+
+
+def row(model: Any, path: Path, python_flint: bool, gap: float = 1e-7) -> Row:
+    """Solve, prove, check."""
+    from graphreg.certificate.proof import prove
+
+    solution = gr.Problem(model).solve(gap=gap, on_failure="return")
+    certificate = solution.certificate
+    if not certificate.valid:
+        return Row("no certificate")
+    start = time.process_time()
+    try:
+        proved = prove(certificate, path, ("near",), python_flint=python_flint)
+    except GraphregError as error:
+        return Row("no proof", time.process_time() - start, note=str(error))
+    middle = time.process_time()
+    try:
+        check(path.read_bytes(), python_flint)
+    except NotProvedError as error:
+        return Row("REFUSED", middle - start, note=str(error))
+    seconds = middle - start, time.process_time() - middle
+    size = float(proved.upper - proved.lower)
+    ratio = size / certificate.gap if certificate.gap > 0 else float("nan")
+    return Row("proved within a box" if proved.within else "proved", *seconds, os.path.getsize(path) / 1e6, ratio)
+
+
+def large(n: int, d: int, samples: int) -> dict[str, Any]:
+    """Models on a random geometric graph."""
+    rng = np.random.default_rng(0)
+    graph = nx.random_geometric_graph(n, 1.35 / np.sqrt(n), seed=1)
+    X, node = rng.standard_normal((n * samples, d)), np.repeat(np.arange(n), samples)
+    y = X.sum(axis=1) + rng.standard_normal(n * samples)
+    squared = gr.SquaredLoss(gr.NodeData.from_arrays(X, y, node))
+    logistic = gr.LogisticLoss(gr.NodeData.from_arrays(X, (y > 0).astype(int), node))
+    lasso = 0.1 * gr.TotalVariation(graph, gr.L2())
+    return {"squared": squared + lasso, "logistic": logistic + lasso + 1e-3 * gr.NodePenalty(gr.SquaredL2())}
+
+
+def main() -> int:
+    """Run the sweep and the large problems; print both."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.proofs", description=__doc__)
+    parser.add_argument("--seeds", nargs=2, type=int, default=(0, 500), metavar=("FIRST", "BEYOND"))
+    parser.add_argument("--no-flint", action="store_true", help="the standard library alone")
+    parser.add_argument("--nodes", type=int, default=3000, help="of the large problems; 0 leaves them out")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "proof.json"
+        seeds = tqdm(range(*args.seeds), unit=" proofs", disable=None)
+        rows = {seed: row(random_problem(seed).model, path, not args.no_flint) for seed in seeds}
+        _report(rows)
+        if args.nodes:
+            for name, model in large(args.nodes, 8, 5).items():
+                r = row(model, path, not args.no_flint, 1e-6)
+                seconds = f"prove {r.prove:.1f} s, check {r.check:.1f} s"
+                print(f"{args.nodes} nodes x 8, {name}: {r.outcome}, {seconds}, {r.megabytes:.1f} MB {r.note}")
+    return int(any(r.outcome == "REFUSED" for r in rows.values()))
+
+
+def _report(rows: dict[int, Row]) -> None:
+    for outcome, count in Counter(r.outcome for r in rows.values()).most_common():
+        print(f"{count:6d}  {outcome}")
+    done = [r for r in rows.values() if r.outcome.startswith("proved")]
+    for name in ("prove", "check", "ratio"):
+        values = np.array([getattr(r, name) for r in done])
+        low, middle, high = np.nanquantile(values, [0.0, 0.5, 1.0])
+        print(f"  {name:>6}: median {middle:.4g}, from {low:.4g} to {high:.4g}, sum {np.nansum(values):.4g}")
+    for seed, r in rows.items():
+        if r.note:
+            print(f"  seed {seed}: {r.outcome}: {r.note}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

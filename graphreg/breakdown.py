@@ -1,0 +1,99 @@
+"""When a computation breaks down: which exceptions are the numbers' fault, and what they are called in a sentence.
+
+What numpy, CVXPY or a solver raises in the midst of a solve is told as a status with its cause. What the user's own
+code raises, a callback or a term, is the user's to see as it is; so is a defect of this library.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import FrameType, TracebackType
+from typing import Any
+
+import numpy as np
+
+from .errors import GraphregError
+
+NUMERICAL = (np.linalg.LinAlgError, ArithmeticError, MemoryError)
+LIBRARIES = frozenset(
+    {
+        "numpy",
+        "scipy",
+        "cvxpy",
+        "clarabel",
+        "scs",
+        "osqp",
+        "ecos",
+        "highspy",
+        "qdldl",
+        "sparsediffpy",
+        "numba",
+        "pandas",
+    }
+    | {"networkx", "igraph", "pyo3_runtime", "mosek", "gurobipy"}
+)
+OWN = __name__.partition(".")[0]
+
+
+def numerical(error: BaseException) -> bool:
+    """Whether an exception tells of numbers: a singular matrix, an overflow, a division by 0, no memory."""
+    return isinstance(error, NUMERICAL) or type(error).__name__.startswith("Arpack")
+
+
+def panic(error: BaseException) -> bool:
+    """Whether a solver written in Rust has given up; that is no ``Exception``."""
+    return type(error).__name__ == "PanicException"
+
+
+def foreign(error: BaseException) -> bool:
+    """Whether an exception was raised within a library that this one calls, and not through the user's code."""
+    roots = [frame.f_globals.get("__name__", "").partition(".")[0] for frame in _frames(error.__traceback__)]
+    own = [k for k, root in enumerate(roots) if root == OWN]
+    if not own:
+        return False
+    after = roots[own[0] :]
+    return after[-1] in LIBRARIES and all(root == OWN or root in LIBRARIES or _standard(root) for root in after)
+
+
+def broken(error: Exception, callback: Watched | None) -> bool:
+    """Whether an exception tells of a computation that broke down, and is neither an answer nor a defect."""
+    if isinstance(error, GraphregError) or (callback is not None and error is callback.raised):
+        return False
+    return numerical(error) or foreign(error)
+
+
+def _standard(root: str) -> bool:
+    return root in sys.stdlib_module_names and root != "__main__"
+
+
+def _frames(traceback: TracebackType | None) -> Iterator[FrameType]:
+    while traceback is not None:
+        yield traceback.tb_frame
+        traceback = traceback.tb_next
+
+
+def cause(error: BaseException) -> str:
+    """The exception in a few words: its kind and the first line of what it says."""
+    said = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {said[0]}" if said else type(error).__name__
+
+
+@dataclass
+class Watched:
+    """A function of the user's, and what it raised last: that is never taken for a breakdown."""
+
+    function: Callable[..., Any]
+    raised: BaseException | None = None
+
+    @staticmethod
+    def of(function: Callable[..., Any] | None) -> Watched | None:
+        return function if function is None or isinstance(function, Watched) else Watched(function)
+
+    def __call__(self, *args: Any) -> Any:
+        try:
+            return self.function(*args)
+        except BaseException as error:
+            self.raised = error
+            raise

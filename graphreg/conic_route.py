@@ -1,0 +1,114 @@
+"""The exact route: attempts of a conic solver, each certified, and rounds that refine what they leave."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .breakdown import Watched, broken, cause
+from .certificate import Certificate, Certifier
+from .clock import OutOfTimeError
+from .form import Form
+from .iterating import iterate
+from .lowering import conic
+from .methods import Exact, PrimalDual
+from .methods import exact as exact_method
+from .methods._driver import Budget
+from .solution import Solution
+from .statuses import End, judged
+
+REFINEMENT = 3000  # rounds, where no attempt of a conic solver has sufficed
+
+
+def by_cones(form: Form, method: Exact, certifier: Certifier, budget: Budget, compiler: conic.Compiler) -> Solution:
+    """The solution by a conic solver."""
+    attempts = _Attempts(form, method, certifier, budget, compiler)
+    certificate, end = attempts.carried_out()
+    if not np.isfinite(certificate.primal) and end.why in ("budget", "limit"):
+        certificate = certifier.certify(np.zeros(form.shape), None, None, budget.gap)
+        if end.why == "limit":
+            end = attempts.without_point(np.isfinite(certificate.primal))
+    status, message = judged(certifier, certificate, end, budget.gap, 0)
+    if attempts.said:
+        message += f" {method.solver} said: {', then '.join(dict.fromkeys(attempts.said))}."
+    return Solution(form, certificate, status, message, f"{method.name}({method.solver})", 0, attempts.elapsed())
+
+
+@dataclass
+class _Attempts:
+    """The attempts of one solve, and what the solver said of each."""
+
+    form: Form
+    method: Exact
+    certifier: Certifier
+    budget: Budget
+    compiler: conic.Compiler
+    said: list[str] = field(default_factory=list[str])
+    began: float = field(default_factory=time.perf_counter)
+
+    def elapsed(self) -> float:
+        return time.perf_counter() - self.began
+
+    def left(self) -> float | None:
+        return None if self.budget.seconds is None else self.budget.seconds - self.elapsed()
+
+    def carried_out(self) -> tuple[Certificate, End]:
+        """The best certificate, and why there is no better one."""
+        try:
+            return self._in_turn()
+        except OutOfTimeError:
+            why = End("budget")
+        except KeyboardInterrupt:
+            why = End("interrupted")
+            if self.budget.carried is not None:
+                self.budget.carried.interrupted = True
+        except Exception as error:
+            if not broken(error, Watched.of(self.budget.callback)):
+                raise
+            why = End("failed", cause(error))
+        self.compiler.forget()
+        return self.certifier.best(), why
+
+    def _in_turn(self) -> tuple[Certificate, End]:
+        form, method, gap = self.form, self.method, self.budget.gap
+        certificate = self.certifier.best()
+        for scaled, options in conic.attempts(method.solver, method.form):
+            compiled = self.compiler(method.form, scaled)
+            left = self.left()
+            if left is not None and left <= 0.0:
+                return certificate, End("budget")
+            self.said.append(compiled.solve(method.solver, {**options, **conic.time_limit(method.solver, left)}))
+            found = compiled.point()
+            if found is not None and np.isfinite(found[0]).all():
+                w = np.where(form.free[:, None], 0.0, found[0])
+                certificate = self.certifier.certify(w, found[1].flows, found[1].prices, gap)
+            enough = gap if len(self.said) > 1 else min(gap, exact_method.GAP)
+            if certificate.holds(enough) or self.certifier.recedes():
+                return certificate, End("limit")
+        if not certificate.holds(gap) and np.isfinite(certificate.primal):
+            certificate, rounds = self._refined(certificate)
+            self.said.append(f"refined by {rounds} rounds of PrimalDual")
+        return certificate, End("limit")
+
+    def _refined(self, certificate: Certificate) -> tuple[Certificate, int]:
+        """The best certificate after some rounds of the primal-dual method, from where the solver stopped short."""
+        method, gap = PrimalDual(), self.budget.gap
+        if method.missing(self.form) or gap == 0.0:
+            return certificate, 0
+        start = (certificate.w, certificate.point.flows)
+        budget = Budget(gap, REFINEMENT, self.left(), start, progress=self.budget.progress)
+        outcome = iterate(self.form, method, self.certifier, budget, None)
+        if outcome.ended == "interrupted":
+            raise KeyboardInterrupt
+        return outcome.certificate, outcome.rounds
+
+    def without_point(self, feasible: bool) -> End:
+        """Why no point was found: the solver says that there is none (its word is not enough where 0 is near one), or
+        it broke down."""
+        word = "infeasible" if self.method.form == "primal" else "unbounded"
+        if not feasible and any(word in each for each in self.said):
+            return End("infeasible")
+        failures = [each for each in self.said if each.startswith("failed (")]
+        return End("failed", failures[0].removeprefix("failed (").removesuffix(")") if failures else "")

@@ -1,0 +1,65 @@
+"""Edges that are split at every optimum, proved by a dual point of the problem in which their ends are tied.
+
+With z_e = 0 as a constraint the flow of e is free of its capacity. If the value of a conserved dual point of that
+problem exceeds P(w), so does its optimum, and no optimum of the problem itself has z_e = 0. One small conic programme
+per edge finds such a point, or one per pair of clusters that were proved, whose edges all have the same difference.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from .certificate import Certificate, Certifier
+from .certificate.near import upper_gap
+from .errors import GraphregError
+from .form import EdgeBlock, Form
+from .lowering import conic
+from .terms.calculus import Strength
+from .terms.penalties._base import row_norm
+from .terms.penalties.zero import Zero
+from .terms.records import Array
+
+MOST = 50  # programmes for one answer
+TRIED = 1e-9  # the relative gap to which the repair of the dual point aims
+
+
+def split(certificate: Certificate, open_: list[Array], member: Array) -> list[Array]:
+    """Which of the edges in ``open_`` (a mask per edge block) are proved to be split at every optimum; ``member``
+    numbers the nodes that are proved to be equal."""
+    form = certificate.form
+    found = [np.zeros_like(mask) for mask in open_]
+    groups: dict[tuple[int, int, int], list[int]] = {}
+    for k, (edge, mask) in enumerate(zip(form.edges, open_, strict=True)):
+        for e in np.flatnonzero(mask).tolist():
+            ends = sorted((int(member[edge.tail[e]]), int(member[edge.head[e]])))
+            if ends[0] != ends[1]:
+                groups.setdefault((k, ends[0], ends[1]), []).append(e)
+    size = [row_norm(edge.difference(certificate.w)) for edge in form.edges]
+    order = sorted(groups, key=lambda key: -float(size[key[0]][groups[key]].max()))
+    for key in order[:MOST]:
+        k, rows = key[0], groups[key]
+        if _tied_bound(form, form.edges[k], rows[0]) > certificate.primal and upper_gap(certificate) < np.inf:
+            found[k][rows] = True
+    return found
+
+
+def _tied_bound(form: Form, edge: EdgeBlock, e: int) -> float:
+    """A certified lower bound of the problem in which the ends of an edge are tied; -inf where none was found."""
+    rows = np.array([e])
+    tie = EdgeBlock(
+        Zero(), Strength(), edge.tail[rows], edge.head[rows], np.ones(1), edge.features, None, "tied", edge.K[rows]
+    )
+    tied = replace(form, edges=(*form.edges, tie))
+    compiled = conic.Compiler(tied)("primal", False)
+    try:
+        compiled.solve("clarabel", {})
+    except GraphregError:
+        return -np.inf
+    point = compiled.point()
+    if point is None:
+        return -np.inf
+    w, dual = point
+    certificate = Certifier(tied).certify(w, dual.flows, dual.prices, TRIED)
+    return certificate.dual if certificate.valid else -np.inf

@@ -1,0 +1,105 @@
+"""The status of an answer and the sentence that goes with it: the cause, and the remedy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .certificate import Certificate, Certifier
+
+UNKNOWN = (
+    "Whether the infimum is attained is not known (no exact argument was found either way); with a small ridge it is."
+)
+
+
+@dataclass(frozen=True)
+class End:
+    """Why a run ended: 'gap', 'budget', 'limit', 'recession', 'interrupted', 'infeasible' or 'failed', and the cause of
+    a failure where that is known."""
+
+    why: str
+    cause: str = ""
+
+
+def judge(  # noqa: PLR0911 - one return per status
+    certifier: Certifier, certificate: Certificate, end: End, gap: float, rounds: int
+) -> tuple[str, str]:
+    """The status, decided by the certificate, and the sentence that goes with it."""
+    ended = end.why
+    if ended == "infeasible":
+        return "unbounded", "No point satisfies all constraints; look at the boxes, balls and centers together."
+    attained = certifier.attained()
+    if attained is False:
+        return "unattained", unattained(certificate, gap)
+    if certificate.holds(gap):
+        return "certified", certified(gap, attained)
+    if ended == "failed":
+        return "failed", failed(end.cause)
+    if ended == "interrupted":
+        return "interrupted", interrupted(rounds, certificate)
+    if ended == "budget":
+        return "budget", used_up(rounds, certificate)
+    return "no_certificate", no_certificate(certificate, gap)
+
+
+def judged(certifier: Certifier, certificate: Certificate, end: End, gap: float, rounds: int) -> tuple[str, str]:
+    """The status and its sentence; whether the infimum is attained may take a programme that is interrupted, too."""
+    try:
+        return judge(certifier, certificate, end, gap, rounds)
+    except KeyboardInterrupt:
+        return "interrupted", interrupted(rounds, certificate)
+
+
+def certified(gap: float, attained: bool | None = True) -> str:
+    """The sentence of a certified answer; ``attained`` is None where nothing confirms that a minimiser exists."""
+    unknown = "" if attained is not None else f" {UNKNOWN}"
+    return f"The relative gap is certified to be at most {gap:.3g}.{unknown}"
+
+
+def interrupted(rounds: int, certificate: Certificate) -> str:
+    """The sentence of an interrupted run."""
+    if not (rounds or np.isfinite(certificate.primal)):
+        return "Interrupted before there was an answer."
+    return f"Interrupted after {rounds} rounds; this is the best point so far, a {_reached(certificate)}."
+
+
+def failed(cause: str) -> str:
+    """The sentence of a breakdown."""
+    remedy = "shorten the steps where they are given, rescale the features, or try another method or solver"
+    return f"No finite answer was found{f' ({cause})' if cause else ''}; {remedy}."
+
+
+def used_up(rounds: int, certificate: Certificate) -> str:
+    spent = f" ({rounds} rounds)" if rounds else ""
+    return f"The budget was used up{spent} at a {_reached(certificate)}; allow more, or a larger gap."
+
+
+def no_certificate(certificate: Certificate, gap: float) -> str:
+    why = f" ({certificate.note})" if certificate.note else ""
+    remedy = "standardise the features, add a small ridge, or ask for a larger gap"
+    return f"Ended at a {_reached(certificate)} where {gap:.3g} was asked for{why}; {remedy}."
+
+
+def gap_of(certificate: Certificate) -> str:
+    return f"relative gap of {certificate.relative_gap:.2g}"
+
+
+def _reached(certificate: Certificate) -> str:
+    reached = gap_of(certificate) if certificate.valid else "point without certificate"
+    if not np.isfinite(certificate.primal):
+        reached += " (no point was found that satisfies all constraints; Exact() tells whether there is one)"
+    return reached
+
+
+def unattained(certificate: Certificate, gap: float) -> str:
+    if certificate.holds(gap):
+        known = "Infimum certified, not attained"
+    elif certificate.valid:
+        known = f"Infimum bounded (relative gap of {certificate.relative_gap:.2g}), not attained"
+    else:
+        known = "Infimum not attained"
+    return (
+        f"{known}: along some direction the losses fall for ever (separable classes, counts that are all 0); add a "
+        "ridge, for instance 1e-3 * NodePenalty(SquaredL2()), on every coordinate that may run away."
+    )

@@ -1,0 +1,257 @@
+"""What is said of edges holds at the optimum, which is known exactly: rational data, all patterns of signs tried."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+
+import cvxpy as cp
+import networkx as nx
+import numpy as np
+import pytest
+
+import graphreg as gr
+
+
+class OwnL1(gr.Penalty):
+    """The l1 norm as a user writes it."""
+
+    def value(self, z):
+        return np.abs(z).sum(axis=1)
+
+    def prox(self, v, step):
+        t = np.broadcast_to(np.asarray(step, dtype=float), (len(v),))[:, None]
+        return np.sign(v) * np.maximum(np.abs(v) - t, 0.0)
+
+    def conjugate(self, u):
+        return np.where(np.abs(u).max(axis=1) <= 1.0, 0.0, np.inf)
+
+    def cvxpy(self, Z):
+        return cp.sum(cp.abs(Z), axis=1)
+
+
+class Elastic(OwnL1):
+    """||z||_1 + 1/2 ||z||^2."""
+
+    def value(self, z):
+        return np.abs(z).sum(axis=1) + 0.5 * (z * z).sum(axis=1)
+
+    def prox(self, v, step):
+        t = np.broadcast_to(np.asarray(step, dtype=float), (len(v),))[:, None]
+        return np.sign(v) * np.maximum(np.abs(v) - t, 0.0) / (1.0 + t)
+
+    def conjugate(self, u):
+        return 0.5 * (np.maximum(np.abs(u) - 1.0, 0.0) ** 2).sum(axis=1)
+
+    def cvxpy(self, Z):
+        return cp.sum(cp.abs(Z), axis=1) + 0.5 * cp.sum(cp.square(Z), axis=1)
+
+
+# ---- exact optima ----------------------------------------------------------------------------------------------------
+def solved(matrix, right):
+    """x with matrix x = right, in fractions, for a positive definite matrix."""
+    A = [[*row, b] for row, b in zip(matrix, right, strict=True)]
+    for i, pivot in enumerate(A):
+        for row in A[i + 1 :]:
+            factor = row[i] / pivot[i]
+            row[:] = [x - factor * y for x, y in zip(row, pivot, strict=True)]
+    x = [Fraction(0)] * len(A)
+    for i in reversed(range(len(A))):
+        x[i] = (A[i][-1] - sum(A[i][j] * x[j] for j in range(i + 1, len(A)))) / A[i][i]
+    return x
+
+
+def optimum(targets, edges, capacity, quadratic=0):
+    """The minimiser of sum 1/2 (w_i - y_i)^2 + sum_e c_e (|z_e| + quadratic z_e^2 / 2): of all patterns of signs of z
+    the stationary points on which these hold, the best; the pattern of the optimum is among them."""
+    y, c, q = [Fraction(t) for t in targets], [Fraction(x) for x in capacity], Fraction(quadratic)
+
+    def value(w):
+        z = [w[i] - w[j] for i, j in edges]
+        terms = (each * (abs(x) + q * x * x / 2) for each, x in zip(c, z, strict=True))
+        return sum((a - b) ** 2 for a, b in zip(w, y, strict=True)) / 2 + sum(terms)
+
+    best = None
+    for signs in product((-1, 0, 1), repeat=len(edges)):
+        graph = nx.Graph([edge for edge, s in zip(edges, signs, strict=True) if s == 0])
+        graph.add_nodes_from(range(len(y)))
+        member = {i: k for k, group in enumerate(nx.connected_components(graph)) for i in group}
+        size = len(set(member.values()))
+        A, b = [[Fraction(0)] * size for _ in range(size)], [Fraction(0)] * size
+        for i, t in enumerate(y):
+            A[member[i]][member[i]] += 1
+            b[member[i]] += t
+        for (i, j), s, each in zip(edges, signs, c, strict=True):
+            for own, other, sign in ((i, j, s), (j, i, -s)):
+                b[member[own]] -= sign * each
+                A[member[own]][member[own]] += q * each
+                A[member[own]][member[other]] -= q * each
+        theta = solved(A, b)
+        w = [theta[member[i]] for i in range(len(y))]
+        if best is None or value(w) < value(best):
+            best = w
+    return best
+
+
+def judged(found, edges, exact):
+    """Every claim against the exact optimum; how many edges are near or fused, fused, and split."""
+    states = found.edges["state"].tolist()
+    for (i, j), row in zip(edges, found.edges.itertuples(), strict=True):
+        z = exact[i] - exact[j]
+        assert np.isinf(row.bound) or abs(z) <= Fraction(row.bound)
+        assert row.certain == (row.state in ("fused", "split"))
+        if row.state == "fused":
+            assert z == 0
+        if row.state == "split":
+            assert z != 0
+    graph = nx.Graph([edge for edge in edges if exact[edge[0]] == exact[edge[1]]])
+    graph.add_nodes_from(range(len(exact)))
+    low, high = found.count_range
+    assert low <= nx.number_connected_components(graph) <= high
+    assert found.certain == all(state in ("fused", "split") for state in states)
+    if not found.certain:
+        assert "every edge is decided" not in str(found)
+    return np.array([states.count("near") + states.count("fused"), states.count("fused"), states.count("split")])
+
+
+def drawn(seed):
+    """Targets, edges and weights that are short binary fractions, so that the floats are the rationals."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 5))
+    graph = nx.path_graph(n) if seed % 2 else nx.cycle_graph(n) if n > 2 else nx.path_graph(n)
+    edges = [tuple(sorted(edge)) for edge in graph.edges]
+    y = rng.integers(-16, 17, n) / 8.0
+    weights = rng.integers(1, 9, len(edges)) / 8.0
+    return y, edges, weights
+
+
+def problem_of(y, edges, weights, penalty):
+    graph = nx.Graph()
+    graph.add_nodes_from(range(len(y)))
+    graph.add_weighted_edges_from((i, j, c) for (i, j), c in zip(edges, weights, strict=True))
+    data = gr.NodeData.from_arrays(None, y, np.arange(len(y)))
+    return gr.Problem(gr.MeanLoss(data) + gr.TotalVariation(graph, penalty))
+
+
+@pytest.mark.parametrize("penalty", [gr.L1(), gr.L2(), OwnL1(), Elastic()], ids=lambda p: type(p).__name__)
+def test_claims_hold_at_the_exact_optimum(penalty):
+    total, edges_in_all = np.zeros((2, 3)), 0
+    for seed in range(40):
+        y, edges, weights = drawn(seed)
+        exact = optimum(y, edges, weights, quadratic=int(isinstance(penalty, Elastic)))
+        problem = problem_of(y, edges, weights, penalty)
+        for budget in ({"rounds": 3, "gap": 0}, {"gap": 1e-2}, {"gap": 1e-8}):
+            solution = problem.solve(gr.PrimalDual(), **budget)
+            counts = [judged(solution.clusters(prove), edges, exact) for prove in (False, True)]
+        total += counts
+        edges_in_all += len(edges)
+    (near, _, split), (_, fused, split_too) = total
+    assert near + split > 0.9 * edges_in_all
+    assert fused + split_too > 0.8 * edges_in_all
+
+
+@pytest.mark.parametrize("apart", [2e-5, 1e-7, 1e-9, 0.0, -1e-9, -1e-3])
+def test_an_edge_that_is_hardly_split_is_not_called_fused(apart):
+    """Two targets 2 c + apart away from each other: the optimum is ``apart`` wide, or fused."""
+    y, edges, weights = np.array([0.0, 2.0 + apart]), [(0, 1)], np.array([1.0])
+    exact = optimum(y, edges, weights)
+    for gap in (1e-3, 1e-6, 1e-10):
+        solution = problem_of(y, edges, weights, gr.L1()).solve(gap=gap)
+        for prove in (False, True):
+            judged(solution.clusters(prove), edges, exact)
+    tight = problem_of(y, edges, weights, gr.L1()).solve(gap=1e-12, on_failure="return").clusters(prove=True)
+    if apart in (2e-5, -1e-3):
+        assert tight.edges["state"].tolist() == ["split" if apart > 0 else "fused"]
+
+
+# ---- the words -------------------------------------------------------------------------------------------------------
+def shifted(offset):
+    """Three states whose targets have slopes +.46, 0 and -.46 around an offset; hardly any penalty."""
+    x = np.linspace(-1.0, 1.0, 12)
+    data = {k: (np.stack([np.ones(12), x], axis=1), offset + slope * x) for k, slope in enumerate((0.46, 0.0, -0.46))}
+    loss = gr.SquaredLoss(gr.NodeData.from_dict(data))
+    return gr.Problem(loss + 1e-3 * gr.TotalVariation(nx.path_graph(3), gr.L2()))
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e6])
+def test_opposite_slopes_are_never_fused_by_a_proof(offset):
+    solution = shifted(offset).solve(on_failure="return")
+    for prove in (False, True):
+        found = solution.clusters(prove)
+        assert not set(found.edges["state"]) & {"near", "fused"}
+        assert found.count == 3
+    if offset == 0.0:
+        assert found.edges["state"].tolist() == ["split", "split"]
+
+
+def test_shifts_and_units_do_not_change_what_is_near():
+    """The scale of a coordinate is how far nodes differ in it, not how large its numbers are."""
+    rng = np.random.default_rng(4)
+    X, slope = rng.standard_normal((60, 2)), np.repeat([[1.0, 2.0], [1.0, -2.0]], 30, axis=0)
+    y = (X * slope).sum(axis=1) + 0.1 * rng.standard_normal(60)
+    states = []
+    for shift, unit in ((0.0, 1.0), (100.0, 1.0), (0.0, 1e3), (0.0, 1e-3)):
+        A = np.column_stack([np.ones(60), X[:, 0], X[:, 1] * unit])
+        data = gr.NodeData.from_arrays(A, y + shift, np.arange(60) // 15, features=["one", "a", "b"])
+        model = gr.SquaredLoss(data) + sum(
+            [
+                0.2 * factor * gr.TotalVariation(nx.path_graph(4), gr.L1(), features=[name])
+                for name, factor in (("one", 1.0), ("a", 1.0), ("b", unit))
+            ]
+        )
+        states.append(gr.Problem(model).solve(gap=1e-9).clusters().edges["state"].tolist())
+    assert states[1:] == states[:-1]
+    assert {"near", "split"} <= set(states[0])
+
+
+def own_and_built_in():
+    euclidean = gr.Penalty.from_cvxpy(lambda Z: cp.norm(Z, 2, axis=1), rows=True)
+    return [(OwnL1(), gr.L1()), (euclidean, gr.L2())]
+
+
+@pytest.mark.parametrize(("own", "ours"), own_and_built_in(), ids=["own l1", "from CVXPY"])
+def test_a_penalty_of_the_users_fuses_as_ours_does(own, ours):
+    rng = np.random.default_rng(1)
+    truth = np.repeat([[2.0, -1.0], [-2.0, 1.0]], 3, axis=0)
+    data = {i: ((X := rng.normal(size=(20, 2))), X @ w + 0.1 * rng.normal(size=20)) for i, w in enumerate(truth)}
+    loss = gr.SquaredLoss(gr.NodeData.from_dict(data))
+    found = [
+        gr.Problem(loss + 0.2 * gr.TotalVariation(nx.path_graph(6), penalty)).solve().clusters()
+        for penalty in (own, ours)
+    ]
+    assert (
+        found[0].edges["state"].tolist() == found[1].edges["state"].tolist() == ["near"] * 2 + ["split"] + ["near"] * 2
+    )
+    np.testing.assert_allclose(found[0].edges["slack"], found[1].edges["slack"], atol=1e-4)
+    assert found[0].labels == found[1].labels
+
+
+def test_losses_that_are_not_strongly_convex_are_split_by_a_tied_problem():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(120, 2))
+    slope = np.repeat([[1.5, -1.0], [-1.5, 1.0]], 60, axis=0)
+    y = rng.random(120) < 1 / (1 + np.exp(-(X * slope).sum(axis=1)))
+    loss = gr.LogisticLoss(gr.NodeData.from_arrays(X, y, np.arange(120) // 30))
+    solution = gr.Problem(loss + 0.05 * gr.TotalVariation(nx.path_graph(4), gr.L2())).solve(gap=1e-9)
+    assert solution.clusters().edges["state"].tolist()[1] == "undecided"
+    assert solution.clusters().count_range == (1, 4)
+    found = solution.clusters(prove=True)
+    assert found.edges["state"].tolist()[1] == "split"
+    assert "every edge is decided by a proof" in str(found) or not found.certain
+
+
+def test_the_sentence_says_what_is_proved():
+    problem = problem_of(np.array([0.0, 0.1, 5.0]), [(0, 1), (1, 2)], np.ones(2), gr.L2())
+    near = problem.solve(gap=1e-6).clusters()
+    assert near.edges["state"].tolist() == ["near", "split"]
+    assert not near.certain
+    assert near.count == 2
+    assert near.count_range == (2, 3)
+    assert "1 near, 1 split, 0 undecided (near: proved to be at most" in str(near)
+    assert "proved: between 2 and 3 clusters" in str(near)
+    proved = problem.solve(gap=1e-6).clusters(prove=True)
+    assert proved.count_range == (2, 2)
+    assert (
+        str(proved)
+        == "2 clusters of sizes 2, 1; edges: 1 fused, 1 split, 0 undecided (every edge is decided by a proof)"
+    )

@@ -1,0 +1,205 @@
+"""The checker of proofs: it stands alone, rounds upwards, and refuses hostile files quickly."""
+
+from __future__ import annotations
+
+import ast
+import json
+import random
+import shutil
+import subprocess
+import sys
+import time
+from fractions import Fraction
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import graphreg as gr
+from graphreg import verify
+from graphreg.cli import main
+from graphreg.verify import NotProvedError, State, check
+
+FILE = Path(verify.__file__)
+ALLOWED = {"argparse", "hashlib", "json", "re", "sys", "time", "fractions", "math", "typing", "flint"}
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    data = gr.NodeData.from_arrays(rng.standard_normal((9, 2)), rng.integers(0, 2, 9), np.repeat([0, 1, 2], 3))
+    model = gr.LogisticLoss(data) + 0.1 * gr.TotalVariation(nx.path_graph(3), gr.L2()) + gr.NodePenalty(gr.SquaredL2())
+    path = tmp_path_factory.mktemp("proof") / "proof.json"
+    gr.Problem(model).solve().prove(path)
+    return path
+
+
+@pytest.fixture
+def proof(path):
+    return json.loads(path.read_text())
+
+
+@pytest.fixture(autouse=True)
+def _arithmetic():
+    before = State.flint, State.work, State.end, State.where
+    yield
+    State.flint, State.work, State.end, State.where = before
+
+
+# ---- the file --------------------------------------------------------------------------------------------------------
+def test_it_imports_nothing_else():
+    nodes = list(ast.walk(ast.parse(FILE.read_text())))
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names |= {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)}
+    assert names == ALLOWED
+    assert not any(isinstance(node, ast.ImportFrom) and node.level for node in nodes)
+
+
+def test_it_is_short():
+    assert len(FILE.read_text().splitlines()) < 500
+
+
+def test_it_runs_alone(path, tmp_path):
+    alone = shutil.copy(FILE, tmp_path / "verify.py")
+    run = [sys.executable, "-I", str(alone), str(path)]
+    for options, code, word in (([], 0, "PROVED"), (["--no-flint"], 0, "PROVED"), (["--model", "0" * 64], 1, "NOT")):
+        done = subprocess.run([*run, *options], capture_output=True, text=True, check=False, cwd=tmp_path)
+        assert (done.returncode, done.stdout.split()[0]) == (code, word), done.stderr
+    assert subprocess.run([*run[:-1], "nowhere.json"], capture_output=True, check=False).returncode == 2
+
+
+def test_the_command_line(path, tmp_path):
+    done = CliRunner().invoke(main, ["verify", str(path)])
+    assert done.exit_code == 0
+    assert "9 logistic of strength 1.0" in done.output
+    wrong = tmp_path / "wrong.json"
+    wrong.write_text(path.read_text().replace('"within":null', '"within":"0"'))
+    done = CliRunner().invoke(main, ["verify", str(wrong), "--no-flint"])
+    assert done.exit_code == 1
+    assert "NOT PROVED: w is not within the box" in done.output
+
+
+# ---- arithmetic ------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("with_flint", [False, True])
+def test_log_and_exp_are_upper_bounds(with_flint):
+    flint = pytest.importorskip("flint")
+    flint.ctx.prec = 3000
+    State.flint, State.work = with_flint, verify.WORK
+    rng = random.Random(1)
+    for k in range(150):
+        x = Fraction(rng.getrandbits(150) + 1, rng.getrandbits(150) + 1) * Fraction(2) ** rng.choice([0, -20, 60])
+        _near_above(verify.log(verify.rational(*x.as_integer_ratio())), flint.arb(_fmpq(x)).log())
+        x = Fraction(rng.randint(-(2**60), 2**60), 2 ** (50 + k))
+        if x < 4000:
+            _near_above(verify.exp(verify.rational(*x.as_integer_ratio())), flint.arb(_fmpq(x)).exp())
+    assert verify.log(verify.rational(1)) == 0
+    flint.ctx.prec = 53
+
+
+def _fmpq(x):
+    import flint
+
+    return flint.fmpq(*x.as_integer_ratio())
+
+
+def _near_above(bound, true):
+    import flint
+
+    excess = flint.arb(flint.fmpq(int(bound.numerator), int(bound.denominator))) - true
+    assert excess >= 0
+    assert excess <= flint.arb(2) ** -150 + abs(true) * flint.arb(2) ** -150
+
+
+@pytest.mark.parametrize("x", [0.0, 1.0, -0.1, 5e-324, -1.7976931348623157e308, 2.0**53 - 1, 3.0, -1024.0])
+def test_doubles_have_one_spelling(x):
+    assert verify.double(verify.spell(x)) == x
+    State.flint = False
+    assert verify.number(verify.spell(x)) == Fraction(x)
+
+
+@pytest.mark.parametrize(
+    "s", ["-0", "2", "1p0", "01", "1p+1", "1P1", "A", "1.0", "1p9999", "1/3", "3fffffffffffff", "", 1, None]
+)
+def test_other_spellings_are_refused(s):
+    with pytest.raises(NotProvedError):
+        verify.double(s)
+
+
+# ---- hostile files ---------------------------------------------------------------------------------------------------
+def prime_like(k, bits):
+    return f"{(1 << bits) + 2 * k + 1:x}"
+
+
+def flood(proof, values):
+    """The proof with these as the flows of one large block of edges."""
+    edges = proof["model"]["edges"][0]
+    m = len(values)
+    edges |= {"tail": [0] * m, "head": [1] * m, "weight": ["1"] * m, "penalty": "Zero", "strength": "1"}
+    proof["dual"]["flows"][0] = [[v, v] for v in values]
+    return proof
+
+
+HOSTILE = {
+    "empty": lambda p: "",
+    "no JSON": lambda p: "{",
+    "a list": lambda p: "[]",
+    "deep lists": lambda p: "[" * 1_000_000,
+    "deep objects": lambda p: '{"a":' * 300_000,
+    "many lists": lambda p: "[" + "[]," * 5_000_000 + "[]]",
+    "a key twice": lambda p: '{"format": 1, ' + json.dumps(p)[1:],
+    "a float": lambda p: json.dumps(p | {"within": 1.5}),
+    "not a number": lambda p: '{"within": NaN}',
+    "a long integer": lambda p: '{"within": ' + "9" * 1_000_000 + "}",
+    "a long number": lambda p: json.dumps(p | {"within": "f" * 10_000_000}),
+    "a zero denominator": lambda p: json.dumps(p | {"within": "1/0"}),
+    "huge exponents": lambda p: json.dumps(p | {"within": "1p99999999"}),
+    "an unknown field": lambda p: json.dumps(p | {"trust": "me"}),
+    "no claims": lambda p: json.dumps(p | {"claims": []}),
+    "an unknown claim": lambda p: json.dumps(p | {"claims": [*p["claims"], {"says": "__init__"}]}),
+    "many claims": lambda p: json.dumps(p | {"claims": [{"says": ["bounds"]}] * 100_000}),
+    "one label twice": lambda p: json.dumps(p | {"model": p["model"] | {"labels": ["a", "a", "b"]}}),
+    "labels that are none": lambda p: json.dumps(p | {"model": p["model"] | {"labels": [[], {}, None]}}),
+    "many coprime denominators": lambda p: json.dumps(flood(p, [f"1/{prime_like(k, 8000)}" for k in range(3000)])),
+    "more of them, smaller": lambda p: json.dumps(flood(p, [f"1/{prime_like(k, 300)}" for k in range(30_000)])),
+    "exponents far apart": lambda p: json.dumps(flood(p, [f"1p{9999 - k}" for k in range(9000)] * 3)),
+    "a price of huge size": lambda p: json.dumps(flood(p, ["1p9999"] * 9) | {"w": [["1p9999", "1p-9999"]] * 3}),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("with_flint", [True, False])
+def test_hostile_files_are_refused_quickly(proof, name, with_flint):
+    text = HOSTILE[name](proof).encode()
+    start = time.process_time()
+    with pytest.raises(NotProvedError):
+        check(text, with_flint)
+    assert time.process_time() - start < 2.0
+
+
+def test_the_time_is_limited(proof):
+    with pytest.raises(NotProvedError, match="time is up"):
+        check(json.dumps(proof).encode(), seconds=0.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"strength": "-1"}, "positive"),
+        ({"strength": "0"}, "positive"),
+        ({"penalty": "L7"}, "unknown penalty 'L7'"),
+        ({"tail": [0, 0]}, "Error|balance|domain"),
+        ({"tail": [1, 1]}, "a loop"),
+        ({"tail": [0, True]}, "no integer"),
+        ({"features": [0, 0]}, "distinct"),
+        ({"penalty": "NonNegative", "strength": "1"}, "one-sided"),
+        ({"penalty": "Zero"}, "no weight"),
+        ({"parameter": "1"}, "no parameter"),
+        ({"center": [["1", "1"], ["1", "1"]]}, "a centre"),
+    ],
+)
+def test_models_that_are_none(proof, change, message):
+    proof["model"]["edges"][0] |= change
+    with pytest.raises(NotProvedError, match=message):
+        check(json.dumps(proof).encode())
