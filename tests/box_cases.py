@@ -97,6 +97,7 @@ BOXES = {
         gr.HuberLoss(numbers()) + 0.1 * gr.TotalVariation(LINE, gr.L2(), features=["x0"])
     ),
     "half lines": lambda: gr.SquaredLoss(numbers()) + gr.NodePenalty(gr.NonNegative()),
+    "a strong fusion": lambda: gr.SquaredLoss(numbers()) + 10.0 * gr.TotalVariation(LINE, gr.L1()),
     "a consensus": lambda: gr.QuantileLoss(numbers()) + gr.Consensus(LINE),
 }
 

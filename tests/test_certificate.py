@@ -12,7 +12,7 @@ import pytest
 from core_cases import iterate, random_dual, random_w, written_balance, written_dual, written_primal
 
 import graphreg as gr
-from graphreg.certificate import Certifier, at_infinity, attained, common
+from graphreg.certificate import Certifier, at_infinity, attained
 from graphreg.certificate.feasible import feasible
 from graphreg.certificate.repair import Repair
 from graphreg.datasets import random_problem

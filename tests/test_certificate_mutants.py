@@ -140,7 +140,7 @@ def finite_and_shared(form):
 
 
 def test_balls_node_by_node_after_the_averaging(monkeypatch):
-    def each(form, constraints, w):
+    def each(form, constraints, w, margin):
         for edge in constraints:
             if edge.ground:
                 w = feasible._project(edge, w)

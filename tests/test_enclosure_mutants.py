@@ -113,8 +113,8 @@ def saturated():
 
 
 BROKEN = {
-    "flows carry nothing on": ("squares along a path", Forest, "gather", each_for_itself),
-    "totals are left": ("squares along a path", Closing, "move", prices_stay),
+    "flows carry nothing on": ("a strong fusion", Forest, "gather", each_for_itself),
+    "totals are left": ("a strong fusion", Closing, "move", prices_stay),
     "fixed flows are forgotten": (None, Closing, "_fixed", no_fixed_flows),
 }
 
