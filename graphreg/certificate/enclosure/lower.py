@@ -62,7 +62,7 @@ class _Attempt:
     outside_arcs: Array  # which arcs leave their domain, over all arcs
     outside_prices: list[Array]
     why: list[str]
-    prices: tuple[Array, ...] | None = None  # where some had to become 0
+    prices: tuple[Array, ...] | None = None  # as they were moved
 
     def at(self, given: DualPoint) -> DualPoint:
         """The point next to which the bound holds."""
@@ -198,8 +198,7 @@ class Enclosure:
         base, error, failed = self._closed(closing, prices, pulls)
         flows, spread = self._rooted(prices, *self._carried(tree, point.flows, base, error, prices, plain))
         found = self._judged(prices, flows, spread, failed, tree)
-        if closing.idle:
-            found.prices = tuple(each.high for each in prices[: len(point.prices)])
+        found.prices = tuple(each.interval()[0] for each in prices[: len(point.prices)])
         return found
 
     def _given(self, point: DualPoint) -> list[Array]:
