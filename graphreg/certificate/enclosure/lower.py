@@ -22,7 +22,10 @@ from .rows import AbstractRows, Prices, RootRows, SampleRows
 from .sums import DUST, EPS, MORE, Pair, Runs, total, two_product, two_sum
 
 PULLS = (1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
-LARGE = 1_000_000  # entries of samples and edges
+PLAINLY = (1e-12, 1e-11, 1e-10)  # the same, where sums are taken plainly
+ROOMIER = 1e4  # times the room that arcs need where sums are exact
+NOTHING = 1e-13  # of a value: less than what plain sums may cost
+LARGE = 10_000  # entries of samples and edges
 AGAIN = 6  # attempts with fewer and fewer arcs and prices that may move
 
 
@@ -61,6 +64,7 @@ class _Attempt:
     spread: tuple[Array, ...]
     outside_arcs: Array  # which arcs leave their domain, over all arcs
     outside_prices: list[Array]
+    beyond: Array  # components in which an edge lies outside whose flow did not move: no other forest helps there
     why: list[str]
     prices: tuple[Array, ...] | None = None  # where some had to become 0
 
@@ -85,20 +89,46 @@ class Enclosure:
         if not all(np.isfinite(x).all() for x in (*point.flows, *point.prices)):
             none = np.full(self.form.n_components, -np.inf)
             return Enclosed(none, point, _zeros(point.flows), "flows or prices are not finite")
-        if enough > 0.0 and self.large:
-            found = self._attempt(point, None, None, plain=True)
-            if sum_down(found.lower) >= self.form.dual(point) - enough:
-                return Enclosed(found.lower, found.at(point), found.spread)
-        best = self._within(point)
+        value = self.form.dual(point)
+        if self.large and enough > NOTHING * abs(value):
+            found = self._pulled(point, center, PLAINLY, plain=True)
+            if np.isfinite(found.value) and found.value >= value - enough:
+                return found
+        best = self._pulled(point, center, PULLS)
+        if np.isfinite(best.lower).all():
+            return best
+        return self._better(best, self._within(self.form.nothing()))
+
+    def _pulled(
+        self,
+        point: DualPoint,
+        center: Callable[[], DualPoint | None] | None,
+        pulls: tuple[float, ...],
+        plain: bool = False,
+    ) -> Enclosed:
+        """The best bound at the point itself, or pulled so far towards the middle as it takes."""
+        best = Enclosed(np.full(self.form.n_components, -np.inf), point, _zeros(point.flows))
+        if not plain or self._inside(point):
+            best = self._within(point, plain)
         if np.isfinite(best.lower).all():
             return best
         middle = None if center is None else center()
         if middle is not None and all(np.isfinite(x).all() for x in (*middle.flows, *middle.prices)):
-            for t in PULLS:
-                best = self._better(best, self._within(_between(point, middle, t)))
+            for t in pulls:
+                at = _between(point, middle, t)
+                if not plain or self._inside(at):
+                    best = self._better(best, self._within(at, plain))
                 if np.isfinite(best.lower).all():
-                    return best
-        return self._better(best, self._within(self.form.nothing()))
+                    break
+        return best
+
+    def _inside(self, point: DualPoint) -> bool:
+        """Whether all flows as they stand lie inside their domains whatever rounding does to them."""
+        for edge, u in zip(self.form.edges, point.flows, strict=True):
+            b = u / edge.weight[:, None]
+            if not np.isfinite(edge.penalty.conjugate_bound(b, 2 * EPS * np.abs(b))).all():
+                return False
+        return True
 
     def _better(self, one: Enclosed, other: Enclosed) -> Enclosed:
         """Component by component the point with the better bound."""
@@ -162,15 +192,15 @@ class Enclosure:
         return [(k, Runs(_ends(edge, edge.tail, edge.head), self.form.n)) for k, edge in blocks]
 
     # ---- one attempt, and again with less that moves ----------------------------------------------------------------
-    def _within(self, point: DualPoint) -> Enclosed:
+    def _within(self, point: DualPoint, plain: bool = False) -> Enclosed:
         banned_arcs: Array | None = None
         banned_prices: list[Array] | None = None
         best = Enclosed(np.full(self.form.n_components, -np.inf), point, _zeros(point.flows))
-        for _ in range(AGAIN):
-            found = self._attempt(point, banned_arcs, banned_prices)
+        for _ in range(2 if plain else AGAIN):
+            found = self._attempt(point, banned_arcs, banned_prices, plain)
             here = Enclosed(found.lower, found.at(point), found.spread, "; ".join(found.why))
             best = here if not np.isfinite(best.lower).any() else self._better(best, here)
-            if np.isfinite(best.lower).all():
+            if not (~np.isfinite(best.lower) & ~found.beyond).any():
                 break
             arcs = found.outside_arcs if banned_arcs is None else banned_arcs | found.outside_arcs
             prices = found.outside_prices
@@ -190,14 +220,15 @@ class Enclosure:
         prices = [rows.start(a) for rows, a in zip(self.rows, self._given(point), strict=True)]
         pulls = [rows.pull(each.high, plain) for rows, each in zip(self.rows, prices, strict=True)]
         u = arcs.flat(point.flows)
-        tree = forest(arcs, rooms(form, arcs, point.flows), self._largest(prices, u), banned)
+        largest = self._largest(prices, u) * (ROOMIER if plain else 1.0)
+        tree = forest(arcs, rooms(form, arcs, point.flows), largest, banned)
         closing = Closing(self.rows, prices, arcs, tree, u, held)
         if closing.idle:
             closing.settle(prices)
             pulls = [rows.pull(each.high, plain) for rows, each in zip(self.rows, prices, strict=True)]
         base, error, failed = self._closed(closing, prices, pulls)
         flows, spread = self._rooted(prices, *self._carried(tree, point.flows, base, error, prices, plain))
-        found = self._judged(prices, flows, spread, failed, tree)
+        found = self._judged(prices, flows, spread, failed, tree, plain)
         if closing.idle:
             found.prices = tuple(each.high for each in prices[: len(point.prices)])
         return found
@@ -289,7 +320,7 @@ class Enclosure:
         n, d = self.form.shape
         for k, runs in self.arc_runs:
             edge = self.form.edges[k]
-            each = runs.sums(_ends(edge, flows[k], -flows[k]), plain)
+            each = _plainly(edge, flows[k]) if plain else runs.sums(_ends(edge, flows[k], -flows[k]))
             columns = slice(None) if edge.features is None else edge.features
             for source, out in ((each.high, parts), (each.low, parts), (each.error, errors)):
                 whole = np.zeros((n, d))
@@ -316,9 +347,10 @@ class Enclosure:
         spread: tuple[Array, ...],
         failed: dict[int, str],
         tree: Forest,
+        plain: bool,
     ) -> _Attempt:
         form = self.form
-        sums = _Sums(form.n_components)
+        sums = _Sums(form.n_components, plain)
         outside: list[Array] = []
         why: list[str] = []
         for rows, each, where in zip(self.rows, prices, self.wheres, strict=True):
@@ -328,15 +360,21 @@ class Enclosure:
                 else self._root_values(rows, each, sums, where)
             )
         bad_arcs = [np.zeros(0, dtype=bool)]
+        beyond = np.zeros(form.n_components, dtype=bool)
+        used = np.zeros(len(self.arcs.tail), dtype=bool)
+        used[tree.arc[tree.arc >= 0]] = True
+        moved = self.arcs.fold(used, flows)
         for k, where in zip(self.arcs.blocks, self.edge_wheres, strict=True):
             bad = self._edge_values(form.edges[k], flows[k], spread[k], sums, where, why)
             bad_arcs.append(np.repeat(bad, flows[k].shape[1]))
+            if bad.any():
+                beyond[form.component[form.edges[k].tail[bad & ~moved[k].any(axis=1)]]] = True
         lower = sums.down()
         for group, reason in failed.items():
             at = np.flatnonzero(tree.group[:-1] == group)
             lower[form.component[at // form.d]] = -np.inf
             why.append(self._named(at, reason))
-        return _Attempt(lower, flows, spread, np.concatenate(bad_arcs), outside, why[:3])
+        return _Attempt(lower, flows, spread, np.concatenate(bad_arcs), outside, beyond, why[:3])
 
     def _named(self, at: Array, reason: str) -> str:
         names = self.form.space.names
@@ -393,32 +431,39 @@ class Enclosure:
 class _Sums:
     """Lower bounds of sums, per component, of terms with bounded errors. Terms come with their runs by component."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, plain: bool = False) -> None:
+        self.plain = plain
         self.parts: list[Array] = []
         self.errors = np.zeros(count)
         self.lost = np.zeros(count, dtype=bool)
 
     def add(self, values: Array, where: Runs, relative: float, live: Array) -> None:
         """Values that are off by a relative error at most; exact where they are not ``live`` (conjugates at 0)."""
-        self._take(where.sums(values))
+        self._take(where.sums(values, self.plain))
         self.spend(relative * np.abs(values) + DUST * live, where)
 
     def products(self, prices: Prices, t_high: Array, t_low: Array, where: Runs) -> None:
         """<a, t> for prices within their spread, and t a pair."""
         if not (t_high.any() or t_low.any()):
             return
-        p, e = two_product(prices.high, t_high)
         crossed = [prices.high * t_low, prices.low * t_high]
-        for part in (p, e, crossed[0] + crossed[1]):
-            self._take(where.sums(part))
+        if self.plain:
+            p = prices.high * t_high
+            more = crossed[0] + crossed[1]
+            self._take(where.sums(p + more, True))
+            self.spend(_rowwise(2 * EPS * (np.abs(p) + np.abs(more))), where)
+        else:
+            p, e = two_product(prices.high, t_high)
+            for part in (p, e, crossed[0] + crossed[1]):
+                self._take(where.sums(part))
         error = 2 * EPS * (np.abs(crossed[0]) + np.abs(crossed[1])) + np.abs(prices.low * t_low)
         error = error + DUST * ((prices.high != 0.0) & ((t_high != 0.0) | (t_low != 0.0)))
         error = error + prices.spread * (np.abs(t_high) + np.abs(t_low))
-        self.spend(error if error.ndim == 1 else error.sum(axis=1), where)
+        self.spend(_rowwise(error), where)
 
     def spend(self, amounts: Array, where: Runs) -> None:
         """Amounts >= 0 that the terms may be smaller by."""
-        found = where.sums(amounts)
+        found = where.sums(amounts, self.plain)
         self.errors += (found.high + np.abs(found.low) + found.error) * MORE
 
     def sink(self, components: Array) -> None:
@@ -437,6 +482,17 @@ class _Sums:
         value = found.high + found.low
         lower = value - (found.error * MORE + EPS * np.abs(value))
         return np.where(self.lost | ~np.isfinite(lower), -np.inf, lower)
+
+
+def _plainly(edge: EdgeBlock, u: Array) -> Pair:
+    """K'u, rounded at every step."""
+    high, size = edge.transposed @ u, abs(edge.transposed) @ np.abs(u)
+    steps = np.diff(edge.transposed.indptr)[:, None]
+    return Pair(high, np.zeros_like(high), steps * (EPS * MORE * size + DUST * (size > 0.0)))
+
+
+def _rowwise(errors: Array) -> Array:
+    return errors if errors.ndim == 1 else errors.sum(axis=1)
 
 
 def _live(a: Array, around: Array) -> Array:
