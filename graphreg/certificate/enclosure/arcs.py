@@ -108,9 +108,12 @@ def forest(arcs: Arcs, room: Array, largest: Array, banned: Array | None) -> For
     wide = movable & (room > NARROW * need)
     if arcs.d > 1 and all(shape[1] == arcs.d for shape in arcs.shapes) and len(movable):
         by_edge = movable.reshape(-1, arcs.d), wide.reshape(-1, arcs.d)
+        nodes, least = _of_nodes(arcs), by_edge[1].all(axis=1)
         if all((each == each[:, :1]).all() for each in by_edge):  # all coordinates alike: one forest serves them all
             lengths = _lengths(room, need).reshape(-1, arcs.d).max(axis=1)
-            return _expanded(_forest(_of_nodes(arcs), *(each[:, 0] for each in by_edge), lengths), arcs, movable)
+            return _expanded(_forest(nodes, *(each[:, 0] for each in by_edge), lengths), arcs, movable)
+        if _components(nodes, least)[0] == _components(nodes, by_edge[0].any(axis=1))[0]:  # they join the same nodes
+            return _expanded(_forest(nodes, least, least, np.ones(len(least))), arcs, movable)
     length = _lengths(room, need)
     return _forest(arcs, movable, wide, length)
 

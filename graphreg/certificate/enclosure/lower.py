@@ -16,14 +16,14 @@ import numpy as np
 
 from ...form import DualPoint, EdgeBlock, Form
 from ...terms.records import Array
-from .arcs import Arcs, Forest, forest, rooms
+from .arcs import LEAST_ROOM, Arcs, Forest, forest, rooms
 from .closing import ENOUGH, SWEEPS, Closing
 from .rows import AbstractRows, Prices, RootRows, SampleRows
 from .sums import DUST, EPS, MORE, Pair, Runs, total, two_product, two_sum
 
 PULLS = (1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
 PLAINLY = (1e-12, 1e-11, 1e-10)  # the same, where sums are taken plainly
-ROOMIER = 1e4  # times the room that arcs need where sums are exact
+ROOMY = 4.0  # times what plain sums may miss in all: the room that arcs need there
 NOTHING = 1e-13  # of a value: less than what plain sums may cost
 LARGE = 10_000  # entries of samples and edges
 AGAIN = 6  # attempts with fewer and fewer arcs and prices that may move
@@ -220,7 +220,9 @@ class Enclosure:
         prices = [rows.start(a) for rows, a in zip(self.rows, self._given(point), strict=True)]
         pulls = [rows.pull(each.high, plain) for rows, each in zip(self.rows, prices, strict=True)]
         u = arcs.flat(point.flows)
-        largest = self._largest(prices, u) * (ROOMIER if plain else 1.0)
+        largest = self._largest(prices, u)
+        if plain:
+            largest = np.maximum(largest, self._missed(pulls, point.flows) * (ROOMY / LEAST_ROOM))
         tree = forest(arcs, rooms(form, arcs, point.flows), largest, banned)
         closing = Closing(self.rows, prices, arcs, tree, u, held)
         if closing.idle:
@@ -232,6 +234,18 @@ class Enclosure:
         if closing.idle:
             found.prices = tuple(each.high for each in prices[: len(point.prices)])
         return found
+
+    def _missed(self, pulls: list[Pair], flows: tuple[Array, ...]) -> Array:
+        """What plain sums of pulls and flows may miss at each coordinate, (d,), over all nodes."""
+        missed = np.zeros(self.form.d)
+        for pull in pulls:
+            missed += pull.error.sum(axis=0)
+        for k in self.arcs.blocks:
+            edge = self.form.edges[k]
+            degree = np.diff(edge.transposed.indptr)
+            steps = degree[edge.tail] + (0 if edge.ground else degree[edge.head])
+            missed[slice(None) if edge.features is None else edge.features] += EPS * (steps @ np.abs(flows[k]))
+        return missed
 
     def _given(self, point: DualPoint) -> list[Array]:
         return [*point.prices, *(point.flows[k] for k, _ in self.roots)]
