@@ -42,12 +42,15 @@ class Enclosed:
         An exactly conserved point has its flows within ``point.flows +- spread``.
     why : str
         What failed, where a bound is missing.
+    inner : bool
+        Whether the prices of the exactly conserved point lie in the relative interior of their domains.
     """
 
     lower: Array
     point: DualPoint
     spread: tuple[Array, ...]
     why: str = ""
+    inner: bool = False
 
     @property
     def value(self) -> float:
@@ -66,6 +69,7 @@ class _Attempt:
     outside_prices: list[Array]
     beyond: Array  # components in which an edge lies outside whose flow did not move: no other forest helps there
     why: list[str]
+    inner: bool
     prices: tuple[Array, ...] | None = None  # where some had to become 0
 
     def at(self, given: DualPoint) -> DualPoint:
@@ -147,7 +151,8 @@ class Enclosure:
         for block, a, b in zip(self.form.samples, one.point.prices, other.point.prices, strict=True):
             prices.append(np.where(block.column(take[self.form.component[block.node]]), b, a))
         why = "" if np.isfinite(lower).all() else one.why
-        return Enclosed(lower, DualPoint(tuple(flows), tuple(prices)), tuple(spread), why)
+        inner = other.inner and (one.inner or bool(take.all()))
+        return Enclosed(lower, DualPoint(tuple(flows), tuple(prices)), tuple(spread), why, inner)
 
     @cached_property
     def large(self) -> bool:
@@ -198,7 +203,7 @@ class Enclosure:
         best = Enclosed(np.full(self.form.n_components, -np.inf), point, _zeros(point.flows))
         for _ in range(2 if plain else AGAIN):
             found = self._attempt(point, banned_arcs, banned_prices, plain)
-            here = Enclosed(found.lower, found.at(point), found.spread, "; ".join(found.why))
+            here = Enclosed(found.lower, found.at(point), found.spread, "; ".join(found.why), found.inner)
             best = here if not np.isfinite(best.lower).any() else self._better(best, here)
             if not (~np.isfinite(best.lower) & ~found.beyond).any():
                 break
@@ -388,7 +393,7 @@ class Enclosure:
             at = np.flatnonzero(tree.group[:-1] == group)
             lower[form.component[at // form.d]] = -np.inf
             why.append(self._named(at, reason))
-        return _Attempt(lower, flows, spread, np.concatenate(bad_arcs), outside, beyond, why[:3])
+        return _Attempt(lower, flows, spread, np.concatenate(bad_arcs), outside, beyond, why[:3], sums.inner)
 
     def _named(self, at: Array, reason: str) -> str:
         names = self.form.space.names
@@ -405,6 +410,8 @@ class Enclosure:
         around = around / s * (1.0 + EPS) + EPS * np.abs(b)
         value = block.loss.conjugate_bound(b, around, block.y)
         bad = ~(value < np.inf)
+        low, high = block.loss.domain(block.y)
+        sums.inner = sums.inner and bool(((b - around > low) & (b + around < high)).all())
         if bad.any():
             label = form.labels[int(block.node[int(np.argmax(bad))])]
             why.append(f"a price of {type(block.loss).__name__} leaves its domain at node {label!r}")
@@ -447,6 +454,7 @@ class _Sums:
 
     def __init__(self, count: int, plain: bool = False) -> None:
         self.plain = plain
+        self.inner = True  # whether all prices so far lie in the relative interior of their domains
         self.parts: list[Array] = []
         self.errors = np.zeros(count)
         self.lost = np.zeros(count, dtype=bool)
