@@ -70,7 +70,7 @@ class _Attempt:
     beyond: Array  # components in which an edge lies outside whose flow did not move: no other forest helps there
     why: list[str]
     inner: bool
-    prices: tuple[Array, ...] | None = None  # where some had to become 0
+    prices: tuple[Array, ...] | None = None  # as they were moved
 
     def at(self, given: DualPoint) -> DualPoint:
         """The point next to which the bound holds."""
@@ -236,8 +236,7 @@ class Enclosure:
         base, error, failed = self._closed(closing, prices, pulls)
         flows, spread = self._rooted(prices, *self._carried(tree, point.flows, base, error, prices, plain))
         found = self._judged(prices, flows, spread, failed, tree, plain)
-        if closing.idle:
-            found.prices = tuple(each.high for each in prices[: len(point.prices)])
+        found.prices = tuple(each.interval()[0] for each in prices[: len(point.prices)])
         return found
 
     def _missed(self, pulls: list[Pair], flows: tuple[Array, ...]) -> Array:

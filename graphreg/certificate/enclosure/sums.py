@@ -107,7 +107,7 @@ class Runs:
                 self._add(out, runs, p, 2)
             else:
                 p, e = two_product(x, factor)
-                self._store(out, runs, p, e, _dust(p, x, factor))
+                self._store(out, runs, p, e, dust(p, x, factor))
         return out
 
     def sums(self, values: Array, plain: bool = False) -> Pair:
@@ -138,13 +138,13 @@ class Runs:
             out[self.targets[runs]] = np.maximum.reduceat(values[rows], first - first[0])
         return out
 
-    def _store(self, out: Pair, runs: slice, p: Array, e: Array | None, dust: Array | None) -> None:
+    def _store(self, out: Pair, runs: slice, p: Array, e: Array | None, missed: Array | None) -> None:
         starts, counts = self.starts[runs] - self.starts[runs.start], self.counts[runs]
         found = _extracted(p, e, starts, counts)
         target = self.targets[runs]
         out.high[target], out.low[target], out.error[target] = found.high, found.low, found.error
-        if dust is not None:
-            out.error[target] += np.add.reduceat(dust, starts, axis=0)
+        if missed is not None:
+            out.error[target] += np.add.reduceat(missed, starts, axis=0)
 
 
 def _in_pieces(values: Array) -> Pair:
@@ -155,7 +155,7 @@ def _in_pieces(values: Array) -> Pair:
     return Pair(found.high, found.low, found.error + PIECE * EPS * MORE * float(size.sum()) + DUST * len(values))
 
 
-def _dust(p: Array, a: Array, b: Array) -> Array | None:
+def dust(p: Array, a: Array, b: Array) -> Array | None:
     """What products near the end of the range may miss; None where there are none."""
     small = (np.abs(p) < UNDERFLOW) & (a != 0.0) & (b != 0.0)
     return small * DUST if small.any() else None

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...form import EdgeBlock, Form, SampleBlock
 from ...terms.records import Array
-from .sums import CHUNK, DUST, EPS, MORE, Runs, total, two_product, two_sum
+from .sums import CHUNK, DUST, EPS, MORE, Runs, dust, total, two_product, two_sum
 
 
 def upper_bound(form: Form, w: Array, plain: bool = False) -> float:
@@ -44,10 +44,12 @@ def residuals(block: SampleBlock, w: Array, plain: bool = False) -> tuple[Array,
         some = slice(at, at + step)
         mine = w[block.node[some]].reshape(-1, block.X.shape[1], k)
         for c in range(k):
-            p, e = two_product(block.X[some], np.ascontiguousarray(mine[:, :, c]))
+            x, factor = block.X[some], np.ascontiguousarray(mine[:, :, c])
+            p, e = two_product(x, factor)
+            missed = dust(p, x, factor)
             place = (some,) if block.offset.ndim == 1 else (some, c)
             parts = [*p.T, t_high[place], *e.T, t_low[place]]
-            found = total(parts, [np.full(len(p), len(parts) * DUST)])
+            found = total(parts, [] if missed is None else [missed.sum(axis=1)])
             out[0][place], out[1][place] = _interval(found.high, found.low, found.error)
     return out[0], out[1]
 
@@ -62,7 +64,8 @@ def _plain_residuals(block: SampleBlock, X: Array, w: Array) -> tuple[Array, Arr
         r[some], size[some] = p.sum(axis=1), np.abs(p).sum(axis=1)
     t = block.offset - anchor
     size += np.abs(t) + np.abs(block.offset) + np.abs(anchor)
-    return r + t, (X.shape[1] + 3) * (EPS * size * MORE + DUST)
+    live = w.any(axis=1)[block.node] | (size > 0.0)
+    return r + t, (X.shape[1] + 3) * (EPS * size * MORE + DUST * live)
 
 
 def differences(edge: EdgeBlock, w: Array) -> tuple[Array, Array]:
