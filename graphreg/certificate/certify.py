@@ -17,6 +17,7 @@ from .best_common import common
 from .enclosure import Enclosed, Enclosure, upper_bound
 from .feasible import feasible
 from .latent import settled
+from .recession import cones_of
 from .record import Certificate, relative
 from .repair import Repair
 from .tie import tie
@@ -77,9 +78,18 @@ class Certifier:
         vars(self).update(own)
 
     def attained(self) -> bool | None:
-        """Whether the infimum is attained, decided once; see `attained`."""
+        """Whether the infimum is attained, decided once; see `attained`.
+
+        It is where all prices of an exactly conserved point lie in the relative interiors of their domains: with
+        <a, Xv> + <u, Kv> = 0, each summand is as large as its recession function along any v along which P does not
+        grow, and there no sample changes.
+        """
         if self._attained is None:
-            self._attained = (attained(self.form, None if self.best_dual is None else self.best_dual.found.point),)
+            best = self.best_dual
+            if best is not None and best.found.inner and np.isfinite(best.bound) and cones_of(self.form) is not None:
+                self._attained = (True,)
+            else:
+                self._attained = (attained(self.form, None if best is None else best.found.point),)
         return self._attained[0]
 
     def recedes(self) -> bool:

@@ -21,6 +21,7 @@ UNDERFLOW = 1e-280  # products below it may not split exactly
 DUST = 1e-300  # what such a product, or any operation at the end of the range, may miss
 LARGEST = 1020  # exponent of sums, near the end of the range
 CHUNK = 1 << 16  # summands at a time, so that they stay in the cache
+PIECE = 512  # summands that are added up plainly; those sums are added up without rounding
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,8 @@ class Runs:
 
     def sums(self, values: Array, plain: bool = False) -> Pair:
         """sum over each run of values (L, p) or (L,): Pair of (size, p) or (size,)."""
+        if plain and self.size == 1 and values.ndim == 1 and len(values) > 2 * PIECE:
+            return _in_pieces(values)
         out = Pair(*(np.zeros((self.size, *values.shape[1:])) for _ in range(3)))
         for runs, rows in self.chunks():
             if plain:
@@ -142,6 +145,14 @@ class Runs:
         out.high[target], out.low[target], out.error[target] = found.high, found.low, found.error
         if missed is not None:
             out.error[target] += np.add.reduceat(missed, starts, axis=0)
+
+
+def _in_pieces(values: Array) -> Pair:
+    """The sum of all values (L,) as a pair of (1,), plainly within pieces."""
+    starts = np.arange(0, len(values), PIECE)
+    each, size = np.add.reduceat(values, starts), np.add.reduceat(np.abs(values), starts)
+    found = Runs(np.zeros(len(starts), dtype=int), 1).sums(each)
+    return Pair(found.high, found.low, found.error + PIECE * EPS * MORE * float(size.sum()) + DUST * len(values))
 
 
 def dust(p: Array, a: Array, b: Array) -> Array | None:

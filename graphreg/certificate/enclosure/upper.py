@@ -18,11 +18,11 @@ def upper_bound(form: Form, w: Array, plain: bool = False) -> float:
     for block in form.samples:
         r, around = residuals(block, w, plain)
         value = block.scale * block.loss.value_bound(r, around, block.y)
-        values.append(_sum_up(value))
+        values.append(_sum_up(value, plain))
     for edge in form.edges:
         z, around = differences(edge, w)
         value = edge.weight * edge.penalty.value_bound(z, around)
-        values.append(_sum_up(value))
+        values.append(_sum_up(value, plain))
     if not all(np.isfinite(values)):
         return np.inf
     exact = math.fsum(values)
@@ -85,13 +85,13 @@ def _interval(high: Array, low: Array, error: Array) -> tuple[Array, Array]:
     return value, np.where((left == 0.0) & (error == 0.0), 0.0, (np.abs(left) + error) * MORE)
 
 
-def _sum_up(values: Array) -> float:
+def _sum_up(values: Array, plain: bool = False) -> float:
     """The sum of values that are off by one rounding each, upwards."""
     if not np.isfinite(values).all():
         return np.inf
     if not values.any():
         return 0.0
-    found = Runs(np.zeros(len(values), dtype=int), 1).sums(values)
+    found = Runs(np.zeros(len(values), dtype=int), 1).sums(values, plain)
     size = float(np.abs(values).sum()) * MORE
     value = float(found.high[0] + found.low[0])
     return value + (float(found.error[0]) + 2 * EPS * size + len(values) * DUST)
