@@ -82,7 +82,8 @@ class Comparison:
             gap = certificate.relative_gap if certificate.valid else np.nan
             sent = ledger.total_messages, ledger.total_bytes, *ledger.sent()
             entry_status = entry.status
-            numbers = entry.objective, entry.objective - self.bound, gap, entry.rounds, *sent, entry.seconds
+            objective = entry.objective if np.isfinite(entry.objective) else np.nan  # inf: there is no point
+            numbers = objective, objective - self.bound, gap, entry.rounds, *sent, entry.seconds
         return dict(zip(COLUMNS, (entry_status, *numbers), strict=True))
 
     def plot(self, x: str = "rounds", ax: Axes | None = None) -> Axes:
