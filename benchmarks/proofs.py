@@ -155,10 +155,10 @@ def _refused(text: str, python_flint: bool) -> tuple[bool, float]:
 
 
 def _report(rows: dict[int, Row]) -> None:
-    for outcome, count in Counter(r.outcome for r in rows.values()).most_common():
-        print(f"{count:6d}  {outcome}")
+    for what, count in Counter(r.outcome for r in rows.values()).most_common():
+        print(f"{count:6d}  {what}")
     done = [r for r in rows.values() if r.outcome.startswith("proved")]
-    for name in ("prove", "check", "ratio"):
+    for name in ("prove", "check", "ratio") if done else ():
         values = np.array([getattr(r, name) for r in done])
         low, middle, high = np.nanquantile(values, [0.0, 0.5, 1.0])
         print(f"  {name:>6}: median {middle:.4g}, from {low:.4g} to {high:.4g}, sum {np.nansum(values):.4g}")
