@@ -154,7 +154,7 @@ def _extend(infinity: AtInfinity, rest: Certificate, before: Certificate, gap: f
         point = infinity.extend(rest.point)
         spread = infinity.extend(DualPoint(rest.spread, rest.point.prices)).flows if rest.spread else ()
         certifier.consider(infinity.push(rest.w, gap))
-        certifier.bounded(Enclosed(np.array([rest.dual - infinity.dropped()]), point, spread))
+        certifier.bounded(Enclosed(np.array([np.nextafter(rest.dual - infinity.dropped(), -np.inf)]), point, spread))
     return certifier.best()
 
 

@@ -7,14 +7,17 @@ from collections import Counter
 import pytest
 from law_cases import SOLVER_TOLERANCE, concrete_subclasses
 from mutants import LOSSES as FIRST_LOSSES
-from mutants import PENALTIES
+from mutants import PENALTIES as FIRST_PENALTIES
+from mutants_bounds import LOSSES as BOUNDS_OF_LOSSES
+from mutants_bounds import PENALTIES as BOUNDS_OF_PENALTIES
 from mutants_losses import LOSSES as FURTHER_LOSSES
 
 from graphreg.terms.losses._base import AbstractLoss
 from graphreg.terms.penalties._base import AbstractPenalty
 from graphreg.testing import check_loss, check_penalty
 
-LOSSES = [*FIRST_LOSSES, *FURTHER_LOSSES]
+LOSSES = [*FIRST_LOSSES, *FURTHER_LOSSES, *BOUNDS_OF_LOSSES]
+PENALTIES = [*FIRST_PENALTIES, *BOUNDS_OF_PENALTIES]
 
 
 def refused(mutant, report):

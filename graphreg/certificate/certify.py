@@ -137,6 +137,8 @@ class Certifier:
             if not self.best().holds(gap):
                 point = self.repair(w, point, gap)
         self.admit(w, point)
+        if self.best_dual is None or not np.isfinite(self.best_dual.bound):
+            self.bounded(self.enclosure(form.nothing()))  # Q(0, 0) is better than nothing, where 0 is a dual point
         return self.best()
 
     def best(self) -> Certificate:

@@ -36,8 +36,8 @@ class Certificate:
     dual : float
         Q at ``point``, which is conserved and inside every domain, less ``charge - rounding``.
     charge : float
-        What rounding left of the conservation, ``2 max_i ||w_i|| sum_i ||residual_i||``, plus the rounding of all
-        sums; already subtracted from ``dual`` and added to ``primal``.
+        What the proof of the bounds cost: Q and P as they were computed against what was proved of both; already
+        subtracted from ``dual`` and added to ``primal``.
     scope : str
         What the certificate is valid for; ``"global"``, or ``"none"`` with ``note`` saying why.
     w : (n, d) array

@@ -10,6 +10,7 @@ from ..batches import times
 from ..errors import DataError
 from ..terms.losses._base import AbstractLoss, AbstractSmoothLoss
 from ..terms.records import Array
+from . import _bounds as bounds
 from . import _fenchel as fenchel
 from . import _predictions as predictions
 from . import _prices as prices
@@ -237,6 +238,9 @@ LAWS = (
     prices.interior,
     prices.span,
     prices.conductance,
+    bounds.value_bound_of_losses,
+    bounds.conjugate_bound_of_losses,
+    bounds.dependent,
     recession.descent,
     recession.remains,
     recession.smoothed,

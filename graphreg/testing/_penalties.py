@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import TermError
 from ..terms.penalties._base import AbstractOneSided, AbstractPenalty
 from ..terms.records import Array
+from . import _bounds as bounds
 from . import _derived as derived
 from . import _fenchel as fenchel
 from . import _written as written
@@ -147,6 +148,10 @@ LAWS = (
     derived.recession,
     derived.projection,
     derived.norm,
+    bounds.value_bound_of_penalties,
+    bounds.conjugate_bound_of_penalties,
+    bounds.room,
+    bounds.squares,
 )
 
 

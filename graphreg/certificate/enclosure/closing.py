@@ -29,7 +29,7 @@ ROWS = 48  # prices for every column of a system; more are left as they are
 
 @dataclass(frozen=True)
 class Part:
-    """Groups that share prices, which are their columns; the free prices that may move, and all, as numbers over blocks."""
+    """Groups that share prices: their columns, the free prices that may move, and all (numbers over the blocks)."""
 
     rows: Array
     groups: Array

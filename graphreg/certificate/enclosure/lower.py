@@ -7,7 +7,6 @@ the point is pulled towards the middle of the domains, component by component.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +18,8 @@ from ...terms.records import Array
 from .arcs import Arcs, Forest, forest, rooms
 from .closing import ENOUGH, SWEEPS, Closing
 from .rows import AbstractRows, Prices, RootRows, SampleRows
-from .sums import DUST, EPS, MORE, Pair, Runs, total, two_product, two_sum
+from .sums import EPS, MORE, Pair, Runs, total
+from .value import Sums, Value, sum_down
 
 PULLS = (1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
 LARGE = 1_000_000  # entries of samples and edges
@@ -318,139 +318,28 @@ class Enclosure:
         tree: Forest,
     ) -> _Attempt:
         form = self.form
-        sums = _Sums(form.n_components)
+        value = Value(form, Sums(form.n_components))
         outside: list[Array] = []
-        why: list[str] = []
         for rows, each, where in zip(self.rows, prices, self.wheres, strict=True):
             outside.append(
-                self._sample_values(rows, each, sums, where, why)
-                if isinstance(rows, SampleRows)
-                else self._root_values(rows, each, sums, where)
+                value.samples(rows, each, where) if isinstance(rows, SampleRows) else value.roots(rows, each, where)
             )
         bad_arcs = [np.zeros(0, dtype=bool)]
         for k, where in zip(self.arcs.blocks, self.edge_wheres, strict=True):
-            bad = self._edge_values(form.edges[k], flows[k], spread[k], sums, where, why)
+            bad = value.edges(form.edges[k], flows[k], spread[k], where)
             bad_arcs.append(np.repeat(bad, flows[k].shape[1]))
-        lower = sums.down()
+        lower = value.sums.down()
         for group, reason in failed.items():
             at = np.flatnonzero(tree.group[:-1] == group)
             lower[form.component[at // form.d]] = -np.inf
-            why.append(self._named(at, reason))
-        return _Attempt(lower, flows, spread, np.concatenate(bad_arcs), outside, why[:3])
+            value.why.append(self._named(at, reason))
+        return _Attempt(lower, flows, spread, np.concatenate(bad_arcs), outside, value.why[:3])
 
     def _named(self, at: Array, reason: str) -> str:
         names = self.form.space.names
         columns = list(dict.fromkeys(names[j] for j in (at % self.form.d).tolist()))
         node = self.form.labels[int(at[0]) // self.form.d]
         return f"{reason} (column {', '.join(map(repr, columns[:4]))} at node {node!r})"
-
-    def _sample_values(self, rows: SampleRows, each: Prices, sums: _Sums, where: Runs, why: list[str]) -> Array:
-        """Add -sum s h*(a/s) - <a, anchor - offset>; which free prices belong to samples outside their domain."""
-        form, block = self.form, rows.block
-        s = block.column(block.scale)
-        a, around = each.interval()
-        b = a / s
-        around = around / s * (1.0 + EPS) + EPS * np.abs(b)
-        value = block.loss.conjugate_bound(b, around, block.y)
-        bad = ~(value < np.inf)
-        if bad.any():
-            label = form.labels[int(block.node[int(np.argmax(bad))])]
-            why.append(f"a price of {type(block.loss).__name__} leaves its domain at node {label!r}")
-            sums.sink(form.component[block.node[bad]])
-        sums.add(-(block.scale * np.where(bad, 0.0, value)), where, EPS, _live(a, around))
-        t_high, t_low = two_sum(-block.loss.anchor(block.y), block.offset)
-        sums.products(each, t_high, t_low, where)
-        return rows.of_samples(bad)
-
-    def _root_values(self, rows: RootRows, each: Prices, sums: _Sums, where: Runs) -> Array:
-        edge, R = rows.edge, rows.R
-        q, around = each.interval()
-        top = np.abs(q) + around
-        value = np.einsum("ij,ij->i", top, top) * (0.5 * (1.0 + (6 + len(R)) * EPS)) / edge.weight
-        sums.add(-value, where, 2 * EPS, _live(q, around))
-        if edge.center is not None:
-            t = [_dot_pair(edge.center, row) for row in R]
-            high, low, slack = (np.stack([x[k] for x in t], axis=1) for k in range(3))
-            sums.products(each, -high, -low, where)
-            sums.spend(((np.abs(q) + around) * slack).sum(axis=1), where)
-        return np.zeros(each.high.size, dtype=bool)
-
-    def _edge_values(self, edge: EdgeBlock, u: Array, around: Array, sums: _Sums, where: Runs, why: list[str]) -> Array:
-        form, c = self.form, edge.weight[:, None]
-        b = u / c
-        value = edge.penalty.conjugate_bound(b, around / c * (1.0 + 2 * EPS) + EPS * np.abs(b))
-        bad = ~(value < np.inf)
-        if bad.any():
-            label = form.labels[int(edge.tail[int(np.argmax(bad))])]
-            why.append(f"a flow of {edge.name} leaves its domain at node {label!r}")
-            sums.sink(form.component[edge.tail[bad]])
-        sums.add(-(edge.weight * np.where(bad, 0.0, value)), where, EPS, _live(u, around))
-        if edge.center is not None:
-            sums.products(Prices(u, np.zeros(u.shape), around), -edge.center, np.zeros(u.shape), where)
-        return bad
-
-
-class _Sums:
-    """Lower bounds of sums, per component, of terms with bounded errors. Terms come with their runs by component."""
-
-    def __init__(self, count: int) -> None:
-        self.parts: list[Array] = []
-        self.errors = np.zeros(count)
-        self.lost = np.zeros(count, dtype=bool)
-
-    def add(self, values: Array, where: Runs, relative: float, live: Array) -> None:
-        """Values that are off by a relative error at most; exact where they are not ``live`` (conjugates at 0)."""
-        self._take(where.sums(values))
-        self.spend(relative * np.abs(values) + DUST * live, where)
-
-    def products(self, prices: Prices, t_high: Array, t_low: Array, where: Runs) -> None:
-        """<a, t> for prices within their spread, and t a pair."""
-        if not (t_high.any() or t_low.any()):
-            return
-        p, e = two_product(prices.high, t_high)
-        crossed = [prices.high * t_low, prices.low * t_high]
-        for part in (p, e, crossed[0] + crossed[1]):
-            self._take(where.sums(part))
-        error = 2 * EPS * (np.abs(crossed[0]) + np.abs(crossed[1])) + np.abs(prices.low * t_low)
-        error = error + DUST * ((prices.high != 0.0) & ((t_high != 0.0) | (t_low != 0.0)))
-        error = error + prices.spread * (np.abs(t_high) + np.abs(t_low))
-        self.spend(error if error.ndim == 1 else error.sum(axis=1), where)
-
-    def spend(self, amounts: Array, where: Runs) -> None:
-        """Amounts >= 0 that the terms may be smaller by."""
-        found = where.sums(amounts)
-        self.errors += (found.high + np.abs(found.low) + found.error) * MORE
-
-    def sink(self, components: Array) -> None:
-        """Components that have no bound."""
-        self.lost[components] = True
-
-    def _take(self, found: Pair) -> None:
-        columns = [found.high] if found.high.ndim == 1 else list(found.high.T)
-        self.parts += columns + ([found.low] if found.low.ndim == 1 else list(found.low.T))
-        self.errors += found.error if found.error.ndim == 1 else found.error.sum(axis=1)
-
-    def down(self) -> Array:
-        if not self.parts:
-            return np.where(self.lost, -np.inf, 0.0)
-        found = total(self.parts, [self.errors])
-        value = found.high + found.low
-        lower = value - (found.error * MORE + EPS * np.abs(value))
-        return np.where(self.lost | ~np.isfinite(lower), -np.inf, lower)
-
-
-def _live(a: Array, around: Array) -> Array:
-    """Which rows are not exactly 0."""
-    live = (a != 0.0) | (around != 0.0)
-    return live if live.ndim == 1 else live.any(axis=1)
-
-
-def sum_down(values: Array) -> float:
-    """The sum, rounded downwards."""
-    if not np.isfinite(values).all():
-        return -np.inf
-    exact = math.fsum(values)
-    return exact if exact == 0.0 and not values.any() else float(np.nextafter(exact, -np.inf))
 
 
 def _between(point: DualPoint, middle: DualPoint, t: float) -> DualPoint:
@@ -475,12 +364,3 @@ def _column_top(X: Array, a: Array) -> Array:
         some = slice(at, at + (1 << 14))
         top = np.maximum(top, (np.abs(X[some]) * a[some, None]).max(axis=0, initial=0.0))
     return top
-
-
-def _dot_pair(X: Array, v: Array) -> tuple[Array, Array, Array]:
-    """Xv row by row as pairs, with errors."""
-    parts: list[Array] = []
-    for j, factor in enumerate(v):
-        parts += two_product(X[:, j], np.full(len(X), factor))
-    found = total(parts, [np.full(len(X), DUST)])
-    return found.high, found.low, found.error

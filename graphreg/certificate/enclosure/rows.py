@@ -112,7 +112,10 @@ class SampleRows(AbstractRows):
         free = np.ones(self._domain[0].shape, dtype=bool)
         if self.own is not None:
             free[np.arange(len(free)), self.own] = False
-        return (np.flatnonzero(free), np.zeros(int(free.sum()), int)) if free.ndim == 1 else np.nonzero(free)
+        if free.ndim == 1:
+            return np.flatnonzero(free), np.zeros(int(free.sum()), int)
+        r, c = np.nonzero(free)
+        return r, c
 
     def start(self, values: Array) -> Prices:
         prices = Prices(np.array(values, dtype=float), np.zeros(values.shape), np.zeros(values.shape))

@@ -15,7 +15,7 @@ import numpy as np
 from ...terms.records import Array
 
 EPS = 2.0**-52  # twice the unit roundoff: the other half pays for terms of second order
-MORE = 1.0 + 1e-9  # for sums of bounds, which are rounded themselves
+MORE = 1.0 + 1e-7  # for sums of bounds, which are rounded themselves: enough for 4e8 summands in any order
 SPLITTER = 134217729.0  # 2^27 + 1
 UNDERFLOW = 1e-280  # products below it may not split exactly
 DUST = 1e-300  # what such a product, or any operation at the end of the range, may miss

@@ -1,0 +1,141 @@
+"""The dual value over all points next to one, from below, component by component."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...form import EdgeBlock, Form
+from ...terms.records import Array
+from .rows import Prices, RootRows, SampleRows
+from .sums import DUST, EPS, MORE, Pair, Runs, total, two_product, two_sum
+
+
+@dataclass
+class Value:
+    """Adds up a lower bound of Q; ``why`` says what lies outside its domain."""
+
+    form: Form
+    sums: Sums
+    why: list[str] = field(default_factory=list[str])
+
+    def samples(self, rows: SampleRows, each: Prices, where: Runs) -> Array:
+        """Add -sum s h*(a/s) - <a, anchor - offset>; which free prices belong to samples outside their domain."""
+        form, block = self.form, rows.block
+        s = block.column(block.scale)
+        a, around = each.interval()
+        b = a / s
+        around = around / s * (1.0 + EPS) + EPS * np.abs(b)
+        value = block.loss.conjugate_bound(b, around, block.y)
+        bad = ~(value < np.inf)
+        if bad.any():
+            label = form.labels[int(block.node[int(np.argmax(bad))])]
+            self.why.append(f"a price of {type(block.loss).__name__} leaves its domain at node {label!r}")
+            self.sums.sink(form.component[block.node[bad]])
+        self.sums.add(-(block.scale * np.where(bad, 0.0, value)), where, EPS, _live(a, around))
+        t_high, t_low = two_sum(-block.loss.anchor(block.y), block.offset)
+        self.sums.products(each, t_high, t_low, where)
+        return rows.of_samples(bad)
+
+    def roots(self, rows: RootRows, each: Prices, where: Runs) -> Array:
+        """Add -sum ||q||^2 / 2c - <q, R center>."""
+        edge, R = rows.edge, rows.R
+        q, around = each.interval()
+        top = np.abs(q) + around
+        value = np.einsum("ij,ij->i", top, top) * (0.5 * (1.0 + (6 + len(R)) * EPS)) / edge.weight
+        self.sums.add(-value, where, 2 * EPS, _live(q, around))
+        if edge.center is not None:
+            t = [_dot_pair(edge.center, row) for row in R]
+            high, low, slack = (np.stack([x[k] for x in t], axis=1) for k in range(3))
+            self.sums.products(each, -high, -low, where)
+            self.sums.spend(((np.abs(q) + around) * slack).sum(axis=1), where)
+        return np.zeros(each.high.size, dtype=bool)
+
+    def edges(self, edge: EdgeBlock, u: Array, around: Array, where: Runs) -> Array:
+        """Add -sum c phi*(u/c) - <u, center>; which edges' flows lie outside their domain."""
+        form, c = self.form, edge.weight[:, None]
+        b = u / c
+        value = edge.penalty.conjugate_bound(b, around / c * (1.0 + 2 * EPS) + EPS * np.abs(b))
+        bad = ~(value < np.inf)
+        if bad.any():
+            label = form.labels[int(edge.tail[int(np.argmax(bad))])]
+            self.why.append(f"a flow of {edge.name} leaves its domain at node {label!r}")
+            self.sums.sink(form.component[edge.tail[bad]])
+        self.sums.add(-(edge.weight * np.where(bad, 0.0, value)), where, EPS, _live(u, around))
+        if edge.center is not None:
+            self.sums.products(Prices(u, np.zeros(u.shape), around), -edge.center, np.zeros(u.shape), where)
+        return bad
+
+
+class Sums:
+    """Lower bounds of sums, per component, of terms with bounded errors. Terms come with their runs by component."""
+
+    def __init__(self, count: int) -> None:
+        self.parts: list[Array] = []
+        self.errors = np.zeros(count)
+        self.lost = np.zeros(count, dtype=bool)
+
+    def add(self, values: Array, where: Runs, relative: float, live: Array) -> None:
+        """Values that are off by a relative error at most; exact where they are not ``live`` (conjugates at 0)."""
+        self._take(where.sums(values))
+        self.spend(relative * np.abs(values) + DUST * live, where)
+
+    def products(self, prices: Prices, t_high: Array, t_low: Array, where: Runs) -> None:
+        """<a, t> for prices within their spread, and t a pair."""
+        if not (t_high.any() or t_low.any()):
+            return
+        p, e = two_product(prices.high, t_high)
+        crossed = [prices.high * t_low, prices.low * t_high]
+        for part in (p, e, crossed[0] + crossed[1]):
+            self._take(where.sums(part))
+        error = 2 * EPS * (np.abs(crossed[0]) + np.abs(crossed[1])) + np.abs(prices.low * t_low)
+        error = error + DUST * ((prices.high != 0.0) & ((t_high != 0.0) | (t_low != 0.0)))
+        error = error + prices.spread * (np.abs(t_high) + np.abs(t_low))
+        self.spend(error if error.ndim == 1 else error.sum(axis=1), where)
+
+    def spend(self, amounts: Array, where: Runs) -> None:
+        """Amounts >= 0 that the terms may be smaller by."""
+        found = where.sums(amounts)
+        self.errors += (found.high + np.abs(found.low) + found.error) * MORE
+
+    def sink(self, components: Array) -> None:
+        """Components that have no bound."""
+        self.lost[components] = True
+
+    def _take(self, found: Pair) -> None:
+        columns = [found.high] if found.high.ndim == 1 else list(found.high.T)
+        self.parts += columns + ([found.low] if found.low.ndim == 1 else list(found.low.T))
+        self.errors += found.error if found.error.ndim == 1 else found.error.sum(axis=1)
+
+    def down(self) -> Array:
+        if not self.parts:
+            return np.where(self.lost, -np.inf, 0.0)
+        found = total(self.parts, [self.errors])
+        value = found.high + found.low
+        lower = value - (found.error * MORE + EPS * np.abs(value))
+        return np.where(self.lost | ~np.isfinite(lower), -np.inf, lower)
+
+
+def _live(a: Array, around: Array) -> Array:
+    """Which rows are not exactly 0."""
+    live = (a != 0.0) | (around != 0.0)
+    return live if live.ndim == 1 else live.any(axis=1)
+
+
+def sum_down(values: Array) -> float:
+    """The sum, rounded downwards."""
+    if not np.isfinite(values).all():
+        return -np.inf
+    exact = math.fsum(values)
+    return exact if exact == 0.0 and not values.any() else float(np.nextafter(exact, -np.inf))
+
+
+def _dot_pair(X: Array, v: Array) -> tuple[Array, Array, Array]:
+    """Xv row by row as pairs, with errors."""
+    parts: list[Array] = []
+    for j, factor in enumerate(v):
+        parts += two_product(X[:, j], np.full(len(X), factor))
+    found = total(parts, [np.full(len(X), DUST)])
+    return found.high, found.low, found.error
