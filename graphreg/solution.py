@@ -159,7 +159,7 @@ class Solution:
         """
         return self._proved_clusters if prove else self._clusters
 
-    def prove(self, path: str | Path, claims: Sequence[str | tuple[Any, ...]] = ()) -> Proved:
+    def prove(self, path: str | Path, claims: str | Sequence[str | tuple[Any, ...]] = ()) -> Proved:
         """Write a proof of the bounds of this answer, which anybody can check without graphreg: see docs/proofs.md.
 
         The dual point of the certificate is balanced exactly and the primal point put exactly inside every constraint;

@@ -253,6 +253,8 @@ def test_claims_on_what_is_no_edge(tmp_path):
         (("near", 0, 3), "no norm without a centre of the edge 0 - 3"),
         (("fused", 0), "no norm without a centre at the node 0"),
         (("split", 0, "nowhere"), "'nowhere' is no node"),
+        (("near", 0, "nowhere"), "'nowhere' is no node"),
+        (("near", 0, 1, -1.0), "a distance is a positive number, not -1.0"),
         (("fused", 0, 1, 2), "two ends"),
         ("unattained", "along no direction that was found"),
     ):

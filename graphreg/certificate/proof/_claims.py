@@ -106,9 +106,8 @@ def _of_all(found: Found, kind: str) -> list[dict[str, Any]]:
 
 def _of_one(found: Found, claim: tuple[Any, ...]) -> list[dict[str, Any]]:
     """The claim on every norm between two nodes, or on one node; with its distance where that is given."""
-    kind, *ends = claim
-    distance = ends.pop() if kind == "near" and ends and isinstance(ends[-1], float) and len(ends) > 1 else None
     labels = found.form.labels
+    kind, ends, distance = _read(claim, labels)
     unknown = [end for end in ends if end not in labels]
     if unknown or len(ends) > 2:
         raise ProofError(
@@ -122,6 +121,19 @@ def _of_one(found: Found, claim: tuple[Any, ...]) -> list[dict[str, Any]]:
         return [OF_EDGES[kind](found, edge, distance) for edge in chosen]
     except ProofError as error:
         raise ProofError(f"{kind} is not proved {_named(found, numbers)}: {error}") from None
+
+
+def _read(claim: tuple[Any, ...], labels: Sequence[Any]) -> tuple[str, list[Any], float | None]:
+    """The kind, the ends, and of `near` the distance: what comes last and is no node, or comes after two ends."""
+    kind, *ends = claim
+    if kind != "near" or len(ends) < 2 or (len(ends) == 2 and ends[-1] in labels):
+        return kind, ends, None
+    last = ends[-1]
+    if not isinstance(last, (int, float)):
+        return kind, ends, None
+    if not 0 < last < float("inf"):
+        raise ProofError(f"near: a distance is a positive number, not {last!r}")
+    return kind, ends[:-1], float(last)
 
 
 def _named(found: Found, numbers: list[int]) -> str:

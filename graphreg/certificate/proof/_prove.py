@@ -46,7 +46,7 @@ class Proved:
 def prove(
     certificate: Certificate,
     path: str | Path,
-    claims: Sequence[Claim] = (),
+    claims: str | Sequence[Claim] = (),
     tie: Tie | None = None,
     *,
     python_flint: bool = True,
@@ -54,6 +54,7 @@ def prove(
     """Write the proof of a certificate; see `Solution.prove`. ``tie`` certifies the problem in which the ends of an
     edge are tied; without it no edge is proved to be split."""
     _begin(python_flint)
+    claims = (claims,) if isinstance(claims, str) else claims
     form, point = write_out(certificate.form, certificate.w, certificate.point)
     data = statement(form)
     found = _found(certificate, form, Model(data), point, "fused" in kinds(claims), tie)
