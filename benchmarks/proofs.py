@@ -113,7 +113,7 @@ def _large(n: int, path: Path, python_flint: bool) -> bool:
 def _claims(count: int, path: Path) -> bool:
     """The table of claims; whether all is as it should be."""
     print(
-        f"\n{'claim':12}{'true: proved':>14}{'false: refused':>16}{'named':>8}{'forged: refused':>17}{'median s':>10}"
+        f"\n{'claim':12}{'true: proved':>14}{'false: refused':>16}{'named':>10}{'forged: refused':>17}{'median s':>10}"
     )
     good = True
     for kind in KINDS:
@@ -122,7 +122,7 @@ def _claims(count: int, path: Path) -> bool:
         counts = [sum(getattr(each, name) for each in found) for name in names]
         proved, refused, named, forged = (f"{k} of {count}" for k in counts)
         seconds = float(np.median([each.seconds for each in found]))
-        print(f"{kind:12}{proved:>14}{refused:>16}{named:>8}{forged:>17}{seconds:10.3f}")
+        print(f"{kind:12}{proved:>14}{refused:>16}{named:>10}{forged:>17}{seconds:10.3f}")
         good &= counts == [count] * len(names)
     return good
 
