@@ -92,7 +92,7 @@ def _of_edge(kind: str, rng: np.random.Generator) -> Case | None:
     problem = gr.Problem(_model(kind, rng))
     reference = problem.solve(gap=1e-11, on_failure="return").certificate
     edges = problem.form.edges[0]
-    z = np.abs(edges.difference(reference.w)).max(axis=1)
+    z = np.asarray(np.abs(edges.difference(reference.w)).max(axis=1))
     slack = 1.0 - edges.penalty.gauge(reference.point.flows[0] / edges.weight[:, None])
     apart, equal = np.flatnonzero(z > APART), np.flatnonzero((z < EQUAL) & (slack > SLACK))
     if not len(apart) or not len(equal):
@@ -104,10 +104,11 @@ def _of_edge(kind: str, rng: np.random.Generator) -> Case | None:
         return problem.form.labels[edges.tail[e]], problem.form.labels[edges.head[e]]
 
     true, false = (a, b) if kind == "split" else (b, a)
-    rest = (float(z[a]) / 2,) if kind == "near" else ()
+    half = float(z[a]) / 2
+    rest = (half,) if kind == "near" else ()
     forged: dict[str, Any] = {"says": kind, "block": 0, "edge": false}
     if kind == "near":
-        forged["distance"] = spell(rest[0])
+        forged["distance"] = spell(half)
     return Case((solution, (kind, *ends(true), *rest)), (solution, (kind, *ends(false), *rest)), forged)
 
 

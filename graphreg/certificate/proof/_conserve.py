@@ -168,8 +168,8 @@ class Conserver:
 
     def _exact_row(self, variable: Variable, place: dict[int, int]) -> list[tuple[int, Any]]:
         """What the variable adds to some groups: (place, amount)."""
-        cells = [(int(self.forest.group[vertex]), x) for vertex, x in cells(self.point, variable)]
-        return [(place[g], x) for g, x in cells if g in place]
+        found = [(int(self.forest.group[vertex]), x) for vertex, x in cells(self.point, variable)]
+        return [(place[g], x) for g, x in found if g in place]
 
     # ---- the trees ---------------------------------------------------------------------------------------------------
     def _push(self, nodes: list[int]) -> None:

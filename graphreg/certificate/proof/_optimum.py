@@ -131,7 +131,9 @@ def _tied(form: Form, model: Model, w: Array, point: DualPoint) -> list[Array]:
             out.append(np.zeros(z.shape, dtype=bool))
             continue
         room = np.broadcast_to(edge.penalty.exact_room(u / edge.weight[:, None]), z.shape)
-        mask = room > z if block.kind == "L1" else np.broadcast_to((room > z).all(axis=1)[:, None], z.shape)
+        mask: Array = np.greater(room, z)
+        if block.kind != "L1":
+            mask = np.broadcast_to(mask.all(axis=1, keepdims=True), z.shape)
         if block.kind != "L1" and not mask.all():
             raise ProofError(f"an {block.kind} of a difference that is not 0 has no rational optimum")
         out.append(mask)
