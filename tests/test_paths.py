@@ -312,7 +312,7 @@ def breaks_at(monkeypatch, count, error):
             raise error
         return drive(method, site, certifier, budget, keeper)
 
-    monkeypatch.setattr("graphreg.solving.drive", broken)
+    monkeypatch.setattr("graphreg.iterating.drive", broken)
 
 
 @pytest.mark.parametrize(

@@ -17,11 +17,13 @@ from .best_common import common
 from .enclosure import Enclosed, Enclosure, upper_bound
 from .feasible import feasible
 from .latent import settled
+from .recession import cones_of
 from .record import Certificate, relative
 from .repair import Repair
 from .tie import tie
 
 CHARGE = 1e-3  # of the gap asked for: rounding that costs less need not be avoided
+SERVES = 0.1  # of the gap asked for: a point whose bound costs less needs no repair
 BALANCED = 1e-9  # of what flows through the nodes: an imbalance that needs no repair before it is enclosed
 
 
@@ -76,9 +78,18 @@ class Certifier:
         vars(self).update(own)
 
     def attained(self) -> bool | None:
-        """Whether the infimum is attained, decided once; see `attained`."""
+        """Whether the infimum is attained, decided once; see `attained`.
+
+        It is where all prices of an exactly conserved point lie in the relative interiors of their domains: with
+        <a, Xv> + <u, Kv> = 0, each summand is as large as its recession function along any v along which P does not
+        grow, and there no sample changes.
+        """
         if self._attained is None:
-            self._attained = (attained(self.form, None if self.best_dual is None else self.best_dual.found.point),)
+            best = self.best_dual
+            if best is not None and best.found.inner and np.isfinite(best.bound) and cones_of(self.form) is not None:
+                self._attained = (True,)
+            else:
+                self._attained = (attained(self.form, None if best is None else best.found.point),)
         return self._attained[0]
 
     def recedes(self) -> bool:
@@ -133,13 +144,22 @@ class Certifier:
         point = DualPoint(self._flows(w, flows), form.gradient_prices(w) if prices is None else prices)
         if all(np.isfinite(x).all() for x in (*point.flows, *point.prices)):
             point = self.repair.clip(point)
-            self.admit(w, point)
-            if not self.best().holds(gap):
+            self.consider(w)
+            if not self._serves(point):
                 point = self.repair(w, point, gap)
         self.admit(w, point)
         if self.best_dual is None or not np.isfinite(self.best_dual.bound):
             self.bounded(self.enclosure(form.nothing()))  # Q(0, 0) is better than nothing, where 0 is a dual point
         return self.best()
+
+    def _serves(self, point: DualPoint) -> bool:
+        """Whether a point needs no repair: it is nearly conserved, and the bound next to it costs little beside the gap
+        asked for."""
+        value = self.form.dual(point)
+        if not np.isfinite(value) or self.repair.unbalance(point) > BALANCED * self.repair.throughput(point):
+            return False
+        self.improve(point)
+        return self.best_dual is not None and value - self.best_dual.bound <= SERVES * self.gap * abs(value)
 
     def best(self) -> Certificate:
         """The certificate of the best points seen so far."""

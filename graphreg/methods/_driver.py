@@ -238,6 +238,7 @@ class _Run:
         self._charge(certifier.repair.exchanges - before, certifier.repair.exchanges - before)
         if polished.point is None:
             return False
+        certifier.gap = self.budget.gap
         certifier.admit(polished.w, polished.point)
         return certifier.best().holds(self.budget.gap)
 

@@ -101,8 +101,11 @@ class Ledger:
 
     def sent(self) -> tuple[int, int]:
         """Messages and bytes of the method and its adaptation: what a run costs that nobody certifies."""
-        messages, size = self.messages, self.bytes
-        return messages["method"] + messages["adaptation"], size["method"] + size["adaptation"]
+        messages, size = 0, 0
+        for purpose in ("method", "adaptation"):
+            (along, numbers), beyond = self._arcs(purpose), self._beyond(purpose)
+            messages, size = messages + int(along.sum()) + beyond[0], size + int(numbers.sum()) + beyond[1]
+        return messages, size
 
     def by_edge(self) -> pd.DataFrame:
         """Messages and bytes by sender, receiver and purpose: one row where anything was sent."""

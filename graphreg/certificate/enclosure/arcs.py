@@ -102,17 +102,35 @@ class Forest:
 def forest(arcs: Arcs, room: Array, largest: Array, banned: Array | None) -> Forest:
     """The forest of the arcs with room, gone through by breadth, or along the roomiest ways where these are needed."""
     need = LEAST_ROOM * largest[arcs.tail % arcs.d]
+    if _even(arcs, room) and largest.max() <= NARROW * largest.min():
+        need = np.full(len(room), LEAST_ROOM * largest.max())  # so that one forest serves all coordinates
     movable = (room > need) & (room > 0.0)
     if banned is not None:
         movable &= ~banned
     wide = movable & (room > NARROW * need)
-    if arcs.d > 1 and all(shape[1] == arcs.d for shape in arcs.shapes) and len(movable):
+    if _whole(arcs):
         by_edge = movable.reshape(-1, arcs.d), wide.reshape(-1, arcs.d)
+        nodes, least = _of_nodes(arcs), by_edge[1].all(axis=1)
         if all((each == each[:, :1]).all() for each in by_edge):  # all coordinates alike: one forest serves them all
             lengths = _lengths(room, need).reshape(-1, arcs.d).max(axis=1)
-            return _expanded(_forest(_of_nodes(arcs), *(each[:, 0] for each in by_edge), lengths), arcs, movable)
+            return _expanded(_forest(nodes, *(each[:, 0] for each in by_edge), lengths), arcs, movable)
+        if _components(nodes, least)[0] == _components(nodes, by_edge[0].any(axis=1))[0]:  # they join the same nodes
+            return _expanded(_forest(nodes, least, least, np.ones(len(least))), arcs, movable)
     length = _lengths(room, need)
     return _forest(arcs, movable, wide, length)
+
+
+def _whole(arcs: Arcs) -> bool:
+    """Whether each edge has an arc for every one of several coordinates."""
+    return arcs.d > 1 and len(arcs.tail) > 0 and all(shape[1] == arcs.d for shape in arcs.shapes)
+
+
+def _even(arcs: Arcs, room: Array) -> bool:
+    """Whether, moreover, all arcs of an edge have the same room."""
+    if not _whole(arcs):
+        return False
+    each = room.reshape(-1, arcs.d)
+    return bool((each == each[:, :1]).all())
 
 
 def _forest(arcs: Arcs, movable: Array, wide: Array, length: Array) -> Forest:

@@ -153,29 +153,25 @@ class Closing:
 
     def _parts(self) -> list[Part]:
         """Groups that are tied by places where prices act, with the prices that act there."""
-        offset = self.forest.count
         links: list[tuple[Array, Array]] = []
-        places: list[Array] = []
+        at_group: list[Array] = []  # of each price one of the groups that its place touches, -1 for none
         for block in self.blocks:
-            at, free = block.places(), block.nodes()
-            used = np.unique(free)
-            touched = self.vertex[at[used]]
-            place = np.broadcast_to((offset + used)[:, None], touched.shape)
-            links.append((place[touched >= 0], touched[touched >= 0]))
-            places.append(offset + free)
-            offset += len(at)
-        if not links:
-            ends = np.zeros(0, dtype=int), np.zeros(0, dtype=int)
-        else:
-            ends = np.concatenate([a for a, _ in links]), np.concatenate([b for _, b in links])
-        graph = sp.coo_array((np.ones(len(ends[0])), ends), shape=(offset, offset))
-        label = connected_components(graph, directed=False)[1]
+            free = block.nodes()
+            touched = self.vertex[block.places()]
+            one = touched.max(axis=1, initial=-1)
+            used = np.bincount(free, minlength=len(touched)) > 0
+            tied = used[:, None] & (touched >= 0)
+            links.append((np.broadcast_to(one[:, None], touched.shape)[tied], touched[tied]))
+            at_group.append(one[free])
         groups = np.unique(self.vertex[:-1][self.vertex[:-1] >= 0])
         if not len(groups):
             return []
-        row_label = label[np.concatenate([np.zeros(0, dtype=int), *places])]
-        rows = np.flatnonzero(np.isin(row_label, label[groups]))
-        return self._collect(label[groups], groups, row_label[rows], rows)
+        ends = tuple(np.concatenate([np.zeros(0, dtype=int), *(link[k] for link in links)]) for k in (0, 1))
+        graph = sp.coo_array((np.ones(len(ends[0])), ends), shape=(self.forest.count, self.forest.count))
+        label = connected_components(graph, directed=False)[1]
+        group = np.concatenate([np.zeros(0, dtype=int), *at_group])
+        rows = np.flatnonzero(group >= 0)
+        return self._collect(label[groups], groups, label[group[rows]], rows)
 
     def _collect(self, group_label: Array, groups: Array, row_label: Array, rows: Array) -> list[Part]:
         labels, where = np.unique(group_label, return_inverse=True)

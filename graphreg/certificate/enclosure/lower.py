@@ -15,14 +15,17 @@ import numpy as np
 
 from ...form import DualPoint, EdgeBlock, Form
 from ...terms.records import Array
-from .arcs import Arcs, Forest, forest, rooms
+from .arcs import LEAST_ROOM, Arcs, Forest, forest, rooms
 from .closing import ENOUGH, SWEEPS, Closing
 from .rows import AbstractRows, Prices, RootRows, SampleRows
-from .sums import EPS, MORE, Pair, Runs, total
+from .sums import DUST, EPS, MORE, Pair, Runs, total
 from .value import Sums, Value, sum_down
 
 PULLS = (1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
-LARGE = 1_000_000  # entries of samples and edges
+PLAINLY = (1e-12, 1e-11, 1e-10)  # the same, where sums are taken plainly
+ROOMY = 4.0  # times what plain sums may miss in all: the room that arcs need there
+NOTHING = 1e-13  # of a value: less than what plain sums may cost
+LARGE = 10_000  # entries of samples and edges
 AGAIN = 6  # attempts with fewer and fewer arcs and prices that may move
 
 
@@ -39,12 +42,15 @@ class Enclosed:
         An exactly conserved point has its flows within ``point.flows +- spread``.
     why : str
         What failed, where a bound is missing.
+    inner : bool
+        Whether the prices of the exactly conserved point lie in the relative interior of their domains.
     """
 
     lower: Array
     point: DualPoint
     spread: tuple[Array, ...]
     why: str = ""
+    inner: bool = False
 
     @property
     def value(self) -> float:
@@ -61,8 +67,10 @@ class _Attempt:
     spread: tuple[Array, ...]
     outside_arcs: Array  # which arcs leave their domain, over all arcs
     outside_prices: list[Array]
+    beyond: Array  # components in which an edge lies outside whose flow did not move: no other forest helps there
     why: list[str]
-    prices: tuple[Array, ...] | None = None  # where some had to become 0
+    inner: bool
+    prices: tuple[Array, ...] | None = None  # as they were moved
 
     def at(self, given: DualPoint) -> DualPoint:
         """The point next to which the bound holds."""
@@ -85,20 +93,46 @@ class Enclosure:
         if not all(np.isfinite(x).all() for x in (*point.flows, *point.prices)):
             none = np.full(self.form.n_components, -np.inf)
             return Enclosed(none, point, _zeros(point.flows), "flows or prices are not finite")
-        if enough > 0.0 and self.large:
-            found = self._attempt(point, None, None, plain=True)
-            if sum_down(found.lower) >= self.form.dual(point) - enough:
-                return Enclosed(found.lower, found.at(point), found.spread)
-        best = self._within(point)
+        value = self.form.dual(point)
+        if self.large and enough > NOTHING * abs(value):
+            found = self._pulled(point, center, PLAINLY, plain=True)
+            if np.isfinite(found.value) and found.value >= value - enough:
+                return found
+        best = self._pulled(point, center, PULLS)
+        if np.isfinite(best.lower).all():
+            return best
+        return self._better(best, self._within(self.form.nothing()))
+
+    def _pulled(
+        self,
+        point: DualPoint,
+        center: Callable[[], DualPoint | None] | None,
+        pulls: tuple[float, ...],
+        plain: bool = False,
+    ) -> Enclosed:
+        """The best bound at the point itself, or pulled so far towards the middle as it takes."""
+        best = Enclosed(np.full(self.form.n_components, -np.inf), point, _zeros(point.flows))
+        if not plain or self._inside(point):
+            best = self._within(point, plain)
         if np.isfinite(best.lower).all():
             return best
         middle = None if center is None else center()
         if middle is not None and all(np.isfinite(x).all() for x in (*middle.flows, *middle.prices)):
-            for t in PULLS:
-                best = self._better(best, self._within(_between(point, middle, t)))
+            for t in pulls:
+                at = _between(point, middle, t)
+                if not plain or self._inside(at):
+                    best = self._better(best, self._within(at, plain))
                 if np.isfinite(best.lower).all():
-                    return best
-        return self._better(best, self._within(self.form.nothing()))
+                    break
+        return best
+
+    def _inside(self, point: DualPoint) -> bool:
+        """Whether all flows as they stand lie inside their domains whatever rounding does to them."""
+        for edge, u in zip(self.form.edges, point.flows, strict=True):
+            b = u / edge.weight[:, None]
+            if not np.isfinite(edge.penalty.conjugate_bound(b, 2 * EPS * np.abs(b))).all():
+                return False
+        return True
 
     def _better(self, one: Enclosed, other: Enclosed) -> Enclosed:
         """Component by component the point with the better bound."""
@@ -117,7 +151,8 @@ class Enclosure:
         for block, a, b in zip(self.form.samples, one.point.prices, other.point.prices, strict=True):
             prices.append(np.where(block.column(take[self.form.component[block.node]]), b, a))
         why = "" if np.isfinite(lower).all() else one.why
-        return Enclosed(lower, DualPoint(tuple(flows), tuple(prices)), tuple(spread), why)
+        inner = other.inner and (one.inner or bool(take.all()))
+        return Enclosed(lower, DualPoint(tuple(flows), tuple(prices)), tuple(spread), why, inner)
 
     @cached_property
     def large(self) -> bool:
@@ -162,15 +197,15 @@ class Enclosure:
         return [(k, Runs(_ends(edge, edge.tail, edge.head), self.form.n)) for k, edge in blocks]
 
     # ---- one attempt, and again with less that moves ----------------------------------------------------------------
-    def _within(self, point: DualPoint) -> Enclosed:
+    def _within(self, point: DualPoint, plain: bool = False) -> Enclosed:
         banned_arcs: Array | None = None
         banned_prices: list[Array] | None = None
         best = Enclosed(np.full(self.form.n_components, -np.inf), point, _zeros(point.flows))
-        for _ in range(AGAIN):
-            found = self._attempt(point, banned_arcs, banned_prices)
-            here = Enclosed(found.lower, found.at(point), found.spread, "; ".join(found.why))
+        for _ in range(2 if plain else AGAIN):
+            found = self._attempt(point, banned_arcs, banned_prices, plain)
+            here = Enclosed(found.lower, found.at(point), found.spread, "; ".join(found.why), found.inner)
             best = here if not np.isfinite(best.lower).any() else self._better(best, here)
-            if np.isfinite(best.lower).all():
+            if not (~np.isfinite(best.lower) & ~found.beyond).any():
                 break
             arcs = found.outside_arcs if banned_arcs is None else banned_arcs | found.outside_arcs
             prices = found.outside_prices
@@ -190,17 +225,31 @@ class Enclosure:
         prices = [rows.start(a) for rows, a in zip(self.rows, self._given(point), strict=True)]
         pulls = [rows.pull(each.high, plain) for rows, each in zip(self.rows, prices, strict=True)]
         u = arcs.flat(point.flows)
-        tree = forest(arcs, rooms(form, arcs, point.flows), self._largest(prices, u), banned)
+        largest = self._largest(prices, u)
+        if plain:
+            largest = np.maximum(largest, self._missed(pulls, point.flows) * (ROOMY / LEAST_ROOM))
+        tree = forest(arcs, rooms(form, arcs, point.flows), largest, banned)
         closing = Closing(self.rows, prices, arcs, tree, u, held)
         if closing.idle:
             closing.settle(prices)
             pulls = [rows.pull(each.high, plain) for rows, each in zip(self.rows, prices, strict=True)]
         base, error, failed = self._closed(closing, prices, pulls)
         flows, spread = self._rooted(prices, *self._carried(tree, point.flows, base, error, prices, plain))
-        found = self._judged(prices, flows, spread, failed, tree)
-        if closing.idle:
-            found.prices = tuple(each.high for each in prices[: len(point.prices)])
+        found = self._judged(prices, flows, spread, failed, tree, plain)
+        found.prices = tuple(each.interval()[0] for each in prices[: len(point.prices)])
         return found
+
+    def _missed(self, pulls: list[Pair], flows: tuple[Array, ...]) -> Array:
+        """What plain sums of pulls and flows may miss at each coordinate, (d,), over all nodes."""
+        missed = np.zeros(self.form.d)
+        for pull in pulls:
+            missed += pull.error.sum(axis=0)
+        for k in self.arcs.blocks:
+            edge = self.form.edges[k]
+            degree = np.diff(edge.transposed.indptr)
+            steps = degree[edge.tail] + (0 if edge.ground else degree[edge.head])
+            missed[slice(None) if edge.features is None else edge.features] += EPS * (steps @ np.abs(flows[k]))
+        return missed
 
     def _given(self, point: DualPoint) -> list[Array]:
         return [*point.prices, *(point.flows[k] for k, _ in self.roots)]
@@ -289,7 +338,7 @@ class Enclosure:
         n, d = self.form.shape
         for k, runs in self.arc_runs:
             edge = self.form.edges[k]
-            each = runs.sums(_ends(edge, flows[k], -flows[k]), plain)
+            each = _plainly(edge, flows[k]) if plain else runs.sums(_ends(edge, flows[k], -flows[k]))
             columns = slice(None) if edge.features is None else edge.features
             for source, out in ((each.high, parts), (each.low, parts), (each.error, errors)):
                 whole = np.zeros((n, d))
@@ -316,24 +365,31 @@ class Enclosure:
         spread: tuple[Array, ...],
         failed: dict[int, str],
         tree: Forest,
+        plain: bool,
     ) -> _Attempt:
         form = self.form
-        value = Value(form, Sums(form.n_components))
+        value = Value(form, Sums(form.n_components, plain))
         outside: list[Array] = []
         for rows, each, where in zip(self.rows, prices, self.wheres, strict=True):
             outside.append(
                 value.samples(rows, each, where) if isinstance(rows, SampleRows) else value.roots(rows, each, where)
             )
         bad_arcs = [np.zeros(0, dtype=bool)]
+        beyond = np.zeros(form.n_components, dtype=bool)
+        used = np.zeros(len(self.arcs.tail), dtype=bool)
+        used[tree.arc[tree.arc >= 0]] = True
+        moved = self.arcs.fold(used, flows)
         for k, where in zip(self.arcs.blocks, self.edge_wheres, strict=True):
             bad = value.edges(form.edges[k], flows[k], spread[k], where)
             bad_arcs.append(np.repeat(bad, flows[k].shape[1]))
+            if bad.any():
+                beyond[form.component[form.edges[k].tail[bad & ~moved[k].any(axis=1)]]] = True
         lower = value.sums.down()
         for group, reason in failed.items():
             at = np.flatnonzero(tree.group[:-1] == group)
             lower[form.component[at // form.d]] = -np.inf
             value.why.append(self._named(at, reason))
-        return _Attempt(lower, flows, spread, np.concatenate(bad_arcs), outside, value.why[:3])
+        return _Attempt(lower, flows, spread, np.concatenate(bad_arcs), outside, beyond, value.why[:3], value.inner)
 
     def _named(self, at: Array, reason: str) -> str:
         names = self.form.space.names
@@ -355,6 +411,13 @@ def _zeros(arrays: tuple[Array, ...]) -> tuple[Array, ...]:
 
 def _ends(edge: EdgeBlock, at_tail: Array, at_head: Array) -> Array:
     return at_tail if edge.ground else np.concatenate([at_tail, at_head])
+
+
+def _plainly(edge: EdgeBlock, u: Array) -> Pair:
+    """K'u, rounded at every step."""
+    high, size = edge.transposed @ u, abs(edge.transposed) @ np.abs(u)
+    steps = np.diff(edge.transposed.indptr)[:, None]
+    return Pair(high, np.zeros_like(high), steps * (EPS * MORE * size + DUST * (size > 0.0)))
 
 
 def _column_top(X: Array, a: Array) -> Array:

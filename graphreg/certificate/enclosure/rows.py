@@ -108,8 +108,9 @@ class SampleRows(AbstractRows):
 
     @cached_property
     def _free(self) -> tuple[Array, Array]:
-        """Sample and coordinate of each free price."""
-        free = np.ones(self._domain[0].shape, dtype=bool)
+        """Sample and coordinate of each price that is not 0 whatever happens, as that of a class that has left is."""
+        low, high = self._domain
+        free = (low != 0.0) | (high != 0.0)
         if self.own is not None:
             free[np.arange(len(free)), self.own] = False
         if free.ndim == 1:

@@ -21,6 +21,7 @@ UNDERFLOW = 1e-280  # products below it may not split exactly
 DUST = 1e-300  # what such a product, or any operation at the end of the range, may miss
 LARGEST = 1020  # exponent of sums, near the end of the range
 CHUNK = 1 << 16  # summands at a time, so that they stay in the cache
+PIECE = 512  # summands that are added up plainly; those sums are added up without rounding
 
 
 @dataclass(frozen=True)
@@ -106,11 +107,13 @@ class Runs:
                 self._add(out, runs, p, 2)
             else:
                 p, e = two_product(x, factor)
-                self._store(out, runs, p, e, _dust(p, x, factor))
+                self._store(out, runs, p, e, dust(p, x, factor))
         return out
 
     def sums(self, values: Array, plain: bool = False) -> Pair:
         """sum over each run of values (L, p) or (L,): Pair of (size, p) or (size,)."""
+        if plain and self.size == 1 and values.ndim == 1 and len(values) > 2 * PIECE:
+            return _in_pieces(values)
         out = Pair(*(np.zeros((self.size, *values.shape[1:])) for _ in range(3)))
         for runs, rows in self.chunks():
             if plain:
@@ -135,16 +138,24 @@ class Runs:
             out[self.targets[runs]] = np.maximum.reduceat(values[rows], first - first[0])
         return out
 
-    def _store(self, out: Pair, runs: slice, p: Array, e: Array | None, dust: Array | None) -> None:
+    def _store(self, out: Pair, runs: slice, p: Array, e: Array | None, missed: Array | None) -> None:
         starts, counts = self.starts[runs] - self.starts[runs.start], self.counts[runs]
         found = _extracted(p, e, starts, counts)
         target = self.targets[runs]
         out.high[target], out.low[target], out.error[target] = found.high, found.low, found.error
-        if dust is not None:
-            out.error[target] += np.add.reduceat(dust, starts, axis=0)
+        if missed is not None:
+            out.error[target] += np.add.reduceat(missed, starts, axis=0)
 
 
-def _dust(p: Array, a: Array, b: Array) -> Array | None:
+def _in_pieces(values: Array) -> Pair:
+    """The sum of all values (L,) as a pair of (1,), plainly within pieces."""
+    starts = np.arange(0, len(values), PIECE)
+    each, size = np.add.reduceat(values, starts), np.add.reduceat(np.abs(values), starts)
+    found = Runs(np.zeros(len(starts), dtype=int), 1).sums(each)
+    return Pair(found.high, found.low, found.error + PIECE * EPS * MORE * float(size.sum()) + DUST * len(values))
+
+
+def dust(p: Array, a: Array, b: Array) -> Array | None:
     """What products near the end of the range may miss; None where there are none."""
     small = (np.abs(p) < UNDERFLOW) & (a != 0.0) & (b != 0.0)
     return small * DUST if small.any() else None

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...form import EdgeBlock, Form, SampleBlock
 from ...terms.records import Array
-from .sums import CHUNK, DUST, EPS, MORE, Runs, total, two_product, two_sum
+from .sums import CHUNK, DUST, EPS, MORE, Runs, dust, total, two_product, two_sum
 
 
 def upper_bound(form: Form, w: Array, plain: bool = False) -> float:
@@ -18,11 +18,11 @@ def upper_bound(form: Form, w: Array, plain: bool = False) -> float:
     for block in form.samples:
         r, around = residuals(block, w, plain)
         value = block.scale * block.loss.value_bound(r, around, block.y)
-        values.append(_sum_up(value))
+        values.append(_sum_up(value, plain))
     for edge in form.edges:
         z, around = differences(edge, w)
         value = edge.weight * edge.penalty.value_bound(z, around)
-        values.append(_sum_up(value))
+        values.append(_sum_up(value, plain))
     if not all(np.isfinite(values)):
         return np.inf
     exact = math.fsum(values)
@@ -44,10 +44,12 @@ def residuals(block: SampleBlock, w: Array, plain: bool = False) -> tuple[Array,
         some = slice(at, at + step)
         mine = w[block.node[some]].reshape(-1, block.X.shape[1], k)
         for c in range(k):
-            p, e = two_product(block.X[some], np.ascontiguousarray(mine[:, :, c]))
+            x, factor = block.X[some], np.ascontiguousarray(mine[:, :, c])
+            p, e = two_product(x, factor)
+            missed = dust(p, x, factor)
             place = (some,) if block.offset.ndim == 1 else (some, c)
             parts = [*p.T, t_high[place], *e.T, t_low[place]]
-            found = total(parts, [np.full(len(p), len(parts) * DUST)])
+            found = total(parts, [] if missed is None else [missed.sum(axis=1)])
             out[0][place], out[1][place] = _interval(found.high, found.low, found.error)
     return out[0], out[1]
 
@@ -62,7 +64,8 @@ def _plain_residuals(block: SampleBlock, X: Array, w: Array) -> tuple[Array, Arr
         r[some], size[some] = p.sum(axis=1), np.abs(p).sum(axis=1)
     t = block.offset - anchor
     size += np.abs(t) + np.abs(block.offset) + np.abs(anchor)
-    return r + t, (X.shape[1] + 3) * (EPS * size * MORE + DUST)
+    live = w.any(axis=1)[block.node] | (size > 0.0)
+    return r + t, (X.shape[1] + 3) * (EPS * size * MORE + DUST * live)
 
 
 def differences(edge: EdgeBlock, w: Array) -> tuple[Array, Array]:
@@ -82,13 +85,13 @@ def _interval(high: Array, low: Array, error: Array) -> tuple[Array, Array]:
     return value, np.where((left == 0.0) & (error == 0.0), 0.0, (np.abs(left) + error) * MORE)
 
 
-def _sum_up(values: Array) -> float:
+def _sum_up(values: Array, plain: bool = False) -> float:
     """The sum of values that are off by one rounding each, upwards."""
     if not np.isfinite(values).all():
         return np.inf
     if not values.any():
         return 0.0
-    found = Runs(np.zeros(len(values), dtype=int), 1).sums(values)
+    found = Runs(np.zeros(len(values), dtype=int), 1).sums(values, plain)
     size = float(np.abs(values).sum()) * MORE
     value = float(found.high[0] + found.low[0])
     return value + (float(found.error[0]) + 2 * EPS * size + len(values) * DUST)

@@ -15,11 +15,13 @@ from .sums import DUST, EPS, MORE, Pair, Runs, total, two_product, two_sum
 
 @dataclass
 class Value:
-    """Adds up a lower bound of Q; ``why`` says what lies outside its domain."""
+    """Adds up a lower bound of Q; ``why`` says what lies outside its domain, and ``inner`` whether all prices lie in
+    the relative interiors of theirs."""
 
     form: Form
     sums: Sums
     why: list[str] = field(default_factory=list[str])
+    inner: bool = True
 
     def samples(self, rows: SampleRows, each: Prices, where: Runs) -> Array:
         """Add -sum s h*(a/s) - <a, anchor - offset>; which free prices belong to samples outside their domain."""
@@ -30,6 +32,8 @@ class Value:
         around = around / s * (1.0 + EPS) + EPS * np.abs(b)
         value = block.loss.conjugate_bound(b, around, block.y)
         bad = ~(value < np.inf)
+        low, high = block.loss.domain(block.y)
+        self.inner = self.inner and bool(((b - around > low) & (b + around < high)).all())
         if bad.any():
             label = form.labels[int(block.node[int(np.argmax(bad))])]
             self.why.append(f"a price of {type(block.loss).__name__} leaves its domain at node {label!r}")
@@ -70,34 +74,41 @@ class Value:
 
 
 class Sums:
-    """Lower bounds of sums, per component, of terms with bounded errors. Terms come with their runs by component."""
+    """Lower bounds of sums, per component, of terms with bounded errors. Terms come with their runs by component; their
+    sums are rounded at every step where they may be ``plain``, and the error pays for it."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, plain: bool = False) -> None:
+        self.plain = plain
         self.parts: list[Array] = []
         self.errors = np.zeros(count)
         self.lost = np.zeros(count, dtype=bool)
 
     def add(self, values: Array, where: Runs, relative: float, live: Array) -> None:
         """Values that are off by a relative error at most; exact where they are not ``live`` (conjugates at 0)."""
-        self._take(where.sums(values))
+        self._take(where.sums(values, self.plain))
         self.spend(relative * np.abs(values) + DUST * live, where)
 
     def products(self, prices: Prices, t_high: Array, t_low: Array, where: Runs) -> None:
         """<a, t> for prices within their spread, and t a pair."""
         if not (t_high.any() or t_low.any()):
             return
-        p, e = two_product(prices.high, t_high)
         crossed = [prices.high * t_low, prices.low * t_high]
-        for part in (p, e, crossed[0] + crossed[1]):
-            self._take(where.sums(part))
+        if self.plain:
+            p, more = prices.high * t_high, crossed[0] + crossed[1]
+            self._take(where.sums(p + more, True))
+            self.spend(_rowwise(2 * EPS * (np.abs(p) + np.abs(more))), where)
+        else:
+            p, e = two_product(prices.high, t_high)
+            for part in (p, e, crossed[0] + crossed[1]):
+                self._take(where.sums(part))
         error = 2 * EPS * (np.abs(crossed[0]) + np.abs(crossed[1])) + np.abs(prices.low * t_low)
         error = error + DUST * ((prices.high != 0.0) & ((t_high != 0.0) | (t_low != 0.0)))
         error = error + prices.spread * (np.abs(t_high) + np.abs(t_low))
-        self.spend(error if error.ndim == 1 else error.sum(axis=1), where)
+        self.spend(_rowwise(error), where)
 
     def spend(self, amounts: Array, where: Runs) -> None:
         """Amounts >= 0 that the terms may be smaller by."""
-        found = where.sums(amounts)
+        found = where.sums(amounts, self.plain)
         self.errors += (found.high + np.abs(found.low) + found.error) * MORE
 
     def sink(self, components: Array) -> None:
@@ -116,6 +127,10 @@ class Sums:
         value = found.high + found.low
         lower = value - (found.error * MORE + EPS * np.abs(value))
         return np.where(self.lost | ~np.isfinite(lower), -np.inf, lower)
+
+
+def _rowwise(errors: Array) -> Array:
+    return errors if errors.ndim == 1 else errors.sum(axis=1)
 
 
 def _live(a: Array, around: Array) -> Array:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..records import Array, Notation, Stated
-from ._base import AbstractNorm, column
+from ._base import ULP, AbstractNorm, column
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,12 @@ class L1(AbstractNorm):
 
     def dual_norm(self, u: Array) -> Array:
         return np.abs(u).max(axis=1, initial=0.0)
+
+    def conjugate_bound(self, u: Array, spread: Array) -> Array:
+        # coordinate by coordinate, where a sum over the spreads of all would leave the domain for nothing
+        top = np.abs(u) + spread
+        top = np.where(spread == 0.0, top, top * (1.0 + ULP))  # that sum is rounded, but where it is exact
+        return np.where(top.max(axis=1, initial=0.0) <= 1.0, 0.0, np.inf)
 
     def extent(self, k: int) -> float:
         del k
