@@ -12,7 +12,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint counts bench soundness resume methods statistics clean
+.PHONY: help demo test lint counts bench soundness proofs resume methods statistics clean
 
 help:
 	@echo "make demo        run examples/demo.py"
@@ -21,6 +21,7 @@ help:
 	@echo "make counts      count what the type checker is told to overlook"
 	@echo "make bench       measure speed against CVXPY and other packages"
 	@echo "make soundness   search for a certificate that lies"
+	@echo "make proofs      prove and check answers, true and false claims, forged and hostile files"
 	@echo "make resume      kill runs at random, let them go on, compare bits"
 	@echo "make methods     measure how every method converges, beside its theory"
 	@echo "make statistics  measure sizes, powers, coverages and times, beside what is promised"
@@ -65,6 +66,11 @@ $(VENV)/.tried-rivals: $(VENV)/.installed-bench
 
 soundness: $(VENV)/.installed-test
 	$(RUN) -m benchmarks.soundness $(ARGS)
+
+proofs: export OMP_NUM_THREADS := 1
+proofs: export OPENBLAS_NUM_THREADS := 1
+proofs: $(VENV)/.installed-test
+	$(RUN) -m benchmarks.proofs $(ARGS)
 
 # One thread, as in the runs that are killed: the last bits of a product depend on the number of threads.
 resume: export OMP_NUM_THREADS := 1

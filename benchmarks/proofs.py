@@ -1,9 +1,10 @@
-"""``python -m benchmarks.proofs``: prove and check answers to random problems, and large ones; exit code 1 where a
-file that was written is no proof."""
+"""``python -m benchmarks.proofs``: prove and check answers to random problems, and large ones; claims that hold and
+claims that do not; files that are no proofs. Exit code 1 where a proof is refused, or something false is not."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import tempfile
@@ -21,6 +22,11 @@ import graphreg as gr
 from graphreg.datasets import random_problem
 from graphreg.errors import GraphregError
 from graphreg.verify import NotProvedError, check
+
+from .claims import KINDS, case, outcome
+from .forgeries import HOSTILE, tampered
+
+SECONDS = 2.0  # within which a hostile file is to be refused
 
 
 @dataclass(frozen=True)
@@ -77,25 +83,82 @@ def main() -> int:
     parser.add_argument("--seeds", nargs=2, type=int, default=(0, 500), metavar=("FIRST", "BEYOND"))
     parser.add_argument("--no-flint", action="store_true", help="the standard library alone")
     parser.add_argument("--nodes", type=int, default=3000, help="of the large problems; 0 leaves them out")
+    parser.add_argument("--claims", type=int, default=50, help="true and false ones of each kind")
+    parser.add_argument("--tampered", type=int, default=100, help="proofs with another digit")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "proof.json"
         seeds = tqdm(range(*args.seeds), unit=" proofs", disable=None)
         rows = {seed: row(random_problem(seed).model, path, not args.no_flint) for seed in seeds}
         _report(rows)
+        good = all(r.outcome != "REFUSED" for r in rows.values())
         if args.nodes:
-            for name, model in large(args.nodes, 8, 5).items():
-                r = row(model, path, not args.no_flint, 1e-6)
-                seconds = f"prove {r.prove:.1f} s, check {r.check:.1f} s"
-                print(f"{args.nodes} nodes x 8, {name}: {r.outcome}, {seconds}, {r.megabytes:.1f} MB {r.note}")
-    return int(any(r.outcome == "REFUSED" for r in rows.values()))
+            good &= _large(args.nodes, path, not args.no_flint)
+        if args.claims:
+            good &= _claims(args.claims, path)
+        good &= _forgeries(args.tampered, path, not args.no_flint)
+    return int(not good)
+
+
+def _large(n: int, path: Path, python_flint: bool) -> bool:
+    good = True
+    for name, model in large(n, 8, 5).items():
+        r = row(model, path, python_flint, 1e-6)
+        seconds = f"prove {r.prove:.1f} s, check {r.check:.1f} s"
+        print(f"{n} nodes x 8, {name}: {r.outcome}, {seconds}, {r.megabytes:.1f} MB {r.note}")
+        good &= r.outcome != "REFUSED"
+    return good
+
+
+def _claims(count: int, path: Path) -> bool:
+    """The table of claims; whether all is as it should be."""
+    print(
+        f"\n{'claim':12}{'true: proved':>14}{'false: refused':>16}{'named':>10}{'forged: refused':>17}{'median s':>10}"
+    )
+    good = True
+    for kind in KINDS:
+        found = [outcome(case(kind, seed), path) for seed in tqdm(range(count), unit=f" {kind}", disable=None)]
+        names = ("proved", "refused", "named", "forgery_refused")
+        counts = [sum(getattr(each, name) for each in found) for name in names]
+        proved, refused, named, forged = (f"{k} of {count}" for k in counts)
+        seconds = float(np.median([each.seconds for each in found]))
+        print(f"{kind:12}{proved:>14}{refused:>16}{named:>10}{forged:>17}{seconds:10.3f}")
+        good &= counts == [count] * len(names)
+    return good
+
+
+def _forgeries(count: int, path: Path, python_flint: bool) -> bool:
+    """Proofs with another digit, and hostile files; whether all are refused, the latter within seconds."""
+    rng = np.random.default_rng(0)
+    data = gr.NodeData.from_arrays(rng.standard_normal((9, 2)), rng.integers(0, 2, 9), np.repeat([0, 1, 2], 3))
+    model = gr.LogisticLoss(data) + 0.1 * gr.TotalVariation(nx.path_graph(3), gr.L2()) + gr.NodePenalty(gr.SquaredL2())
+    gr.Problem(model).solve().prove(path)
+    proof = json.loads(path.read_text())
+    refused = [_refused(json.dumps(tampered(proof, seed)), python_flint)[0] for seed in range(count)]
+    print(f"\n{sum(refused)} of {count} tampered proofs are refused")
+    hostile = {name: _refused(write(proof), python_flint) for name, write in HOSTILE.items()}
+    slowest = max(hostile, key=lambda name: hostile[name][1])
+    found = sum(each[0] for each in hostile.values())
+    print(
+        f"{found} of {len(hostile)} hostile files are refused; the slowest, {slowest}, in {hostile[slowest][1]:.2f} s"
+    )
+    return all(refused) and all(each and seconds < SECONDS for each, seconds in hostile.values())
+
+
+def _refused(text: str, python_flint: bool) -> tuple[bool, float]:
+    start = time.process_time()
+    try:
+        check(text.encode(), python_flint)
+    except NotProvedError:
+        return True, time.process_time() - start
+    return False, time.process_time() - start
 
 
 def _report(rows: dict[int, Row]) -> None:
-    for outcome, count in Counter(r.outcome for r in rows.values()).most_common():
-        print(f"{count:6d}  {outcome}")
+    for what, count in Counter(r.outcome for r in rows.values()).most_common():
+        print(f"{count:6d}  {what}")
     done = [r for r in rows.values() if r.outcome.startswith("proved")]
-    for name in ("prove", "check", "ratio"):
+    for name in ("prove", "check", "ratio") if done else ():
         values = np.array([getattr(r, name) for r in done])
         low, middle, high = np.nanquantile(values, [0.0, 0.5, 1.0])
         print(f"  {name:>6}: median {middle:.4g}, from {low:.4g} to {high:.4g}, sum {np.nansum(values):.4g}")

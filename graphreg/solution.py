@@ -17,7 +17,7 @@ from .errors import DataError
 from .form import Form
 from .methods.ledger import Ledger
 from .methods.trace import Trace
-from .splitting import split
+from .splitting import split, tied_certificate
 from .terms.records import Array, did_you_mean
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ class Solution:
         """
         return self._proved_clusters if prove else self._clusters
 
-    def prove(self, path: str | Path, claims: Sequence[str] = ()) -> Proved:
+    def prove(self, path: str | Path, claims: str | Sequence[str | tuple[Any, ...]] = ()) -> Proved:
         """Write a proof of the bounds of this answer, which anybody can check without graphreg: see docs/proofs.md.
 
         The dual point of the certificate is balanced exactly and the primal point put exactly inside every constraint;
@@ -170,9 +170,12 @@ class Solution:
         ----------
         path : path
             Of the file (JSON) to be written.
-        claims : sequence of str
-            What else is to be proved where it holds: "near" (how far apart the ends of an edge are at most), "fused"
-            (exactly equal; needs an exact optimum).
+        claims : sequence of str and tuple
+            What else is to be proved. Of every edge of an `L1`, `L2` or `LInf` without a centre for which it is found:
+            "near" (how far apart its ends are at most, at every optimum), "fused" (exactly equal; needs an exact
+            optimum, which is looked for with squared and mean losses), "split" (different at every optimum; one
+            programme per edge, 50 at most). Of one edge: ``("split", "a", "b")``, ``("fused", "a", "b")``, ``("near",
+            "a", "b", 0.01)``; with one node, of a node penalty. Of the problem: "unattained" (no minimum is attained).
 
         Returns
         -------
@@ -182,11 +185,12 @@ class Solution:
         Raises
         ------
         ProofError
-            Where a term cannot be stated in a proof (it is named), or no exact point is found near the certificate's.
+            Where a term cannot be stated in a proof (it is named), no exact point is found near the certificate's, or
+            a claim on one edge, or "unattained", is not proved (the edge is named).
         """
         from .certificate.proof import prove
 
-        return prove(self.certificate, path, claims)
+        return prove(self.certificate, path, claims, tied_certificate)
 
     def predict(self, frame: Any, kind: str = "response") -> pd.Series | pd.DataFrame:
         """Predictions for the rows of a frame with the columns that the data had (the target is not needed).

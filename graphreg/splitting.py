@@ -40,26 +40,28 @@ def split(certificate: Certificate, open_: list[Array], member: Array) -> list[A
     order = sorted(groups, key=lambda key: -float(size[key[0]][groups[key]].max()))
     for key in order[:MOST]:
         k, rows = key[0], groups[key]
-        if _tied_bound(form, form.edges[k], rows[0]) > certificate.primal and upper_gap(certificate) < np.inf:
+        tied = tied_certificate(form, form.edges[k], rows[0])
+        bound = tied.dual if tied is not None and tied.valid else -np.inf
+        if bound > certificate.primal and upper_gap(certificate) < np.inf:
             found[k][rows] = True
     return found
 
 
-def _tied_bound(form: Form, edge: EdgeBlock, e: int) -> float:
-    """A certified lower bound of the problem in which the ends of an edge are tied; -inf where none was found."""
+def tied_certificate(form: Form, edge: EdgeBlock, e: int) -> Certificate | None:
+    """The certificate of the problem in which the ends of an edge are tied, by a last block; None where none was
+    found."""
     rows = np.array([e])
     tie = EdgeBlock(
         Zero(), Strength(), edge.tail[rows], edge.head[rows], np.ones(1), edge.features, None, "tied", edge.K[rows]
     )
     tied = replace(form, edges=(*form.edges, tie))
-    compiled = conic.Compiler(tied)("primal", False)
     try:
+        compiled = conic.Compiler(tied)("primal", False)
         compiled.solve("clarabel", {})
     except GraphregError:
-        return -np.inf
+        return None
     point = compiled.point()
     if point is None:
-        return -np.inf
+        return None
     w, dual = point
-    certificate = Certifier(tied).certify(w, dual.flows, dual.prices, TRIED)
-    return certificate.dual if certificate.valid else -np.inf
+    return Certifier(tied).certify(w, dual.flows, dual.prices, TRIED)

@@ -22,6 +22,10 @@ from graphreg import verify
 from graphreg.cli import main
 from graphreg.verify import NotProvedError, State, check
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # benchmarks is no part of the package
+
+from benchmarks.forgeries import HOSTILE
+
 FILE = Path(verify.__file__)
 ALLOWED = {"argparse", "hashlib", "json", "re", "sys", "time", "fractions", "math", "typing", "flint"}
 
@@ -128,46 +132,6 @@ def test_other_spellings_are_refused(s):
 
 
 # ---- hostile files ---------------------------------------------------------------------------------------------------
-def prime_like(k, bits):
-    return f"{(1 << bits) + 2 * k + 1:x}"
-
-
-def flood(proof, values):
-    """The proof with these as the flows of one large block of edges."""
-    edges = proof["model"]["edges"][0]
-    m = len(values)
-    edges |= {"tail": [0] * m, "head": [1] * m, "weight": ["1"] * m, "penalty": "Zero", "strength": "1"}
-    proof["dual"]["flows"][0] = [[v, v] for v in values]
-    return proof
-
-
-HOSTILE = {
-    "empty": lambda p: "",
-    "no JSON": lambda p: "{",
-    "a list": lambda p: "[]",
-    "deep lists": lambda p: "[" * 1_000_000,
-    "deep objects": lambda p: '{"a":' * 300_000,
-    "many lists": lambda p: "[" + "[]," * 5_000_000 + "[]]",
-    "a key twice": lambda p: '{"format": 1, ' + json.dumps(p)[1:],
-    "a float": lambda p: json.dumps(p | {"within": 1.5}),
-    "not a number": lambda p: '{"within": NaN}',
-    "a long integer": lambda p: '{"within": ' + "9" * 1_000_000 + "}",
-    "a long number": lambda p: json.dumps(p | {"within": "f" * 10_000_000}),
-    "a zero denominator": lambda p: json.dumps(p | {"within": "1/0"}),
-    "huge exponents": lambda p: json.dumps(p | {"within": "1p99999999"}),
-    "an unknown field": lambda p: json.dumps(p | {"trust": "me"}),
-    "no claims": lambda p: json.dumps(p | {"claims": []}),
-    "an unknown claim": lambda p: json.dumps(p | {"claims": [*p["claims"], {"says": "__init__"}]}),
-    "many claims": lambda p: json.dumps(p | {"claims": [{"says": ["bounds"]}] * 100_000}),
-    "one label twice": lambda p: json.dumps(p | {"model": p["model"] | {"labels": ["a", "a", "b"]}}),
-    "labels that are none": lambda p: json.dumps(p | {"model": p["model"] | {"labels": [[], {}, None]}}),
-    "many coprime denominators": lambda p: json.dumps(flood(p, [f"1/{prime_like(k, 8000)}" for k in range(3000)])),
-    "more of them, smaller": lambda p: json.dumps(flood(p, [f"1/{prime_like(k, 300)}" for k in range(30_000)])),
-    "exponents far apart": lambda p: json.dumps(flood(p, [f"1p{9999 - k}" for k in range(9000)] * 3)),
-    "a price of huge size": lambda p: json.dumps(flood(p, ["1p9999"] * 9) | {"w": [["1p9999", "1p-9999"]] * 3}),
-}
-
-
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("with_flint", [True, False])
 def test_hostile_files_are_refused_quickly(proof, name, with_flint):

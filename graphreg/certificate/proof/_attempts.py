@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -61,12 +62,13 @@ def lower_bound(form: Form, model: Model, w: Array, point: DualPoint, enough: fl
     best: Lower | None = None
     reasons: dict[str, None] = {}
     rooted = any(edge.penalty.flow_root() is not None for edge in form.edges)
+    starts = _Starts(form, w, point)
     for repaired, attempt in product((False, True), ATTEMPTS):
-        start = _repaired(form, w, point) if repaired else point
+        start = starts(repaired, attempt)
         for with_roots in (False, True)[: 1 + rooted]:
             State.where = ""
             try:
-                found = _attempt(form, model, pulled(form, w, start, attempt), attempt, with_roots)
+                found = _attempt(form, model, start, attempt, with_roots)
                 best = found if best is None or found.bound > best.bound else best
                 if best.bound >= enough:
                     return best
@@ -77,12 +79,35 @@ def lower_bound(form: Form, model: Model, w: Array, point: DualPoint, enough: fl
     raise ProofError(f"no exact dual point was found: {'; '.join(list(reasons)[:3])}")
 
 
-def _repaired(form: Form, w: Array, point: DualPoint) -> DualPoint:
-    """The point pulled well inside the domains: the point of a certificate may lie at their very ends."""
-    return Repair(form)(w, point)
+@dataclass
+class _Starts:
+    """Where the attempts start from; what takes a while is computed once."""
+
+    form: Form
+    w: Array
+    point: DualPoint
+
+    def __call__(self, repaired: bool, attempt: Attempt) -> DualPoint:
+        start = self.repaired if repaired else self.point
+        if attempt.bits == 0:
+            return start
+        return pulled(start, attempt, self.center if attempt.slater else self.form.nothing())
+
+    @cached_property
+    def repaired(self) -> DualPoint:
+        """The point pulled well inside the domains: the point of a certificate may lie at their very ends."""
+        return Repair(self.form)(self.w, self.point)
+
+    @cached_property
+    def center(self) -> DualPoint:
+        """A point well inside all domains."""
+        repair = Repair(self.form)
+        repair.size = float(np.sqrt(np.mean(self.w * self.w))) or 1.0
+        return repair.center
 
 
 def _attempt(form: Form, model: Model, point: DualPoint, attempt: Attempt, with_roots: bool) -> Lower:
+    point = _snapped(form, point, attempt.snap)
     exact: ExactPoint = exact_point(form, model, point, attempt.snap)
     whole = conserve(exact, rooms_of(form, point.flows), attempt.least, with_roots)
     within = None if whole else rational(1 << WITHIN)
@@ -90,14 +115,18 @@ def _attempt(form: Form, model: Model, point: DualPoint, attempt: Attempt, with_
     return Lower(stated, model.dual(stated, within), within)
 
 
-def pulled(form: Form, w: Array, point: DualPoint, attempt: Attempt) -> DualPoint:
-    if attempt.bits == 0:
-        return point
-    center = form.nothing()
-    if attempt.slater:
-        repair = Repair(form)
-        repair.size = float(np.sqrt(np.mean(w * w))) or 1.0
-        center = repair.center
+def _snapped(form: Form, point: DualPoint, snap: float) -> DualPoint:
+    """Flows that are nearly 0 as 0: what has no room then must not be seen to have some."""
+    flows: list[Array] = []
+    for edge, u in zip(form.edges, point.flows, strict=True):
+        size, rooted = np.abs(u), edge.penalty.flow_root() is not None
+        size = size.max(axis=1, keepdims=True, initial=0.0) if rooted else size
+        flows.append(np.where(size <= snap * edge.weight[:, None], 0.0, u))
+    return DualPoint(tuple(flows), point.prices)
+
+
+def pulled(point: DualPoint, attempt: Attempt, center: DualPoint) -> DualPoint:
+    """The point moved by 2^-bits towards a center."""
     t = 2.0**-attempt.bits
     flows = tuple((1.0 - t) * u + t * c for u, c in zip(point.flows, center.flows, strict=True))
     return DualPoint(flows, tuple((1.0 - t) * a + t * c for a, c in zip(point.prices, center.prices, strict=True)))

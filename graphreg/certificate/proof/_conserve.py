@@ -20,22 +20,12 @@ from ...verify import rational
 from ._forest import Forest, Link, forest
 from ._numbers import exact, nearest, solve, truncated
 from ._point import ExactPoint
+from ._variables import Variable, cells, free_prices, free_roots, move
 
 RATIONAL = 60  # groups in one system that is solved in rationals; larger ones are refined in dyadics
 BITS = 1300  # 2^-BITS is what refinement leaves
 ENTRIES = 20_000_000  # of a dense matrix
 ROUNDS = 80
-
-
-@dataclass(frozen=True)
-class Variable:
-    """A price (several, with signs, that keep a sum) or an entry of a t, and its room."""
-
-    block: int
-    row: int
-    parts: tuple[tuple[int, int], ...]
-    room: float
-    root: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,9 +67,9 @@ class Conserver:
         total = self.totals()
         if all(x == 0 for x in total):
             return []
-        variables = _variables(self.point, self.least)
+        variables = free_prices(self.point, self.least)
         if self.with_roots:
-            variables += _root_variables(self.point)
+            variables += free_roots(self.point)
         rows = [self._row(variable) for variable in variables]
         nodes: list[int] = []
         for groups, members in _blocks(self.forest.count, rows):
@@ -92,7 +82,7 @@ class Conserver:
     def _row(self, variable: Variable) -> dict[int, float]:
         """What the variable adds to each group, in floats."""
         out: dict[int, float] = {}
-        for vertex, x in _cells(self.point, variable):
+        for vertex, x in cells(self.point, variable):
             g = int(self.forest.group[vertex])
             if g >= 0:
                 out[g] = out.get(g, 0.0) + nearest(x)
@@ -147,7 +137,7 @@ class Conserver:
         except ZeroDivisionError:
             raise ProofError(f"the prices at {self._name(block.groups)} are dependent") from None
         for variable, amount in zip(block.variables, z, strict=True):
-            _move(self.point, variable, amount)
+            move(self.point, variable, amount)
 
     def _refine(self, block: Coupled, Y: Array) -> None:
         """Newton's method in dyadics: exact totals, solves in floats."""
@@ -171,15 +161,15 @@ class Conserver:
             z = lu_solve(factor, -np.array([nearest(x * unit) for x in left]) / scale)
             for variable, row, amount in zip(block.variables, rows, z.tolist(), strict=True):
                 step = truncated(exact(amount) / unit, max(e + 60, 0))
-                _move(self.point, variable, step)
+                move(self.point, variable, step)
                 for k, x in row:
                     left[k] += x * step
         raise ProofError(f"the prices that {len(block.groups)} groups of coordinates share are nearly dependent")
 
     def _exact_row(self, variable: Variable, place: dict[int, int]) -> list[tuple[int, Any]]:
         """What the variable adds to some groups: (place, amount)."""
-        cells = [(int(self.forest.group[vertex]), x) for vertex, x in _cells(self.point, variable)]
-        return [(place[g], x) for g, x in cells if g in place]
+        found = [(int(self.forest.group[vertex]), x) for vertex, x in cells(self.point, variable)]
+        return [(place[g], x) for g, x in found if g in place]
 
     # ---- the trees ---------------------------------------------------------------------------------------------------
     def _push(self, nodes: list[int]) -> None:
@@ -270,44 +260,6 @@ def _pivoted(Z: Array) -> tuple[Array, Array]:
 
     found: Any = qr(Z, mode="r", pivoting=True)
     return found
-
-
-def _variables(point: ExactPoint, least: float) -> list[Variable]:
-    """The prices that may move."""
-    out: list[Variable] = []
-    for m, (block, a) in enumerate(zip(point.form.samples, point.prices, strict=True)):
-        M = len(block.node)
-        b = np.array([[nearest(x) for x in row] for row in a]) / block.scale[:, None]
-        low, high = (np.broadcast_to(side.reshape(M, -1), b.shape) for side in block.loss.domain(block.y))
-        room = np.clip(np.minimum(b - low, high - b), 0.0, 1.0)
-        contrast = block.loss.prices_add_up_to_zero()
-        for r, row in enumerate(room.tolist()):
-            most = int(np.argmax(row))
-            for c, each in enumerate(row):
-                if each > 1e-2 * least and not (contrast and c == most):
-                    parts = ((c, 1), (most, -1)) if contrast else ((c, 1),)
-                    out.append(Variable(m, r, parts, each))
-    return out
-
-
-def _root_variables(point: ExactPoint) -> list[Variable]:
-    return [
-        Variable(m, e, ((s, 1),), 1.0, root=True)
-        for m, t in enumerate(point.roots)
-        for e, row in enumerate(t or [])
-        for s in range(len(row))
-    ]
-
-
-def _cells(point: ExactPoint, variable: Variable) -> list[tuple[int, Any]]:
-    cells = point.root_cells if variable.root else point.price_cells
-    return [(v, s * x) for c, s in variable.parts for v, x in cells(variable.block, variable.row, c)]
-
-
-def _move(point: ExactPoint, variable: Variable, amount: Any) -> None:
-    add = point.add_root if variable.root else point.add_price
-    for c, s in variable.parts:
-        add(variable.block, variable.row, c, s * amount)
 
 
 def _blocks(count: int, rows: list[dict[int, float]]) -> list[tuple[list[int], list[int]]]:

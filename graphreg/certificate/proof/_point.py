@@ -99,8 +99,7 @@ def exact_point(form: Form, model: Model, point: DualPoint, snap: float = 0.0) -
     for edge, block, u in zip(form.edges, model.blocks[len(prices) :], point.flows, strict=True):
         root = edge.penalty.flow_root()
         if root is None:
-            small = np.abs(u) <= snap * edge.weight[:, None]
-            flows.append(exactly(np.where(small, 0.0, u).tolist()))
+            flows.append(exactly(u.tolist()))
             roots.append(None)
             continue
         t = exactly(((u / edge.weight[:, None]) @ np.linalg.pinv(root)).tolist())

@@ -18,8 +18,9 @@ from ...terms.records import Array
 from ...verify import UNIT, Model, NotProvedError, rational
 from ..record import Certificate
 from ._attempts import Lower, lower_bound
-from ._claims import Found, claims_of
+from ._claims import Claim, Found, Tie, claims_of, kinds
 from ._numbers import text, texts
+from ._optimum import exact_optimum
 from ._parts import write_out
 from ._primal import feasible_exactly
 from ._statement import statement
@@ -43,33 +44,57 @@ class Proved:
 
 
 def prove(
-    certificate: Certificate, path: str | Path, claims: Sequence[str] = (), *, python_flint: bool = True
+    certificate: Certificate,
+    path: str | Path,
+    claims: str | Sequence[Claim] = (),
+    tie: Tie | None = None,
+    *,
+    python_flint: bool = True,
 ) -> Proved:
-    """Write the proof of a certificate; see `Solution.prove`."""
+    """Write the proof of a certificate; see `Solution.prove`. ``tie`` certifies the problem in which the ends of an
+    edge are tied; without it no edge is proved to be split."""
     _begin(python_flint)
+    claims = (claims,) if isinstance(claims, str) else claims
     form, point = write_out(certificate.form, certificate.w, certificate.point)
     data = statement(form)
-    model = Model(data)
-    W, upper = _upper(form, model, certificate.w)
-    _agree(certificate, float(Fraction(upper, 1 << UNIT)))
-    verify.State.work = verify.WORK
-    enough = upper - 2.0 * certificate.gap * 2.0**UNIT if certificate.valid else -np.inf
-    lower = lower_bound(form, model, certificate.w, point, enough)
-    low, high = _padded(lower.bound, upper)
-    more = claims_of(Found(form, model, W, lower.point, lower.bound, upper, lower.within), claims)
-    path = Path(path)
+    found = _found(certificate, form, Model(data), point, "fused" in kinds(claims), tie)
+    low, high = _padded(found.lower, found.upper)
+    more = claims_of(found, claims)
+    path, samples = Path(path), len(form.samples)
     document = {
         "format": verify.FORMAT,
         "model": data,
-        "w": texts(W),
-        "dual": _dual(len(form.samples), lower),
-        "within": None if lower.within is None else text(lower.within),
+        "w": texts(found.w),
+        "dual": {"flows": texts(found.point[samples:]), "prices": texts(found.point[:samples])},
+        "within": None if found.within is None else text(found.within),
         "claims": [{"says": "bounds", "lower": text(low), "upper": text(high)}, *more],
     }
     path.write_text(_lines(document), encoding="ascii")
     proved_low, proved_high = (Fraction(int(x.numerator), int(x.denominator)) for x in (low, high))
     said = ("bounds", *(claim["says"] for claim in more))
-    return Proved(path, model.hash(), proved_low, proved_high, said, lower.within is not None)
+    return Proved(path, found.model.hash(), proved_low, proved_high, said, found.within is not None)
+
+
+def _found(
+    certificate: Certificate, form: Form, model: Model, point: DualPoint, optimal: bool, tie: Tie | None
+) -> Found:
+    """The exact points: an optimum where that is wanted and found, else those near the certificate's."""
+    why = "none was looked for"
+    if optimal:
+        try:
+            W, dual = exact_optimum(form, model, certificate.w, point)
+        except ProofError as error:
+            why = str(error)
+        else:
+            lowest, highest = model.dual(dual), model.primal(W)
+            _agree(certificate, float(Fraction(highest, 1 << UNIT)))
+            return Found(form, model, W, dual, lowest, highest, None, certificate.w, tie)
+    W, upper = _upper(form, model, certificate.w)
+    _agree(certificate, float(Fraction(upper, 1 << UNIT)))
+    verify.State.work = verify.WORK
+    enough = upper - 2.0 * certificate.gap * 2.0**UNIT if certificate.valid else -np.inf
+    lower: Lower = lower_bound(form, model, certificate.w, point, enough)
+    return Found(form, model, W, lower.point, lower.bound, upper, lower.within, certificate.w, tie, why)
 
 
 def model_hash(form: Form) -> str:
@@ -132,10 +157,6 @@ def _padded(lower: int, upper: int) -> tuple[Any, Any]:
     pad = (abs(upper) + abs(lower) >> 90) + (1 << UNIT - 150)
     low, high = (lower - pad) >> 40, -(-(upper + pad) >> 40)
     return rational(low, 1 << UNIT - 40), rational(high, 1 << UNIT - 40)
-
-
-def _dual(samples: int, lower: Lower) -> dict[str, Any]:
-    return {"flows": texts(lower.point[samples:]), "prices": texts(lower.point[:samples])}
 
 
 def _lines(document: Any) -> str:

@@ -20,7 +20,7 @@ def statement(form: Form) -> dict[str, Any]:
         "labels": distinct(form.labels),
         "columns": distinct(form.space.names),
         "samples": [_samples(block) for block in form.samples],
-        "edges": [_edges(edge, form.width(edge)) for edge in form.edges],
+        "edges": [state_edges(edge, form.width(edge)) for edge in form.edges],
     }
 
 
@@ -66,7 +66,8 @@ def _samples(block: SampleBlock) -> dict[str, Any]:
     }
 
 
-def _edges(edge: EdgeBlock, k: int) -> dict[str, Any]:
+def state_edges(edge: EdgeBlock, k: int) -> dict[str, Any]:
+    """A block of edges of the ``model``."""
     penalty: AbstractPenalty = edge.penalty
     stated = penalty.stated(k)
     assert stated is not None  # as the form is written out
