@@ -17,7 +17,7 @@ import numpy as np
 from ..breakdown import Watched, cause, numerical
 from ..certificate import Certificate, Certifier
 from ..certificate.latent import settles
-from ..clock import OutOfTimeError
+from ..clock import OutOfTimeError, left
 from ..errors import CheckpointError
 from ..lowering.site import Site
 from ._base import AbstractIteration, Point, Start
@@ -276,6 +276,9 @@ def drive(
         schedule = budget.carried.expecting(schedule)
     ledger, budget = site.engine.ledger, replace(budget, callback=Watched.of(budget.callback))
     run = _Run(method, certifier, budget, ledger, keeper, schedule)
+    remaining = left()
+    if budget.seconds is not None and remaining is not None:  # what went before the first round counts, too
+        run.began -= max(budget.seconds - remaining, 0.0)
     state, k, ended = run.begin(site)
     bar, why = _bar(method.name, budget, k), ""
     most = budget.rounds if budget.rounds is not None else method.most_rounds
