@@ -23,9 +23,9 @@ def enclosed(form, point, monkeypatch):
     seen = []
     true = Enclosure._judged
 
-    def judged(self, prices, flows, spread, failed, tree):
+    def judged(self, prices, flows, spread, failed, tree, plain):
         seen.append(([each.copy() for each in prices], flows, spread, failed, tree))
-        return true(self, prices, flows, spread, failed, tree)
+        return true(self, prices, flows, spread, failed, tree, plain)
 
     monkeypatch.setattr(Enclosure, "_judged", judged)
     Enclosure(form)(point)
