@@ -145,9 +145,11 @@ class Compiler:
         if kind == "dual":
             return carry_out(lambda: dual(self.form, common(self.form).w))
         if scaled not in self._primal:
-            chosen = units(self.form) if scaled else Units(center=common(self.form).w)
-            self._primal[scaled] = carry_out(lambda: primal(self.form, chosen))
+            self._primal[scaled] = carry_out(lambda: primal(self.form, self._units(scaled)))
         return self._primal[scaled]
+
+    def _units(self, scaled: bool) -> Units:
+        return units(self.form) if scaled else Units(center=common(self.form).w)
 
     def forget(self) -> None:
         """Drop what is compiled: a solve that was broken off may still be at work on it."""
