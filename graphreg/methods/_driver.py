@@ -85,6 +85,9 @@ class _Run:
     # ---- where a run begins, and what is kept of it ----------------------------------------------------------------
     def begin(self, site: Site) -> tuple[Any, int, str]:
         """State, round, and why the run ends (empty where it goes on): at the beginning, or where a checkpoint is."""
+        remaining = left()
+        if self.budget.seconds is not None and remaining is not None:  # what went before the first round counts, too
+            self.began -= max(self.budget.seconds - remaining, 0.0)
         kept = None if self.keeper is None else self.keeper.load(site)
         if kept is None:
             carried, start = self.budget.carried, self.budget.start
@@ -276,9 +279,6 @@ def drive(
         schedule = budget.carried.expecting(schedule)
     ledger, budget = site.engine.ledger, replace(budget, callback=Watched.of(budget.callback))
     run = _Run(method, certifier, budget, ledger, keeper, schedule)
-    remaining = left()
-    if budget.seconds is not None and remaining is not None:  # what went before the first round counts, too
-        run.began -= max(budget.seconds - remaining, 0.0)
     state, k, ended = run.begin(site)
     bar, why = _bar(method.name, budget, k), ""
     most = budget.rounds if budget.rounds is not None else method.most_rounds
