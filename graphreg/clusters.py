@@ -80,7 +80,7 @@ class Clusters:
 
     def __str__(self) -> str:
         found = self.edges["state"].value_counts() if len(self.edges) else {}
-        count = {state: int(found.get(state, 0)) for state in STATES}
+        count = {state: int(found.get(state, 0) or 0) for state in STATES}
         states = ", ".join(f"{number} {state}" for state, number in count.items() if number or state != "near")
         sizes = ", ".join(str(len(group)) for group in self.members()[:8]) + (", ..." if self.count > 8 else "")
         groups = f"{self.count} clusters of sizes {sizes}"
@@ -96,7 +96,8 @@ class Clusters:
             return "every edge is decided by a proof"
         said: list[str] = []
         if count["near"]:
-            bound = float(self.edges["bound"][self.edges["state"] == "near"].max())
+            near = self.edges["state"] == "near"
+            bound = float(self.edges["bound"][near].max())  # pyright: ignore[reportArgumentType]
             said.append(f"near: proved to be at most {bound:.2g} apart at every optimum")
         low, high = self.count_range
         said.append(f"proved: {low} clusters" if low == high else f"proved: between {low} and {high} clusters")

@@ -24,7 +24,7 @@ from math import isqrt, ldexp
 from typing import Any
 
 try:
-    import flint  # pyright: ignore
+    import flint
 except ImportError:
     flint: Any = None
 

@@ -116,7 +116,8 @@ def _independent(rows: Any, movable: Array, weights: Array) -> Array:
         order = np.argsort(-weights * np.sqrt(np.asarray(rows[movable].power(2).sum(axis=1)).ravel()), kind="stable")
         movable, weights = movable[order[: 40 * count + 400]], weights[order[: 40 * count + 400]]
     dense = rows[movable].toarray() * weights[:, None]
-    R, order = scipy.linalg.qr(dense.T, mode="r", pivoting=True)
+    found: Any = scipy.linalg.qr(dense.T, mode="r", pivoting=True)
+    R, order = found
     diagonal = np.abs(np.diag(R))
     rank = int((diagonal > 1e-13 * max(float(diagonal.max(initial=0.0)), 1e-300)).sum())
     return movable[order[:rank]]

@@ -88,7 +88,7 @@ class Conditions:
     def parts(self) -> list[Part]:
         """The conditions by unknowns that share no row, those of which some fall for ever."""
         rows = sp.csr_array(sp.vstack([kind.matrix for kind in self.kinds]))
-        q, count = rows.shape
+        q, count = rows.shape  # pyright: ignore[reportGeneralTypeIssues]  (scipy has no types)
         links = sp.block_array([[None, rows], [sp.csr_array((count, q)), None]])
         label = connected_components(links, directed=False)[1][q:]
         local = np.empty(count, dtype=np.intp)
@@ -153,7 +153,7 @@ def multipliers(form: Form, cones: list[RecessionCone], point: DualPoint) -> tup
         descent = block.loss.descent(block.y)
         inner = -np.asarray(descent.falls @ a.ravel())
         gram = sp.csc_array(descent.falls @ descent.falls.T)
-        if gram.nnz > gram.shape[0]:  # classes share the price of the sample's own
+        if gram.nnz > gram.shape[0]:  # pyright: ignore[reportOptionalSubscript]  # classes share the price of the sample's own
             inner = sp.linalg.spsolve(gram, inner)
         falls.append(inner[descent.for_ever])
         slack.append(inner[~descent.for_ever])
@@ -202,7 +202,7 @@ def _scaled(unknowns: Unknowns, kinds: list[Any]) -> Conditions:
     kept = [sp.csr_array(part[np.flatnonzero(full)]) for part, full in zip(kinds, filled, strict=True)]
     rows = abs(sp.csr_array(sp.vstack(kept)))
     across, down = _factors(rows)
-    ends = np.cumsum([0, *(part.shape[0] for part in kept)])
+    ends = np.cumsum([0, *(part.shape[0] for part in kept)])  # pyright: ignore[reportOptionalSubscript]
     scaled: list[Rows] = []
     for part, full, a, b in zip(kept, filled, ends[:-1], ends[1:], strict=True):
         factors = np.zeros(len(full))

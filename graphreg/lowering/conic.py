@@ -102,7 +102,7 @@ class ConicProblem:
             said = _broken(lambda: self.cvxpy.get_problem_data(name))
         except cp.SolverError as error:
             raise SolverError(f"{solver} cannot take this problem: {str(error).splitlines()[0]}") from None
-        except cp.error.DCPError as error:
+        except cp.error.DCPError as error:  # pyright: ignore[reportAttributeAccessIssue]
             raise ConvexityError(f"a term is not convex by CVXPY's rules: {str(error).splitlines()[0]}") from error
         if said:
             return said
@@ -122,7 +122,7 @@ def _broken(work: Callable[[], Any]) -> str:
 
     try:
         carry_out(work)
-    except (OutOfTimeError, cp.SolverError, cp.error.DCPError):
+    except (OutOfTimeError, cp.SolverError, cp.error.DCPError):  # pyright: ignore[reportAttributeAccessIssue]
         raise
     except Exception as error:  # noqa: BLE001 - whatever it is
         return f"failed ({cause(error)})"

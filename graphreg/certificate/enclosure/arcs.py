@@ -104,17 +104,19 @@ def forest(arcs: Arcs, room: Array, largest: Array, banned: Array | None) -> For
     need = LEAST_ROOM * largest[arcs.tail % arcs.d]
     if _even(arcs, room) and largest.max() <= NARROW * largest.min():
         need = np.full(len(room), LEAST_ROOM * largest.max())  # so that one forest serves all coordinates
-    movable = (room > need) & (room > 0.0)
+    movable: Array = (room > need) & (room > 0.0)
     if banned is not None:
         movable &= ~banned
-    wide = movable & (room > NARROW * need)
+    wide: Array = movable & (room > NARROW * need)
     if _whole(arcs):
         by_edge = movable.reshape(-1, arcs.d), wide.reshape(-1, arcs.d)
-        nodes, least = _of_nodes(arcs), by_edge[1].all(axis=1)
+        nodes = _of_nodes(arcs)
+        least: Array = np.asarray(by_edge[1].all(axis=1))
+        most: Array = np.asarray(by_edge[0].any(axis=1))
         if all((each == each[:, :1]).all() for each in by_edge):  # all coordinates alike: one forest serves them all
             lengths = _lengths(room, need).reshape(-1, arcs.d).max(axis=1)
-            return _expanded(_forest(nodes, *(each[:, 0] for each in by_edge), lengths), arcs, movable)
-        if _components(nodes, least)[0] == _components(nodes, by_edge[0].any(axis=1))[0]:  # they join the same nodes
+            return _expanded(_forest(nodes, by_edge[0][:, 0], by_edge[1][:, 0], lengths), arcs, movable)
+        if _components(nodes, least)[0] == _components(nodes, most)[0]:  # they join the same nodes
             return _expanded(_forest(nodes, least, least, np.ones(len(least))), arcs, movable)
     length = _lengths(room, need)
     return _forest(arcs, movable, wide, length)

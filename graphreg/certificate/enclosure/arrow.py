@@ -93,7 +93,7 @@ def _split(labels: Array, count: int) -> list[Array]:
 
 def _cells(Y: sp.csr_array, S: Array, Ys: Array) -> list[Any] | None:
     """Rows, columns, Y, V and the shared part of the triangle for each cell; what it leaves of S^1/2 Ys in place."""
-    M, p = Y.shape
+    M, p = Y.shape  # pyright: ignore[reportGeneralTypeIssues]  (scipy has no types)
     links = Y.tocoo()
     graph = sp.coo_array((np.ones(links.nnz), (links.row, M + links.col)), shape=(M + p, M + p))
     count, label = connected_components(graph, directed=False)

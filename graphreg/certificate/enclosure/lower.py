@@ -371,9 +371,10 @@ class Enclosure:
         value = Value(form, Sums(form.n_components, plain))
         outside: list[Array] = []
         for rows, each, where in zip(self.rows, prices, self.wheres, strict=True):
-            outside.append(
-                value.samples(rows, each, where) if isinstance(rows, SampleRows) else value.roots(rows, each, where)
-            )
+            if isinstance(rows, SampleRows):
+                outside.append(value.samples(rows, each, where))
+            elif isinstance(rows, RootRows):
+                outside.append(value.roots(rows, each, where))
         bad_arcs = [np.zeros(0, dtype=bool)]
         beyond = np.zeros(form.n_components, dtype=bool)
         used = np.zeros(len(self.arcs.tail), dtype=bool)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -72,7 +73,7 @@ def triangles(Y: Array, S: Array) -> Array:
     W = W * D[:, None, :]
     if W.shape[1] < W.shape[2]:
         return np.full((len(Y), Y.shape[2], Y.shape[2]), np.nan)
-    R = np.linalg.qr(W, mode="r")
+    R: Any = np.linalg.qr(W, mode="r")
     diagonal = np.abs(np.einsum("gii->gi", R))
     singular = ~(diagonal.min(axis=1, initial=np.inf) > RANK)
     R[singular] = np.eye(R.shape[2])
@@ -106,7 +107,8 @@ def reduced(Y: Array, S: Array, fixed: Array | None) -> Reduced:
     size = np.sqrt(np.einsum("mi,mi->i", W, W))
     D = 1.0 / np.where(size > 0.0, size, 1.0)
     with np.errstate(invalid="ignore"):
-        R, pivots = qr((W * D)[np.argsort(-np.abs(W * D).max(axis=1))], mode="r", pivoting=True)
+        found: Any = qr((W * D)[np.argsort(-np.abs(W * D).max(axis=1))], mode="r", pivoting=True)
+    R, pivots = found
     diagonal = np.abs(np.diag(R))
     rank = int((diagonal > RANK * diagonal.max(initial=0.0)).sum()) if diagonal.max(initial=0.0) > 0.0 else 0
     if rank == 0:
@@ -118,8 +120,8 @@ def reduced(Y: Array, S: Array, fixed: Array | None) -> Reduced:
         if not all(_proved(Y, chosen, c, j, fixed) for j, c in zip(rest, combination.T, strict=True)):
             return Reduced(rest, None, "columns depend on one another up to rounding")
     V = D[chosen][:, None] * solve_triangular(R[:rank, :rank], np.eye(rank))
-    found = Systems.of(Y[None][:, :, chosen], S[None], V[None])
-    return Reduced(chosen, found, "" if found.ok[0] else "columns are nearly dependent")
+    system = Systems.of(Y[None][:, :, chosen], S[None], V[None])
+    return Reduced(chosen, system, "" if system.ok[0] else "columns are nearly dependent")
 
 
 def _proved(Y: Array, chosen: Array, combination: Array, j: int, fixed: Array | None) -> bool:

@@ -64,7 +64,7 @@ def _plain_residuals(block: SampleBlock, X: Array, w: Array) -> tuple[Array, Arr
         r[some], size[some] = p.sum(axis=1), np.abs(p).sum(axis=1)
     t = block.offset - anchor
     size += np.abs(t) + np.abs(block.offset) + np.abs(anchor)
-    live = w.any(axis=1)[block.node] | (size > 0.0)
+    live: Array = np.asarray(w.any(axis=1))[block.node] | (size > 0.0)
     return r + t, (X.shape[1] + 3) * (EPS * size * MORE + DUST * live)
 
 

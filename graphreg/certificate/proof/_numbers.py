@@ -50,7 +50,7 @@ def solve(A: list[list[Any]], b: list[Any]) -> list[Any]:
     """The solution of a square system of rationals; ZeroDivisionError where the matrix is singular."""
     n = len(b)
     if verify.State.flint:
-        from flint import fmpq_mat  # pyright: ignore
+        from flint import fmpq_mat
 
         z = fmpq_mat(n, n, [x for row in A for x in row]).solve(fmpq_mat(n, 1, b))
         return [z[k, 0] for k in range(n)]
