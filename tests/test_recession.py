@@ -222,3 +222,19 @@ def test_other_losses_in_any_units(loss):
             said = [attained(gr.Problem(each).form) for each in make]
             assert said[0] is said[1]
             assert said[0] is not None
+
+
+@pytest.mark.parametrize(("rank", "separable"), [(1, True), (33, True), (33, False)])
+def test_many_unknowns_that_few_equations_tie(rank, separable):
+    """Each node is separable along a direction of its own, and their differences are among what the edges leave free."""
+    rng, d = np.random.default_rng(rank), 36
+    root = rng.standard_normal((rank, d))
+    null = np.linalg.svd(root)[2][rank:]
+    w = rng.standard_normal(d) + 3.0 * rng.standard_normal((3, len(null))) @ null
+    X, node = rng.standard_normal((120, d)), np.arange(120) % 3
+    y = (np.einsum("rd,rd->r", X, w[node]) > 0).astype(int)
+    if not separable:
+        X, y, node = np.vstack([X, X]), np.r_[y, 1 - y], np.r_[node, node]
+    loss = logistic(X, y, [f"n{i}" for i in node])
+    tie = gr.TotalVariation(nx.Graph([("n0", "n1"), ("n1", "n2")]), gr.Quadratic(root.T @ root))
+    assert attained(gr.Problem(loss + tie).form) is (not separable)

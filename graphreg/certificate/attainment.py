@@ -61,7 +61,7 @@ def _decided(form: Form, cones: list[RecessionCone], point: DualPoint | None) ->
     for answer in answers(*found.matrices):
         for part in parts:
             moves = float((found.falls.matrix[part.places[0]] @ answer.x).max()) > 0.5
-            if exact and moves and part.verified(answer.x[part.columns]) is not None:
+            if exact and moves and part.recedes(answer.x[part.columns]):
                 return False
         parts = [part for part in parts if not _excluded(part, (answer.falls, answer.slack, answer.still))]
         if not parts:
@@ -210,7 +210,7 @@ def _confirmed(form: Form, cones: list[RecessionCone], answer: Answer, found: Co
     own = conditions(form, cones)
     x = answer.x * found.scale / own.scale
     try:
-        seen = any(part.verified(x[part.columns]) is not None for part in own.parts())
+        seen = any(part.recedes(x[part.columns]) for part in own.parts())
     except OutOfTimeError:
         return None
     return False if seen else None

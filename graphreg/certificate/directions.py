@@ -21,10 +21,10 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from ..terms.records import Array
-from .rationals import ROUNDING, correction, null_point, products, signs
+from .rationals import LEAST, ROUNDING, correction, null_point, products, signs
 
 TIGHT = (1e-7, 1e-4, 1e-10)  # of the largest: rows that a programme's direction moves by less are taken to stay
-MOST_EXACT = 60  # unknowns that hang together, up to which rationals are tried
+MOST_EXACT = 60  # unknowns that hang together, up to which rationals are tried; or as much work by fewer equations
 MOST_DENSE = 1500  # and up to which a dense inverse is
 
 
@@ -42,6 +42,26 @@ class Part:
         self.places = (falls[0], slack[0], still[0])
         self.falls, self.slack, self.still = falls[1], slack[1], still[1]
 
+    def recedes(self, x: Array) -> bool:
+        """Whether near x there is a direction along which nothing grows and a sample falls for ever: enclosed, or in
+        exact arithmetic."""
+        rounded = significant(x)
+        return rounded is not None and (self._encloses(rounded) or self.verified(x) is not None)
+
+    def _encloses(self, x: Array) -> bool:
+        """Whether a small correction of x makes still x = 0 exactly and leaves all falls and slacks positive."""
+        doubt = np.zeros(len(x))
+        if self.still.shape[0]:
+            across = sp.csr_array(self.still.T)
+            chosen = _independent(across, np.arange(len(x)), np.ones(len(x)))
+            moved = _correction_bound(across, chosen, x)
+            if moved is None:
+                return False
+            doubt[chosen] = moved
+        signed = sp.csr_array(sp.vstack([self.falls, self.slack]))
+        rounding = (np.diff(signed.indptr) + 4) * ROUNDING * (abs(signed) @ (np.abs(x) + doubt)) + LEAST
+        return bool((signed @ x - (abs(signed) @ doubt) * (1.0 + 1e-9) - rounding > 0.0).all())
+
     def verified(self, x: Array) -> list[Fraction] | None:
         """A direction near x along which nothing grows, in exact arithmetic; None where none is found."""
         rounded = significant(x)
@@ -56,7 +76,8 @@ class Part:
             pairs = zip((self.falls, self.slack), (falls, slack), strict=True)
             kept = [sp.csr_array(M[np.flatnonzero(np.abs(moved) <= tight * most)]) for M, moved in pairs]
             held = sp.csr_array(sp.vstack([self.still, *kept]))
-            if len(x) > MOST_EXACT and signs(held, x).any():
+            work = min(held.shape[0], len(x)) ** 2 * len(x)
+            if len(x) > MOST_EXACT and work > MOST_EXACT**3 / 4 and signs(held, x).any():
                 continue
             point = null_point(held, x)
             if allowed(self.falls, self.slack, self.still, point):
@@ -124,22 +145,30 @@ def _independent(rows: Any, movable: Array, weights: Array) -> Array:
 
 
 def _enclosed(rows: Any, chosen: Array, given: Array, room: Array) -> bool:
-    """A correction by as many rows as there are unknowns, enclosed: |B^-1 r| <= |C r| / (1 - ||I - C B||)."""
+    """A correction by as many rows as there are unknowns, enclosed."""
+    moved = _correction_bound(rows, chosen, given)
+    return moved is not None and bool((moved < 0.99 * room[chosen]).all())
+
+
+def _correction_bound(rows: Any, chosen: Array, given: Array) -> Array | None:
+    """How far the chosen entries of x = given move at most until rows'x = 0: with B the chosen rows' transpose and C
+    about its inverse, |B^-1 r| <= |C r| / (1 - ||I - C B||). None where they are not as many as the equations, or
+    nearly dependent."""
     count = rows.shape[1]
     if len(chosen) != count:
-        return False
+        return None
     B = rows[chosen].toarray().T
     try:
         C = np.linalg.inv(B)
     except np.linalg.LinAlgError:
-        return False
+        return None
     off = np.abs(np.eye(count) - C @ B) + (count + 4) * ROUNDING * (np.abs(C) @ np.abs(B))
-    norm = float(off.sum(axis=1).max()) * (1.0 + 1e-9)
+    norm = float(off.sum(axis=1).max(initial=0.0)) * (1.0 + 1e-9)
     if not norm < 0.5:
-        return False
+        return None
     doubt = (rows.shape[0] + 4) * ROUNDING * (abs(rows).T @ np.abs(given)) + 1e-290
     left = np.abs(C) @ (np.abs(rows.T @ given) + doubt) * (1.0 + 1e-9)
-    return bool((left + norm / (1.0 - norm) * left.max(initial=0.0) < 0.99 * room[chosen]).all())
+    return left + norm / (1.0 - norm) * left.max(initial=0.0)
 
 
 def _rationally(rows: Any, chosen: Array, given: Array, room: Array) -> bool:
