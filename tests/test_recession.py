@@ -226,7 +226,7 @@ def test_other_losses_in_any_units(loss):
 
 @pytest.mark.parametrize(("rank", "separable"), [(1, True), (33, True), (33, False)])
 def test_many_unknowns_that_few_equations_tie(rank, separable):
-    """Each node is separable along a direction of its own, and their differences are among what the edges leave free."""
+    """Each node is separable along a direction of its own; the edges leave the differences between these free."""
     rng, d = np.random.default_rng(rank), 36
     root = rng.standard_normal((rank, d))
     null = np.linalg.svd(root)[2][rank:]
