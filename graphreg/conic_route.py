@@ -13,6 +13,7 @@ from .clock import OutOfTimeError
 from .form import Form
 from .iterating import iterate
 from .lowering import conic
+from .lowering.emptiness import excluded, overflow
 from .methods import Exact, PrimalDual
 from .methods import exact as exact_method
 from .methods._driver import Budget
@@ -20,6 +21,7 @@ from .solution import Solution
 from .statuses import End, judged
 
 REFINEMENT = 3000  # rounds, where no attempt of a conic solver has sufficed
+UNPROVED = "no point was found that satisfies all constraints, nor a proof that there is none"
 
 
 def by_cones(form: Form, method: Exact, certifier: Certifier, budget: Budget, compiler: conic.Compiler) -> Solution:
@@ -87,6 +89,8 @@ class _Attempts:
             enough = gap if len(self.said) > 1 else min(gap, exact_method.GAP)
             if certificate.holds(enough) or self.certifier.recedes():
                 return certificate, End("limit")
+        if not np.isfinite(certificate.primal) and self.misled():
+            certificate = self.certifier.certify(np.zeros(form.shape), None, None, gap)
         if not certificate.holds(gap) and np.isfinite(certificate.primal):
             certificate, rounds = self._refined(certificate)
             self.said.append(f"refined by {rounds} rounds of PrimalDual")
@@ -104,11 +108,20 @@ class _Attempts:
             raise KeyboardInterrupt
         return outcome.certificate, outcome.rounds
 
+    def misled(self) -> bool:
+        """Whether the solver has said that there is no point (maybe there is one), or no bound (there always is)."""
+        return any(word in each for each in self.said for word in ("infeasible", "unbounded"))
+
     def without_point(self, feasible: bool) -> End:
-        """Why no point was found: the solver says that there is none (its word is not enough where 0 is near one), or
-        it broke down."""
-        word = "infeasible" if self.method.form == "primal" else "unbounded"
-        if not feasible and any(word in each for each in self.said):
-            return End("infeasible")
+        """Why no attempt has found a point: the constraints exclude each other, which is proved (a solver's word is no
+        proof), the losses overflow where they hold, or the solver broke down."""
+        try:
+            if not feasible and excluded(self.form, self.method.solver, self.left()):
+                return End("infeasible")
+        except OutOfTimeError:
+            return End("budget")
+        except KeyboardInterrupt:
+            return End("interrupted")
         failures = [each for each in self.said if each.startswith("failed (")]
-        return End("failed", failures[0].removeprefix("failed (").removesuffix(")") if failures else "")
+        broke = failures[0].removeprefix("failed (").removesuffix(")") if failures else ""
+        return End("failed", broke if feasible else overflow(self.form) or broke or UNPROVED)

@@ -9,6 +9,8 @@ from bad_input import FUSION, problem, refusals, refused
 
 import graphreg as gr
 from graphreg.errors import FailedError, MethodError, ModelError, SolverError, UnattainedError, UnboundedError
+from graphreg.lowering.conic import ConicProblem
+from graphreg.lowering.emptiness import excluded
 
 # ---- solving ---------------------------------------------------------------------------------------------------------
 BAD_CALLS = {
@@ -95,3 +97,34 @@ def test_constraints_that_no_point_satisfies(case):
     assert run.status == "budget"
     assert "no point was found that satisfies all constraints" in run.message
     assert not run.certificate.valid
+
+
+@pytest.mark.parametrize("far", [0.0, 1e8])
+@pytest.mark.parametrize("apart", [False, True])
+def test_only_what_is_proved_excludes_every_point(far, apart):
+    """Two nodes in balls around ``far``, tied on one coordinate: the centers are 2 or 3 radii apart there."""
+    X = np.ones((2, 2))
+    loss = gr.SquaredLoss(gr.NodeData.from_arrays(X, [0.0, 1.0], ["a", "b"]))
+    center = {"a": [far, 0.0], "b": [far + (3.0 if apart else 1.0), 5.0]}
+    tied = gr.TotalVariation(PAIR, gr.Zero(), features=["x0"])
+    form = gr.Problem(loss + tied + gr.NodePenalty(gr.Ball(1.0), center=center)).form
+    assert excluded(form, "clarabel", None) is apart
+
+
+@pytest.mark.parametrize("constraint", [gr.Zero(), gr.Ball(1.0), gr.Box(-1.0, 1.0)], ids=lambda c: type(c).__name__)
+def test_losses_beyond_the_largest_float_exclude_no_point(constraint):
+    counts = gr.PoissonLoss(gr.NodeData.from_dict({"a": ([[1.0]], [3]), "b": ([[1.0]], [2])}))
+    posed = gr.Problem(counts + gr.NodePenalty(constraint, center={"a": [0.0], "b": [1e6]}))
+    error = refused(posed.solve, FailedError, "PoissonLoss is beyond the largest float", "'b'", "1e+06")
+    assert error.solution.status == "failed"
+
+
+@pytest.mark.parametrize("word", ["infeasible", "unbounded", "infeasible_inaccurate"])
+def test_a_solver_that_is_wrong_about_the_problem_is_not_believed(monkeypatch, word):
+    monkeypatch.setattr(ConicProblem, "solve", lambda *_: word)
+    boxes = gr.NodePenalty(gr.Box(-1, 1), center={"a": [3.0], "b": [5.0]})
+    solution = gr.Problem(MEANS + gr.TotalVariation(PAIR, gr.L2()) + boxes).solve()
+    assert solution.status == "certified"
+    assert np.allclose(solution.coef.ravel(), [2.0, 4.0], atol=1e-4)
+    assert word in solution.message
+    assert "refined by" in solution.message

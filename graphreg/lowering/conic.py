@@ -99,7 +99,7 @@ class ConicProblem:
         for variable in self.cvxpy.variables():
             variable.value = None  # nothing of an earlier solve may be taken for an answer of this one
         try:
-            said = _broken(lambda: self.cvxpy.get_problem_data(name))
+            said = breakdown_of(lambda: self.cvxpy.get_problem_data(name))
         except cp.SolverError as error:
             raise SolverError(f"{solver} cannot take this problem: {str(error).splitlines()[0]}") from None
         except cp.error.DCPError as error:  # pyright: ignore[reportAttributeAccessIssue]
@@ -109,13 +109,13 @@ class ConicProblem:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # "may be inaccurate": the certificate decides
             try:
-                said = _broken(lambda: self.cvxpy.solve(solver=name, **options))
+                said = breakdown_of(lambda: self.cvxpy.solve(solver=name, **options))
             except cp.SolverError as error:
                 return f"failed ({str(error).splitlines()[0]})"
         return said or str(self.cvxpy.status)
 
 
-def _broken(work: Callable[[], Any]) -> str:
+def breakdown_of(work: Callable[[], Any]) -> str:
     """Carries out what CVXPY or a solver does; a sentence where it breaks down, but for errors that CVXPY has names
     for."""
     import cvxpy as cp

@@ -17,8 +17,8 @@ class Exact(AbstractMethod):
 
     First at the solver's default tolerances; where the certificate falls short of ``min(gap, 1e-7)`` once more at
     1e-11; where it still falls short of ``gap`` in the user's units instead of the data's, and with shorter steps; at
-    last some rounds of `PrimalDual` refine what the solver left (the message says so). The best bounds of all attempts
-    are kept.
+    last some rounds of `PrimalDual` refine what the solver left, or begin anew where it only says that there is no
+    point or no bound (the message says so). The best bounds of all attempts are kept.
 
     Parameters
     ----------
