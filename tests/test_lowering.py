@@ -14,6 +14,7 @@ from graphreg.certificate import Certifier, common
 from graphreg.datasets import random_problem
 from graphreg.form import DualPoint
 from graphreg.lowering import conic
+from graphreg.lowering.nodeprox import node_proxes
 
 SEEDS = (  # every loss twice, every penalty, every structure
     *(540, 431, 162, 383, 214, 355, 476, 97, 408, 129),
@@ -304,3 +305,16 @@ def test_duals_of_the_wrong_sign_cannot_lie():
     certificate = Certifier(problem.form).certify(exact.certificate.w, wrong.flows, wrong.prices, 1e-6)
     assert certificate.dual <= exact.objective
     assert certificate.relative_gap > 1e-3
+
+
+@pytest.mark.parametrize("units", [(1.0, 1.0), (1.0, 2.0**-20)])
+@pytest.mark.parametrize("loss", [gr.LogisticLoss, gr.PoissonLoss])
+def test_a_prox_of_collinear_columns_whose_step_outweighs_rounding(loss, units):
+    """1/tau is below the rounding of the Hessian, which is singular."""
+    x, y = np.array([1.0, 1.0, 2.0, 3.0]), np.array([0, 1, 1, 0])
+    data = gr.NodeData.from_arrays(np.outer(x, units), y, ["a"] * 4)
+    form = gr.Problem(loss(data) + gr.NodePenalty(gr.SquaredL2())).form
+    (prox,) = node_proxes(form)
+    w, _ = prox(np.zeros((1, 2)), np.array([1e20]), np.zeros((1, 2)), None)
+    slope = form.samples[0].adjoint(form.samples[0].prices(w), form.shape)
+    assert np.abs(slope / units).max() <= 1e-3

@@ -27,6 +27,7 @@ SMALL = 32  # up to this many coordinates all nodes share one stack of d x d mat
 ACCURACY = 1e-2  # of an inner Newton solve, relative to the move of the outer round
 CONTRACTION = 0.3  # of the residual, below which a step with an old inverse Hessian will do
 MOST_STEPS, MOST_HALVINGS = 50, 40
+LEAST_BEND = 1e-12  # of the largest eigenvalue, where a Hessian has no inverse in floats
 
 
 class AbstractNodeProx(ABC):
@@ -175,9 +176,7 @@ class NewtonProx(AbstractNodeProx):
         nodes = slice(None) if slow.all() else np.flatnonzero(slow)
         h = self.loss.curvature(x[nodes], self.y[nodes])
         H = gram(self.X[nodes], self.s[nodes].reshape(*h.shape[:2], *[1] * (h.ndim - 2)) * h)
-        d = H.shape[1]
-        H[:, np.arange(d), np.arange(d)] += weight[nodes]
-        new = np.linalg.inv(H)
+        new = _inverse(H, weight[nodes])
         if inverse is None or slow.all():
             return new
         inverse = inverse.copy()
@@ -203,6 +202,27 @@ class NewtonProx(AbstractNodeProx):
             new = w - t[:, None] * step
             x_new = self._predict(new)
         return new, x_new
+
+
+def _inverse(H: Array, weight: Array) -> Array:
+    """The inverses of H + weight I, for positive semidefinite H (g, d, d) and weight (g, 1)."""
+    d = H.shape[1]
+    more = H.copy()
+    more[:, np.arange(d), np.arange(d)] += weight
+    try:
+        return np.linalg.inv(more)
+    except np.linalg.LinAlgError:  # a weight below the rounding of H, whose columns are collinear
+        return _inverse_by_parts(H, weight)
+
+
+def _inverse_by_parts(H: Array, weight: Array) -> Array:
+    """About the same by eigenvalues, with columns of length 1, and positive definite always: an eigenvalue below
+    `LEAST_BEND` counts as that, because one number cannot hold the inverses of both ends."""
+    D = 1.0 / np.sqrt(np.einsum("gdd->gd", H) + weight)
+    values, V = np.linalg.eigh(D[:, :, None] * H * D[:, None, :])
+    values += weight * np.einsum("gd,gdk->gk", D**2, V**2)
+    V = D[:, :, None] * V
+    return np.matmul(V / np.maximum(values, LEAST_BEND * values[:, -1:])[:, None, :], V.transpose(0, 2, 1))
 
 
 def node_proxes(form: Form) -> tuple[AbstractNodeProx, ...]:
