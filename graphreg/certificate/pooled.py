@@ -27,6 +27,7 @@ ENOUGH = 1e-2  # of the objective at 0 of losses that fall for ever where classe
 SHIFT = 1e-15  # added to the eigenvalues of the first Gram matrix, beyond which rounding hides them
 RANK = 1e-12  # of the second: smaller ones are directions that the data do not have
 ROWS = 8192  # samples that are taken at a time
+WIDTH = 256  # numbers that are compared at a time
 
 
 class Pool:
@@ -35,51 +36,45 @@ class Pool:
     def __init__(self, form: Form, fixed: Array | None = None) -> None:
         """``fixed`` marks coordinates that stay 0."""
         self.form = form
-        self.scales = [block.scale for block in form.samples]
         ground = [edge for edge in form.edges if edge.ground and not isinstance(edge.penalty, AbstractConstraint)]
         self.smooth = [edge for edge in ground if isinstance(edge.penalty, AbstractSmoothPenalty)]
         self.kinked = [edge for edge in ground if not isinstance(edge.penalty, AbstractSmoothPenalty)]
         self.sums = 0  # how often gradients and Hessians were added up over all nodes
+        self.grams: dict[int, Array] = {}  # of blocks, which the form keeps
         self.enough = ENOUGH * self._unfitted()
         self.largest = largest(form)
         self.T = coordinates(form, self.largest, np.zeros(form.d, dtype=bool) if fixed is None else fixed)
 
     def parameters(self, theta: Array) -> Array:
         """v (d,) from the coordinates of the steps."""
-        return (self.T @ theta.reshape(self.T.shape[1], -1)).ravel()
+        return (self.T @ theta.reshape(self.T.shape[1], self.form.d // len(self.T))).ravel()
 
     def pull(self, gradient: Array) -> Array:
         """A gradient in v as one in the coordinates of the steps."""
         return (self.T.T @ gradient.reshape(len(self.T), -1)).ravel()
 
-    def moved(self, v: Array) -> Iterator[tuple[SampleBlock, Array, Array, Array]]:
-        """Per block its scales, and targets and predictors at v, moved to where their numbers are small."""
-        for block, scale in zip(self.form.samples, self.scales, strict=True):
-            y, x = block.loss.moved(block.y, predictors(block, v))
-            yield block, scale, y, x
-
     def value(self, v: Array, edges: list[EdgeBlock]) -> float:
         """P_common(v), with the penalties of these edges."""
-        losses = sum(float(scale @ block.loss.value(x, y)) for block, scale, y, x in self.moved(v))
+        losses = sum(float(scale @ block.loss.value(x, y)) for block, scale, y, x in moved(self.form, v))
         return losses + sum(float(edge.weight @ edge.penalty.value(_rows(edge, v))) for edge in edges)
 
     def _unfitted(self) -> float:
         """The sum of s_r |l_r(0)| of the losses that are no functions of a difference."""
         total = 0.0
-        for block, scale in zip(self.form.samples, self.scales, strict=True):
+        for block in self.form.samples:
             if not of_difference(block):
-                total += float(scale @ np.abs(block.loss.value(np.zeros_like(block.offset), block.y)))
+                total += float(block.scale @ np.abs(block.loss.value(np.zeros_like(block.offset), block.y)))
         return total
 
     def start(self) -> Array:
         """Least squares on the samples whose loss is a function of the difference, so that a shift of the targets
         shifts all that follows; 0 where there are none."""
         slope, H = np.zeros(self.form.d), np.zeros(())
-        for block, scale in zip(self.form.samples, self.scales, strict=True):
+        for block in self.form.samples:
             if of_difference(block):
-                y, _ = block.loss.moved(block.y, block.offset)
+                scale, (y, _) = block.scale, block.loss.moved(block.y, block.offset)
                 slope -= adjoint(block, _times(scale, y))
-                H = H + _hessian(block, _times(scale, np.ones_like(y)), self.T)
+                H = H + self._hessian(block, np.ones_like(y), scale)
         return -self.parameters(_solve(H, self.pull(slope))) if H.ndim else slope
 
     def model(self, v: Array, edges: list[EdgeBlock], wide: bool) -> tuple[Array, Array]:
@@ -89,14 +84,13 @@ class Pool:
         self.sums += 1
         classes = d // len(T)
         slope, H = np.zeros(d), np.zeros((T.shape[1] * classes, T.shape[1] * classes))
-        for block, scale, y, x in self.moved(v):
+        for block, scale, y, x in moved(self.form, v):
             a, h = _derivatives(block, x, y)
             if wide and of_difference(block):
                 size = np.abs(y)
                 h = np.maximum(h, np.abs(a) / np.maximum(size, LEAST * (float(size.mean()) or 1.0)))
-            a, h = _times(scale, a), _times(scale, h)
-            slope += adjoint(block, a)
-            H += _hessian(block, h, T)
+            slope += adjoint(block, _times(scale, a))
+            H += self._hessian(block, h, scale)
         bend = np.zeros((d, d))
         for edge in edges:
             place = np.arange(d) if edge.features is None else edge.features
@@ -107,6 +101,15 @@ class Pool:
             J = np.kron(T, np.eye(classes))
             H += J.T @ bend @ J
         return self.pull(slope), H
+
+    def _hessian(self, block: SampleBlock, h: Array, scale: Array) -> Array:
+        """The sum of s_r Z'h_r Z; where h is one number, from the sum of s_r Z'Z, which is found once."""
+        if block.X is None or h.ndim > 1 or not len(h) or h.min() != h.max():
+            return _hessian(block, _times(scale, h), self.T)
+        key = id(block)
+        if key not in self.grams:
+            self.grams[key] = _weighted(block.X, scale, self.T)
+        return float(h[0]) * self.grams[key]
 
     def descend(self, v: Array, edges: list[EdgeBlock]) -> Array:
         """A few damped Newton steps from v."""
@@ -144,6 +147,13 @@ class Pool:
         if len(edges) > len(self.smooth):
             v = self.descend(v, edges)
         return v, edges
+
+
+def moved(form: Form, v: Array) -> Iterator[tuple[SampleBlock, Array, Array, Array]]:
+    """Per block its scales, and targets and predictors at v, moved to where their numbers are small."""
+    for block in form.samples:
+        y, x = block.loss.moved(block.y, predictors(block, v))
+        yield block, block.scale, y, x
 
 
 def of_difference(block: SampleBlock) -> bool:
@@ -193,8 +203,20 @@ def largest(form: Form) -> Array:
     designs = [block.X for block in form.samples if block.X is not None]
     if not designs:
         return np.zeros(0)
-    size = np.max([np.maximum(X.max(axis=0, initial=0.0), -X.min(axis=0, initial=0.0)) for X in designs], axis=0)
+    size = np.max([_column_top(X) for X in designs], axis=0)
     return np.where(size > 0.0, size, 1.0)
+
+
+def _column_top(X: Array) -> Array:
+    """max over r of |x_rj|; some rows side by side, since numpy is slow on narrow arrays."""
+    beside = max(1, WIDTH // X.shape[1])
+    whole = len(X) // beside * beside
+    top = np.abs(X[whole:]).max(axis=0, initial=0.0)
+    wide = np.ascontiguousarray(X[:whole]).reshape(-1, beside * X.shape[1])
+    for rows in slices(len(wide)):
+        part = np.maximum(wide[rows].max(axis=0), -wide[rows].min(axis=0))
+        top = np.maximum(top, part.reshape(beside, -1).max(axis=0))
+    return top
 
 
 def coordinates(form: Form, largest: Array, fixed: Array) -> Array:
