@@ -75,7 +75,7 @@ class Part:
         for tight in TIGHT:
             pairs = zip((self.falls, self.slack), (falls, slack), strict=True)
             kept = [sp.csr_array(M[np.flatnonzero(np.abs(moved) <= tight * most)]) for M, moved in pairs]
-            held = sp.csr_array(sp.vstack([self.still, *kept]))
+            held: Any = sp.csr_array(sp.vstack([self.still, *kept]))
             work = min(held.shape[0], len(x)) ** 2 * len(x)
             if len(x) > MOST_EXACT and work > MOST_EXACT**3 / 4 and signs(held, x).any():
                 continue
