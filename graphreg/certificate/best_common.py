@@ -63,7 +63,9 @@ def common(form: Form) -> Common:
     P_common counts as at least a hundredth of sum_r s_r |l_r(0; y_r)| of the losses that are no functions of the
     difference of predictor and target, and thus have no shift to be invariant to: these vanish where classes are
     separable, or by chance. The floor is also at least the rounding, 1e10 sum_r s_r B_r, where B_r is how much a loss
-    bends over the rounding of its predictor, l(x + d) - l(x) - l'(x) d with d = eps (|o_r| + |y_r| + sum_j |x_rj w_j|).
+    bends over the rounding of its predictor, l(x + d) - l(x) - l'(x) d with d = eps (|o_r| + |y_r| + sum_j |x_rj w_j|);
+    but no more than a thousandth of the losses at 0 or than their rounding there: where columns are collinear, huge
+    coefficients may cancel that no better model needs.
     """
     key = tuple(float(block.strength) for block in (*form.samples, *(edge for edge in form.edges if edge.ground)))
     kept: tuple[tuple[float, ...], Common] | None = form.memory.get("common")
@@ -133,6 +135,8 @@ def _common(form: Form) -> Common:
     value = pool.value(w, edges)
     bends, zeros = _rounding(pool, w)
     least, rounding = ENOUGH * zeros, RESOLVED * bends
+    if not rounding <= SHARE * max(abs(value), least):
+        rounding = min(rounding, _plain_rounding(pool)) if rounding >= 0.0 else _plain_rounding(pool)
     floor = max(SHARE * abs(value), SHARE * least, rounding)
     size = max(abs(value), least, rounding) or 1.0
     lengths = _lengths(pool, w, size)
@@ -142,6 +146,13 @@ def _common(form: Form) -> Common:
     return Common(
         w, value, floor, size, lengths, np.where(allowed < STRONG * lengths, allowed, lengths), FURTHER + pool.sums
     )
+
+
+def _plain_rounding(pool: Pool) -> float:
+    """A thousandth of the objective at 0, and at least its rounding: huge coefficients that cancel say nothing of what
+    can be told apart, since at 0 there are none."""
+    none = np.zeros_like(pool.base)
+    return max(SHARE * abs(pool.value(none, [])), RESOLVED * _rounding(pool, none)[0])
 
 
 def _rounding(pool: Pool, w: Array) -> tuple[float, float]:

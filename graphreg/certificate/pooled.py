@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import scipy.linalg
 
 from ..batches import gram
 from ..form import EdgeBlock, Form, SampleBlock
 from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.penalties._base import AbstractConstraint, AbstractSmoothPenalty
 from ..terms.records import Array
+from .ground import centers, derivatives, differences, kinks, place
 
 STEPS = 16  # at most; what is not attained falls for ever
 WIDE = 3  # the first so many of them are those of quadratics that touch the losses from above
@@ -42,7 +44,10 @@ class Pool:
         self.sums = 0  # how often gradients and Hessians were added up over all nodes
         self.enough = ENOUGH * self._unfitted()
         self.largest = largest(form)
-        self.T = coordinates(form, self.largest, np.zeros(form.d, dtype=bool) if fixed is None else fixed)
+        self.base, self.soft, bends = np.zeros(form.d), np.zeros(form.d), np.zeros(form.d)
+        if fixed is None and ground:
+            self.base, bends = centers(ground, form.d), self._bends(ground)
+        self.T = coordinates(form, self.largest, np.zeros(form.d, dtype=bool) if fixed is None else fixed, bends)
 
     def parameters(self, theta: Array) -> Array:
         """v (d,) from the coordinates of the steps."""
@@ -61,7 +66,7 @@ class Pool:
     def value(self, v: Array, edges: list[EdgeBlock]) -> float:
         """P_common(v), with the penalties of these edges."""
         losses = sum(float(scale @ block.loss.value(x, y)) for block, scale, y, x in self.moved(v))
-        return losses + sum(float(edge.weight @ edge.penalty.value(_rows(edge, v))) for edge in edges)
+        return losses + sum(float(edge.weight @ edge.penalty.value(differences(edge, v))) for edge in edges)
 
     def _unfitted(self) -> float:
         """The sum of s_r |l_r(0)| of the losses that are no functions of a difference."""
@@ -71,16 +76,35 @@ class Pool:
                 total += float(scale @ np.abs(block.loss.value(np.zeros_like(block.offset), block.y)))
         return total
 
+    def _bends(self, ground: list[EdgeBlock]) -> Array:
+        """How much the penalties bend at the centers, (d,): what counts as data do where steps are to be taken."""
+        self.base = centers(ground, self.form.d)
+        if self.kinked:
+            self.soft = kinks(self.kinked, self.form.d, self._spread())
+        bends = self.soft.copy()
+        for edge in self.smooth:
+            bends[place(edge, len(bends))] += np.diagonal(derivatives(edge, self.base, self.soft)[1])
+        return np.where(np.isfinite(bends), bends, 0.0)
+
+    def _spread(self) -> float:
+        """The losses at the centers, those of differences around their mean, so that no shift changes it."""
+        around, at = 0.0, 0.0
+        for block, scale, y, x in self.moved(self.base):
+            at += float(scale @ np.abs(block.loss.value(x, y)))
+            mean = scale @ y / scale.sum() if of_difference(block) else 0.0
+            around += float(scale @ np.abs(block.loss.value(x, y - mean)))
+        return around if around > LEAST * at else at
+
     def start(self) -> Array:
         """Least squares on the samples whose loss is a function of the difference, so that a shift of the targets
-        shifts all that follows; 0 where there are none."""
+        shifts all that follows; the centers where there are none."""
         slope, H = np.zeros(self.form.d), np.zeros(())
         for block, scale in zip(self.form.samples, self.scales, strict=True):
             if of_difference(block):
-                y, _ = block.loss.moved(block.y, block.offset)
+                y, _ = block.loss.moved(block.y, predictors(block, self.base) if self.base.any() else block.offset)
                 slope -= adjoint(block, _times(scale, y))
                 H = H + _hessian(block, _times(scale, np.ones_like(y)), self.T)
-        return -self.parameters(_solve(H, self.pull(slope))) if H.ndim else slope
+        return self.base - self.parameters(_solve(H, self.pull(slope))) if H.ndim else self.base
 
     def model(self, v: Array, edges: list[EdgeBlock], wide: bool) -> tuple[Array, Array]:
         """Gradient and Hessian of the smoothed P_common, in the coordinates of the steps; a ``wide`` one bends at
@@ -99,10 +123,10 @@ class Pool:
             H += _hessian(block, h, T)
         bend = np.zeros((d, d))
         for edge in edges:
-            place = np.arange(d) if edge.features is None else edge.features
-            g, h = _penalty(edge, v)
-            slope[place] += g
-            bend[np.ix_(place, place)] += h
+            at = place(edge, d)
+            g, h = derivatives(edge, v, self.soft)
+            slope[at] += g
+            bend[np.ix_(at, at)] += h
         if edges:
             J = np.kron(T, np.eye(classes))
             H += J.T @ bend @ J
@@ -139,11 +163,24 @@ class Pool:
 
     def fit(self) -> tuple[Array, list[EdgeBlock]]:
         """The best v that was found, and the edges whose penalties count (those that are finite there)."""
-        v = self.descend(self.start(), self.smooth)
-        edges = [*self.smooth, *(e for e in self.kinked if np.isfinite(e.penalty.value(_rows(e, v))).all())]
-        if len(edges) > len(self.smooth):
-            v = self.descend(v, edges)
+        v, edges = self._better(self.descend(self.start(), self.smooth), self.smooth), self.smooth
+        kinked = [edge for edge in self.kinked if np.isfinite(edge.penalty.value(differences(edge, v))).all()]
+        if kinked:
+            edges = [*self.smooth, *kinked]
+            v = self._better(self.descend(v, edges), edges)
         return v, edges
+
+    def _better(self, v: Array, edges: list[EdgeBlock]) -> Array:
+        """v, unless it is no better than 0 or the centers are: steps from there, where there are numbers that
+        overflow at v, or penalties that are far stronger than the data."""
+        best = self.value(v, edges)
+        for other in (self.base, np.zeros_like(v)) if self.base.any() else (self.base,):
+            if not best <= (1.0 - SETTLED) * self.value(other, edges):
+                w = self.descend(other, edges)
+                value = self.value(w, edges)
+                if not best <= value:
+                    v, best = w, value
+        return v
 
 
 def of_difference(block: SampleBlock) -> bool:
@@ -197,19 +234,24 @@ def largest(form: Form) -> Array:
     return np.where(size > 0.0, size, 1.0)
 
 
-def coordinates(form: Form, largest: Array, fixed: Array) -> Array:
-    """T (p, r) with Z'SZ about I for the pooled design Z = X T and the samples' scales S: twice a Gram matrix of
-    equilibrated columns and its eigenvectors, the first time with a small shift (as in shifted CholeskyQR)."""
-    blocks = [(block.X, block.base_scale) for block in form.samples if block.X is not None]
+def coordinates(form: Form, largest: Array, fixed: Array, bends: Array) -> Array:
+    """T (p, r) with Z'SZ + T'BT about I for the pooled design Z = X T, the samples' scales S and the ``bends`` B of
+    penalties (d,): twice a Gram matrix of equilibrated columns and its eigenvectors, the first time with a small shift
+    (as in shifted CholeskyQR)."""
+    some = bends.any()  # else strengths change nothing
+    blocks = [(block.X, block.scale if some else block.base_scale) for block in form.samples if block.X is not None]
     if not blocks:
         return np.eye(form.d)[:, ~fixed]
     E = np.where(fixed.reshape(len(largest), -1).any(axis=1), 0.0, 1.0 / largest)
-    T = np.diag(E)
-    if sum(len(X) for X, _ in blocks) < len(E):  # fewer samples than columns: the span of the samples
-        T = E[:, None] * np.linalg.qr((np.vstack([X for X, _ in blocks]) * E).T)[0]
+    bends = bends.reshape(len(largest), -1).max(axis=1)
+    T, free = np.diag(E), np.eye(len(E))[(bends == 0.0) & (E > 0.0) & some]
+    if sum(len(X) for X, _ in blocks) + len(free) < len(E):
+        E = np.where(bends > 0.0, 1.0 / np.sqrt(np.where(bends > 0.0, bends, 1.0)), E)
+        T = E[:, None] * _span(np.vstack([free, *(X for X, _ in blocks)]) * E)
     most = max(float(s.max()) for _, s in blocks)
     for shift, rank in ((SHIFT, 0.0), (0.0, RANK)):
         G = np.sum([_weighted(X, s / most, T) for X, s in blocks], axis=0)
+        G = G + (T.T * (bends / most)) @ T if some else G
         sizes = np.ones(len(G)) if rank else np.sqrt(np.diagonal(G))  # the second time columns are eigenvectors
         here = np.flatnonzero(sizes > 0.0)
         if not len(here):
@@ -219,6 +261,13 @@ def coordinates(form: Form, largest: Array, fixed: Array) -> Array:
         kept = values > rank * values.max(initial=0.0) if rank else np.full(len(values), True)
         T = T @ (U[:, kept] / np.sqrt(np.maximum(values[kept], 0.0) + shift * len(values)))
     return T
+
+
+def _span(A: Array) -> Array:
+    """An orthonormal basis of the rows, without what rounding makes of rows that are sums of others."""
+    sizes = np.linalg.norm(A, axis=1)
+    Q, R, _ = scipy.linalg.qr((A[sizes > 0.0] / sizes[sizes > 0.0, None]).T, mode="economic", pivoting=True)
+    return Q[:, np.abs(np.diagonal(R)) > RANK]
 
 
 def _weighted(X: Array, s: Array, T: Array) -> Array:
@@ -241,31 +290,6 @@ def _hessian(block: SampleBlock, h: Array, T: Array) -> Array:
     for rows in slices(len(M)):
         out = out + gram((block.X[rows] @ T)[None], M[None, rows])[0]
     return np.asarray(out)
-
-
-def _penalty(edge: EdgeBlock, v: Array) -> tuple[Array, Array]:
-    """Gradient (k,) and curvature (k, k) of an edge block's sum; that of kinks as if each were the quadratic that
-    touches it from above, around the mean of the centers."""
-    penalty, c = edge.penalty, edge.weight
-    if isinstance(penalty, AbstractSmoothPenalty):
-        z = _rows(edge, v)
-        h = c.reshape(-1, *[1] * (penalty.curvature(z).ndim - 1)) * penalty.curvature(z)
-        h = h.sum(axis=0)
-        return c @ penalty.gradient(z), np.diag(h) if h.ndim == 1 else h
-    z = _part(edge, v) - (0.0 if edge.center is None else c @ edge.center / c.sum())
-    g = c.sum() * penalty.subgradient(z[None])[0]
-    size = np.maximum(np.abs(z), 1e-300)
-    return g, np.diag(np.maximum(g * np.sign(z), 0.0) / size)
-
-
-def _part(edge: EdgeBlock, v: Array) -> Array:
-    return v if edge.features is None else v[edge.features]
-
-
-def _rows(edge: EdgeBlock, v: Array) -> Array:
-    """v - center_e for each edge, (m, k)."""
-    part = np.broadcast_to(_part(edge, v), (len(edge.tail), len(_part(edge, v))))
-    return part if edge.center is None else part - edge.center
 
 
 def _times(scale: Array, values: Array) -> Array:
