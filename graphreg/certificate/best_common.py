@@ -101,7 +101,7 @@ def _center(form: Form) -> tuple[Array, int]:
         return none, 0
     if ground:
         pool = Pool(form, fixed)
-        w, sums = pool.descend(pool.start(), []), FURTHER + pool.sums
+        w, sums = pool.descend(pool.start(), [])[0], FURTHER + pool.sums
     else:
         w, sums = common(form).w, common(form).sums
     near = _intercept(form, ~fixed) or _differences(form, w) < NEAR * _differences(form, none)
@@ -131,8 +131,7 @@ def _differences(form: Form, v: Array) -> float:
 
 def _common(form: Form) -> Common:
     pool = Pool(form)
-    w, edges = pool.fit()
-    value = pool.value(w, edges)
+    w, _, value = pool.fit()
     bends, zeros = _rounding(pool, w)
     least, rounding = ENOUGH * zeros, RESOLVED * bends
     if not rounding <= SHARE * max(abs(value), least):

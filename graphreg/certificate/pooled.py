@@ -25,6 +25,7 @@ WIDE = 3  # the first so many of them are those of quadratics that touch the los
 LEAST = 1e-6  # of the mean residual: smaller ones count as this where a quadratic is to touch a kink
 HALVINGS = 40  # of a step
 SETTLED = 1e-12  # of the objective: what a step may still gain
+WORTH = 1e-9  # of the objective: less is not worth more halvings
 ENOUGH = 1e-2  # of the objective at 0 of losses that fall for ever where classes are separable: no need to go on
 SHIFT = 1e-15  # added to the eigenvalues of the first Gram matrix, beyond which rounding hides them
 RANK = 1e-12  # of the second: smaller ones are directions that the data do not have
@@ -96,15 +97,18 @@ class Pool:
         return around if around > LEAST * at else at
 
     def start(self) -> Array:
-        """Least squares on the samples whose loss is a function of the difference, so that a shift of the targets
-        shifts all that follows; the centers where there are none."""
+        """Least squares, with the smooth penalties, on the samples whose loss is a function of the difference, so that
+        a shift of the targets shifts all that follows; the centers where there are none."""
         slope, H = np.zeros(self.form.d), np.zeros(())
         for block, scale in zip(self.form.samples, self.scales, strict=True):
             if of_difference(block):
                 y, _ = block.loss.moved(block.y, predictors(block, self.base) if self.base.any() else block.offset)
                 slope -= adjoint(block, _times(scale, y))
                 H = H + _hessian(block, _times(scale, np.ones_like(y)), self.T)
-        return self.base - self.parameters(_solve(H, self.pull(slope))) if H.ndim else self.base
+        if not H.ndim:
+            return self.base
+        g, bend = self._penalties(self.base, self.smooth)
+        return self.base - self.parameters(_solve(H + bend, self.pull(slope + g)))
 
     def model(self, v: Array, edges: list[EdgeBlock], wide: bool) -> tuple[Array, Array]:
         """Gradient and Hessian of the smoothed P_common, in the coordinates of the steps; a ``wide`` one bends at
@@ -121,66 +125,73 @@ class Pool:
             a, h = _times(scale, a), _times(scale, h)
             slope += adjoint(block, a)
             H += _hessian(block, h, T)
-        bend = np.zeros((d, d))
+        g, bend = self._penalties(v, edges)
+        return self.pull(slope + g), H + bend
+
+    def _penalties(self, v: Array, edges: list[EdgeBlock]) -> tuple[Array, Array | float]:
+        """The gradient of these edges' penalties in v, and their Hessian in the coordinates of the steps."""
+        if not edges:
+            return np.zeros(len(v)), 0.0
+        slope, bend = np.zeros(len(v)), np.zeros((len(v), len(v)))
         for edge in edges:
-            at = place(edge, d)
+            at = place(edge, len(v))
             g, h = derivatives(edge, v, self.soft)
             slope[at] += g
             bend[np.ix_(at, at)] += h
-        if edges:
-            J = np.kron(T, np.eye(classes))
-            H += J.T @ bend @ J
-        return self.pull(slope), H
+        J = np.kron(self.T, np.eye(len(v) // len(self.T)))
+        return slope, J.T @ bend @ J
 
-    def descend(self, v: Array, edges: list[EdgeBlock]) -> Array:
-        """A few damped Newton steps from v."""
+    def descend(self, v: Array, edges: list[EdgeBlock]) -> tuple[Array, float]:
+        """A few damped Newton steps from v, and P_common there."""
         best = self.value(v, edges)
         for k in range(STEPS):
             if abs(best) <= self.enough:
-                return v
+                return v, best
             for wide in (True, False) if k < WIDE else (False, True):
                 slope, H = self.model(v, edges, wide)
                 step = _solve(H, slope)
-                if float(slope @ step) <= SETTLED * abs(best):
-                    return v
-                after, value = self._along(v, -self.parameters(step), best, edges)
+                gain = float(slope @ step)
+                if gain <= SETTLED * abs(best):
+                    return v, best
+                after, value = self._along(v, -self.parameters(step), best, edges, gain)
                 if value < best:
                     break
             else:
-                return v
+                return v, best
             v, best = after, value
-        return v
+        return v, best
 
-    def _along(self, v: Array, move: Array, best: float, edges: list[EdgeBlock]) -> tuple[Array, float]:
-        """The first point of v + move, v + move / 2, ... below ``best``, and its value; v itself where none is."""
+    def _along(self, v: Array, move: Array, best: float, edges: list[EdgeBlock], gain: float) -> tuple[Array, float]:
+        """The first point of v + move, v + move / 2, ... below ``best``, and its value; v itself where none is. At
+        v + t move no more than t ``gain`` can be won, but for kinks."""
         t = 1.0
         for _ in range(HALVINGS):
             value = self.value(v + t * move, edges)
             if value < best:
                 return v + t * move, value
             t *= 0.5
+            if t * gain <= WORTH * abs(best):
+                break
         return v, best
 
-    def fit(self) -> tuple[Array, list[EdgeBlock]]:
-        """The best v that was found, and the edges whose penalties count (those that are finite there)."""
-        v, edges = self._better(self.descend(self.start(), self.smooth), self.smooth), self.smooth
+    def fit(self) -> tuple[Array, list[EdgeBlock], float]:
+        """The best v that was found, the edges whose penalties count (those that are finite there), and P_common."""
+        v, value, edges = *self._better(self.start(), self.smooth), self.smooth
         kinked = [edge for edge in self.kinked if np.isfinite(edge.penalty.value(differences(edge, v))).all()]
         if kinked:
             edges = [*self.smooth, *kinked]
-            v = self._better(self.descend(v, edges), edges)
-        return v, edges
+            v, value = self._better(v, edges)
+        return v, edges, value
 
-    def _better(self, v: Array, edges: list[EdgeBlock]) -> Array:
-        """v, unless it is no better than 0 or the centers are: steps from there, where there are numbers that
-        overflow at v, or penalties that are far stronger than the data."""
-        best = self.value(v, edges)
+    def _better(self, v: Array, edges: list[EdgeBlock]) -> tuple[Array, float]:
+        """Steps from v; and, unless they come below 0 and the centers, from there: numbers may overflow at v, or
+        penalties be far stronger than the data."""
+        start, (v, best) = v, self.descend(v, edges)
         for other in (self.base, np.zeros_like(v)) if self.base.any() else (self.base,):
-            if not best <= (1.0 - SETTLED) * self.value(other, edges):
-                w = self.descend(other, edges)
-                value = self.value(w, edges)
-                if not best <= value:
-                    v, best = w, value
-        return v
+            if (start != other).any() and not best <= (1.0 - SETTLED) * self.value(other, edges):
+                w, value = self.descend(other, edges)
+                v, best = (w, value) if value < best or np.isnan(best) else (v, best)
+        return v, best
 
 
 def of_difference(block: SampleBlock) -> bool:
@@ -200,6 +211,8 @@ def predictors(block: SampleBlock, v: Array) -> Array:
     """x_r'v + o_r for one v at all nodes, shaped like the offsets."""
     if block.X is None:
         return v + block.offset
+    if not v.any():
+        return block.offset
     W = v.reshape(block.X.shape[1], -1)
     return (block.X @ W).reshape(block.offset.shape) + block.offset
 
