@@ -35,11 +35,12 @@ def iterate(
     there, v = around(form, method)
     judge = certifier
     if v is not None:
-        judge = Certifier(there)
+        judge = Certifier(there, certifier)
         if certifier.best_primal is not None and certifier.best_dual is not None:
             judge.admit(certifier.best_primal.w - v, certifier.best_dual.found.point)
         if budget.start is not None:
             budget = replace(budget, start=(budget.start[0] - v, budget.start[1]))
+    judge.gap = budget.gap
     site = site_of(there, budget)
     if v is not None and not method.central and budget.carried is None:
         numbers = form.d * (form.d + 3) // 2  # a gradient and a symmetric Hessian
@@ -52,7 +53,8 @@ def iterate(
         certifier.best_primal = None
     w = np.where(form.free[:, None], 0.0, outcome.certificate.w + v)
     w, point, certifier.gap = feasible(form, w), outcome.certificate.point, budget.gap
-    certifier.admit(w, point)
+    certifier.consider(w)
+    certifier.beside(judge)
     if outcome.ended == "gap" and not certifier.best().holds(budget.gap):  # there it does, here rounding is another
         certifier.certify(w, point.flows, point.prices, budget.gap)
     return replace(outcome, certifier=certifier, certificate=certifier.best())

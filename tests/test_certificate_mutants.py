@@ -171,7 +171,7 @@ def no_higher(dual, primal):
     assert dual <= primal
 
 
-def as_it_is(self, point, center=None, enough=0.0):
+def as_it_is(self, point, center=None, least=np.inf):
     """The value of the point as it was computed, whatever rounding or a method left of the balance."""
     per_component = np.full(self.form.n_components, -np.inf)
     per_component[:1] = self.form.dual(point)

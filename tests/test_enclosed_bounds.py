@@ -56,16 +56,16 @@ def test_no_bound_lies(draw, seed):
     solution = drawn.problem.solve(gap=1e-8, on_failure="return")
     certificate = solution.certificate
     points = points_near(form, certificate.w, np.random.default_rng(seed))
+    enclosure = Enclosure(form)
     at = [P(w) for w in points]
     for w, there in zip(points, at, strict=True):
         assert below(certificate.dual, there)
         assert above(upper_bound(form, w), there)
-        assert above(upper_bound(form, w, plain=True), there)
-    enclosure = Enclosure(form)
+        assert above(upper_bound(form, w, enclosure.structure.designs), there)
     for point in (certificate.point, form.nothing(), DualPoint(form.nothing().flows, form.gradient_prices(points[0]))):
         with np.errstate(all="ignore"):
-            lower = enclosure(point).value
-        assert all(below(lower, there) for there in at)
+            lower, plain = enclosure(point).value, enclosure(point, least=-1e300).value
+        assert all(below(lower, there) and below(plain, there) for there in at)
 
 
 @pytest.mark.parametrize("seed", RANDOM)

@@ -6,6 +6,7 @@ from .attainment import attained as attained
 from .best_common import Common as Common
 from .best_common import center as center
 from .best_common import common as common
+from .best_common import lengths as lengths
 from .certify import Certifier as Certifier
 from .enclosure import Enclosed as Enclosed
 from .recession import recedes_exactly as recedes_exactly

@@ -9,11 +9,13 @@ import numpy as np
 from ..form import EdgeBlock, Form
 from ..terms.penalties._base import AbstractConstraint
 from ..terms.records import Array
-from .pooled import ENOUGH, Pool, magnitude, of_difference, predictors, slices
+from .coordinates import largest, slices
+from .pooled import ENOUGH, Pool, magnitude, moved, of_difference, predictors
 
 SHARE = 1e-3  # of P_common: what an objective is measured by where it is smaller
 EPS = 2.0**-52
 STRONG = 1e-3  # of a length: below it what a penalty allows for is another scale
+FEW = 16  # samples by which most columns are seen not to be constant
 DECADES = 40  # by which a penalty may shorten a length
 NEAR = 1e-2  # of the losses at 0: where those at the best common model are less, it is worth while to run around it
 FURTHER = 3  # sums over all nodes: two Gram matrices for the coordinates, and one for least squares to begin with
@@ -34,11 +36,6 @@ class Common:
         ``max(1e-3 P_common, rounding)``, see `common`: the least yardstick of a relative gap.
     size : float
         A scale of the objective: |P_common|, and above 0 also where that is small.
-    lengths : (d,) array
-        A scale of each parameter: how far it moves the losses by about ``size``.
-    differences : (d,) array
-        A scale of its differences across edges and from centers: the same, but where penalties are so strong that
-        they allow for less than a thousandth.
     sums : int
         How often a gradient and a Hessian were added up over all nodes to find it.
     """
@@ -47,8 +44,6 @@ class Common:
     value: float
     floor: float
     size: float
-    lengths: Array
-    differences: Array
     sums: int
 
     @property
@@ -63,9 +58,9 @@ def common(form: Form) -> Common:
     P_common counts as at least a hundredth of sum_r s_r |l_r(0; y_r)| of the losses that are no functions of the
     difference of predictor and target, and thus have no shift to be invariant to: these vanish where classes are
     separable, or by chance. The floor is also at least the rounding, 1e10 sum_r s_r B_r, where B_r is how much a loss
-    bends over the rounding of its predictor, l(x + d) - l(x) - l'(x) d with d = eps (|o_r| + |y_r| + sum_j |x_rj w_j|);
-    but no more than a thousandth of the losses at 0 or than their rounding there: where columns are collinear, huge
-    coefficients may cancel that no better model needs.
+    bends over the rounding of its predictor, (l(x + d) + l(x - d)) / 2 - l(x) with
+    d = eps (|o_r| + |y_r| + sum_j |x_rj w_j|); but no more than a thousandth of the losses at 0, or their rounding
+    there: where columns are collinear, huge coefficients may cancel that no better model needs.
     """
     key = tuple(float(block.strength) for block in (*form.samples, *(edge for edge in form.edges if edge.ground)))
     kept: tuple[tuple[float, ...], Common] | None = form.memory.get("common")
@@ -114,7 +109,8 @@ def _intercept(form: Form, free: Array) -> bool:
         if block.X is None:
             continue
         p = block.X.shape[1]
-        constant = free.reshape(p, -1).all(axis=1) & (block.X.max(axis=0) == block.X.min(axis=0))
+        constant = free.reshape(p, -1).all(axis=1) & (block.X[:FEW] == block.X[:1]).all(axis=0)
+        constant[constant] = (block.X[:, constant] == block.X[:1, constant]).all(axis=0)
         free = np.repeat(constant, len(free) // p)
     return bool(free.all() if all(block.X is None for block in form.samples) else free.any())
 
@@ -138,13 +134,20 @@ def _common(form: Form) -> Common:
         rounding = min(rounding, _plain_rounding(pool)) if rounding >= 0.0 else _plain_rounding(pool)
     floor = max(SHARE * abs(value), SHARE * least, rounding)
     size = max(abs(value), least, rounding) or 1.0
-    lengths = _lengths(pool, w, size)
-    allowed = lengths.copy()
-    for edge in form.edges:
-        _shorten(edge, allowed, size)
-    return Common(
-        w, value, floor, size, lengths, np.where(allowed < STRONG * lengths, allowed, lengths), FURTHER + pool.sums
-    )
+    return Common(w, value, floor, size, FURTHER + pool.sums)
+
+
+def lengths(form: Form) -> tuple[Array, Array]:
+    """A scale of each parameter, (d,): how far it moves the losses at the best common model by about its ``size``; and
+    one of its differences across edges and from centers: the same, but where penalties are so strong that they allow
+    for less than a thousandth."""
+    best = common(form)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        long = _lengths(form, best.w, best.size)
+        allowed = long.copy()
+        for edge in form.edges:
+            _shorten(edge, allowed, best.size)
+    return long, np.where(allowed < STRONG * long, allowed, long)
 
 
 def _plain_rounding(pool: Pool) -> float:
@@ -157,30 +160,28 @@ def _plain_rounding(pool: Pool) -> float:
 def _rounding(pool: Pool, w: Array) -> tuple[float, float]:
     """The sums of s_r B_r and of s_r |l_r(0; .)|, see `common`."""
     bends, zeros = 0.0, 0.0
-    for block, scale, y, x in pool.moved(w):
+    for block, scale, y, x in moved(pool.form, w):
         shift = EPS * magnitude(block, w)
         value = block.loss.value(x, y)
-        slope = block.loss.gradient(x, y) * shift
-        bend = block.loss.value(x + shift, y) - value - (slope if slope.ndim == 1 else slope.sum(axis=1))
+        bend = (block.loss.value(x + shift, y) + block.loss.value(x - shift, y)) / 2.0 - value
         bends += float(scale @ np.maximum(bend, 0.0))
         zeros += float(scale @ np.abs(block.loss.value(np.zeros_like(x), y)))
     return bends, zeros
 
 
-def _lengths(pool: Pool, w: Array, size: float) -> Array:
+def _lengths(form: Form, w: Array, size: float) -> Array:
     """sqrt(2 size / sum_r s_r h_r x_rj^2), h_r the steepness of the losses; of a column without data the longest."""
-    bends = np.zeros(len(w))
-    largest = pool.largest
-    for block, scale, y, x in pool.moved(w):
+    bends, tops = np.zeros(len(w)), largest(form)
+    for block, scale, y, x in moved(form, w):
         h = scale * block.loss.steepness(x, y)
         if block.X is None:
             bends += h.sum()
             continue
-        squares = np.zeros(len(largest))
+        squares = np.zeros(len(tops))
         for rows in slices(len(h)):
-            squares += h[rows] @ (block.X[rows] / largest) ** 2
-        bends += np.repeat(squares, len(w) // len(largest))
-    unit = np.repeat(largest, len(w) // len(largest)) if len(largest) else np.ones(len(w))
+            squares += h[rows] @ (block.X[rows] / tops) ** 2
+        bends += np.repeat(squares, len(w) // len(tops))
+    unit = np.repeat(tops, len(w) // len(tops)) if len(tops) else np.ones(len(w))
     known = (bends > 0.0) & np.isfinite(bends)
     lengths = np.sqrt(2.0 * size / np.where(known, bends, 1.0)) / unit
     return np.where(known, lengths, lengths[known].max(initial=0.0) or 1.0)

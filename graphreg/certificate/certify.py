@@ -22,8 +22,9 @@ from .record import Certificate, relative
 from .repair import Repair
 from .tie import tie
 
-CHARGE = 1e-3  # of the gap asked for: rounding that costs less need not be avoided
+CHARGE = 1e-2  # of the gap asked for: rounding that costs less need not be avoided
 SERVES = 0.1  # of the gap asked for: a point whose bound costs less needs no repair
+NOTHING = 1e-13  # of a value: less than what plain sums may cost
 BALANCED = 1e-9  # of what flows through the nodes: an imbalance that needs no repair before it is enclosed
 
 
@@ -51,10 +52,11 @@ class _Primal:
 class Certifier:
     """Certifies points of one problem. Any feasible point bounds the optimum, so the best on either side are kept."""
 
-    def __init__(self, form: Form) -> None:
+    def __init__(self, form: Form, like: Certifier | None = None) -> None:
+        """``like`` it is one of a form with other targets, offsets and centers alone."""
         self.form = form
         self.repair = Repair(form)
-        self.enclosure = Enclosure(form)
+        self.enclosure = Enclosure(form, None if like is None else like.enclosure)
         self.floor = common(form).floor
         self.best_primal: _Primal | None = None
         self.best_dual: _Dual | None = None
@@ -156,9 +158,10 @@ class Certifier:
         """Whether a point needs no repair: it is nearly conserved, and the bound next to it costs little beside the gap
         asked for."""
         value = self.form.dual(point)
-        if not np.isfinite(value) or self.repair.unbalance(point) > BALANCED * self.repair.throughput(point):
+        if not np.isfinite(value) or not self._balanced(point):
             return False
-        self.improve(point)
+        if self._promising(value):
+            self._enclose(point, value)
         return self.best_dual is not None and value - self.best_dual.bound <= SERVES * self.gap * abs(value)
 
     def best(self) -> Certificate:
@@ -196,10 +199,9 @@ class Certifier:
         value = self.form.primal(w)
         if self.best_primal is not None and not value < self.best_primal.value:
             return
-        enough = self.enough(value)
-        plain = enough > 0.0 and self.enclosure.large
-        bound = upper_bound(self.form, w, plain)
-        if plain and not bound - value <= enough:
+        enough = self._enough(value)
+        bound = upper_bound(self.form, w, self.enclosure.structure.designs) if enough > 0.0 else np.inf
+        if not bound - value <= enough:
             bound = upper_bound(self.form, w)
         if np.isfinite(bound) and (self.best_primal is None or bound < self.best_primal.bound):
             self.best_primal = _Primal(value, bound, w)
@@ -211,18 +213,26 @@ class Certifier:
         """
         if not all(np.isfinite(x).all() for x in (*point.flows, *point.prices)):
             return
-        value, best = self.form.dual(point), self.best_dual
-        if best is not None and np.isfinite(best.bound) and not value > best.bound:
-            return
-        if self.repair.unbalance(point) > BALANCED * self.repair.throughput(point):
-            return
-        found = self.enclosure(point, self._middle, self.enough(value))
-        if best is None or found.value > best.bound:
+        value = self.form.dual(point)
+        if self._promising(value) and self._balanced(point):
+            self._enclose(point, value)
+
+    def _balanced(self, point: DualPoint) -> bool:
+        return self.repair.unbalance(point) <= BALANCED * self.repair.throughput(point)
+
+    def _promising(self, value: float) -> bool:
+        best = self.best_dual
+        return best is None or not np.isfinite(best.bound) or value > best.bound
+
+    def _enclose(self, point: DualPoint, value: float) -> None:
+        enough = self._enough(value)
+        found = self.enclosure(point, self._middle, value - enough if enough > 0.0 else np.inf)
+        if self.best_dual is None or found.value > self.best_dual.bound:
             self.best_dual = _Dual(self.form.dual(found.point), found)
 
-    def enough(self, value: float) -> float:
-        """What a bound may cost beside the gap asked for."""
-        return CHARGE * self.gap * abs(value)
+    def _enough(self, value: float) -> float:
+        """What a bound may cost beside the gap asked for; 0 where plain sums cost more."""
+        return CHARGE * self.gap * abs(value) if CHARGE * self.gap > NOTHING else 0.0
 
     def _middle(self) -> DualPoint | None:
         """A point well inside all domains, where there is one."""
@@ -236,6 +246,17 @@ class Certifier:
         """Take a lower bound that was proved elsewhere among the best."""
         if self.best_dual is None or found.value > self.best_dual.bound:
             self.best_dual = _Dual(found.value, found)
+
+    def beside(self, other: Certifier) -> None:
+        """Take the lower bound of a problem with other targets, offsets and centers, for what it is worth here."""
+        best = other.best_dual
+        if best is None:
+            return
+        found = self.enclosure.beside(best.found)
+        if found is None or found.value < best.bound - self._enough(best.value):
+            self.improve(best.found.point)
+        elif self.best_dual is None or found.value > self.best_dual.bound:
+            self.best_dual = _Dual(self.form.dual(found.point), found)
 
     def _flows(self, w: Array, flows: tuple[Array, ...] | None) -> tuple[Array, ...]:
         """The flows given, or those of the penalties' gradients (of their Moreau envelopes where they have kinks), and

@@ -164,11 +164,12 @@ def _node_maps(X: Array, M: Array, D: Array) -> tuple[Map, Map]:
     _, size, d = X.shape
     thick = size >= d or d <= SMALL
     root = np.sqrt(M)[:, :, None] * X
-    lifted = _lifted(np.einsum("gmd,gmd->gd", root, root), D, 1e-10 if thick else 1e-6)
     turned = root.transpose(0, 2, 1)
     if thick:
-        return _dense_maps(np.matmul(turned, root), lifted)
+        H = np.matmul(turned, root)
+        return _dense_maps(H, _lifted(np.einsum("gii->gi", H), D, 1e-10))
     # Woodbury's formula divides by D, and more of a lift keeps its cancellation harmless
+    lifted = _lifted(np.einsum("gmd,gmd->gd", root, root), D, 1e-6)
     thin = turned / lifted[:, :, None]
     S = np.matmul(root, thin)
     S[:, np.arange(size), np.arange(size)] += 1.0

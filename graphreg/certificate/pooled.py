@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import scipy.linalg
 
 from ..batches import gram
 from ..form import EdgeBlock, Form, SampleBlock
 from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.penalties._base import AbstractConstraint, AbstractSmoothPenalty
 from ..terms.records import Array
+from .coordinates import RANK, coordinates, largest, slices, weighted
 from .ground import centers, derivatives, differences, kinks, place
 
 STEPS = 16  # at most; what is not attained falls for ever
@@ -27,9 +27,6 @@ HALVINGS = 40  # of a step
 SETTLED = 1e-12  # of the objective: what a step may still gain
 WORTH = 1e-9  # of the objective: less is not worth more halvings
 ENOUGH = 1e-2  # of the objective at 0 of losses that fall for ever where classes are separable: no need to go on
-SHIFT = 1e-15  # added to the eigenvalues of the first Gram matrix, beyond which rounding hides them
-RANK = 1e-12  # of the second: smaller ones are directions that the data do not have
-ROWS = 8192  # samples that are taken at a time
 
 
 class Pool:
@@ -38,11 +35,11 @@ class Pool:
     def __init__(self, form: Form, fixed: Array | None = None) -> None:
         """``fixed`` marks coordinates that stay 0."""
         self.form = form
-        self.scales = [block.scale for block in form.samples]
         ground = [edge for edge in form.edges if edge.ground and not isinstance(edge.penalty, AbstractConstraint)]
         self.smooth = [edge for edge in ground if isinstance(edge.penalty, AbstractSmoothPenalty)]
         self.kinked = [edge for edge in ground if not isinstance(edge.penalty, AbstractSmoothPenalty)]
         self.sums = 0  # how often gradients and Hessians were added up over all nodes
+        self.grams: dict[int, Array] = {}  # of blocks, which the form keeps
         self.enough = ENOUGH * self._unfitted()
         self.largest = largest(form)
         self.base, self.soft, bends = np.zeros(form.d), np.zeros(form.d), np.zeros(form.d)
@@ -52,29 +49,23 @@ class Pool:
 
     def parameters(self, theta: Array) -> Array:
         """v (d,) from the coordinates of the steps."""
-        return (self.T @ theta.reshape(self.T.shape[1], -1)).ravel()
+        return (self.T @ theta.reshape(self.T.shape[1], self.form.d // len(self.T))).ravel()
 
     def pull(self, gradient: Array) -> Array:
         """A gradient in v as one in the coordinates of the steps."""
         return (self.T.T @ gradient.reshape(len(self.T), -1)).ravel()
 
-    def moved(self, v: Array) -> Iterator[tuple[SampleBlock, Array, Array, Array]]:
-        """Per block its scales, and targets and predictors at v, moved to where their numbers are small."""
-        for block, scale in zip(self.form.samples, self.scales, strict=True):
-            y, x = block.loss.moved(block.y, predictors(block, v))
-            yield block, scale, y, x
-
     def value(self, v: Array, edges: list[EdgeBlock]) -> float:
         """P_common(v), with the penalties of these edges."""
-        losses = sum(float(scale @ block.loss.value(x, y)) for block, scale, y, x in self.moved(v))
+        losses = sum(float(scale @ block.loss.value(x, y)) for block, scale, y, x in moved(self.form, v))
         return losses + sum(float(edge.weight @ edge.penalty.value(differences(edge, v))) for edge in edges)
 
     def _unfitted(self) -> float:
         """The sum of s_r |l_r(0)| of the losses that are no functions of a difference."""
         total = 0.0
-        for block, scale in zip(self.form.samples, self.scales, strict=True):
+        for block in self.form.samples:
             if not of_difference(block):
-                total += float(scale @ np.abs(block.loss.value(np.zeros_like(block.offset), block.y)))
+                total += float(block.scale @ np.abs(block.loss.value(np.zeros_like(block.offset), block.y)))
         return total
 
     def _bends(self, ground: list[EdgeBlock]) -> Array:
@@ -90,7 +81,7 @@ class Pool:
     def _spread(self) -> float:
         """The losses at the centers, those of differences around their mean, so that no shift changes it."""
         around, at = 0.0, 0.0
-        for block, scale, y, x in self.moved(self.base):
+        for block, scale, y, x in moved(self.form, self.base):
             at += float(scale @ np.abs(block.loss.value(x, y)))
             mean = scale @ y / scale.sum() if of_difference(block) else 0.0
             around += float(scale @ np.abs(block.loss.value(x, y - mean)))
@@ -100,11 +91,12 @@ class Pool:
         """Least squares, with the smooth penalties, on the samples whose loss is a function of the difference, so that
         a shift of the targets shifts all that follows; the centers where there are none."""
         slope, H = np.zeros(self.form.d), np.zeros(())
-        for block, scale in zip(self.form.samples, self.scales, strict=True):
+        for block in self.form.samples:
             if of_difference(block):
-                y, _ = block.loss.moved(block.y, predictors(block, self.base) if self.base.any() else block.offset)
+                x = predictors(block, self.base) if self.base.any() else block.offset
+                scale, (y, _) = block.scale, block.loss.moved(block.y, x)
                 slope -= adjoint(block, _times(scale, y))
-                H = H + _hessian(block, _times(scale, np.ones_like(y)), self.T)
+                H = H + self._hessian(block, np.ones_like(y), scale)
         if not H.ndim:
             return self.base
         g, bend = self._penalties(self.base, self.smooth)
@@ -117,14 +109,13 @@ class Pool:
         self.sums += 1
         classes = d // len(T)
         slope, H = np.zeros(d), np.zeros((T.shape[1] * classes, T.shape[1] * classes))
-        for block, scale, y, x in self.moved(v):
+        for block, scale, y, x in moved(self.form, v):
             a, h = _derivatives(block, x, y)
             if wide and of_difference(block):
                 size = np.abs(y)
                 h = np.maximum(h, np.abs(a) / np.maximum(size, LEAST * (float(size.mean()) or 1.0)))
-            a, h = _times(scale, a), _times(scale, h)
-            slope += adjoint(block, a)
-            H += _hessian(block, h, T)
+            slope += adjoint(block, _times(scale, a))
+            H += self._hessian(block, h, scale)
         g, bend = self._penalties(v, edges)
         return self.pull(slope + g), H + bend
 
@@ -140,6 +131,15 @@ class Pool:
             bend[np.ix_(at, at)] += h
         J = np.kron(self.T, np.eye(len(v) // len(self.T)))
         return slope, J.T @ bend @ J
+
+    def _hessian(self, block: SampleBlock, h: Array, scale: Array) -> Array:
+        """The sum of s_r Z'h_r Z; where h is one number, from the sum of s_r Z'Z, which is found once."""
+        if block.X is None or h.ndim > 1 or not len(h) or h.min() != h.max():
+            return _hessian(block, _times(scale, h), self.T)
+        key = id(block)
+        if key not in self.grams:
+            self.grams[key] = weighted(block.X, scale, self.T)
+        return float(h[0]) * self.grams[key]
 
     def descend(self, v: Array, edges: list[EdgeBlock]) -> tuple[Array, float]:
         """A few damped Newton steps from v, and P_common there."""
@@ -194,6 +194,13 @@ class Pool:
         return v, best
 
 
+def moved(form: Form, v: Array) -> Iterator[tuple[SampleBlock, Array, Array, Array]]:
+    """Per block its scales, and targets and predictors at v, moved to where their numbers are small."""
+    for block in form.samples:
+        y, x = block.loss.moved(block.y, predictors(block, v))
+        yield block, block.scale, y, x
+
+
 def of_difference(block: SampleBlock) -> bool:
     """Whether the loss is a function of the difference of predictor and target."""
     return not block.loss.moved(block.y, np.ones_like(block.offset))[1].any()
@@ -233,71 +240,12 @@ def magnitude(block: SampleBlock, v: Array) -> Array:
     return size
 
 
-def slices(length: int) -> Iterator[slice]:
-    """Some rows at a time."""
-    return (slice(start, start + ROWS) for start in range(0, length, ROWS))
-
-
-def largest(form: Form) -> Array:
-    """The largest |x_rj| of each column; 1 where all are 0, and no columns where predictors are parameters."""
-    designs = [block.X for block in form.samples if block.X is not None]
-    if not designs:
-        return np.zeros(0)
-    size = np.max([np.maximum(X.max(axis=0, initial=0.0), -X.min(axis=0, initial=0.0)) for X in designs], axis=0)
-    return np.where(size > 0.0, size, 1.0)
-
-
-def coordinates(form: Form, largest: Array, fixed: Array, bends: Array) -> Array:
-    """T (p, r) with Z'SZ + T'BT about I for the pooled design Z = X T, the samples' scales S and the ``bends`` B of
-    penalties (d,): twice a Gram matrix of equilibrated columns and its eigenvectors, the first time with a small shift
-    (as in shifted CholeskyQR)."""
-    some = bends.any()  # else strengths change nothing
-    blocks = [(block.X, block.scale if some else block.base_scale) for block in form.samples if block.X is not None]
-    if not blocks:
-        return np.eye(form.d)[:, ~fixed]
-    E = np.where(fixed.reshape(len(largest), -1).any(axis=1), 0.0, 1.0 / largest)
-    bends = bends.reshape(len(largest), -1).max(axis=1)
-    T, free = np.diag(E), np.eye(len(E))[(bends == 0.0) & (E > 0.0) & some]
-    if sum(len(X) for X, _ in blocks) + len(free) < len(E):
-        E = np.where(bends > 0.0, 1.0 / np.sqrt(np.where(bends > 0.0, bends, 1.0)), E)
-        T = E[:, None] * _span(np.vstack([free, *(X for X, _ in blocks)]) * E)
-    most = max(float(s.max()) for _, s in blocks)
-    for shift, rank in ((SHIFT, 0.0), (0.0, RANK)):
-        G = np.sum([_weighted(X, s / most, T) for X, s in blocks], axis=0)
-        G = G + (T.T * (bends / most)) @ T if some else G
-        sizes = np.ones(len(G)) if rank else np.sqrt(np.diagonal(G))  # the second time columns are eigenvectors
-        here = np.flatnonzero(sizes > 0.0)
-        if not len(here):
-            return np.zeros((len(E), 0))
-        T = T[:, here] / sizes[here]
-        values, U = np.linalg.eigh(G[np.ix_(here, here)] / np.outer(sizes[here], sizes[here]))
-        kept = values > rank * values.max(initial=0.0) if rank else np.full(len(values), True)
-        T = T @ (U[:, kept] / np.sqrt(np.maximum(values[kept], 0.0) + shift * len(values)))
-    return T
-
-
-def _span(A: Array) -> Array:
-    """An orthonormal basis of the rows, without what rounding makes of rows that are sums of others."""
-    sizes = np.linalg.norm(A, axis=1)
-    Q, R, _ = scipy.linalg.qr((A[sizes > 0.0] / sizes[sizes > 0.0, None]).T, mode="economic", pivoting=True)
-    return Q[:, np.abs(np.diagonal(R)) > RANK]
-
-
-def _weighted(X: Array, s: Array, T: Array) -> Array:
-    """(X T)' diag(s) X T, some rows at a time."""
-    out = np.zeros((T.shape[1], T.shape[1]))
-    for rows in slices(len(X)):
-        Z = X[rows] @ T
-        out += (Z * s[rows, None]).T @ Z
-    return out
-
-
 def _hessian(block: SampleBlock, h: Array, T: Array) -> Array:
     """The sum of Z'hZ, where h has numbers, or matrices between the predictors of a sample."""
     if block.X is None:
         return T.T @ (np.diag(h.sum(axis=0)) if h.ndim == 2 else h.sum(axis=0)) @ T
     if h.ndim == 1:
-        return _weighted(block.X, h, T)
+        return weighted(block.X, h, T)
     M = h if h.ndim == 3 else h[:, :, None] * np.eye(h.shape[1])
     out = 0.0
     for rows in slices(len(M)):

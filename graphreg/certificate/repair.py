@@ -18,6 +18,7 @@ from .linear import Conductances, System
 
 CYCLES = 5
 SMALL = 0.1
+ROUNDED = 1e-15  # of what flows through the nodes: an imbalance that no further correction makes smaller
 COARSE, FINE = 1e-2, 1e-9  # relative residuals of the linear solves within the cycles, and after them
 FIT_STEPS = 50
 UNLIKE = 1e3  # columns whose sizes differ by more are in units of their own
@@ -59,6 +60,8 @@ class Repair:
         point = self.correct(point, system, FINE)
         if not self.inside(point):
             point = self.pull_back(point)
+        if self.unbalance(point) <= ROUNDED * self.throughput(point):
+            return point
         refined = self.correct(point, system, FINE)
         return refined if self.inside(refined) and self.unbalance(refined) <= self.unbalance(point) else point
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..certificate import common
+from ..certificate import common, lengths
 from ..form import EdgeBlock, Form
 from ..terms.records import Array
 from .centring import centred
@@ -79,7 +79,7 @@ def units(form: Form) -> Units:
     """Units in which objective and parameters are about 1, around the best common model, whatever the units of the
     data: solvers stop on absolute tolerances."""
     best = common(form)
-    return Units(best.size, best.lengths, best.differences, best.w)
+    return Units(best.size, *lengths(form), best.w)
 
 
 class Parameters:

@@ -46,6 +46,15 @@ class Arcs:
             shapes.append(tail.shape)
         return Arcs(tuple(blocks), tuple(shapes), np.concatenate(tails), np.concatenate(heads), n * d, d)
 
+    @staticmethod
+    def of_nodes(form: Form, blocks: tuple[int, ...]) -> Arcs:
+        """The edges themselves, one arc for all coordinates of each; vertices are nodes."""
+        edges = [form.edges[k] for k in blocks]
+        heads = [np.where(edge.head < 0, form.n, edge.head) for edge in edges]
+        none = np.zeros(0, dtype=np.int64)
+        tails = np.concatenate([none, *(edge.tail for edge in edges)])
+        return Arcs(blocks, tuple((len(e.tail), 1) for e in edges), tails, np.concatenate([none, *heads]), form.n, 1)
+
     def flat(self, arrays: tuple[Array, ...]) -> Array:
         """One number per arc, from one array per edge block of the form."""
         return np.concatenate([np.zeros(0), *(np.ravel(arrays[k]) for k in self.blocks)])
@@ -92,10 +101,13 @@ class Forest:
     jumps: tuple[Array, ...]
 
     def gather(self, values: Array) -> Array:
-        """The sum of values >= 0 over the subtree of each vertex, by doubling of the distance looked down."""
+        """The sum of values >= 0, (n d,) or (n, d), over the subtree of each vertex, by doubling of the distance looked
+        down."""
+        if values.ndim == 2:
+            return np.stack([self.gather(column) for column in values.T.copy()], axis=1)
         total = np.append(values, 0.0)
         for ancestor in self.jumps:
-            total = total + np.bincount(ancestor, total, len(total) + 1)[:-1]
+            total += np.bincount(ancestor, total, len(total) + 1)[:-1]
         return total[:-1]
 
 
@@ -115,11 +127,11 @@ def forest(arcs: Arcs, room: Array, largest: Array, banned: Array | None) -> For
         most: Array = np.asarray(by_edge[0].any(axis=1))
         if all((each == each[:, :1]).all() for each in by_edge):  # all coordinates alike: one forest serves them all
             lengths = _lengths(room, need).reshape(-1, arcs.d).max(axis=1)
-            return _expanded(_forest(nodes, by_edge[0][:, 0], by_edge[1][:, 0], lengths), arcs, movable)
+            return _expanded(forest_of(nodes, by_edge[0][:, 0], by_edge[1][:, 0], lengths), arcs, movable)
         if _components(nodes, least)[0] == _components(nodes, most)[0]:  # they join the same nodes
-            return _expanded(_forest(nodes, least, least, np.ones(len(least))), arcs, movable)
+            return _expanded(forest_of(nodes, least, least, np.ones(len(least))), arcs, movable)
     length = _lengths(room, need)
-    return _forest(arcs, movable, wide, length)
+    return forest_of(arcs, movable, wide, length)
 
 
 def _whole(arcs: Arcs) -> bool:
@@ -135,7 +147,8 @@ def _even(arcs: Arcs, room: Array) -> bool:
     return bool((each == each[:, :1]).all())
 
 
-def _forest(arcs: Arcs, movable: Array, wide: Array, length: Array) -> Forest:
+def forest_of(arcs: Arcs, movable: Array, wide: Array, length: Array) -> Forest:
+    """The forest of the movable arcs, of wide ones alone where these suffice, else along the shortest ways."""
     count, group = _components(arcs, movable)
     if np.array_equal(wide, movable) or _components(arcs, wide)[0] == count:
         parent, arc = _trees(arcs, np.flatnonzero(wide), None, group)

@@ -6,6 +6,7 @@ are one small system; many of one shape are solved in stacks, and one with very 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,17 +15,17 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from ...terms.records import Array
-from .arcs import Arcs, Forest
 from .arrow import Arrow
 from .rows import AbstractRows, Prices
-from .sums import EPS, MORE, Pair, Runs, total
+from .sums import EPS, MORE, Pair
 from .systems import Systems, reduced, triangles
 
 SWEEPS = 3
 ENOUGH = 1e-20  # of a price: a spread that no further sweep need make smaller
-WIDE = 60  # columns, beyond which a system is tried as an arrow first
+WIDE = 60  # columns, beyond which a system is tried as an arrow first, but where prices touch that many each
+SOME = 64  # and so many more
 MANY = 1e7  # entries of one dense system
-ROWS = 48  # prices for every column of a system; more are left as they are
+ROWS = 3  # prices for every column of a system; more are left as they are
 
 
 @dataclass(frozen=True)
@@ -37,53 +38,33 @@ class Part:
 
 
 class Closing:
-    """The systems of one forest. ``stuck`` are groups whose totals cannot be taken away, with the reasons."""
+    """The systems of the groups of one forest. ``stuck`` are those whose totals cannot be taken away, with the reasons.
+
+    ``vertex`` (n d,) has the group of each coordinate, -1 where there is a way to the ground, and ``room`` the weight
+    of each free price of all blocks. ``fixed`` is what arcs that do not move carry out of each group; None for nothing.
+    """
 
     def __init__(
-        self,
-        blocks: list[AbstractRows],
-        prices: list[Prices],
-        arcs: Arcs,
-        forest: Forest,
-        u: Array,
-        held: list[Array] | None,
+        self, blocks: Sequence[AbstractRows], room: Array, vertex: Array, count: int, fixed: Pair | None = None
     ) -> None:
-        self.blocks, self.forest = blocks, forest
-        self.vertex = np.append(np.where(forest.group == forest.grounded, -1, forest.group)[:-1], -1)
-        self.room = np.concatenate([np.zeros(0), *(b.room(p) for b, p in zip(blocks, prices, strict=True))])
-        if held is not None:  # prices that stay as they are
-            self.room[np.concatenate([np.zeros(0, dtype=bool), *held])] = 0.0
+        self.blocks, self.room, self.count, self.fixed = blocks, room, count, fixed
+        self.vertex = np.append(vertex, -1)
         self.starts = np.cumsum([0, *(len(b.nodes()) for b in blocks)])
-        self.fixed = self._fixed(arcs, u)
-        self.coordinates = Runs(self.vertex[:-1][self.vertex[:-1] >= 0], forest.count)
         self.stuck: dict[int, str] = {}
         self.solvers: list[tuple[list[Part], Systems | Arrow]] = []
         self.idle: list[Array] = []  # prices that must be 0
+        self.following = False  # whether the totals of some groups follow from those of others
         self._prepare()
-
-    def _fixed(self, arcs: Arcs, u: Array) -> Pair:
-        """What arcs that do not move carry out of each group, exactly; those within a group carry nothing out."""
-        tail, head = self.vertex[arcs.tail], self.vertex[arcs.head]
-        across = ~self.forest.movable & (u != 0.0) & (tail != head)
-        ends = np.concatenate([tail[across], head[across]])
-        values = np.concatenate([u[across], -u[across]])
-        return Runs(ends[ends >= 0], self.forest.count).sums(values[ends >= 0])
-
-    def totals(self, pulls: list[Array], error: Array) -> Pair:
-        """The total of each group, from what the prices pull at its coordinates and from its fixed arcs."""
-        inside = self.vertex[:-1] >= 0
-        sums = [self.coordinates.sums(pull.ravel()[inside]) for pull in pulls]
-        slack = np.bincount(self.vertex[:-1][inside], error.ravel()[inside], self.forest.count) * MORE
-        parts = [part for each in [*sums, self.fixed] for part in (each.high, each.low)]
-        return total(parts, [each.error for each in [*sums, self.fixed]] + [slack])
+        self.blocks = ()  # the same systems serve blocks of other targets
 
     # ---- the systems ------------------------------------------------------------------------------------------------
     def _prepare(self) -> None:
-        parts = self._parts()
+        widest = max((block.places().shape[1] for block in self.blocks), default=0)
+        parts = self._parts(max(WIDE, widest))
         shapes: dict[tuple[int, int], list[Part]] = {}
         for part in parts:
             p = len(part.groups)
-            if p > WIDE or len(part.rows) < p or len(part.rows) * p > MANY:
+            if p > max(WIDE, widest) or len(part.rows) < p or len(part.rows) * p > MANY:
                 self._alone(part)
             else:
                 size = 1 << int(np.ceil(np.log2(len(part.rows))))
@@ -112,6 +93,7 @@ class Closing:
         Y, S = self._matrix(part), self.room[part.rows]
         empty = np.diff(sp.csc_array(Y).indptr) == 0
         solver, groups, why = self._solver(Y[:, np.flatnonzero(~empty)], S, part.groups[~empty])
+        self.following = self.following or (solver is not None and len(groups) < np.count_nonzero(~empty))
         # Columns that depend on one another at some of the prices do so at all of them, or their totals do not follow.
         if (solver is None or len(groups) < len(part.groups)) and len(part.rows) < len(part.whole):
             self._alone(Part(part.whole, part.groups, part.whole))
@@ -127,11 +109,12 @@ class Closing:
 
     def _solver(self, Y: Any, S: Array, groups: Array) -> tuple[Systems | Arrow | None, Array, str]:
         """A solver, the groups whose totals it takes away (the others follow), and why there is none."""
-        fixed = np.where(
-            self.fixed.error[groups] + np.abs(self.fixed.low[groups]) > 0.0, np.nan, self.fixed.high[groups]
-        )
         if not len(groups):
             return None, groups, ""
+        fixed = np.zeros(len(groups))
+        if self.fixed is not None:
+            unknown = self.fixed.error[groups] + np.abs(self.fixed.low[groups]) > 0.0
+            fixed = np.where(unknown, np.nan, self.fixed.high[groups])
         if Y.shape[1] > WIDE:
             arrow = Arrow.of(sp.csr_array(Y), S)
             if arrow is not None:
@@ -151,7 +134,7 @@ class Closing:
         left = (T.high != 0.0) | (T.low != 0.0) | (T.error != 0.0)
         return {group: why for group, why in self.stuck.items() if left[group]}
 
-    def _parts(self) -> list[Part]:
+    def _parts(self, dense: int) -> list[Part]:
         """Groups that are tied by places where prices act, with the prices that act there."""
         links: list[tuple[Array, Array]] = []
         at_group: list[Array] = []  # of each price one of the groups that its place touches, -1 for none
@@ -167,13 +150,13 @@ class Closing:
         if not len(groups):
             return []
         ends = tuple(np.concatenate([np.zeros(0, dtype=int), *(link[k] for link in links)]) for k in (0, 1))
-        graph = sp.coo_array((np.ones(len(ends[0])), ends), shape=(self.forest.count, self.forest.count))
+        graph = sp.coo_array((np.ones(len(ends[0])), ends), shape=(self.count, self.count))
         label = connected_components(graph, directed=False)[1]
         group = np.concatenate([np.zeros(0, dtype=int), *at_group])
         rows = np.flatnonzero(group >= 0)
-        return self._collect(label[groups], groups, label[group[rows]], rows)
+        return self._collect(label[groups], groups, label[group[rows]], rows, dense)
 
-    def _collect(self, group_label: Array, groups: Array, row_label: Array, rows: Array) -> list[Part]:
+    def _collect(self, group_label: Array, groups: Array, row_label: Array, rows: Array, dense: int) -> list[Part]:
         labels, where = np.unique(group_label, return_inverse=True)
         by_group = np.split(groups[np.argsort(where, kind="stable")], np.cumsum(np.bincount(where))[:-1])
         at = np.searchsorted(labels, row_label)
@@ -182,22 +165,23 @@ class Closing:
         out = []
         for mine, own in zip(by_row, by_group, strict=True):
             if len(mine):
-                out.append(Part(self._some(mine, len(own)), own, mine))
+                out.append(Part(self._some(mine, len(own)) if len(own) <= dense else mine, own, mine))
             else:
                 self._stick(own, "flows enter where there are no prices")
         return out
 
     def _some(self, rows: Array, p: int) -> Array:
         """Enough of the prices, of those with most room; the others stay as they are."""
-        most = ROWS * p + 512
-        if p > WIDE or len(rows) <= 2 * most:
+        most = 1 << int(np.ceil(np.log2(ROWS * p + SOME)))
+        if len(rows) <= 2 * most:
             return rows
-        roomy = rows[np.argsort(-self.room[rows], kind="stable")[: len(rows) // 2]]
-        return np.sort(roomy[:: max(1, len(roomy) // most)])
+        room = self.room[rows]
+        roomy = rows[room >= np.median(room)]
+        return roomy[np.linspace(0, len(roomy) - 1, most).astype(int)]
 
     def _matrix(self, part: Part) -> sp.csr_array:
         """Y: one row per price, one column per group."""
-        column = np.full(self.forest.count, -1)
+        column = np.full(self.count, -1)
         column[part.groups] = np.arange(len(part.groups))
         rows, columns, values = [], [], []
         for k, block in enumerate(self.blocks):
@@ -216,15 +200,15 @@ class Closing:
         return Y
 
     # ---- moving -----------------------------------------------------------------------------------------------------
-    def settle(self, prices: list[Prices]) -> None:
+    def settle(self, blocks: Sequence[AbstractRows], prices: Sequence[Prices]) -> None:
         """Prices that must be 0 are 0."""
         for rows in self.idle:
-            for k, (block, each) in enumerate(zip(self.blocks, prices, strict=True)):
+            for k, (block, each) in enumerate(zip(blocks, prices, strict=True)):
                 mine = rows[(rows >= self.starts[k]) & (rows < self.starts[k + 1])] - self.starts[k]
                 if len(mine):
                     block.clear(each, mine)
 
-    def move(self, prices: list[Prices], T: Pair) -> float:
+    def move(self, blocks: Sequence[AbstractRows], prices: Sequence[Prices], T: Pair) -> float:
         """Take the totals T away; the largest spread relative to its price."""
         value = T.high + T.low
         tau = T.error * MORE + EPS * np.abs(value)
@@ -233,16 +217,18 @@ class Closing:
             groups = np.stack([part.groups for part in parts])
             da, spread = solver.solve(value[groups], tau[groups])
             for part, by, around in zip(parts, da, spread, strict=True):
-                worst = max(worst, self._apply(prices, part, by[: len(part.rows)], around[: len(part.rows)]))
+                some = slice(len(part.rows))
+                worst = max(worst, self._apply(blocks, prices, part.rows, by[some], around[some]))
         return worst
 
-    def _apply(self, prices: list[Prices], part: Part, by: Array, spread: Array) -> float:
+    def _apply(
+        self, blocks: Sequence[AbstractRows], prices: Sequence[Prices], rows: Array, by: Array, spread: Array
+    ) -> float:
         worst = 0.0
-        for k, (block, each) in enumerate(zip(self.blocks, prices, strict=True)):
-            here = (part.rows >= self.starts[k]) & (part.rows < self.starts[k + 1])
+        for k, (block, each) in enumerate(zip(blocks, prices, strict=True)):
+            here = (rows >= self.starts[k]) & (rows < self.starts[k + 1])
             if here.any():
-                rows = part.rows[here] - self.starts[k]
-                block.move(each, rows, by[here], spread[here])
+                block.move(each, rows[here] - self.starts[k], by[here], spread[here])
                 size = np.abs(each.high).max(initial=0.0)
                 worst = max(worst, float(spread[here].max(initial=0.0)) / (float(size) or 1.0))
         return worst

@@ -13,19 +13,18 @@ from functools import cached_property
 
 import numpy as np
 
-from ...form import DualPoint, EdgeBlock, Form
+from ...form import DualPoint, Form
 from ...terms.records import Array
-from .arcs import LEAST_ROOM, Arcs, Forest, forest, rooms
+from .arcs import Arcs, Forest, forest, rooms
+from .boxes import Box, worth
 from .closing import ENOUGH, SWEEPS, Closing
+from .plain import boxes_near
 from .rows import AbstractRows, Prices, RootRows, SampleRows
-from .sums import DUST, EPS, MORE, Pair, Runs, total
+from .structure import Structure, at_ends
+from .sums import EPS, MORE, Pair, Runs, total
 from .value import Sums, Value, sum_down
 
 PULLS = (1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
-PLAINLY = (1e-12, 1e-11, 1e-10)  # the same, where sums are taken plainly
-ROOMY = 4.0  # times what plain sums may miss in all: the room that arcs need there
-NOTHING = 1e-13  # of a value: less than what plain sums may cost
-LARGE = 10_000  # entries of samples and edges
 AGAIN = 6  # attempts with fewer and fewer arcs and prices that may move
 
 
@@ -44,6 +43,8 @@ class Enclosed:
         What failed, where a bound is missing.
     inner : bool
         Whether the prices of the exactly conserved point lie in the relative interior of their domains.
+    off : tuple of arrays
+        It has its prices within ``point.prices +- off``; empty where that is not known.
     """
 
     lower: Array
@@ -51,6 +52,7 @@ class Enclosed:
     spread: tuple[Array, ...]
     why: str = ""
     inner: bool = False
+    off: tuple[Array, ...] = ()
 
     @property
     def value(self) -> float:
@@ -70,7 +72,8 @@ class _Attempt:
     beyond: Array  # components in which an edge lies outside whose flow did not move: no other forest helps there
     why: list[str]
     inner: bool
-    prices: tuple[Array, ...] | None = None  # as they were moved
+    prices: tuple[Array, ...] | None = None  # as they were moved, and how far from these exact ones may be
+    prices_off: tuple[Array, ...] = ()
 
     def at(self, given: DualPoint) -> DualPoint:
         """The point next to which the bound holds."""
@@ -78,61 +81,55 @@ class _Attempt:
 
 
 class Enclosure:
-    """The bounds of one problem; keeps what does not depend on the point."""
+    """The bounds of one problem; keeps what does not depend on the point, and shares what does not depend on targets,
+    offsets and centers with one ``like`` it."""
 
-    def __init__(self, form: Form) -> None:
+    def __init__(self, form: Form, like: Enclosure | None = None) -> None:
         self.form = form
+        self.structure = Structure(form) if like is None else like.structure
 
     def __call__(
-        self, point: DualPoint, center: Callable[[], DualPoint | None] | None = None, enough: float = 0.0
+        self, point: DualPoint, center: Callable[[], DualPoint | None] | None = None, least: float = np.inf
     ) -> Enclosed:
         """The best bound per component; ``center`` gives a point well inside all domains where one is needed.
 
-        Large sums are taken plainly where what that costs is below ``enough``.
+        Sums are taken plainly where that gives a bound of at least ``least``.
         """
         if not all(np.isfinite(x).all() for x in (*point.flows, *point.prices)):
             none = np.full(self.form.n_components, -np.inf)
             return Enclosed(none, point, _zeros(point.flows), "flows or prices are not finite")
-        value = self.form.dual(point)
-        if self.large and enough > NOTHING * abs(value):
-            found = self._pulled(point, center, PLAINLY, plain=True)
-            if np.isfinite(found.value) and found.value >= value - enough:
-                return found
-        best = self._pulled(point, center, PULLS)
+        if least < np.inf:
+            for box in boxes_near(self.structure, self.form, self.rows, point):
+                found = self._over(box)
+                if found.value >= least:
+                    return found
+        best = self._pulled(point, center)
         if np.isfinite(best.lower).all():
             return best
         return self._better(best, self._within(self.form.nothing()))
 
-    def _pulled(
-        self,
-        point: DualPoint,
-        center: Callable[[], DualPoint | None] | None,
-        pulls: tuple[float, ...],
-        plain: bool = False,
-    ) -> Enclosed:
+    def beside(self, found: Enclosed) -> Enclosed | None:
+        """What is proved of the same dual points here, where ``found`` is of a form with the same graph and designs."""
+        if self.structure.roots or len(found.off) < len(found.point.prices):
+            return None
+        return self._over(Box(found.point.flows, found.spread, found.point.prices, found.off))
+
+    def _over(self, box: Box) -> Enclosed:
+        found = worth(self.form, self.structure, box)
+        return Enclosed(found.lower, DualPoint(box.flows, box.prices), box.spread, found.why, found.inner, box.off)
+
+    def _pulled(self, point: DualPoint, center: Callable[[], DualPoint | None] | None) -> Enclosed:
         """The best bound at the point itself, or pulled so far towards the middle as it takes."""
-        best = Enclosed(np.full(self.form.n_components, -np.inf), point, _zeros(point.flows))
-        if not plain or self._inside(point):
-            best = self._within(point, plain)
+        best = self._within(point)
         if np.isfinite(best.lower).all():
             return best
         middle = None if center is None else center()
         if middle is not None and all(np.isfinite(x).all() for x in (*middle.flows, *middle.prices)):
-            for t in pulls:
-                at = _between(point, middle, t)
-                if not plain or self._inside(at):
-                    best = self._better(best, self._within(at, plain))
+            for t in PULLS:
+                best = self._better(best, self._within(_between(point, middle, t)))
                 if np.isfinite(best.lower).all():
                     break
         return best
-
-    def _inside(self, point: DualPoint) -> bool:
-        """Whether all flows as they stand lie inside their domains whatever rounding does to them."""
-        for edge, u in zip(self.form.edges, point.flows, strict=True):
-            b = u / edge.weight[:, None]
-            if not np.isfinite(edge.penalty.conjugate_bound(b, 2 * EPS * np.abs(b))).all():
-                return False
-        return True
 
     def _better(self, one: Enclosed, other: Enclosed) -> Enclosed:
         """Component by component the point with the better bound."""
@@ -147,63 +144,34 @@ class Enclosure:
             rows = take[self.form.component[edge.tail]][:, None]
             flows.append(np.where(rows, v, u))
             spread.append(np.where(rows, t, s))
-        prices = []
-        for block, a, b in zip(self.form.samples, one.point.prices, other.point.prices, strict=True):
-            prices.append(np.where(block.column(take[self.form.component[block.node]]), b, a))
+        prices, off = [], []
+        known = bool(one.off) and bool(other.off)
+        for k, block in enumerate(self.form.samples):
+            rows = block.column(take[self.form.component[block.node]])
+            prices.append(np.where(rows, other.point.prices[k], one.point.prices[k]))
+            off += [np.where(rows, other.off[k], one.off[k])] if known else []
         why = "" if np.isfinite(lower).all() else one.why
         inner = other.inner and (one.inner or bool(take.all()))
-        return Enclosed(lower, DualPoint(tuple(flows), tuple(prices)), tuple(spread), why, inner)
+        return Enclosed(lower, DualPoint(tuple(flows), tuple(prices)), tuple(spread), why, inner, tuple(off))
 
-    @cached_property
-    def large(self) -> bool:
-        """Whether sums without rounding take a noticeable time."""
-        samples = sum(block.A.nnz for block in self.form.samples)
-        return samples + sum(len(edge.tail) * self.form.width(edge) for edge in self.form.edges) > LARGE
-
-    # ---- what does not depend on the point ---------------------------------------------------------------------------
     @cached_property
     def rows(self) -> list[AbstractRows]:
-        n, d = self.form.shape
-        samples: list[AbstractRows] = [SampleRows(block, n, d) for block in self.form.samples]
-        roots = [RootRows(self.form.edges[k], R, n, d) for k, R in self.roots]
-        return samples + roots
+        return self.structure.rows(self.form)
 
-    @cached_property
-    def roots(self) -> list[tuple[int, Array]]:
-        """The edge blocks that are stated by the root of a quadratic form, with it."""
-        each = [(k, edge.penalty.squares()) for k, edge in enumerate(self.form.edges)]
-        return [(k, R) for k, R in each if R is not None]
-
-    @cached_property
-    def wheres(self) -> list[Runs]:
-        """For each block of prices its samples or edges by component."""
-        form = self.form
-        at = [block.node for block in form.samples] + [form.edges[k].tail for k, _ in self.roots]
-        return [Runs(form.component[nodes], form.n_components) for nodes in at]
-
-    @cached_property
-    def edge_wheres(self) -> list[Runs]:
-        form = self.form
-        return [Runs(form.component[form.edges[k].tail], form.n_components) for k in self.arcs.blocks]
-
-    @cached_property
+    @property
     def arcs(self) -> Arcs:
-        return Arcs.of(self.form)
-
-    @cached_property
-    def arc_runs(self) -> list[tuple[int, Runs]]:
-        """For each edge block with arcs its ends, ordered by node."""
-        blocks = [(k, self.form.edges[k]) for k in self.arcs.blocks]
-        return [(k, Runs(_ends(edge, edge.tail, edge.head), self.form.n)) for k, edge in blocks]
+        return self.structure.arcs
 
     # ---- one attempt, and again with less that moves ----------------------------------------------------------------
-    def _within(self, point: DualPoint, plain: bool = False) -> Enclosed:
+    def _within(self, point: DualPoint) -> Enclosed:
         banned_arcs: Array | None = None
         banned_prices: list[Array] | None = None
         best = Enclosed(np.full(self.form.n_components, -np.inf), point, _zeros(point.flows))
-        for _ in range(2 if plain else AGAIN):
-            found = self._attempt(point, banned_arcs, banned_prices, plain)
-            here = Enclosed(found.lower, found.at(point), found.spread, "; ".join(found.why), found.inner)
+        for _ in range(AGAIN):
+            found = self._attempt(point, banned_arcs, banned_prices)
+            here = Enclosed(
+                found.lower, found.at(point), found.spread, "; ".join(found.why), found.inner, found.prices_off
+            )
             best = here if not np.isfinite(best.lower).any() else self._better(best, here)
             if not (~np.isfinite(best.lower) & ~found.beyond).any():
                 break
@@ -218,41 +186,30 @@ class Enclosure:
             banned_arcs, banned_prices = arcs, prices
         return best
 
-    def _attempt(
-        self, point: DualPoint, banned: Array | None, held: list[Array] | None, plain: bool = False
-    ) -> _Attempt:
+    def _attempt(self, point: DualPoint, banned: Array | None, held: list[Array] | None) -> _Attempt:
         form, arcs = self.form, self.arcs
         prices = [rows.start(a) for rows, a in zip(self.rows, self._given(point), strict=True)]
-        pulls = [rows.pull(each.high, plain) for rows, each in zip(self.rows, prices, strict=True)]
+        pulls = [rows.pull(each.high) for rows, each in zip(self.rows, prices, strict=True)]
         u = arcs.flat(point.flows)
-        largest = self._largest(prices, u)
-        if plain:
-            largest = np.maximum(largest, self._missed(pulls, point.flows) * (ROOMY / LEAST_ROOM))
-        tree = forest(arcs, rooms(form, arcs, point.flows), largest, banned)
-        closing = Closing(self.rows, prices, arcs, tree, u, held)
+        tree = forest(arcs, rooms(form, arcs, point.flows), self._largest(prices, u), banned)
+        room = np.concatenate([np.zeros(0), *(rows.room(each) for rows, each in zip(self.rows, prices, strict=True))])
+        if held is not None:  # prices that stay as they are
+            room[np.concatenate([np.zeros(0, dtype=bool), *held])] = 0.0
+        vertex = np.where(tree.group == tree.grounded, -1, tree.group)[:-1]
+        totals = Totals(vertex, tree, arcs, u)
+        closing = Closing(self.rows, room, vertex, tree.count, totals.fixed)
         if closing.idle:
-            closing.settle(prices)
-            pulls = [rows.pull(each.high, plain) for rows, each in zip(self.rows, prices, strict=True)]
-        base, error, failed = self._closed(closing, prices, pulls)
-        flows, spread = self._rooted(prices, *self._carried(tree, point.flows, base, error, prices, plain))
-        found = self._judged(prices, flows, spread, failed, tree, plain)
-        found.prices = tuple(each.interval()[0] for each in prices[: len(point.prices)])
+            closing.settle(self.rows, prices)
+            pulls = [rows.pull(each.high) for rows, each in zip(self.rows, prices, strict=True)]
+        base, error, failed = self._closed(closing, totals, prices, pulls)
+        flows, spread = self._rooted(prices, *self._carried(tree, point.flows, base, error, prices))
+        found = self._judged(prices, flows, spread, failed, tree)
+        intervals = [each.interval() for each in prices[: len(point.prices)]]
+        found.prices, found.prices_off = tuple(a for a, _ in intervals), tuple(off for _, off in intervals)
         return found
 
-    def _missed(self, pulls: list[Pair], flows: tuple[Array, ...]) -> Array:
-        """What plain sums of pulls and flows may miss at each coordinate, (d,), over all nodes."""
-        missed = np.zeros(self.form.d)
-        for pull in pulls:
-            missed += pull.error.sum(axis=0)
-        for k in self.arcs.blocks:
-            edge = self.form.edges[k]
-            degree = np.diff(edge.transposed.indptr)
-            steps = degree[edge.tail] + (0 if edge.ground else degree[edge.head])
-            missed[slice(None) if edge.features is None else edge.features] += EPS * (steps @ np.abs(flows[k]))
-        return missed
-
     def _given(self, point: DualPoint) -> list[Array]:
-        return [*point.prices, *(point.flows[k] for k, _ in self.roots)]
+        return [*point.prices, *(point.flows[k] for k, _ in self.structure.roots)]
 
     def _largest(self, prices: list[Prices], u: Array) -> Array:
         """The largest number of each coordinate, |x_rj a_r| or |u_ej|: what counts as rounding there."""
@@ -272,17 +229,17 @@ class Enclosure:
         return top
 
     def _closed(
-        self, closing: Closing, prices: list[Prices], pulls: list[Pair]
+        self, closing: Closing, totals: Totals, prices: list[Prices], pulls: list[Pair]
     ) -> tuple[list[Array], Array, dict[int, str]]:
         """What the prices pull at each coordinate once the totals are taken away: summands, and their error."""
         base = [part for pull in pulls for part in (pull.high, pull.low)]
         error = np.sum([pull.error for pull in pulls], axis=0) if pulls else np.zeros(self.form.shape)
         low, low_error = self._lows(prices)
-        T = closing.totals([*base, *low], error + low_error)
+        T = totals([*base, *low], error + low_error)
         for sweep in range(SWEEPS):
             if sweep:
-                T = closing.totals([*base, *low], error + low_error)
-            worst = closing.move(prices, T)
+                T = totals([*base, *low], error + low_error)
+            worst = closing.move(self.rows, prices, T)
             low, low_error = self._lows(prices)
             if worst <= ENOUGH:
                 break
@@ -309,7 +266,6 @@ class Enclosure:
         base: list[Array],
         error: Array,
         prices: list[Prices],
-        plain: bool,
     ) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
         """Flows moved along the forest, twice, and how far they are from conserving exactly."""
         arcs = self.arcs
@@ -318,13 +274,13 @@ class Enclosure:
         arc = tree.arc[inner]
         sign = np.where(arcs.tail[arc] == inner, -1.0, 1.0)
         u = arcs.flat(flows)
-        for _ in range(1 if plain else 2):
-            left = self._residual(pulled, arcs.fold(u, flows), plain)
+        for _ in range(2):
+            left = self._residual(pulled, arcs.fold(u, flows))
             signed = (left.high + left.low).ravel()
             gathered = tree.gather(np.maximum(signed, 0.0)) - tree.gather(np.maximum(-signed, 0.0))
             u[arc] += sign * gathered[inner]
         found = arcs.fold(u, flows)
-        left = self._residual(pulled, found, plain)
+        left = self._residual(pulled, found)
         off = np.abs(left.high + left.low) * (1.0 + EPS) + left.error
         for rows, each in zip(self.rows, prices, strict=True):
             off = off + rows.reach(each.spread)
@@ -332,13 +288,13 @@ class Enclosure:
         around[arc] = tree.gather(off.ravel() * MORE)[inner] * MORE
         return found, arcs.fold(around, _zeros(flows))
 
-    def _residual(self, pulled: Pair, flows: tuple[Array, ...], plain: bool) -> Pair:
+    def _residual(self, pulled: Pair, flows: tuple[Array, ...]) -> Pair:
         """K'u + X'a at every coordinate."""
         parts, errors = [pulled.high, pulled.low], [pulled.error]
         n, d = self.form.shape
-        for k, runs in self.arc_runs:
+        for k, runs in self.structure.arc_runs:
             edge = self.form.edges[k]
-            each = _plainly(edge, flows[k]) if plain else runs.sums(_ends(edge, flows[k], -flows[k]))
+            each = runs.sums(at_ends(edge, flows[k], -flows[k]))
             columns = slice(None) if edge.features is None else edge.features
             for source, out in ((each.high, parts), (each.low, parts), (each.error, errors)):
                 whole = np.zeros((n, d))
@@ -351,7 +307,7 @@ class Enclosure:
     ) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
         """With the flows R'q of the edges that are stated by roots, and how far these are from exact ones."""
         found, around = list(flows), list(spread)
-        for (k, R), each in zip(self.roots, prices[len(self.form.samples) :], strict=True):
+        for (k, R), each in zip(self.structure.roots, prices[len(self.form.samples) :], strict=True):
             q, off = each.interval()
             found[k] = q @ R
             around[k] = (off @ np.abs(R) + (len(R) + 2) * EPS * (np.abs(q) @ np.abs(R))) * MORE
@@ -365,12 +321,11 @@ class Enclosure:
         spread: tuple[Array, ...],
         failed: dict[int, str],
         tree: Forest,
-        plain: bool,
     ) -> _Attempt:
         form = self.form
-        value = Value(form, Sums(form.n_components, plain))
+        value = Value(form, Sums(form.n_components))
         outside: list[Array] = []
-        for rows, each, where in zip(self.rows, prices, self.wheres, strict=True):
+        for rows, each, where in zip(self.rows, prices, self.structure.wheres, strict=True):
             if isinstance(rows, SampleRows):
                 outside.append(value.samples(rows, each, where))
             elif isinstance(rows, RootRows):
@@ -380,7 +335,7 @@ class Enclosure:
         used = np.zeros(len(self.arcs.tail), dtype=bool)
         used[tree.arc[tree.arc >= 0]] = True
         moved = self.arcs.fold(used, flows)
-        for k, where in zip(self.arcs.blocks, self.edge_wheres, strict=True):
+        for k, where in zip(self.arcs.blocks, self.structure.edge_wheres, strict=True):
             bad = value.edges(form.edges[k], flows[k], spread[k], where)
             bad_arcs.append(np.repeat(bad, flows[k].shape[1]))
             if bad.any():
@@ -399,6 +354,26 @@ class Enclosure:
         return f"{reason} (column {', '.join(map(repr, columns[:4]))} at node {node!r})"
 
 
+class Totals:
+    """What each group without a way to the ground has in total."""
+
+    def __init__(self, vertex: Array, tree: Forest, arcs: Arcs, u: Array) -> None:
+        self.inside, self.group, self.count = vertex >= 0, vertex[vertex >= 0], tree.count
+        self.coordinates = Runs(self.group, tree.count)
+        ends = np.append(vertex, -1)
+        tail, head = ends[arcs.tail], ends[arcs.head]
+        across = ~tree.movable & (u != 0.0) & (tail != head)  # those within a group carry nothing out
+        at, out = np.concatenate([tail[across], head[across]]), np.concatenate([u[across], -u[across]])
+        self.fixed = Runs(at[at >= 0], tree.count).sums(out[at >= 0])
+
+    def __call__(self, pulls: list[Array], error: Array) -> Pair:
+        """From what the prices pull at its coordinates, and from its arcs that do not move."""
+        sums = [self.coordinates.sums(pull.ravel()[self.inside]) for pull in pulls]
+        slack = np.bincount(self.group, error.ravel()[self.inside], self.count) * MORE
+        parts = [part for each in [*sums, self.fixed] for part in (each.high, each.low)]
+        return total(parts, [each.error for each in [*sums, self.fixed]] + [slack])
+
+
 def _between(point: DualPoint, middle: DualPoint, t: float) -> DualPoint:
     return DualPoint(
         tuple(u + t * (v - u) for u, v in zip(point.flows, middle.flows, strict=True)),
@@ -408,17 +383,6 @@ def _between(point: DualPoint, middle: DualPoint, t: float) -> DualPoint:
 
 def _zeros(arrays: tuple[Array, ...]) -> tuple[Array, ...]:
     return tuple(np.zeros(x.shape) for x in arrays)
-
-
-def _ends(edge: EdgeBlock, at_tail: Array, at_head: Array) -> Array:
-    return at_tail if edge.ground else np.concatenate([at_tail, at_head])
-
-
-def _plainly(edge: EdgeBlock, u: Array) -> Pair:
-    """K'u, rounded at every step."""
-    high, size = edge.transposed @ u, abs(edge.transposed) @ np.abs(u)
-    steps = np.diff(edge.transposed.indptr)[:, None]
-    return Pair(high, np.zeros_like(high), steps * (EPS * MORE * size + DUST * (size > 0.0)))
 
 
 def _column_top(X: Array, a: Array) -> Array:

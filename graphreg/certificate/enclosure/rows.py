@@ -14,7 +14,7 @@ import numpy as np
 
 from ...form import EdgeBlock, SampleBlock
 from ...terms.records import Array
-from .sums import EPS, MORE, Pair, Runs, total, two_sum
+from .sums import DUST, EPS, MORE, Pair, Runs, total, two_sum
 
 
 @dataclass
@@ -45,8 +45,8 @@ class AbstractRows(ABC):
         """Prices exactly in the span of the domain, next to the given ones."""
 
     @abstractmethod
-    def pull(self, a: Array, plain: bool = False) -> Pair:
-        """X'a, (n, d), without rounding but where it may be ``plain``."""
+    def pull(self, a: Array) -> Pair:
+        """X'a, (n, d), without rounding."""
 
     @abstractmethod
     def reach(self, spread: Array) -> Array:
@@ -82,16 +82,36 @@ class AbstractRows(ABC):
 
 
 @dataclass(frozen=True)
+class Design:
+    """The design of one loss: which node and which features each sample has. Targets and offsets have no part in it."""
+
+    node: Array
+    X: Array | None
+    n: int
+
+    @cached_property
+    def runs(self) -> Runs:
+        return Runs(self.node, self.n)
+
+    @cached_property
+    def count(self) -> Array:
+        """How many samples each node has, (n, 1)."""
+        return np.bincount(self.node, minlength=self.n)[:, None]
+
+    @cached_property
+    def top(self) -> Array:
+        """The largest |x_rj| of each node, (n, p)."""
+        return np.ones((self.n, 1)) if self.X is None else self.runs.largest(self.X)
+
+
+@dataclass(frozen=True)
 class SampleRows(AbstractRows):
     """The samples of one loss."""
 
     block: SampleBlock
+    design: Design
     n: int
     d: int
-
-    @cached_property
-    def runs(self) -> Runs:
-        return Runs(self.block.node, self.n)
 
     @cached_property
     def k(self) -> int:
@@ -150,18 +170,33 @@ class SampleRows(AbstractRows):
             return np.zeros(1)
         return self.reach(np.where(np.arange(self.k) == self.own[:, None], prices.off[:, None], 0.0))
 
-    def pull(self, a: Array, plain: bool = False) -> Pair:
+    def pull(self, a: Array) -> Pair:
         X, some = self.block.X, np.flatnonzero(a.reshape(len(a), -1).any(axis=1))
         whole = len(some) > len(a) // 2
-        runs = self.runs if whole else Runs(self.block.node[some], self.n)
+        runs = self.design.runs if whole else Runs(self.block.node[some], self.n)
         a = a if whole else a[some]
         if X is None:
-            return runs.sums(a, plain)
+            return runs.sums(a)
         X = X if whole else X[some]
         if a.ndim == 1:
-            return runs.products(X, a, plain)
-        each = [runs.products(X, np.ascontiguousarray(a[:, c]), plain) for c in range(self.k)]
+            return runs.products(X, a)
+        each = [runs.products(X, np.ascontiguousarray(a[:, c])) for c in range(self.k)]
         return Pair(*(np.stack(parts, axis=2).reshape(self.n, self.d) for parts in _unzipped(each)))
+
+    def plain_pull(self, a: Array) -> tuple[Array, Array]:
+        """X'a, rounded at every step, and a bound of what that misses, (n, d) each: m units of rounding times
+        sum |x_rj a_r| for m summands, in whatever order they are added."""
+        size = self.most(a)
+        error = (self.design.count + 1) * (0.5 * EPS * size + DUST * (size > 0.0)) * MORE
+        return self.block.adjoint(a, (self.n, self.d)), error
+
+    def most(self, a: Array) -> Array:
+        """A bound of |X|'|a|, (n, d): of each node the largest |x_rj| times the sum of |a_r|."""
+        each = np.abs(a).reshape(len(a), -1)
+        sums = [np.bincount(self.block.node, each[:, c], self.n) for c in range(each.shape[1])]
+        top, of_prices = self.design.top[:, :, None], np.stack(sums, axis=1)[:, None, :]
+        size = np.maximum(top * of_prices * MORE, DUST * ((top > 0.0) & (of_prices > 0.0)))
+        return size.reshape(self.n, self.d)
 
     def reach(self, spread: Array) -> Array:
         some = np.flatnonzero(spread.reshape(len(spread), -1).any(axis=1))
@@ -251,11 +286,11 @@ class RootRows(AbstractRows):
         q = np.linalg.lstsq(self.R.T, values.T, rcond=None)[0].T
         return Prices(q, np.zeros(q.shape), np.zeros(q.shape))
 
-    def pull(self, a: Array, plain: bool = False) -> Pair:
+    def pull(self, a: Array) -> Pair:
         X, parts = np.empty((len(self._ends(a, a)), len(self.columns))), []
         for s, row in enumerate(self.R):
             X[:] = row
-            parts.append(self.runs.products(X, self._ends(a[:, s], -a[:, s]), plain))
+            parts.append(self.runs.products(X, self._ends(a[:, s], -a[:, s])))
         high = [part for each in parts for part in (each.high, each.low)]
         found = total(high, [each.error for each in parts])
         out = Pair(*(np.zeros((self.n, self.d)) for _ in range(3)))

@@ -95,19 +95,13 @@ class Runs:
             yield slice(begin, end), rows if self.order is None else self.order[rows]
             begin = end
 
-    def products(self, X: Array, a: Array, plain: bool = False) -> Pair:
-        """sum over each run of a_r x_r, for X (L, p) and a (L,): Pair of (size, p). ``plain`` rounds at every step, and
-        the error pays for it."""
+    def products(self, X: Array, a: Array) -> Pair:
+        """sum over each run of a_r x_r, for X (L, p) and a (L,): Pair of (size, p)."""
         out = Pair(*(np.zeros((self.size, X.shape[1])) for _ in range(3)))
         for runs, rows in self.chunks():
             x, factor = X[rows], a[rows][:, None]
-            if plain:
-                p = x * factor
-                p[(p == 0.0) & (x != 0.0) & (factor != 0.0)] = DUST
-                self._add(out, runs, p, 2)
-            else:
-                p, e = two_product(x, factor)
-                self._store(out, runs, p, e, dust(p, x, factor))
+            p, e = two_product(x, factor)
+            self._store(out, runs, p, e, dust(p, x, factor))
         return out
 
     def sums(self, values: Array, plain: bool = False) -> Pair:
@@ -131,11 +125,11 @@ class Runs:
         out.error[target] = steps * (EPS * size + DUST * (size > 0.0)) * MORE
 
     def largest(self, values: Array) -> Array:
-        """The largest value of each run, at least 0."""
-        out = np.zeros(self.size)
+        """The largest magnitude of each run, for values (L, p): (size, p)."""
+        out = np.zeros((self.size, values.shape[1]))
         for runs, rows in self.chunks():
             first = self.starts[runs]
-            out[self.targets[runs]] = np.maximum.reduceat(values[rows], first - first[0])
+            out[self.targets[runs]] = np.maximum.reduceat(np.abs(values[rows]), first - first[0], axis=0)
         return out
 
     def _store(self, out: Pair, runs: slice, p: Array, e: Array | None, missed: Array | None) -> None:

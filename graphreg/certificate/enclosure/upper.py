@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from ...form import EdgeBlock, Form, SampleBlock
 from ...terms.records import Array
+from .rows import Design
 from .sums import CHUNK, DUST, EPS, MORE, Runs, dust, total, two_product, two_sum
 
 
-def upper_bound(form: Form, w: Array, plain: bool = False) -> float:
-    """Not less than P(w); +inf where w does not satisfy every constraint exactly. ``plain`` predictors are rounded at
-    every step, and the bound pays for it."""
+def upper_bound(form: Form, w: Array, designs: Sequence[Design] | None = None) -> float:
+    """Not less than P(w); +inf where w does not satisfy every constraint exactly. With the ``designs`` of the samples
+    predictors are rounded at every step, and the bound pays for it."""
+    plain = designs is not None
     values: list[float] = []
-    for block in form.samples:
-        r, around = residuals(block, w, plain)
+    for k, block in enumerate(form.samples):
+        r, around = residuals(block, w) if designs is None else _plain_residuals(block, w, designs[k])
         value = block.scale * block.loss.value_bound(r, around, block.y)
         values.append(_sum_up(value, plain))
     for edge in form.edges:
-        z, around = differences(edge, w)
+        z, around = differences(edge, w, plain)
         value = edge.weight * edge.penalty.value_bound(z, around)
         values.append(_sum_up(value, plain))
     if not all(np.isfinite(values)):
@@ -29,10 +32,8 @@ def upper_bound(form: Form, w: Array, plain: bool = False) -> float:
     return float(np.nextafter(exact, np.inf)) if any(values) else 0.0
 
 
-def residuals(block: SampleBlock, w: Array, plain: bool = False) -> tuple[Array, Array]:
+def residuals(block: SampleBlock, w: Array) -> tuple[Array, Array]:
     """x_r'w_i + o_r - anchor_r, and how far that is off; shaped like the predictors."""
-    if plain and block.X is not None and block.offset.ndim == 1:
-        return _plain_residuals(block, block.X, w)
     t_high, t_low = two_sum(block.offset, -block.loss.anchor(block.y))
     if block.X is None:
         found = total([w[block.node], t_high, t_low], [])
@@ -54,23 +55,26 @@ def residuals(block: SampleBlock, w: Array, plain: bool = False) -> tuple[Array,
     return out[0], out[1]
 
 
-def _plain_residuals(block: SampleBlock, X: Array, w: Array) -> tuple[Array, Array]:
+def _plain_residuals(block: SampleBlock, w: Array, design: Design) -> tuple[Array, Array]:
+    """The same, rounded at every step: a sum of p products and two more is off by p + 2 units of rounding times the sum
+    of the magnitudes, which max|x_rj| |w_ij| bound at each node."""
     anchor = block.loss.anchor(block.y)
-    r, size = np.empty(len(X)), np.empty(len(X))
-    step = max(1, CHUNK // X.shape[1])
-    for at in range(0, len(X), step):
-        some = slice(at, at + step)
-        p = X[some] * w[block.node[some]]
-        r[some], size[some] = p.sum(axis=1), np.abs(p).sum(axis=1)
-    t = block.offset - anchor
-    size += np.abs(t) + np.abs(block.offset) + np.abs(anchor)
-    live: Array = np.asarray(w.any(axis=1))[block.node] | (size > 0.0)
-    return r + t, (X.shape[1] + 3) * (EPS * size * MORE + DUST * live)
+    predictor, t = block.apply(w), block.offset - anchor
+    top = design.top
+    p = top.shape[1]
+    each = np.abs(w).reshape(len(w), p, -1) if block.X is not None else np.abs(w)[:, None, :]
+    reached = (top[:, :, None] * each).sum(axis=1)[block.node].reshape(t.shape)
+    live = np.asarray(w.any(axis=1))[block.node].reshape(-1, *[1] * (t.ndim - 1))
+    size = reached + np.abs(t) + np.abs(block.offset) + np.abs(anchor)
+    return predictor + t, (p + 3) * (0.5 * EPS * size * MORE + DUST * (live | (size > 0.0)))
 
 
-def differences(edge: EdgeBlock, w: Array) -> tuple[Array, Array]:
+def differences(edge: EdgeBlock, w: Array, plain: bool = False) -> tuple[Array, Array]:
     """w_tail - w_head (or w_i - center) on the coordinates of each edge, and how far that is off (0: it is exact)."""
     part = w if edge.features is None else w[:, edge.features]
+    if plain and not edge.ground and edge.center is None:  # 0 only where it is exactly 0
+        z = part[edge.tail] - part[edge.head]
+        return z, EPS * np.abs(z)
     parts = [part[edge.tail]]
     if not edge.ground:
         parts.append(-part[edge.head])

@@ -38,7 +38,7 @@ class Value:
             label = form.labels[int(block.node[int(np.argmax(bad))])]
             self.why.append(f"a price of {type(block.loss).__name__} leaves its domain at node {label!r}")
             self.sums.sink(form.component[block.node[bad]])
-        self.sums.add(-(block.scale * np.where(bad, 0.0, value)), where, EPS, _live(a, around))
+        self.sums.add(-(block.scale * np.where(bad, 0.0, value)), where, EPS, live(a, around))
         t_high, t_low = two_sum(-block.loss.anchor(block.y), block.offset)
         self.sums.products(each, t_high, t_low, where)
         return rows.of_samples(bad)
@@ -49,7 +49,7 @@ class Value:
         q, around = each.interval()
         top = np.abs(q) + around
         value = np.einsum("ij,ij->i", top, top) * (0.5 * (1.0 + (6 + len(R)) * EPS)) / edge.weight
-        self.sums.add(-value, where, 2 * EPS, _live(q, around))
+        self.sums.add(-value, where, 2 * EPS, live(q, around))
         if edge.center is not None:
             t = [_dot_pair(edge.center, row) for row in R]
             high, low, slack = (np.stack([x[k] for x in t], axis=1) for k in range(3))
@@ -67,25 +67,23 @@ class Value:
             label = form.labels[int(edge.tail[int(np.argmax(bad))])]
             self.why.append(f"a flow of {edge.name} leaves its domain at node {label!r}")
             self.sums.sink(form.component[edge.tail[bad]])
-        self.sums.add(-(edge.weight * np.where(bad, 0.0, value)), where, EPS, _live(u, around))
+        self.sums.add(-(edge.weight * np.where(bad, 0.0, value)), where, EPS, live(u, around))
         if edge.center is not None:
             self.sums.products(Prices(u, np.zeros(u.shape), around), -edge.center, np.zeros(u.shape), where)
         return bad
 
 
 class Sums:
-    """Lower bounds of sums, per component, of terms with bounded errors. Terms come with their runs by component; their
-    sums are rounded at every step where they may be ``plain``, and the error pays for it."""
+    """Lower bounds of sums, per component, of terms with bounded errors. Terms come with their runs by component."""
 
-    def __init__(self, count: int, plain: bool = False) -> None:
-        self.plain = plain
+    def __init__(self, count: int) -> None:
         self.parts: list[Array] = []
         self.errors = np.zeros(count)
         self.lost = np.zeros(count, dtype=bool)
 
     def add(self, values: Array, where: Runs, relative: float, live: Array) -> None:
         """Values that are off by a relative error at most; exact where they are not ``live`` (conjugates at 0)."""
-        self._take(where.sums(values, self.plain))
+        self._take(where.sums(values))
         self.spend(relative * np.abs(values) + DUST * live, where)
 
     def products(self, prices: Prices, t_high: Array, t_low: Array, where: Runs) -> None:
@@ -93,22 +91,17 @@ class Sums:
         if not (t_high.any() or t_low.any()):
             return
         crossed = [prices.high * t_low, prices.low * t_high]
-        if self.plain:
-            p, more = prices.high * t_high, crossed[0] + crossed[1]
-            self._take(where.sums(p + more, True))
-            self.spend(_rowwise(2 * EPS * (np.abs(p) + np.abs(more))), where)
-        else:
-            p, e = two_product(prices.high, t_high)
-            for part in (p, e, crossed[0] + crossed[1]):
-                self._take(where.sums(part))
+        p, e = two_product(prices.high, t_high)
+        for part in (p, e, crossed[0] + crossed[1]):
+            self._take(where.sums(part))
         error = 2 * EPS * (np.abs(crossed[0]) + np.abs(crossed[1])) + np.abs(prices.low * t_low)
         error = error + DUST * ((prices.high != 0.0) & ((t_high != 0.0) | (t_low != 0.0)))
         error = error + prices.spread * (np.abs(t_high) + np.abs(t_low))
-        self.spend(_rowwise(error), where)
+        self.spend(rowwise(error), where)
 
     def spend(self, amounts: Array, where: Runs) -> None:
         """Amounts >= 0 that the terms may be smaller by."""
-        found = where.sums(amounts, self.plain)
+        found = where.sums(amounts)
         self.errors += (found.high + np.abs(found.low) + found.error) * MORE
 
     def sink(self, components: Array) -> None:
@@ -129,11 +122,12 @@ class Sums:
         return np.where(self.lost | ~np.isfinite(lower), -np.inf, lower)
 
 
-def _rowwise(errors: Array) -> Array:
+def rowwise(errors: Array) -> Array:
+    """One number per row."""
     return errors if errors.ndim == 1 else errors.sum(axis=1)
 
 
-def _live(a: Array, around: Array) -> Array:
+def live(a: Array, around: Array) -> Array:
     """Which rows are not exactly 0."""
     live = (a != 0.0) | (around != 0.0)
     return live if live.ndim == 1 else live.any(axis=1)

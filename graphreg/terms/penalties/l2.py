@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..records import Array, Notation, Stated
-from ._base import AbstractNorm, column, row_norm
+from ._base import AbstractNorm, column, longest, row_norm
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,9 @@ class L2(AbstractNorm):
 
     def dual_norm(self, u: Array) -> Array:
         return row_norm(u)
+
+    def conjugate_bound(self, u: Array, spread: Array) -> Array:
+        return np.where(longest(u, spread) <= 1.0, 0.0, np.inf)
 
     def extent(self, k: int) -> float:
         del k

@@ -1,0 +1,108 @@
+"""Boxes that hold an exactly conserved point, and the dual value over all of a box from below, by plain sums."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...form import EdgeBlock, Form, SampleBlock
+from ...terms.records import Array
+from .structure import Structure
+from .sums import DUST, EPS, MORE, Runs, total
+from .value import live, rowwise
+
+
+@dataclass(frozen=True)
+class Box:
+    """An exactly conserved point has its flows within ``flows +- spread`` and its prices within ``prices +- off``.
+
+    That is a matter of the graph and the designs: it holds in every form that has these, whatever its targets, offsets
+    and centers are.
+    """
+
+    flows: tuple[Array, ...]
+    spread: tuple[Array, ...]
+    prices: tuple[Array, ...]
+    off: tuple[Array, ...]
+
+
+@dataclass(frozen=True)
+class Worth:
+    """A lower bound of Q over a box for each component, what lies outside of its domain where there is none, and
+    whether all prices lie in the relative interiors of theirs."""
+
+    lower: Array
+    why: str
+    inner: bool
+
+
+def worth(form: Form, structure: Structure, box: Box) -> Worth:
+    """The dual value over a box, from below. Sums are rounded at every step, and the bound pays for it."""
+    found = _Sums(form)
+    for block, where, a, off in zip(form.samples, structure.wheres, box.prices, box.off, strict=False):
+        found.samples(block, where, a, off)
+    for k, where in zip(structure.blocks, structure.edge_wheres, strict=True):
+        found.edges(form.edges[k], where, box.flows[k], box.spread[k])
+    return Worth(found.down(), "; ".join(found.why), found.inner)
+
+
+class _Sums:
+    def __init__(self, form: Form) -> None:
+        self.form = form
+        self.parts: list[Array] = []
+        self.errors = np.zeros(form.n_components)
+        self.lost = np.zeros(form.n_components, dtype=bool)
+        self.why: list[str] = []
+        self.inner = True
+
+    def samples(self, block: SampleBlock, where: Runs, a: Array, off: Array) -> None:
+        """Add -sum s h*(a/s) - <a, anchor - offset>."""
+        loss, scale = block.loss, block.scale
+        s = block.column(scale)
+        b = a / s
+        around = off / s * (1.0 + EPS) + EPS * np.abs(b)
+        value = loss.conjugate_bound(b, around, block.y)
+        low, high = loss.domain(block.y)
+        self.inner = self.inner and bool(((b - around > low) & (b + around < high)).all())
+        value = self._inside(value, block.node, f"a price of {type(loss).__name__}")
+        self._add(scale * value, where, a, off, loss.anchor(block.y) - block.offset)
+
+    def edges(self, edge: EdgeBlock, where: Runs, u: Array, spread: Array) -> None:
+        """Add -sum c phi*(u/c) - <u, center>."""
+        c = edge.weight[:, None]
+        b = u / c
+        value = edge.penalty.conjugate_bound(b, spread / c * (1.0 + 2 * EPS) + EPS * np.abs(b))
+        value = self._inside(value, edge.tail, f"a flow of {edge.name}")
+        self._add(edge.weight * value, where, u, spread, edge.center)
+
+    def _inside(self, value: Array, node: Array, what: str) -> Array:
+        bad = ~(value < np.inf)
+        if bad.any():
+            label = self.form.labels[int(node[int(np.argmax(bad))])]
+            self.why.append(f"{what} leaves its domain at node {label!r}")
+            self.lost[self.form.component[node[bad]]] = True
+            return np.where(bad, 0.0, value)
+        return value
+
+    def _add(self, value: Array, where: Runs, a: Array, off: Array, t: Array | None) -> None:
+        """Add -(value + <a, t>), where value and t were rounded once."""
+        error = 2 * EPS * np.abs(value) + DUST * live(a, off)
+        if t is not None:
+            each = 4 + (1 if t.ndim == 1 else t.shape[1])  # roundings of t, of a product, and of their sum
+            error += rowwise((each * EPS * np.abs(a) + off) * np.abs(t)) * MORE
+            value = value + rowwise(a * t)
+            error += EPS * np.abs(value)
+        found = where.sums(-value, plain=True)
+        self.parts += [found.high, found.low]
+        self.errors += found.error
+        found = where.sums(error, plain=True)
+        self.errors += (found.high + np.abs(found.low) + found.error) * MORE
+
+    def down(self) -> Array:
+        if not self.parts:
+            return np.where(self.lost, -np.inf, 0.0)
+        found = total(self.parts, [self.errors])
+        value = found.high + found.low
+        lower = value - (found.error * MORE + EPS * np.abs(value))
+        return np.where(self.lost | ~np.isfinite(lower), -np.inf, lower)

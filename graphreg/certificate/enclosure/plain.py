@@ -1,0 +1,179 @@
+"""Next to a dual point a box with an exactly conserved one, by plain sums: what that costs is little beside most gaps.
+
+A few prices move so that the totals of groups vanish, flows move along a forest that is kept for all points, and all is
+shrunk towards 0 by as much as makes room for that: where dom phi* holds a ball of radius r around 0, it holds one of
+radius t r around (1 - t) u for every u in it. Conservation is linear, and Q concave: t costs at most t (Q - Q(0, 0)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ...form import DualPoint, Form
+from ...terms.records import Array
+from .boxes import Box
+from .closing import Closing
+from .rows import AbstractRows, Prices, SampleRows
+from .structure import Structure, Ways
+from .sums import DUST, EPS, MORE, Pair, Runs
+
+LEAST = 1e-13  # what flows are shrunk by beside that: they may be rounded out of their domains as they are
+MOST = 1e-2  # what they may be shrunk by in all
+SLACK = 1e-6  # for rounding of what is needed
+
+
+def boxes_near(structure: Structure, form: Form, rows: Sequence[AbstractRows], point: DualPoint) -> Iterator[Box]:
+    """Boxes that hold an exactly conserved point, near the given one; none where none was found this way.
+
+    The first is shrunk by as much as it takes where the gauge grows with the size of each coordinate, as that of most
+    norms does; the second where it does not.
+    """
+    samples = [each for each in rows if isinstance(each, SampleRows)]
+    if len(samples) < len(rows):  # flows that are stated by roots move otherwise
+        return None
+    ways = structure.ways([_room_at_zero(form, k) for k in structure.blocks])
+    prices = [each.start(a) for each, a in zip(samples, point.prices, strict=True)]
+    balance = _Balance(form)
+    for each, price in zip(samples, prices, strict=True):
+        balance.add(*each.plain_pull(price.high))
+    if not _closed(ways, samples, prices, balance, point.flows):
+        return
+    for each, price in zip(samples, prices, strict=True):
+        if price.low.any():
+            balance.add(*each.plain_pull(price.low))
+        balance.error += each.slack(price)
+    flows, around, needed = _carried(ways, form, samples, prices, balance, point.flows)
+    for times in (1, form.d)[: 1 + (form.d > 1)]:
+        t = LEAST + times * needed * (1.0 + SLACK)
+        if t <= MOST:
+            yield _shrunk(flows, around, prices, t)
+
+
+class _Balance:
+    """K'u + X'a as far as it is known, (n, d), and a bound of what rounding left out."""
+
+    def __init__(self, form: Form) -> None:
+        self.value, self.error = np.zeros(form.shape), np.zeros(form.shape)
+
+    def add(self, value: Array, error: Array, columns: Array | None = None) -> None:
+        """One more summand, with its error."""
+        place = slice(None) if columns is None else columns
+        self.value[:, place] += value
+        self.error[:, place] += error + 0.5 * EPS * np.abs(self.value[:, place])
+
+
+def _room_at_zero(form: Form, k: int) -> Array:
+    """How far each flow of an edge block may move either way around 0, (m, k)."""
+    edge = form.edges[k]
+    return edge.weight[:, None] * edge.penalty.room(np.zeros((1, form.width(edge))))
+
+
+# ---- totals of groups ----------------------------------------------------------------------------------------------
+def _closed(
+    ways: Ways, samples: list[SampleRows], prices: list[Prices], balance: _Balance, flows: tuple[Array, ...]
+) -> bool:
+    """Move prices so that the total of each group without a way to the ground vanishes; whether that was possible."""
+    if not len(ways.inside):
+        return True
+    closing = ways.closing
+    if closing is None:
+        room = np.concatenate([np.zeros(0), *(each.room(p) for each, p in zip(samples, prices, strict=True))])
+        closing = ways.closing = Closing(samples, room, *ways.vertices(balance.value.shape[1]))
+    fixed = _fixed(ways, flows)
+    if closing.idle or (fixed is not None and closing.following):
+        return False
+    inside = [x[ways.inside] if ways.alike else x.ravel()[ways.inside] for x in (balance.value, balance.error)]
+    found, slack = ways.groups.sums(inside[0]), ways.groups.sums(inside[1], plain=True)
+    high, low, error = found.high.ravel(), found.low.ravel(), (found.error + slack.high + slack.error).ravel() * MORE
+    if fixed is not None:
+        high, low = high + fixed.high, low + fixed.low
+        error = error + fixed.error + EPS * (np.abs(high) + np.abs(low))
+    T = Pair(high, low, error)
+    if closing.failures(T):
+        return False
+    closing.move(samples, prices, T)
+    return True
+
+
+def _fixed(ways: Ways, flows: tuple[Array, ...]) -> Pair | None:
+    """What arcs that do not move carry out of each group; None for nothing."""
+    if not len(ways.still):
+        return None
+    forest, arcs = ways.forest, ways.arcs
+    u = arcs.flat(flows)[ways.still]
+    tail, head = forest.group[arcs.tail[ways.still]], forest.group[arcs.head[ways.still]]
+    across = np.flatnonzero((u != 0.0) & (tail != head))
+    if not len(across):
+        return None
+    ends, out = np.concatenate([tail[across], head[across]]), np.concatenate([u[across], -u[across]])
+    return Runs(ends, forest.count).sums(out)
+
+
+# ---- flows -----------------------------------------------------------------------------------------------------------
+def _carried(
+    ways: Ways,
+    form: Form,
+    samples: list[SampleRows],
+    prices: list[Prices],
+    balance: _Balance,
+    flows: tuple[Array, ...],
+) -> tuple[list[Array], list[Array], float]:
+    """Flows moved along the forest, how far they are from conserving exactly, and by how much they are to be shrunk."""
+    for k in ways.arcs.blocks:
+        edge = form.edges[k]
+        size = abs(edge.transposed) @ np.abs(flows[k])
+        degree = np.diff(edge.transposed.indptr)[:, None]
+        balance.add(edge.transposed @ flows[k], degree * (0.5 * EPS * size), edge.features)
+    left, off = balance.value, balance.error * MORE
+    for each, price in zip(samples, prices, strict=True):
+        if price.spread.any():
+            off = off + each.most(price.spread)
+    if not ways.alike:
+        left, off = left.ravel(), off.ravel()
+    forest, moves = ways.forest, len(ways.arcs.tail) > 0 and bool((np.abs(left) > off).any())
+    # Where nothing moves what is left counts as error; else the sums over subtrees are rounded.
+    around = forest.gather(off + np.abs(left) * (2 * (MORE - 1.0) if moves else 1.0)) * MORE
+    by = np.zeros_like(around)
+    if moves:
+        vertex = np.arange(len(forest.arc))
+        sign = np.where(ways.arcs.tail[forest.arc] == vertex, -1.0, 1.0).reshape(-1, *[1] * (left.ndim - 1))
+        by = sign * (forest.gather(np.maximum(left, 0.0)) - forest.gather(np.maximum(-left, 0.0)))
+    return _placed(ways, form, by, around, flows)
+
+
+def _placed(
+    ways: Ways, form: Form, by: Array, around: Array, flows: tuple[Array, ...]
+) -> tuple[list[Array], list[Array], float]:
+    found, spread, needed = list(flows), [np.zeros(u.shape) for u in flows], [0.0]
+    inner = np.flatnonzero(ways.forest.arc >= 0)
+    inner = inner[np.argsort(ways.forest.arc[inner], kind="stable")]
+    arc, by, around = ways.forest.arc[inner], by[inner], around[inner]
+    start = 0
+    for k, (m, width) in zip(ways.arcs.blocks, ways.arcs.shapes, strict=True):
+        some = slice(*np.searchsorted(arc, [start, start + m * width]))
+        at, edge = arc[some] - start, form.edges[k]
+        u, need = np.array(flows[k], dtype=float, order="C"), np.zeros(flows[k].shape)
+        for whole, part in ((u, by[some]), (spread[k], around[some]), (need, np.abs(by[some]) + around[some])):
+            flat = whole if ways.alike else whole.reshape(-1)
+            flat[at] += part
+        spread[k] += np.where(u == flows[k], 0.0, EPS * np.abs(u))
+        used = np.flatnonzero(need.any(axis=1))
+        needed.append(float(edge.penalty.gauge(need[used] / edge.weight[used, None]).max(initial=0.0)))
+        found[k] = u
+        start += m * width
+    return found, spread, max(needed)
+
+
+def _shrunk(flows: list[Array], around: list[Array], prices: list[Prices], t: float) -> Box:
+    """The box of all flows and prices times 1 - t."""
+    s = 1.0 - t
+    out: list[list[Array]] = [[], [], [], []]
+    boxes = [*zip(flows, around, strict=True)], [each.interval() for each in prices]
+    for k, pairs in enumerate(boxes):
+        for x, off in pairs:
+            value = s * x
+            out[2 * k].append(value)
+            out[2 * k + 1].append(off * MORE + EPS * np.abs(value) + DUST * (x != 0.0))
+    return Box(*(tuple(part) for part in out))
