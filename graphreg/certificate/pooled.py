@@ -89,7 +89,7 @@ class Pool:
 
     def start(self) -> Array:
         """Least squares, with the smooth penalties, on the samples whose loss is a function of the difference, so that
-        a shift of the targets shifts all that follows; the centers where there are none."""
+        a shift of the targets shifts all that follows; 0 where there are none."""
         slope, H = np.zeros(self.form.d), np.zeros(())
         for block in self.form.samples:
             if of_difference(block):
@@ -98,7 +98,7 @@ class Pool:
                 slope -= adjoint(block, _times(scale, y))
                 H = H + self._hessian(block, np.ones_like(y), scale)
         if not H.ndim:
-            return self.base
+            return slope
         g, bend = self._penalties(self.base, self.smooth)
         return self.base - self.parameters(_solve(H + bend, self.pull(slope + g)))
 
