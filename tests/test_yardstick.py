@@ -173,7 +173,9 @@ def test_what_no_penalty_acts_on_fits_exactly():
     data = gr.NodeData.from_arrays(np.array([[1.0, 0.5, 2.0]]), np.array([7e5]), np.array([0]))
     graph = nx.path_graph(1)
     for penalty in (gr.SquaredL2(), gr.L1()):
-        model = gr.SquaredLoss(data) + gr.NodePenalty(penalty, features=["x1", "x2"]) + gr.TotalVariation(graph, gr.L2())
+        model = (
+            gr.SquaredLoss(data) + gr.NodePenalty(penalty, features=["x1", "x2"]) + gr.TotalVariation(graph, gr.L2())
+        )
         assert common(gr.Problem(model).form).exact
 
 
