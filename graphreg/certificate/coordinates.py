@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -74,8 +75,9 @@ def coordinates(form: Form, largest: Array, fixed: Array, bends: Array) -> Array
 def _span(A: Array) -> Array:
     """An orthonormal basis of the rows, without what rounding makes of rows that are sums of others."""
     sizes = np.linalg.norm(A, axis=1)
-    Q, R, _ = scipy.linalg.qr((A[sizes > 0.0] / sizes[sizes > 0.0, None]).T, mode="economic", pivoting=True)
-    return Q[:, np.abs(np.diagonal(R)) > RANK]
+    rows = A[sizes > 0.0] / sizes[sizes > 0.0, None]
+    factors: Any = scipy.linalg.qr(rows.T, mode="economic", pivoting=True)
+    return factors[0][:, np.abs(np.diagonal(factors[1])) > RANK]
 
 
 def weighted(X: Array, s: Array, T: Array) -> Array:
