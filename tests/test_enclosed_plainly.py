@@ -133,7 +133,7 @@ def each_for_itself(self, values):
     return values
 
 
-def prices_stay(self, blocks, prices, T):
+def prices_stay(self, prices, T):
     return 0.0
 
 

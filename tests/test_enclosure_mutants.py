@@ -105,7 +105,7 @@ def no_fixed_flows(self, vertex, tree, arcs, u):
     TOTALS(self, vertex, tree, arcs, 0.0 * u)
 
 
-def prices_stay(self, blocks, prices, T):
+def prices_stay(self, prices, T):
     return 0.0
 
 

@@ -7,18 +7,17 @@ are one small system; many of one shape are solved in stacks, and one with very 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from ...terms.records import Array
 from .arrow import Arrow
 from .rows import AbstractRows, Prices
 from .sums import EPS, MORE, Pair
 from .systems import Systems, reduced, triangles
+from .tied import Part, Tied
 
 SWEEPS = 3
 ENOUGH = 1e-20  # of a price: a spread that no further sweep need make smaller
@@ -28,47 +27,35 @@ MANY = 1e7  # entries of one dense system
 ROWS = 3  # prices for every column of a system; more are left as they are
 
 
-@dataclass(frozen=True)
-class Part:
-    """Groups that share prices: their columns, the free prices that may move, and all (numbers over the blocks)."""
-
-    rows: Array
-    groups: Array
-    whole: Array
-
-
 class Closing:
     """The systems of the groups of one forest. ``stuck`` are those whose totals cannot be taken away, with the reasons.
 
-    ``vertex`` (n d,) has the group of each coordinate, -1 where there is a way to the ground, and ``room`` the weight
-    of each free price of all blocks. ``fixed`` is what arcs that do not move carry out of each group; None for nothing.
+    ``room`` is the weight of each free price of all blocks, and ``fixed`` what arcs that do not move carry out of each
+    group; None for nothing.
     """
 
-    def __init__(
-        self, blocks: Sequence[AbstractRows], room: Array, vertex: Array, count: int, fixed: Pair | None = None
-    ) -> None:
-        self.blocks, self.room, self.count, self.fixed = blocks, room, count, fixed
-        self.vertex = np.append(vertex, -1)
-        self.starts = np.cumsum([0, *(len(b.nodes()) for b in blocks)])
+    def __init__(self, blocks: Sequence[AbstractRows], room: Array, ties: Tied, fixed: Pair | None = None) -> None:
+        self.blocks, self.room, self.ties, self.fixed = blocks, room, ties, fixed
+        self.vertex, self.starts = ties.vertex, ties.starts
         self.stuck: dict[int, str] = {}
         self.solvers: list[tuple[list[Part], Systems | Arrow]] = []
         self.idle: list[Array] = []  # prices that must be 0
         self.following = False  # whether the totals of some groups follow from those of others
         self._prepare()
-        self.blocks = ()  # the same systems serve blocks of other targets
 
     # ---- the systems ------------------------------------------------------------------------------------------------
     def _prepare(self) -> None:
-        widest = max((block.places().shape[1] for block in self.blocks), default=0)
-        parts = self._parts(max(WIDE, widest))
+        self._stick(self.ties.lone, "flows enter where there are no prices")
+        dense = max(WIDE, self.ties.width)
         shapes: dict[tuple[int, int], list[Part]] = {}
-        for part in parts:
+        for part in self.ties.parts:
             p = len(part.groups)
-            if p > max(WIDE, widest) or len(part.rows) < p or len(part.rows) * p > MANY:
-                self._alone(part)
+            rows = self._some(part.whole, p) if p <= dense else part.whole
+            if p > dense or len(rows) < p or len(rows) * p > MANY:
+                self._alone(Part(rows, part.groups, part.whole))
             else:
-                size = 1 << int(np.ceil(np.log2(len(part.rows))))
-                shapes.setdefault((p, size), []).append(part)
+                size = 1 << int(np.ceil(np.log2(len(rows))))
+                shapes.setdefault((p, size), []).append(Part(rows, part.groups, part.whole))
         for (p, size), some in shapes.items():
             most = max(1, int(4e6 / (p * size)))
             for at in range(0, len(some), most):
@@ -134,42 +121,6 @@ class Closing:
         left = (T.high != 0.0) | (T.low != 0.0) | (T.error != 0.0)
         return {group: why for group, why in self.stuck.items() if left[group]}
 
-    def _parts(self, dense: int) -> list[Part]:
-        """Groups that are tied by places where prices act, with the prices that act there."""
-        links: list[tuple[Array, Array]] = []
-        at_group: list[Array] = []  # of each price one of the groups that its place touches, -1 for none
-        for block in self.blocks:
-            free = block.nodes()
-            touched = self.vertex[block.places()]
-            one = touched.max(axis=1, initial=-1)
-            used = np.bincount(free, minlength=len(touched)) > 0
-            tied = used[:, None] & (touched >= 0)
-            links.append((np.broadcast_to(one[:, None], touched.shape)[tied], touched[tied]))
-            at_group.append(one[free])
-        groups = np.unique(self.vertex[:-1][self.vertex[:-1] >= 0])
-        if not len(groups):
-            return []
-        ends = tuple(np.concatenate([np.zeros(0, dtype=int), *(link[k] for link in links)]) for k in (0, 1))
-        graph = sp.coo_array((np.ones(len(ends[0])), ends), shape=(self.count, self.count))
-        label = connected_components(graph, directed=False)[1]
-        group = np.concatenate([np.zeros(0, dtype=int), *at_group])
-        rows = np.flatnonzero(group >= 0)
-        return self._collect(label[groups], groups, label[group[rows]], rows, dense)
-
-    def _collect(self, group_label: Array, groups: Array, row_label: Array, rows: Array, dense: int) -> list[Part]:
-        labels, where = np.unique(group_label, return_inverse=True)
-        by_group = np.split(groups[np.argsort(where, kind="stable")], np.cumsum(np.bincount(where))[:-1])
-        at = np.searchsorted(labels, row_label)
-        counts = np.bincount(at, minlength=len(labels))
-        by_row = np.split(rows[np.argsort(at, kind="stable")], np.cumsum(counts)[:-1])
-        out = []
-        for mine, own in zip(by_row, by_group, strict=True):
-            if len(mine):
-                out.append(Part(self._some(mine, len(own)) if len(own) <= dense else mine, own, mine))
-            else:
-                self._stick(own, "flows enter where there are no prices")
-        return out
-
     def _some(self, rows: Array, p: int) -> Array:
         """Enough of the prices, of those with most room; the others stay as they are."""
         most = 1 << int(np.ceil(np.log2(ROWS * p + SOME)))
@@ -181,7 +132,7 @@ class Closing:
 
     def _matrix(self, part: Part) -> sp.csr_array:
         """Y: one row per price, one column per group."""
-        column = np.full(self.count, -1)
+        column = np.full(self.ties.count, -1)
         column[part.groups] = np.arange(len(part.groups))
         rows, columns, values = [], [], []
         for k, block in enumerate(self.blocks):
@@ -200,15 +151,15 @@ class Closing:
         return Y
 
     # ---- moving -----------------------------------------------------------------------------------------------------
-    def settle(self, blocks: Sequence[AbstractRows], prices: Sequence[Prices]) -> None:
+    def settle(self, prices: Sequence[Prices]) -> None:
         """Prices that must be 0 are 0."""
         for rows in self.idle:
-            for k, (block, each) in enumerate(zip(blocks, prices, strict=True)):
+            for k, (block, each) in enumerate(zip(self.blocks, prices, strict=True)):
                 mine = rows[(rows >= self.starts[k]) & (rows < self.starts[k + 1])] - self.starts[k]
                 if len(mine):
                     block.clear(each, mine)
 
-    def move(self, blocks: Sequence[AbstractRows], prices: Sequence[Prices], T: Pair) -> float:
+    def move(self, prices: Sequence[Prices], T: Pair) -> float:
         """Take the totals T away; the largest spread relative to its price."""
         value = T.high + T.low
         tau = T.error * MORE + EPS * np.abs(value)
@@ -218,14 +169,12 @@ class Closing:
             da, spread = solver.solve(value[groups], tau[groups])
             for part, by, around in zip(parts, da, spread, strict=True):
                 some = slice(len(part.rows))
-                worst = max(worst, self._apply(blocks, prices, part.rows, by[some], around[some]))
+                worst = max(worst, self._apply(prices, part.rows, by[some], around[some]))
         return worst
 
-    def _apply(
-        self, blocks: Sequence[AbstractRows], prices: Sequence[Prices], rows: Array, by: Array, spread: Array
-    ) -> float:
+    def _apply(self, prices: Sequence[Prices], rows: Array, by: Array, spread: Array) -> float:
         worst = 0.0
-        for k, (block, each) in enumerate(zip(blocks, prices, strict=True)):
+        for k, (block, each) in enumerate(zip(self.blocks, prices, strict=True)):
             here = (rows >= self.starts[k]) & (rows < self.starts[k + 1])
             if here.any():
                 block.move(each, rows[here] - self.starts[k], by[here], spread[here])

@@ -22,6 +22,7 @@ from .plain import boxes_near
 from .rows import AbstractRows, Prices, RootRows, SampleRows
 from .structure import Structure, at_ends
 from .sums import EPS, MORE, Pair, Runs, total
+from .tied import tied
 from .value import Sums, Value, sum_down
 
 PULLS = (1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
@@ -197,9 +198,9 @@ class Enclosure:
             room[np.concatenate([np.zeros(0, dtype=bool), *held])] = 0.0
         vertex = np.where(tree.group == tree.grounded, -1, tree.group)[:-1]
         totals = Totals(vertex, tree, arcs, u)
-        closing = Closing(self.rows, room, vertex, tree.count, totals.fixed)
+        closing = Closing(self.rows, room, tied(self.rows, vertex, tree.count), totals.fixed)
         if closing.idle:
-            closing.settle(self.rows, prices)
+            closing.settle(prices)
             pulls = [rows.pull(each.high) for rows, each in zip(self.rows, prices, strict=True)]
         base, error, failed = self._closed(closing, totals, prices, pulls)
         flows, spread = self._rooted(prices, *self._carried(tree, point.flows, base, error, prices))
@@ -239,7 +240,7 @@ class Enclosure:
         for sweep in range(SWEEPS):
             if sweep:
                 T = totals([*base, *low], error + low_error)
-            worst = closing.move(self.rows, prices, T)
+            worst = closing.move(prices, T)
             low, low_error = self._lows(prices)
             if worst <= ENOUGH:
                 break

@@ -77,10 +77,8 @@ def _closed(
     """Move prices so that the total of each group without a way to the ground vanishes; whether that was possible."""
     if not len(ways.inside):
         return True
-    closing = ways.closing
-    if closing is None:
-        room = np.concatenate([np.zeros(0), *(each.room(p) for each, p in zip(samples, prices, strict=True))])
-        closing = ways.closing = Closing(samples, room, *ways.vertices(balance.value.shape[1]))
+    room = np.concatenate([np.zeros(0), *(each.room(p) for each, p in zip(samples, prices, strict=True))])
+    closing = Closing(samples, room, ways.ties(samples, balance.value.shape[1]))
     fixed = _fixed(ways, flows)
     if closing.idle or (fixed is not None and closing.following):
         return False
@@ -93,7 +91,7 @@ def _closed(
     T = Pair(high, low, error)
     if closing.failures(T):
         return False
-    closing.move(samples, prices, T)
+    closing.move(prices, T)
     return True
 
 

@@ -3,6 +3,7 @@ on targets, offsets or centers."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,9 +12,9 @@ import numpy as np
 from ...form import EdgeBlock, Form
 from ...terms.records import Array
 from .arcs import Arcs, Forest, forest_of
-from .closing import Closing
 from .rows import AbstractRows, Design, RootRows, SampleRows
 from .sums import Runs
+from .tied import Tied, tied
 
 
 @dataclass
@@ -22,7 +23,7 @@ class Ways:
 
     ``alike`` where all arcs may move, and all coordinates share one forest of the nodes; else its vertices are i d + j.
     ``movable`` tells, for each of its arcs, whether it has room around 0, ``still`` are the others; ``groups`` orders
-    ``inside``, the vertices without a way to the ground; ``closing`` is built with the first prices.
+    ``inside``, the vertices without a way to the ground; ``tied`` is found with the first prices.
     """
 
     alike: bool
@@ -32,14 +33,19 @@ class Ways:
     still: Array
     groups: Runs
     inside: Array
-    closing: Closing | None = None
+    tied: Tied | None = None
 
-    def vertices(self, d: int) -> tuple[Array, int]:
-        """The group of each coordinate, -1 where there is a way to the ground, and how many groups there are."""
-        group = np.where(self.forest.group == self.forest.grounded, -1, self.forest.group)[:-1]
-        if not self.alike:
-            return group, self.forest.count
-        return np.where(group[:, None] < 0, -1, group[:, None] * d + np.arange(d)).ravel(), self.forest.count * d
+    def ties(self, rows: Sequence[AbstractRows], d: int) -> Tied:
+        """The parts of the groups without a way to the ground, coordinate by coordinate."""
+        if self.tied is None:
+            group, count = (
+                np.where(self.forest.group == self.forest.grounded, -1, self.forest.group)[:-1],
+                self.forest.count,
+            )
+            if self.alike:
+                group, count = np.where(group[:, None] < 0, -1, group[:, None] * d + np.arange(d)).ravel(), count * d
+            self.tied = tied(rows, group, count)
+        return self.tied
 
 
 class Structure:
