@@ -13,7 +13,9 @@ import pytest
 
 import graphreg as gr
 from graphreg.certificate import common, lengths, relative
+from graphreg.certificate.pooled import Pool
 from graphreg.datasets import random_problem
+from graphreg.datasets.wild_problems import wild_problem
 from graphreg.lowering.centring import centred
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # benchmarks is no part of the package
@@ -134,6 +136,64 @@ def test_a_fit_that_is_exact_leaves_the_rounding_for_yardstick():
     found = common(form(X, y, node))
     assert found.exact
     assert 0.0 < found.floor < 1e-15 * float(y @ y)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_row_that_repeats_adds_no_huge_coefficients(loss):
+    X = np.tile([[1.0, 0.3, -2.0, 0.7]], (2, 1))  # fewer rows than columns, and of rank one
+    found = common(form(X, np.array([5.0, 5.0]), np.arange(2), LOSSES[loss]))
+    assert found.exact
+    assert np.abs(found.w).max() < 5.0
+    assert 0.0 < found.floor < 1e-3
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_floor_of_an_exact_fit_counts_kinks_on_both_sides(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(1, 3)), 1e3 * rng.normal(size=1)  # the residual is what rounding leaves, of any sign
+    found = common(form(X, y, np.zeros(1, dtype=int), gr.QuantileLoss))
+    assert 1e-9 * abs(y[0]) < found.floor < 1e-3 * abs(y[0])
+
+
+@pytest.mark.parametrize("strength", [1e4, 1e9, 1e14])
+@pytest.mark.parametrize("penalty", [gr.L1(), gr.L2(), gr.LInf(), gr.SquaredL2(), gr.HuberNorm(1e-3)], ids=repr)
+@pytest.mark.parametrize("loss", [*LOSSES.values(), gr.SquaredHingeLoss], ids=lambda loss: loss.__name__)
+def test_a_penalty_far_stronger_than_the_data_leaves_the_intercept(loss, penalty, strength):
+    X, y, node = table()
+    y = np.where(y > 1.0, 1.0, -1.0) if loss is gr.SquaredHingeLoss else y + 50.0
+    graph = nx.path_graph(12)
+    terms = [loss(gr.NodeData.from_arrays(columns, y, node)) for columns in (X, X[:, :1])]
+    strong = strength * gr.NodePenalty(penalty, features=["x1", "x2", "x3"])
+    here = gr.Problem(terms[0] + strong + gr.TotalVariation(graph, gr.L2())).form
+    alone = common(gr.Problem(terms[1] + gr.TotalVariation(graph, gr.L2())).form).value
+    assert common(here).value == pytest.approx(alone, rel=0.02)
+
+
+def test_what_no_penalty_acts_on_fits_exactly():
+    data = gr.NodeData.from_arrays(np.array([[1.0, 0.5, 2.0]]), np.array([7e5]), np.array([0]))
+    graph = nx.path_graph(1)
+    for penalty in (gr.SquaredL2(), gr.L1()):
+        model = (
+            gr.SquaredLoss(data) + gr.NodePenalty(penalty, features=["x1", "x2"]) + gr.TotalVariation(graph, gr.L2())
+        )
+        assert common(gr.Problem(model).form).exact
+
+
+@pytest.mark.parametrize("seed", [179, 518, 555, 1028, 1052, 1379, 1582, 1626, 1640, 1694, 1730, 2228, 2279, 2305])
+def test_neither_overflow_nor_extreme_penalties_make_it_worse_than_zero(seed):
+    here = wild_problem(seed).problem.form
+    found, pool = common(here), Pool(here)
+    zero = pool.value(np.zeros(here.d), [*pool.smooth, *pool.kinked])
+    assert found.value <= zero
+    assert found.floor <= 1e-3 * max(abs(found.value), abs(zero))
+
+
+@pytest.mark.parametrize("seed", [155, 290, 690, 1372, 1397, 2392])
+def test_no_floor_is_made_of_coefficients_that_no_fit_needs(seed):
+    here = wild_problem(seed).problem.form
+    found = common(here)
+    assert np.abs(found.w).max() < 1e3
+    assert found.floor <= 1e-5 * Pool(here).value(np.zeros(here.d), [])
 
 
 def test_the_relative_gap_is_by_the_largest_of_three():

@@ -9,7 +9,8 @@ import numpy as np
 from ..form import EdgeBlock, Form
 from ..terms.penalties._base import AbstractConstraint
 from ..terms.records import Array
-from .pooled import ENOUGH, Pool, largest, magnitude, moved, of_difference, predictors, slices
+from .coordinates import largest, slices
+from .pooled import ENOUGH, Pool, magnitude, moved, of_difference, predictors
 
 SHARE = 1e-3  # of P_common: what an objective is measured by where it is smaller
 EPS = 2.0**-52
@@ -57,7 +58,9 @@ def common(form: Form) -> Common:
     P_common counts as at least a hundredth of sum_r s_r |l_r(0; y_r)| of the losses that are no functions of the
     difference of predictor and target, and thus have no shift to be invariant to: these vanish where classes are
     separable, or by chance. The floor is also at least the rounding, 1e10 sum_r s_r B_r, where B_r is how much a loss
-    bends over the rounding of its predictor, l(x + d) - l(x) - l'(x) d with d = eps (|o_r| + |y_r| + sum_j |x_rj w_j|).
+    bends over the rounding of its predictor, (l(x + d) + l(x - d)) / 2 - l(x) with
+    d = eps (|o_r| + |y_r| + sum_j |x_rj w_j|); but no more than a thousandth of the losses at 0, or their rounding
+    there: where columns are collinear, huge coefficients may cancel that no better model needs.
     """
     key = tuple(float(block.strength) for block in (*form.samples, *(edge for edge in form.edges if edge.ground)))
     kept: tuple[tuple[float, ...], Common] | None = form.memory.get("common")
@@ -93,7 +96,7 @@ def _center(form: Form) -> tuple[Array, int]:
         return none, 0
     if ground:
         pool = Pool(form, fixed)
-        w, sums = pool.descend(pool.start(), []), FURTHER + pool.sums
+        w, sums = pool.descend(pool.start(), [])[0], FURTHER + pool.sums
     else:
         w, sums = common(form).w, common(form).sums
     near = _intercept(form, ~fixed) or _differences(form, w) < NEAR * _differences(form, none)
@@ -124,10 +127,11 @@ def _differences(form: Form, v: Array) -> float:
 
 def _common(form: Form) -> Common:
     pool = Pool(form)
-    w, edges = pool.fit()
-    value = pool.value(w, edges)
+    w, _, value = pool.fit()
     bends, zeros = _rounding(pool, w)
     least, rounding = ENOUGH * zeros, RESOLVED * bends
+    if not rounding <= SHARE * max(abs(value), least):
+        rounding = min(rounding, _plain_rounding(pool)) if rounding >= 0.0 else _plain_rounding(pool)
     floor = max(SHARE * abs(value), SHARE * least, rounding)
     size = max(abs(value), least, rounding) or 1.0
     return Common(w, value, floor, size, FURTHER + pool.sums)
@@ -146,14 +150,20 @@ def lengths(form: Form) -> tuple[Array, Array]:
     return long, np.where(allowed < STRONG * long, allowed, long)
 
 
+def _plain_rounding(pool: Pool) -> float:
+    """A thousandth of the objective at 0, and at least its rounding: huge coefficients that cancel say nothing of what
+    can be told apart, since at 0 there are none."""
+    none = np.zeros_like(pool.base)
+    return max(SHARE * abs(pool.value(none, [])), RESOLVED * _rounding(pool, none)[0])
+
+
 def _rounding(pool: Pool, w: Array) -> tuple[float, float]:
     """The sums of s_r B_r and of s_r |l_r(0; .)|, see `common`."""
     bends, zeros = 0.0, 0.0
     for block, scale, y, x in moved(pool.form, w):
         shift = EPS * magnitude(block, w)
         value = block.loss.value(x, y)
-        slope = block.loss.gradient(x, y) * shift
-        bend = block.loss.value(x + shift, y) - value - (slope if slope.ndim == 1 else slope.sum(axis=1))
+        bend = (block.loss.value(x + shift, y) + block.loss.value(x - shift, y)) / 2.0 - value
         bends += float(scale @ np.maximum(bend, 0.0))
         zeros += float(scale @ np.abs(block.loss.value(np.zeros_like(x), y)))
     return bends, zeros

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ..certificate.coordinates import slices
 from ..certificate.enclosure.sums import two_product, two_sum
-from ..certificate.pooled import slices
 from ..form import EdgeBlock, Form, SampleBlock
 from ..terms.records import Array
 
