@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .breakdown import Watched, broken, cause
-from .certificate import Certificate, Certifier
+from .certificate import Certificate, Certifier, common
 from .clock import OutOfTimeError
 from .form import Form
 from .iterating import iterate
@@ -90,7 +90,8 @@ class _Attempts:
             if certificate.holds(enough) or self.certifier.recedes():
                 return certificate, End("limit")
         if not np.isfinite(certificate.primal) and self.misled():
-            certificate = self.certifier.certify(np.zeros(form.shape), None, None, gap)
+            for w in (np.tile(common(form).w, (form.n, 1)), np.zeros(form.shape)):
+                certificate = self.certifier.certify(np.where(form.free[:, None], 0.0, w), None, None, gap)
         if not certificate.holds(gap) and np.isfinite(certificate.primal):
             certificate, rounds = self._refined(certificate)
             self.said.append(f"refined by {rounds} rounds of PrimalDual")
