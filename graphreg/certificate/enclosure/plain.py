@@ -32,18 +32,18 @@ def boxes_near(structure: Structure, form: Form, rows: Sequence[AbstractRows], p
     """
     samples = [each for each in rows if isinstance(each, SampleRows)]
     if len(samples) < len(rows):  # flows that are stated by roots move otherwise
-        return None
+        return
     ways = structure.ways([_room_at_zero(form, k) for k in structure.blocks])
     prices = [each.start(a) for each, a in zip(samples, point.prices, strict=True)]
     balance = _Balance(form)
     for each, price in zip(samples, prices, strict=True):
         balance.add(*each.plain_pull(price.high))
+        balance.error += each.slack(price)  # of dependent prices: totals are those of exact ones
     if not _closed(ways, samples, prices, balance, point.flows):
         return
     for each, price in zip(samples, prices, strict=True):
         if price.low.any():
             balance.add(*each.plain_pull(price.low))
-        balance.error += each.slack(price)
     flows, around, needed = _carried(ways, form, samples, prices, balance, point.flows)
     for times in (1, form.d)[: 1 + (form.d > 1)]:
         t = LEAST + times * needed * (1.0 + SLACK)

@@ -38,10 +38,8 @@ class Ways:
     def ties(self, rows: Sequence[AbstractRows], d: int) -> Tied:
         """The parts of the groups without a way to the ground, coordinate by coordinate."""
         if self.tied is None:
-            group, count = (
-                np.where(self.forest.group == self.forest.grounded, -1, self.forest.group)[:-1],
-                self.forest.count,
-            )
+            forest, count = self.forest, self.forest.count
+            group = np.where(forest.group == forest.grounded, -1, forest.group)[:-1]
             if self.alike:
                 group, count = np.where(group[:, None] < 0, -1, group[:, None] * d + np.arange(d)).ravel(), count * d
             self.tied = tied(rows, group, count)
