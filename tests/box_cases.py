@@ -58,13 +58,9 @@ def carried(form, flows, total):
                     total[h, j] -= number(u[e, k])
 
 
-def box_holds(form, point, monkeypatch):
-    """In exact arithmetic what the centre of the box leaves of the conservation is within the reach of its sides, at
-    every coordinate; and for a group without a way to the ground within the reach of the prices alone."""
-    prices, flows, spread, failed, tree = enclosed(form, point, monkeypatch)
-    total, reach = pulls(form, prices)
+def widened(form, reach, spread):
+    """What prices reach and the spread of the flows at every coordinate, exactly."""
     room = reach.copy()
-    carried(form, flows, total)
     for edge, around in zip(form.edges, spread, strict=True):
         columns = range(form.d) if edge.features is None else edge.features
         for ends in (edge.tail.tolist(), edge.head.tolist()):
@@ -72,6 +68,16 @@ def box_holds(form, point, monkeypatch):
                 for k, j in enumerate(columns):
                     if i >= 0:
                         room[i, j] += number(around[e, k])
+    return room
+
+
+def box_holds(form, point, monkeypatch):
+    """In exact arithmetic what the centre of the box leaves of the conservation is within the reach of its sides, at
+    every coordinate; and for a group without a way to the ground within the reach of the prices alone."""
+    prices, flows, spread, failed, tree = enclosed(form, point, monkeypatch)
+    total, reach = pulls(form, prices)
+    carried(form, flows, total)
+    room = widened(form, reach, spread)
     assert all(abs(t) <= r for t, r in zip(total.flat, room.flat, strict=True))
     for group in set(tree.group[:-1].tolist()) - {tree.grounded, *failed}:
         inside = np.flatnonzero(tree.group[:-1] == group)

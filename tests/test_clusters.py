@@ -9,25 +9,9 @@ import cvxpy as cp
 import networkx as nx
 import numpy as np
 import pytest
+from own_terms import OwnL1
 
 import graphreg as gr
-
-
-class OwnL1(gr.Penalty):
-    """The l1 norm as a user writes it."""
-
-    def value(self, z):
-        return np.abs(z).sum(axis=1)
-
-    def prox(self, v, step):
-        t = np.broadcast_to(np.asarray(step, dtype=float), (len(v),))[:, None]
-        return np.sign(v) * np.maximum(np.abs(v) - t, 0.0)
-
-    def conjugate(self, u):
-        return np.where(np.abs(u).max(axis=1) <= 1.0, 0.0, np.inf)
-
-    def cvxpy(self, Z):
-        return cp.sum(cp.abs(Z), axis=1)
 
 
 class Elastic(OwnL1):

@@ -7,7 +7,7 @@ from fractions import Fraction
 import networkx as nx
 import numpy as np
 import pytest
-from box_cases import BOXES, carried, moved, number, pulls
+from box_cases import BOXES, carried, moved, number, pulls, widened
 
 import graphreg as gr
 from graphreg.certificate.enclosure import Enclosure
@@ -67,18 +67,15 @@ def holds(form, box):
     every coordinate; and in all of a component without a way to the ground within the reach of the prices alone."""
     prices = [Prices(a, 0.0 * a, off) for a, off in zip(box.prices, box.off, strict=True)]
     total, reach = pulls(form, prices)
-    room = reach.copy()
     carried(form, box.flows, total)
-    grounded = set()
-    for edge, around in zip(form.edges, box.spread, strict=True):
-        columns = range(form.d) if edge.features is None else edge.features
-        for ends in (edge.tail.tolist(), edge.head.tolist()):
-            for e, i in enumerate(ends):
-                for k, j in enumerate(columns):
-                    if i >= 0:
-                        room[i, j] += number(around[e, k])
-                    else:
-                        grounded.add((int(form.component[edge.tail[e]]), j))
+    room = widened(form, reach, box.spread)
+    grounded = {
+        (int(form.component[i]), int(j))
+        for edge in form.edges
+        if edge.ground
+        for i in edge.tail
+        for j in (range(form.d) if edge.features is None else edge.features)
+    }
     assert all(abs(t) <= r for t, r in zip(total.flat, room.flat, strict=True))
     for c in range(form.n_components):
         for j in range(form.d):

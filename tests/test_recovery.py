@@ -13,6 +13,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+from own_terms import OwnL1
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_flow
 
@@ -546,23 +547,6 @@ def test_few_flows_are_needed(monkeypatch):
         assert count[0] < 40
 
 
-class PlainL1(gr.Penalty):
-    """The l1 norm, which says nowhere that it is a norm."""
-
-    def value(self, z):
-        return np.abs(z).sum(axis=1)
-
-    def prox(self, v, step):
-        t = np.broadcast_to(np.asarray(step, dtype=float), (len(v),))[:, None]
-        return np.sign(v) * np.maximum(np.abs(v) - t, 0.0)
-
-    def conjugate(self, u):
-        return np.where(np.abs(u).max(axis=1) <= 1.0, 0.0, np.inf)
-
-    def cvxpy(self, Z):
-        raise NotImplementedError
-
-
 def test_a_norm_of_the_users_is_a_norm_by_what_it_does():
     rng = np.random.default_rng(5)
     data = gr.NodeData.from_dict(
@@ -572,7 +556,7 @@ def test_a_norm_of_the_users_is_a_norm_by_what_it_does():
         recovery(
             gr.Problem(gr.SquaredLoss(data) + 2.0 * gr.TotalVariation(nx.path_graph(6), penalty)), [0] * 3 + [1] * 3
         )
-        for penalty in (PlainL1(), gr.L1())
+        for penalty in (OwnL1(), gr.L1())
     ]
     own, ours = (each.table() if callable(getattr(each, "table", None)) else each.table for each in found)
     np.testing.assert_allclose(own["delta"], ours["delta"], rtol=1e-9)

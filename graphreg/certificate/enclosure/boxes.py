@@ -9,8 +9,8 @@ import numpy as np
 from ...form import EdgeBlock, Form, SampleBlock
 from ...terms.records import Array
 from .structure import Structure
-from .sums import DUST, EPS, MORE, Runs, total
-from .value import live, rowwise
+from .sums import DUST, EPS, MORE, Runs
+from .value import live, rounded_down, rowwise
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def worth(form: Form, structure: Structure, box: Box) -> Worth:
         found.samples(block, where, a, off)
     for k, where in zip(structure.blocks, structure.edge_wheres, strict=True):
         found.edges(form.edges[k], where, box.flows[k], box.spread[k])
-    return Worth(found.down(), "; ".join(found.why), found.inner)
+    return Worth(rounded_down(found.parts, found.errors, found.lost), "; ".join(found.why), found.inner)
 
 
 class _Sums:
@@ -98,11 +98,3 @@ class _Sums:
         self.errors += found.error
         found = where.sums(error, plain=True)
         self.errors += (found.high + np.abs(found.low) + found.error) * MORE
-
-    def down(self) -> Array:
-        if not self.parts:
-            return np.where(self.lost, -np.inf, 0.0)
-        found = total(self.parts, [self.errors])
-        value = found.high + found.low
-        lower = value - (found.error * MORE + EPS * np.abs(value))
-        return np.where(self.lost | ~np.isfinite(lower), -np.inf, lower)

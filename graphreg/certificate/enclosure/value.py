@@ -114,12 +114,17 @@ class Sums:
         self.errors += found.error if found.error.ndim == 1 else found.error.sum(axis=1)
 
     def down(self) -> Array:
-        if not self.parts:
-            return np.where(self.lost, -np.inf, 0.0)
-        found = total(self.parts, [self.errors])
-        value = found.high + found.low
-        lower = value - (found.error * MORE + EPS * np.abs(value))
-        return np.where(self.lost | ~np.isfinite(lower), -np.inf, lower)
+        return rounded_down(self.parts, self.errors, self.lost)
+
+
+def rounded_down(parts: list[Array], errors: Array, lost: Array) -> Array:
+    """The sums of the parts, per component, less their errors and rounded downwards; -inf where there is no bound."""
+    if not parts:
+        return np.where(lost, -np.inf, 0.0)
+    found = total(parts, [errors])
+    value = found.high + found.low
+    lower = value - (found.error * MORE + EPS * np.abs(value))
+    return np.where(lost | ~np.isfinite(lower), -np.inf, lower)
 
 
 def rowwise(errors: Array) -> Array:
