@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from .certificate import Certificate, Certifier
+from .form import Form
 
+UNLIKE = 1e3  # times the size of the smallest feature: a larger one is in another unit
 UNKNOWN = (
     "Whether the infimum is attained is not known (no exact argument was found either way); with a small ridge it is."
 )
@@ -72,13 +74,34 @@ def failed(cause: str) -> str:
 
 def used_up(rounds: int, certificate: Certificate) -> str:
     spent = f" ({rounds} rounds)" if rounds else ""
-    return f"The budget was used up{spent} at a {_reached(certificate)}; allow more, or a larger gap."
+    units = unlike(certificate.form)
+    remedy = f"allow more, {units}, or ask for a larger gap" if units else "allow more, or a larger gap"
+    return f"The budget was used up{spent} at a {_reached(certificate)}; {remedy}."
 
 
 def no_certificate(certificate: Certificate, gap: float) -> str:
     why = f" ({certificate.note})" if certificate.note else ""
-    remedy = "standardise the features, add a small ridge, or ask for a larger gap"
+    remedy = f"{unlike(certificate.form) or 'standardise the features'}, add a small ridge, or ask for a larger gap"
     return f"Ended at a {_reached(certificate)} where {gap:.3g} was asked for{why}; {remedy}."
+
+
+def unlike(form: Form) -> str:
+    """What to do about features of very different sizes, the smallest and the largest named; empty where there are
+    none."""
+    designs = [block.X for block in form.samples if block.X is not None]
+    if not designs:
+        return ""
+    sizes = np.max([np.abs(X).max(axis=0, initial=0.0) for X in designs], axis=0)
+    known = np.flatnonzero(sizes > 0.0)
+    if len(known) < 2 or sizes.max() <= UNLIKE * sizes[known].min():
+        return ""
+    classes = form.d // len(sizes)
+    low, high = (form.space.coordinates[j * classes] for j in (known[np.argmin(sizes[known])], np.argmax(sizes)))
+    low, high = (low, high) if classes == 1 else (low[0], high[0])
+    return (
+        f"standardise the features (their largest values range from {sizes[known].min():.2g} in {low!r} to "
+        f"{sizes.max():.2g} in {high!r})"
+    )
 
 
 def gap_of(certificate: Certificate) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 from bad_input import FUSION, problem, refusals, refused
 
@@ -128,3 +129,20 @@ def test_a_solver_that_is_wrong_about_the_problem_is_not_believed(monkeypatch, w
     assert np.allclose(solution.coef.ravel(), [2.0, 4.0], atol=1e-4)
     assert word in solution.message
     assert "refined by" in solution.message
+
+
+@pytest.mark.parametrize("classes", [1, 3])
+def test_features_in_other_units_are_named(classes):
+    rng = np.random.default_rng(0)
+    sizes = {"rate": 1e-6, "age": 1.0, "gdp": 1e12}
+    X = pd.DataFrame({name: size * rng.normal(size=40) for name, size in sizes.items()})
+    X["empty"] = 0.0
+    y = rng.normal(size=40) if classes == 1 else rng.integers(classes, size=40)
+    data = gr.NodeData.from_arrays(X, y, np.arange(40) % 8)
+    loss = gr.SquaredLoss(data) if classes == 1 else gr.MultinomialLoss(data)
+    problem = gr.Problem(loss + 0.1 * gr.TotalVariation(nx.path_graph(8), gr.L2()))
+    solution = problem.solve(gr.PrimalDual(), gap=1e-9, rounds=5, on_failure="return")
+    assert solution.status == "budget"
+    assert "standardise the features" in solution.message
+    assert "in 'rate' to" in solution.message
+    assert "in 'gdp')" in solution.message
