@@ -12,6 +12,7 @@ from ..form import Form
 from ..terms.records import Array
 
 SHIFT = 1e-15  # added to the eigenvalues of the first Gram matrix, beyond which rounding hides them
+GOOD = 1e-4  # of the largest eigenvalue: where none is smaller, once is enough
 RANK = 1e-12  # of the largest eigenvalue or length: smaller ones are directions that the data do not have
 ROWS = 8192  # samples that are taken at a time
 WIDTH = 256  # numbers that are compared at a time
@@ -27,11 +28,11 @@ def largest(form: Form) -> Array:
     designs = [block.X for block in form.samples if block.X is not None]
     if not designs:
         return np.zeros(0)
-    size = np.max([_column_top(X) for X in designs], axis=0)
+    size = np.max([column_top(X) for X in designs], axis=0)
     return np.where(size > 0.0, size, 1.0)
 
 
-def _column_top(X: Array) -> Array:
+def column_top(X: Array) -> Array:
     """max over r of |x_rj|; some rows side by side, since numpy is slow on narrow arrays."""
     beside = max(1, WIDTH // X.shape[1])
     whole = len(X) // beside * beside
@@ -69,6 +70,8 @@ def coordinates(form: Form, largest: Array, fixed: Array, bends: Array) -> Array
         values, U = np.linalg.eigh(G[np.ix_(here, here)] / np.outer(sizes[here], sizes[here]))
         kept = values > rank * values.max(initial=0.0) if rank else np.full(len(values), True)
         T = T @ (U[:, kept] / np.sqrt(np.maximum(values[kept], 0.0) + shift * len(values)))
+        if values.min() > GOOD * values.max():
+            break
     return T
 
 

@@ -46,6 +46,10 @@ class Pool:
         if fixed is None and ground:
             self.base, bends = centers(ground, form.d), self._bends(ground)
         self.T = coordinates(form, self.largest, np.zeros(form.d, dtype=bool) if fixed is None else fixed, bends)
+        designs = [block for block in form.samples if block.X is not None]
+        if len(designs) == 1 and not bends.any():  # by the definition of T
+            size = float(designs[0].scale.max())
+            self.grams[id(designs[0])] = size * np.eye(self.T.shape[1])
 
     def parameters(self, theta: Array) -> Array:
         """v (d,) from the coordinates of the steps."""

@@ -174,8 +174,10 @@ class Repair:
     @cached_property
     def pressure(self) -> float:
         """The root mean square gradient of the nodes' losses at 0, in the units of the coordinates."""
-        point = DualPoint(self.form.nothing().flows, self.form.gradient_prices(np.zeros(self.form.shape)))
-        return float(np.sqrt(np.mean((self.units * self.form.conservation(point)) ** 2))) or 1.0
+        total = np.zeros(self.form.shape)
+        for block in self.form.samples:
+            total += block.adjoint(block.scaled(block.loss.gradient(block.offset, block.y)), self.form.shape)
+        return float(np.sqrt(np.mean((self.units * total) ** 2))) or 1.0
 
     # ---- the pull back ---------------------------------------------------------------------------------------------
     def pull_back(self, point: DualPoint) -> DualPoint:

@@ -13,10 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from ..certificate.coordinates import slices
+from ..certificate.coordinates import column_top, slices
 from ..certificate.enclosure.sums import two_product, two_sum
+from ..certificate.pooled import predictors
 from ..form import EdgeBlock, Form, SampleBlock
 from ..terms.records import Array
+
+ALIKE = 100.0  # times what is left: summands that are no larger lose two digits at most
 
 
 def centred(form: Form, v: Array) -> Form:
@@ -39,13 +42,24 @@ def _share(old: Any, new: Any, names: tuple[str, ...]) -> None:
 
 
 def _samples(block: SampleBlock, v: Array) -> SampleBlock:
-    y, offset = np.empty_like(block.y, dtype=float), np.empty_like(block.offset, dtype=float)
-    for rows in slices(len(y)):
-        by, rest = _predictors(None if block.X is None else block.X[rows], block.offset[rows], v)
-        y[rows], offset[rows] = block.loss.moved(block.y[rows], by, rest)
+    y, offset = block.loss.moved(block.y, predictors(block, v))
+    if _cancels(block, v, float(np.abs(y).mean() + np.abs(offset).mean())):
+        y, offset = np.empty_like(block.y, dtype=float), np.empty_like(block.offset, dtype=float)
+        for rows in slices(len(y)):
+            by, rest = _predictors(None if block.X is None else block.X[rows], block.offset[rows], v)
+            y[rows], offset[rows] = block.loss.moved(block.y[rows], by, rest)
     moved = replace(block, y=y, offset=offset)
     _share(block, moved, ("_adjoint", "stacks", "lengths"))
     return moved
+
+
+def _cancels(block: SampleBlock, v: Array, left: float) -> bool:
+    """Whether predictors at v are sums of numbers far larger than what is left, so that a plain product would lose
+    digits. The working form need only be near the problem, in which its answer is judged."""
+    top = np.abs(v).max(initial=0.0)
+    if block.X is not None:
+        top = np.abs(v).reshape(block.X.shape[1], -1).max(axis=1) @ column_top(block.X)
+    return not top + np.abs(block.offset).max(initial=0.0) <= ALIKE * left
 
 
 def _edges(edge: EdgeBlock, v: Array) -> EdgeBlock:

@@ -14,7 +14,7 @@ that of the Newton solve (the cluster graph of the GTV paper's proof).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -54,19 +54,19 @@ class Guess:
 
 def guess(form: Form, flows: tuple[Array, ...]) -> Guess | None:
     """What the flows say is fused; None where too much is left."""
-    found = _tied(form, flows)
-    return None if found.S.shape[1] > min(MOST, found.S.shape[0] // FEWER) else found  # pyright: ignore[reportOptionalSubscript]  (scipy has no types)
+    return _tied(form, flows, min(MOST, form.n * form.d // FEWER))
 
 
 def merged(form: Form, w: Array, flows: tuple[Array, ...]) -> tuple[Array, int]:
     """w with what the flows say is fused set to its mean: the differences there vanish, which iterates only tend to;
     and of how many numbers the means are."""
-    S = _tied(form, flows).S
+    S = cast(Guess, _tied(form, flows, form.n * form.d)).S
     means = (S.T @ w.ravel()) / np.asarray(S.sum(axis=0)).ravel()
     return (S @ means).reshape(form.shape), len(means)
 
 
-def _tied(form: Form, flows: tuple[Array, ...]) -> Guess:
+def _tied(form: Form, flows: tuple[Array, ...], most: int) -> Guess | None:
+    """What is fused; None where more than ``most`` unknowns are left."""
     n, d = form.shape
     fused = tuple(_inside(edge, u) for edge, u in zip(form.edges, flows, strict=True))
     tails, heads = [np.zeros(0, dtype=int)], [np.zeros(0, dtype=int)]
@@ -85,6 +85,8 @@ def _tied(form: Form, flows: tuple[Array, ...]) -> Guess:
     t, h = np.concatenate(tails), np.concatenate(heads)
     links = sp.coo_array((np.ones(len(t)), (t, h)), shape=(size + 1, size + 1))
     count, member = connected_components(links, directed=False)
+    if (count - 1) * (d if whole else 1) > most:
+        return None
     tied = np.arange(count) != member[size]  # not tied to 0 by the ground
     number = np.where(tied, np.cumsum(tied) - 1, -1)[member[:size]]
     cluster = number if whole else None

@@ -152,16 +152,24 @@ def _placed(
     for k, (m, width) in zip(ways.arcs.blocks, ways.arcs.shapes, strict=True):
         some = slice(*np.searchsorted(arc, [start, start + m * width]))
         at, edge = arc[some] - start, form.edges[k]
-        u, need = np.array(flows[k], dtype=float, order="C"), np.zeros(flows[k].shape)
-        for whole, part in ((u, by[some]), (spread[k], around[some]), (need, np.abs(by[some]) + around[some])):
-            flat = whole if ways.alike else whole.reshape(-1)
-            flat[at] += part
-        spread[k] += np.where(u == flows[k], 0.0, EPS * np.abs(u))
-        used = np.flatnonzero(need.any(axis=1))
-        needed.append(float(edge.penalty.gauge(need[used] / edge.weight[used, None]).max(initial=0.0)))
+        u, need = np.array(flows[k], dtype=float, order="C"), np.abs(by[some]) + around[some]
+        flat, off = (u, spread[k]) if ways.alike else (u.reshape(-1), spread[k].reshape(-1))
+        flat[at] += by[some]
+        off[at] = around[some] + np.where(by[some] == 0.0, 0.0, EPS * np.abs(flat[at]))
+        if not ways.alike:
+            at, need = _by_edge(at, need, u.shape)
+        needed.append(float(edge.penalty.gauge(need / edge.weight[at, None]).max(initial=0.0)))
         found[k] = u
         start += m * width
     return found, spread, max(needed)
+
+
+def _by_edge(arc: Array, need: Array, shape: tuple[int, int]) -> tuple[Array, Array]:
+    """The edges that have some of the arcs, and what these need, with 0 at their other arcs."""
+    edges, row = np.unique(arc // shape[1], return_inverse=True)
+    out = np.zeros((len(edges), shape[1]))
+    out[row, arc % shape[1]] = need
+    return edges, out
 
 
 def _shrunk(flows: list[Array], around: list[Array], prices: list[Prices], t: float) -> Box:

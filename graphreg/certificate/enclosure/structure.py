@@ -14,7 +14,7 @@ from ...terms.records import Array
 from .arcs import Arcs, Forest, forest_of
 from .rows import AbstractRows, Design, RootRows, SampleRows
 from .sums import Runs
-from .tied import Tied, tied
+from .tied import Tied, tied, tied_alike
 
 
 @dataclass
@@ -40,9 +40,7 @@ class Ways:
         if self.tied is None:
             forest, count = self.forest, self.forest.count
             group = np.where(forest.group == forest.grounded, -1, forest.group)[:-1]
-            if self.alike:
-                group, count = np.where(group[:, None] < 0, -1, group[:, None] * d + np.arange(d)).ravel(), count * d
-            self.tied = tied(rows, group, count)
+            self.tied = tied_alike(rows, group, count, d) if self.alike else tied(rows, group, count)
         return self.tied
 
 

@@ -65,6 +65,19 @@ def tied(blocks: Sequence[AbstractRows], vertex: Array, count: int) -> Tied:
     return Tied(ends, count, starts, width, parts, lone)
 
 
+def tied_alike(blocks: Sequence[AbstractRows], group: Array, count: int, d: int) -> Tied:
+    """The same where each group has all d coordinates of some nodes, and each price touches all of one: ``group`` (n,)
+    has that of each node, and coordinate j of group g is g d + j."""
+    starts = np.cumsum([0, *(len(b.nodes()) for b in blocks)])
+    at = group[np.concatenate([np.zeros(0, dtype=int), *(b.nodes() for b in blocks)])]
+    rows, groups = np.flatnonzero(at >= 0), np.unique(group[group >= 0])
+    parts, lone = _collected(groups, groups, at[rows], rows)
+    each = np.arange(d)
+    vertex = np.append(np.where(group[:, None] < 0, -1, group[:, None] * d + each), -1)
+    spread = [Part(part.rows, (part.groups[:, None] * d + each).ravel(), part.whole) for part in parts]
+    return Tied(vertex, count * d, starts, d, spread, (lone[:, None] * d + each).ravel())
+
+
 def _collected(group_label: Array, groups: Array, row_label: Array, rows: Array) -> tuple[list[Part], Array]:
     labels, where = np.unique(group_label, return_inverse=True)
     by_group = np.split(groups[np.argsort(where, kind="stable")], np.cumsum(np.bincount(where))[:-1])
