@@ -31,6 +31,7 @@ class Schedule:
     screen: float = np.inf
     power: float = 1.5
     screened: tuple[int, float] = (0, np.inf)  # the round of the last screen, and what it said
+    pace: float = 0.0  # by which the logarithm of the screens has fallen per round, between the last two
 
     def expecting(self, last: Schedule) -> Schedule:
         """With what the last repair at a neighbouring strength taught: which screen goes with which gap."""
@@ -50,11 +51,17 @@ class Schedule:
         """Take note of a screen; negative ones are rounding."""
         screen = _size(screen)
         before, last = self.screened
-        wanted = self._promising()
-        if self.every > 1 and 0.0 < wanted < screen < last < np.inf:
-            left = (k - before) * np.log(screen / wanted) / np.log(last / screen)
-            self.next_screen = k + int(np.clip(left / 2, max(self.every, k // 10), max(self.every, k // 2)))
+        falls = 0.0 < screen < last < np.inf and k > before
+        self.pace = float(np.log(last / screen)) / (k - before) if falls else 0.0
         self.screened = (k, screen)
+        self._look(k, screen)
+
+    def _look(self, k: int, screen: float) -> None:
+        """Set the next screen half way to where a repair is expected to be worth its cost."""
+        wanted = self._promising()
+        if self.every > 1 and self.pace > 0.0 and 0.0 < wanted < screen:
+            left = float(np.log(screen / wanted)) / self.pace
+            self.next_screen = k + int(np.clip(left / 2, max(self.every, k // 10), max(self.every, k // 2)))
 
     def _promising(self) -> float:
         """The screen at which a repair is worth its cost."""
@@ -85,6 +92,7 @@ class Schedule:
                 self.power = float(np.clip(np.log(self.gap / gap) / np.log(self.screen / screen), 1.0, 2.0))
         self.next_repair = k + int(np.clip(wait, 0.25 * k, 3.0 * k))
         self.round, self.gap, self.screen = k, gap, screen
+        self._look(k, screen)  # by what the repair has taught
 
 
 def _size(x: float) -> float:
