@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import networkx as nx
@@ -158,6 +159,15 @@ def test_boxes_without_a_conserved_point(name, monkeypatch):
 
 
 # ---- the same bound in two forms -------------------------------------------------------------------------------------
+def test_a_component_without_a_bound_has_none_in_another_form():
+    """Its box need not hold a conserved point: nothing carries over."""
+    form, point = moved("squares along a path", 1e-9)
+    enclosure = Enclosure(form)
+    found = enclosure(point)
+    assert np.isfinite(enclosure.beside(found).value)
+    assert enclosure.beside(replace(found, lower=np.full(form.n_components, -np.inf))).value == -np.inf
+
+
 def test_a_bound_around_the_common_fit_is_one_of_the_problem():
     """Targets around 1e6: the run is around the common fit, and its flows and prices are worth as much here."""
     graph, rng = nx.path_graph(30), np.random.default_rng(0)

@@ -8,7 +8,7 @@ the point is pulled towards the middle of the domains, component by component.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -113,7 +113,9 @@ class Enclosure:
         """What is proved of the same dual points here, where ``found`` is of a form with the same graph and designs."""
         if self.structure.roots or len(found.off) < len(found.point.prices):
             return None
-        return self._over(Box(found.point.flows, found.spread, found.point.prices, found.off))
+        here = self._over(Box(found.point.flows, found.spread, found.point.prices, found.off))
+        # Without a bound there the box of a component need not hold a conserved point.
+        return replace(here, lower=np.where(np.isfinite(found.lower), here.lower, -np.inf))
 
     def _over(self, box: Box) -> Enclosed:
         found = worth(self.form, self.structure, box)
