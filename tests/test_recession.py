@@ -7,10 +7,12 @@ from fractions import Fraction
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import graphreg as gr
 from graphreg import clock
 from graphreg.certificate import at_infinity, attained, attainment, programmes, rationals, recedes_exactly, simplex
+from graphreg.certificate.directions import Part
 
 SCALES = [1e-12, 1e-8, 1e-7, 1e-5, 1.0, 1e5, 1e9, 1e12]
 OVERLAPS = [1e-3, 1e-6, 1e-9, 1e-12, 1e-15]
@@ -238,3 +240,12 @@ def test_many_unknowns_that_few_equations_tie(rank, separable):
     loss = logistic(X, y, [f"n{i}" for i in node])
     tie = gr.TotalVariation(nx.Graph([("n0", "n1"), ("n1", "n2")]), gr.Quadratic(root.T @ root))
     assert attained(gr.Problem(loss + tie).form) is (not separable)
+
+
+def test_a_part_in_which_no_sample_falls_recedes_nowhere():
+    none, one = sp.csr_array((0, 2)), sp.csr_array(np.array([[1.0, 0.0]]))
+    places = np.zeros(0, dtype=int)
+    part = Part(np.arange(2), (places, none), (np.zeros(1, dtype=int), one), (places, none))
+    assert not part.recedes(np.array([1.0, 0.0]))
+    part = Part(np.arange(2), (np.zeros(1, dtype=int), one), (places, none), (places, none))
+    assert part.recedes(np.array([1.0, 0.0]))

@@ -50,6 +50,8 @@ class Part:
 
     def _encloses(self, x: Array) -> bool:
         """Whether a small correction of x makes still x = 0 exactly and leaves all falls and slacks positive."""
+        if not self.falls.shape[0]:  # nothing falls
+            return False
         doubt = np.zeros(len(x))
         if self.still.shape[0]:
             across = sp.csr_array(self.still.T)
