@@ -18,6 +18,7 @@ from graphreg.certificate.enclosure.plain import boxes_near
 from graphreg.certificate.enclosure.rows import Prices, SampleRows
 from graphreg.certificate.enclosure.structure import Structure
 from graphreg.certificate.enclosure.sums import PIECE, Runs
+from graphreg.form import DualPoint
 
 
 @pytest.mark.parametrize("size", [PIECE + 1, 3 * PIECE, 5001])
@@ -93,6 +94,29 @@ def test_a_box_holds_a_conserved_point(name, noise):
     assert found or name == "classes alone"  # a group without flows: prices alone must balance it
     for box in found:
         holds(form, box)
+
+
+def test_totals_count_what_rounding_leaves_of_dependent_prices(monkeypatch):
+    """The price of a sample's own class is minus the sum of the others: 1/4 and six numbers that it swallows."""
+    k, n = 8, 24
+    y = np.array(list("abcdefgh") * 3)
+    loss = gr.MultinomialLoss(gr.NodeData.from_arrays(np.ones((n, 1)), y, np.arange(n)), scale="sum")
+    form = gr.Problem(loss + gr.TotalVariation(nx.path_graph(n), gr.L2())).form
+    block = form.samples[0]
+    others = np.arange(k) != block.loss.dependent(block.y)[:, None]
+    prices = np.zeros((n, k))
+    prices[others] = np.tile([0.25, *[2.0**-55] * 6], n)
+    taken = []
+
+    def move(self, prices, T):
+        total, _ = pulls(form, prices)
+        taken.append((total.sum(axis=0), T))
+
+    monkeypatch.setattr(Closing, "move", move)
+    boxes(form, DualPoint(form.nothing().flows, (prices,)))
+    exact, T = taken[0]
+    for j in range(k):
+        assert abs(exact[j] - number(T.high[j]) - number(T.low[j])) <= number(T.error[j])
 
 
 def shuffled(form, point):

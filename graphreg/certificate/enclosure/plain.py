@@ -35,15 +35,13 @@ def boxes_near(structure: Structure, form: Form, rows: Sequence[AbstractRows], p
         return
     ways = structure.ways([_room_at_zero(form, k) for k in structure.blocks])
     prices = [each.start(a) for each, a in zip(samples, point.prices, strict=True)]
-    balance = _Balance(form)
+    pulled = _Balance(form)
     for each, price in zip(samples, prices, strict=True):
-        balance.add(*each.plain_pull(price.high))
-        balance.error += each.slack(price)  # of dependent prices: totals are those of exact ones
-    if not _closed(ways, samples, prices, balance, point.flows):
+        pulled.add(*each.plain_pull(price.high))
+        pulled.error += each.slack(price)  # of dependent prices: totals are those of exact ones
+    if not _closed(ways, samples, prices, pulled.with_lows(samples, prices), point.flows):
         return
-    for each, price in zip(samples, prices, strict=True):
-        if price.low.any():
-            balance.add(*each.plain_pull(price.low))
+    balance = pulled.with_lows(samples, prices)
     flows, around, needed = _carried(ways, form, samples, prices, balance, point.flows)
     for times in (1, form.d)[: 1 + (form.d > 1)]:
         t = LEAST + times * needed * (1.0 + SLACK)
@@ -55,6 +53,7 @@ class _Balance:
     """K'u + X'a as far as it is known, (n, d), and a bound of what rounding left out."""
 
     def __init__(self, form: Form) -> None:
+        self.form = form
         self.value, self.error = np.zeros(form.shape), np.zeros(form.shape)
 
     def add(self, value: Array, error: Array, columns: Array | None = None) -> None:
@@ -62,6 +61,15 @@ class _Balance:
         place = slice(None) if columns is None else columns
         self.value[:, place] += value
         self.error[:, place] += error + 0.5 * EPS * np.abs(self.value[:, place])
+
+    def with_lows(self, samples: list[SampleRows], prices: list[Prices]) -> _Balance:
+        """With what the low parts of the prices pull as they stand: they change where prices move."""
+        out = _Balance(self.form)
+        out.value, out.error = self.value.copy(), self.error.copy()
+        for each, price in zip(samples, prices, strict=True):
+            if price.low.any():
+                out.add(*each.plain_pull(price.low))
+        return out
 
 
 def _room_at_zero(form: Form, k: int) -> Array:
