@@ -106,11 +106,9 @@ def shifted(drawn: RandomProblem, units: float, method: str, before: gr.Solution
     return Row(drawn.seed, kind, before.status, after.status, rounds, worse, moved, after.message)
 
 
-def rescaled(drawn: RandomProblem, method: str, before: gr.Solution) -> Row | None:
-    """The worst of the answer's distance from the reference's, in objective; None for means."""
+def rescaled(drawn: RandomProblem, method: str, before: gr.Solution) -> Row:
+    """The worst of the answer's distance from the reference's, in objective."""
     plain = drawn.plain
-    if plain.samples[0].X is None:
-        return None
     rng = np.random.default_rng(drawn.seed)
     scales = 10.0 ** rng.uniform(-DECADES, DECADES, plain.d)
     scales[0] = 1.0
@@ -127,14 +125,22 @@ def rescaled(drawn: RandomProblem, method: str, before: gr.Solution) -> Row | No
 
 
 def study(count: int, method: str) -> list[Row]:
+    """So many problems shifted, and so many rescaled: means have no columns, others take their places there."""
     rows: list[Row] = []
-    for number, drawn in enumerate(candidates(range(100_000))):
-        if number == count:
+    left = {"shifted": count, "rescaled": count}
+    for drawn in candidates(range(100_000)):
+        if not any(left.values()):
             break
+        columns = drawn.plain.samples[0].X is not None
+        if not (left["shifted"] or columns):
+            continue
         before = solved(drawn.problem, method)
-        rows += [shifted(drawn, shift, method, before) for shift in SHIFTS]
-        row = rescaled(drawn, method, before)
-        rows += [] if row is None else [row]
+        if left["shifted"]:
+            left["shifted"] -= 1
+            rows += [shifted(drawn, shift, method, before) for shift in SHIFTS]
+        if left["rescaled"] and columns:
+            left["rescaled"] -= 1
+            rows.append(rescaled(drawn, method, before))
     return rows
 
 

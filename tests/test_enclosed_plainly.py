@@ -146,9 +146,9 @@ def test_a_strength_that_vanishes_leaves_no_way():
     """Flows along edges of strength 0 cannot move: what was kept for another strength does not serve."""
     form = moved("squares along a path", 1e-9)[0]
     structure = Structure(form)
-    rooms = [np.ones((3, 3))]
-    assert structure.ways(rooms) is structure.ways([2.0 * rooms[0]])
-    assert structure.ways([0.0 * rooms[0]]).forest.count > structure.ways(rooms).forest.count
+    all_move = [np.full((3, 3), True)]
+    assert structure.ways(all_move) is structure.ways([all_move[0].copy()])
+    assert structure.ways([~all_move[0]]).forest.count > structure.ways(all_move).forest.count
 
 
 def each_for_itself(self, values):

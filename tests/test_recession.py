@@ -12,7 +12,8 @@ import scipy.sparse as sp
 import graphreg as gr
 from graphreg import clock
 from graphreg.certificate import at_infinity, attained, attainment, programmes, rationals, recedes_exactly, simplex
-from graphreg.certificate.directions import Part
+from graphreg.certificate.directions import Part, allowed
+from graphreg.datasets import random_problem
 
 SCALES = [1e-12, 1e-8, 1e-7, 1e-5, 1.0, 1e5, 1e9, 1e12]
 OVERLAPS = [1e-3, 1e-6, 1e-9, 1e-12, 1e-15]
@@ -164,6 +165,20 @@ def test_the_simplex_method_returns_the_direction_itself(kind):
                 assert recedes_exactly(form, v[None])
                 seen += 1
     assert seen
+
+
+@pytest.mark.parametrize("seed", [9044, 12394])
+def test_many_equations_on_many_unknowns_are_decided(seed):
+    """Counts of 0 beside others that hold 60 to 145 equations, dependent ones among them: no float inverse settles it."""
+    from graphreg.certificate.recession import conditions, cones_of
+
+    form = random_problem(seed).problem.form
+    found = conditions(form, cones_of(form))
+    (part,) = (part for part in found.parts() if len(part.columns) > 1)
+    assert part.still.shape[0] >= 60 and len(part.columns) > 70
+    x = simplex.decided(part)
+    assert isinstance(x, list) and allowed(part.falls, part.slack, part.still, x)
+    assert attained(form) is False
 
 
 @pytest.mark.parametrize("wrong", [1e-3, 1e-9, 0.5])

@@ -178,7 +178,7 @@ def _lengths(form: Form, w: Array, size: float) -> Array:
             bends += h.sum()
             continue
         squares = np.zeros(len(tops))
-        for rows in slices(len(h)):
+        for rows in slices(block.X):
             squares += h[rows] @ (block.X[rows] / tops) ** 2
         bends += np.repeat(squares, len(w) // len(tops))
     unit = np.repeat(tops, len(w) // len(tops)) if len(tops) else np.ones(len(w))

@@ -14,13 +14,14 @@ from ..terms.records import Array
 SHIFT = 1e-15  # added to the eigenvalues of the first Gram matrix, beyond which rounding hides them
 GOOD = 1e-4  # of the largest eigenvalue: where none is smaller, once is enough
 RANK = 1e-12  # of the largest eigenvalue or length: smaller ones are directions that the data do not have
-ROWS = 8192  # samples that are taken at a time
+ROWS, CELLS = 128, 1 << 15  # samples that are taken at a time, at least; as many numbers stay in the cache
 WIDTH = 256  # numbers that are compared at a time
 
 
-def slices(length: int) -> Iterator[slice]:
-    """Some rows at a time."""
-    return (slice(start, start + ROWS) for start in range(0, length, ROWS))
+def slices(X: Array) -> Iterator[slice]:
+    """Some rows of an array at a time."""
+    rows = max(ROWS, CELLS * len(X) // max(X.size, 1))
+    return (slice(start, start + rows) for start in range(0, len(X), rows))
 
 
 def largest(form: Form) -> Array:
@@ -38,7 +39,7 @@ def column_top(X: Array) -> Array:
     whole = len(X) // beside * beside
     top = np.abs(X[whole:]).max(axis=0, initial=0.0)
     wide = np.ascontiguousarray(X[:whole]).reshape(-1, beside * X.shape[1])
-    for rows in slices(len(wide)):
+    for rows in slices(wide):
         part = np.maximum(wide[rows].max(axis=0), -wide[rows].min(axis=0))
         top = np.maximum(top, part.reshape(beside, -1).max(axis=0))
     return top
@@ -55,12 +56,13 @@ def coordinates(form: Form, largest: Array, fixed: Array, bends: Array) -> Array
     E = np.where(fixed.reshape(len(largest), -1).any(axis=1), 0.0, 1.0 / largest)
     bends = bends.reshape(len(largest), -1).max(axis=1)
     T, free = np.diag(E), np.eye(len(E))[(bends == 0.0) & (E > 0.0) & some]
-    if sum(len(X) for X, _ in blocks) + len(free) < len(E):
+    spanned = sum(len(X) for X, _ in blocks) + len(free) < len(E)
+    if spanned:
         E = np.where(bends > 0.0, 1.0 / np.sqrt(np.where(bends > 0.0, bends, 1.0)), E)
         T = E[:, None] * _span(np.vstack([free, *(X for X, _ in blocks)]) * E)
     most = max(float(s.max()) for _, s in blocks)
     for shift, rank in ((SHIFT, 0.0), (0.0, RANK)):
-        G = np.sum([weighted(X, s / most, T) for X, s in blocks], axis=0)
+        G = np.sum([weighted(X, s / most, T if rank or spanned else E) for X, s in blocks], axis=0)
         G = G + (T.T * (bends / most)) @ T if some else G
         sizes = np.ones(len(G)) if rank else np.sqrt(np.diagonal(G))  # the second time columns are eigenvectors
         here = np.flatnonzero(sizes > 0.0)
@@ -84,9 +86,9 @@ def _span(A: Array) -> Array:
 
 
 def weighted(X: Array, s: Array, T: Array) -> Array:
-    """(X T)' diag(s) X T, some rows at a time."""
-    out = np.zeros((T.shape[1], T.shape[1]))
-    for rows in slices(len(X)):
-        Z = X[rows] @ T
+    """(X T)' diag(s) X T, some rows at a time; T (p,) is diagonal."""
+    out = np.zeros((T.shape[-1], T.shape[-1]))
+    for rows in slices(X):
+        Z = X[rows] * T if T.ndim == 1 else X[rows] @ T
         out += (Z * s[rows, None]).T @ Z
     return out

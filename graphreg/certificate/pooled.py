@@ -239,7 +239,7 @@ def magnitude(block: SampleBlock, v: Array) -> Array:
     if block.X is None:
         return size + np.abs(v)
     W = np.abs(v).reshape(block.X.shape[1], -1)
-    for rows in slices(len(size)):
+    for rows in slices(block.X):
         size[rows] += (np.abs(block.X[rows]) @ W).reshape(size[rows].shape)
     return size
 
@@ -252,7 +252,7 @@ def _hessian(block: SampleBlock, h: Array, T: Array) -> Array:
         return weighted(block.X, h, T)
     M = h if h.ndim == 3 else h[:, :, None] * np.eye(h.shape[1])
     out = 0.0
-    for rows in slices(len(M)):
+    for rows in slices(block.X):
         out = out + gram((block.X[rows] @ T)[None], M[None, rows])[0]
     return np.asarray(out)
 

@@ -1,4 +1,4 @@
-"""The simplex method in exact arithmetic, for linear conditions on a dozen unknowns: it decides what no float can.
+"""The simplex method in exact arithmetic, for linear conditions on up to a hundred unknowns: it decides what no float can.
 
     is there x with  still x = 0,  falls x >= 0,  slack x >= 0  and  falls x != 0 ?
 
@@ -18,7 +18,8 @@ from ..terms.records import Array
 from .directions import Part
 from .rationals import Echelon, exactly, number, rational
 
-MOST_ENTRIES = 10_000
+MOST_ENTRIES = 12_000  # of the tableau
+MOST_WORK = 2_000_000  # products of numbers, to find what the equations leave free
 MOST_STEPS = 300
 
 
@@ -26,7 +27,7 @@ def decided(part: Part) -> list[Fraction] | bool | None:
     """A direction; False where there is none; None where the part is too large for it."""
     falls, slack, still = (matrix.shape[0] for matrix in (part.falls, part.slack, part.still))
     k = part.falls.shape[1]
-    if (falls + slack) * k > MOST_ENTRIES or still * k * k > MOST_ENTRIES:
+    if (falls + slack) * k > MOST_ENTRIES or still * k * k > MOST_WORK:
         return None
     lift = _null_space(part)
     rows = np.array([[number(x) for x in row] for row in exactly(part.rows)[: falls + slack]], dtype=object)

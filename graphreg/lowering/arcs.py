@@ -46,6 +46,11 @@ class Arcs:
         return np.tile(self.coupled.sum(axis=1), 2)
 
     @cached_property
+    def all_numbers(self) -> int:
+        """How many numbers a message along every arc holds in all."""
+        return int(self.numbers.sum())
+
+    @cached_property
     def components(self) -> int:
         return int(connected_components(self._links(), directed=False)[0])
 
@@ -66,6 +71,11 @@ class Arcs:
         """The arcs of the spanning forest, both ways, (2p,) bool."""
         p = self.parent
         return (p[self.source] == self.target) | (p[self.target] == self.source)
+
+    @cached_property
+    def in_forest(self) -> int:
+        """How many arcs the spanning forest has."""
+        return 2 * (self.n - self.components)
 
     def _links(self) -> sp.csr_array:
         return sp.csr_array((np.ones(len(self.source)), (self.source, self.target)), shape=(self.n, self.n))

@@ -45,7 +45,7 @@ def _samples(block: SampleBlock, v: Array) -> SampleBlock:
     y, offset = block.loss.moved(block.y, predictors(block, v))
     if _cancels(block, v, float(np.abs(y).mean() + np.abs(offset).mean())):
         y, offset = np.empty_like(block.y, dtype=float), np.empty_like(block.offset, dtype=float)
-        for rows in slices(len(y)):
+        for rows in slices(offset if block.X is None else block.X):
             by, rest = _predictors(None if block.X is None else block.X[rows], block.offset[rows], v)
             y[rows], offset[rows] = block.loss.moved(block.y[rows], by, rest)
     moved = replace(block, y=y, offset=offset)

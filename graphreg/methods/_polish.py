@@ -83,9 +83,12 @@ def _tied(form: Form, flows: tuple[Array, ...], most: int) -> Guess | None:
             heads.append(np.full(len(e), n * d) if edge.ground else edge.head[e] * d + j)
     size = n if whole else n * d
     t, h = np.concatenate(tails), np.concatenate(heads)
+    each = d if whole else 1
+    if (size - len(t)) * each > most:  # every tie joins two at most
+        return None
     links = sp.coo_array((np.ones(len(t)), (t, h)), shape=(size + 1, size + 1))
     count, member = connected_components(links, directed=False)
-    if (count - 1) * (d if whole else 1) > most:
+    if (count - 1) * each > most:
         return None
     tied = np.arange(count) != member[size]  # not tied to 0 by the ground
     number = np.where(tied, np.cumsum(tied) - 1, -1)[member[:size]]
@@ -93,7 +96,7 @@ def _tied(form: Form, flows: tuple[Array, ...], most: int) -> Guess | None:
     if whole:
         number = np.where(number[:, None] >= 0, number[:, None] * d + np.arange(d), -1).ravel()
     kept = np.flatnonzero(number >= 0)
-    shape = (n * d, int(tied.sum()) * (d if whole else 1))
+    shape = (n * d, int(tied.sum()) * each)
     return Guess(sp.csr_array((np.ones(len(kept)), (kept, number[kept])), shape=shape), fused, cluster)
 
 

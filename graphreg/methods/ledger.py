@@ -84,12 +84,12 @@ class Ledger:
     @property
     def messages(self) -> dict[str, int]:
         """By purpose."""
-        return {purpose: int(self._arcs(purpose)[0].sum()) + self._beyond(purpose)[0] for purpose in PURPOSES}
+        return {purpose: self._all(purpose)[0] for purpose in PURPOSES}
 
     @property
     def bytes(self) -> dict[str, int]:
         """By purpose."""
-        return {purpose: int(self._arcs(purpose)[1].sum()) + self._beyond(purpose)[1] for purpose in PURPOSES}
+        return {purpose: self._all(purpose)[1] for purpose in PURPOSES}
 
     @property
     def total_messages(self) -> int:
@@ -101,11 +101,8 @@ class Ledger:
 
     def sent(self) -> tuple[int, int]:
         """Messages and bytes of the method and its adaptation: what a run costs that nobody certifies."""
-        messages, size = 0, 0
-        for purpose in ("method", "adaptation"):
-            (along, numbers), beyond = self._arcs(purpose), self._beyond(purpose)
-            messages, size = messages + int(along.sum()) + beyond[0], size + int(numbers.sum()) + beyond[1]
-        return messages, size
+        method, adaptation = self._all("method"), self._all("adaptation")
+        return method[0] + adaptation[0], method[1] + adaptation[1]
 
     def by_edge(self) -> pd.DataFrame:
         """Messages and bytes by sender, receiver and purpose: one row where anything was sent."""
@@ -157,6 +154,19 @@ class Ledger:
         if account.sums:
             messages, numbers = messages + account.sums * arcs.forest, numbers + account.summed * arcs.forest
         return messages, NUMBER * numbers
+
+    def _all(self, purpose: str) -> tuple[int, int]:
+        """Messages and bytes along all arcs and beyond the graph."""
+        account, arcs = self.accounts[purpose], self.arcs
+        if arcs is None:
+            return 0, 0
+        in_forest = arcs.in_forest if account.sums else 0
+        messages = account.exchanges * len(arcs.source) + account.sums * in_forest
+        numbers = account.exchanges * arcs.all_numbers + account.summed * in_forest
+        if account.messages is not None and account.numbers is not None:
+            messages, numbers = messages + int(account.messages.sum()), numbers + int(account.numbers.sum())
+        beyond = self._beyond(purpose)
+        return messages + beyond[0], NUMBER * numbers + beyond[1]
 
     def _beyond(self, purpose: str) -> tuple[int, int]:
         """Messages and bytes between the roots of several components."""

@@ -137,7 +137,7 @@ class PrimalDual(AbstractIteration, ToleratesLoss):
             z *= sigma
             z += u
             u_hat.append(edge.penalty.dual_prox(z, np.full(len(c), sigma), c))
-            over = u_hat[-1] - u
+            over = np.subtract(u_hat[-1], u, out=None if np.may_share_memory(u_hat[-1], z) else z)
             over *= rho
             over += u
             relaxed.append(over)

@@ -103,12 +103,12 @@ class Forest:
     def gather(self, values: Array) -> Array:
         """The sum of values >= 0, (n d,) or (n, d), over the subtree of each vertex, by doubling of the distance looked
         down."""
-        if values.ndim == 2:
-            return np.stack([self.gather(column) for column in values.T.copy()], axis=1)
-        total = np.append(values, 0.0)
+        d = 1 if values.ndim == 1 else values.shape[1]
+        total, each = np.append(values, np.zeros(d)), np.arange(d)
         for ancestor in self.jumps:
-            total += np.bincount(ancestor, total, len(total) + 1)[:-1]
-        return total[:-1]
+            place = ancestor if d == 1 else (ancestor[:, None] * d + each).ravel()
+            total += np.bincount(place, total, len(total) + d)[:-d]
+        return total[:-d].reshape(values.shape)
 
 
 def forest(arcs: Arcs, room: Array, largest: Array, banned: Array | None) -> Forest:
@@ -192,16 +192,16 @@ def _trees(arcs: Arcs, chosen: Array, length: Array | None, group: Array) -> tup
     tail, head = arcs.tail[chosen], arcs.head[chosen]
     degree = np.bincount(tail, minlength=size) + np.bincount(head, minlength=size)
     order = np.lexsort((-degree, group))
-    hubs = order[np.r_[True, group[order][1:] != group[order][:-1]]]
+    hubs = order[_changes(group[order])]
     hubs = hubs[group[hubs] != group[arcs.ground]]
     low, high = np.minimum(tail, head), np.maximum(tail, head)
     key = low * size + high
     by_key = np.argsort(key, kind="stable") if length is None else np.lexsort((length, key))
-    first = np.r_[True, key[by_key][1:] != key[by_key][:-1]] if len(key) else np.zeros(0, bool)
+    first = _changes(key[by_key])
     by_key = by_key[first]  # of several arcs between two vertices the shortest
     key = key[by_key]
-    ends = np.r_[low[by_key], hubs], np.r_[high[by_key], np.full(len(hubs), arcs.ground)]
-    weights = np.ones(len(ends[0])) if length is None else np.r_[length[by_key], np.full(len(hubs), 1e7)]
+    ends = np.append(low[by_key], hubs), np.append(high[by_key], np.full(len(hubs), arcs.ground))
+    weights = np.ones(len(ends[0])) if length is None else np.append(length[by_key], np.full(len(hubs), 1e7))
     graph = sp.csr_array((weights, ends), shape=(size, size))
     if length is None:
         parent = breadth_first_order(graph, arcs.ground, directed=False)[1]
@@ -217,6 +217,13 @@ def _trees(arcs: Arcs, chosen: Array, length: Array | None, group: Array) -> tup
         arc[found] = chosen[by_key[place[found]]]
     arc[hubs] = -1
     return np.where(arc < 0, vertex, parent), arc
+
+
+def _changes(values: Array) -> Array:
+    """Where sorted values differ from the one before."""
+    out = np.ones(len(values), dtype=bool)
+    out[1:] = values[1:] != values[:-1]
+    return out
 
 
 def _jumps(parent: Array) -> tuple[Array, ...]:

@@ -12,6 +12,8 @@ from .structure import Structure
 from .sums import DUST, EPS, MORE, Runs
 from .value import live, rounded_down, rowwise
 
+CELLS = 1 << 15  # numbers of flows at a time
+
 
 @dataclass(frozen=True)
 class Box:
@@ -66,15 +68,24 @@ class _Sums:
         low, high = loss.domain(block.y)
         self.inner = self.inner and bool(((b - around > low) & (b + around < high)).all())
         value = self._inside(value, block.node, f"a price of {type(loss).__name__}")
-        self._add(scale * value, where, a, off, loss.anchor(block.y) - block.offset)
+        self._add(*_terms(scale * value, a, off, loss.anchor(block.y) - block.offset), where)
 
     def edges(self, edge: EdgeBlock, where: Runs, u: Array, spread: Array) -> None:
-        """Add -sum c phi*(u/c) - <u, center>."""
-        c = edge.weight[:, None]
-        b = u / c
-        value = edge.penalty.conjugate_bound(b, spread / c * (1.0 + 2 * EPS) + EPS * np.abs(b))
-        value = self._inside(value, edge.tail, f"a flow of {edge.name}")
-        self._add(edge.weight * value, where, u, spread, edge.center)
+        """Add -sum c phi*(u/c) - <u, center>, some edges at a time: what is between then stays in the cache."""
+        m, weight = len(u), edge.weight
+        value, error = np.empty(m), np.empty(m)
+        rows = max(1, CELLS // u.shape[1])
+        for at in range(0, m, rows):
+            some = slice(at, at + rows)
+            c = weight[some, None]
+            b, around = u[some] / c, spread[some] / c
+            around *= 1.0 + 2 * EPS
+            around += EPS * np.abs(b)
+            each = edge.penalty.conjugate_bound(b, around)
+            each = self._inside(each, edge.tail[some], f"a flow of {edge.name}")
+            t = None if edge.center is None else edge.center[some]
+            value[some], error[some] = _terms(weight[some] * each, u[some], spread[some], t)
+        self._add(value, error, where)
 
     def _inside(self, value: Array, node: Array, what: str) -> Array:
         bad = ~(value < np.inf)
@@ -85,16 +96,21 @@ class _Sums:
             return np.where(bad, 0.0, value)
         return value
 
-    def _add(self, value: Array, where: Runs, a: Array, off: Array, t: Array | None) -> None:
-        """Add -(value + <a, t>), where value and t were rounded once."""
-        error = 2 * EPS * np.abs(value) + DUST * live(a, off)
-        if t is not None:
-            each = 4 + (1 if t.ndim == 1 else t.shape[1])  # roundings of t, of a product, and of their sum
-            error += rowwise((each * EPS * np.abs(a) + off) * np.abs(t)) * MORE
-            value = value + rowwise(a * t)
-            error += EPS * np.abs(value)
-        found = where.sums(-value, plain=True)
+    def _add(self, value: Array, error: Array, where: Runs) -> None:
+        """Add values that are off by an error at most."""
+        found = where.sums(value, plain=True)
         self.parts += [found.high, found.low]
         self.errors += found.error
         found = where.sums(error, plain=True)
         self.errors += (found.high + np.abs(found.low) + found.error) * MORE
+
+
+def _terms(value: Array, a: Array, off: Array, t: Array | None) -> tuple[Array, Array]:
+    """-(value + <a, t>) row by row, where value and t were rounded once, and how far that is off."""
+    error = 2 * EPS * np.abs(value) + DUST * live(a, off)
+    if t is not None:
+        each = 4 + (1 if t.ndim == 1 else t.shape[1])  # roundings of t, of a product, and of their sum
+        error += rowwise((each * EPS * np.abs(a) + off) * np.abs(t)) * MORE
+        value = value + rowwise(a * t)
+        error += EPS * np.abs(value)
+    return -value, error

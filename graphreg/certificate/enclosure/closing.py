@@ -22,9 +22,9 @@ from .tied import Part, Tied
 SWEEPS = 3
 ENOUGH = 1e-20  # of a price: a spread that no further sweep need make smaller
 WIDE = 60  # columns, beyond which a system is tried as an arrow first, but where prices touch that many each
-SOME = 64  # and so many more
+SOME = 16
 MANY = 1e7  # entries of one dense system
-ROWS = 3  # prices for every column of a system; more are left as they are
+ROWS = 2  # prices for every column of a system, and a few more; the others are left as they are
 
 
 class Closing:
@@ -64,7 +64,7 @@ class Closing:
     def _stack(self, parts: list[Part], size: int) -> None:
         Y, S = np.zeros((len(parts), size, len(parts[0].groups))), np.zeros((len(parts), size))
         for k, part in enumerate(parts):
-            Y[k, : len(part.rows)] = self._matrix(part).toarray()
+            np.add.at(Y[k], *self._entries(part))
             S[k, : len(part.rows)] = self.room[part.rows]
         systems = Systems.of(Y, S, triangles(Y, S))
         good = np.flatnonzero(systems.ok)
@@ -132,6 +132,14 @@ class Closing:
 
     def _matrix(self, part: Part) -> sp.csr_array:
         """Y: one row per price, one column per group."""
+        cells, values = self._entries(part)
+        Y = sp.csr_array((values, cells), shape=(len(part.rows), len(part.groups)))
+        Y.sum_duplicates()
+        Y.eliminate_zeros()
+        return Y
+
+    def _entries(self, part: Part) -> tuple[tuple[Array, Array], Array]:
+        """The cells of Y and what is added up in each."""
         column = np.full(self.ties.count, -1)
         column[part.groups] = np.arange(len(part.groups))
         rows, columns, values = [], [], []
@@ -144,11 +152,7 @@ class Closing:
                 rows.append(np.broadcast_to(np.flatnonzero(here)[:, None], x.shape)[inside])
                 columns.append(column[group[inside]])
                 values.append(x[inside])
-        cells = (np.concatenate(rows), np.concatenate(columns))
-        Y = sp.csr_array((np.concatenate(values), cells), shape=(len(part.rows), len(part.groups)))
-        Y.sum_duplicates()
-        Y.eliminate_zeros()
-        return Y
+        return (np.concatenate(rows), np.concatenate(columns)), np.concatenate(values)
 
     # ---- moving -----------------------------------------------------------------------------------------------------
     def settle(self, prices: Sequence[Prices]) -> None:

@@ -17,7 +17,7 @@ from .boxes import Box
 from .closing import Closing
 from .rows import AbstractRows, Prices, SampleRows
 from .structure import Structure, Ways
-from .sums import DUST, EPS, MORE, Pair, Runs
+from .sums import DUST, EPS, MORE, UNDERFLOW, Pair, Runs
 
 LEAST = 1e-13  # what flows are shrunk by beside that: they may be rounded out of their domains as they are
 MOST = 1e-2  # what they may be shrunk by in all
@@ -33,7 +33,7 @@ def boxes_near(structure: Structure, form: Form, rows: Sequence[AbstractRows], p
     samples = [each for each in rows if isinstance(each, SampleRows)]
     if len(samples) < len(rows):  # flows that are stated by roots move otherwise
         return
-    ways = structure.ways([_room_at_zero(form, k) for k in structure.blocks])
+    ways = structure.ways([_movable(form, k) for k in structure.blocks])
     prices = [each.start(a) for each, a in zip(samples, point.prices, strict=True)]
     pulled = _Balance(form)
     for each, price in zip(samples, prices, strict=True):
@@ -72,10 +72,10 @@ class _Balance:
         return out
 
 
-def _room_at_zero(form: Form, k: int) -> Array:
-    """How far each flow of an edge block may move either way around 0, (m, k)."""
+def _movable(form: Form, k: int) -> Array:
+    """Which arcs of an edge block may move at all around 0, (m, k)."""
     edge = form.edges[k]
-    return edge.weight[:, None] * edge.penalty.room(np.zeros((1, form.width(edge))))
+    return (edge.weight > 0.0)[:, None] & (edge.penalty.room(np.zeros((1, form.width(edge)))) > 0.0)
 
 
 # ---- totals of groups ----------------------------------------------------------------------------------------------
@@ -188,6 +188,12 @@ def _shrunk(flows: list[Array], around: list[Array], prices: list[Prices], t: fl
     for k, pairs in enumerate(boxes):
         for x, off in pairs:
             value = s * x
+            reach = np.abs(value)
+            lost = (reach < UNDERFLOW) & (x != 0.0)
+            reach *= EPS
+            reach += off * MORE
+            if lost.any():
+                reach += DUST * lost
             out[2 * k].append(value)
-            out[2 * k + 1].append(off * MORE + EPS * np.abs(value) + DUST * (x != 0.0))
+            out[2 * k + 1].append(reach)
     return Box(*(tuple(part) for part in out))

@@ -85,10 +85,10 @@ class Structure:
         blocks = [(k, self.form.edges[k]) for k in self.blocks]
         return [(k, Runs(at_ends(edge, edge.tail, edge.head), self.n)) for k, edge in blocks]
 
-    def ways(self, rooms: list[Array]) -> Ways:
-        """The forest, given how far each arc of each edge block may move around 0; kept as long as the same may."""
-        alike = self.d > 1 and all(room.shape[1] == self.d and bool((room > 0.0).all()) for room in rooms)
-        each = [(room[:, 0] if alike else room.ravel()) > 0.0 for room in rooms]
+    def ways(self, movable_of: list[Array]) -> Ways:
+        """The forest, given which arcs of each edge block may move around 0; kept as long as the same may."""
+        alike = self.d > 1 and all(each.shape[1] == self.d and bool(each.all()) for each in movable_of)
+        each = [some[:, 0] if alike else some.ravel() for some in movable_of]
         movable = np.concatenate([np.zeros(0, dtype=bool), *each])
         kept = self._ways
         if kept is None or kept.alike != alike or not np.array_equal(kept.movable, movable):

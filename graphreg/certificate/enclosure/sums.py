@@ -79,9 +79,10 @@ class Runs:
         rising = bool((index[1:] >= index[:-1]).all()) if len(index) else True
         self.order: Array | None = None if rising else np.argsort(index, kind="stable")
         sorted_index = index if self.order is None else index[self.order]
-        first = np.flatnonzero(np.r_[True, sorted_index[1:] != sorted_index[:-1]]) if len(index) else np.zeros(0, int)
+        changes = np.flatnonzero(sorted_index[1:] != sorted_index[:-1]) + 1
+        first = np.concatenate([[0], changes]) if len(index) else changes
         self.starts = first
-        self.counts = np.diff(np.r_[first, len(index)])
+        self.counts = np.diff(first, append=len(index))
         self.targets = sorted_index[first]
 
     def chunks(self) -> Iterator[tuple[slice, slice | Array]]:
