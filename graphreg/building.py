@@ -93,7 +93,8 @@ def _edge_block(edge: LoweredEdges, n_observed: int, shift: int, n: int) -> Edge
     tail = np.where(edge.tail >= n_observed, edge.tail + shift, edge.tail)
     head = np.where(edge.head >= n_observed, edge.head + shift, edge.head)
     K = difference_matrix(tail, head, n)
-    return EdgeBlock(edge.penalty, edge.strength, tail, head, edge.weight, edge.features, edge.center, edge.name, K)
+    fields = edge.weight, edge.features, edge.center, edge.role, edge.name
+    return EdgeBlock(edge.penalty, edge.strength, tail, head, *fields, K)
 
 
 def _disjoint(samples: Sequence[SampleBlock], space: Space) -> None:

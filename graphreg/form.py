@@ -20,7 +20,7 @@ from .batches import Batch, batches
 from .terms.calculus import Strength
 from .terms.losses._base import AbstractLoss
 from .terms.penalties._base import AbstractPenalty, row_norm
-from .terms.records import GROUND, Array, Space
+from .terms.records import Array, Role, Space
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,8 @@ class EdgeBlock:
     base_weight: Array  # (m,), without the strength
     features: Array | None
     center: Array | None
-    name: str
+    role: Role
+    name: str  # for printing
     K: sp.csr_array  # (m, n)
 
     @cached_property
@@ -118,7 +119,13 @@ class EdgeBlock:
 
     @property
     def ground(self) -> bool:
-        return len(self.head) > 0 and bool(self.head[0] == GROUND)
+        return self.role.kind == "ground"
+
+    def part(self, rows: Array) -> EdgeBlock:
+        """Some edges of the block, by a mask or by their numbers."""
+        center = None if self.center is None else self.center[rows]
+        ends = {"tail": self.tail[rows], "head": self.head[rows]}
+        return replace(self, **ends, base_weight=self.base_weight[rows], center=center, K=self.K[rows])
 
     def apply(self, w: Array) -> Array:
         """(Kw)_e on the features of the block, (m, k)."""

@@ -50,10 +50,8 @@ def split(certificate: Certificate, open_: list[Array], member: Array) -> list[A
 def tied_certificate(form: Form, edge: EdgeBlock, e: int) -> Certificate | None:
     """The certificate of the problem in which the ends of an edge are tied, by a last block; None where none was
     found."""
-    rows = np.array([e])
-    tie = EdgeBlock(
-        Zero(), Strength(), edge.tail[rows], edge.head[rows], np.ones(1), edge.features, None, "tied", edge.K[rows]
-    )
+    part = edge.part(np.array([e]))
+    tie = replace(part, penalty=Zero(), strength=Strength(), base_weight=np.ones(1), center=None, name="tied")
     tied = replace(form, edges=(*form.edges, tie))
     try:
         compiled = conic.Compiler(tied)("primal", False)

@@ -253,9 +253,8 @@ def _tight(edge: EdgeBlock, slack: Array) -> list[tuple[Array, Array, EdgeBlock]
         if penalty is not None:
             features = columns if edge.features is None else edge.features[columns]
             center = None if edge.center is None else edge.center[np.ix_(rows, columns)]
-            K = edge.K[rows]
-            cut = {"tail": edge.tail[rows], "head": edge.head[rows], "base_weight": edge.base_weight[rows], "K": K}
-            out.append((rows, columns, replace(edge, penalty=penalty, features=features, center=center, **cut)))
+            cut = replace(edge.part(rows), penalty=penalty, features=features, center=center)
+            out.append((rows, columns, cut))
     return out
 
 

@@ -16,7 +16,7 @@ point lies inside the domains of all penalties but for equations.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
@@ -125,22 +125,10 @@ def _demand(
             zero = np.zeros((int(within.sum()), len(columns)))
             demand.add(edge.K[within], columns, Region(ties.kept(k, flows[k])[within], zero, zero))
         if not within.all():
-            found = of_edges(_some(edge, ~within), form, w, gap)
+            found = of_edges(edge.part(~within), form, w, gap)
             width = np.where(np.isfinite(found.width), found.width, 1e300)
             demand.add(edge.K[~within], columns, Region(found.center, width, found.weight))
     return demand
-
-
-def _some(edge: EdgeBlock, rows: Array) -> EdgeBlock:
-    center = None if edge.center is None else edge.center[rows]
-    return replace(
-        edge,
-        tail=edge.tail[rows],
-        head=edge.head[rows],
-        base_weight=edge.base_weight[rows],
-        center=center,
-        K=sp.csr_array(edge.K[rows]),
-    )
 
 
 class _Ties:
@@ -190,7 +178,7 @@ class _Ties:
             carries: Array = np.asarray(eta[k].any(axis=1))
             t = np.zeros(len(u))
             if carries.any():
-                t[carries] = load(_some(edge, carries), self.kept(k, u)[carries], eta[k][carries])
+                t[carries] = load(edge.part(carries), self.kept(k, u)[carries], eta[k][carries])
             out.append(carries & ~(t < INSIDE))
         return out
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from ..form import DualPoint, EdgeBlock, Form
@@ -25,7 +23,7 @@ def tie(
     nodes are far from balanced one by one: left to the repair alone, they would be moved as well.
     """
     level = [_agreeing(edge, w) for edge in form.edges]
-    ties = [_part(edge, rows) for edge, rows in zip(form.edges, level, strict=True) if rows.any()]
+    ties = [edge.part(rows) for edge, rows in zip(form.edges, level, strict=True) if rows.any()]
     if not ties or not all(np.isfinite(part).all() for part in (*flows, *prices)):
         return flows, 0
     flows = tuple(np.where(rows[:, None], 0.0, u) for u, rows in zip(flows, level, strict=True))
@@ -42,7 +40,3 @@ def tie(
 def _agreeing(edge: EdgeBlock, w: Array) -> Array:
     """The edges of a block between two nodes that agree on all its coordinates, (m,) bool."""
     return (edge.difference(w) == 0.0).all(axis=1) & (not edge.ground)
-
-
-def _part(edge: EdgeBlock, rows: Array) -> EdgeBlock:
-    return replace(edge, tail=edge.tail[rows], head=edge.head[rows], base_weight=edge.base_weight[rows], K=edge.K[rows])

@@ -12,8 +12,6 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 from ..form import Form
 from ..terms.records import Array
 
-SERVER = "server"  # the name of edge blocks, and the label of nodes, by which a baseline has a server
-
 
 @dataclass(frozen=True)
 class Arcs:
@@ -100,9 +98,9 @@ def arcs_of(form: Form) -> Arcs:
         coupled[rows if edge.features is None else np.ix_(rows, edge.features)] = True
         at += len(edge.tail)
     owner = np.repeat(np.arange(len(blocks)), [len(tail) for tail in tails])
-    names = np.array([_level(edge.name) for edge in blocks], dtype=object)
+    links = np.array([edge.role.link for edge in blocks], dtype=object)
     i, j = np.divmod(pairs, form.n)
-    level = tuple(names[owner[first]].tolist())
+    level = tuple(links[owner[first]].tolist())
     return Arcs(form.n, np.concatenate([i, j]), np.concatenate([j, i]), coupled, level)
 
 
@@ -115,11 +113,3 @@ def ends_of(form: Form, arcs: Arcs) -> tuple[Array, ...]:
         pair = np.searchsorted(known, edge.tail[nodes] * np.int64(form.n) + edge.head[nodes])
         out.append(np.concatenate([pair, pair + p]))
     return tuple(out)
-
-
-def _level(name: str) -> str:
-    if name.startswith(SERVER):
-        return "to the server"
-    if not name.startswith("Hierarchy"):
-        return "graph"
-    return "within clusters" if ", level 1" in name else "between clusters"

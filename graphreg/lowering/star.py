@@ -18,10 +18,11 @@ from ..graph import difference_matrix
 from ..terms.calculus import Strength
 from ..terms.penalties._base import AbstractPenalty, AbstractSmoothPenalty
 from ..terms.penalties.zero import Zero
-from ..terms.records import Array
-from .arcs import SERVER
+from ..terms.records import IN_GRAPH, TO_SERVER, Array, Role
 from .gradients import NodeGradients
 from .site import Site
+
+SERVER = "server"  # the label of the node, and the name of the edges to it
 
 
 # ---- other forms -----------------------------------------------------------------------------------------------------
@@ -52,7 +53,8 @@ def star(
     labels = [(SERVER, cluster) for cluster in clusters] if member is not None else [SERVER]
     latent = tuple(distinct(labels, set(form.space.index)))
     place = np.zeros(n, dtype=np.intp) if member is None else member
-    edges = _block(penalty, np.arange(n), n + place, n + len(latent), f"{SERVER} ({type(penalty).__name__})", weight)
+    name, c = f"{SERVER} ({type(penalty).__name__})", np.ones(n) if weight is None else weight
+    edges = _block(penalty, np.arange(n), n + place, c, TO_SERVER, name, n + len(latent))
     bare = alone(form, latent)
     return replace(bare, edges=(*bare.edges, edges))
 
@@ -66,13 +68,13 @@ def tied(form: Form, member: Array) -> Form:
     ground = tuple(edge for edge in form.edges if edge.ground)
     if not len(others):
         return replace(form, edges=ground)
-    block = _block(Zero(), first[place][others], others, form.n, "Consensus within the clusters found", None)
+    c, name = np.ones(len(others)), "Consensus within the clusters found"
+    block = _block(Zero(), first[place][others], others, c, IN_GRAPH, name, form.n)
     return replace(form, edges=(*ground, block))
 
 
-def _block(penalty: AbstractPenalty, tail: Array, head: Array, n: int, name: str, weight: Array | None) -> EdgeBlock:
-    c = np.ones(len(tail)) if weight is None else weight
-    return EdgeBlock(penalty, Strength(), tail, head, c, None, None, name, difference_matrix(tail, head, n))
+def _block(penalty: AbstractPenalty, tail: Array, head: Array, c: Array, role: Role, name: str, n: int) -> EdgeBlock:
+    return EdgeBlock(penalty, Strength(), tail, head, c, None, None, role, name, difference_matrix(tail, head, n))
 
 
 # ---- points of one form as points of another -------------------------------------------------------------------------
@@ -81,7 +83,7 @@ def with_servers(target: Form, observed: Array) -> Array:
     w = np.zeros(target.shape)
     w[: len(observed)] = observed
     for edge in target.edges:
-        if edge.name.startswith(SERVER):
+        if edge.role == TO_SERVER:
             count = np.bincount(edge.head, minlength=target.n)[:, None]
             total = np.zeros(target.shape)
             np.add.at(total, edge.head, w[edge.tail])
@@ -100,7 +102,7 @@ def balanced_flows(form: Form, gradients: NodeGradients, w: Array) -> tuple[Arra
         if isinstance(edge.penalty, AbstractSmoothPenalty):
             out.append(edge.weight[:, None] * edge.penalty.gradient(edge.difference(w)))
         else:
-            out.append(-g[edge.tail] if edge.name.startswith(SERVER) else g[edge.head])
+            out.append(-g[edge.tail] if edge.role == TO_SERVER else g[edge.head])
     return tuple(out)
 
 
@@ -124,7 +126,7 @@ class Star:
 
     @staticmethod
     def of(site: Site) -> Star:
-        blocks = [edge for edge in site.form.edges if edge.name.startswith(SERVER)]
+        blocks = [edge for edge in site.form.edges if edge.role == TO_SERVER]
         client = np.concatenate([edge.tail for edge in blocks])
         server = np.concatenate([edge.head for edge in blocks])
         latent = site.ids >= site.n_observed

@@ -80,7 +80,7 @@ class ClusteredFedAvg(AbstractBaseline):
             return {node: latent_label(path) for node, path in tree_levels(self.clusters)[0].items()}
         out: dict[Hashable, Hashable] = {}
         for edge in form.edges:
-            if edge.name.startswith("Hierarchy") and edge.name.endswith("level 1"):
+            if edge.role.of_leaves:
                 out.update({form.labels[i]: form.labels[j] for i, j in zip(edge.tail, edge.head, strict=True)})
         return out
 

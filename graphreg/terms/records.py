@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -168,6 +168,38 @@ class LoweredLoss:
 
 
 @dataclass(frozen=True)
+class Role:
+    """What the edges of a block are in the model. Names are for printing; what has to decide asks the role.
+
+    Attributes
+    ----------
+    kind : {"ground", "graph", "hierarchy", "server"}
+        Those of a node penalty lead to the ground, those of a baseline's star from its clients to a server.
+    level, levels : int
+        Which level of how many of a hierarchy, from the leaves (1) upwards; 0 elsewhere.
+    """
+
+    kind: Literal["ground", "graph", "hierarchy", "server"]
+    level: int = 0
+    levels: int = 0
+
+    @property
+    def of_leaves(self) -> bool:
+        """Whether the edges lead from nodes to their clusters."""
+        return self.kind == "hierarchy" and self.level == 1
+
+    @property
+    def link(self) -> str:
+        """What messages along the edges are called in the ledger."""
+        if self.kind == "hierarchy":
+            return "within clusters" if self.of_leaves else "between clusters"
+        return "to the server" if self.kind == "server" else "graph"
+
+
+TO_GROUND, IN_GRAPH, TO_SERVER = Role("ground"), Role("graph"), Role("server")
+
+
+@dataclass(frozen=True)
 class LoweredEdges:
     """Edges that share one penalty. ``head`` is GROUND for edges to the ground.
 
@@ -182,6 +214,7 @@ class LoweredEdges:
     weight: Array
     features: Array | None  # None: all coordinates
     center: Array | None  # (m, k)
+    role: Role
     name: str
 
 

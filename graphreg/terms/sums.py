@@ -13,7 +13,7 @@ from ..graph import Graph
 from .calculus import AbstractTerm, Strength, positive
 from .penalties._base import AbstractConstraint, AbstractOneSided, AbstractPenalty
 from .penalties.zero import Zero
-from .records import GROUND, Array, Lowered, LoweredEdges, Space
+from .records import GROUND, IN_GRAPH, TO_GROUND, Array, Lowered, LoweredEdges, Space
 
 
 def check_penalty_argument(penalty: Any, where: str) -> None:
@@ -165,6 +165,7 @@ class NodePenalty(AbstractTerm):
                     self._weights(space, name),
                     features,
                     self._centers(space, k, name),
+                    TO_GROUND,
                     name,
                 ),
             )
@@ -206,4 +207,4 @@ def graph_edges(
     penalty.check(len(space.coordinates) if columns is None else len(columns))
     place = np.fromiter((space.index[label] for label in graph.labels), dtype=np.intp, count=graph.n_nodes)
     ends = np.sort(np.stack([place[graph.tail], place[graph.head]]), axis=0)
-    return LoweredEdges(penalty, strength, ends[0], ends[1], graph.weight, columns, None, name)
+    return LoweredEdges(penalty, strength, ends[0], ends[1], graph.weight, columns, None, IN_GRAPH, name)

@@ -181,10 +181,7 @@ class Network:
     def subset(self, masks: Sequence[Array]) -> Network:
         """Some edges of each block only."""
         each = list(zip(self.blocks, self.weights, masks, strict=True))
-        blocks = tuple(
-            replace(b, tail=b.tail[e], head=b.head[e], base_weight=b.base_weight[e], center=None, K=b.K[e])
-            for b, _, e in each
-        )
+        blocks = tuple(replace(b.part(e), center=None) for b, _, e in each)
         return Network(blocks, tuple(A[e] for _, A, e in each), self.shape)
 
     # ---- ties ----------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from ..methods.ledger import Ledger
 from ..tables import assumed_lines
 from ..terms.calculus import Strength
 from ..terms.penalties.zero import Zero
-from ..terms.records import Array, Space
+from ..terms.records import IN_GRAPH, Space
 from ._reading import check_number, check_switch
 from ._spectrum import connectivity, laplacian, largest
 
@@ -118,10 +118,8 @@ def mixing(graph: Any, mixing: Any = METROPOLIS, lazy: bool = False) -> MixingRa
 def _form(graph: Graph) -> Form:
     """The communication graph as a form without losses."""
     space = Space(graph.index, ("w",), np.arange(1))
-    ones: Array = np.ones(graph.n_edges)
-    edges = EdgeBlock(
-        Zero(), Strength(), graph.tail, graph.head, ones, None, None, "communication graph", graph.difference()
-    )
+    ends, ones, K = (graph.tail, graph.head), np.ones(graph.n_edges), graph.difference()
+    edges = EdgeBlock(Zero(), Strength(), *ends, ones, None, None, IN_GRAPH, "communication graph", K)
     return Form(space, (), (), (edges,) if graph.n_edges else ())
 
 

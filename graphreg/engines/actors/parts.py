@@ -100,18 +100,12 @@ def _samples(form: Form, k: int, rows: Array, ids: Array, i: int) -> SampleBlock
 
 
 def _edges(edge: EdgeBlock, rows: Array, ids: Array) -> EdgeBlock:
-    tail = np.searchsorted(ids, edge.tail[rows])
-    head = edge.head[rows] if edge.ground else np.searchsorted(ids, edge.head[rows])
-    return replace(
-        edge,
-        penalty=copy.deepcopy(edge.penalty),
-        tail=tail,
-        head=head,
-        base_weight=edge.base_weight[rows],
-        features=None if edge.features is None else edge.features.copy(),
-        center=None if edge.center is None else edge.center[rows],
-        K=difference_matrix(tail, head, len(ids)),
-    )
+    part = edge.part(rows)
+    tail = np.searchsorted(ids, part.tail)
+    head = part.head if edge.ground else np.searchsorted(ids, part.head)
+    penalty, features = copy.deepcopy(edge.penalty), None if edge.features is None else edge.features.copy()
+    K = difference_matrix(tail, head, len(ids))
+    return replace(part, penalty=penalty, tail=tail, head=head, features=features, K=K)
 
 
 def _tree(arcs: Arcs, i: int) -> Tree:
