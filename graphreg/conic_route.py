@@ -33,21 +33,23 @@ def by_cones(form: Form, method: Exact, certifier: Certifier, budget: Budget, co
         if end.why == "limit":
             end = attempts.without_point(np.isfinite(certificate.primal))
     status, message = judged(certifier, certificate, end, budget.gap, 0)
-    if attempts.said:
-        message += f" {method.solver} said: {', then '.join(dict.fromkeys(attempts.said))}."
+    if attempts.outcomes:
+        said = dict.fromkeys([*map(str, attempts.outcomes), *attempts.refined])
+        message += f" {method.solver} said: {', then '.join(said)}."
     return Solution(form, certificate, status, message, f"{method.name}({method.solver})", 0, attempts.elapsed())
 
 
 @dataclass
 class _Attempts:
-    """The attempts of one solve, and what the solver said of each."""
+    """The attempts of one solve, what became of each, and what was done beyond them."""
 
     form: Form
     method: Exact
     certifier: Certifier
     budget: Budget
     compiler: conic.Compiler
-    said: list[str] = field(default_factory=list[str])
+    outcomes: list[conic.Outcome] = field(default_factory=list[conic.Outcome])
+    refined: list[str] = field(default_factory=list[str])
     began: float = field(default_factory=time.perf_counter)
 
     def elapsed(self) -> float:
@@ -81,12 +83,12 @@ class _Attempts:
             left = self.left()
             if left is not None and left <= 0.0:
                 return certificate, End("budget")
-            self.said.append(compiled.solve(method.solver, {**options, **conic.time_limit(method.solver, left)}))
+            self.outcomes.append(compiled.solve(method.solver, {**options, **conic.time_limit(method.solver, left)}))
             found = compiled.point()
             if found is not None and np.isfinite(found[0]).all():
                 w = np.where(form.free[:, None], 0.0, found[0])
                 certificate = self.certifier.certify(w, found[1].flows, found[1].prices, gap)
-            enough = gap if len(self.said) > 1 else min(gap, exact_method.GAP)
+            enough = gap if len(self.outcomes) > 1 else min(gap, exact_method.GAP)
             if certificate.holds(enough) or self.certifier.recedes():
                 return certificate, End("limit")
         if not np.isfinite(certificate.primal) and self.misled():
@@ -94,7 +96,7 @@ class _Attempts:
                 certificate = self.certifier.certify(np.where(form.free[:, None], 0.0, w), None, None, gap)
         if not certificate.holds(gap) and np.isfinite(certificate.primal):
             certificate, rounds = self._refined(certificate)
-            self.said.append(f"refined by {rounds} rounds of PrimalDual")
+            self.refined.append(f"refined by {rounds} rounds of PrimalDual")
         return certificate, End("limit")
 
     def _refined(self, certificate: Certificate) -> tuple[Certificate, int]:
@@ -111,7 +113,7 @@ class _Attempts:
 
     def misled(self) -> bool:
         """Whether the solver has said that there is no point (maybe there is one), or no bound (there always is)."""
-        return any(word in each for each in self.said for word in ("infeasible", "unbounded"))
+        return any(outcome.denies for outcome in self.outcomes)
 
     def without_point(self, feasible: bool) -> End:
         """Why no attempt has found a point: the constraints exclude each other, which is proved (a solver's word is no
@@ -123,6 +125,5 @@ class _Attempts:
             return End("budget")
         except KeyboardInterrupt:
             return End("interrupted")
-        failures = [each for each in self.said if each.startswith("failed (")]
-        broke = failures[0].removeprefix("failed (").removesuffix(")") if failures else ""
+        broke = next((outcome.cause for outcome in self.outcomes if outcome.cause), "")
         return End("failed", broke if feasible else overflow(self.form) or broke or UNPROVED)

@@ -64,6 +64,24 @@ def time_limit(solver: str, seconds: float | None) -> dict[str, Any]:
     return {} if seconds is None or name is None else {name: seconds}
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a solve: the status that CVXPY reports, or the cause of a breakdown."""
+
+    status: str = ""
+    cause: str = ""
+
+    @property
+    def denies(self) -> bool:
+        """Whether the solver says that there is no point, or no bound."""
+        from cvxpy.settings import INF_OR_UNB
+
+        return self.status in INF_OR_UNB
+
+    def __str__(self) -> str:
+        return f"failed ({self.cause})" if self.cause else self.status
+
+
 @dataclass
 class ConicProblem:
     """A compiled problem: ``cvxpy`` (the cvxpy.Problem), ``w`` and ``z`` (or ``flows`` and ``prices``), and ``point``.
@@ -82,8 +100,8 @@ class ConicProblem:
         for parameter, stand_in in self.strengths:
             stand_in.value = parameter.value
 
-    def solve(self, solver: str, options: dict[str, Any]) -> str:
-        """Solve in place; the status that CVXPY reports, or the error that was raised, as a sentence.
+    def solve(self, solver: str, options: dict[str, Any]) -> Outcome:
+        """Solve in place.
 
         Raises
         ------
@@ -99,24 +117,24 @@ class ConicProblem:
         for variable in self.cvxpy.variables():
             variable.value = None  # nothing of an earlier solve may be taken for an answer of this one
         try:
-            said = breakdown_of(lambda: self.cvxpy.get_problem_data(name))
+            broke = breakdown_of(lambda: self.cvxpy.get_problem_data(name))
         except cp.SolverError as error:
             raise SolverError(f"{solver} cannot take this problem: {str(error).splitlines()[0]}") from None
         except cp.error.DCPError as error:  # pyright: ignore[reportAttributeAccessIssue]
             raise ConvexityError(f"a term is not convex by CVXPY's rules: {str(error).splitlines()[0]}") from error
-        if said:
-            return said
+        if broke:
+            return Outcome(cause=broke)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # "may be inaccurate": the certificate decides
             try:
-                said = breakdown_of(lambda: self.cvxpy.solve(solver=name, **options))
+                broke = breakdown_of(lambda: self.cvxpy.solve(solver=name, **options))
             except cp.SolverError as error:
-                return f"failed ({str(error).splitlines()[0]})"
-        return said or str(self.cvxpy.status)
+                broke = str(error).splitlines()[0]
+        return Outcome(cause=broke) if broke else Outcome(str(self.cvxpy.status))
 
 
 def breakdown_of(work: Callable[[], Any]) -> str:
-    """Carries out what CVXPY or a solver does; a sentence where it breaks down, but for errors that CVXPY has names
+    """Carries out what CVXPY or a solver does; the cause where it breaks down, but for errors that CVXPY has names
     for."""
     import cvxpy as cp
 
@@ -125,11 +143,11 @@ def breakdown_of(work: Callable[[], Any]) -> str:
     except (OutOfTimeError, cp.SolverError, cp.error.DCPError):  # pyright: ignore[reportAttributeAccessIssue]
         raise
     except Exception as error:  # noqa: BLE001 - whatever it is
-        return f"failed ({cause(error)})"
+        return cause(error)
     except BaseException as error:
         if not panic(error):
             raise
-        return f"failed ({cause(error)})"
+        return cause(error)
     return ""
 
 
