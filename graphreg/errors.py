@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 class GraphregError(Exception):
     """Base of every error that graphreg raises on purpose."""
 
+    placed = False  # whether the message begins with the place in a model file where it comes from
+
 
 class ModelError(GraphregError, ValueError):
     """The description of the problem is wrong."""

@@ -15,8 +15,9 @@ import pytest
 from model_files import BASE, DATE, FULL, OWN, changed, keys, tables, write
 
 import graphreg as gr
-from graphreg.errors import DataError, GraphError, GraphregError, MethodError, ModelFileError
+from graphreg.errors import DataError, GraphError, GraphregError, MethodError, ModelFileError, TermError
 from graphreg.model_file import _families as families
+from graphreg.model_file._place import Place
 from graphreg.model_file._schema import TABLES
 
 ROADS = [("01", "02"), ("02", "03"), ("03", "04"), ("04", "05"), ("05", "07")]
@@ -576,6 +577,16 @@ def test_a_method_that_does_not_apply_keeps_what_it_lacks(tmp_path, frame, monke
     with pytest.raises(MethodError, match=r"\[solve\]: PrimalDual does not apply: it is Sunday") as caught:
         read(tmp_path, wrong("solve", method="PrimalDual")).solve()
     assert caught.value.missing == ("it is Sunday",)
+
+
+def test_an_error_is_placed_once_whatever_its_message_begins_with():
+    inner, outer = Place("model.toml", "[data] file"), Place("model.toml", "[data]")
+    with pytest.raises(TermError) as found, outer.named():
+        raise TermError("model.toml: a text of the user's")
+    assert str(found.value) == "model.toml: [data]: model.toml: a text of the user's"
+    with pytest.raises(DataError) as found, outer.named(), outer.named():
+        inner.refuse("no rows", DataError)
+    assert str(found.value) == "model.toml: [data] file: no rows"
 
 
 # ---- what is known without being listed ------------------------------------------------------------------------------

@@ -88,7 +88,7 @@ def keep(frame: pd.DataFrame, wanted: Mapping[str, Any], file: str, place: Place
                 here.refuse(f"{value!r} cannot be compared: the column {name!r} of {file} holds {kind}")
         frame = frame.loc[column.isin(allowed)]
         if not len(frame):
-            raise DataError(f"{here}: no row of {file} is left with {name} = {values!r}")
+            here.refuse(f"no row of {file} is left with {name} = {values!r}", DataError)
     return frame
 
 
@@ -108,6 +108,6 @@ def standardise(frame: pd.DataFrame, names: Sequence[str], place: Place) -> tupl
     scale = {name: float(value) for name, value in zip(names, np.asarray(part.std()), strict=True)}
     for name in names:
         if not scale[name] > 1e-12 * (abs(center[name]) + scale[name]):
-            raise DataError(f"{place}: the feature {name!r} is constant and cannot be standardised; leave it out")
+            place.refuse(f"the feature {name!r} is constant and cannot be standardised; leave it out", DataError)
     standard = Standardised(center, scale)
     return frame.assign(**{name: (part[name] - center[name]) / scale[name] for name in names}), standard

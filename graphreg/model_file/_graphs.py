@@ -51,7 +51,7 @@ def _from_edges(keys: GraphKeys, place: Place, folders: Folders, labels: Sequenc
     path = folders.table(keys.edges, at)
     frame = read_table(path, at, [name for name in (keys.tail, keys.head) if name], leading=2)
     if len(frame.columns) < 2:
-        raise DataError(f"{at}: {path.name} has one column; a table of edges has two columns of labels")
+        at.refuse(f"{path.name} has one column; a table of edges has two columns of labels", DataError)
     first, second = map(str, frame.columns[:2])
     ends = {"tail": keys.tail or first, "head": keys.head or second}
     for key, name in ends.items():
@@ -68,7 +68,7 @@ def _from_edges(keys: GraphKeys, place: Place, folders: Folders, labels: Sequenc
 def _weights(frame: pd.DataFrame, name: str, file: str, place: Place) -> list[float]:
     check_columns(frame, [name], file, place)
     if frame[name].dtype.kind not in "iuf":
-        raise DataError(f"{place}: the column {name!r} of {file} is not numeric; weights are positive numbers")
+        place.refuse(f"the column {name!r} of {file} is not numeric; weights are positive numbers", DataError)
     return frame[name].astype(float).tolist()
 
 
@@ -81,13 +81,14 @@ def _from_adjacency(keys: GraphKeys, place: Place, folders: Folders, labels: Seq
     columns = [str(name) for name in frame.columns[1:]]
     odd = sorted(set(rows) ^ set(columns)) or [name for k, name in enumerate(rows) if name in rows[:k]]
     if odd or not rows:
-        raise DataError(
-            f"{at}: the rows and columns of {path.name} do not have the same labels ({', '.join(map(repr, odd[:4]))}); "
-            "the first column holds the labels of the rows, the first row those of the columns"
+        at.refuse(
+            f"the rows and columns of {path.name} do not have the same labels ({', '.join(map(repr, odd[:4]))}); "
+            "the first column holds the labels of the rows, the first row those of the columns",
+            DataError,
         )
     text = [name for name in columns if frame[name].dtype.kind not in "biuf"]
     if text:
-        raise DataError(f"{at}: the column {text[0]!r} of {path.name} is not numeric; an empty cell or 0 is no edge")
+        at.refuse(f"the column {text[0]!r} of {path.name} is not numeric; an empty cell or 0 is no edge", DataError)
     matrix = np.nan_to_num(frame[rows].to_numpy(dtype=float))  # in the order of the rows
     whole = Graph.from_sparse(matrix, rows)
     return _among(whole.edges(), whole.weight.tolist(), keys, labels, path.name, at, rows)
@@ -106,9 +107,10 @@ def _among(
     known = set(labels)
     named = [*more, *(label for edge in edges for label in edge)]
     if known.isdisjoint(named):
-        raise DataError(
-            f"{at}: no label of {file} has data: it has {', '.join(map(repr, dict.fromkeys(named[:3])))}, the data "
-            f"have {', '.join(map(repr, labels[:3]))}; labels are compared as text, to the letter"
+        at.refuse(
+            f"no label of {file} has data: it has {', '.join(map(repr, dict.fromkeys(named[:3])))}, the data "
+            f"have {', '.join(map(repr, labels[:3]))}; labels are compared as text, to the letter",
+            DataError,
         )
     kept = range(len(edges))
     if keys.nodes == "data":
@@ -176,7 +178,7 @@ def _family(keys: GraphKeys, place: Place, labels: Sequence[str]) -> Graph:
     graph = Graph.from_networkx(FAMILIES[name](names, size))
     lost = [label for label in labels if label not in graph.index]
     if lost:
-        raise DataError(f"{place}: the node {lost[0]!r} has data and is not among the labels of the graph")
+        place.refuse(f"the node {lost[0]!r} has data and is not among the labels of the graph", DataError)
     return graph
 
 

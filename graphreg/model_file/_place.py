@@ -21,9 +21,15 @@ class Place:
         """The key of this table."""
         return Place(self.file, f"{self.path} {key}".strip())
 
-    def refuse(self, why: str) -> NoReturn:
-        """Raise a `ModelFileError` that begins with this place."""
-        raise ModelFileError(f"{self}{why}" if why.startswith(" ") else f"{self}: {why}")
+    def refuse(self, why: str, kind: type[GraphregError] = ModelFileError) -> NoReturn:
+        """Raise an error that begins with this place."""
+        raise self.error(kind, why)
+
+    def error(self, kind: type[GraphregError], why: str) -> GraphregError:
+        """An error that begins with this place."""
+        out = kind(f"{self}{why}" if why.startswith(" ") else f"{self}: {why}")
+        out.placed = True
+        return out
 
     @contextmanager
     def named(self) -> Generator[None]:
@@ -31,10 +37,9 @@ class Place:
         try:
             yield
         except GraphregError as error:
-            text = str(error)
-            if text.startswith(f"{self.file}:"):
+            if error.placed:
                 raise
-            named = type(error)(f"{self}: {text}")
+            named = self.error(type(error), str(error))
             vars(named).update(vars(error))  # what is missing of a method, the solution of a solve
             raise named from None
 

@@ -72,9 +72,10 @@ class Samples:
         found: dict[str, str] = {}
         for node, value in zip(self.frame[self.keys.node], values, strict=True):
             if found.setdefault(node, value) != value:
-                raise DataError(
-                    f"{place}: the column {column!r} of {self.file} has two values at the node {node!r}, "
-                    f"{found[node]!r} and {value!r}; give each node one"
+                place.refuse(
+                    f"the column {column!r} of {self.file} has two values at the node {node!r}, "
+                    f"{found[node]!r} and {value!r}; give each node one",
+                    DataError,
                 )
         return found
 
@@ -102,7 +103,7 @@ def read_samples(keys: DataKeys, place: Place, folders: Folders, label_columns: 
     _ = label_list(frame, keys.node, path.name, place.at("node"))
     rows = len(frame)
     if rows == 0:
-        raise DataError(f"{at}: {path.name} has no rows")
+        at.refuse(f"{path.name} has no rows", DataError)
     if keys.derive is not None:
         frame = derive(frame, keys.derive, place.at("derive"))
     if keys.keep is not None:
@@ -144,7 +145,7 @@ def _features(
         if text[0] in label_columns:
             remedy = "columns of clusters are read as text; for a feature, repeat the column under another name"
         which = "is" if len(text) == 1 else "are"
-        raise DataError(f"{place.at('features')}: {shown} of {file} {which} not numeric; {remedy}")
+        place.at("features").refuse(f"{shown} of {file} {which} not numeric; {remedy}", DataError)
     if not names:
         place.at("features").refuse("no column is left; leave the key out for a model without features")
     return tuple(names)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import DataError, ModelFileError
+from ..errors import DataError, GraphregError
 from ._place import Place, text_of
 from ._types import near
 
@@ -46,14 +46,14 @@ def read_table(path: Path, place: Place, labels: Iterable[str] = (), leading: in
     ``labels`` (and the first ``leading`` columns) are columns of labels: they are read as text, so that 01001 keeps its
     zero and a label NA is a label.
     """
-    try:
-        return _parquet(path, place, labels, leading) if path.name.endswith(PARQUET) else _csv(path, labels, leading)
-    except DataError as error:
-        raise DataError(f"{place}: {error}") from None
-    except ModelFileError:
-        raise
-    except (OSError, ValueError, EOFError) as error:  # of pandas: parsing, decoding, an empty file
-        raise DataError(f"{place}: {path.name} cannot be read: {text_of(error)}") from None
+    parquet = path.name.endswith(PARQUET)
+    with place.named():
+        try:
+            return _parquet(path, place, labels, leading) if parquet else _csv(path, labels, leading)
+        except GraphregError:
+            raise
+        except (OSError, ValueError, EOFError) as error:  # of pandas: parsing, decoding, an empty file
+            raise DataError(f"{path.name} cannot be read: {text_of(error)}") from None
 
 
 def _csv(path: Path, labels: Iterable[str], leading: int) -> pd.DataFrame:
@@ -114,5 +114,5 @@ def label_list(frame: pd.DataFrame, name: str, file: str, place: Place) -> list[
     labels: list[Any] = frame[name].tolist()
     for row, label in enumerate(labels):
         if not isinstance(label, str) or not label.strip():
-            raise DataError(f"{place}: the column {name!r} of {file} has no label in row {row}; fill it in")
+            place.refuse(f"the column {name!r} of {file} has no label in row {row}; fill it in", DataError)
     return labels

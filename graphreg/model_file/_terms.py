@@ -182,4 +182,4 @@ def build_problem(terms: Sequence[Term], whole: Place) -> Problem:
         for k in range(1, len(terms) + 1):
             with terms[k - 1].place.named():
                 Problem(sum((term.model for term in terms[1:k]), terms[0].model))
-        raise type(error)(f"{whole}: {error}") from None
+        raise whole.error(type(error), str(error)) from None

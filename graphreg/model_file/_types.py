@@ -67,18 +67,19 @@ def near(name: str, known: Sequence[str], what: str = "there are") -> str:
     """'did you mean ...?', or the names that there are."""
     if not known:
         return f"{what} none"
-    same = [each for each in known if each.lower() == name.lower()]
-    close = same or get_close_matches(name, known, 1) or _containing(name, known)
-    if close:
-        return f"did you mean {close[0]!r}?"
+    meant = closest(name, known)
+    if meant is not None:
+        return f"did you mean {meant!r}?"
     more = ", ..." if len(known) > 12 else ""
     return f"{what} {', '.join(map(repr, known[:12]))}{more}"
 
 
-def _containing(name: str, known: Sequence[str]) -> list[str]:
-    """'logistic' for 'LogisticLoss'."""
+def closest(name: str, known: Sequence[str]) -> str | None:
+    """What was meant by a misspelt name; 'LogisticLoss' by 'logistic'."""
     word = name.lower()
-    return [each for each in known if len(word) > 2 and word in each.lower()][:1]
+    same = [each for each in known if each.lower() == word]
+    containing = (each for each in known if len(word) > 2 and word in each.lower())
+    return next(iter(same or get_close_matches(name, known, 1)), None) or next(containing, None)
 
 
 def _plural(hint: Any) -> str:
