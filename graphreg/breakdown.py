@@ -13,10 +13,11 @@ from types import FrameType, TracebackType
 from typing import Any
 
 import numpy as np
+from scipy.sparse.linalg import ArpackError
 
 from .errors import GraphregError
 
-NUMERICAL = (np.linalg.LinAlgError, ArithmeticError, MemoryError)
+NUMERICAL = (np.linalg.LinAlgError, ArithmeticError, MemoryError, ArpackError)
 LIBRARIES = frozenset(
     {
         "numpy",
@@ -39,7 +40,7 @@ OWN = __name__.partition(".")[0]
 
 def numerical(error: BaseException) -> bool:
     """Whether an exception tells of numbers: a singular matrix, an overflow, a division by 0, no memory."""
-    return isinstance(error, NUMERICAL) or type(error).__name__.startswith("Arpack")
+    return isinstance(error, NUMERICAL)
 
 
 def panic(error: BaseException) -> bool:

@@ -6,6 +6,7 @@ import cvxpy as cp
 import networkx as nx
 import numpy as np
 import pytest
+from scipy.sparse.linalg import ArpackNoConvergence
 
 import graphreg as gr
 from graphreg.errors import FailedError
@@ -13,7 +14,12 @@ from graphreg.methods._schedule import Schedule
 from graphreg.terms.penalties import AbstractPenalty
 
 METHODS = {"exact": gr.Exact(), "primal-dual": gr.PrimalDual(), "admm": gr.ADMM(), "fed-admm": gr.FedADMM()}
-NUMERICAL = [np.linalg.LinAlgError("Singular matrix"), FloatingPointError("underflow"), MemoryError("too much")]
+NUMERICAL = [
+    np.linalg.LinAlgError("Singular matrix"),
+    FloatingPointError("underflow"),
+    MemoryError("too much"),
+    ArpackNoConvergence("no convergence", [], []),
+]
 
 
 def problem(penalty=None):
