@@ -128,7 +128,7 @@ def tree_of(form: Form, arcs: Arcs) -> Tree:
     cluster, root = np.full((2, form.n), -1)
     gamma, lam = np.zeros((2, form.n))
     for edge in _between(form):
-        if _of_clients(form, edge):
+        if edge.role.of_leaves:
             cluster[edge.tail], gamma[edge.tail] = edge.head, edge.weight
         else:
             root[edge.tail], lam[edge.tail] = edge.head, np.inf if isinstance(edge.penalty, Zero) else edge.weight
@@ -143,11 +143,10 @@ def without_tree(form: Form) -> tuple[str, ...]:
     between = _between(form)
     if not between:
         return ("there is no Hierarchy: the method is for known clusters, clients - clusters - root",)
-    out = [sentence for edge in between for sentence in _unfit(form, edge)]
+    out = [sentence for edge in between for sentence in _unfit(edge)]
     if out:
         return tuple(out)
-    upper = [edge for edge in between if not _of_clients(form, edge)]
-    if upper and np.isin(np.concatenate([e.head for e in upper]), np.concatenate([e.tail for e in upper])).any():
+    if any(edge.role.levels > 2 for edge in between):
         return ("the Hierarchy has more than two levels, and the method is for clients - clusters - root",)
     count = np.bincount(np.concatenate([e.tail for e in between]), minlength=form.n)[: form.space.n_observed]
     out += [f"the node {form.labels[i]!r} is in no cluster" for i in np.flatnonzero(count == 0)[:3]]
@@ -155,10 +154,10 @@ def without_tree(form: Form) -> tuple[str, ...]:
     return tuple(out)
 
 
-def _unfit(form: Form, edge: EdgeBlock) -> list[str]:
-    if (edge.head < form.space.n_observed).any():
+def _unfit(edge: EdgeBlock) -> list[str]:
+    if edge.role.kind != "hierarchy":
         return [f"{edge.name} links nodes to one another, and the method is for a Hierarchy alone"]
-    tied = isinstance(edge.penalty, Zero) and not _of_clients(form, edge)  # alpha = 1
+    tied = isinstance(edge.penalty, Zero) and not edge.role.of_leaves  # alpha = 1
     if isinstance(edge.penalty, SquaredL2) or tied:
         return []
     return [f"{edge.name} has the penalty {type(edge.penalty).__name__}, and the method is for SquaredL2"]
@@ -166,7 +165,3 @@ def _unfit(form: Form, edge: EdgeBlock) -> list[str]:
 
 def _between(form: Form) -> list[EdgeBlock]:
     return [edge for edge in form.edges if not edge.ground and len(edge.tail)]
-
-
-def _of_clients(form: Form, edge: EdgeBlock) -> bool:
-    return bool(edge.tail[0] < form.space.n_observed)
