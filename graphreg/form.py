@@ -61,6 +61,13 @@ class SampleBlock:
         """s_r of some samples, at no cost for the others."""
         return float(self.strength) * self.base_scale[rows]
 
+    def part(self, rows: Array) -> SampleBlock:
+        """Some samples of the block, by their numbers; the loss stays whole."""
+        per = self.offset.size // len(self.node)  # predictors of a sample
+        A = self.A[(rows[:, None] * per + np.arange(per)).ravel()]
+        own = {name: getattr(self, name)[rows] for name in ("node", "y", "offset", "base_scale")}
+        return replace(self, X=None if self.X is None else self.X[rows], A=A, **own)
+
     def column(self, scale: Array) -> Array:
         """s_r shaped to broadcast against predictors."""
         return scale[:, None] if self.offset.ndim == 2 else scale

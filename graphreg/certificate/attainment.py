@@ -162,7 +162,7 @@ def at_infinity(form: Form) -> AtInfinity | None:
         rows, y = block.loss.remains(block.y, fallen)
         masks.append(rows)
         if rows.any():
-            blocks.append(_subset(block, rows, y))
+            blocks.append(replace(block.part(np.flatnonzero(rows)), y=y))
     places: list[tuple[int, Array, Array]] = []
     edges: list[EdgeBlock] = []
     for k, (edge, slack) in enumerate(zip(form.edges, away.slack, strict=True)):
@@ -256,18 +256,3 @@ def _tight(edge: EdgeBlock, slack: Array) -> list[tuple[Array, Array, EdgeBlock]
             cut = replace(edge.part(rows), penalty=penalty, features=features, center=center)
             out.append((rows, columns, cut))
     return out
-
-
-def _subset(block: SampleBlock, rows: Array, y: Array) -> SampleBlock:
-    """The samples of a mask, with their targets."""
-    X = None if block.X is None else block.X[rows]
-    lines = rows if block.offset.ndim == 1 else np.repeat(rows, block.offset.shape[1])
-    return replace(
-        block,
-        node=block.node[rows],
-        X=X,
-        y=y,
-        offset=block.offset[rows],
-        base_scale=block.base_scale[rows],
-        A=block.A[np.flatnonzero(lines)],
-    )

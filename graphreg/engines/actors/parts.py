@@ -83,20 +83,9 @@ def _touches(edge: EdgeBlock, i: int) -> Array:
 
 
 def _samples(form: Form, k: int, rows: Array, ids: Array, i: int) -> SampleBlock:
-    block, d = form.samples[k], form.d
-    per = block.offset.size // len(block.node)  # predictors of a sample
-    lines = (rows[:, None] * per + np.arange(per)).ravel()
-    columns = (ids[:, None] * d + np.arange(d)).ravel()
-    return replace(
-        block,
-        loss=block.loss.at(form.labels[i]),
-        node=np.full(len(rows), np.searchsorted(ids, i)),
-        X=None if block.X is None else block.X[rows],
-        y=block.y[rows],
-        offset=block.offset[rows],
-        base_scale=block.base_scale[rows],
-        A=block.A[lines][:, columns],
-    )
+    part, columns = form.samples[k].part(rows), (ids[:, None] * form.d + np.arange(form.d)).ravel()
+    node = np.full(len(rows), np.searchsorted(ids, i))
+    return replace(part, loss=part.loss.at(form.labels[i]), node=node, A=part.A[:, columns])
 
 
 def _edges(edge: EdgeBlock, rows: Array, ids: Array) -> EdgeBlock:
