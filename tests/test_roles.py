@@ -217,6 +217,18 @@ def test_some_edges_are_what_all_are(k):
     assert none.ground == edge.ground
 
 
+@pytest.mark.parametrize("loss", [gr.SquaredLoss, gr.MultinomialLoss, gr.MeanLoss], ids=lambda loss: loss.__name__)
+def test_some_samples_have_the_values_that_they_have_among_all(loss):
+    rng = np.random.default_rng(3)
+    X, y = (None, rng.normal(size=(9, 2))) if loss is gr.MeanLoss else (rng.normal(size=(9, 2)), np.arange(9) % 3)
+    data = gr.NodeData.from_arrays(X, y, np.arange(9) // 3, weights=rng.uniform(1, 2, 9))
+    (block,) = (form := gr.Problem(loss(data)).form).samples
+    w, rows = rng.normal(size=form.shape), np.array([7, 2])
+    np.testing.assert_array_equal(block.part(rows).predict(w), block.predict(w)[rows])
+    np.testing.assert_array_equal(block.part(rows).values(w), block.values(w)[rows])
+    np.testing.assert_array_equal(block.part(rows).node, [2, 0])
+
+
 @pytest.mark.parametrize("k", [0, 2, 4, 5])
 def test_a_tie_is_what_its_edge_is(k):
     form = everything().form
