@@ -509,7 +509,7 @@ BAD = [
     ({"step_size": True}, "step_size"),
     ({"batch": 0}, "batch"),
     ({"batch": 1.5}, "batch"),
-    ({"coin": "both"}, "coin of AsyncL2GD must be one of 'separate', 'single'"),
+    ({"coin": "both"}, "coin of AsyncL2GD must be 'separate' or 'single'"),
     ({"coin": "single", "p_cluster": 0.1}, "takes no p_cluster"),
 ]
 

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from scipy.stats import chi2, norm
 
+from ..checks import is_number
 from ..errors import DataError
 from ..form import Form
-from ..methods._base import is_number
 from ..methods.ledger import Ledger
 from ..tables import Table, assumed_lines
 from ..terms.records import Array, did_you_mean

@@ -5,19 +5,20 @@ from __future__ import annotations
 import warnings
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
-from numbers import Integral
-from typing import Any
 
 import numpy as np
 
+from ..checks import checked, count, inside, per, positive
 from ..clock import look
-from ..errors import MethodError, MethodWarning
+from ..errors import MethodWarning
 from ..form import Form
 from ..lowering.gradients import without_bound, without_gradient
 from ..lowering.site import Site
 from ..lowering.star import Star, balanced_flows
 from ..terms.records import Array, did_you_mean
-from ._base import AbstractIteration, Point, Start, is_number
+from ._base import AbstractIteration, Point, Start
+
+PARTICIPATION = per("node", inside("(0, 1]", "in (0, 1]")).so("or give {node: probability}")
 
 
 @dataclass(frozen=True)
@@ -35,24 +36,10 @@ class Averaging(AbstractIteration):
     """See `FedAvg`, whose options these are; ``owner`` is the method they were given to, for messages."""
 
     owner: str
-    local_steps: int
-    step_size: float | None
-    batch: int | None
-    participation: float | Mapping[Hashable, float]
-
-    def __post_init__(self) -> None:
-        for name in ("local_steps", "batch"):
-            value = getattr(self, name)
-            if not (is_whole(value) and value >= 1) and (value is not None or name == "local_steps"):
-                raise MethodError(f"the {name} of {self.owner} must be a whole number, at least 1, got {value!r}")
-        if self.step_size is not None and not (is_number(self.step_size) and 0.0 < self.step_size < np.inf):
-            raise MethodError(f"the step_size of {self.owner} must be a positive finite number, got {self.step_size!r}")
-        given = self.participation if isinstance(self.participation, Mapping) else {None: self.participation}
-        for label, value in given.items():
-            if not (is_number(value) and 0.0 < value <= 1.0):
-                where = "" if label is None else f" of the node {label!r}"
-                hint = "" if label is not None else "; or give {node: probability}"
-                raise MethodError(f"the participation{where} in {self.owner} must be in (0, 1], got {value!r}{hint}")
+    local_steps: int = checked(count)
+    step_size: float | None = checked(positive | None)
+    batch: int | None = checked(count | None)
+    participation: float | Mapping[Hashable, float] = checked(PARTICIPATION)
 
     @property
     def name(self) -> str:
@@ -136,7 +123,3 @@ class Averaging(AbstractIteration):
 
     def point(self, state: State) -> Point:
         return state.w, balanced_flows(state.site.form, state.site.gradients, state.w), None
-
-
-def is_whole(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)

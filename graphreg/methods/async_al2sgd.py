@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..checks import checked, count, fraction, inside, positive
 from ..form import Form
 from ..lowering.site import Site
 from ..terms.records import Array
@@ -92,27 +93,19 @@ class AsyncAL2SGD(AbstractIteration):
         "clusters on to the root where the coin is the network's, and the means back; once more for a refresh"
     )
 
-    step_size: float | None = None
+    step_size: float | None = checked(positive, None)
     p_global: float | None = None
     p_cluster: PerCluster = None
     tau: PerCluster = None
-    rho: float | None = None
-    batch: int | None = None
-    a1: float | None = None
-    a2: float | None = None
-    b1: float | None = None
-    b2: float | None = None
+    rho: float | None = checked(inside("(0, 1]"), None)
+    batch: int | None = checked(count | None, None)
+    a1: float | None = checked(fraction, None)
+    a2: float | None = checked(fraction, None)
+    b1: float | None = checked(fraction, None)
+    b2: float | None = checked(positive, None)
 
     def __post_init__(self) -> None:
-        _odds.check_positive(self.name, "step_size", self.step_size)
-        _odds.check_positive(self.name, "b2", self.b2)
-        _odds.check_batch(self.name, self.batch)
-        for name in ("a1", "a2", "b1"):
-            value = getattr(self, name)
-            if value is not None:
-                _odds.check_probability(self.name, name, value, zero=False)
-        if self.rho is not None:
-            _odds.check_probability(self.name, "rho", self.rho, zero=False, one=True)
+        super().__post_init__()
         self._coins()  # refuses bad ones
 
     def _coins(self) -> Coins:
