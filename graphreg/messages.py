@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import islice
+from typing import Any
 
 MANY = 10_000  # names among which one that was meant is looked for
 SHOWN = 12  # names that a message lists
@@ -43,6 +44,33 @@ def did_you_mean(label: Hashable, labels: Iterable[Hashable]) -> str:
     known = list(islice(labels, MANY))
     near = closest(label, known)
     return look_alike(label, known) or (f"; did you mean {near!r}?" if near else "")
+
+
+def strays(what: str, given: Iterable[Hashable], known: Collection[Hashable], of: str = "node") -> list[str]:
+    """A sentence on the first label that ``what`` names and that is none."""
+    found = next((label for label in given if label not in known), None)
+    name = "name" if _is_plural(what) else "names"
+    return [] if found is None else [f"{what} {name} {found!r}, which is not a {of}{did_you_mean(found, known)}"]
+
+
+def gaps(what: str, given: Collection[Hashable], known: Iterable[Hashable], of: str = "node") -> list[str]:
+    """A sentence on the labels for which ``what`` has no entry."""
+    lacking = [label for label in known if label not in given]
+    has, more = "have" if _is_plural(what) else "has", f" (and {len(lacking) - 1} more)" if len(lacking) > 1 else ""
+    return [f"{what} {has} no entry for the {of} {x!r}{more}{look_alike(x, given)}" for x in lacking[:1]]
+
+
+def _is_plural(what: str) -> bool:
+    """Whether 'the weights of L1' are many, as 'the weight of L1' is not."""
+    return what.partition(" of ")[0].endswith("s")
+
+
+def unmatched(what: str, given: Any, known: Collection[Hashable], of: str = "node") -> list[str]:
+    """What does not match between the keys of a mapping and the labels there are, as sentences; nothing where
+    ``given`` is no mapping but one value for all."""
+    if not isinstance(given, Mapping):
+        return []
+    return [*strays(what, given, known, of), *gaps(what, given, known, of)]
 
 
 def near(name: str, known: Sequence[str], what: str = "there are") -> str:

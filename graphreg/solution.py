@@ -15,10 +15,11 @@ from .certificate import Certificate
 from .clusters import Clusters, clusters
 from .errors import DataError
 from .form import Form
+from .messages import did_you_mean
 from .methods.ledger import Ledger
 from .methods.trace import Trace
 from .splitting import split, tied_certificate
-from .terms.records import Array, did_you_mean
+from .terms.records import Array
 
 if TYPE_CHECKING:
     import pandas as pd

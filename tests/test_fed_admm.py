@@ -724,7 +724,7 @@ def test_wrong_availabilities():
         gr.Availability()
     with pytest.raises(MethodError, match="the sampler of Availability must be a function"):
         gr.Availability(0.5, sampler=0.5)
-    with pytest.raises(MethodError, match="is a function of t, labels, uniform and common"):
+    with pytest.raises(MethodError, match="must be a function of t, labels, uniform and common"):
         gr.FedADMM(availability=lambda t: np.full(N, True))
     with pytest.raises(MethodError, match="known of Availability must be True or False"):
         gr.Availability(0.5, known="yes")
@@ -734,9 +734,9 @@ def test_wrong_availabilities():
 def test_mappings_that_do_not_fit_the_nodes(name):
     values = dict.fromkeys(range(N), 0.01)
     problem = squared()
-    with pytest.raises(MethodError, match=rf"{name} has no value for node 2 and 1 more"):
+    with pytest.raises(MethodError, match=rf"{name} has no entry for the node 2 \(and 1 more\)"):
         problem.solve(gr.FedADMM(**{name: {k: v for k, v in values.items() if k not in (2, 4)}}))
-    with pytest.raises(MethodError, match=rf"{name} has a value for 'x', which is no node"):
+    with pytest.raises(MethodError, match=rf"{name} names 'x', which is not a node"):
         problem.solve(gr.FedADMM(**{name: {**values, "x": 0.5}}))
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import DataError
-from ..terms.records import Array, did_you_mean, name_of
+from ..messages import did_you_mean
+from ..terms.records import Array, name_of
 
 NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 RANK = 1e-10  # smallest over largest singular value of rows of length 1

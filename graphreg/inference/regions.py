@@ -13,9 +13,10 @@ from scipy.stats import chi2, norm
 from ..checks import is_number
 from ..errors import DataError
 from ..form import Form
+from ..messages import did_you_mean
 from ..methods.ledger import Ledger
 from ..tables import Table, assumed_lines
-from ..terms.records import Array, did_you_mean
+from ..terms.records import Array
 from ..theory._reading import form_of as read_form
 from ._hypotheses import linear, position, written
 from .local import local_fits

@@ -15,7 +15,8 @@ from ..form import Form
 from ..lowering.gradients import without_bound, without_gradient
 from ..lowering.site import Site
 from ..lowering.star import Star, balanced_flows
-from ..terms.records import Array, did_you_mean
+from ..messages import unmatched
+from ..terms.records import Array
 from ._base import AbstractIteration, Point, Start
 
 PARTICIPATION = per("node", inside("(0, 1]", "in (0, 1]")).so("or give {node: probability}")
@@ -46,14 +47,9 @@ class Averaging(AbstractIteration):
         return self.owner
 
     def missing(self, form: Form) -> tuple[str, ...]:
-        labels = form.space.index
         unbounded = without_bound(form) if self.step_size is None else ()
-        given = self.participation if isinstance(self.participation, Mapping) else labels
-        wrong = [
-            f"participation names {x!r}, which is not a node{did_you_mean(x, labels)}" for x in given if x not in labels
-        ]
-        lacking = [f"participation has no entry for the node {label!r}" for label in labels if label not in given]
-        return (*without_gradient(form), *unbounded, *wrong[:1], *lacking[:1])
+        unfit = unmatched("participation", self.participation, form.space.index)
+        return (*without_gradient(form), *unbounded, *unfit)
 
     def init(self, site: Site, start: Start | None) -> State:
         """The servers learn a_i and the smoothness of the F_i of their clients, and tell them the step."""

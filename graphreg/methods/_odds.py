@@ -18,7 +18,8 @@ from ..form import Form
 from ..lowering.gradients import NodeGradients, without_gradient
 from ..lowering.site import Site
 from ..lowering.tree import without_tree
-from ..terms.records import Array, did_you_mean
+from ..messages import unmatched
+from ..terms.records import Array
 from ._clusters import SAME, Constants, cluster_of
 
 PerCluster = float | Mapping[Hashable, float] | None
@@ -42,14 +43,10 @@ class Coins:
         known = {
             form.labels[j]: None for e in form.edges if not e.ground for j in e.head[e.tail < form.space.n_observed]
         }
-        out: list[str] = []
-        for name, value in (("p_cluster", self.p_cluster), ("tau", self.tau)):
-            if isinstance(value, Mapping):
-                strange = [label for label in value if label not in known]
-                lacking = [label for label in known if label not in value]
-                out += [f"{name} names {label!r}, which is no cluster{did_you_mean(label, known)}" for label in strange]
-                out += [f"{name} has no entry for the cluster {label!r}" for label in lacking]
-        return tuple(out)
+        return (
+            *unmatched("p_cluster", self.p_cluster, known, "cluster"),
+            *unmatched("tau", self.tau, known, "cluster"),
+        )
 
     @property
     def apart(self) -> bool:

@@ -15,6 +15,7 @@ from ..errors import MethodError
 from ..form import Form
 from ..lowering.site import Site
 from ..lowering.streams import Streams
+from ..messages import unmatched
 from ..terms.records import Array
 
 Sampler = Callable[[int, tuple[Hashable, ...], Array, Generator], Any]
@@ -80,7 +81,7 @@ class Availability:
 
     def missing(self, form: Form) -> tuple[str, ...]:
         """Nodes without a probability, and probabilities without a node, as sentences."""
-        return unmatched(form, self.probability, "availability")
+        return tuple(unmatched("availability", self.probability, form.space.index))
 
     def probabilities(self, site: Site) -> Array | None:
         """p_i, 1 at latent nodes, (n,); None where only the sampler decides."""
@@ -101,22 +102,6 @@ class Availability:
                 f"returned an array of shape {drawn.shape} and type {drawn.dtype}"
             )
         return np.concatenate([drawn, np.full(site.form.n - len(labels), True)])
-
-
-def unmatched(form: Form, values: Any, name: str) -> tuple[str, ...]:
-    """Observed nodes that a mapping of values lacks, and keys of it that are none, as sentences; the first of each."""
-    if not isinstance(values, Mapping):
-        return ()
-    observed = form.labels[: form.space.n_observed]
-    lacking = [label for label in observed if label not in values]
-    nodes = set(observed)
-    unknown = [label for label in values if label not in nodes]
-    out = [f"{name} has no value for node {lacking[0]!r}{_more(lacking)}"] if lacking else []
-    return (*out, *([f"{name} has a value for {unknown[0]!r}{_more(unknown)}, which is no node"] if unknown else []))
-
-
-def _more(labels: list[Hashable]) -> str:
-    return f" and {len(labels) - 1} more" if len(labels) > 1 else ""
 
 
 def per_node(form: Form, values: Any, latent: float) -> Array:

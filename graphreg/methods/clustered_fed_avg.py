@@ -11,9 +11,9 @@ import numpy as np
 from ..errors import MethodError, TermError
 from ..form import Form
 from ..lowering.star import star
+from ..messages import strays
 from ..terms.hierarchy import latent_label, tree_levels
 from ..terms.penalties.zero import Zero
-from ..terms.records import did_you_mean
 from ._averaging import Averaging
 from ._base import AbstractIteration
 from ._baseline import AbstractBaseline
@@ -66,9 +66,8 @@ class ClusteredFedAvg(AbstractBaseline):
         found, labels = self._clusters(form), form.space.index
         if not found:
             return ("the model has no Hierarchy whose clusters could be taken: give ClusteredFedAvg(clusters={...})",)
-        unknown = [x for x in found if x not in labels]
         lacking = [x for x in labels if x not in found]
-        out = [f"clusters name {x!r}, which is not a node{did_you_mean(x, labels)}" for x in unknown[:1]]
+        out = strays("clusters", found, labels)
         if lacking:
             rest = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
             out.append(f"clusters do not cover the nodes {', '.join(map(repr, lacking[:5]))}{rest}: name theirs")

@@ -14,6 +14,7 @@ from ..errors import MethodError
 from ..form import Form
 from ..lowering.gradients import without_gradient
 from ..lowering.site import Site
+from ..messages import unmatched
 from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.records import Array
 from ._averages import Mean, SuffixMean, averaged
@@ -22,7 +23,7 @@ from ._copies import Copies, copies_at
 from ._fed_steps import STEPS, StepSize, batch_smoothness, bends_more, constant_steps, scheduled, warn
 from ._lossy import edges_under_loss
 from ._versions import Versions, begun
-from .availability import Availability, unmatched
+from .availability import Availability
 from .tolerance import Swap, ToleratesLoss
 
 RHO = 4.0  # in units of mean curvature / mean degree
@@ -159,7 +160,7 @@ class FedADMM(AbstractIteration, ToleratesLoss):
             losses = [b.loss for b in form.samples if isinstance(b.loss, AbstractSmoothLoss)]
             names = sorted({type(loss).__name__ for loss in losses if np.isinf(loss.smoothness())})
             out += [f"the curvature of {each} has no bound: leave batch out, or give a step_size" for each in names]
-        out += unmatched(form, self.step_size, "step_size")
+        out += unmatched("step_size", self.step_size, form.space.index)
         return (*out, *(() if self.away is None else self.away.missing(form)))
 
     # ---- a run -----------------------------------------------------------------------------------------------------

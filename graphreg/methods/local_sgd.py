@@ -12,6 +12,7 @@ from ..checks import checked, count, inside, is_number, per, switch, whole
 from ..form import Form
 from ..lowering.mixing import Mixing, MixingMatrix, mixing_of
 from ..lowering.site import Site
+from ..messages import strays
 from ..terms.records import Array
 from . import _consensus as consensus
 from . import _sampling as sampling
@@ -121,8 +122,7 @@ class LocalSGD(AbstractIteration):
         stepped = is_number(step) or (isinstance(step, DecreasingStep) and None not in (step.D, step.gamma))
         out = consensus.missing(form, self.mixing, self.lazy, stepped)
         known = self.nonresponse if isinstance(self.nonresponse, Mapping) else {}
-        strange = [label for label in known if label not in form.space.index]
-        return (*out, *(f"the nonresponse of LocalSGD names {label!r}, which is not a node" for label in strange[:1]))
+        return (*out, *strays("the nonresponse of LocalSGD", known, form.space.index))
 
     def init(self, site: Site, start: Start | None) -> State:
         theta, _ = consensus.start_of(site, start)

@@ -16,8 +16,9 @@ from ..lowering.gradients import without_ground_gradient
 from ..lowering.nodeprox import without_prox
 from ..lowering.site import Memories, Site
 from ..lowering.star import Star, star
+from ..messages import unmatched
 from ..terms.penalties.squared_l2 import SquaredL2
-from ..terms.records import Array, did_you_mean, look_alike
+from ..terms.records import Array
 from ._base import AbstractIteration, Point, Start
 from ._baseline import AbstractBaseline
 
@@ -75,12 +76,9 @@ class PFedMe(AbstractBaseline):
     beta: float = checked(positive, 1.0)
 
     def missing(self, form: Form) -> tuple[str, ...]:
-        labels, out = form.space.index, list[str]()
+        out = unmatched("lam", self.lam, form.space.index)
         if self.lam is None:
             out.append("the pull of the server on the clients is to be chosen: give PFedMe(lam=...)")
-        given = self.lam if isinstance(self.lam, Mapping) else labels
-        out += [f"lam names {x!r}, which is not a node{did_you_mean(x, labels)}" for x in given if x not in labels][:1]
-        out += [f"lam has no entry for the node {x!r}{look_alike(x, given)}" for x in labels if x not in given][:1]
         return (*out, *without_prox(form), *without_ground_gradient(form))
 
     def target(self, form: Form) -> Form:

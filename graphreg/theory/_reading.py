@@ -12,8 +12,9 @@ from ..columns import is_frame, is_series
 from ..errors import GraphError, MethodError, ModelError
 from ..form import Form
 from ..graph import Graph
+from ..messages import did_you_mean, gaps, strays
 from ..reading import edge_name, is_in, is_missing, plain_label
-from ..terms.records import Array, did_you_mean, look_alike
+from ..terms.records import Array
 
 
 def form_of(problem: Any, what: str) -> Form:
@@ -61,17 +62,10 @@ def read_clusters(given: Any, labels: Sequence[Hashable], what: str) -> tuple[li
 
 def _in_order(each: Mapping[Hashable, Any], labels: Sequence[Hashable], what: str) -> list[Any]:
     """The entries of a mapping in node order; each node must have one, and each entry a node."""
-    nodes = set(labels)
-    stray = [label for label in each if label not in nodes]
-    if stray:
-        raise GraphError(f"{what} name {stray[0]!r}, which is not a node{did_you_mean(stray[0], labels)}")
-    lacking = [label for label in labels if label not in each]
-    if lacking:
-        shown = ", ".join(map(repr, lacking[:5])) + (f" and {len(lacking) - 5} more" if len(lacking) > 5 else "")
-        raise GraphError(
-            f"{what} have no entry for the node{'s' * (len(lacking) > 1)} {shown}; name theirs (a node may be a "
-            "cluster of its own)"
-        )
+    for said in strays(what, each, dict.fromkeys(labels)):
+        raise GraphError(said)
+    for said in gaps(what, each, labels):
+        raise GraphError(f"{said}; name theirs (a node may be a cluster of its own)")
     return [each[label] for label in labels]
 
 
@@ -131,9 +125,8 @@ def parameters_of(given: Any, form: Form, what: str) -> Array:
             raise MethodError(f"{what} have no column {lacking[0]!r}; needed are {', '.join(map(str, names))}")
         given = dict(zip(given.index, given[names].to_numpy(), strict=True))
     if isinstance(given, Mapping):
-        lacking = [label for label in form.labels if label not in given]
-        if lacking:
-            raise MethodError(f"{what} have no entry for the node {lacking[0]!r}{look_alike(lacking[0], given)}")
+        for said in gaps(what, given, form.labels):
+            raise MethodError(said)
         given = [given[label] for label in form.labels]
     try:
         values = np.array(given, dtype=float)

@@ -24,6 +24,7 @@ from ..errors import MethodError
 from ..form import EdgeBlock, Form
 from ..graph import Graph
 from ..lowering.gradients import NodeGradients, without_gradient
+from ..messages import gaps
 from ..tables import assumed_lines
 from ..terms.penalties._base import AbstractNorm
 from ..terms.penalties.l1 import L1
@@ -215,9 +216,8 @@ def _noise(form: Form, w: Array, covariance: Any, draws: int, seed: int) -> tupl
 def _covariances(given: Any, form: Form) -> Array:
     n, d = form.shape
     if isinstance(given, Mapping):
-        lacking = [label for label in form.labels if label not in given]
-        if lacking:
-            raise MethodError(f"the covariances have no entry for the node {lacking[0]!r}")
+        for said in gaps("the covariances", given, form.labels):
+            raise MethodError(said)
         given = [given[label] for label in form.labels]
     try:
         C = np.array(given, dtype=float)

@@ -14,6 +14,7 @@ import numpy as np
 from ...errors import MethodError, MethodWarning
 from ...form import Form
 from ...lowering.arcs import Arcs
+from ...messages import strays
 from ...methods._base import AbstractIteration
 from ...methods.tolerance import ToleratesLoss
 from .faults import Faults, Weather
@@ -101,7 +102,6 @@ class Actors:
         if self.faults is None:
             return None
         place = {label: i for i, label in enumerate(form.labels)}
-        for label in self.faults.crashes:
-            if label not in place:
-                raise MethodError(f"crashes of Faults name {label!r}, which is not a node")
+        for said in strays("crashes of Faults", self.faults.crashes, place):
+            raise MethodError(said)
         return Weather(self.faults, seed, {place[label]: tuple(t) for label, t in self.faults.crashes.items()})
