@@ -63,7 +63,7 @@ class Check:
 
     def __or__(self, other: Check | None) -> Check:
         second = nothing if other is None else other
-        words = f"{self.wanted} or {second.wanted}"
+        words = f"{self.wanted}{',' * (other is None and ',' in self.wanted)} or {second.wanted}"
         return replace(self, wanted=words, holds=lambda value: self.holds(value) or second.holds(value))
 
     def so(self, remedy: str) -> Check:
@@ -101,7 +101,7 @@ def inside(interval: str, wanted: str = "") -> Check:
 
 def whole(least: int, wanted: str = "a whole number") -> Check:
     """A whole number that is not less than ``least``."""
-    return Check(f"{wanted} >= {least}", lambda value: is_whole(value) and value >= least)
+    return Check(f"{wanted}, at least {least}", lambda value: is_whole(value) and value >= least)
 
 
 def one_of(*known: str) -> Check:
@@ -119,9 +119,10 @@ def instance(kind: type[Any], wanted: str) -> Check:
     return Check(wanted, lambda value: isinstance(value, kind), hint)
 
 
-def per(of: str, check: Check) -> Check:
-    """One value for all nodes (or whatever ``of`` names), or a mapping from their labels."""
-    return Each(check.wanted, check.holds, check.hint, check, of)
+def per(of: str, check: Check, mapping: str = "") -> Check:
+    """One value for all nodes (or whatever ``of`` names) or a mapping from their labels; only the latter where
+    ``mapping`` says in words what it is."""
+    return Each(mapping or check.wanted, (lambda _: False) if mapping else check.holds, check.hint, check, of)
 
 
 nothing = Check("None", lambda value: value is None)
@@ -147,9 +148,11 @@ def function(wanted: str = "a function") -> Check:
 def checked(check: Check) -> Any: ...
 @overload
 def checked(check: Check, default: T) -> T: ...
-def checked(check: Check, default: Any = MISSING) -> Any:
+@overload
+def checked(check: Check, *, default_factory: Callable[[], T]) -> T: ...
+def checked(check: Check, default: Any = MISSING, default_factory: Any = MISSING) -> Any:
     """A field of a dataclass with what it may be; None may be given where it is the default."""
-    return field(default=default, metadata={"check": check})
+    return field(default=default, default_factory=default_factory, metadata={"check": check})
 
 
 def check_fields(record: Any, error: type[GraphregError], owner: str = "") -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from .batches import predictors
 from .certificate import Certificate
+from .checks import one_of
 from .clusters import Clusters, clusters
 from .errors import DataError
 from .form import Form
@@ -210,8 +211,7 @@ class Solution:
         """
         import pandas as pd
 
-        if kind not in ("response", "link", "class"):
-            raise DataError(f"kind must be 'response', 'link' or 'class', got {kind!r}")
+        one_of("response", "link", "class")(kind, "kind", DataError)
         blocks = [block for block in self.form.samples if block.X is not None]
         if not blocks:
             raise DataError("a MeanLoss has no predictors; its predictions are the rows of table()")

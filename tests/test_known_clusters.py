@@ -545,7 +545,7 @@ def test_coins_that_would_bias_the_oracle(kind):
 
 @pytest.mark.parametrize("kind", [gr.AsyncL2GD, gr.AsyncAL2SGD])
 def test_clusters_that_are_not_there(kind):
-    with pytest.raises(gr.errors.MethodError, match=r"p_cluster names 'C1', which is not a cluster; did you mean 'c1'") as caught:
+    with pytest.raises(gr.errors.MethodError, match=r"p_cluster names 'C1', .* did you mean 'c1'") as caught:
         case().problem.solve(kind(p_cluster={"c0": 0.1, "C1": 0.1}), rounds=3)
     assert "p_cluster has no entry for the cluster 'c1' (and 1 more)" in str(caught.value)
     fit = kind(p_cluster={"c0": 0.1, "c1": 0.3, "c2": 0.2})

@@ -19,9 +19,10 @@ from typing import Any
 
 import numpy as np
 
+from .. import checks
 from ..building import build
 from ..data import NodeData
-from ..errors import MethodError, ModelError, TermError
+from ..errors import MethodError, TermError
 from ..form import Form
 from ..graph import Graph
 from ..terms.calculus import Model
@@ -72,8 +73,7 @@ def hierarchical(
     DataError
         For too few samples, collinear features, and variances that the data cannot tell apart.
     """
-    if method not in METHODS:
-        raise ModelError(f"method must be 'reml' or 'ml', got {method!r}")
+    checks.one_of(*METHODS)(method, "method")
     read = Described.of(loss, clusters, random)
     return fitted(read, read.components(components, method))
 

@@ -11,7 +11,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, ClassVar
 
 from ..certificate import Certifier
-from ..checks import check_fields
+from ..checks import check_fields, instance
 from ..errors import MethodError
 from ..form import Form
 from ..lowering.site import Site
@@ -64,6 +64,9 @@ class AbstractMethod(ABC):
         changed = (key not in default or getattr(value, "ndim", 0) or value != default[key] for key, value in given)
         said = [f"{key}={written(value)}" for (key, value), new in zip(given, changed, strict=True) if new]
         return f"{self.name}({', '.join(said)})" if said else self.name
+
+
+METHOD = instance(AbstractMethod, "a method such as gr.PrimalDual()")
 
 
 class AbstractIteration(AbstractMethod):

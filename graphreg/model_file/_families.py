@@ -17,12 +17,12 @@ from typing import Any
 
 import graphreg as gr
 
+from ..messages import closest, near
 from ..methods._base import AbstractMethod
 from ..terms.losses._base import AbstractLoss
 from ..terms.penalties._base import AbstractPenalty
 from ._place import Place, Table, text_of
 from ._schema import check, type_hints, unknown_key
-from ._types import near
 
 KINDS: dict[str, type[Any]] = {"loss": AbstractLoss, "penalty": AbstractPenalty, "method": AbstractMethod}
 
@@ -83,7 +83,7 @@ def make_inline(kind: str, value: str | Table, place: Place, folders: Sequence[P
         return make(kind, value, {}, place, folders, family=None)
     given = dict(value)
     if "family" not in given:
-        stray = next((key for key in given if near(key, ["family"]).startswith("did you mean")), None)
+        stray = next((key for key in given if closest(key, ["family"])), None)
         if stray is not None:
             unknown_key(place, stray, ["family"])
         place.refuse(" needs the key 'family': the name of a " + kind)

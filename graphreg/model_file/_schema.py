@@ -10,8 +10,9 @@ from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from typing import Any, Literal, TypeVar, get_type_hints
 
+from ..messages import closest, near
 from ._place import Place, Table
-from ._types import describe, fits, near
+from ._types import describe, fits
 
 Record = TypeVar("Record")
 
@@ -178,7 +179,7 @@ def _record(kind: type[Record], table: Table, place: Place, open_ended: bool) ->
             check(place.at(field.name), table[field.name], hints[field.name])
         elif field.default is MISSING:
             # where a key was misspelt, the misspelling is what there is to say
-            stray = next((key for key in rest if near(key, [field.name]).startswith("did you mean")), None)
+            stray = next((key for key in rest if closest(key, [field.name])), None)
             if stray is not None:
                 unknown_key(place, stray, known)
             place.refuse(f" needs the key {field.name!r}: {describe(hints[field.name])}")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import types
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, Literal, Union, get_args, get_origin
+
+from ..messages import either
 
 PLAIN = (str, int, float, bool, list, dict)  # what TOML has, but for dates and times, which no key takes
 NAMES: dict[Any, str] = {
@@ -55,30 +56,6 @@ def describe(hint: Any) -> str:
     if origin in (dict, Mapping):
         return f"a table of {_plural(inner[1])}" if inner and inner[1] is not Any else "a table"
     return NAMES.get(origin, NAMES[Any])
-
-
-def either(words: list[str]) -> str:
-    """'a', 'a or b', 'a, b or c'."""
-    words = list(dict.fromkeys(words))
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
-
-
-def near(name: str, known: Sequence[str], what: str = "there are") -> str:
-    """'did you mean ...?', or the names that there are."""
-    if not known:
-        return f"{what} none"
-    same = [each for each in known if each.lower() == name.lower()]
-    close = same or get_close_matches(name, known, 1) or _containing(name, known)
-    if close:
-        return f"did you mean {close[0]!r}?"
-    more = ", ..." if len(known) > 12 else ""
-    return f"{what} {', '.join(map(repr, known[:12]))}{more}"
-
-
-def _containing(name: str, known: Sequence[str]) -> list[str]:
-    """'logistic' for 'LogisticLoss'."""
-    word = name.lower()
-    return [each for each in known if len(word) > 2 and word in each.lower()][:1]
 
 
 def _plural(hint: Any) -> str:

@@ -138,24 +138,3 @@ def parameters_of(given: Any, form: Form, what: str) -> Array:
         guilty = form.labels[int(np.flatnonzero(~np.isfinite(values).all(axis=1))[0])]
         raise MethodError(f"{what} are not finite at the node {guilty!r}")
     return values
-
-
-def check_whole(value: Any, what: str, least: int = 1) -> int:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < least:
-        raise MethodError(f"{what} must be a whole number >= {least}, got {value!r}")
-    return int(value)
-
-
-def check_switch(value: Any, what: str) -> bool:
-    if not isinstance(value, (bool, np.bool_)):
-        raise MethodError(f"{what} must be True or False, got {value!r}")
-    return bool(value)
-
-
-def check_number(value: Any, what: str, low: float = 0.0, high: float = np.inf) -> float:
-    """A finite number strictly between the limits."""
-    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if not number or not low < float(value) < high:
-        limits = f"between {low:g} and {high:g}" if np.isfinite(high) else f"finite and above {low:g}"
-        raise MethodError(f"{what} must be a number {limits}, got {value!r}")
-    return float(value)

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import checks
 from ..errors import MethodError
 from ..form import EdgeBlock, Form
 from ..graph import Graph
@@ -32,7 +33,7 @@ from ..terms.penalties.l2 import L2
 from ..terms.records import Array
 from ._curvature import Curvature
 from ._kernel import Kernel
-from ._reading import check_number, check_whole, form_of, parameters_of
+from ._reading import form_of, parameters_of
 from .compatibility import CompatibilityFactor, factor
 
 ROUNDING = 1e-12  # relative: a strength that misses what is required by no more is taken to meet it
@@ -124,8 +125,8 @@ def error_bound(
     w = parameters_of(truth, form, "the true parameters")
     kernel = Kernel.of(edge.tail, edge.head, edge.base_weight, form.n)
     assert isinstance(edge.penalty, AbstractNorm)
-    noise, assumed = _noise(form, w, covariance, check_whole(draws, "draws"), seed)
-    quantile = 1.0 if covariance is None else check_number(level, "the level", 0.5, 1.0)
+    noise, assumed = _noise(form, w, covariance, int(checks.count(draws, "draws", MethodError)), seed)
+    quantile = 1.0 if covariance is None else float(checks.inside("(1/2, 1)")(level, "the level", MethodError))
     projections = [float(np.linalg.norm(kernel.project(g))) for g in noise]
     heights = [float(edge.penalty.dual_norm(kernel.lift(g)).max(initial=0.0)) for g in noise]
     projection, required = (float(np.quantile(each, quantile, method="higher")) for each in (projections, heights))
