@@ -23,9 +23,10 @@ from typing import Any, TypeGuard, TypeVar, overload
 import numpy as np
 
 from .errors import GraphregError, ModelError
-from .messages import did_you_mean, either
+from .messages import did_you_mean, either, shown
 
 T = TypeVar("T")
+Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def is_number(value: object) -> TypeGuard[float]:
@@ -58,7 +59,7 @@ class Check:
     def __call__(self, value: Any, what: str, error: type[GraphregError] = ModelError, owner: str = "") -> Any:
         if not self.holds(value):
             said = f"the {what} of {owner}" if owner else what
-            raise error(f"{said} must be {self.wanted}, got {value!r}{self.hint(value)}")
+            raise error(f"{said} must be {self.wanted}, got {shown(value)}{self.hint(value)}")
         return value
 
     def __or__(self, other: Check | None) -> Check:
@@ -141,6 +142,14 @@ def text(wanted: str = "text") -> Check:
 def function(wanted: str = "a function") -> Check:
     """Something that can be called."""
     return Check(wanted, callable)
+
+
+def numbers(value: Any, what: str, wanted: str = "numbers", error: type[GraphregError] = ModelError) -> Array:
+    """An array of floats of its own, of whatever shape."""
+    try:
+        return np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        raise error(f"{what} must be {wanted}, got {shown(value)}") from None
 
 
 # ---- fields of dataclasses -------------------------------------------------------------------------------------------

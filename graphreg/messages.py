@@ -9,12 +9,19 @@ from typing import Any
 
 MANY = 10_000  # names among which one that was meant is looked for
 SHOWN = 12  # names that a message lists
+LONGEST = 300  # characters of a value
 
 
 def either(words: Iterable[str]) -> str:
     """'a', 'a or b', 'a, b or c'."""
     *first, last = dict.fromkeys(words)
     return f"{', '.join(first)} or {last}" if first else last
+
+
+def shown(value: object) -> str:
+    """A value as a message shows it: what is long is cut."""
+    text = repr(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def look_alike(label: Hashable, labels: Iterable[Hashable]) -> str:

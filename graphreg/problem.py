@@ -203,10 +203,7 @@ class Problem:
             same = [len(edge.tail) for edge in start.form.edges] == [len(edge.tail) for edge in self.form.edges]
             given, flows = start.certificate.w, start.certificate.point.flows if same else None
         else:
-            try:
-                given, flows = np.asarray(start, dtype=float), None
-            except (TypeError, ValueError):
-                raise ModelError(f"start must be a Solution or an array of numbers, got {start!r}") from None
+            given, flows = checks.numbers(start, "start", "a Solution or an array of numbers"), None
         observed = len(self.form.space.index)
         if given.shape not in (self.form.shape, (observed, self.form.d)):
             raise ModelError(f"start must have the shape {(observed, self.form.d)}, got {given.shape}")

@@ -157,10 +157,7 @@ def _values(components: Any, levels: int) -> Array:
     several = isinstance(components, (Sequence, np.ndarray)) and not isinstance(components, str)
     if not several or len(components) != len(names):
         raise TermError(f"components must be {len(names)} variances, of {', '.join(names)}, got {components!r}")
-    try:
-        values = np.asarray(components, dtype=float)
-    except (TypeError, ValueError):
-        raise TermError(f"components must be numbers, got {components!r}") from None
+    values = checks.numbers(components, "components", error=TermError)
     for name, value, least in zip(names, values, [0.0, *[-1.0] * levels], strict=True):
         if not np.isfinite(value) or value <= least or value < 0:
             kind = "positive" if least == 0.0 else "at least 0"

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import checks
 from ..clusters import Clusters
 from ..columns import is_frame, is_series
 from ..errors import GraphError, MethodError, ModelError
@@ -128,10 +129,7 @@ def parameters_of(given: Any, form: Form, what: str) -> Array:
         for said in gaps(what, given, form.labels):
             raise MethodError(said)
         given = [given[label] for label in form.labels]
-    try:
-        values = np.array(given, dtype=float)
-    except (TypeError, ValueError):
-        raise MethodError(f"{what} must hold {d} numbers per node") from None
+    values = checks.numbers(given, what, f"{d} numbers per node", MethodError)
     if values.shape != (n, d):
         raise MethodError(f"{what} must be of shape ({n}, {d}), a row per node, got {values.shape}")
     if not np.isfinite(values).all():

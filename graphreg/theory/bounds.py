@@ -220,10 +220,7 @@ def _covariances(given: Any, form: Form) -> Array:
         for said in gaps("the covariances", given, form.labels):
             raise MethodError(said)
         given = [given[label] for label in form.labels]
-    try:
-        C = np.array(given, dtype=float)
-    except (TypeError, ValueError):
-        raise MethodError(f"the covariances must be an array ({n}, {d}, {d}) or a mapping, got {given!r}") from None
+    C = checks.numbers(given, "the covariances", f"an array ({n}, {d}, {d}) or a mapping", MethodError)
     if C.shape != (n, d, d) or not np.isfinite(C).all():
         raise MethodError(f"the covariances must be finite and of shape ({n}, {d}, {d}), got {C.shape}")
     if not np.allclose(C, C.transpose(0, 2, 1)):

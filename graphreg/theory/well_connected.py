@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import checks
 from ..errors import GraphError
 from ..graph import Graph
 from ..messages import did_you_mean, gaps, strays
@@ -230,10 +231,7 @@ def read_demand(graph: Graph, demand: Any) -> Array:
         for said in gaps("demand", given, graph.labels):
             raise GraphError(f"{said}; 0 is legal")
         demand = [given[label] for label in graph.labels]
-    try:
-        values = np.asarray(demand, dtype=float)
-    except (TypeError, ValueError):
-        raise GraphError(f"demand must be numbers: one, one per label, or in node order, got {demand!r}") from None
+    values = checks.numbers(demand, "demand", "numbers: one, one per label, or in node order", GraphError)
     if values.ndim == 0:
         values = np.full(graph.n_nodes, float(values))
     if values.shape != (graph.n_nodes,):
