@@ -270,7 +270,7 @@ def test_the_default_coins_minimise_the_bound(name):
     """Corollary 3.6, and its counterpart where no cluster averages on its own."""
     c = CASES[name]()
     state = begin(gr.AsyncL2GD(), c)
-    bound = lambda p0, p: odds(state.site, state.constants, Coins("x", p0, p, None)).bound[0]  # noqa: E731
+    bound = lambda p0, p: odds(state.site, state.constants, Coins(p0, p, None)).bound[0]  # noqa: E731
     least = min(bound(p0, p) for p0 in np.linspace(0.01, 0.99, 50) for p in np.linspace(0, 0.99, 50))
     assert state.odds.bound[0] <= least * (1 + 1e-9)
     single = begin(gr.AsyncL2GD(coin="single"), c)

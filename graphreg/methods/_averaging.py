@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..checks import checked, count, inside, per, positive
+from ..checks import inside, per
 from ..clock import look
 from ..errors import MethodWarning
 from ..form import Form
@@ -37,10 +37,10 @@ class Averaging(AbstractIteration):
     """See `FedAvg`, whose options these are; ``owner`` is the method they were given to, for messages."""
 
     owner: str
-    local_steps: int = checked(count)
-    step_size: float | None = checked(positive | None)
-    batch: int | None = checked(count | None)
-    participation: float | Mapping[Hashable, float] = checked(PARTICIPATION)
+    local_steps: int
+    step_size: float | None
+    batch: int | None
+    participation: float | Mapping[Hashable, float]
 
     @property
     def name(self) -> str:

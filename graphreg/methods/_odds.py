@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..checks import check_fields, checked, inside, per
+from ..checks import inside, per
 from ..errors import MethodError, MethodWarning
 from ..form import Form
 from ..lowering.gradients import NodeGradients, without_gradient
@@ -23,6 +23,7 @@ from ..terms.records import Array
 from ._clusters import SAME, Constants, cluster_of
 
 PerCluster = float | Mapping[Hashable, float] | None
+P_GLOBAL, P_CLUSTER, TAU = inside("[0, 1)"), per("cluster", inside("[0, 1)")), per("cluster", inside("[0, 1]"))
 
 
 # ---- what is configured ----------------------------------------------------------------------------------------------
@@ -30,13 +31,9 @@ PerCluster = float | Mapping[Hashable, float] | None
 class Coins:
     """The probabilities p0 and p_j and the fractions tau_j that were asked for; None where theory is to choose."""
 
-    method: str
-    p_global: float | None = checked(inside("[0, 1)"), None)
-    p_cluster: PerCluster = checked(per("cluster", inside("[0, 1)")), None)
-    tau: PerCluster = checked(per("cluster", inside("[0, 1]")), None)
-
-    def __post_init__(self) -> None:
-        check_fields(self, MethodError, self.method)
+    p_global: float | None
+    p_cluster: PerCluster
+    tau: PerCluster
 
     def unfit(self, form: Form) -> tuple[str, ...]:
         """Clusters that a mapping names and the problem lacks, or the other way round, as sentences."""

@@ -14,7 +14,7 @@ from ..terms.records import Array
 from . import _clusters, _odds
 from ._base import AbstractIteration, Point, Start
 from ._clusters import Averages, Constants
-from ._odds import Coins, Odds, PerCluster, over
+from ._odds import P_CLUSTER, P_GLOBAL, TAU, Coins, Odds, PerCluster, over
 
 
 @dataclass(frozen=True)
@@ -94,9 +94,9 @@ class AsyncAL2SGD(AbstractIteration):
     )
 
     step_size: float | None = checked(positive, None)
-    p_global: float | None = None
-    p_cluster: PerCluster = None
-    tau: PerCluster = None
+    p_global: float | None = checked(P_GLOBAL, None)
+    p_cluster: PerCluster = checked(P_CLUSTER, None)
+    tau: PerCluster = checked(TAU, None)
     rho: float | None = checked(inside("(0, 1]"), None)
     batch: int | None = checked(count | None, None)
     a1: float | None = checked(fraction, None)
@@ -104,12 +104,8 @@ class AsyncAL2SGD(AbstractIteration):
     b1: float | None = checked(fraction, None)
     b2: float | None = checked(positive, None)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._coins()  # refuses bad ones
-
     def _coins(self) -> Coins:
-        return Coins(self.name, self.p_global, self.p_cluster, self.tau)
+        return Coins(self.p_global, self.p_cluster, self.tau)
 
     def missing(self, form: Form) -> tuple[str, ...]:
         return _odds.lacks(form, self._coins()) or _odds.without_convexity(form)

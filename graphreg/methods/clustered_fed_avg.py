@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from ..checks import checked, count, positive
 from ..errors import MethodError, TermError
 from ..form import Form
 from ..lowering.star import star
 from ..messages import strays
 from ..terms.hierarchy import latent_label, tree_levels
 from ..terms.penalties.zero import Zero
-from ._averaging import Averaging
+from ._averaging import PARTICIPATION, Averaging
 from ._base import AbstractIteration
 from ._baseline import AbstractBaseline
 
@@ -45,13 +46,13 @@ class ClusteredFedAvg(AbstractBaseline):
     )
 
     clusters: Mapping[Hashable, Any] | None = None
-    local_steps: int = 1
-    step_size: float | None = None
-    batch: int | None = None
-    participation: float | Mapping[Hashable, float] = 1.0
+    local_steps: int = checked(count, 1)
+    step_size: float | None = checked(positive, None)
+    batch: int | None = checked(count | None, None)
+    participation: float | Mapping[Hashable, float] = checked(PARTICIPATION, 1.0)
 
     def __post_init__(self) -> None:
-        assert self.iteration  # refuses bad options
+        super().__post_init__()
         try:
             if self.clusters is not None:
                 tree_levels(self.clusters)
