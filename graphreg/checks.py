@@ -128,7 +128,7 @@ def per(of: str, check: Check, mapping: str = "") -> Check:
 
 nothing = Check("None", lambda value: value is None)
 positive = inside("(0, inf)", "a positive finite number")
-nonnegative = inside("[0, inf)", "a non-negative number that is finite")
+nonnegative = inside("[0, inf)", "a non-negative number")
 fraction = inside("(0, 1)", "a number between 0 and 1")
 count = whole(1)
 seed = whole(0)
