@@ -11,9 +11,10 @@ from .errors import DataError, TermError
 from .form import EdgeBlock, Form, SampleBlock
 from .graph import difference_matrix, narrow
 from .magnitudes import check_center, check_samples
+from .messages import look_alike
 from .terms.calculus import Model
 from .terms.losses._base import AbstractLoss
-from .terms.records import LoweredEdges, LoweredLoss, Space, feature_of, look_alike
+from .terms.records import LoweredEdges, LoweredLoss, Space, feature_of
 
 
 def build(model: Model) -> Form:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
@@ -12,7 +11,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from . import checks
 from .errors import DataError
+from .messages import closest
 from .reading import is_missing
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -32,8 +33,7 @@ class Columns:
     intercept: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.intercept, (bool, np.bool_)):
-            raise DataError(f"intercept must be True or False, got {self.intercept!r}")
+        checks.switch(self.intercept, "intercept", DataError)
         for what, names in (("feature", self.features), ("target", self.targets)):
             twice = [name for k, name in enumerate(names) if str(name) in map(str, names[:k])]
             if twice:
@@ -79,9 +79,8 @@ def column_of(frame: Any, name: Any) -> Any:
     except TypeError:
         raise DataError(f"a column is named by one label, got {name!r}") from None
     if not known:
-        lower = {str(column).lower(): str(column) for column in frame.columns}
-        close = difflib.get_close_matches(str(name).lower(), list(lower), 1)
-        hint = f"did you mean {lower[close[0]]!r}?" if close else f"the columns are {shown(frame.columns)}"
+        close = closest(str(name), map(str, frame.columns))
+        hint = f"did you mean {close!r}?" if close else f"the columns are {shown(frame.columns)}"
         hint = "it is in the index: use frame.reset_index()" if name in frame.index.names else hint
         raise DataError(f"the frame has no column {name!r}; {hint}")
     column = frame[name]

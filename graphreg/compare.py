@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import GraphregError, MethodError, ModelError, SolverError
+from .errors import GraphregError, MethodError, SolverError
 from .methods import METHODS, AbstractMethod, Exact
-from .problem import Problem
+from .methods._base import METHOD
+from .problem import Problem, problem_of
 from .solution import Solution
 
 if TYPE_CHECKING:
@@ -153,8 +154,7 @@ def compare(
     ModelError, MethodError
         For what is no problem, method or number; and where none of the methods given applies.
     """
-    if not isinstance(problem, Problem):
-        raise ModelError(f"compare takes a Problem, got {problem!r}; write gr.Problem(model)")
+    problem_of(problem, "compare")
     chosen = _named([m for m in METHODS if not m.missing(problem.form)] if methods is None else methods)
     if all(method.missing(problem.form) for method in chosen.values()):
         lacks = "; ".join(f"{name}: {', '.join(m.missing(problem.form))}" for name, m in chosen.items())
@@ -182,9 +182,7 @@ def _named(methods: Any) -> dict[str, AbstractMethod]:
     given: Any = methods.items() if isinstance(methods, Mapping) else [(None, method) for method in methods]
     out: dict[str, AbstractMethod] = {}
     for name, method in given:
-        if not isinstance(method, AbstractMethod):
-            hint = f"; write {method.__name__}()" if isinstance(method, type) else ""
-            raise MethodError(f"compare takes methods such as gr.PrimalDual(), got {method!r}{hint}")
+        METHOD(method, "each of methods", MethodError)
         if name is not None and not (isinstance(name, str) and name):
             raise MethodError(f"the names of methods are text, got {name!r}")
         out[_distinct(method.label if name is None else name, out)] = method

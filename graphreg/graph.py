@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from . import checks
 from .errors import GraphError
 from .reading import (
     check_simple,
@@ -314,10 +315,7 @@ def is_networkx(graph: Any) -> bool:
 
 # ---- nearest neighbours ----------------------------------------------------------------------------------------------
 def _places(points: Any, labels: Iterable[Hashable] | None) -> tuple[Array, tuple[Hashable, ...]]:
-    try:
-        places = np.asarray(points, dtype=float)
-    except (TypeError, ValueError):
-        raise GraphError("points must be an array of numbers, (n, q)") from None
+    places = checks.numbers(points, "points", "an array of numbers, (n, q)", GraphError)
     places = places[:, None] if places.ndim == 1 else places
     if places.ndim != 2:
         raise GraphError(f"points must be an array (n, q), got the shape {places.shape}")

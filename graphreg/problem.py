@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import checks
 from .building import build
 from .certificate import Certifier
 from .engines import Actors
@@ -26,7 +26,7 @@ from .errors import (
 from .form import Form
 from .lowering import conic
 from .methods import METHODS, AbstractIteration, AbstractMethod, Exact
-from .methods._base import Start
+from .methods._base import METHOD, Start
 from .methods._driver import Budget
 from .methods.checkpoint import Checkpoint
 from .methods.trace import Record
@@ -156,8 +156,7 @@ class Problem:
         """
         method = Exact() if method is None else method
         self._check_call(method, gap, rounds, seconds, callback, on_failure)
-        if seed is not None and not (_is(seed, Integral) and seed >= 0):
-            raise ModelError(f"seed must be a whole number, at least 0, got {seed!r}")
+        (checks.seed | None)(seed, "seed")
         kept = Checkpoint.of(checkpoint)
         if kept is not None and isinstance(method, Exact):
             raise CheckpointError(
@@ -174,29 +173,20 @@ class Problem:
     def _check_call(
         self, method: Any, gap: float, rounds: int | None, seconds: float | None, callback: Any, on_failure: str
     ) -> None:
-        if not isinstance(method, AbstractMethod):
-            hint = f"; write {method.__name__}()" if isinstance(method, type) else ""
-            raise MethodError(f"solve takes a method such as gr.PrimalDual(), got {method!r}{hint}")
+        METHOD(method, "the method of solve", MethodError)
         missing = method.missing(self.form)
         if missing:
             raise MethodError(f"{method.name} does not apply: " + "; ".join(missing), missing)
-        if not (_is(gap, Real) and np.isfinite(gap) and gap >= 0):
-            raise ModelError(f"gap must be a non-negative number, got {gap!r}")
-        if rounds is not None and not (_is(rounds, Integral) and rounds >= 1):
-            raise ModelError(f"rounds must be a whole number, at least 1, got {rounds!r}")
-        if seconds is not None and not (_is(seconds, Real) and seconds > 0):
-            raise ModelError(f"seconds must be a positive number, got {seconds!r}")
-        if callback is not None and not callable(callback):
-            raise ModelError(f"callback must be a function of a Record, got {callback!r}")
-        if on_failure not in ("raise", "return"):
-            raise ModelError(f"on_failure must be 'raise' or 'return', got {on_failure!r}")
+        checks.nonnegative(gap, "gap")
+        (checks.count | None)(rounds, "rounds")
+        (SECONDS | None)(seconds, "seconds")
+        (checks.function("a function of a Record") | None)(callback, "callback")
+        checks.one_of("raise", "return")(on_failure, "on_failure")
 
     def _check_engine(self, engine: Any, method: AbstractMethod, kept: Checkpoint | None) -> None:
+        (checks.instance(Actors, "gr.Actors(...)") | None)(engine, "engine")
         if engine is None:
             return
-        if not isinstance(engine, Actors):
-            hint = "; write Actors()" if engine is Actors else ""
-            raise ModelError(f"engine must be gr.Actors(...) or None, got {engine!r}{hint}")
         if isinstance(method, Exact):
             raise MethodError("Exact has no actors: a conic solver needs all data in one place; leave engine out")
         if isinstance(method, AbstractIteration) and method.central:
@@ -213,10 +203,7 @@ class Problem:
             same = [len(edge.tail) for edge in start.form.edges] == [len(edge.tail) for edge in self.form.edges]
             given, flows = start.certificate.w, start.certificate.point.flows if same else None
         else:
-            try:
-                given, flows = np.asarray(start, dtype=float), None
-            except (TypeError, ValueError):
-                raise ModelError(f"start must be a Solution or an array of numbers, got {start!r}") from None
+            given, flows = checks.numbers(start, "start", "a Solution or an array of numbers"), None
         observed = len(self.form.space.index)
         if given.shape not in (self.form.shape, (observed, self.form.d)):
             raise ModelError(f"start must have the shape {(observed, self.form.d)}, got {given.shape}")
@@ -233,8 +220,7 @@ class Problem:
 
     def compile(self, form: str = "primal") -> Compiled:
         """The problem in CVXPY, primal or dual, stacked and sparse."""
-        if form not in ("primal", "dual"):
-            raise ModelError(f"form must be 'primal' or 'dual', got {form!r}")
+        checks.one_of("primal", "dual")(form, "form")
         built = conic.primal(self.form) if form == "primal" else conic.dual(self.form)
         built.refresh()
         return Compiled(built.cvxpy, built.w, built.z, built)
@@ -278,8 +264,14 @@ class Problem:
         )
 
 
-def _is(value: Any, kind: type) -> bool:
-    return isinstance(value, kind) and not isinstance(value, bool)
+SECONDS = checks.inside("(0, inf]", "a positive number")
+
+
+def problem_of(value: Any, taker: str) -> Problem:
+    """The problem that was given; anything else is refused."""
+    if not isinstance(value, Problem):
+        raise ModelError(f"{taker} takes a Problem, got {value!r}; write gr.Problem(model)")
+    return value
 
 
 def _check_labels(model: Model) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from . import checks
 from .errors import GraphError
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -82,9 +82,7 @@ def checked_edges(edges: Iterable[Any]) -> list[Sequence[Any]]:
 
 
 def checked_size(value: Any, what: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise GraphError(f"{what} must be a positive whole number, got {value!r}")
-    return int(value)
+    return int(checks.count(value, what, GraphError))
 
 
 def checked_positions(values: Any, what: str, n: int) -> Array:
@@ -119,7 +117,7 @@ def checked_weights(weight: Any, labels: tuple[Hashable, ...], tail: Array, head
     if len(weight) != len(tail):
         raise GraphError(f"there are {len(tail)} edges and {len(weight)} weights; give one weight per edge")
     if not isinstance(weight, np.ndarray) or weight.dtype.kind not in "iuf":
-        guilty = next((e for e, w in enumerate(weight) if isinstance(w, bool) or not isinstance(w, Real)), None)
+        guilty = next((e for e, w in enumerate(weight) if not checks.is_number(w)), None)
         if guilty is not None:
             raise refuse(guilty, "a weight must be a number")
     values = np.array(weight, dtype=float)

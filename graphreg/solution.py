@@ -12,13 +12,15 @@ import numpy as np
 
 from .batches import predictors
 from .certificate import Certificate
+from .checks import one_of
 from .clusters import Clusters, clusters
 from .errors import DataError
 from .form import Form
+from .messages import did_you_mean
 from .methods.ledger import Ledger
 from .methods.trace import Trace
 from .splitting import split, tied_certificate
-from .terms.records import Array, did_you_mean
+from .terms.records import Array
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -209,8 +211,7 @@ class Solution:
         """
         import pandas as pd
 
-        if kind not in ("response", "link", "class"):
-            raise DataError(f"kind must be 'response', 'link' or 'class', got {kind!r}")
+        one_of("response", "link", "class")(kind, "kind", DataError)
         blocks = [block for block in self.form.samples if block.X is not None]
         if not blocks:
             raise DataError("a MeanLoss has no predictors; its predictions are the rows of table()")

@@ -408,7 +408,7 @@ def test_bad_arguments_are_named():
     graph = nx.Graph([("a1", "a2")])
     graph.add_nodes_from(["a3", "b1", "b2", "c", "d"])
     cases = [
-        (MethodError, "covariance must be one of auto.*'HC9'", {"covariance": "HC9"}),
+        (MethodError, "covariance must be one of 'auto'.*'HC9'", {"covariance": "HC9"}),
         (MethodError, "correction must be .*'holm'", {"correction": "holm"}),
         (MethodError, "alpha must be .* got 5", {"alpha": 5}),
         (MethodError, "alpha must be .* got 0", {"alpha": 0}),

@@ -249,9 +249,9 @@ def test_the_rates_are_those_asked_for():
         ({"crash": 1}, "crash of Faults"),
         ({"delay": 0.5}, "delay of Faults must be a whole number of rounds, at least 0, got 0.5"),
         ({"down": 0}, "down of Faults must be a whole number of rounds, at least 1, got 0"),
-        ({"crashes": [3]}, "crashes of Faults must map labels of nodes to rounds"),
-        ({"crashes": {3: (0,)}}, "crashes of Faults at the node 3 must be rounds from 1 on"),
-        ({"crashes": {3: 5}}, "crashes of Faults at the node 3"),
+        ({"crashes": [3]}, "crashes of Faults must be a mapping from labels of nodes to rounds"),
+        ({"crashes": {3: (0,)}}, "crashes of the node 3 of Faults must be rounds from 1 on"),
+        ({"crashes": {3: 5}}, "crashes of the node 3 of Faults"),
     ],
 )
 def test_bad_faults_are_refused(options, words):

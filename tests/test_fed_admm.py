@@ -702,14 +702,14 @@ def test_scaling_the_objective_changes_nothing():
         *(({"rho": value}, "rho of FedADMM") for value in (0.0, -1.0, np.inf, np.nan, "1", True)),
         *(({"kappa": value}, "kappa of FedADMM") for value in (0.0, np.nan)),
         *(({"batch": value}, "batch of FedADMM") for value in (0, -3, 2.5, True, "all")),
-        ({"average": "mean"}, "average of FedADMM is one of last, printed, suffix"),
-        ({"dropout": "ignore"}, "dropout of FedADMM is one of freeze, ipw"),
+        ({"average": "mean"}, "average of FedADMM must be one of 'last', 'printed', 'suffix'"),
+        ({"dropout": "ignore"}, "dropout of FedADMM must be 'freeze' or 'ipw'"),
         *(({"step_size": value}, "step_size of FedADMM must") for value in (0.0, -0.1, np.inf, "0.1")),
-        ({"step_size": {"a": 0.1, "b": 0.0}}, "step_size of FedADMM of node 'b'"),
+        ({"step_size": {"a": 0.1, "b": 0.0}}, "step_size of the node 'b' of FedADMM"),
         ({"step_size": 0.1, "kappa": 1.0}, "a step_size or a kappa"),
         *(({"availability": value}, r"must be in \(0, 1\]") for value in (0.0, 1.1, -0.2, np.nan)),
-        ({"availability": {"a": 0.5, "b": 0.0}}, "probability of node 'b'"),
-        ({"availability": {"a": 0.5, "b": "often"}}, "probability of node 'b'"),
+        ({"availability": {"a": 0.5, "b": 0.0}}, "probability of the node 'b'"),
+        ({"availability": {"a": 0.5, "b": "often"}}, "probability of the node 'b'"),
         ({"availability": "estimated"}, r"gr.Availability\(probability, sampler, known=False\)"),
         ({"availability": gr.Availability}, "availability is a probability"),
     ],
@@ -722,11 +722,11 @@ def test_wrong_options(options, said):
 def test_wrong_availabilities():
     with pytest.raises(MethodError, match="needs a probability, a sampler, or both"):
         gr.Availability()
-    with pytest.raises(MethodError, match="the sampler of an Availability is a function"):
+    with pytest.raises(MethodError, match="the sampler of Availability must be a function"):
         gr.Availability(0.5, sampler=0.5)
-    with pytest.raises(MethodError, match="is a function of t, labels, uniform and common"):
+    with pytest.raises(MethodError, match="must be a function of t, labels, uniform and common"):
         gr.FedADMM(availability=lambda t: np.full(N, True))
-    with pytest.raises(MethodError, match="known is True or False"):
+    with pytest.raises(MethodError, match="known of Availability must be True or False"):
         gr.Availability(0.5, known="yes")
 
 
@@ -734,9 +734,9 @@ def test_wrong_availabilities():
 def test_mappings_that_do_not_fit_the_nodes(name):
     values = dict.fromkeys(range(N), 0.01)
     problem = squared()
-    with pytest.raises(MethodError, match=rf"{name} has no value for node 2 and 1 more"):
+    with pytest.raises(MethodError, match=rf"{name} has no entry for the node 2 \(and 1 more\)"):
         problem.solve(gr.FedADMM(**{name: {k: v for k, v in values.items() if k not in (2, 4)}}))
-    with pytest.raises(MethodError, match=rf"{name} has a value for 'x', which is no node"):
+    with pytest.raises(MethodError, match=rf"{name} names 'x', which is not a node"):
         problem.solve(gr.FedADMM(**{name: {**values, "x": 0.5}}))
 
 

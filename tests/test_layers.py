@@ -19,6 +19,8 @@ FACE = "__init__"  # the public names of the package as a whole
 
 LAYERS = (
     "errors",
+    "messages",  # what is said alike
+    "checks",  # of arguments
     "clock",  # of the work of this moment, and how it is broken off
     "breakdown",  # of a computation: whose fault an exception is
     "tables",  # DataFrames that print what they rest on

@@ -375,7 +375,10 @@ ERRORS = [
     (wrong("loss", family="logistic"), r"\[loss\] family: there is no loss 'logistic'; did you mean 'LogisticLoss'\?"),
     (wrong("loss", family="HuberLoss", dleta=1.0), r"\[loss\] has no key 'dleta'; did you mean 'delta'\?"),
     (wrong("loss", family="HuberLoss", delta="big"), r"\[loss\] delta: this must be a number, got 'big'"),
-    (wrong("loss", family="HuberLoss", delta=-1.0), r"\[loss\]: the delta of HuberLoss must be positive"),
+    (
+        wrong("loss", family="HuberLoss", delta=-1.0),
+        r"\[loss\]: the delta of HuberLoss must be a positive",
+    ),
     (wrong("loss", scale="median"), r"\[loss\]: scale must be 'mean', 'sum'"),
     (wrong("loss", family="LogisticLoss"), r"\[loss\]: LogisticLoss takes targets coded"),
     (wrong("loss", strength=-1.0), r"\[loss\]: a strength must be positive"),

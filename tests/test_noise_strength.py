@@ -127,7 +127,7 @@ def test_bad_input_and_local_fits_that_fail():
         noise_strength(gr.Problem(gr.SquaredLoss(data) + gr.TotalVariation(graph, gr.SquaredL2())))
     with pytest.raises(DataError, match="2 samples for 3 coefficients"):
         noise_strength(gr.Problem(gr.SquaredLoss(drawn(graph, m=2)) + tv))
-    with pytest.raises(MethodError, match="HC0, HC1"):
+    with pytest.raises(MethodError, match="'HC0', 'HC1'"):
         noise_strength(problem, covariance="robust")
     with pytest.raises(MethodError, match="QuantileLoss is not smooth"):
         noise_strength(gr.Problem(gr.QuantileLoss(data, tau=0.5) + tv))

@@ -397,7 +397,7 @@ def test_runs_without_moments():
         run = case.solve(method, gap=0 if method else 1e-6, rounds=20)
         with pytest.raises(MethodError, match=said):
             confidence_region(run)
-    with pytest.raises(MethodError, match="one-step, average, got 'mean'"):
+    with pytest.raises(MethodError, match="'one-step' or 'average', got 'mean'"):
         confidence_region(run, "mean")
     with pytest.raises(MethodError, match=r"Solution of problem.solve.*got Problem"):
         confidence_region(case)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .. import checks
 from ..certificate import common, relative
 from ..compare import Comparison
 from ..errors import ModelError
@@ -49,8 +50,7 @@ def plot_comparison(comparison: Comparison, x: str = "rounds", ax: Axes | None =
     ModelError
         For another x, where matplotlib is missing, or where there is nothing to draw.
     """
-    if x not in AXES:
-        raise ModelError(f"x must be one of {', '.join(map(repr, AXES))}, got {x!r}")
+    checks.one_of(*AXES)(x, "x")
     if not np.isfinite(comparison.bound):
         raise ModelError("there is nothing to draw: no run gave a certified bound")
     axes = axes_for(ax, (8.0, 5.0))

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ModelError
-from ..terms.records import Array, did_you_mean
+from ..messages import did_you_mean
+from ..terms.records import Array
 from ..tuning import Path
 from .plots import axes_for, shortened
 

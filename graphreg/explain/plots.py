@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import ModelError
 from ..form import Form
+from ..messages import gaps
 from ..solution import Solution
 from ..terms.records import Array
 from ._writing import count
@@ -152,9 +153,9 @@ def _layout(
     if positions is None:
         return spring(graph)
     place = np.full((form.n, 2), np.nan)
+    for said in gaps("positions", positions, form.space.index):
+        raise ModelError(said)
     for i, label in enumerate(form.space.index):
-        if label not in positions:
-            raise ModelError(f"positions have no entry for the node {label!r}")
         place[i] = positions[label]
     for i in range(form.space.n_observed, form.n):  # those of lower levels come first
         near = place[[j for j in graph.neighbors(i) if np.isfinite(place[j]).all()]]

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ModelError
-from ..terms.records import Array, did_you_mean
+from ..messages import did_you_mean, gaps
+from ..terms.records import Array
 from ..theory import Recovery
 from ._writing import count
 from .plots import MOST_COLOURS, MOST_LABELS, axes_for, shortened, spring, write_labels
@@ -90,9 +91,9 @@ def _places(recovery: Recovery, nodes: Array, kinds: list[Array], positions: Any
         graph.add_edges_from((at[i], at[j]) for ends in kinds for i, j in ends.tolist())
         place[nodes] = spring(graph)
         return place
+    for said in gaps("positions", positions, [labels[i] for i in nodes]):
+        raise ModelError(said)
     for i in nodes:
-        if labels[i] not in positions:
-            raise ModelError(f"positions have no entry for the node {labels[i]!r}")
         place[i] = positions[labels[i]]
     return place
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import ModelError
 from ..graph import Graph
+from ..messages import gaps
 from ._writing import count
 from .plots import MOST_LABELS, axes_for, spring, write_labels
 
@@ -45,9 +46,8 @@ def plot_selection(
     """
     graph = Graph.of(selection.graph)
     place = _places(graph, selection) if positions is None else positions
-    missing = next((label for label in graph.labels if label not in place), None)
-    if missing is not None:
-        raise ModelError(f"positions have no entry for the node {missing!r}")
+    for said in gaps("positions", place, graph.labels):
+        raise ModelError(said)
     axes = axes_for(ax, (8.0, 6.0))
     tests: Any = selection.tests
     for kept, (name, style, colour, width) in DRAWN.items():

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from .. import checks
 from ..errors import DataError
-from ..terms.records import Array, did_you_mean, name_of
+from ..messages import did_you_mean
+from ..terms.records import Array, name_of
 
 NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 RANK = 1e-10  # smallest over largest singular value of rows of length 1
@@ -64,10 +66,7 @@ def _matrix(hypothesis: Any, value: Any, names: Sequence[Any]) -> tuple[Array, A
 
 
 def _numbers(values: Any, what: str) -> Array:
-    try:
-        out = np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
-        raise DataError(f"{what} must be numbers, got {values!r}") from None
+    out = checks.numbers(values, what, error=DataError)
     if not np.isfinite(out).all():
         raise DataError(f"{what} must be finite, got {values!r}")
     return out

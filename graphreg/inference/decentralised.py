@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from scipy.linalg import cho_factor, cho_solve
 
+from .. import checks
 from ..errors import DataError, MethodError, MethodWarning
 from ..methods import DecreasingStep, ExactDiffusion
 from ..solution import Solution
@@ -122,8 +123,7 @@ def confidence_region(run: Solution, estimator: str = "one-step") -> ConfidenceR
         After local SGD; for estimated biases beyond half a standard error; for a constant step, few samples behind the
         Hessian (K a(T) < 100 d), and an average with an exponent that Theorem 3 does not cover.
     """
-    if estimator not in ESTIMATORS:
-        raise MethodError(f"the estimator must be one of {', '.join(ESTIMATORS)}, got {estimator!r}")
+    checks.one_of(*ESTIMATORS)(estimator, "the estimator", MethodError)
     if not isinstance(run, Solution):
         raise MethodError(f"a run is needed, the Solution of problem.solve(...), got {type(run).__name__}")
     _check_gathered(run)

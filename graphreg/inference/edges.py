@@ -6,12 +6,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import stats
 
+from .. import checks
 from ..building import build
 from ..errors import DataError, GraphError, MethodError, MethodWarning, TermError
 from ..form import Form
@@ -85,7 +85,9 @@ def edge_tests(
     MethodError
         For losses that are not smooth, and for a covariance that does not apply.
     """
-    _check_options(covariance, correction, alpha)
+    checks.one_of(*KINDS)(covariance, "covariance", MethodError)
+    (checks.one_of(*CORRECTIONS) | None)(correction, "correction", MethodError)
+    checks.fraction(alpha, "alpha", MethodError)
     form, ends, given = _read(loss, graph, features)
     fits = local_fits(form)
     usable = fits.fitted[ends.tail] & fits.fitted[ends.head]
@@ -97,15 +99,6 @@ def edge_tests(
         check_noise(fits, tested)
     found = _test(fits, tested, covariance)
     return _table(fits, ends, usable, found, Asked(correction or "none", float(alpha), given))
-
-
-def _check_options(covariance: Any, correction: Any, alpha: Any) -> None:
-    if covariance not in KINDS:
-        raise MethodError(f"covariance must be one of {', '.join(KINDS)}, got {covariance!r}")
-    if correction is not None and correction not in CORRECTIONS:
-        raise MethodError(f"correction must be 'bonferroni', 'bh' or None, got {correction!r}")
-    if isinstance(alpha, bool) or not isinstance(alpha, Real) or not 0.0 < float(alpha) < 1.0:
-        raise MethodError(f"alpha must be a number between 0 and 1, got {alpha!r}")
 
 
 def _read(loss: Any, graph: Any, features: Sequence[str] | None) -> tuple[Form, Ends, bool]:

@@ -17,8 +17,9 @@ import numpy as np
 
 from ..data import NodeData
 from ..errors import DataError
+from ..messages import look_alike
 from ..terms.losses.squared import MeanLoss, SquaredLoss
-from ..terms.records import Array, look_alike
+from ..terms.records import Array
 from .hierarchical import Described, fitted
 from .james_stein import shrunken
 from .mixed import HierarchicalEstimate

@@ -19,9 +19,10 @@ from typing import Any
 
 import numpy as np
 
+from .. import checks
 from ..building import build
 from ..data import NodeData
-from ..errors import MethodError, ModelError, TermError
+from ..errors import MethodError, TermError
 from ..form import Form
 from ..graph import Graph
 from ..terms.calculus import Model
@@ -72,8 +73,7 @@ def hierarchical(
     DataError
         For too few samples, collinear features, and variances that the data cannot tell apart.
     """
-    if method not in METHODS:
-        raise ModelError(f"method must be 'reml' or 'ml', got {method!r}")
+    checks.one_of(*METHODS)(method, "method")
     read = Described.of(loss, clusters, random)
     return fitted(read, read.components(components, method))
 
@@ -157,10 +157,7 @@ def _values(components: Any, levels: int) -> Array:
     several = isinstance(components, (Sequence, np.ndarray)) and not isinstance(components, str)
     if not several or len(components) != len(names):
         raise TermError(f"components must be {len(names)} variances, of {', '.join(names)}, got {components!r}")
-    try:
-        values = np.asarray(components, dtype=float)
-    except (TypeError, ValueError):
-        raise TermError(f"components must be numbers, got {components!r}") from None
+    values = checks.numbers(components, "components", error=TermError)
     for name, value, least in zip(names, values, [0.0, *[-1.0] * levels], strict=True):
         if not np.isfinite(value) or value <= least or value < 0:
             kind = "positive" if least == 0.0 else "at least 0"

@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from .. import checks
 from ..batches import batches, gram
 from ..certificate import Certificate, Certifier
 from ..errors import DataError, MethodError
@@ -88,8 +89,7 @@ class LocalFits:
         HC3's above twice the mean. "model": sum_r s_r^2 l''_r x_r x_r', what it would be if the loss were minus a
         log-likelihood with unit noise (for squared losses: noise of variance 1), the form in which the paper prints it.
         """
-        if kind not in COVARIANCES:
-            raise MethodError(f"the covariance must be one of {', '.join(COVARIANCES)}, got {kind!r}")
+        checks.one_of(*COVARIANCES)(kind, "the covariance", MethodError)
         out = np.zeros_like(self.hessian)
         for block in self.form.samples:
             if kind == "model":

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .. import checks
 from ..building import build
 from ..certificate import Certificate, Certifier
 from ..errors import ModelError
@@ -152,8 +153,7 @@ class HierarchicalEstimate:
     def _ends(self, confidence: float) -> tuple[Array, Array]:
         from scipy.special import ndtri
 
-        if isinstance(confidence, bool) or not 0.0 < confidence < 1.0:
-            raise ModelError(f"confidence must lie between 0 and 1, got {confidence!r}")
+        checks.fraction(confidence, "confidence")
         half = float(ndtri((1.0 + confidence) / 2.0)) * self.std_errors
         return self.w - half, self.w + half
 

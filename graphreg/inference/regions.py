@@ -10,12 +10,13 @@ import numpy as np
 import pandas as pd
 from scipy.stats import chi2, norm
 
+from .. import checks
 from ..errors import DataError
 from ..form import Form
-from ..methods._base import is_number
+from ..messages import did_you_mean
 from ..methods.ledger import Ledger
 from ..tables import Table, assumed_lines
-from ..terms.records import Array, did_you_mean
+from ..terms.records import Array
 from ..theory._reading import form_of as read_form
 from ._hypotheses import linear, position, written
 from .local import local_fits
@@ -258,8 +259,7 @@ def names_of(form: Form) -> pd.Index:
 
 
 def check_level(level: Any) -> None:
-    if not (is_number(level) and 0.0 < level < 1.0):
-        raise DataError(f"a level is a probability between 0 and 1, for instance 0.95, got {level!r}")
+    checks.inside("(0, 1)", "a number between 0 and 1, for instance 0.95")(level, "level", DataError)
 
 
 def flat_direction(V: Array) -> Array | None:

@@ -5,19 +5,21 @@ from __future__ import annotations
 import warnings
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
-from numbers import Integral
-from typing import Any
 
 import numpy as np
 
+from ..checks import inside, per
 from ..clock import look
-from ..errors import MethodError, MethodWarning
+from ..errors import MethodWarning
 from ..form import Form
 from ..lowering.gradients import without_bound, without_gradient
 from ..lowering.site import Site
 from ..lowering.star import Star, balanced_flows
-from ..terms.records import Array, did_you_mean
-from ._base import AbstractIteration, Point, Start, is_number
+from ..messages import unmatched
+from ..terms.records import Array
+from ._base import AbstractIteration, Point, Start
+
+PARTICIPATION = per("node", inside("(0, 1]", "in (0, 1]")).so("or give {node: probability}")
 
 
 @dataclass(frozen=True)
@@ -40,33 +42,14 @@ class Averaging(AbstractIteration):
     batch: int | None
     participation: float | Mapping[Hashable, float]
 
-    def __post_init__(self) -> None:
-        for name in ("local_steps", "batch"):
-            value = getattr(self, name)
-            if not (is_whole(value) and value >= 1) and (value is not None or name == "local_steps"):
-                raise MethodError(f"the {name} of {self.owner} must be a whole number, at least 1, got {value!r}")
-        if self.step_size is not None and not (is_number(self.step_size) and 0.0 < self.step_size < np.inf):
-            raise MethodError(f"the step_size of {self.owner} must be a positive finite number, got {self.step_size!r}")
-        given = self.participation if isinstance(self.participation, Mapping) else {None: self.participation}
-        for label, value in given.items():
-            if not (is_number(value) and 0.0 < value <= 1.0):
-                where = "" if label is None else f" of the node {label!r}"
-                hint = "" if label is not None else "; or give {node: probability}"
-                raise MethodError(f"the participation{where} in {self.owner} must be in (0, 1], got {value!r}{hint}")
-
     @property
     def name(self) -> str:
         return self.owner
 
     def missing(self, form: Form) -> tuple[str, ...]:
-        labels = form.space.index
         unbounded = without_bound(form) if self.step_size is None else ()
-        given = self.participation if isinstance(self.participation, Mapping) else labels
-        wrong = [
-            f"participation names {x!r}, which is not a node{did_you_mean(x, labels)}" for x in given if x not in labels
-        ]
-        lacking = [f"participation has no entry for the node {label!r}" for label in labels if label not in given]
-        return (*without_gradient(form), *unbounded, *wrong[:1], *lacking[:1])
+        unfit = unmatched("participation", self.participation, form.space.index)
+        return (*without_gradient(form), *unbounded, *unfit)
 
     def init(self, site: Site, start: Start | None) -> State:
         """The servers learn a_i and the smoothness of the F_i of their clients, and tell them the step."""
@@ -136,7 +119,3 @@ class Averaging(AbstractIteration):
 
     def point(self, state: State) -> Point:
         return state.w, balanced_flows(state.site.form, state.site.gradients, state.w), None
-
-
-def is_whole(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import MISSING, fields, is_dataclass
-from numbers import Real
 from typing import Any, ClassVar
 
 from ..certificate import Certifier
+from ..checks import check_fields, instance
+from ..errors import MethodError
 from ..form import Form
 from ..lowering.site import Site
 from ..terms.records import Array
@@ -20,10 +21,6 @@ Start = tuple[Array, tuple[Array, ...] | None]  # parameters (n, d), and flows w
 Point = tuple[Array, tuple[Array, ...] | None, tuple[Array, ...] | None]
 
 LONGEST = 80  # characters of an option in a label
-
-
-def is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def written(value: object) -> str:
@@ -38,6 +35,10 @@ class AbstractMethod(ABC):
 
     needs: ClassVar[str] = ""
     sends: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        """Refuses options that are not what their fields say they must be (see `graphreg.checks`)."""
+        check_fields(self, MethodError, self.name)
 
     @abstractmethod
     def missing(self, form: Form) -> tuple[str, ...]:
@@ -63,6 +64,9 @@ class AbstractMethod(ABC):
         changed = (key not in default or getattr(value, "ndim", 0) or value != default[key] for key, value in given)
         said = [f"{key}={written(value)}" for (key, value), new in zip(given, changed, strict=True) if new]
         return f"{self.name}({', '.join(said)})" if said else self.name
+
+
+METHOD = instance(AbstractMethod, "a method such as gr.PrimalDual()")
 
 
 class AbstractIteration(AbstractMethod):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from ..errors import MethodError, MethodWarning
+from ..errors import MethodWarning
 from ..form import Form
 from ..lowering.gradients import without_gradient
 from ..lowering.mixing import Mixing, MixingMatrix, largest
@@ -17,7 +16,7 @@ from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.penalties._base import AbstractSmoothPenalty
 from ..terms.penalties.zero import Zero
 from ..terms.records import Array
-from ._base import Start, is_number
+from ._base import Start
 
 
 def missing(form: Form, mixing: MixingMatrix | str, lazy: bool, stepped: bool) -> tuple[str, ...]:
@@ -57,20 +56,6 @@ def _apart(form: Form) -> list[str]:
         return []
     ends = f"no path leads from {form.labels[0]!r} to {form.labels[other[0]]!r}"
     return [f"the communication graph is disconnected: {ends}; tie all nodes by gr.Consensus(graph)"]
-
-
-def is_count(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
-
-
-def check_batch(batch: Any, method: str) -> None:
-    if batch is not None and not is_count(batch):
-        raise MethodError(f"the batch of {method} must be a whole number >= 1, or None for all samples, got {batch!r}")
-
-
-def check_step(step: Any, method: str) -> None:
-    if step is not None and not (is_number(step) and 0.0 < step < np.inf):
-        raise MethodError(f"the step_size of {method} must be a positive finite number, got {step!r}")
 
 
 def smoothness(site: Site, batch: int | None) -> float:

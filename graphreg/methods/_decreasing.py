@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..checks import check_fields, checked, inside, instance, is_number, nonnegative, positive
 from ..errors import MethodError
 from ..lowering.mixing import largest
 from ..lowering.site import Site
 from ..terms.records import Array
 from . import _consensus as consensus
-from ._base import is_number
 
 MARGIN = 2.5  # of the default D over 1/mu; Theorem 2 asks for more than 2
 NOTHING = 1e-10  # of the largest eigenvalue: a direction without curvature, in which no gradient points either
@@ -35,17 +35,15 @@ class DecreasingStep:
         one-step estimator is.
     """
 
-    D: float | None = None
-    gamma: float | None = None
-    alpha: float = 0.8
+    D: float | None = checked(positive, None)
+    gamma: float | None = checked(nonnegative, None)
+    alpha: float = checked(inside("(1/2, 1]"), 0.8)
 
     def __post_init__(self) -> None:
-        if self.D is not None and not (is_number(self.D) and 0.0 < self.D < np.inf):
-            raise MethodError(f"the D of DecreasingStep must be a positive finite number, got {self.D!r}")
-        if self.gamma is not None and not (is_number(self.gamma) and 0.0 <= self.gamma < np.inf):
-            raise MethodError(f"the gamma of DecreasingStep must be a non-negative finite number, got {self.gamma!r}")
-        if not (is_number(self.alpha) and 0.5 < self.alpha <= 1.0):
-            raise MethodError(f"the alpha of DecreasingStep must be a number in (1/2, 1], got {self.alpha!r}")
+        check_fields(self, MethodError)
+
+
+STEP = positive | instance(DecreasingStep, "a gr.DecreasingStep(...)")  # what the methods for a consensus take
 
 
 @dataclass(frozen=True)
@@ -78,7 +76,7 @@ def steps_of(
     n = site.n_nodes
     bound = slowed * 2.0 / (n * L) if 0.0 < (L := consensus.smoothness(site, None)) < np.inf else 0.0
     if is_number(given):
-        steps = Steps(float(given), 0.0, 0.0, tau)  # pyright: ignore[reportArgumentType]  (it is a number)
+        steps = Steps(float(given), 0.0, 0.0, tau)
         consensus.warn_beyond(steps.D, bound, method, f"2 / (K max L_i), K = {n}")
         return steps
     asked = given if isinstance(given, DecreasingStep) else DecreasingStep()

@@ -8,32 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from ..checks import function, per, positive
 from ..errors import MethodError, MethodWarning
 from ..lowering.gradients import NodeGradients
 from ..lowering.site import Site
 from ..terms.records import Array
-from ._base import is_number
 from .availability import per_node
 
 ROUNDING = 1e-13  # of the sum over the samples of a node
 
 Schedule = Callable[[int], Any]
 StepSize = float | Mapping[Hashable, float] | Schedule
-
-
-def is_positive(value: object) -> bool:
-    return is_number(value) and 0.0 < value < np.inf  # type: ignore[operator]
-
-
-def check_steps(step: StepSize | None, kappa: float | None) -> None:
-    """Refuses steps that are not positive, and a step beside the kappa of which it would follow."""
-    if step is not None and kappa is not None:
-        raise MethodError("FedADMM takes a step_size or a kappa, of which the step follows, and not both")
-    each = step if isinstance(step, Mapping) else {} if step is None or callable(step) else {None: step}
-    for label, value in each.items():
-        if not is_positive(value):
-            of = "" if label is None else f" of node {label!r}"
-            raise MethodError(f"the step_size of FedADMM{of} must be a positive finite number, got {value!r}")
+STEPS = per("node", positive) | function("a function of the round")
 
 
 def batch_smoothness(gradients: NodeGradients, batch: int | None) -> Array:

@@ -12,16 +12,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..checks import inside, per
 from ..errors import MethodError, MethodWarning
 from ..form import Form
 from ..lowering.gradients import NodeGradients, without_gradient
 from ..lowering.site import Site
 from ..lowering.tree import without_tree
-from ..terms.records import Array, did_you_mean
-from ._base import is_number
+from ..messages import unmatched
+from ..terms.records import Array
 from ._clusters import SAME, Constants, cluster_of
 
 PerCluster = float | Mapping[Hashable, float] | None
+P_GLOBAL, P_CLUSTER, TAU = inside("[0, 1)"), per("cluster", inside("[0, 1)")), per("cluster", inside("[0, 1]"))
 
 
 # ---- what is configured ----------------------------------------------------------------------------------------------
@@ -29,62 +31,25 @@ PerCluster = float | Mapping[Hashable, float] | None
 class Coins:
     """The probabilities p0 and p_j and the fractions tau_j that were asked for; None where theory is to choose."""
 
-    method: str
     p_global: float | None
     p_cluster: PerCluster
     tau: PerCluster
-
-    def __post_init__(self) -> None:
-        if self.p_global is not None:
-            check_probability(self.method, "p_global", self.p_global)
-        for name, value in (("p_cluster", self.p_cluster), ("tau", self.tau)):
-            for where, each in _entries(name, value):
-                check_probability(self.method, where, each, one=name == "tau")
 
     def unfit(self, form: Form) -> tuple[str, ...]:
         """Clusters that a mapping names and the problem lacks, or the other way round, as sentences."""
         known = {
             form.labels[j]: None for e in form.edges if not e.ground for j in e.head[e.tail < form.space.n_observed]
         }
-        out: list[str] = []
-        for name, value in (("p_cluster", self.p_cluster), ("tau", self.tau)):
-            if isinstance(value, Mapping):
-                strange = [label for label in value if label not in known]
-                lacking = [label for label in known if label not in value]
-                out += [f"{name} names {label!r}, which is no cluster{did_you_mean(label, known)}" for label in strange]
-                out += [f"{name} has no entry for the cluster {label!r}" for label in lacking]
-        return tuple(out)
+        return (
+            *unmatched("p_cluster", self.p_cluster, known, "cluster"),
+            *unmatched("tau", self.tau, known, "cluster"),
+        )
 
     @property
     def apart(self) -> bool:
         """Whether no cluster averages on its own."""
-        return self.p_cluster is not None and not any(each for _, each in _entries("p_cluster", self.p_cluster))
-
-
-def _entries(name: str, value: PerCluster) -> list[tuple[str, float]]:
-    """The numbers of an option, each with the words that name it."""
-    if isinstance(value, Mapping):
-        return [(f"{name} of the cluster {label!r}", each) for label, each in value.items()]
-    return [] if value is None else [(name, value)]
-
-
-def check_probability(method: str, name: str, value: object, *, zero: bool = True, one: bool = False) -> None:
-    inside = is_number(value) and 0 <= value <= 1 and (zero or value != 0) and (one or value != 1)  # pyright: ignore[reportOperatorIssue]  (a number)
-    if not inside:
-        raise MethodError(
-            f"{name} of {method} must be a number in {'[' if zero else '('}0, 1{']' if one else ')'}, got {value!r}"
-        )
-
-
-def check_positive(method: str, name: str, value: object) -> None:
-    if value is not None and not (is_number(value) and 0 < value < np.inf):  # pyright: ignore[reportOperatorIssue]  (a number)
-        raise MethodError(f"{name} of {method} must be a positive finite number or None, got {value!r}")
-
-
-def check_batch(method: str, batch: object) -> None:
-    whole = isinstance(batch, (int, np.integer)) and not isinstance(batch, bool)
-    if batch is not None and not (whole and batch >= 1):  # pyright: ignore[reportOperatorIssue]  (a whole number)
-        raise MethodError(f"batch of {method} must be a whole number >= 1 or None (all samples), got {batch!r}")
+        p = self.p_cluster
+        return p is not None and not any(p.values() if isinstance(p, Mapping) else [p])
 
 
 def lacks(form: Form, coins: Coins) -> tuple[str, ...]:

@@ -9,10 +9,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..errors import MethodError, MethodWarning
+from ..errors import MethodWarning
 from ..lowering.site import Site
 from ..terms.records import Array
-from . import _consensus as consensus
 from ._decreasing import Steps
 from ._passes import Moments, Order, drawn_places, next_places
 
@@ -41,20 +40,6 @@ class Seen:
     order: Order | None  # of the samples in the present pass; None in the order of the data, or with replacement
     mean: Array  # of theta_B, ..., theta_{t-1} at each node, after B steps of burn-in
     moments: Moments | None  # None with full gradients
-
-
-def check(method: Samples) -> None:
-    """The options of a method on samples."""
-    consensus.check_batch(method.batch, method.name)
-    if not (consensus.is_count(method.hessian_samples) or method.hessian_samples is None):
-        raise MethodError(
-            f"the hessian_samples of {method.name} must be a whole number >= 1, got {method.hessian_samples!r}"
-        )
-    if not (consensus.is_count(method.burn_in) or (method.burn_in == 0 and not isinstance(method.burn_in, bool))):
-        raise MethodError(f"the burn_in of {method.name} must be a whole number >= 0, got {method.burn_in!r}")
-    for option in ("replacement", "shuffle"):
-        if not isinstance(getattr(method, option), bool):
-            raise MethodError(f"the {option} of {method.name} must be True or False, got {getattr(method, option)!r}")
 
 
 def start(method: Samples, site: Site, theta: Array) -> Seen:

@@ -51,13 +51,6 @@ class Tracked:
         return sampling.gathered(method, self.site, self.theta, self.seen, self.steps, self.round)
 
 
-def check(method: Tracking) -> None:
-    """The options that both have."""
-    if not isinstance(method.step_size, DecreasingStep):
-        consensus.check_step(method.step_size, method.name)
-    sampling.check(method)
-
-
 def stepped(method: Tracking) -> bool:
     """Whether steps are given, so that none need follow from the curvature."""
     step = method.step_size

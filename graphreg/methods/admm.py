@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..errors import MethodError
+from ..checks import checked, inside, positive
 from ..form import Form
 from ..lowering.nodeprox import without_prox
 from ..lowering.site import Memories, Scales, Site
 from ..terms.records import Array
-from ._base import AbstractIteration, Point, Start, is_number
+from ._base import AbstractIteration, Point, Start
 from ._halpern import Halpern, difference, distances
 
 FIRST_ADAPTATION = 10
@@ -90,16 +90,10 @@ class ADMM(AbstractIteration):
     needs = "losses that are smooth or piecewise linear; any penalty, any graph"
     sends = "the over-relaxed parameters, both ways across every edge: the coordinates that it couples"
 
-    rho: float | None = None
-    relaxation: float = 1.7
+    rho: float | None = checked(positive, None)
+    relaxation: float = checked(inside("(0, 2)"), 1.7)
     restarts: bool | None = None
     polish: bool = True
-
-    def __post_init__(self) -> None:
-        if self.rho is not None and not (is_number(self.rho) and 0.0 < self.rho < np.inf):
-            raise MethodError(f"the rho of ADMM must be a positive finite number, got {self.rho!r}")
-        if not (is_number(self.relaxation) and 0.0 < self.relaxation < 2.0):
-            raise MethodError(f"the relaxation of ADMM must be a number in (0, 2), got {self.relaxation!r}")
 
     def missing(self, form: Form) -> tuple[str, ...]:
         return without_prox(form)

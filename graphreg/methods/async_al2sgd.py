@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from ..checks import checked, count, fraction, inside, positive
 from ..form import Form
 from ..lowering.site import Site
 from ..terms.records import Array
 from . import _clusters, _odds
 from ._base import AbstractIteration, Point, Start
 from ._clusters import Averages, Constants
-from ._odds import Coins, Odds, PerCluster, over
+from ._odds import P_CLUSTER, P_GLOBAL, TAU, Coins, Odds, PerCluster, over
 
 
 @dataclass(frozen=True)
@@ -92,31 +93,19 @@ class AsyncAL2SGD(AbstractIteration):
         "clusters on to the root where the coin is the network's, and the means back; once more for a refresh"
     )
 
-    step_size: float | None = None
-    p_global: float | None = None
-    p_cluster: PerCluster = None
-    tau: PerCluster = None
-    rho: float | None = None
-    batch: int | None = None
-    a1: float | None = None
-    a2: float | None = None
-    b1: float | None = None
-    b2: float | None = None
-
-    def __post_init__(self) -> None:
-        _odds.check_positive(self.name, "step_size", self.step_size)
-        _odds.check_positive(self.name, "b2", self.b2)
-        _odds.check_batch(self.name, self.batch)
-        for name in ("a1", "a2", "b1"):
-            value = getattr(self, name)
-            if value is not None:
-                _odds.check_probability(self.name, name, value, zero=False)
-        if self.rho is not None:
-            _odds.check_probability(self.name, "rho", self.rho, zero=False, one=True)
-        self._coins()  # refuses bad ones
+    step_size: float | None = checked(positive, None)
+    p_global: float | None = checked(P_GLOBAL, None)
+    p_cluster: PerCluster = checked(P_CLUSTER, None)
+    tau: PerCluster = checked(TAU, None)
+    rho: float | None = checked(inside("(0, 1]"), None)
+    batch: int | None = checked(count | None, None)
+    a1: float | None = checked(fraction, None)
+    a2: float | None = checked(fraction, None)
+    b1: float | None = checked(fraction, None)
+    b2: float | None = checked(positive, None)
 
     def _coins(self) -> Coins:
-        return Coins(self.name, self.p_global, self.p_cluster, self.tau)
+        return Coins(self.p_global, self.p_cluster, self.tau)
 
     def missing(self, form: Form) -> tuple[str, ...]:
         return _odds.lacks(form, self._coins()) or _odds.without_convexity(form)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..checks import checked, count, one_of, positive
 from ..errors import MethodError
 from ..form import Form
 from ..lowering.site import Site
@@ -14,7 +15,7 @@ from ..terms.records import Array
 from . import _clusters, _odds
 from ._base import AbstractIteration, Point, Start
 from ._clusters import Averages, Constants
-from ._odds import Coins, Odds, PerCluster, over
+from ._odds import P_CLUSTER, P_GLOBAL, TAU, Coins, Odds, PerCluster, over
 
 COINS = ("separate", "single")
 
@@ -88,26 +89,22 @@ class AsyncL2GD(AbstractIteration):
         "clusters on to the root where the coin is the network's, and the means back"
     )
 
-    step_size: float | None = None
-    p_global: float | None = None
-    p_cluster: PerCluster = None
-    tau: PerCluster = None
-    batch: int | None = None
-    coin: str = "separate"
+    step_size: float | None = checked(positive, None)
+    p_global: float | None = checked(P_GLOBAL, None)
+    p_cluster: PerCluster = checked(P_CLUSTER, None)
+    tau: PerCluster = checked(TAU, None)
+    batch: int | None = checked(count | None, None)
+    coin: str = checked(one_of(*COINS), "separate")
     majority: bool = False
     decreasing: bool = False
 
     def __post_init__(self) -> None:
-        _odds.check_positive(self.name, "step_size", self.step_size)
-        _odds.check_batch(self.name, self.batch)
-        if self.coin not in COINS:
-            raise MethodError(f"coin of {self.name} must be one of {', '.join(map(repr, COINS))}, got {self.coin!r}")
+        super().__post_init__()
         if self.coin == "single" and (self.p_cluster is not None or self.tau is not None):
             raise MethodError(f"with coin='single' {self.name} takes no p_cluster and no tau: they are 0 and 1")
-        self._coins()  # refuses bad ones
 
     def _coins(self) -> Coins:
-        return Coins(self.name, self.p_global, 0.0 if self.coin == "single" else self.p_cluster, self.tau)
+        return Coins(self.p_global, 0.0 if self.coin == "single" else self.p_cluster, self.tau)
 
     def missing(self, form: Form) -> tuple[str, ...]:
         out = _odds.lacks(form, self._coins())

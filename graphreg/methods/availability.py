@@ -10,14 +10,27 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
+from ..checks import Check, check_fields, checked, inside, is_number, per, switch
 from ..errors import MethodError
 from ..form import Form
 from ..lowering.site import Site
 from ..lowering.streams import Streams
+from ..messages import unmatched
 from ..terms.records import Array
-from ._base import is_number
 
 Sampler = Callable[[int, tuple[Hashable, ...], Array, Generator], Any]
+
+
+def _takes_four(sampler: Any) -> bool:
+    try:
+        signature(sampler).bind(1, (), None, None)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+PROBABILITY = per("node", inside("(0, 1]", "in (0, 1]"))
+SAMPLER = Check("a function of t, labels, uniform and common", _takes_four)
 
 
 @dataclass(frozen=True)
@@ -43,25 +56,14 @@ class Availability:
     Latent nodes (of a hierarchy) are nobody's devices, and always there.
     """
 
-    probability: float | Mapping[Hashable, float] | None = None
-    sampler: Sampler | None = None
-    known: bool = True
+    probability: float | Mapping[Hashable, float] | None = checked(PROBABILITY, None)
+    sampler: Sampler | None = checked(SAMPLER, None)
+    known: bool = checked(switch, True)
 
     def __post_init__(self) -> None:
-        p = self.probability
-        if p is None and self.sampler is None:
+        if self.probability is None and self.sampler is None:
             raise MethodError("an Availability needs a probability, a sampler, or both")
-        if self.sampler is not None and not _takes_four(self.sampler):
-            raise MethodError(
-                f"the sampler of an Availability is a function of t, labels, uniform and common, got {self.sampler!r}"
-            )
-        if not isinstance(self.known, bool):
-            raise MethodError(f"known is True or False, got {self.known!r}")
-        if isinstance(p, Mapping):
-            for label, each in p.items():
-                _check(each, f" of node {label!r}")
-        elif p is not None:
-            _check(p, "")
+        check_fields(self, MethodError)
 
     @staticmethod
     def of(value: Any) -> Availability | None:
@@ -79,7 +81,7 @@ class Availability:
 
     def missing(self, form: Form) -> tuple[str, ...]:
         """Nodes without a probability, and probabilities without a node, as sentences."""
-        return unmatched(form, self.probability, "availability")
+        return tuple(unmatched("availability", self.probability, form.space.index))
 
     def probabilities(self, site: Site) -> Array | None:
         """p_i, 1 at latent nodes, (n,); None where only the sampler decides."""
@@ -100,36 +102,6 @@ class Availability:
                 f"returned an array of shape {drawn.shape} and type {drawn.dtype}"
             )
         return np.concatenate([drawn, np.full(site.form.n - len(labels), True)])
-
-
-def _takes_four(sampler: Any) -> bool:
-    try:
-        signature(sampler).bind(1, (), None, None)
-    except (TypeError, ValueError):
-        return False
-    return True
-
-
-def _check(p: Any, of: str) -> None:
-    if not (is_number(p) and 0.0 < p <= 1.0):
-        whose = of or " of a node"
-        raise MethodError(f"availability: the probability{whose} to be there in a round must be in (0, 1], got {p!r}")
-
-
-def unmatched(form: Form, values: Any, name: str) -> tuple[str, ...]:
-    """Observed nodes that a mapping of values lacks, and keys of it that are none, as sentences; the first of each."""
-    if not isinstance(values, Mapping):
-        return ()
-    observed = form.labels[: form.space.n_observed]
-    lacking = [label for label in observed if label not in values]
-    nodes = set(observed)
-    unknown = [label for label in values if label not in nodes]
-    out = [f"{name} has no value for node {lacking[0]!r}{_more(lacking)}"] if lacking else []
-    return (*out, *([f"{name} has a value for {unknown[0]!r}{_more(unknown)}, which is no node"] if unknown else []))
-
-
-def _more(labels: list[Hashable]) -> str:
-    return f" and {len(labels) - 1} more" if len(labels) > 1 else ""
 
 
 def per_node(form: Form, values: Any, latent: float) -> Array:

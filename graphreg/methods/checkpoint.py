@@ -11,13 +11,13 @@ import platform
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy
 
+from ..checks import check_fields, checked, count, positive
 from ..errors import CheckpointError
 from ..form import Form
 from ..lowering.site import Site
@@ -48,18 +48,15 @@ class Checkpoint:
     """
 
     path: str | os.PathLike[str]
-    seconds: float | None = 60.0
-    rounds: int | None = None
+    seconds: float | None = checked(positive | None, 60.0)
+    rounds: int | None = checked(count, None)
 
     def __post_init__(self) -> None:
         if not isinstance(self.path, (str, os.PathLike)) or not isinstance(os.fspath(self.path), str):
             raise CheckpointError(f"a checkpoint is a path or gr.Checkpoint(path, ...), got {self.path!r}")
         if not os.fspath(self.path):
             raise CheckpointError("the path of a checkpoint is empty; name a file")
-        if self.seconds is not None and not (_is(self.seconds, Real) and 0 < self.seconds < np.inf):
-            raise CheckpointError(f"the seconds of a Checkpoint are a positive number or None, got {self.seconds!r}")
-        if self.rounds is not None and not (_is(self.rounds, Integral) and self.rounds >= 1):
-            raise CheckpointError(f"the rounds of a Checkpoint are a whole number >= 1 or None, got {self.rounds!r}")
+        check_fields(self, CheckpointError)
         if self.seconds is None and self.rounds is None:
             raise CheckpointError("a Checkpoint without seconds and without rounds is never written; give one of them")
 
@@ -71,10 +68,6 @@ class Checkpoint:
     @property
     def file(self) -> Path:
         return Path(self.path)
-
-
-def _is(value: Any, kind: type) -> bool:
-    return isinstance(value, kind) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from ..checks import checked, count, positive
 from ..errors import MethodError, TermError
 from ..form import Form
 from ..lowering.star import star
+from ..messages import strays
 from ..terms.hierarchy import latent_label, tree_levels
 from ..terms.penalties.zero import Zero
-from ..terms.records import did_you_mean
-from ._averaging import Averaging
+from ._averaging import PARTICIPATION, Averaging
 from ._base import AbstractIteration
 from ._baseline import AbstractBaseline
 
@@ -45,13 +46,13 @@ class ClusteredFedAvg(AbstractBaseline):
     )
 
     clusters: Mapping[Hashable, Any] | None = None
-    local_steps: int = 1
-    step_size: float | None = None
-    batch: int | None = None
-    participation: float | Mapping[Hashable, float] = 1.0
+    local_steps: int = checked(count, 1)
+    step_size: float | None = checked(positive, None)
+    batch: int | None = checked(count | None, None)
+    participation: float | Mapping[Hashable, float] = checked(PARTICIPATION, 1.0)
 
     def __post_init__(self) -> None:
-        assert self.iteration  # refuses bad options
+        super().__post_init__()
         try:
             if self.clusters is not None:
                 tree_levels(self.clusters)
@@ -66,9 +67,8 @@ class ClusteredFedAvg(AbstractBaseline):
         found, labels = self._clusters(form), form.space.index
         if not found:
             return ("the model has no Hierarchy whose clusters could be taken: give ClusteredFedAvg(clusters={...})",)
-        unknown = [x for x in found if x not in labels]
         lacking = [x for x in labels if x not in found]
-        out = [f"clusters name {x!r}, which is not a node{did_you_mean(x, labels)}" for x in unknown[:1]]
+        out = strays("clusters", found, labels)
         if lacking:
             rest = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
             out.append(f"clusters do not cover the nodes {', '.join(map(repr, lacking[:5]))}{rest}: name theirs")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..errors import MethodError
+from ..checks import checked, one_of, text
 from ..form import Form
 from ._base import AbstractMethod
 
@@ -31,14 +31,8 @@ class Exact(AbstractMethod):
     needs = "nothing: every problem, of a size that a conic solver can take"
     sends = "nothing: all data are in one place"
 
-    solver: str = "clarabel"
-    form: str = "primal"
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.solver, str):
-            raise MethodError(f"the solver of Exact is the name of a CVXPY solver, got {self.solver!r}")
-        if self.form not in ("primal", "dual"):
-            raise MethodError(f"the form of Exact is 'primal' or 'dual', got {self.form!r}")
+    solver: str = checked(text("the name of a CVXPY solver"), "clarabel")
+    form: str = checked(one_of("primal", "dual"), "primal")
 
     @property
     def label(self) -> str:

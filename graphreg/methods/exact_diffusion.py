@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..checks import checked, count, switch, whole
 from ..form import Form
 from ..lowering.mixing import MixingMatrix, mixing_of
 from ..lowering.site import Site
@@ -12,7 +13,7 @@ from . import _consensus as consensus
 from . import _sampling as sampling
 from . import _tracked as tracked
 from ._base import AbstractIteration, Point, Start
-from ._decreasing import DecreasingStep
+from ._decreasing import STEP, DecreasingStep
 from ._tracked import Tracked
 
 SOURCE = "2 / max L_i (Li, Shi and Yan 2019, Theorem 1)"
@@ -60,16 +61,16 @@ class ExactDiffusion(AbstractIteration):
     )
     sends = "the parameters after the gradient step, both ways across every edge"
 
-    step_size: float | DecreasingStep | None = None
+    step_size: float | DecreasingStep | None = checked(STEP, None)
     mixing: Any = "metropolis"
-    batch: int | None = None
-    replacement: bool = True
-    shuffle: bool = True
-    hessian_samples: int | None = None
-    burn_in: int = 0
+    batch: int | None = checked(count | None, None)
+    replacement: bool = checked(switch, True)
+    shuffle: bool = checked(switch, True)
+    hessian_samples: int | None = checked(count, None)
+    burn_in: int = checked(whole(0), 0)
 
     def __post_init__(self) -> None:
-        tracked.check(self)
+        super().__post_init__()
         object.__setattr__(self, "mixing", MixingMatrix.of(self.mixing, self.name))
 
     def missing(self, form: Form) -> tuple[str, ...]:

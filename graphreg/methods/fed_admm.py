@@ -4,40 +4,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
+from ..checks import checked, count, one_of, positive
 from ..clock import look
 from ..errors import MethodError
 from ..form import Form
 from ..lowering.gradients import without_gradient
 from ..lowering.site import Site
+from ..messages import unmatched
 from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.records import Array
 from ._averages import Mean, SuffixMean, averaged
 from ._base import AbstractIteration, Point, Start
 from ._copies import Copies, copies_at
-from ._fed_steps import (
-    StepSize,
-    batch_smoothness,
-    bends_more,
-    check_steps,
-    constant_steps,
-    is_positive,
-    scheduled,
-    warn,
-)
+from ._fed_steps import STEPS, StepSize, batch_smoothness, bends_more, constant_steps, scheduled, warn
 from ._lossy import edges_under_loss
 from ._versions import Versions, begun
-from .availability import Availability, unmatched
+from .availability import Availability
 from .tolerance import Swap, ToleratesLoss
 
 RHO = 4.0  # in units of mean curvature / mean degree
 KAPPA = 3.0  # in units of 1 / mean curvature
-AVERAGES = ("last", "printed", "suffix")
-DROPOUTS = ("freeze", "ipw")
 LEAST = 1e-300  # the curvature of a node without samples and edges, which does not move
 
 
@@ -134,28 +124,18 @@ class FedADMM(AbstractIteration, ToleratesLoss):
         "the new parameters, both ways across every edge both of whose ends are there: the coordinates that it couples"
     )
 
-    rho: float | None = None
-    step_size: StepSize | None = None
-    kappa: float | None = None
-    batch: int | None = None
-    average: str | None = None
+    rho: float | None = checked(positive, None)
+    step_size: StepSize | None = checked(STEPS, None)
+    kappa: float | None = checked(positive, None)
+    batch: int | None = checked(count | None, None)
+    average: str | None = checked(one_of("last", "printed", "suffix"), None)
     availability: Any = None
-    dropout: str = "freeze"
+    dropout: str = checked(one_of("freeze", "ipw"), "freeze")
 
     def __post_init__(self) -> None:
-        for name in ("rho", "kappa"):
-            value = getattr(self, name)
-            if value is not None and not is_positive(value):
-                raise MethodError(f"the {name} of FedADMM must be a positive finite number, got {value!r}")
-        if self.batch is not None and not (
-            isinstance(self.batch, Integral) and not isinstance(self.batch, bool) and self.batch >= 1
-        ):
-            raise MethodError(f"the batch of FedADMM is a whole number, at least 1, or None, got {self.batch!r}")
-        if self.average is not None and self.average not in AVERAGES:
-            raise MethodError(f"the average of FedADMM is one of {', '.join(AVERAGES)}, got {self.average!r}")
-        if self.dropout not in DROPOUTS:
-            raise MethodError(f"the dropout of FedADMM is one of {', '.join(DROPOUTS)}, got {self.dropout!r}")
-        check_steps(self.step_size, self.kappa)
+        super().__post_init__()
+        if self.step_size is not None and self.kappa is not None:
+            raise MethodError("FedADMM takes a step_size or a kappa, of which the step follows, and not both")
         _ = self.away  # raises where it is wrong
 
     # ---- what it needs ---------------------------------------------------------------------------------------------
@@ -180,7 +160,7 @@ class FedADMM(AbstractIteration, ToleratesLoss):
             losses = [b.loss for b in form.samples if isinstance(b.loss, AbstractSmoothLoss)]
             names = sorted({type(loss).__name__ for loss in losses if np.isinf(loss.smoothness())})
             out += [f"the curvature of {each} has no bound: leave batch out, or give a step_size" for each in names]
-        out += unmatched(form, self.step_size, "step_size")
+        out += unmatched("step_size", self.step_size, form.space.index)
         return (*out, *(() if self.away is None else self.away.missing(form)))
 
     # ---- a run -----------------------------------------------------------------------------------------------------

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
+from ..checks import checked, count, positive
 from ..form import Form
 from ..lowering.star import star
 from ..terms.penalties.zero import Zero
-from ._averaging import Averaging
+from ._averaging import PARTICIPATION, Averaging
 from ._base import AbstractIteration
 from ._baseline import AbstractBaseline
 
@@ -54,13 +55,10 @@ class FedAvg(AbstractBaseline):
         "nothing across the edges; the server sends its model to every node, and those that take part send theirs back"
     )
 
-    local_steps: int = 1
-    step_size: float | None = None
-    batch: int | None = None
-    participation: float | Mapping[Hashable, float] = 1.0
-
-    def __post_init__(self) -> None:
-        assert self.iteration  # refuses bad options
+    local_steps: int = checked(count, 1)
+    step_size: float | None = checked(positive, None)
+    batch: int | None = checked(count | None, None)
+    participation: float | Mapping[Hashable, float] = checked(PARTICIPATION, 1.0)
 
     def missing(self, form: Form) -> tuple[str, ...]:
         return self.iteration.missing(form)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..errors import MethodError
+from ..checks import checked, count, switch, whole
 from ..form import Form
 from ..lowering.mixing import MixingMatrix, largest, mixing_of
 from ..lowering.site import Site
@@ -13,7 +13,7 @@ from . import _consensus as consensus
 from . import _sampling as sampling
 from . import _tracked as tracked
 from ._base import AbstractIteration, Point, Start
-from ._decreasing import DecreasingStep
+from ._decreasing import STEP, DecreasingStep
 from ._tracked import Tracked
 
 SOURCE = "2 / max L_i (Alghunaim et al. 2021, Theorem 1), less where the mixing has negative eigenvalues"
@@ -69,19 +69,17 @@ class GradientTracking(AbstractIteration):
         "two messages each way, one after the other: what is left of the gradient, and the parameters after the step"
     )
 
-    step_size: float | DecreasingStep | None = None
+    step_size: float | DecreasingStep | None = checked(STEP, None)
     mixing: Any = "metropolis"
-    lazy: bool = True
-    batch: int | None = None
-    replacement: bool = True
-    shuffle: bool = True
-    hessian_samples: int | None = None
-    burn_in: int = 0
+    lazy: bool = checked(switch, True)
+    batch: int | None = checked(count | None, None)
+    replacement: bool = checked(switch, True)
+    shuffle: bool = checked(switch, True)
+    hessian_samples: int | None = checked(count, None)
+    burn_in: int = checked(whole(0), 0)
 
     def __post_init__(self) -> None:
-        tracked.check(self)
-        if not isinstance(self.lazy, bool):
-            raise MethodError(f"the lazy of GradientTracking must be True or False, got {self.lazy!r}")
+        super().__post_init__()
         object.__setattr__(self, "mixing", MixingMatrix.of(self.mixing, self.name))
 
     def missing(self, form: Form) -> tuple[str, ...]:

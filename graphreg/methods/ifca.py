@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..certificate import Certifier
+from ..checks import Check, checked, count, one_of, positive
 from ..clock import look
-from ..errors import MethodError, MethodWarning
+from ..errors import MethodWarning
 from ..form import Form
 from ..lowering.gradients import without_bound, without_gradient
 from ..lowering.site import Site
@@ -18,13 +19,23 @@ from ..lowering.star import Star, balanced_flows, star, tied
 from ..lowering.streams import Streams
 from ..terms.penalties.zero import Zero
 from ..terms.records import Array
-from ._averaging import is_whole
-from ._base import AbstractIteration, Point, Start, is_number
+from ._base import AbstractIteration, Point, Start
 from ._baseline import AbstractBaseline
 
 SETTLED = 10  # rounds without a change of any assignment, after which the starts are compared
 LONGEST = 500  # rounds, after which they are compared anyway
 OWN_STEPS, LONG = 5, 1e4  # proximal-point steps to a node's own fit, and how long they are
+
+
+def _are_models(given: Any) -> bool:
+    try:
+        models = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        return False
+    return models.ndim in (2, 3) and bool(np.isfinite(models).all())
+
+
+MODELS = Check("an array (k, d) or (starts, k, d) of finite numbers", _are_models)
 
 
 @dataclass(frozen=True)
@@ -83,27 +94,10 @@ class IFCA(AbstractBaseline):
         "number of its model; for every start, until the search is over"
     )
 
-    k: int | None = None
-    starts: int = 10
-    start: Any = "random"
-    step_size: float | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("k", "starts"):
-            value = getattr(self, name)
-            if not (is_whole(value) and value >= 1) and (value is not None or name == "starts"):
-                raise MethodError(f"the {name} of IFCA must be a whole number, at least 1, got {value!r}")
-        if self.step_size is not None and not (is_number(self.step_size) and 0.0 < self.step_size < np.inf):
-            raise MethodError(f"the step_size of IFCA must be a positive finite number, got {self.step_size!r}")
-        if isinstance(self.start, str) and self.start not in ("random", "data", "zero"):
-            raise MethodError(f"the start of IFCA is 'random', 'data', 'zero' or an array, got {self.start!r}")
-        if not isinstance(self.start, str):
-            try:
-                given = np.asarray(self.start, dtype=float)
-            except (TypeError, ValueError):
-                given = np.zeros(0)
-            if given.ndim not in (2, 3) or not np.isfinite(given).all():
-                raise MethodError("the start of IFCA must be an array (k, d) or (starts, k, d) of finite numbers")
+    k: int | None = checked(count, None)
+    starts: int = checked(count, 10)
+    start: Any = checked(one_of("random", "data", "zero") | MODELS, "random")
+    step_size: float | None = checked(positive, None)
 
     def missing(self, form: Form) -> tuple[str, ...]:
         n, d, out = form.space.n_observed, form.d, list[str]()

@@ -8,16 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import MethodError
+from ..checks import checked, count, inside, is_number, per, switch, whole
 from ..form import Form
 from ..lowering.mixing import Mixing, MixingMatrix, mixing_of
 from ..lowering.site import Site
+from ..messages import strays
 from ..terms.records import Array
 from . import _consensus as consensus
 from . import _sampling as sampling
-from ._base import AbstractIteration, Point, Start, is_number
-from ._decreasing import DecreasingStep, Steps, steps_of
+from ._base import AbstractIteration, Point, Start
+from ._decreasing import STEP, DecreasingStep, Steps, steps_of
 from ._sampling import Seen
+
+NEVER = "a node that never answers is no part of the network: leave it out"
+NONRESPONSE = per("node", inside("[0, 1)", "a probability in [0, 1)").so(NEVER))
 
 
 @dataclass(frozen=True)
@@ -98,26 +102,19 @@ class LocalSGD(AbstractIteration):
     )
     sends = "in every tau-th round the parameters, both ways across every edge both of whose ends answer; else nothing"
 
-    step_size: float | DecreasingStep | None = None
-    tau: int = 1
-    batch: int | None = 1
-    replacement: bool = True
-    shuffle: bool = True
+    step_size: float | DecreasingStep | None = checked(STEP, None)
+    tau: int = checked(count, 1)
+    batch: int | None = checked(count | None, 1)
+    replacement: bool = checked(switch, True)
+    shuffle: bool = checked(switch, True)
     mixing: Any = "metropolis"
-    lazy: bool = False
-    nonresponse: Any = None
-    hessian_samples: int | None = None
-    burn_in: int = 0
+    lazy: bool = checked(switch, False)
+    nonresponse: Any = checked(NONRESPONSE, None)
+    hessian_samples: int | None = checked(count, None)
+    burn_in: int = checked(whole(0), 0)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.step_size, DecreasingStep):
-            consensus.check_step(self.step_size, self.name)
-        sampling.check(self)
-        if not consensus.is_count(self.tau):
-            raise MethodError(f"the tau of LocalSGD must be a whole number >= 1, got {self.tau!r}")
-        if not isinstance(self.lazy, bool):
-            raise MethodError(f"the lazy of LocalSGD must be True or False, got {self.lazy!r}")
-        _check_nonresponse(self.nonresponse)
+        super().__post_init__()
         object.__setattr__(self, "mixing", MixingMatrix.of(self.mixing, self.name))
 
     def missing(self, form: Form) -> tuple[str, ...]:
@@ -125,8 +122,7 @@ class LocalSGD(AbstractIteration):
         stepped = is_number(step) or (isinstance(step, DecreasingStep) and None not in (step.D, step.gamma))
         out = consensus.missing(form, self.mixing, self.lazy, stepped)
         known = self.nonresponse if isinstance(self.nonresponse, Mapping) else {}
-        strange = [label for label in known if label not in form.space.index]
-        return (*out, *(f"the nonresponse of LocalSGD names {label!r}, which is not a node" for label in strange[:1]))
+        return (*out, *strays("the nonresponse of LocalSGD", known, form.space.index))
 
     def init(self, site: Site, start: Start | None) -> State:
         theta, _ = consensus.start_of(site, start)
@@ -164,14 +160,3 @@ class LocalSGD(AbstractIteration):
         if isinstance(self.nonresponse, Mapping):
             return np.array([float(self.nonresponse.get(label, 0.0)) for label in form.labels])
         return np.full(form.n, float(self.nonresponse))
-
-
-def _check_nonresponse(value: Any) -> None:
-    each = value if isinstance(value, Mapping) else {None: value}
-    for label, p in each.items():
-        if (value is not None) and not (is_number(p) and 0.0 <= p < 1.0):
-            where = f"of the node {label!r} " if isinstance(value, Mapping) else ""
-            raise MethodError(
-                f"the nonresponse {where}of LocalSGD must be a probability in [0, 1), got {p!r}; a node that never "
-                "answers is no part of the network: leave it out"
-            )

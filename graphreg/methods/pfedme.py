@@ -8,17 +8,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..checks import checked, count, per, positive
 from ..clock import look
-from ..errors import MethodError, MethodWarning
+from ..errors import MethodWarning
 from ..form import Form
 from ..lowering.gradients import without_ground_gradient
 from ..lowering.nodeprox import without_prox
 from ..lowering.site import Memories, Site
 from ..lowering.star import Star, star
+from ..messages import unmatched
 from ..terms.penalties.squared_l2 import SquaredL2
-from ..terms.records import Array, did_you_mean, look_alike
-from ._averaging import is_whole
-from ._base import AbstractIteration, Point, Start, is_number
+from ..terms.records import Array
+from ._base import AbstractIteration, Point, Start
 from ._baseline import AbstractBaseline
 
 
@@ -69,27 +70,15 @@ class PFedMe(AbstractBaseline):
     )
     sends = "nothing across the edges; every node sends the server its w_i, and gets back the server's w"
 
-    lam: float | Mapping[Hashable, float] | None = None
-    local_steps: int = 1
-    step_size: float = 1.0
-    beta: float = 1.0
-
-    def __post_init__(self) -> None:
-        given = self.lam if isinstance(self.lam, Mapping) else {} if self.lam is None else {None: self.lam}
-        positive = {f"lam{'' if x is None else f' of the node {x!r}'}": each for x, each in given.items()}
-        for name, value in (*positive.items(), ("step_size", self.step_size), ("beta", self.beta)):
-            if not (is_number(value) and 0.0 < value < np.inf):
-                raise MethodError(f"the {name} of PFedMe must be a positive finite number, got {value!r}")
-        if not (is_whole(self.local_steps) and self.local_steps >= 1):
-            raise MethodError(f"the local_steps of PFedMe must be a whole number, at least 1, got {self.local_steps!r}")
+    lam: float | Mapping[Hashable, float] | None = checked(per("node", positive), None)
+    local_steps: int = checked(count, 1)
+    step_size: float = checked(positive, 1.0)
+    beta: float = checked(positive, 1.0)
 
     def missing(self, form: Form) -> tuple[str, ...]:
-        labels, out = form.space.index, list[str]()
+        out = unmatched("lam", self.lam, form.space.index)
         if self.lam is None:
             out.append("the pull of the server on the clients is to be chosen: give PFedMe(lam=...)")
-        given = self.lam if isinstance(self.lam, Mapping) else labels
-        out += [f"lam names {x!r}, which is not a node{did_you_mean(x, labels)}" for x in given if x not in labels][:1]
-        out += [f"lam has no entry for the node {x!r}{look_alike(x, given)}" for x in labels if x not in given][:1]
         return (*out, *without_prox(form), *without_ground_gradient(form))
 
     def target(self, form: Form) -> Form:

@@ -8,13 +8,14 @@ from numbers import Integral
 
 import numpy as np
 
+from ..checks import Check, checked, inside, is_number, positive
 from ..errors import MethodError
 from ..form import Form
 from ..lowering.inexact import Accuracy, gradient_steps, without_steps
 from ..lowering.nodeprox import without_prox
 from ..lowering.site import Memories, Scales, Site
 from ..terms.records import Array
-from ._base import AbstractIteration, Point, Start, is_number
+from ._base import AbstractIteration, Point, Start
 from ._halpern import Halpern, difference, distances
 from ._lossy import edges_under_loss
 from .tolerance import Swap, ToleratesLoss
@@ -23,6 +24,11 @@ FIRST_ADAPTATION = 10
 DAMPING = 0.7  # s <- q^.7 s^.3
 CHANGE = 1.3  # the least factor that is worth a change
 LONELY = 1e-6  # the degree by which a node without edges steps: a proximal-point iteration with a long step
+INEXACT = Check(
+    "a whole number of gradient steps, a number c for the tolerance c / (t + 1)^2, or a function of the round t",
+    lambda given: callable(given) or (is_number(given) and 0.0 < given < np.inf),
+)
+TOLERANCE = inside("[0, inf]", "a tolerance >= 0")
 
 
 @dataclass(frozen=True)
@@ -82,23 +88,11 @@ class PrimalDual(AbstractIteration, ToleratesLoss):
     needs = "losses that are smooth or piecewise linear; any penalty, any graph"
     sends = "the extrapolated parameters, both ways across every edge: the coordinates that it couples"
 
-    balance: float | None = None
-    relaxation: float = 1.8
+    balance: float | None = checked(positive, None)
+    relaxation: float = checked(inside("(0, 2)"), 1.8)
     restarts: bool | None = None
     polish: bool = True
-    inexact: int | float | Callable[[int], float] | None = None
-
-    def __post_init__(self) -> None:
-        if self.balance is not None and not (is_number(self.balance) and 0.0 < self.balance < np.inf):
-            raise MethodError(f"the balance of PrimalDual must be a positive finite number, got {self.balance!r}")
-        if not (is_number(self.relaxation) and 0.0 < self.relaxation < 2.0):
-            raise MethodError(f"the relaxation of PrimalDual must be a number in (0, 2), got {self.relaxation!r}")
-        given = self.inexact
-        if not (given is None or callable(given) or (is_number(given) and 0.0 < given < np.inf)):
-            raise MethodError(
-                "inexact of PrimalDual must be a whole number of gradient steps, a number c for the tolerance "
-                f"c / (t + 1)^2, or a function of the round t, got {given!r}"
-            )
+    inexact: int | float | Callable[[int], float] | None = checked(INEXACT, None)
 
     def missing(self, form: Form) -> tuple[str, ...]:
         return without_prox(form) if self.inexact is None else without_steps(form)
@@ -196,9 +190,9 @@ class PrimalDual(AbstractIteration, ToleratesLoss):
         if isinstance(given, Integral):
             return Accuracy(steps=int(given))
         tolerance = given(t) if callable(given) else float(given or 0.0) / (t + 1) ** 2
-        if not (is_number(tolerance) and tolerance >= 0.0):
-            raise MethodError(f"inexact of PrimalDual must give a tolerance >= 0, got {tolerance!r} in round {t}")
-        return Accuracy(tolerance=float(tolerance))
+        return Accuracy(
+            tolerance=float(TOLERANCE(tolerance, f"what inexact of PrimalDual gives in round {t}", MethodError))
+        )
 
     def point(self, state: State) -> Point:
         return state.w_hat, state.u_hat, state.site.prices(state.w_hat, state.memory)

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..errors import MethodError, MethodWarning
+from ..checks import checked, count, function, is_number, one_of, positive
+from ..errors import MethodWarning
 from ..form import Form
 from ..lowering.site import Site
 from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.penalties._base import AbstractConstraint, AbstractSmoothPenalty
 from ..terms.records import Array
-from ._averaging import is_whole
-from ._base import AbstractIteration, Point, Start, is_number
+from ._base import AbstractIteration, Point, Start
 
 POWER = 16  # of the norms that bound the largest and the least of numbers from their sums
 
@@ -61,21 +61,9 @@ class SubgradientDescent(AbstractIteration):
     needs = "penalties that are finite everywhere, so no constraints; any loss, any graph"
     sends = "the parameters, both ways across every edge: the coordinates that it couples"
 
-    step_size: float | Callable[[int], float] | None = None
-    batch: int | None = None
-    average: str | None = None
-
-    def __post_init__(self) -> None:
-        number = is_number(self.step_size) and 0.0 < self.step_size < np.inf  # pyright: ignore[reportOperatorIssue]
-        if not (self.step_size is None or callable(self.step_size) or number):
-            raise MethodError(
-                "the step_size of SubgradientDescent must be a positive finite number or a function of the round, got "
-                f"{self.step_size!r}"
-            )
-        if self.batch is not None and not (is_whole(self.batch) and self.batch >= 1):
-            raise MethodError(f"the batch of SubgradientDescent must be a whole number, at least 1, got {self.batch!r}")
-        if self.average not in (None, "suffix"):
-            raise MethodError(f"the average of SubgradientDescent is None or 'suffix', got {self.average!r}")
+    step_size: float | Callable[[int], float] | None = checked(positive | function("a function of the round"), None)
+    batch: int | None = checked(count | None, None)
+    average: str | None = checked(one_of("suffix"), None)
 
     def missing(self, form: Form) -> tuple[str, ...]:
         names = dict.fromkeys(edge.name for edge in form.edges if isinstance(edge.penalty, AbstractConstraint))
@@ -85,7 +73,7 @@ class SubgradientDescent(AbstractIteration):
         w = np.zeros(site.form.shape) if start is None else start[0]
         L, mu, smooth = _bounds(site, self.batch is not None)
         if is_number(self.step_size) and smooth:
-            eta = float(self.step_size)  # pyright: ignore[reportArgumentType]
+            eta = float(self.step_size)
             if eta > 2.0 / L:
                 message = f"the step_size {eta:.3g} of SubgradientDescent is beyond 2/L = {2.0 / L:.3g}: it may diverge"
                 warnings.warn(message, MethodWarning, stacklevel=2)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import DataError
+from ..messages import near
 from ._place import Place, text_of
-from ._types import near
 
 if TYPE_CHECKING:
     import pandas as pd

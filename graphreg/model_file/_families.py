@@ -17,12 +17,12 @@ from typing import Any
 
 import graphreg as gr
 
+from ..messages import closest, near
 from ..methods._base import AbstractMethod
 from ..terms.losses._base import AbstractLoss
 from ..terms.penalties._base import AbstractPenalty
 from ._place import Place, Table, text_of
 from ._schema import check, type_hints, unknown_key
-from ._types import closest, near
 
 KINDS: dict[str, type[Any]] = {"loss": AbstractLoss, "penalty": AbstractPenalty, "method": AbstractMethod}
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from ..errors import DataError
 from ..graph import Graph
+from ..messages import either, near
 from ._place import Place
 from ._schema import GraphKeys
 from ._tables import Folders, check_columns, label_list, read_table
-from ._types import either, near
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,8 +10,9 @@ from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from typing import Any, Literal, TypeVar, get_type_hints
 
+from ..messages import closest, near
 from ._place import Place, Table
-from ._types import closest, describe, fits, near
+from ._types import describe, fits
 
 Record = TypeVar("Record")
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DataError, GraphregError
+from ..messages import near
 from ._place import Place, text_of
-from ._types import near
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..errors import GraphregError
 from ..graph import Graph
+from ..messages import near
 from ..problem import Problem
 from ..terms.calculus import Model
 from ..terms.hierarchy import Hierarchy
@@ -20,7 +21,6 @@ from ._families import make, make_inline
 from ._place import Place
 from ._samples import Samples
 from ._schema import LossKeys, Section
-from ._types import near
 
 
 @dataclass(frozen=True)

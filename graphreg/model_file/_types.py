@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import types
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, Literal, Union, get_args, get_origin
+
+from ..messages import either
 
 PLAIN = (str, int, float, bool, list, dict)  # what TOML has, but for dates and times, which no key takes
 NAMES: dict[Any, str] = {
@@ -55,31 +56,6 @@ def describe(hint: Any) -> str:
     if origin in (dict, Mapping):
         return f"a table of {_plural(inner[1])}" if inner and inner[1] is not Any else "a table"
     return NAMES.get(origin, NAMES[Any])
-
-
-def either(words: list[str]) -> str:
-    """'a', 'a or b', 'a, b or c'."""
-    words = list(dict.fromkeys(words))
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
-
-
-def near(name: str, known: Sequence[str], what: str = "there are") -> str:
-    """'did you mean ...?', or the names that there are."""
-    if not known:
-        return f"{what} none"
-    meant = closest(name, known)
-    if meant is not None:
-        return f"did you mean {meant!r}?"
-    more = ", ..." if len(known) > 12 else ""
-    return f"{what} {', '.join(map(repr, known[:12]))}{more}"
-
-
-def closest(name: str, known: Sequence[str]) -> str | None:
-    """What was meant by a misspelt name; 'LogisticLoss' by 'logistic'."""
-    word = name.lower()
-    same = [each for each in known if each.lower() == word]
-    containing = (each for each in known if len(word) > 2 and word in each.lower())
-    return next(iter(same or get_close_matches(name, known, 1)), None) or next(containing, None)
 
 
 def _plural(hint: Any) -> str:

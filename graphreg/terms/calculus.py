@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+from ..checks import is_number
 from ..errors import TermError
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 def positive(value: Any, what: str, wanted: str = "a positive number", remedy: str = "") -> float:
     """``value`` as a float, refused with a message that names ``what`` unless it is positive and finite."""
-    if isinstance(value, bool) or not isinstance(value, Real):
+    if not is_number(value):
         raise TermError(f"{what} must be {wanted}, got {value!r}")
     number = float(value)
     if not (math.isfinite(number) and number > 0):

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from ..checks import inside, per
 from ..errors import TermError
+from ..messages import unmatched
 from ..reading import is_missing, plain_label
 from .calculus import AbstractTerm, Strength, positive
 from .penalties._base import AbstractConstraint, AbstractPenalty
 from .penalties.squared_l2 import SquaredL2
 from .penalties.zero import Zero
-from .records import Array, Lowered, LoweredEdges, Role, Space, did_you_mean, look_alike
+from .records import Array, Lowered, LoweredEdges, Role, Space
 from .sums import check_between_nodes
 
 ROOT = "root"
@@ -123,10 +124,9 @@ class AlphaHierarchy(AbstractTerm):
 
     def _alphas(self, clusters: Mapping[Any, Any]) -> dict[Any, float]:
         given = self.alpha if isinstance(self.alpha, Mapping) else {path[-1]: self.alpha for path in clusters}
-        _check_entries(given, [path[-1] for path in clusters], "alpha names", "alpha has no entry for")
-        for label, value in given.items():
-            if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 <= float(value) <= 1.0:
-                raise TermError(f"alpha of the cluster {label!r} must be a number in [0, 1], got {value!r}")
+        for said in unmatched("alpha", given, dict.fromkeys(path[-1] for path in clusters), "cluster"):
+            raise TermError(said)
+        per("cluster", inside("[0, 1]"))(given, "alpha", TermError)
         return {path: float(given[path[-1]]) for path in clusters}
 
     def lower(self, space: Space, strength: Strength) -> Lowered:
@@ -227,16 +227,6 @@ def _level_weights(weight: Any, labels: list[Hashable], depth: int, name: str = 
     what = name or f"the weight of level {depth + 1} of the hierarchy"
     if not isinstance(weight, Mapping):
         return Strength.of(weight, what), np.ones(len(labels))
-    _check_entries(weight, labels, f"{what} names", f"{what} has no entry for")
+    for said in unmatched(what, weight, dict.fromkeys(labels), "cluster" if depth else "node"):
+        raise TermError(said)
     return Strength(), np.array([positive(weight[label], f"{what} at {label!r}") for label in labels])
-
-
-def _check_entries(given: Mapping[Any, Any], labels: Sequence[Hashable], names: str, lacks: str) -> None:
-    """Every label must have an entry, and every entry a label."""
-    known = dict.fromkeys(labels)
-    for label in given:
-        if label not in known:
-            raise TermError(f"{names} {label!r}, which is not there{did_you_mean(label, known)}")
-    for label in known:
-        if label not in given:
-            raise TermError(f"{lacks} {label!r}{look_alike(label, given)}")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from ..errors import TermError
+from ..messages import did_you_mean, unmatched
 from .calculus import Strength
 
 if TYPE_CHECKING:
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Coordinate = str | tuple[str, Hashable]  # the name of a feature, or a feature and a class
-MANY = 10_000  # labels among which one that was meant is looked for
 GROUND = -1  # the head of an edge from a node to the ground: (Kw)_e = w_i - center
 
 
@@ -128,30 +126,8 @@ class Space:
 
     def check_labels(self, mapping: Mapping[Hashable, Any], what: str) -> None:
         """Every node must have an entry, and every entry a node."""
-        for label in mapping:
-            if label not in self.index:
-                raise TermError(f"{what} name {label!r}, which is not a node{did_you_mean(label, self.index)}")
-        for label in self.index:
-            if label not in mapping:
-                raise TermError(f"{what} have no entry for the node {label!r}{look_alike(label, mapping)}")
-
-
-def look_alike(label: Hashable, labels: Iterable[Hashable]) -> str:
-    """A hint where a label was meant that only looks the same: 1 against '1'."""
-    for other in labels:
-        if str(other) == str(label) and type(other) is not type(label):
-            return (
-                f" (there is {other!r} of type {type(other).__name__}, not {label!r} of type {type(label).__name__}: "
-                "labels are compared as they are)"
-            )
-    return ""
-
-
-def did_you_mean(label: Hashable, labels: Iterable[Hashable]) -> str:
-    """A hint where a label that is not there looks like one that is, or is written nearly so."""
-    known = list(islice(labels, MANY))
-    near = get_close_matches(label, [x for x in known if isinstance(x, str)], 1) if isinstance(label, str) else []
-    return look_alike(label, known) or (f"; did you mean {near[0]!r}?" if near else "")
+        for said in unmatched(what, mapping, self.index):
+            raise TermError(said)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..certificate import common, relative
+from ..checks import instance
 from ..errors import MethodError
 from ..form import Form
 from ..lowering.conic import Compiler
@@ -25,6 +26,7 @@ from ._small import Case, small_problems
 
 AT = (0, 1, 5, 12)  # rounds at which states are looked at; methods that adapt do so at round 10
 EXACT = 1e-8  # the relative gap of the optima that answers are held to
+ITERATION = instance(AbstractIteration, "a method that iterates, such as gr.PrimalDual()")
 
 
 @dataclass(frozen=True)
@@ -256,9 +258,7 @@ def check_method(
     Report
         True where every law holds; printed, one line per law, and for each failure on which problem it happened.
     """
-    if not isinstance(method, AbstractIteration):
-        hint = f"; write {method.__name__}()" if isinstance(method, type) else ""
-        raise MethodError(f"check_method takes a method that iterates, such as gr.PrimalDual(), got {method!r}{hint}")
+    ITERATION(method, "the method of check_method", MethodError)
     cases = small_problems(seed) if problems is None else tuple(_case(k, each) for k, each in enumerate(problems))
     trial = Trial(cases, seed, accuracy, rounds)
     failures = try_laws(LAWS, method, trial)

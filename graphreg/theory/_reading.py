@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from .. import checks
 from ..clusters import Clusters
 from ..columns import is_frame, is_series
 from ..errors import GraphError, MethodError, ModelError
 from ..form import Form
 from ..graph import Graph
+from ..messages import did_you_mean, gaps, strays
 from ..reading import edge_name, is_in, is_missing, plain_label
-from ..terms.records import Array, did_you_mean, look_alike
+from ..terms.records import Array
 
 
 def form_of(problem: Any, what: str) -> Form:
@@ -61,17 +63,10 @@ def read_clusters(given: Any, labels: Sequence[Hashable], what: str) -> tuple[li
 
 def _in_order(each: Mapping[Hashable, Any], labels: Sequence[Hashable], what: str) -> list[Any]:
     """The entries of a mapping in node order; each node must have one, and each entry a node."""
-    nodes = set(labels)
-    stray = [label for label in each if label not in nodes]
-    if stray:
-        raise GraphError(f"{what} name {stray[0]!r}, which is not a node{did_you_mean(stray[0], labels)}")
-    lacking = [label for label in labels if label not in each]
-    if lacking:
-        shown = ", ".join(map(repr, lacking[:5])) + (f" and {len(lacking) - 5} more" if len(lacking) > 5 else "")
-        raise GraphError(
-            f"{what} have no entry for the node{'s' * (len(lacking) > 1)} {shown}; name theirs (a node may be a "
-            "cluster of its own)"
-        )
+    for said in strays(what, each, dict.fromkeys(labels)):
+        raise GraphError(said)
+    for said in gaps(what, each, labels):
+        raise GraphError(f"{said}; name theirs (a node may be a cluster of its own)")
     return [each[label] for label in labels]
 
 
@@ -131,38 +126,13 @@ def parameters_of(given: Any, form: Form, what: str) -> Array:
             raise MethodError(f"{what} have no column {lacking[0]!r}; needed are {', '.join(map(str, names))}")
         given = dict(zip(given.index, given[names].to_numpy(), strict=True))
     if isinstance(given, Mapping):
-        lacking = [label for label in form.labels if label not in given]
-        if lacking:
-            raise MethodError(f"{what} have no entry for the node {lacking[0]!r}{look_alike(lacking[0], given)}")
+        for said in gaps(what, given, form.labels):
+            raise MethodError(said)
         given = [given[label] for label in form.labels]
-    try:
-        values = np.array(given, dtype=float)
-    except (TypeError, ValueError):
-        raise MethodError(f"{what} must hold {d} numbers per node") from None
+    values = checks.numbers(given, what, f"{d} numbers per node", MethodError)
     if values.shape != (n, d):
         raise MethodError(f"{what} must be of shape ({n}, {d}), a row per node, got {values.shape}")
     if not np.isfinite(values).all():
         guilty = form.labels[int(np.flatnonzero(~np.isfinite(values).all(axis=1))[0])]
         raise MethodError(f"{what} are not finite at the node {guilty!r}")
     return values
-
-
-def check_whole(value: Any, what: str, least: int = 1) -> int:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < least:
-        raise MethodError(f"{what} must be a whole number >= {least}, got {value!r}")
-    return int(value)
-
-
-def check_switch(value: Any, what: str) -> bool:
-    if not isinstance(value, (bool, np.bool_)):
-        raise MethodError(f"{what} must be True or False, got {value!r}")
-    return bool(value)
-
-
-def check_number(value: Any, what: str, low: float = 0.0, high: float = np.inf) -> float:
-    """A finite number strictly between the limits."""
-    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if not number or not low < float(value) < high:
-        limits = f"between {low:g} and {high:g}" if np.isfinite(high) else f"finite and above {low:g}"
-        raise MethodError(f"{what} must be a number {limits}, got {value!r}")
-    return float(value)

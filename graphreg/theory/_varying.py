@@ -10,10 +10,10 @@ import numpy as np
 
 from ..errors import MethodError, TermError
 from ..form import EdgeBlock, Form
+from ..messages import did_you_mean
 from ..terms.calculus import Parameter, Strength
 from ..terms.losses._base import AbstractLoss, AbstractSmoothLoss
 from ..terms.penalties._base import AbstractConstraint, AbstractPenalty, AbstractSmoothPenalty
-from ..terms.records import did_you_mean
 from ._network import Network
 from ._reading import form_of
 

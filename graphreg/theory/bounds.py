@@ -20,10 +20,12 @@ from typing import Any
 
 import numpy as np
 
+from .. import checks
 from ..errors import MethodError
 from ..form import EdgeBlock, Form
 from ..graph import Graph
 from ..lowering.gradients import NodeGradients, without_gradient
+from ..messages import gaps
 from ..tables import assumed_lines
 from ..terms.penalties._base import AbstractNorm
 from ..terms.penalties.l1 import L1
@@ -31,7 +33,7 @@ from ..terms.penalties.l2 import L2
 from ..terms.records import Array
 from ._curvature import Curvature
 from ._kernel import Kernel
-from ._reading import check_number, check_whole, form_of, parameters_of
+from ._reading import form_of, parameters_of
 from .compatibility import CompatibilityFactor, factor
 
 ROUNDING = 1e-12  # relative: a strength that misses what is required by no more is taken to meet it
@@ -123,8 +125,8 @@ def error_bound(
     w = parameters_of(truth, form, "the true parameters")
     kernel = Kernel.of(edge.tail, edge.head, edge.base_weight, form.n)
     assert isinstance(edge.penalty, AbstractNorm)
-    noise, assumed = _noise(form, w, covariance, check_whole(draws, "draws"), seed)
-    quantile = 1.0 if covariance is None else check_number(level, "the level", 0.5, 1.0)
+    noise, assumed = _noise(form, w, covariance, int(checks.count(draws, "draws", MethodError)), seed)
+    quantile = 1.0 if covariance is None else float(checks.inside("(1/2, 1)")(level, "the level", MethodError))
     projections = [float(np.linalg.norm(kernel.project(g))) for g in noise]
     heights = [float(edge.penalty.dual_norm(kernel.lift(g)).max(initial=0.0)) for g in noise]
     projection, required = (float(np.quantile(each, quantile, method="higher")) for each in (projections, heights))
@@ -215,14 +217,10 @@ def _noise(form: Form, w: Array, covariance: Any, draws: int, seed: int) -> tupl
 def _covariances(given: Any, form: Form) -> Array:
     n, d = form.shape
     if isinstance(given, Mapping):
-        lacking = [label for label in form.labels if label not in given]
-        if lacking:
-            raise MethodError(f"the covariances have no entry for the node {lacking[0]!r}")
+        for said in gaps("the covariances", given, form.labels):
+            raise MethodError(said)
         given = [given[label] for label in form.labels]
-    try:
-        C = np.array(given, dtype=float)
-    except (TypeError, ValueError):
-        raise MethodError(f"the covariances must be an array ({n}, {d}, {d}) or a mapping, got {given!r}") from None
+    C = checks.numbers(given, "the covariances", f"an array ({n}, {d}, {d}) or a mapping", MethodError)
     if C.shape != (n, d, d) or not np.isfinite(C).all():
         raise MethodError(f"the covariances must be finite and of shape ({n}, {d}, {d}), got {C.shape}")
     if not np.allclose(C, C.transpose(0, 2, 1)):

@@ -10,13 +10,14 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
+from .. import checks
 from ..errors import MethodError
 from ..graph import Graph, difference_matrix
 from ..tables import assumed_lines
 from ..terms.penalties.l1 import L1
 from ..terms.penalties.l2 import L2
 from ..terms.records import Array
-from ._reading import check_whole, edge_positions
+from ._reading import edge_positions
 
 if TYPE_CHECKING:
     from ..tables import Table
@@ -80,7 +81,7 @@ def compatibility_factor(graph: Any, edges: Iterable[Any], penalty: Any = "l1", 
     features : int
         p, the number of coordinates that the edges act on.
     """
-    graph, p, norm = Graph.of(graph), check_whole(features, "features"), _norm(penalty)
+    graph, p, norm = Graph.of(graph), int(checks.count(features, "features", MethodError)), _norm(penalty)
     chosen = edge_positions(graph, edges, "the edges")
     return factor(graph, chosen, norm, p)
 

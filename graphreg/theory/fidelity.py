@@ -12,8 +12,9 @@ from scipy.sparse.csgraph import connected_components
 
 from ..errors import GraphError
 from ..graph import Graph, is_networkx
+from ..messages import look_alike
 from ..tables import assumed_lines
-from ..terms.records import Array, look_alike
+from ..terms.records import Array
 from ._reading import read_clusters
 
 Edge = tuple[Hashable, Hashable]

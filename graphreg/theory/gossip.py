@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from .. import checks
 from ..engines import InProcess
-from ..errors import GraphError
+from ..errors import GraphError, MethodError
 from ..form import EdgeBlock, Form
 from ..graph import Graph
 from ..lowering.arcs import arcs_of
@@ -19,7 +20,6 @@ from ..tables import assumed_lines
 from ..terms.calculus import Strength
 from ..terms.penalties.zero import Zero
 from ..terms.records import IN_GRAPH, Space
-from ._reading import check_number, check_switch
 from ._spectrum import connectivity, laplacian, largest
 
 ROUNDING = 1e-14
@@ -59,7 +59,7 @@ class MixingRate:
     def time(self, accuracy: float = 0.01) -> float:
         """The number of gossips after which the disagreement is at most ``accuracy`` times what it was; inf where it
         never is."""
-        check_number(accuracy, "the accuracy", 0.0, 1.0)
+        checks.fraction(accuracy, "the accuracy", MethodError)
         if self.rho >= 1.0:
             return np.inf
         return 1.0 if self.rho <= accuracy else float(np.ceil(np.log(accuracy) / np.log(self.rho) - 1e-9))
@@ -94,7 +94,7 @@ def mixing(graph: Any, mixing: Any = METROPOLIS, lazy: bool = False) -> MixingRa
         For a matrix of the user's that is none for the graph; it names the entry.
     """
     graph, given = Graph.of(graph), MixingMatrix.of(mixing, "gossip")
-    form, lazy = _form(graph), check_switch(lazy, "lazy")
+    form, lazy = _form(graph), bool(checks.switch(lazy, "lazy", MethodError))
     if isinstance(given, MixingMatrix):
         wrong = given.wrong(form, True)
         if wrong:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import checks
 from ..errors import GraphError, MethodError
 from ..lowering.mixing import METROPOLIS
 from ..tables import assumed_lines
-from ._reading import check_number, check_whole
 from .gossip import mixing as mixing_rate
 
 if TYPE_CHECKING:
@@ -151,15 +151,14 @@ def largest_network(
     MethodError
         Where no theorem says anything: an average on networks whose gap closes, other steps.
     """
-    T = check_whole(T, "T")
-    q = 0.0 if exponent == 0 else check_number(exponent, "the exponent")
-    if estimator not in ESTIMATORS:
-        raise MethodError(f"the estimator must be 'average' or 'one-step', got {estimator!r}")
+    T = int(checks.count(T, "T", MethodError))
+    q = 0.0 if exponent == 0 else float(checks.positive(exponent, "the exponent", MethodError))
+    checks.one_of(*ESTIMATORS)(estimator, "the estimator", MethodError)
     said = "K is small against T^order: a limit theorem, whose constant is unknown"
     if estimator == "average":
         if alpha is None:
             raise MethodError("the order of the average depends on alpha, the exponent of the steps; give alpha")
-        check_number(alpha, "alpha of the average", 0.5, 1.0)
+        checks.inside("(1/2, 1)")(alpha, "alpha of the average", MethodError)
         if q > 0.0:
             raise MethodError(
                 "there is no theorem on averages over networks whose spectral gap closes (exponent > 0); "

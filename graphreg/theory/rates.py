@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from .. import checks
+from ..errors import MethodError
 from ..graph import Graph
 from ..tables import assumed_lines
-from ._reading import check_number, check_whole, edge_positions
+from ._reading import edge_positions
 from .compatibility import CompatibilityFactor, factor
 from .connectivity import algebraic_connectivity
 from .fidelity import GraphFidelity, graph_fidelity
@@ -71,7 +73,8 @@ def rate(graph: Any, truth: Any, samples: int, features: int, noise: float = 1.0
         sigma, the sub-Gaussian size of the gradient of one sample's loss.
     """
     graph = Graph.of(graph)
-    n, p, sigma = check_whole(samples, "samples"), check_whole(features, "features"), check_number(noise, "the noise")
+    n, p = (int(checks.count(x, what, MethodError)) for x, what in ((samples, "samples"), (features, "features")))
+    sigma = float(checks.positive(noise, "the noise", MethodError))
     graph = Graph(graph.labels, graph.tail, graph.head, np.ones(graph.n_edges))
     found = graph_fidelity(graph, truth)
     kappa = factor(graph, edge_positions(graph, found.false_edges, "the edges"), "l1", p)

@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from .. import checks
 from ..errors import GraphError
 from ..graph import Graph
+from ..messages import did_you_mean, gaps, strays
 from ..reading import plain_label
-from ..terms.records import Array, did_you_mean, look_alike
+from ..terms.records import Array
 from ._routing import Multiple, Routing, largest_multiple
 
 SHOWN = 6  # nodes that are named in a printed set
@@ -224,17 +226,12 @@ def read_demand(graph: Graph, demand: Any) -> Array:
         demand = demand.to_dict()
     if isinstance(demand, Mapping):
         given = {plain_label(label): value for label, value in demand.items()}
-        for label in given:
-            if label not in graph.index:
-                raise GraphError(f"demand names {label!r}, which is not a node{did_you_mean(label, graph.index)}")
-        for label in graph.labels:
-            if label not in given:
-                raise GraphError(f"demand has no entry for the node {label!r}{look_alike(label, given)}; 0 is legal")
+        for said in strays("demand", given, graph.index):
+            raise GraphError(said)
+        for said in gaps("demand", given, graph.labels):
+            raise GraphError(f"{said}; 0 is legal")
         demand = [given[label] for label in graph.labels]
-    try:
-        values = np.asarray(demand, dtype=float)
-    except (TypeError, ValueError):
-        raise GraphError(f"demand must be numbers: one, one per label, or in node order, got {demand!r}") from None
+    values = checks.numbers(demand, "demand", "numbers: one, one per label, or in node order", GraphError)
     if values.ndim == 0:
         values = np.full(graph.n_nodes, float(values))
     if values.shape != (graph.n_nodes,):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from itertools import pairwise
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
+from .. import checks
 from ..certificate import Certificate
 from ..errors import MethodError, ModelError, UnattainedError
 from ..problem import Problem
@@ -54,8 +54,8 @@ def parameter_of(problem: Problem, parameter: Any = None) -> Parameter:
 
 def grid(problem: Problem, parameter: Parameter, strengths: Any) -> tuple[Array, Certificate | None]:
     """The strengths in growing order; and, where they come down from `strength_max`, what is known at that one."""
-    if isinstance(strengths, Real) and not isinstance(strengths, bool):
-        if not isinstance(strengths, Integral) or strengths < 2:
+    if checks.is_number(strengths):
+        if not checks.is_whole(strengths) or strengths < 2:
             raise ModelError(
                 f"strengths must be a sequence, or how many there are to be (at least 2), got {strengths!r}"
             )
@@ -70,7 +70,7 @@ def given(strengths: Any) -> Array:
         raise ModelError(f"strengths must be a sequence of positive numbers, or their number, got {strengths!r}")
     values: list[float] = []
     for place, each in enumerate(strengths):
-        if isinstance(each, bool) or not isinstance(each, Real):
+        if not checks.is_number(each):
             raise ModelError(f"strengths must be positive numbers, got {each!r} at position {place}")
         if not (math.isfinite(each) and float(each) > 0):
             raise ModelError(f"strengths must be positive and finite, got {float(each)} at position {place}")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
-from ..errors import ModelError
+from .. import checks
 from ..methods import AbstractMethod
-from ..problem import Problem
+from ..methods._base import METHOD
+from ..problem import Problem, problem_of
 from ._fold_runs import FoldRun, Task, carried_out
 from ._kept_folds import Kept
 from ._warm import usual_method
@@ -20,6 +20,8 @@ from .chosen import RULES, CrossValidation, scores_of
 from .folds import Folds, folds_of
 from .points import Grid, grid_of
 from .scoring import Scorer, held, scorer_of
+
+ALL_PROCESSORS = checks.Check("-1 for all processors", lambda jobs: checks.is_whole(jobs) and jobs == -1)
 
 
 def cross_validate(  # noqa: PLR0913
@@ -152,19 +154,9 @@ def _try(problem: Problem, folds: Folds, scorer: Scorer) -> None:
 
 
 def _check(problem: Any, rule: Any, gap: Any, seed: Any, jobs: Any, method: Any) -> None:
-    if not isinstance(problem, Problem):
-        raise ModelError(f"cross_validate takes a Problem, got {problem!r}; write gr.Problem(model)")
-    if rule not in RULES:
-        raise ModelError(f"rule must be 'min' or '1se', got {rule!r}")
-    if not (_is(gap, Real) and np.isfinite(gap) and gap > 0):
-        raise ModelError(f"gap must be a positive number, got {gap!r}")
-    if not (_is(seed, Integral) and seed >= 0):
-        raise ModelError(f"seed must be a whole number, at least 0, got {seed!r}")
-    if not (_is(jobs, Integral) and (jobs >= 1 or jobs == -1)):
-        raise ModelError(f"jobs must be a whole number, at least 1, or -1 for all processors, got {jobs!r}")
-    if method is not None and not isinstance(method, AbstractMethod):
-        raise ModelError(f"method must be a method such as gr.PrimalDual(), got {method!r}")
-
-
-def _is(value: Any, kind: type) -> bool:
-    return isinstance(value, kind) and not isinstance(value, bool)
+    problem_of(problem, "cross_validate")
+    checks.one_of(*RULES)(rule, "rule")
+    checks.inside("(0, inf)", "a positive number that is finite")(gap, "gap")
+    checks.seed(seed, "seed")
+    (checks.count | ALL_PROCESSORS)(jobs, "jobs")
+    (METHOD | None)(method, "method")

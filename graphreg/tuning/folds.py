@@ -8,21 +8,19 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from .. import checks
 from ..errors import DataError, ModelError
 from ..form import Form
 from ..reading import is_missing, plain_label
 from ..terms.penalties._base import AbstractConstraint
 from ..terms.penalties.zero import Zero
 from ..terms.records import Array
-
-BY = ("sample", "node")
 
 
 @dataclass(frozen=True)
@@ -69,9 +67,8 @@ def folds_of(form: Form, given: Any, by: Any, seed: int) -> Folds:
         Of the shuffling.
     """
     node = nodes_of(form)
-    if by not in BY:
-        raise ModelError(f"by must be 'sample' or 'node', got {by!r}; folds of your own are given as folds=")
-    if isinstance(given, Integral) and not isinstance(given, bool):
+    checks.one_of("sample", "node").so("folds of your own are given as folds=")(by, "by")
+    if checks.is_whole(given):
         label, how = _dealt(form, node, int(given), by, np.random.default_rng(seed))
         pairs = _pairs_of(label)
     else:

@@ -12,13 +12,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from scipy.stats import binom
 
-from ..errors import ModelError
+from .. import checks
 from ..inference.local import local_fits
 from ..tables import assumed_lines
 from ..terms.calculus import Parameter
@@ -102,7 +101,8 @@ def noise_strength(
     MethodError, DataError
         Where local fits do not exist: losses with kinks, too few samples, collinear features, separable classes.
     """
-    _check(quantile, draws)
+    checks.fraction(quantile, "quantile")
+    checks.whole(LEAST)(draws, "draws")
     vary = varying(problem, parameter, NAME)
     fits = local_fits(vary.form)
     roots = np.zeros((vary.form.n, vary.form.d, vary.form.d))  # latent nodes have no noise
@@ -121,13 +121,6 @@ def noise_strength(
         fits.worth + "; the quantile of the draws itself has no certificate",
     )
     return NoiseStrength(float(np.quantile(values, quantile)), *ends, quantile, values, assumed)
-
-
-def _check(quantile: Any, draws: Any) -> None:
-    if isinstance(quantile, bool) or not isinstance(quantile, Real) or not 0 < float(quantile) < 1:
-        raise ModelError(f"quantile must lie between 0 and 1, got {quantile!r}")
-    if isinstance(draws, bool) or not isinstance(draws, Integral) or draws < LEAST:
-        raise ModelError(f"draws must be a whole number, at least {LEAST}, got {draws!r}")
 
 
 def _roots(S: Array) -> Array:

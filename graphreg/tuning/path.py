@@ -7,16 +7,16 @@ from collections.abc import Callable, Generator, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import checks
 from ..clusters import STATES
 from ..errors import ModelError
 from ..methods import AbstractMethod
 from ..methods.checkpoint import Checkpoint
-from ..problem import RAISES, Problem
+from ..problem import RAISES, Problem, problem_of
 from ..solution import Solution
 from ..tables import assumed_lines
 from ..terms.calculus import Parameter
@@ -219,10 +219,8 @@ def path(  # noqa: PLR0913
     MethodError, CheckpointError, SolveError
         As `Problem.solve`.
     """
-    if not isinstance(problem, Problem):
-        raise ModelError(f"path takes a Problem, got {problem!r}; write gr.Problem(model)")
-    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
-        raise ModelError(f"seed must be a whole number, at least 0, got {seed!r}")
+    problem_of(problem, "path")
+    checks.seed(seed, "seed")
     parameter = parameter_of(problem, parameter)
     kept = Checkpoint.of(checkpoint)
     with restored([parameter]):

@@ -7,11 +7,11 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
+from .. import checks
 from ..errors import ModelError, TermError
 from ..form import Form
 from ..problem import Problem
@@ -83,7 +83,7 @@ def grid_of(problem: Problem, given: Any) -> Grid:
         mapping per point; so many strengths from ``strength_max`` down, `POINTS` where there is no number.
     """
     known = some_parameters(problem)
-    if given is None or (isinstance(given, Integral) and not isinstance(given, bool)):
+    if given is None or checks.is_whole(given):
         return _from_largest(problem, known, POINTS if given is None else int(given))
     if isinstance(given, Mapping):
         return _product(given, known)

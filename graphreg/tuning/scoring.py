@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from .. import checks
 from ..errors import ModelError
 from ..form import Form, SampleBlock
 from ..terms.losses._base import AbstractLoss
@@ -87,7 +87,7 @@ class Scorer:
         value = self.of(parts)
         if isinstance(value, np.generic):
             value = value.item()
-        if isinstance(value, bool) or not isinstance(value, Real):
+        if not checks.is_number(value):
             raise ModelError(f"the scoring {self.name} must give a number, got {value!r} in fold {fold!r}")
         if np.isnan(float(value)):
             raise ModelError(
@@ -109,9 +109,7 @@ def scorer_of(form: Form, scoring: Any, greater_is_better: bool | None) -> Score
     if greater_is_better is not None:
         raise ModelError("greater_is_better is for a scoring function of your own; leave it out")
     name = "loss" if scoring is None else scoring
-    if not isinstance(name, str) or name not in SCORES:
-        known = ", ".join(map(repr, SCORES))
-        raise ModelError(f"scoring must be one of {known}, or a function of (y, prediction, weights), got {scoring!r}")
+    (checks.one_of(*SCORES) | checks.function("a function of (y, prediction, weights)"))(name, "scoring")
     entry = SCORES[name]
     for block in form.samples:
         if not entry.takes(block.loss):

@@ -6,14 +6,13 @@ import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from ...checks import Check, check_fields, checked, inside, instance, is_whole
 from ...errors import MethodError, MethodWarning
 from ...form import Form
 from ...lowering.arcs import Arcs
+from ...messages import strays
 from ...methods._base import AbstractIteration
 from ...methods.tolerance import ToleratesLoss
 from .faults import Faults, Weather
@@ -23,6 +22,11 @@ from .troupe import Troupe
 
 if TYPE_CHECKING:
     from .processes import Processes
+
+
+PROCESSES = Check(
+    "True, False or a number >= 1", lambda given: isinstance(given, bool) or (is_whole(given) and given >= 1)
+)
 
 
 @dataclass(frozen=True)
@@ -47,18 +51,12 @@ class Actors:
         Seconds that an actor waits for a message before the run ends with an error that says who waits for whom.
     """
 
-    processes: bool | int = False
-    faults: Faults | None = None
-    timeout: float = 60.0
+    processes: bool | int = checked(PROCESSES, False)
+    faults: Faults | None = checked(instance(Faults, "gr.Faults(...)") | None, None)
+    timeout: float = checked(inside("(0, inf)", "a positive number of seconds"), 60.0)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.processes, bool) and not (isinstance(self.processes, Integral) and self.processes >= 1):
-            raise MethodError(f"processes of Actors must be True, False or a number >= 1, got {self.processes!r}")
-        if self.faults is not None and not isinstance(self.faults, Faults):
-            raise MethodError(f"faults of Actors must be gr.Faults(...) or None, got {self.faults!r}")
-        number = isinstance(self.timeout, Real) and not isinstance(self.timeout, bool)
-        if not (number and 0.0 < self.timeout < np.inf):
-            raise MethodError(f"timeout of Actors must be a positive number of seconds, got {self.timeout!r}")
+        check_fields(self, MethodError)
 
     @contextmanager
     def playing(self, method: AbstractIteration, form: Form, arcs: Arcs, seed: int) -> Generator[Troupe]:
@@ -101,7 +99,6 @@ class Actors:
         if self.faults is None:
             return None
         place = {label: i for i, label in enumerate(form.labels)}
-        for label in self.faults.crashes:
-            if label not in place:
-                raise MethodError(f"crashes of Faults name {label!r}, which is not a node")
+        for said in strays("crashes of Faults", self.faults.crashes, place):
+            raise MethodError(said)
         return Weather(self.faults, seed, {place[label]: tuple(t) for label, t in self.faults.crashes.items()})

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import blake2b
-from numbers import Integral, Real
 from typing import NamedTuple
 
+from ...checks import Check, check_fields, checked, inside, is_whole, per, whole
 from ...errors import MethodError
 
 Tag = tuple[int, int]  # the sequence number of a message: the round, and which exchange of that round
@@ -23,6 +23,14 @@ class Fate(NamedTuple):
     late: int = 0  # rounds
     twice: bool = False
     overtaken: bool = False  # by the next message of its sender
+
+
+def _are_rounds(given: object) -> bool:
+    return isinstance(given, (tuple, list)) and all(is_whole(t) and t >= 1 for t in given)
+
+
+OFTEN, ALWAYS = (inside(interval, f"a probability in {interval}") for interval in ("[0, 1)", "[0, 1]"))
+CRASHES = per("node", Check("rounds from 1 on", _are_rounds), mapping="a mapping from labels of nodes to rounds")
 
 
 @dataclass(frozen=True)
@@ -56,29 +64,17 @@ class Faults:
     again until they arrive, whatever ``resend`` says, and are refused where nodes may crash.
     """
 
-    drop: float = 0.0
-    delay: int = 0
-    duplicate: float = 0.0
-    reorder: float = 0.0
-    crash: float = 0.0
-    crashes: Mapping[Hashable, tuple[int, ...]] = field(default_factory=dict[Hashable, tuple[int, ...]])
-    down: int = 3
+    drop: float = checked(OFTEN, 0.0)
+    delay: int = checked(whole(0, "a whole number of rounds"), 0)
+    duplicate: float = checked(ALWAYS, 0.0)
+    reorder: float = checked(ALWAYS, 0.0)
+    crash: float = checked(OFTEN, 0.0)
+    crashes: Mapping[Hashable, tuple[int, ...]] = checked(CRASHES, default_factory=dict[Hashable, tuple[int, ...]])
+    down: int = checked(whole(1, "a whole number of rounds"), 3)
     resend: bool = False
 
     def __post_init__(self) -> None:
-        for name, closed in (("drop", False), ("duplicate", True), ("reorder", True), ("crash", False)):
-            value, upper = getattr(self, name), "[0, 1]" if closed else "[0, 1)"
-            if not (_is(value, Real) and 0.0 <= value <= 1.0 and (closed or value < 1.0)):
-                raise MethodError(f"{name} of Faults must be a probability in {upper}, got {value!r}")
-        for name, least in (("delay", 0), ("down", 1)):
-            value = getattr(self, name)
-            if not (_is(value, Integral) and value >= least):
-                raise MethodError(f"{name} of Faults must be a whole number of rounds, at least {least}, got {value!r}")
-        if not isinstance(self.crashes, Mapping):
-            raise MethodError(f"crashes of Faults must map labels of nodes to rounds, got {self.crashes!r}")
-        for label, rounds in self.crashes.items():
-            if not (isinstance(rounds, (tuple, list)) and all(_is(t, Integral) and t >= 1 for t in rounds)):
-                raise MethodError(f"crashes of Faults at the node {label!r} must be rounds from 1 on, got {rounds!r}")
+        check_fields(self, MethodError)
 
     @property
     def crashing(self) -> bool:
@@ -90,10 +86,6 @@ class Faults:
         """Whether a message may be missing in its exchange."""
         disturbed = self.drop > 0.0 or self.delay > 0 or self.reorder > 0.0
         return self.crashing or (disturbed and not self.resend)
-
-
-def _is(value: object, kind: type) -> bool:
-    return isinstance(value, kind) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True)

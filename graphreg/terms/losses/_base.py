@@ -19,11 +19,13 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
+from ...checks import check_fields
 from ...data import NodeData
 from ...errors import DataError, TermError
+from ...messages import gaps
 from ..bounds import ends, shown
 from ..calculus import AbstractTerm, Strength, positive
-from ..records import Array, Coordinate, Descent, Lowered, LoweredLoss, Notation, Space, Stated, look_alike
+from ..records import Array, Coordinate, Descent, Lowered, LoweredLoss, Notation, Space, Stated
 
 INSIDE = 1.0 - 1e-14
 ULP = 2.0**-52
@@ -49,6 +51,7 @@ class AbstractLoss(AbstractTerm):
         if not isinstance(self.data, NodeData):
             got = f"the class {self.data.__name__}" if isinstance(self.data, type) else type(self.data).__name__
             raise TermError(f"{name} takes NodeData, got {got}; see NodeData.from_frame, from_dict and from_arrays")
+        check_fields(self, TermError)
         for read in (self.design, self.targets, self.scales):
             read()  # refuses what it cannot use
 
@@ -264,10 +267,8 @@ class AbstractLoss(AbstractTerm):
             total = np.bincount(data.node, data.weights, len(data.labels))
             return data.weights / total[data.node] if scale == "mean" else data.weights.copy()
         if isinstance(scale, Mapping):
-            missing = [label for label in data.labels if label not in scale]
-            if missing:
-                more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
-                raise TermError(f"scale has no entry for the node {missing[0]!r}{more}{look_alike(missing[0], scale)}")
+            for said in gaps("scale", scale, data.labels):
+                raise TermError(said)
             each = np.array([positive(scale[label], f"the scale of the node {label!r}") for label in data.labels])
             return data.weights * each[data.node]
         return data.weights * positive(scale, f"the scale of {type(self).__name__}")

@@ -8,7 +8,8 @@ from numbers import Real
 import numpy as np
 
 from ...errors import DataError, TermError
-from ..records import Array, look_alike
+from ...messages import look_alike
+from ..records import Array
 
 
 def numeric(target: Array, loss: str) -> Array:

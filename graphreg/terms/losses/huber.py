@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..calculus import positive
+from ...checks import checked, positive
 from ..records import Array, Notation, Stated
 from ._base import ULP, AbstractSmoothLoss, half_square
 from .coding import numeric
@@ -29,11 +29,7 @@ class HuberLoss(AbstractSmoothLoss):
         Where the loss turns from quadratic to linear, in units of the target; positive.
     """
 
-    delta: float = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        positive(self.delta, "the delta of HuberLoss")
+    delta: float = checked(positive, 1.0)
 
     def encode(self, target: Array) -> Array:
         return numeric(target, "HuberLoss")

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import TermError
-from ..calculus import positive
+from ...checks import checked, inside
 from ..records import Array, Notation, Stated
 from ._piecewise import AbstractPiecewiseLinearLoss
 from .coding import numeric
@@ -30,12 +29,7 @@ class QuantileLoss(AbstractPiecewiseLinearLoss):
         The quantile, in (0, 1); the median by default.
     """
 
-    tau: float = 0.5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not positive(self.tau, "the tau of QuantileLoss") < 1.0:
-            raise TermError(f"the tau of QuantileLoss must be a number in (0, 1), got {self.tau!r}")
+    tau: float = checked(inside("(0, 1)"), 0.5)
 
     def encode(self, target: Array) -> Array:
         return numeric(target, "QuantileLoss")

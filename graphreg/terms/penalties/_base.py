@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...checks import check_fields
 from ...errors import TermError
 from ..bounds import SHORT, ends, shown
 from ..records import Array, Notation, RecessionCone, Stated
@@ -38,6 +39,10 @@ class AbstractPenalty(ABC):
 
     Between two nodes phi must be even; a penalty that is not derives from `AbstractOneSided`.
     """
+
+    def __post_init__(self) -> None:
+        """Refuses parameters that are not what their fields say they must be (see `graphreg.checks`)."""
+        check_fields(self, TermError)
 
     @abstractmethod
     def value(self, z: Array) -> Array:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..calculus import positive
+from ...checks import checked, positive
 from ..records import Array, Notation, RecessionCone, Stated
 from ._base import ULP, AbstractConstraint, column, longest, row_norm
 
@@ -27,10 +27,7 @@ class Ball(AbstractConstraint):
         In units of z; positive.
     """
 
-    radius: float = 1.0
-
-    def __post_init__(self) -> None:
-        positive(self.radius, "the radius of Ball")
+    radius: float = checked(positive, 1.0)
 
     def value(self, z: Array) -> Array:
         return np.where(row_norm(z) <= self.radius, 0.0, np.inf)

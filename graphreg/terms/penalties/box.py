@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...checks import numbers
 from ...errors import TermError
 from ..bounds import ends
 from ..records import Array, Notation, RecessionCone, Stated
@@ -213,10 +214,7 @@ def _sides(low: Array, high: Array, k: int) -> list[list[float | None]]:
 
 def _bounds(value: Any, name: str) -> Array:
     """A bound as an array of floats, of no or one dimension, without NaN."""
-    try:
-        bound = np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        raise TermError(f"the bound {name} of Box must be a number or one per coordinate, got {value!r}") from None
+    bound = numbers(value, f"the bound {name} of Box", "a number or one per coordinate", TermError)
     if bound.ndim > 1 or bound.size == 0:
         raise TermError(f"the bound {name} of Box must be a number or one per coordinate, got shape {bound.shape}")
     if np.isnan(bound).any():

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ...checks import checked, positive
 from ..bounds import shown
-from ..calculus import positive
 from ..records import Array, Notation, RecessionCone, Stated
 from ._base import INSIDE, ULP, AbstractSmoothPenalty, column, half_square, longest, row_norm
 
@@ -27,10 +27,7 @@ class HuberNorm(AbstractSmoothPenalty):
         Where it turns from quadratic to linear, in units of z; positive.
     """
 
-    delta: float = 1.0
-
-    def __post_init__(self) -> None:
-        positive(self.delta, "the delta of HuberNorm")
+    delta: float = checked(positive, 1.0)
 
     def value(self, z: Array) -> Array:
         r = row_norm(z)

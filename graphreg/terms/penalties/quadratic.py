@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...checks import numbers
 from ...errors import TermError
 from ..bounds import shown
 from ..records import Array, Notation, RecessionCone, Stated
@@ -188,10 +189,7 @@ def _root(Q: Array) -> Array:
 
 def _symmetric(Q: Any) -> Array:
     """Q as an exactly symmetric array of floats, refused where it is no finite symmetric matrix."""
-    try:
-        Q = np.array(Q, dtype=float)
-    except (TypeError, ValueError):
-        raise TermError("the Q of Quadratic must be a matrix of numbers") from None
+    Q = numbers(Q, "the Q of Quadratic", "a matrix of numbers", TermError)
     if Q.ndim != 2 or Q.shape[0] != Q.shape[1] or Q.size == 0:
         raise TermError(f"the Q of Quadratic must be a square matrix, got shape {Q.shape}")
     if not np.isfinite(Q).all():

@@ -1,0 +1,172 @@
+"""What arguments may be: a check per kind of value, for fields of dataclasses and for arguments of functions.
+
+A field says what it may be, and the class checks all its fields when an object is made (methods, losses and penalties
+do so in their bases; where a class has a ``__post_init__`` of its own, that calls ``super().__post_init__()``):
+
+    @dataclass(frozen=True)
+    class Relaxed(AbstractIteration):
+        balance: float | None = checked(positive, None)
+        relaxation: float = checked(inside("(0, 2)"), 1.8)
+
+An argument of a function is checked by calling the check: ``fraction(level, "level")`` returns it, or raises a
+`ModelError`, "level must be a number between 0 and 1, got 95".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
+from fractions import Fraction
+from numbers import Integral, Real
+from typing import Any, TypeGuard, TypeVar, overload
+
+import numpy as np
+
+from .errors import GraphregError, ModelError
+from .messages import did_you_mean, either, shown
+
+T = TypeVar("T")
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether a value is a real number, of Python's or numpy's; True and False are none."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether a value is a whole number, of Python's or numpy's; True and False are none, 2.0 neither."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def is_switch(value: object) -> TypeGuard[bool]:
+    return isinstance(value, (bool, np.bool_))
+
+
+@dataclass(frozen=True)
+class Check:
+    """What a value must be, in words (``"a positive finite number"``) and as a test.
+
+    ``check(value, what, error, owner)`` returns the value, or raises the error: "*what* must be *wanted*, got *value*"
+    ("the *what* of *owner* must be ..." where there is an owner), and what ``hint`` says of the value.
+    ``check | other`` accepts what either does, ``check | None`` also None.
+    """
+
+    wanted: str
+    holds: Callable[[Any], bool]
+    hint: Callable[[Any], str] = lambda _: ""
+
+    def __call__(self, value: Any, what: str, error: type[GraphregError] = ModelError, owner: str = "") -> Any:
+        if not self.holds(value):
+            said = f"the {what} of {owner}" if owner else what
+            raise error(f"{said} must be {self.wanted}, got {shown(value)}{self.hint(value)}")
+        return value
+
+    def __or__(self, other: Check | None) -> Check:
+        second = nothing if other is None else other
+        words = f"{self.wanted}{',' * (other is None and ',' in self.wanted)} or {second.wanted}"
+        return replace(self, wanted=words, holds=lambda value: self.holds(value) or second.holds(value))
+
+    def so(self, remedy: str) -> Check:
+        """The same, with what to do about it at the end of the message."""
+        return replace(self, hint=lambda _: f"; {remedy}")
+
+
+@dataclass(frozen=True)
+class Each(Check):
+    """A check of one value, or of ``every`` value in a mapping; the message names the key of the guilty one."""
+
+    every: Check | None = None
+    of: str = "node"
+
+    def __call__(self, value: Any, what: str, error: type[GraphregError] = ModelError, owner: str = "") -> Any:
+        if not isinstance(value, Mapping):
+            return super().__call__(value, what, error, owner)
+        for key, entry in value.items():
+            (self.every or self)(entry, f"{what} of the {self.of} {key!r}", error, owner)
+        return value
+
+
+# ---- the kinds -------------------------------------------------------------------------------------------------------
+def inside(interval: str, wanted: str = "") -> Check:
+    """A number in an interval: ``"[0, 1)"``, ``"(1/2, 1]"``, ``"(0, inf)"``."""
+    low, high = (float(end) if "inf" in end else float(Fraction(end)) for end in interval[1:-1].split(","))
+    left, right = interval[0] == "[", interval[-1] == "]"
+
+    def holds(value: Any) -> bool:
+        inner = is_number(value) and low <= value <= high
+        return inner and (left or value != low) and (right or value != high)
+
+    return Check(wanted or f"a number in {interval}", holds)
+
+
+def whole(least: int, wanted: str = "a whole number") -> Check:
+    """A whole number that is not less than ``least``."""
+    return Check(f"{wanted}, at least {least}", lambda value: is_whole(value) and value >= least)
+
+
+def one_of(*known: str) -> Check:
+    """One of some names; the message says which was probably meant."""
+    words = either(map(repr, known)) if len(known) < 3 else f"one of {', '.join(map(repr, known))}"
+    return Check(words, lambda x: isinstance(x, str) and x in known, lambda x: did_you_mean(x, known))
+
+
+def instance(kind: type[Any], wanted: str) -> Check:
+    """An object of a class; where the class itself is given the message says to call it."""
+
+    def hint(value: Any) -> str:
+        return f"; write {value.__name__}()" if isinstance(value, type) and issubclass(value, kind) else ""
+
+    return Check(wanted, lambda value: isinstance(value, kind), hint)
+
+
+def per(of: str, check: Check, mapping: str = "") -> Check:
+    """One value for all nodes (or whatever ``of`` names) or a mapping from their labels; only the latter where
+    ``mapping`` says in words what it is."""
+    return Each(mapping or check.wanted, (lambda _: False) if mapping else check.holds, check.hint, check, of)
+
+
+nothing = Check("None", lambda value: value is None)
+positive = inside("(0, inf)", "a positive finite number")
+nonnegative = inside("[0, inf)", "a non-negative number")
+fraction = inside("(0, 1)", "a number between 0 and 1")
+count = whole(1)
+seed = whole(0)
+switch = Check("True or False", is_switch)
+
+
+def text(wanted: str = "text") -> Check:
+    return Check(wanted, lambda value: isinstance(value, str))
+
+
+def function(wanted: str = "a function") -> Check:
+    """Something that can be called."""
+    return Check(wanted, callable)
+
+
+def numbers(value: Any, what: str, wanted: str = "numbers", error: type[GraphregError] = ModelError) -> Array:
+    """An array of floats of its own, of whatever shape."""
+    try:
+        return np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        raise error(f"{what} must be {wanted}, got {shown(value)}") from None
+
+
+# ---- fields of dataclasses -------------------------------------------------------------------------------------------
+@overload
+def checked(check: Check) -> Any: ...
+@overload
+def checked(check: Check, default: T) -> T: ...
+@overload
+def checked(check: Check, *, default_factory: Callable[[], T]) -> T: ...
+def checked(check: Check, default: Any = MISSING, default_factory: Any = MISSING) -> Any:
+    """A field of a dataclass with what it may be; None may be given where it is the default."""
+    return field(default=default, default_factory=default_factory, metadata={"check": check})
+
+
+def check_fields(record: Any, error: type[GraphregError], owner: str = "") -> None:
+    """Check the fields of a dataclass; the messages name the field and ``owner``, by default its class."""
+    for each_field in fields(record):
+        check, value = each_field.metadata.get("check"), getattr(record, each_field.name)
+        if check is not None and not (value is None and each_field.default is None):
+            check(value, each_field.name, error, owner or type(record).__name__)

@@ -1,0 +1,89 @@
+"""What messages say alike: alternatives in words, and the name that was probably meant."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from itertools import islice
+from typing import Any
+
+MANY = 10_000  # names among which one that was meant is looked for
+SHOWN = 12  # names that a message lists
+LONGEST = 300  # characters of a value
+
+
+def either(words: Iterable[str]) -> str:
+    """'a', 'a or b', 'a, b or c'."""
+    *first, last = dict.fromkeys(words)
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+def shown(value: object) -> str:
+    """A value as a message shows it: what is long is cut."""
+    text = repr(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+
+
+def look_alike(label: Hashable, labels: Iterable[Hashable]) -> str:
+    """A hint where a label was meant that only looks the same: 1 against '1'."""
+    for other in labels:
+        if str(other) == str(label) and type(other) is not type(label):
+            return (
+                f" (there is {other!r} of type {type(other).__name__}, not {label!r} of type {type(label).__name__}: "
+                "labels are compared as they are)"
+            )
+    return ""
+
+
+def closest(name: object, known: Iterable[object]) -> str | None:
+    """The name that was probably meant: the same in other letters, one written nearly so, or one that contains it."""
+    if not isinstance(name, str):
+        return None
+    word = name.lower()
+    names = {each.lower(): each for each in islice(known, MANY) if isinstance(each, str)}
+    found = [word] * (word in names) or get_close_matches(word, names, 1)
+    found = found or [each for each in names if len(word) > 2 and word in each]
+    return names[found[0]] if found else None
+
+
+def did_you_mean(label: Hashable, labels: Iterable[Hashable]) -> str:
+    """A hint where a label that is not there looks like one that is, or is written nearly so."""
+    known = list(islice(labels, MANY))
+    near = closest(label, known)
+    return look_alike(label, known) or (f"; did you mean {near!r}?" if near else "")
+
+
+def strays(what: str, given: Iterable[Hashable], known: Collection[Hashable], of: str = "node") -> list[str]:
+    """A sentence on the first label that ``what`` names and that is none."""
+    found = next((label for label in given if label not in known), None)
+    name = "name" if _is_plural(what) else "names"
+    return [] if found is None else [f"{what} {name} {found!r}, which is not a {of}{did_you_mean(found, known)}"]
+
+
+def gaps(what: str, given: Collection[Hashable], known: Iterable[Hashable], of: str = "node") -> list[str]:
+    """A sentence on the labels for which ``what`` has no entry."""
+    lacking = [label for label in known if label not in given]
+    has, more = "have" if _is_plural(what) else "has", f" (and {len(lacking) - 1} more)" if len(lacking) > 1 else ""
+    return [f"{what} {has} no entry for the {of} {x!r}{more}{look_alike(x, given)}" for x in lacking[:1]]
+
+
+def _is_plural(what: str) -> bool:
+    """Whether 'the weights of L1' are many, as 'the weight of L1' is not."""
+    return what.partition(" of ")[0].endswith("s")
+
+
+def unmatched(what: str, given: Any, known: Collection[Hashable], of: str = "node") -> list[str]:
+    """What does not match between the keys of a mapping and the labels there are, as sentences; nothing where
+    ``given`` is no mapping but one value for all."""
+    if not isinstance(given, Mapping):
+        return []
+    return [*strays(what, given, known, of), *gaps(what, given, known, of)]
+
+
+def near(name: str, known: Sequence[str], what: str = "there are") -> str:
+    """'did you mean ...?', or the names that there are."""
+    if not known:
+        return f"{what} none"
+    close = closest(name, known)
+    more = ", ..." if len(known) > SHOWN else ""
+    return f"did you mean {close!r}?" if close else f"{what} {', '.join(map(repr, known[:SHOWN]))}{more}"
