@@ -354,6 +354,12 @@ LOSSES = [
         cvxpy_conjugate=lambda s, b, y: cp.sum(cp.square(b), axis=1) / 2,
     ),
     mutant("huber: no domain", HUBER, "fenchel young everywhere, domain", conjugate=lambda s, b, y: b * b / 2 + b * y),
+    mutant(
+        "huber: curvature of an interval in its middle",
+        HUBER,
+        "curvature within",
+        curvature_within=lambda s, low, high, y: (s.curvature((low + high) / 2, y), np.ones_like(low)),
+    ),
     mutant("huber: curvature 1 everywhere", HUBER, "curvature", curvature=lambda s, x, y: np.ones_like(x)),
     mutant(
         "huber: domain twice as wide",
@@ -397,6 +403,14 @@ LOSSES = [
         LOGISTIC,
         "fenchel young everywhere",
         conjugate=lambda s, b, y: LogisticLoss.conjugate(s, LogisticLoss.clip(s, b, y), y),
+    ),
+    mutant(
+        "logistic: an interval without an end",
+        LOGISTIC,
+        "curvature within",
+        curvature_within=lambda s, low, high, y: LogisticLoss.curvature_within(
+            s, np.maximum(low, -3.0), np.minimum(high, 3.0), y
+        ),
     ),
     mutant("logistic: curvature", LOGISTIC, "curvature", curvature=lambda s, x, y: np.full_like(x, 0.25)),
     mutant("logistic: smoothness 1/8", LOGISTIC, "slopes, curvature", smoothness=lambda s: 0.125),

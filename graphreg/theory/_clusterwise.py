@@ -26,17 +26,13 @@ from ..graph import difference_matrix
 from ..lowering.gradients import NodeGradients
 from ..lowering.star import alone
 from ..terms.losses._base import AbstractSmoothLoss
-from ..terms.losses.hinge import SquaredHingeLoss
-from ..terms.losses.huber import HuberLoss
-from ..terms.losses.logistic import LogisticLoss
-from ..terms.losses.poisson import PoissonLoss
 from ..terms.penalties._base import AbstractPenalty, AbstractSmoothPenalty
 from ..terms.penalties.l1 import L1
 from ..terms.penalties.l2 import L2
 from ..terms.penalties.linf import LInf
 from ..terms.records import GROUND, Array
+from ._curvature import tells_curvature
 
-HUMPED = (LogisticLoss, PoissonLoss, HuberLoss, SquaredHingeLoss)  # l'' has no minimum inside any interval
 STEPS = 100
 SINGULAR = 1e-12  # least over largest eigenvalue
 SIGNS = 10  # up to so many coordinates all corners of a cube are tried
@@ -157,20 +153,14 @@ class Clusterwise:
         """Bounds of l'' of each sample, (M,), from below and above, while phi(w_i - wbar) <= radius."""
         loss, size = block.loss, len(block.node)
         assert isinstance(loss, AbstractSmoothLoss)
-        low, high = np.full(size, loss.least_curvature()), np.full(size, loss.smoothness())
-        if _constant(block) or not isinstance(loss, HUMPED):
-            return low, high
+        everywhere = np.full(size, loss.least_curvature()), np.full(size, loss.smoothness())
+        if _constant(block) or not tells_curvature(block):
+            return everywhere
         assert block.X is not None
         # |x_r'(w - wbar)| <= ||x_r||_* phi(w - wbar)
         reach = self.norm.gauge_at_zero(block.X) * radius[self.member[block.node]]
-        ends = block.predict(self.optimum[0][self.member]) + np.stack([-reach, reach])
-        near = np.isfinite(ends).all(axis=0)
-        with np.errstate(over="ignore"):
-            values = np.stack([loss.curvature(np.where(near, x, 0.0), block.y) for x in ends])
-        low = np.where(near, np.minimum(*values), low)
-        if isinstance(loss, PoissonLoss):  # increasing: the only one of them without a bound
-            high = np.where(near, values[1], np.inf)
-        return low, high
+        x = block.predict(self.optimum[0][self.member])
+        return loss.curvature_within(x - reach, x + reach, block.y) or everywhere
 
 
 def _constant(block: SampleBlock) -> bool:
