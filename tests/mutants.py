@@ -90,6 +90,9 @@ NORMS = [
     mutant("l1: clip to just outside", L1(), "clip", clip=lambda s, u: np.clip(u, -1.0001, 1.0001)),
     mutant("l1: value with two dimensions", L1(), "shapes and rows", value=lambda s, z: np.abs(z)),
     mutant("l1: projection forgets the radius", L1(), "norm", project_dual=lambda s, u, r: np.clip(u, -1, 1)),
+    mutant("l1: in one piece", L1(), "pieces", pieces=lambda s, k: k),
+    mutant("l2: in pieces of one", L2(), "pieces", pieces=lambda s, k: 1),
+    mutant("l2: in pieces that do not fit", L2(), "pieces", pieces=lambda s, k: k + 1),
     mutant("l2: hard threshold", L2(), "prox fenchel young", prox=lambda s, v, t: v * (norm(v) > t)[:, None]),
     mutant("l2: squared", L2(), "prox fenchel young, norm, cvxpy value", value=lambda s, z: norm(z) ** 2 / 2),
     mutant("l2: not convex", L2(), "convex, fenchel young everywhere", value=lambda s, z: np.sqrt(norm(z))),
@@ -162,6 +165,7 @@ SMOOTH = [
         "prox fenchel young",
         value=lambda s, z: np.where(norm(z) < 1e-3, np.nan, norm(z) ** 2 / 2),
     ),
+    mutant("huber norm: a norm in one piece", HuberNorm(0.7), "pieces", pieces=lambda s, k: k),
     mutant("huber norm: no domain", HuberNorm(0.7), "fenchel young everywhere", conjugate=SquaredL2.conjugate),
     mutant(
         "huber norm: conjugate without half",

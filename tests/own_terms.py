@@ -79,3 +79,28 @@ class OwnL1(gr.Penalty):
 
     def cvxpy(self, Z):
         return cp.sum(cp.abs(Z), axis=1)
+
+
+class OwnPairs(gr.Penalty):
+    """The sum of the Euclidean norms of pairs of coordinates: a group lasso."""
+
+    def value(self, z):
+        return self._sizes(z).sum(axis=1)
+
+    def prox(self, v, step):
+        t = np.broadcast_to(np.asarray(step, dtype=float), (len(v),))[:, None]
+        shrunk = 1.0 - t / np.maximum(self._sizes(v), t)
+        return v * np.repeat(shrunk, 2, axis=1)
+
+    def conjugate(self, u):
+        return np.where(self._sizes(u).max(axis=1) <= 1.0, 0.0, np.inf)
+
+    def cvxpy(self, Z):
+        return sum(cp.norm(Z[:, j : j + 2], 2, axis=1) for j in range(0, Z.shape[1], 2))
+
+    def check(self, k):
+        if k % 2:
+            raise gr.errors.TermError(f"pairs need an even number of coordinates, got {k}")
+
+    def _sizes(self, z):
+        return np.linalg.norm(z.reshape(len(z), -1, 2), axis=2)

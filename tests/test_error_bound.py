@@ -159,7 +159,10 @@ def test_compatibility_of_nothing_and_of_what_is_not_there():
         with pytest.raises(GraphError, match=said):
             theory.compatibility_factor(path, edges)
     with pytest.raises(MethodError, match="'l1' and 'l2'"):
-        theory.compatibility_factor(path, [(0, 1)], gr.LInf())
+        theory.compatibility_factor(path, [(0, 1)], gr.LInf(), 2)
+    one = theory.compatibility_factor(path, [(0, 1)], gr.LInf())  # of one feature all norms are the same
+    assert one.value == theory.compatibility_factor(path, [(0, 1)], "l1").value
+    assert "the absolute value of one feature" in str(one)
     with pytest.raises(MethodError, match=r"write L1\(\)"):
         theory.compatibility_factor(path, [(0, 1)], gr.L1)
     with pytest.raises(MethodError, match="features"):

@@ -95,6 +95,19 @@ def even(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
     return judge("phi(-z) = phi(z)", distance(penalty.value(z), penalty.value(frozen(-z))), probe.tolerance, z=z)
 
 
+# ---- what it says that it is -------------------------------------------------------------------------------------
+def pieces(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
+    """Where pieces(k) = p, phi is the sum of the Euclidean norms of the pieces of p coordinates."""
+    p = penalty.pieces(probe.k)
+    if p is None:
+        return []
+    if p < 1 or probe.k % p:
+        return [Failure("", f"pieces({probe.k}) = {p} does not divide {probe.k}", "", np.inf)]
+    z = probe.points
+    by = distance(penalty.value(z), size(z.reshape(-1, p)).reshape(len(z), -1).sum(axis=1))
+    return judge("phi is the sum of the norms of its pieces", by, probe.tolerance, z=z)
+
+
 # ---- CVXPY -------------------------------------------------------------------------------------------------------
 def cvxpy_value(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
     """The CVXPY form has the value of phi, and its constraints hold exactly where phi is finite."""
@@ -130,6 +143,7 @@ LAWS = (
     prox_fenchel_young,
     fenchel_young_everywhere,
     even,
+    pieces,
     cvxpy_value,
     cvxpy_argmin,
     cvxpy_conjugate_value,

@@ -101,6 +101,14 @@ class AbstractPenalty(ABC):
         that an edge whose flow is small enough is fused."""
         return bool(np.isfinite(self.pull(k)).all())  # then the subgradients hold the hull of all +-e_j / t_j
 
+    def pieces(self, k: int) -> int | None:
+        """p where phi(z) on k coordinates is the sum of the Euclidean norms of the consecutive pieces of p coordinates
+        of z, as was tried: 1 for the l1 norm, k for the Euclidean norm; None where phi is no such sum.
+
+        Each piece is the height of a second-order cone, and by itself 0 or smooth.
+        """
+        return pieces_of(self.value, k)
+
     def slope_at_zero(self, z: Array) -> Array:
         """The growth of phi from 0 along each row, ``phi'(0; z) = lim phi(s z) / s`` as s falls to 0, to about eight
         digits and from above; phi itself where it is homogeneous. It is the support function of what
@@ -276,6 +284,9 @@ class AbstractSmoothPenalty(AbstractPenalty):
     def smoothness(self) -> float:
         """The smallest L for which L/2 ||.||^2 - phi is convex."""
 
+    def pieces(self, k: int) -> None:
+        del k
+
     def subgradient(self, z: Array) -> Array:
         return self.gradient(z)
 
@@ -305,6 +316,9 @@ class AbstractConstraint(AbstractPenalty):
     def value_bound(self, z: Array, spread: Array) -> Array:
         inside = super().value_bound(z, spread)
         return np.where(inside <= 0.0, 0.0, np.inf)
+
+    def pieces(self, k: int) -> None:
+        del k
 
     def prox(self, v: Array, step: Any) -> Array:
         del step  # a multiple of an indicator is the same indicator
@@ -379,6 +393,15 @@ class AbstractNorm(AbstractPenalty):
         name, latex = _names(self)
         dual = f"dual norm of {name} at %u <= %c"
         return Notation(f"{name}(%z)", "", dual, f"{latex}(%z)", "", rf"{latex}^\circ(%u) \le %c")
+
+
+def pieces_of(function: Callable[[Array], Array], k: int) -> int | None:
+    """The p of `AbstractPenalty.pieces` for any function of rows of k coordinates, tried at rows large and small."""
+    z = np.random.default_rng(0).standard_normal((6, k)) * 10.0 ** np.array([[-6], [-2], [0], [0], [2], [6]])
+    with np.errstate(all="ignore"):
+        value = function(z)
+    sums = ((p, row_norm(z.reshape(-1, p)).reshape(len(z), -1).sum(axis=1)) for p in range(1, k + 1) if k % p == 0)
+    return next((p for p, norms in sums if np.allclose(value, norms, rtol=1e-12, atol=0.0)), None)
 
 
 def _gauge(u: Array, inside: Callable[[Array], Array]) -> Array:
