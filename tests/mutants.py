@@ -139,6 +139,7 @@ SMOOTH = [
     mutant("squared: too smooth", SquaredL2(), "smoothness", smoothness=lambda s: 0.9),
     mutant("huber norm: gradient without its end", HuberNorm(0.7), "subgradient", gradient=lambda s, z: z),
     mutant("quadratic: gradient without Q", Quadratic(np.diag([1.0, 3.0])), "subgradient", gradient=lambda s, z: z),
+    mutant("quadratic: the inverse for Q", Quadratic(MIXED), "quadratic", quadratic=lambda s, k: np.linalg.inv(s.Q)),
     mutant("quadratic: least for largest", Quadratic(np.diag([1.0, 3.0])), "smoothness", smoothness=lambda s: 1.0),
     mutant("squared: curvature halved", SquaredL2(), "curvature", curvature=lambda s, z: np.full_like(z, 0.5)),
     mutant(
@@ -166,6 +167,7 @@ SMOOTH = [
         value=lambda s, z: np.where(norm(z) < 1e-3, np.nan, norm(z) ** 2 / 2),
     ),
     mutant("huber norm: a norm in one piece", HuberNorm(0.7), "pieces", pieces=lambda s, k: k),
+    mutant("huber norm: a square", HuberNorm(0.7), "quadratic", quadratic=lambda s, k: np.eye(k)),
     mutant("huber norm: no domain", HuberNorm(0.7), "fenchel young everywhere", conjugate=SquaredL2.conjugate),
     mutant(
         "huber norm: conjugate without half",
@@ -222,6 +224,7 @@ SMOOTH = [
 ]
 
 CONSTRAINTS = [
+    mutant("ball: an equation", Ball(2.0), "is equality", is_equality=lambda s, k: True),
     mutant("ball: squared radius", Ball(2.0), "prox fenchel young", conjugate=lambda s, u: 4.0 * norm(u)),
     mutant("ball: radius too small", Ball(2.0), "fenchel young everywhere", conjugate=lambda s, u: norm(u)),
     mutant(

@@ -10,6 +10,7 @@ import numpy as np
 import graphreg as gr
 from graphreg.terms.losses._base import AbstractPeakedLoss
 from graphreg.terms.losses.coding import numeric
+from graphreg.terms.penalties._base import AbstractSmoothPenalty
 from graphreg.terms.records import Notation
 
 
@@ -79,6 +80,50 @@ class OwnL1(gr.Penalty):
 
     def cvxpy(self, Z):
         return cp.sum(cp.abs(Z), axis=1)
+
+
+class OwnSquare(AbstractSmoothPenalty):
+    """Half the square: its Hessian lies between 1 and 1."""
+
+    def value(self, z):
+        return (z * z).sum(axis=1) / 2
+
+    def gradient(self, z):
+        return z
+
+    def curvature(self, z):
+        return np.ones_like(z)
+
+    def smoothness(self):
+        return 1.0
+
+    def strong_convexity(self):
+        return 1.0
+
+    def prox(self, v, step):
+        return v / (1.0 + np.broadcast_to(np.asarray(step, dtype=float), (len(v),))[:, None])
+
+    def conjugate(self, u):
+        return (u * u).sum(axis=1) / 2
+
+    def cvxpy(self, Z):
+        return cp.sum(cp.square(Z), axis=1) / 2
+
+
+class OwnEquality(gr.AbstractConstraint):
+    """The indicator of {0}, which says nowhere that it is one."""
+
+    def value(self, z):
+        return np.where((z == 0).all(axis=1), 0.0, np.inf)
+
+    def project(self, z):
+        return np.zeros_like(z)
+
+    def conjugate(self, u):
+        return np.zeros(len(u))
+
+    def cvxpy(self, Z):
+        return [Z == 0]
 
 
 class OwnPairs(gr.Penalty):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
-from own_terms import OwnL1, OwnPairs
+from own_terms import OwnEquality, OwnL1, OwnPairs, OwnSquare
 
 import graphreg as gr
 from graphreg.certificate import Certifier
@@ -102,3 +102,68 @@ def test_theory_takes_a_norm_of_the_users():
     assert factors[0] == factors[1]
     tables = [gr.theory.recovery(problem, [0] * 3 + [1] * 3).table for problem in (own, ours)]
     np.testing.assert_allclose(tables[0]["alpha"], tables[1]["alpha"], rtol=1e-12)
+
+
+# ---- equations -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("penalty", "found"),
+    [
+        (OwnEquality(), True),
+        (gr.Zero(), True),
+        (gr.Box(0.0, 0.0), True),
+        (gr.Box([0.0, 0.0], [0.0, 1.0]), False),
+        (gr.Ball(1e-300), False),
+        (gr.NonNegative(), False),
+        (gr.L1(), False),
+    ],
+    ids=lambda x: repr(x) if isinstance(x, gr.Penalty) else str(x),
+)
+def test_equations_are_seen_by_how_far_they_reach(penalty, found):
+    assert penalty.is_equality(2) == found
+
+
+def test_an_equation_of_the_users_is_a_consensus():
+    own, ours = (joined(penalty, 1.0) for penalty in (OwnEquality(), gr.Zero()))
+    assert own.methods()["applies"].equals(ours.methods()["applies"])
+    for method in (gr.Exact(), gr.GradientTracking(), gr.ExactDiffusion(), gr.PrimalDual()):
+        found = [problem.solve(method, gap=1e-8) for problem in (own, ours)]
+        assert [each.status for each in found] == ["certified"] * 2, method
+        np.testing.assert_allclose(found[0].coef, found[1].coef, rtol=1e-6)
+        np.testing.assert_array_equal(found[0].coef, np.tile(found[0].coef[0], (6, 1)))
+        assert found[0].clusters().edges["state"].tolist() == ["fused"] * 6
+    assert "is free: it is the price of being equal" in str(own.kkt())
+
+
+# ---- squares ---------------------------------------------------------------------------------------------------------
+def test_a_square_of_the_users_is_a_square():
+    """Known clusters, latent nodes at their means, constants that are exact."""
+    rng = np.random.default_rng(0)
+    data = gr.NodeData.from_dict({k: (rng.normal(size=(8, 2)), rng.normal(size=8)) for k in range(4)})
+    clusters = {k: "ab"[k // 2] for k in range(4)}
+
+    def problem(penalty):
+        return gr.Problem(gr.SquaredLoss(data) + gr.Hierarchy(clusters, (1.0, 0.5), penalty))
+
+    own, ours = problem(OwnSquare()), problem(gr.SquaredL2())
+    assert own.methods()["applies"].equals(ours.methods()["applies"])
+    for method in (gr.AsyncL2GD(), gr.AsyncAL2SGD(), gr.LocalOnly()):
+        found = [each.solve(method, gap=0, rounds=40, seed=1) for each in (own, ours)]
+        np.testing.assert_array_equal(found[0].certificate.w, found[1].certificate.w)
+    ridged = [gr.Problem(gr.SquaredLoss(data) + gr.NodePenalty(each)) for each in (OwnSquare(), gr.SquaredL2())]
+    assert [list(gr.theory.constants(each).nodes["kind"]) for each in ridged] == [["exact"] * 4] * 2
+
+
+@pytest.mark.parametrize(
+    ("penalty", "Q"),
+    [
+        (OwnSquare(), np.eye(2)),
+        (gr.Quadratic([[2.0, 1.0], [1.0, 3.0]]), [[2.0, 1.0], [1.0, 3.0]]),
+        (gr.HuberNorm(), None),
+        (gr.L2(), None),
+        (gr.Zero(), None),
+    ],
+    ids=lambda x: type(x).__name__,
+)
+def test_quadratics(penalty, Q):
+    found = penalty.quadratic(2)
+    assert found is None if Q is None else found == pytest.approx(np.array(Q), rel=1e-14)

@@ -18,9 +18,8 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
+from ..certificate.latent import halves_squares
 from ..form import EdgeBlock, Form
-from ..terms.penalties.squared_l2 import SquaredL2
-from ..terms.penalties.zero import Zero
 from ..terms.records import Array
 from .arcs import Arcs
 
@@ -131,7 +130,8 @@ def tree_of(form: Form, arcs: Arcs) -> Tree:
         if _of_clients(form, edge):
             cluster[edge.tail], gamma[edge.tail] = edge.head, edge.weight
         else:
-            root[edge.tail], lam[edge.tail] = edge.head, np.inf if isinstance(edge.penalty, Zero) else edge.weight
+            tied = edge.penalty.is_equality(form.width(edge))
+            root[edge.tail], lam[edge.tail] = edge.head, np.inf if tied else edge.weight
     clients = np.flatnonzero(cluster >= 0)
     np.maximum.at(gamma, cluster[clients], gamma[clients])
     s, t = arcs.source, arcs.target
@@ -158,8 +158,8 @@ def without_tree(form: Form) -> tuple[str, ...]:
 def _unfit(form: Form, edge: EdgeBlock) -> list[str]:
     if (edge.head < form.space.n_observed).any():
         return [f"{edge.name} links nodes to one another, and the method is for a Hierarchy alone"]
-    tied = isinstance(edge.penalty, Zero) and not _of_clients(form, edge)  # alpha = 1
-    if isinstance(edge.penalty, SquaredL2) or tied:
+    tied = edge.penalty.is_equality(form.width(edge)) and not _of_clients(form, edge)  # alpha = 1
+    if halves_squares(form, edge) or tied:
         return []
     return [f"{edge.name} has the penalty {type(edge.penalty).__name__}, and the method is for SquaredL2"]
 

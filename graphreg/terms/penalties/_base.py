@@ -101,6 +101,11 @@ class AbstractPenalty(ABC):
         that an edge whose flow is small enough is fused."""
         return bool(np.isfinite(self.pull(k)).all())  # then the subgradients hold the hull of all +-e_j / t_j
 
+    def is_equality(self, k: int) -> bool:
+        """Whether phi on k coordinates is the indicator of {0}: z = 0 is all that it allows."""
+        del k
+        return False
+
     def pieces(self, k: int) -> int | None:
         """p where phi(z) on k coordinates is the sum of the Euclidean norms of the consecutive pieces of p coordinates
         of z, as was tried: 1 for the l1 norm, k for the Euclidean norm; None where phi is no such sum.
@@ -108,6 +113,11 @@ class AbstractPenalty(ABC):
         Each piece is the height of a second-order cone, and by itself 0 or smooth.
         """
         return pieces_of(self.value, k)
+
+    def quadratic(self, k: int) -> Array | None:
+        """Q (k, k) where phi(z) = 1/2 z'Qz on k coordinates; None elsewhere."""
+        del k
+        return None
 
     def slope_at_zero(self, z: Array) -> Array:
         """The growth of phi from 0 along each row, ``phi'(0; z) = lim phi(s z) / s`` as s falls to 0, to about eight
@@ -287,6 +297,10 @@ class AbstractSmoothPenalty(AbstractPenalty):
     def pieces(self, k: int) -> None:
         del k
 
+    def quadratic(self, k: int) -> Array | None:
+        L = self.smoothness()
+        return L * np.eye(k) if L == self.strong_convexity() else None  # then nothing else lies between the two
+
     def subgradient(self, z: Array) -> Array:
         return self.gradient(z)
 
@@ -316,6 +330,9 @@ class AbstractConstraint(AbstractPenalty):
     def value_bound(self, z: Array, spread: Array) -> Array:
         inside = super().value_bound(z, spread)
         return np.where(inside <= 0.0, 0.0, np.inf)
+
+    def is_equality(self, k: int) -> bool:
+        return not self.conjugate(np.vstack([np.eye(k), -np.eye(k)])).any()  # as far as the set reaches along the axes
 
     def pieces(self, k: int) -> None:
         del k
