@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import ast
+from collections import defaultdict
+from dataclasses import dataclass
+
 import networkx as nx
 import numpy as np
 import pytest
-from own_terms import OwnEquality, OwnL1, OwnPairs, OwnSquare
+from law_cases import concrete_subclasses
+from own_terms import LogCosh, OwnEquality, OwnL1, OwnPairs, OwnSquare
+from test_layers import PACKAGE, all_imports, layer_of
 
 import graphreg as gr
 from graphreg.certificate import Certifier
 from graphreg.methods._polish import _tied, applies, polish
+from graphreg.terms.losses._base import AbstractLoss, AbstractQuadraticLoss
+from graphreg.terms.penalties._base import AbstractPenalty
+from graphreg.terms.records import Notation
 from graphreg.testing import check_penalty
+from graphreg.tuning.scoring import SCORES
 
 
 def joined(penalty, strength=0.3, d=2, loss=gr.SquaredLoss, graph=None):
@@ -167,3 +177,154 @@ def test_a_square_of_the_users_is_a_square():
 def test_quadratics(penalty, Q):
     found = penalty.quadratic(2)
     assert found is None if Q is None else found == pytest.approx(np.array(Q), rel=1e-14)
+
+
+# ---- losses ----------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Tempered(gr.LogisticLoss):
+    """Twice the logistic loss: its value is no logarithm of its response."""
+
+    def value(self, x, y):
+        return 2.0 * super().value(x, y)
+
+
+def test_scores_go_by_what_a_loss_does():
+    rng = np.random.default_rng(0)
+    X, node = rng.normal(size=(12, 2)), np.arange(12) % 3
+    two, three, counts = (np.arange(12) % 2, np.arange(12) % 3, np.arange(12.0))
+    losses = {
+        kind: kind(gr.NodeData.from_arrays(X, y, node))
+        for y, kinds in (
+            (two, (gr.LogisticLoss, Tempered, gr.HingeLoss, gr.SquaredHingeLoss)),
+            (three, (gr.MultinomialLoss,)),
+            (counts, (gr.PoissonLoss, gr.SquaredLoss, LogCosh)),
+        )
+        for kind in kinds
+    }
+    assert {kind for kind, loss in losses.items() if SCORES["log_loss"].takes(loss)} == {
+        gr.LogisticLoss,
+        gr.MultinomialLoss,
+    }
+    assert {kind for kind, loss in losses.items() if SCORES["auc"].takes(loss)} == {
+        gr.LogisticLoss,
+        Tempered,
+        gr.HingeLoss,
+        gr.SquaredHingeLoss,
+    }
+
+
+@dataclass(frozen=True)
+class OwnSquares(AbstractQuadraticLoss):
+    """Least squares again."""
+
+    def encode(self, target):
+        return np.asarray(target, dtype=float)
+
+    @property
+    def notation(self):
+        return Notation("(%z - %y)^2 / 2")
+
+
+def test_mixed_models_take_squares_of_the_users():
+    rng = np.random.default_rng(0)
+    data = gr.NodeData.from_dict({k: (rng.normal(size=(9, 3)), rng.normal(size=9) + k) for k in range(6)})
+    found = [gr.inference.hierarchical(loss(data, scale="sum")) for loss in (OwnSquares, gr.SquaredLoss)]
+    np.testing.assert_array_equal(found[0].coef, found[1].coef)
+    found = [gr.inference.james_stein(loss(data)) for loss in (OwnSquares, gr.SquaredLoss)]
+    np.testing.assert_array_equal(found[0].coef, found[1].coef)
+
+
+# ---- what the rooms outside `terms` may know -------------------------------------------------------------------------
+MAKERS = {  # modules that make a loss or a penalty of some class, and why
+    "splitting.py": "ties the ends of one edge",
+    "inference/edges.py": "joins nodes that are tested by a square, to have the edges",
+    "inference/hierarchical.py": "(5.1) is a model of squares; what is shared is a consensus",
+    "lowering/star.py": "ties the clusters that were found",
+    "methods/clustered_fed_avg.py": "solves a model of its own: one vector per cluster",
+    "methods/fed_avg.py": "solves a model of its own: one vector for all",
+    "methods/ifca.py": "solves a model of its own: one vector per cluster",
+    "methods/pfedme.py": "solves a model of its own: squares between clients and server",
+    "methods/pooled.py": "solves a model of its own: one vector for all",
+    "model_file/_terms.py": "the penalty of a Hierarchy where a file names none",
+    "testing/_small.py": "small problems that methods are tried on",
+    "theory/_pooled.py": "the limit of large strengths",
+    "theory/gossip.py": "the consensus that gossip reaches",
+}
+TABLES = {  # modules that list classes, and why
+    "__init__.py": "the public names",
+    "datasets/_families.py": "losses that random problems are drawn from",
+    "datasets/_random_penalties.py": "penalties that random problems are drawn from",
+}
+
+
+def concrete_names():
+    return {cls.__name__ for base in (AbstractLoss, AbstractPenalty) for cls in concrete_subclasses(base)}
+
+
+def known_classes():
+    """For each module outside `terms` the concrete losses and penalties that it imports."""
+    out = defaultdict(set)
+    for path, found in all_imports():
+        name = found.name.rpartition(".")[2]
+        if found.name.startswith("graphreg.terms.") and name in concrete_names() and layer_of(path) != "terms":
+            out[path].add(name)
+    return out
+
+
+def asked(source, names):
+    """The lines where a name stands for anything else than for what is made by calling it (or for a type hint)."""
+    tree = ast.parse(source)
+    fine = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef():
+                parts = [node.returns]
+            case ast.AnnAssign() | ast.arg():
+                parts = [node.annotation]
+            case ast.Call():
+                parts = [node.func]
+            case _:
+                parts = []
+        fine |= {id(each) for part in parts if part is not None for each in ast.walk(part)}
+    return [n.lineno for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id in names and id(n) not in fine]
+
+
+def test_no_room_outside_terms_knows_a_class():
+    stray = {
+        str(path.relative_to(PACKAGE)): sorted(names)
+        for path, names in known_classes().items()
+        if path.relative_to(PACKAGE).as_posix() not in {*MAKERS, *TABLES}
+    }
+    assert not stray, f"ask the term by a verb or an abstract type: {stray}"
+
+
+def test_makers_do_nothing_but_make():
+    wrong = {
+        name: lines
+        for path, names in known_classes().items()
+        if (name := path.relative_to(PACKAGE).as_posix()) in MAKERS
+        and (lines := asked(path.read_text(encoding="utf-8"), names))
+    }
+    assert not wrong, f"lines that ask for a class: {wrong}"
+
+
+def test_every_exception_is_in_use():
+    used = {path.relative_to(PACKAGE).as_posix() for path in known_classes()}
+    assert used == {*MAKERS, *TABLES}
+
+
+@pytest.mark.parametrize(
+    ("source", "lines"),
+    [
+        ("x = Zero()", []),
+        ("def f(x: Zero) -> Zero:\n    y: Zero = x", []),
+        ("x = (Zero if y else L1)(2)", []),
+        ("isinstance(x, Zero)", [1]),
+        ("isinstance(x, (int, Zero))", [1]),
+        ("match x:\n    case Zero():\n        pass", [2]),
+        ("KINDS = (\n    Zero,\n)", [2]),
+        ("type(x) is Zero", [1]),
+    ],
+)
+def test_the_rule_decides(source, lines):
+    assert asked(source, {"Zero", "L1"}) == lines

@@ -294,12 +294,9 @@ class AbstractSmoothPenalty(AbstractPenalty):
     def smoothness(self) -> float:
         """The smallest L for which L/2 ||.||^2 - phi is convex."""
 
-    def pieces(self, k: int) -> None:
-        del k
-
     def quadratic(self, k: int) -> Array | None:
         L = self.smoothness()
-        return L * np.eye(k) if L == self.strong_convexity() else None  # then nothing else lies between the two
+        return L * np.eye(k) if self.strong_convexity() == L else None  # then nothing else lies between the two
 
     def subgradient(self, z: Array) -> Array:
         return self.gradient(z)
@@ -333,9 +330,6 @@ class AbstractConstraint(AbstractPenalty):
 
     def is_equality(self, k: int) -> bool:
         return not self.conjugate(np.vstack([np.eye(k), -np.eye(k)])).any()  # as far as the set reaches along the axes
-
-    def pieces(self, k: int) -> None:
-        del k
 
     def prox(self, v: Array, step: Any) -> Array:
         del step  # a multiple of an indicator is the same indicator
