@@ -1,4 +1,4 @@
-"""The simplex method in exact arithmetic, for linear conditions on up to a hundred unknowns: it decides what no float can.
+"""The simplex method in exact arithmetic, for linear conditions on a hundred unknowns: it decides what no float can.
 
     is there x with  still x = 0,  falls x >= 0,  slack x >= 0  and  falls x != 0 ?
 
