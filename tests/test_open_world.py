@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import networkx as nx
 import numpy as np
 import pytest
-from law_cases import concrete_subclasses
+from law_cases import NUMBERS, concrete_subclasses, samples
 from own_terms import LogCosh, OwnEquality, OwnL1, OwnPairs, OwnSquare
 from test_layers import PACKAGE, all_imports, layer_of
 
@@ -19,7 +19,7 @@ from graphreg.methods._polish import _tied, applies, polish
 from graphreg.terms.losses._base import AbstractLoss, AbstractQuadraticLoss
 from graphreg.terms.penalties._base import AbstractPenalty
 from graphreg.terms.records import Notation
-from graphreg.testing import check_penalty
+from graphreg.testing import check_loss, check_penalty
 from graphreg.tuning.scoring import SCORES
 
 
@@ -55,8 +55,9 @@ def test_sums_of_norms_are_seen_in_values(penalty, k, p):
     assert penalty.pieces(k) == p
 
 
-def test_a_group_lasso_of_the_users_obeys_the_laws():
-    report = check_penalty(OwnPairs(), k=(2, 4))
+@pytest.mark.parametrize("penalty", [OwnL1(), OwnPairs(), OwnEquality(), OwnSquare()], ids=lambda p: type(p).__name__)
+def test_penalties_of_the_users_obey_the_laws(penalty):
+    report = check_penalty(penalty, k=(2, 4))
     assert report.ok, report
 
 
@@ -180,6 +181,11 @@ def test_quadratics(penalty, Q):
 
 
 # ---- losses ----------------------------------------------------------------------------------------------------------
+def test_a_loss_of_the_users_obeys_the_laws():
+    report = check_loss(LogCosh(samples(NUMBERS)))
+    assert report.ok, report
+
+
 @dataclass(frozen=True)
 class Tempered(gr.LogisticLoss):
     """Twice the logistic loss: its value is no logarithm of its response."""
