@@ -27,7 +27,6 @@ from .certificate.near import nearness, radius, spread_of, upper_gap
 from .certificate.scales import scales
 from .form import EdgeBlock, Form
 from .terms.penalties._base import row_norm
-from .terms.penalties.zero import Zero
 from .terms.records import Array
 
 if TYPE_CHECKING:
@@ -160,7 +159,7 @@ def _claims(certificate: Certificate) -> list[_Claim]:
 def _of_block(certificate: Certificate, k: int, edge: EdgeBlock, gap: float, reach: Array, size: Array) -> _Claim:
     z = edge.difference(certificate.w)
     difference = row_norm(z)
-    if isinstance(edge.penalty, Zero):
+    if edge.penalty.is_equality(z.shape[1]):
         m = len(difference)
         return _Claim(k, edge, np.full(m, "fused", dtype=object), np.full(m, np.inf), difference, np.zeros(m))
     found = nearness(edge, certificate.point.flows[k], spread_of(certificate, k), gap)

@@ -90,6 +90,9 @@ NORMS = [
     mutant("l1: clip to just outside", L1(), "clip", clip=lambda s, u: np.clip(u, -1.0001, 1.0001)),
     mutant("l1: value with two dimensions", L1(), "shapes and rows", value=lambda s, z: np.abs(z)),
     mutant("l1: projection forgets the radius", L1(), "norm", project_dual=lambda s, u, r: np.clip(u, -1, 1)),
+    mutant("l1: in one piece", L1(), "pieces", pieces=lambda s, k: k),
+    mutant("l2: in pieces of one", L2(), "pieces", pieces=lambda s, k: 1),
+    mutant("l2: in pieces that do not fit", L2(), "pieces", pieces=lambda s, k: k + 1),
     mutant("l2: hard threshold", L2(), "prox fenchel young", prox=lambda s, v, t: v * (norm(v) > t)[:, None]),
     mutant("l2: squared", L2(), "prox fenchel young, norm, cvxpy value", value=lambda s, z: norm(z) ** 2 / 2),
     mutant("l2: not convex", L2(), "convex, fenchel young everywhere", value=lambda s, z: np.sqrt(norm(z))),
@@ -136,6 +139,7 @@ SMOOTH = [
     mutant("squared: too smooth", SquaredL2(), "smoothness", smoothness=lambda s: 0.9),
     mutant("huber norm: gradient without its end", HuberNorm(0.7), "subgradient", gradient=lambda s, z: z),
     mutant("quadratic: gradient without Q", Quadratic(np.diag([1.0, 3.0])), "subgradient", gradient=lambda s, z: z),
+    mutant("quadratic: the inverse for Q", Quadratic(MIXED), "quadratic", quadratic=lambda s, k: np.linalg.inv(s.Q)),
     mutant("quadratic: least for largest", Quadratic(np.diag([1.0, 3.0])), "smoothness", smoothness=lambda s: 1.0),
     mutant("squared: curvature halved", SquaredL2(), "curvature", curvature=lambda s, z: np.full_like(z, 0.5)),
     mutant(
@@ -162,6 +166,8 @@ SMOOTH = [
         "prox fenchel young",
         value=lambda s, z: np.where(norm(z) < 1e-3, np.nan, norm(z) ** 2 / 2),
     ),
+    mutant("huber norm: a norm in one piece", HuberNorm(0.7), "pieces", pieces=lambda s, k: k),
+    mutant("huber norm: a square", HuberNorm(0.7), "quadratic", quadratic=lambda s, k: np.eye(k)),
     mutant("huber norm: no domain", HuberNorm(0.7), "fenchel young everywhere", conjugate=SquaredL2.conjugate),
     mutant(
         "huber norm: conjugate without half",
@@ -218,6 +224,7 @@ SMOOTH = [
 ]
 
 CONSTRAINTS = [
+    mutant("ball: an equation", Ball(2.0), "is equality", is_equality=lambda s, k: True),
     mutant("ball: squared radius", Ball(2.0), "prox fenchel young", conjugate=lambda s, u: 4.0 * norm(u)),
     mutant("ball: radius too small", Ball(2.0), "fenchel young everywhere", conjugate=lambda s, u: norm(u)),
     mutant(
@@ -354,6 +361,12 @@ LOSSES = [
         cvxpy_conjugate=lambda s, b, y: cp.sum(cp.square(b), axis=1) / 2,
     ),
     mutant("huber: no domain", HUBER, "fenchel young everywhere, domain", conjugate=lambda s, b, y: b * b / 2 + b * y),
+    mutant(
+        "huber: curvature of an interval in its middle",
+        HUBER,
+        "curvature within",
+        curvature_within=lambda s, low, high, y: (s.curvature((low + high) / 2, y), np.ones_like(low)),
+    ),
     mutant("huber: curvature 1 everywhere", HUBER, "curvature", curvature=lambda s, x, y: np.ones_like(x)),
     mutant(
         "huber: domain twice as wide",
@@ -397,6 +410,14 @@ LOSSES = [
         LOGISTIC,
         "fenchel young everywhere",
         conjugate=lambda s, b, y: LogisticLoss.conjugate(s, LogisticLoss.clip(s, b, y), y),
+    ),
+    mutant(
+        "logistic: an interval without an end",
+        LOGISTIC,
+        "curvature within",
+        curvature_within=lambda s, low, high, y: LogisticLoss.curvature_within(
+            s, np.maximum(low, -3.0), np.minimum(high, 3.0), y
+        ),
     ),
     mutant("logistic: curvature", LOGISTIC, "curvature", curvature=lambda s, x, y: np.full_like(x, 0.25)),
     mutant("logistic: smoothness 1/8", LOGISTIC, "slopes, curvature", smoothness=lambda s: 0.125),

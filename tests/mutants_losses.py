@@ -98,6 +98,12 @@ POISSONS = [
     mutant("poisson: clip to the closed end", POISSON, "clip", clip=lambda s, b, y: np.maximum(b, -y * (1 + 1e-12))),
     mutant("poisson: 0 is inside", POISSON, "interior", interior=lambda s, y: np.full(y.shape, True)),
     mutant("poisson: said to be smooth", POISSON, "slopes, curvature", smoothness=lambda s: 1.0),
+    mutant(
+        "poisson: curvature of an interval at its left end",
+        POISSON,
+        "curvature within",
+        curvature_within=lambda s, low, high, y: (s.curvature(low, y), s.curvature(low, y)),
+    ),
     mutant("poisson: curvature y", POISSON, "curvature", curvature=lambda s, x, y: y),
     mutant("poisson: zeros forgotten", POISSON, "descent", descent=nowhere),
     mutant("poisson: zeros grow", POISSON, "descent", descent=turned(PoissonLoss)),

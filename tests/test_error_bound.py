@@ -8,10 +8,12 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+from own_terms import LogCosh
 from scipy.optimize import minimize
 
 import graphreg as gr
 from graphreg.errors import GraphError, MethodError, ModelError
+from graphreg.lowering.gradients import NodeGradients
 from graphreg.theory._curvature import Curvature
 from graphreg.theory._kernel import Kernel
 
@@ -157,7 +159,10 @@ def test_compatibility_of_nothing_and_of_what_is_not_there():
         with pytest.raises(GraphError, match=said):
             theory.compatibility_factor(path, edges)
     with pytest.raises(MethodError, match="'l1' and 'l2'"):
-        theory.compatibility_factor(path, [(0, 1)], gr.LInf())
+        theory.compatibility_factor(path, [(0, 1)], gr.LInf(), 2)
+    one = theory.compatibility_factor(path, [(0, 1)], gr.LInf())  # of one feature all norms are the same
+    assert one.value == theory.compatibility_factor(path, [(0, 1)], "l1").value
+    assert "the absolute value of one feature" in str(one)
     with pytest.raises(MethodError, match=r"write L1\(\)"):
         theory.compatibility_factor(path, [(0, 1)], gr.L1)
     with pytest.raises(MethodError, match="features"):
@@ -298,8 +303,6 @@ def test_curvature_is_bounded_on_the_ball():
     for loss in (gr.LogisticLoss(data), gr.PoissonLoss(counts), gr.HuberLoss(counts), gr.SquaredHingeLoss(data)):
         form = gr.Problem(loss + 0.1 * gr.NodePenalty(gr.SquaredL2())).form
         curvature = Curvature.of(form, w)
-        from graphreg.lowering.gradients import NodeGradients
-
         for r in (0.0, 0.3, 2.0):
             for _ in range(30):
                 move = rng.standard_normal((3, 2))
@@ -313,6 +316,36 @@ def test_curvature_is_bounded_on_the_ball():
     )
     assert huge.bound == np.inf
     assert "falls off" in huge.why
+
+
+def test_a_loss_from_outside_bounds_its_curvature_too():
+    """log cosh, which is written in this folder: Hessians on balls, and an error that stays below its bound."""
+    rng = np.random.default_rng(1)
+    n, m, d = 4, 60, 2
+    w, X, node = np.tile([0.5, -1.0], (n, 1)), rng.normal(size=(n * m, d)), np.repeat(range(n), m)
+    y = np.einsum("ij,ij->i", X, w[node]) + 0.1 * rng.normal(size=n * m)
+    loss, strength = LogCosh(gr.NodeData.from_arrays(X, y, node)), gr.Parameter(1.0)
+    problem = gr.Problem(loss + strength * gr.TotalVariation(nx.path_graph(n), gr.L2()))
+    curvature, nodes = Curvature.of(problem.form, w), NodeGradients(problem.form)
+    for r in (0.0, 0.3, 2.0):
+        for _ in range(30):
+            move = rng.standard_normal((n, d))
+            move *= r * rng.random((n, 1)) ** 0.5 / np.linalg.norm(move, axis=1, keepdims=True)
+            assert curvature.least(r) <= np.linalg.eigvalsh(nodes.hessians(w + move)).min() + 1e-9
+    assert curvature.least(0.0) == pytest.approx(np.linalg.eigvalsh(nodes.hessians(w)).min(), rel=1e-6)
+    strength.value = theory.error_bound(problem, w).required
+    found = theory.error_bound(problem, w)
+    assert found.holds, found.why
+    assert 0.0 < ((problem.solve(gap=1e-9).coef - w) ** 2).mean() <= found.bound < np.inf
+    assert (theory.recovery(problem, [0] * n).table["alpha"] > 0).all()
+
+
+def test_a_loss_that_does_not_bound_its_curvature_is_refused_by_name():
+    labels = np.tile(["ash", "beech", "cedar"], 10)
+    data = gr.NodeData.from_arrays(np.random.default_rng(0).normal(size=(30, 1)), labels, np.repeat(range(3), 10))
+    problem = gr.Problem(gr.MultinomialLoss(data) + gr.TotalVariation(nx.path_graph(3), gr.L2()))
+    with pytest.raises(MethodError, match=r"MultinomialLoss around a point .* curvature_within"):
+        theory.error_bound(problem, np.zeros(problem.form.shape))
 
 
 def test_bounds_of_data_to_come():

@@ -1,6 +1,6 @@
 """The primal point, repaired where constraints (Zero, Ball, Box, NonNegative) ask for it.
 
-Coordinates that Zero edges tie are averaged over their components; what a ground edge constrains is projected; what
+Coordinates that equations tie are averaged over their components; what a ground edge constrains is projected; what
 balls constrain is scaled with its whole component by one common factor towards 0 (where nothing ties it to the ground,
 towards the best common model), which every penalty tolerates.
 (Projecting each node onto its own ball after the averaging breaks a consensus.)
@@ -14,7 +14,6 @@ from scipy.sparse.csgraph import connected_components
 
 from ..form import EdgeBlock, Form
 from ..terms.penalties._base import AbstractConstraint, AbstractNorm
-from ..terms.penalties.zero import Zero
 from ..terms.records import Array
 from .best_common import center
 from .enclosure.upper import differences
@@ -27,24 +26,25 @@ ULPS = 4  # by which a projected coordinate may be moved on
 def feasible(form: Form, w: Array) -> Array:
     """A point near w at which P is finite, where one is found."""
     constraints = [edge for edge in form.edges if isinstance(edge.penalty, AbstractConstraint)]
+    ties = [edge for edge in constraints if edge.penalty.is_equality(form.width(edge))]
     for k in range(ROUNDS):
         if all(satisfied(edge, w).all() for edge in constraints):
             break
-        w = tied_means(form, [edge for edge in constraints if isinstance(edge.penalty, Zero)], w)
+        w = tied_means(form, ties, w)
         for edge in constraints:
             if edge.ground:
                 w = _project(edge, w)
-        w = tied_means(form, [edge for edge in constraints if isinstance(edge.penalty, Zero)], w)
+        w = tied_means(form, ties, w)
         w = _shrink(form, constraints, w, min(MARGIN * 2.0**k, 0.5))  # more, where rounding undoes it
     own = [edge for edge in form.edges if not isinstance(edge.penalty, (AbstractConstraint, AbstractNorm))]
     finite = all(satisfied(edge, w).all() for edge in own)
     return w if finite else _shrink_all(form, w)
 
 
-def tied_means(form: Form, zeros: list[EdgeBlock], w: Array) -> Array:
+def tied_means(form: Form, ties: list[EdgeBlock], w: Array) -> Array:
     """Equal values across every edge of these, exactly: the mean over each component, per coordinate; coordinates
     that none of them ties as they are."""
-    between = [edge for edge in zeros if not edge.ground]
+    between = [edge for edge in ties if not edge.ground]
     if between:
         w = w.copy()
         groups: dict[tuple[int, ...], list[int]] = {}
@@ -96,7 +96,7 @@ def _shrink(form: Form, constraints: list[EdgeBlock], w: Array, margin: float) -
     its centred constraints hold: so a shift of all targets changes nothing."""
     factor = np.ones(form.n_components)
     for edge in constraints:
-        if edge.center is not None or isinstance(edge.penalty, Zero):
+        if edge.center is not None or edge.penalty.is_equality(form.width(edge)):
             continue
         z = edge.difference(w)
         outside = ~satisfied(edge, w)

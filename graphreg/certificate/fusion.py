@@ -23,7 +23,6 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components, dijkstra
 
 from ..form import EdgeBlock, Form
-from ..terms.penalties.zero import Zero
 from ..terms.records import Array
 from .near import U, load, spread_of, upper_gap
 from .record import Certificate
@@ -93,9 +92,9 @@ def _has_optimal_dual(form: Form, w: Array) -> bool:
 
 def _inside(edge: EdgeBlock, w: Array) -> bool:
     z = edge.difference(w)
-    if isinstance(edge.penalty, Zero):
-        return not z.any()
     k = z.shape[1]
+    if edge.penalty.is_equality(k):
+        return not z.any()
     step = 1e-6 * (1.0 + np.abs(z).max(initial=0.0))
     return all(np.isfinite(edge.penalty.value(z + sign * step * e)).all() for e in np.eye(k) for sign in (1.0, -1.0))
 

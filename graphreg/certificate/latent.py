@@ -13,13 +13,11 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from ..form import EdgeBlock, Form
-from ..terms.penalties.squared_l2 import SquaredL2
-from ..terms.penalties.zero import Zero
 from ..terms.records import Array
 
 
 def settles(form: Form) -> bool:
-    """Whether only squared penalties on all coordinates tie the latent nodes, and Zero these to one another."""
+    """Whether only squared penalties on all coordinates tie the latent nodes, and equations these to one another."""
     return bool(form.latent) and all(_fits(form, edge) for edge in _touching(form))
 
 
@@ -32,7 +30,7 @@ def placed(form: Form, w: Array) -> Array:
     """w with the latent nodes where sum_e c_e/2 ||(Kw)_e||^2 is least given the others.
 
     Where penalties are SquaredL2 these are their minimisers, else weighted means of their neighbours. Latent nodes that
-    Zero edges tie together share one value.
+    equations tie together share one value.
     """
     n, latent = form.space.n_observed, len(form.latent)
     if not latent:
@@ -40,7 +38,7 @@ def placed(form: Form, w: Array) -> Array:
     L: Any = sp.csr_array((form.n, form.n))
     ties: Any = sp.csr_array((form.n, form.n))
     for edge in form.edges:
-        if isinstance(edge.penalty, Zero) and not edge.ground:
+        if edge.penalty.is_equality(form.width(edge)) and not edge.ground:
             ties = ties + sp.csr_array((np.ones(len(edge.tail)), (edge.tail, edge.head)), shape=ties.shape)
         elif not edge.ground:
             L = L + edge.K.T @ sp.diags_array(edge.weight) @ edge.K
@@ -60,6 +58,12 @@ def _touching(form: Form) -> list[EdgeBlock]:
 
 
 def _fits(form: Form, edge: EdgeBlock) -> bool:
-    if isinstance(edge.penalty, Zero):
+    if edge.penalty.is_equality(form.width(edge)):
         return bool((edge.tail >= form.space.n_observed).all())
-    return isinstance(edge.penalty, SquaredL2) and not edge.ground and edge.features is None
+    return halves_squares(form, edge) and not edge.ground and edge.features is None
+
+
+def halves_squares(form: Form, edge: EdgeBlock) -> bool:
+    """Whether the penalty is 1/2 ||z||^2."""
+    Q = edge.penalty.quadratic(form.width(edge))
+    return Q is not None and np.array_equal(Q, np.eye(len(Q)))

@@ -163,6 +163,7 @@ class EdgeWords:
     strength: Math
     features: Math  # the name of its set of coordinates, empty where it has them all
     nodes: str  # what a ground edge starts from, in words
+    width: int  # of the coordinates that it has
 
     @cached_property
     def notation(self) -> Notation:
@@ -171,6 +172,10 @@ class EdgeWords:
     @property
     def constraint(self) -> bool:
         return isinstance(self.block.penalty, AbstractConstraint)
+
+    @property
+    def equality(self) -> bool:
+        return self.block.penalty.is_equality(self.width)
 
     @property
     def norm(self) -> bool:
@@ -249,6 +254,17 @@ class EdgeWords:
         """phi at an argument."""
         argument = self.argument if argument is None else argument
         return self._fill(self.notation.value, self.notation.latex_value, argument)
+
+    @property
+    def gradient(self) -> Math:
+        """The gradient of phi at its argument, empty where it is not written."""
+        z = self.argument
+        bracket = Math(f"({z.text})", f"({z.latex})") if " - " in z.text else z
+        text, latex = self.notation.gradient, self.notation.latex_gradient
+        return Math(
+            text.replace("(%z)", bracket.text).replace("%z", z.text),
+            latex.replace("(%z)", bracket.latex).replace("%z", z.latex),
+        )
 
     @property
     def condition(self) -> Math:

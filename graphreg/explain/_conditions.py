@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 from ..terms.losses._base import AbstractSmoothLoss
-from ..terms.penalties.huber_norm import HuberNorm
-from ..terms.penalties.quadratic import Quadratic
-from ..terms.penalties.squared_l2 import SquaredL2
-from ..terms.penalties.zero import Zero
 from ._blocks import EdgeWords, SampleWords
 from ._writing import IMPLIES, INDENT, NOTHING, WITH, Math, Row, prose, same
 
@@ -38,7 +34,7 @@ def prices(words: SampleWords) -> list[Row]:
 def penalties(words: EdgeWords) -> list[Row]:
     flow, weight, z = words.flow, words.weight, words.argument
     times = NOTHING if weight.text == "1" else weight + Math(" ", r" \, ")
-    gradient = _gradient(words)
+    gradient = words.gradient
     if gradient:
         return [Row(flow + same(" = ") + times + gradient, prose(f"{words.each} ({words.block.name})"))]
     value = words.value()
@@ -65,27 +61,10 @@ def penalties(words: EdgeWords) -> list[Row]:
     ]
 
 
-def _gradient(words: EdgeWords) -> Math:
-    """The gradient of the penalty at its argument, where it has one that is short to write."""
-    z = words.argument
-    bracket = Math(f"({z.text})", f"({z.latex})") if " - " in z.text else z
-    match words.block.penalty:
-        case SquaredL2():
-            return bracket
-        case Quadratic():
-            return same("Q ") + bracket
-        case HuberNorm(delta=delta):
-            size = Math(f"||{z.text}||_2", rf"\|{z.latex}\|_2")
-            d = f"{delta:g}"
-            return bracket + Math(f" * min(1, {d} / {size.text})", rf" \min(1, {d} / {size.latex})")
-        case _:
-            return NOTHING
-
-
 def constraints(words: EdgeWords) -> list[Row]:
     name = f"{words.each} ({words.block.name})"
     flow = words.flow
-    if isinstance(words.block.penalty, Zero):
+    if words.equality:
         return [Row(words.condition, prose(name)), Row(flow + prose(" is free: it is the price of being equal"))]
     normal = prose(" is normal to this set, outwards: 0 where the constraint is slack")
     return [Row(words.condition, prose(name)), Row(flow + normal)]

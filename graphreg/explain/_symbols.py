@@ -34,6 +34,7 @@ class Symbols:
                 self.strength(block.strength),
                 NOTHING if block.features is None else self.features[tuple(block.features.tolist())],
                 nodes,
+                form.width(block),
             )
             for k, block in enumerate(form.edges, 1)
         ]

@@ -18,7 +18,7 @@ import numpy as np
 from ..data import NodeData
 from ..errors import DataError
 from ..messages import look_alike
-from ..terms.losses.squared import MeanLoss, SquaredLoss
+from ..terms.losses._base import AbstractQuadraticLoss
 from ..terms.records import Array
 from .hierarchical import Described, fitted
 from .james_stein import shrunken
@@ -78,7 +78,7 @@ class EstimatorComparison:
 
 
 def compare_estimators(
-    loss: NodeData | SquaredLoss | MeanLoss,
+    loss: NodeData | AbstractQuadraticLoss,
     clusters: Mapping[Any, Any] | None = None,
     components: Sequence[float] | None = None,
     truth: Any = None,

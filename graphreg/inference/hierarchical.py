@@ -27,7 +27,7 @@ from ..form import Form
 from ..graph import Graph
 from ..terms.calculus import Model
 from ..terms.hierarchy import Hierarchy, tree_levels
-from ..terms.losses._base import AbstractLoss
+from ..terms.losses._base import AbstractLoss, AbstractQuadraticLoss
 from ..terms.losses.squared import MeanLoss, SquaredLoss
 from ..terms.penalties.squared_l2 import SquaredL2
 from ..terms.penalties.zero import Zero
@@ -41,7 +41,7 @@ METHODS = ("reml", "ml")
 
 
 def hierarchical(
-    loss: NodeData | SquaredLoss | MeanLoss,
+    loss: NodeData | AbstractQuadraticLoss,
     clusters: Mapping[Hashable, Any] | None = None,
     components: Sequence[float] | None = None,
     *,
@@ -83,7 +83,7 @@ def hierarchical(
 class Described:
     """A model (5.1) on the samples: the loss whose scales are precisions, the tree, and what its likelihood knows."""
 
-    loss: SquaredLoss | MeanLoss
+    loss: AbstractQuadraticLoss
     clusters: Any
     form: Form
     tree: Tree
@@ -97,7 +97,7 @@ class Described:
         columns = form.space.select(random, "random")
         levels = tuple((edge.tail, edge.head) for edge in form.edges)
         tree = Tree(levels, np.arange(form.d) if columns is None else np.sort(columns))
-        mean = isinstance(loss, (SquaredLoss, MeanLoss)) and loss.scale == "mean"
+        mean = isinstance(loss, AbstractQuadraticLoss) and loss.scale == "mean"
         notes = ("scale='mean' of the loss is no statement on noise and counts as 'sum'",) if mean else ()
         return Described(squared, clusters, form, tree, Statistics.of(form), notes)
 
@@ -123,11 +123,11 @@ def fitted(read: Described, found: Components) -> HierarchicalEstimate:
     )
 
 
-def _squared(loss: Any) -> SquaredLoss | MeanLoss:
+def _squared(loss: Any) -> AbstractQuadraticLoss:
     """The loss whose scales are the precisions of the samples."""
     if isinstance(loss, NodeData):
         return (SquaredLoss if loss.X is not None else MeanLoss)(loss, scale="sum")
-    if isinstance(loss, (SquaredLoss, MeanLoss)):
+    if isinstance(loss, AbstractQuadraticLoss):
         return replace(loss, scale="sum") if loss.scale == "mean" else loss
     if isinstance(loss, AbstractLoss):
         raise MethodError(
@@ -142,7 +142,7 @@ def _squared(loss: Any) -> SquaredLoss | MeanLoss:
     )
 
 
-def _tree(clusters: Any, squared: SquaredLoss | MeanLoss, weights: Sequence[float] | None) -> Any:
+def _tree(clusters: Any, squared: AbstractQuadraticLoss, weights: Sequence[float] | None) -> Any:
     """The penalty of the tree; without clusters all nodes are those of one, whose centre is the root."""
     if clusters is None:
         everything: dict[Hashable, Any] = {"all nodes": squared.data.labels}

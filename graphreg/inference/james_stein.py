@@ -28,7 +28,7 @@ import numpy as np
 
 from ..data import NodeData
 from ..errors import DataError, MethodError
-from ..terms.losses.squared import MeanLoss, SquaredLoss
+from ..terms.losses._base import AbstractQuadraticLoss
 from ..terms.records import Array
 from ._failing import SINGULAR, condition
 from .components import Components
@@ -84,7 +84,7 @@ class JamesSteinEstimate:
 
 
 def james_stein(
-    loss: NodeData | SquaredLoss | MeanLoss, components: Sequence[float] | None = None
+    loss: NodeData | AbstractQuadraticLoss, components: Sequence[float] | None = None
 ) -> JamesSteinEstimate:
     """Estimates of nodes directly under a root whose common part is shrunk towards 0.
 

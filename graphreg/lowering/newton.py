@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,9 +16,6 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import splu
 
 from ..form import Form
-from ..terms.losses._base import AbstractSmoothLoss
-from ..terms.penalties._base import AbstractSmoothPenalty
-from ..terms.penalties.l1 import L1
 from ..terms.records import Array
 
 RIDGE = 1e-15  # relative to each diagonal, of the size of its rounding; a larger one hides losses beside huge edges
@@ -67,7 +63,8 @@ class Rows:
 
 
 class NewtonSystem:
-    """The matrices sum_b B_b' D_b B_b of a form, over the blocks of `rows`."""
+    """The matrices sum_b B_b' D_b B_b of a form, over its samples and edges. One D is of all rows of a sample or an
+    edge, of one row where their Hessian is diagonal, and of one piece of a penalty that is a sum of norms."""
 
     def __init__(self, form: Form) -> None:
         n, d = form.shape
@@ -76,6 +73,7 @@ class NewtonSystem:
         self.shape = form.shape
         self.samples = tuple(self._samples(form))
         self.edges = tuple(self._edges(form))
+        self.kinks = tuple(k for k, e in enumerate(form.edges) if e.penalty.pieces(form.width(e)))  # sums of norms
         self._pattern(n * d)
 
     def vector(self, w: Array) -> Array:
@@ -116,8 +114,8 @@ class NewtonSystem:
         for block in form.samples:
             x, loss = block.offset[:1], block.loss
             width = 1 if x.ndim == 1 else x.shape[1]
-            k = _together(loss, lambda loss=loss, x=x, y=block.y[:1]: loss.curvature(x, y), width)  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
-            out.append(Rows.of(block.A[:, self.order], k))
+            H = loss.curvature(x, block.y[:1])  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
+            out.append(Rows.of(block.A[:, self.order], width if H.ndim == 3 else 1))
         return out
 
     def _edges(self, form: Form) -> list[Rows]:
@@ -126,8 +124,10 @@ class NewtonSystem:
             columns = np.arange(form.d) if edge.features is None else edge.features
             pick = sp.eye_array(form.d, format="csr")[columns]  # pyright: ignore[reportIndexIssue]  (scipy has no types)
             B = sp.csr_array(sp.kron(edge.K, pick, format="csr"))[:, self.order]
-            penalty, width = edge.penalty, len(columns)
-            k = _together(penalty, lambda f=penalty, k=width: f.curvature(np.zeros((1, k))), width)  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
+            k = edge.penalty.pieces(len(columns))
+            if k is None:
+                H = edge.penalty.curvature(np.zeros((1, len(columns))))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
+                k = len(columns) if H.ndim == 3 else 1
             out.append(Rows.of(B, k))
         return out
 
@@ -149,15 +149,6 @@ class NewtonSystem:
         self._indices = (known % size).astype(np.int32)
         self._indptr = np.searchsorted(known, np.arange(size + 1, dtype=np.int64) * size).astype(np.int32)
         self._diagonal = np.searchsorted(known, np.arange(size, dtype=np.int64) * (size + 1))
-
-
-def _together(term: Any, probe: Callable[[], Array], width: int) -> int:
-    """How many rows share a block D: all of a sample or an edge, or one where their Hessian is diagonal."""
-    if isinstance(term, L1):
-        return 1
-    if isinstance(term, (AbstractSmoothLoss, AbstractSmoothPenalty)):
-        return width if probe().ndim == 3 else 1
-    return width
 
 
 def work(form: Form) -> float:

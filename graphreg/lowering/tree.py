@@ -18,9 +18,8 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
+from ..certificate.latent import halves_squares
 from ..form import EdgeBlock, Form
-from ..terms.penalties.squared_l2 import SquaredL2
-from ..terms.penalties.zero import Zero
 from ..terms.records import Array
 from .arcs import Arcs
 
@@ -131,7 +130,8 @@ def tree_of(form: Form, arcs: Arcs) -> Tree:
         if edge.role.of_leaves:
             cluster[edge.tail], gamma[edge.tail] = edge.head, edge.weight
         else:
-            root[edge.tail], lam[edge.tail] = edge.head, np.inf if isinstance(edge.penalty, Zero) else edge.weight
+            tied = edge.penalty.is_equality(form.width(edge))
+            root[edge.tail], lam[edge.tail] = edge.head, np.inf if tied else edge.weight
     clients = np.flatnonzero(cluster >= 0)
     np.maximum.at(gamma, cluster[clients], gamma[clients])
     s, t = arcs.source, arcs.target
@@ -143,7 +143,7 @@ def without_tree(form: Form) -> tuple[str, ...]:
     between = _between(form)
     if not between:
         return ("there is no Hierarchy: the method is for known clusters, clients - clusters - root",)
-    out = [sentence for edge in between for sentence in _unfit(edge)]
+    out = [sentence for edge in between for sentence in _unfit(form, edge)]
     if out:
         return tuple(out)
     if any(edge.role.levels > 2 for edge in between):
@@ -154,11 +154,11 @@ def without_tree(form: Form) -> tuple[str, ...]:
     return tuple(out)
 
 
-def _unfit(edge: EdgeBlock) -> list[str]:
+def _unfit(form: Form, edge: EdgeBlock) -> list[str]:
     if edge.role.kind != "hierarchy":
         return [f"{edge.name} links nodes to one another, and the method is for a Hierarchy alone"]
-    tied = isinstance(edge.penalty, Zero) and not edge.role.of_leaves  # alpha = 1
-    if isinstance(edge.penalty, SquaredL2) or tied:
+    tied = edge.penalty.is_equality(form.width(edge)) and not edge.role.of_leaves  # alpha = 1
+    if halves_squares(form, edge) or tied:
         return []
     return [f"{edge.name} has the penalty {type(edge.penalty).__name__}, and the method is for SquaredL2"]
 

@@ -14,7 +14,6 @@ from ..lowering.mixing import Mixing, MixingMatrix, largest
 from ..lowering.site import Site
 from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.penalties._base import AbstractSmoothPenalty
-from ..terms.penalties.zero import Zero
 from ..terms.records import Array
 from ._base import Start
 
@@ -43,7 +42,7 @@ def _not_tied(form: Form) -> list[str]:
     for edge in form.edges:
         if edge.ground:
             continue
-        if not isinstance(edge.penalty, Zero):
+        if not edge.penalty.is_equality(form.width(edge)):
             out.append(f"{edge.name} is no consensus: between nodes the method takes gr.Consensus(graph) alone")
         elif form.width(edge) < form.d:
             out.append(f"{edge.name} ties some coordinates only, and the method takes a consensus on all of them")
@@ -117,7 +116,7 @@ def certifiable(site: Site, w: Array, flows: tuple[Array, ...]) -> tuple[Array, 
     """The flows with those of the smooth edges to the ground, their gradients at w."""
     out: list[Array] = []
     for edge, u in zip(site.form.edges, flows, strict=True):
-        if isinstance(edge.penalty, AbstractSmoothPenalty):  # to the ground: between nodes all is Zero
+        if isinstance(edge.penalty, AbstractSmoothPenalty):  # to the ground: between nodes all are equations
             out.append(edge.weight[:, None] * edge.penalty.gradient(edge.difference(w)))
         else:
             out.append(u)

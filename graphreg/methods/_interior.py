@@ -14,8 +14,6 @@ from ..lowering.directions import Directions, Move, Solve
 from ..lowering.newton import NewtonSystem
 from ..lowering.site import Site
 from ..terms.penalties._base import AbstractSmoothPenalty
-from ..terms.penalties.l1 import L1
-from ..terms.penalties.l2 import L2
 from ..terms.records import Array
 from ._base import Point
 
@@ -69,15 +67,15 @@ class Blocks:
     def __init__(self, site: Site, most: float) -> None:
         self.site, self.form, self.most = site, site.form, most
         self.system: NewtonSystem = site.newton
-        self.kinks = [k for k, edge in enumerate(self.form.edges) if isinstance(edge.penalty, (L1, L2))]
+        self.kinks = self.system.kinks
         self.capacity = [self._capacity(k) for k in self.kinks]
 
     def _capacity(self, number: int) -> Array:
         edge = self.form.edges[number]
         c = np.minimum(edge.weight, self.most)
-        return np.repeat(c, self.form.width(edge)) if isinstance(edge.penalty, L1) else c
+        return np.repeat(c, self.form.width(edge) // self.system.edges[number].k)
 
-    # ---- edges as columns of cones: of L1 one per coordinate --------------------------------------------------------
+    # ---- edges as columns of cones, one per piece (of L1 per coordinate) -----------------------------------------
     def columns(self, number: int, u: Array) -> Array:
         return np.ascontiguousarray(u.reshape(-1, self.system.edges[number].k).T)
 

@@ -24,9 +24,7 @@ from scipy.sparse.csgraph import connected_components
 from ..certificate.repair import Repair
 from ..form import DualPoint, EdgeBlock, Form
 from ..terms.losses._base import AbstractSmoothLoss
-from ..terms.penalties.l1 import L1
-from ..terms.penalties.l2 import L2
-from ..terms.penalties.squared_l2 import SquaredL2
+from ..terms.penalties._base import AbstractPenalty, AbstractSmoothPenalty, row_norm
 from ..terms.records import Array
 
 MOST = 1000  # unknowns, and at most one for FEWER entries of w
@@ -38,9 +36,12 @@ CG_STEPS = 60  # where routing is hard the guess is seldom right
 
 
 def applies(form: Form) -> bool:
-    """Whether losses and penalties are of the kinds that are known here."""
+    """Whether losses are smooth, and penalties too or sums of norms."""
     smooth = all(isinstance(b.loss, AbstractSmoothLoss) for b in form.samples)
-    return smooth and all(isinstance(e.penalty, (L1, L2, SquaredL2)) and e.center is None for e in form.edges)
+    return smooth and all(
+        e.center is None and (isinstance(e.penalty, AbstractSmoothPenalty) or e.penalty.pieces(form.width(e)))
+        for e in form.edges
+    )
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def _tied(form: Form, flows: tuple[Array, ...], most: int) -> Guess | None:
     n, d = form.shape
     fused = tuple(_inside(edge, u) for edge, u in zip(form.edges, flows, strict=True))
     tails, heads = [np.zeros(0, dtype=int)], [np.zeros(0, dtype=int)]
-    whole = all(e.features is None and not isinstance(e.penalty, L1) for e in form.edges)
+    whole = all(e.features is None and e.penalty.pieces(d) in (None, d) for e in form.edges)
     for edge, mask in zip(form.edges, fused, strict=True):
         if whole:  # nodes are tied as a whole
             e = np.flatnonzero(mask[:, 0])
@@ -101,12 +102,11 @@ def _tied(form: Form, flows: tuple[Array, ...], most: int) -> Guess | None:
 
 
 def _inside(edge: EdgeBlock, u: Array) -> Array:
-    c = edge.weight[:, None]
-    if isinstance(edge.penalty, L1):
-        return np.abs(u) < STRICT * c
-    if isinstance(edge.penalty, L2):
-        return np.broadcast_to((edge.penalty.dual_norm(u) < STRICT * c[:, 0])[:, None], u.shape)
-    return np.zeros(u.shape, dtype=bool)
+    p = edge.penalty.pieces(u.shape[1])
+    if p is None:
+        return np.zeros(u.shape, dtype=bool)
+    lengths = row_norm(u.reshape(-1, p)).reshape(len(u), -1)
+    return np.repeat(lengths < STRICT * edge.weight[:, None], p, axis=1)
 
 
 class _Smooth:
@@ -138,7 +138,7 @@ class _Smooth:
         for block, A in zip(self.form.samples, self.A, strict=True):
             g += A.T @ block.prices(w).ravel()
         for edge, c, B in self.B:
-            g += B.T @ _gradient(edge, c, (B @ theta).reshape(len(c), self.form.width(edge))).ravel()
+            g += B.T @ _gradient(edge.penalty, c, (B @ theta).reshape(len(c), self.form.width(edge))).ravel()
         return g
 
     def hessian(self, theta: Array) -> Array:
@@ -155,8 +155,9 @@ class _Smooth:
             else:
                 H += (A.T @ sp.diags_array(h.ravel()) @ A).toarray()
         for edge, c, B in self.B:
-            if len(c) and not isinstance(edge.penalty, L1):
-                H += (B.T @ (_curvature(edge, c, (B @ theta).reshape(len(c), self.form.width(edge))) @ B)).toarray()
+            width = self.form.width(edge)
+            if len(c) and edge.penalty.pieces(width) != 1:
+                H += (B.T @ (_curvature(edge.penalty, c, (B @ theta).reshape(len(c), width)) @ B)).toarray()
         return H
 
 
@@ -172,22 +173,31 @@ def _heads(edge: EdgeBlock, cluster: Array) -> Array:
     return np.full(len(edge.tail), -1) if edge.ground else cluster[edge.head]
 
 
-def _gradient(edge: EdgeBlock, c: Array, z: Array) -> Array:
-    c = c[:, None]
-    if isinstance(edge.penalty, L1):
-        return c * np.sign(z)
-    if isinstance(edge.penalty, L2):
-        return c * z / np.maximum(np.linalg.norm(z, axis=1, keepdims=True), 1e-300)
-    return c * z
+def _gradient(penalty: AbstractPenalty, c: Array, z: Array) -> Array:
+    """Of c phi at rows whose pieces do not vanish."""
+    if isinstance(penalty, AbstractSmoothPenalty):
+        return c[:, None] * penalty.gradient(z)
+    p = cast(int, penalty.pieces(z.shape[1]))
+    if p == 1:
+        return c[:, None] * np.sign(z)
+    y = z.reshape(-1, p)
+    flat = np.repeat(c, z.shape[1] // p)[:, None] * y / np.maximum(np.linalg.norm(y, axis=1, keepdims=True), 1e-300)
+    return flat.reshape(z.shape)
 
 
-def _curvature(edge: EdgeBlock, c: Array, z: Array) -> sp.bsr_array:
-    m, k = z.shape
-    blocks = np.broadcast_to(np.eye(k), (m, k, k)).copy()
-    if isinstance(edge.penalty, L2):
-        size = np.maximum(np.linalg.norm(z, axis=1), 1e-300)
-        blocks -= (z / size[:, None])[:, :, None] * (z / size[:, None])[:, None, :]
-        c = c / size
+def _curvature(penalty: AbstractPenalty, c: Array, z: Array) -> sp.bsr_array:
+    """The Hessian of the same."""
+    if isinstance(penalty, AbstractSmoothPenalty):
+        h = penalty.curvature(z)
+        blocks = h if h.ndim == 3 else h[:, :, None] * np.eye(z.shape[1])
+    else:
+        p = cast(int, penalty.pieces(z.shape[1]))
+        y = z.reshape(-1, p)
+        size = np.maximum(np.linalg.norm(y, axis=1), 1e-300)
+        unit = y / size[:, None]
+        blocks = np.eye(p) - unit[:, :, None] * unit[:, None, :]
+        c = np.repeat(c, z.shape[1] // p) / size
+    m, k = blocks.shape[:2]
     return sp.bsr_array((c[:, None, None] * blocks, np.arange(m), np.arange(m + 1)), shape=(m * k, m * k))
 
 
@@ -248,7 +258,7 @@ def _route(repair: Repair, found: Guess, w: Array) -> DualPoint:
     flows: list[Array] = []
     conductances: list[Array] = []
     for edge, fused in zip(form.edges, found.fused, strict=True):
-        gradient = _gradient(edge, edge.weight, edge.apply(w))
+        gradient = _gradient(edge.penalty, edge.weight, edge.apply(w))
         flows.append(np.where(fused, 0.0, gradient))
         conductances.append(np.where(fused, edge.weight[:, None], 0.0))
     point = repair.clip(DualPoint(tuple(flows), prices))

@@ -12,8 +12,6 @@ from ..lowering.cones import TINY, lengths
 from ..lowering.site import Site
 from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.penalties._base import AbstractSmoothPenalty
-from ..terms.penalties.l1 import L1
-from ..terms.penalties.l2 import L2
 from ..terms.records import Array
 from ._base import AbstractIteration, Point, Start
 from ._interior import Blocks, Interior, State, sufficient_capacity
@@ -30,8 +28,8 @@ class InteriorPoint(AbstractIteration):
 
         grad f(w) + K'u = 0,   s_e o y_e = mu (1, 0),   s_e = (t_e, z_e),   y_e = (c_e, -u_e)
 
-    with s_e and y_e in the second-order cone (`L1`: one cone per coordinate). A step solves their linearisation,
-    symmetrised by the scaling of Nesterov and Todd, with one sparse factorisation of
+    with s_e and y_e in the second-order cone (`L1`: one cone per coordinate; see `pieces` of penalties). A step solves
+    their linearisation, symmetrised by the scaling of Nesterov and Todd, with one sparse factorisation of
 
         grad^2 f + K' diag(D_e) K,
 
@@ -63,7 +61,7 @@ class InteriorPoint(AbstractIteration):
         out += [
             f"penalties L1, L2 or smooth ones, which {type(edge.penalty).__name__} of {edge.name} is not"
             for edge in form.edges
-            if not isinstance(edge.penalty, (L1, L2, AbstractSmoothPenalty))
+            if not (isinstance(edge.penalty, AbstractSmoothPenalty) or edge.penalty.pieces(form.width(edge)))
         ]
         return tuple(dict.fromkeys(out))
 

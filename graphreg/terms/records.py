@@ -27,7 +27,8 @@ class Notation:
 
     ``%z`` stands for the argument, ``%y`` for a target, ``%u`` for the dual argument (flow or price) and ``%c`` for
     the weight. ``value`` is phi(z); ``conjugate`` is c phi*(u/c), empty where it is 0; ``domain`` is where that is
-    finite, empty where it is everywhere.
+    finite, empty where it is everywhere; ``gradient`` is that of phi at z, empty where it is long or there is none
+    (brackets around ``(%z)`` are left out where they are not needed).
     """
 
     value: str
@@ -36,6 +37,8 @@ class Notation:
     latex_value: str = ""
     latex_conjugate: str = ""
     latex_domain: str = ""
+    gradient: str = ""
+    latex_gradient: str = ""
 
 
 @dataclass(frozen=True)

@@ -147,6 +147,28 @@ def curvature(loss: AbstractLoss, samples: Samples) -> list[Failure]:
     return found
 
 
+def curvature_within(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+    """curvature_within(low, high) bounds the curvature at both ends and everywhere between, also far away."""
+    x, y = samples.x, samples.y
+    if not isinstance(loss, AbstractSmoothLoss) or x.ndim == 2:
+        return []
+    width = 10.0 ** samples.rng.uniform(-3, 1, len(x))
+    found: list[Failure] = []
+    for low, high in ((x - width, x + width), (x - width, np.full_like(x, np.inf)), (np.full_like(x, -np.inf), x)):
+        bounds_ = loss.curvature_within(frozen(low), frozen(high), y)
+        if bounds_ is None:
+            return []
+        least, most = bounds_
+        first, last = np.maximum(low, x - width), np.minimum(high, x + width)
+        for t in np.linspace(0.0, 1.0, 17):
+            z = frozen((1.0 - t) * first + t * last)
+            c = loss.curvature(z, y)
+            with np.errstate(invalid="ignore"):  # of two infinite ones
+                by = np.nan_to_num(np.maximum(least - c, c - most) / (1.0 + c))
+            found += judge("curvature_within bounds the curvature", by, samples.tolerance, x=z, low=low, high=high, y=y)
+    return found[:1]
+
+
 def cvxpy_value(loss: AbstractLoss, samples: Samples) -> list[Failure]:
     """The CVXPY form has the value of l."""
     x = np.where(np.abs(samples.x) < 50.0, samples.x, 0.0)
@@ -232,6 +254,7 @@ LAWS = (
     fenchel_young_everywhere,
     slopes,
     curvature,
+    curvature_within,
     prices.domain,
     prices.clip,
     prices.reach,

@@ -15,7 +15,7 @@ from . import _derived as derived
 from . import _fenchel as fenchel
 from . import _written as written
 from ._probe import Probe
-from ._report import Failure, Report, distance, frozen, judge, name_of, size, try_laws
+from ._report import Failure, Report, distance, dots, frozen, judge, name_of, size, try_laws
 
 ARGMIN_TOLERANCE = 1e-4  # of minimisers, relative to their size: the root of the 1e-8 to which Clarabel knows a minimum
 
@@ -95,6 +95,40 @@ def even(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
     return judge("phi(-z) = phi(z)", distance(penalty.value(z), penalty.value(frozen(-z))), probe.tolerance, z=z)
 
 
+# ---- what it says that it is -------------------------------------------------------------------------------------
+def is_equality(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
+    """Where is_equality(k), phi is +inf at every z but 0."""
+    if not penalty.is_equality(probe.k):
+        return []
+    z = np.vstack([np.zeros((1, probe.k)), probe.points, 1e-9 * probe.points])
+    wrong = penalty.value(frozen(z)) != np.where(z.any(axis=1), np.inf, 0.0)
+    return judge("phi is 0 at 0 and +inf elsewhere", wrong, 0, z=z)
+
+
+def pieces(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
+    """Where pieces(k) = p, phi is the sum of the Euclidean norms of the pieces of p coordinates."""
+    p = penalty.pieces(probe.k)
+    if p is None:
+        return []
+    if p < 1 or probe.k % p:
+        return [Failure("", f"pieces({probe.k}) = {p} does not divide {probe.k}", "", np.inf)]
+    z = probe.points
+    by = distance(penalty.value(z), size(z.reshape(-1, p)).reshape(len(z), -1).sum(axis=1))
+    return judge("phi is the sum of the norms of its pieces", by, probe.tolerance, z=z)
+
+
+def quadratic(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
+    """Where quadratic(k) = Q, phi(z) = 1/2 z'Qz."""
+    Q = penalty.quadratic(probe.k)
+    if Q is None:
+        return []
+    if np.shape(Q) != (probe.k, probe.k):
+        return [Failure("", f"quadratic has the shape {np.shape(Q)}, expected {(probe.k, probe.k)}", "", np.inf)]
+    z = probe.points
+    by = np.abs(penalty.value(z) - dots(z @ Q, z) / 2) / np.maximum(dots(z, z) * np.abs(Q).max(), 1e-300)
+    return judge("phi(z) = 1/2 z'Qz", by, probe.tolerance, z=z)
+
+
 # ---- CVXPY -------------------------------------------------------------------------------------------------------
 def cvxpy_value(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
     """The CVXPY form has the value of phi, and its constraints hold exactly where phi is finite."""
@@ -130,6 +164,9 @@ LAWS = (
     prox_fenchel_young,
     fenchel_young_everywhere,
     even,
+    is_equality,
+    pieces,
+    quadratic,
     cvxpy_value,
     cvxpy_argmin,
     cvxpy_conjugate_value,

@@ -11,8 +11,8 @@ from ..form import EdgeBlock, Form
 from ..graph import Graph
 from ..lowering.gradients import STEPPING, without_gradient
 from ..terms.losses._base import AbstractSmoothLoss
-from ..terms.losses.poisson import PoissonLoss
 from ..terms.records import Array
+from ._curvature import tells_curvature
 from ._strengths import Part
 from ._varying import is_norm
 
@@ -24,9 +24,7 @@ def total_variation(form: Form) -> EdgeBlock:
     missing += [
         f"the curvature of {type(b.loss).__name__} has no bound"
         for b in form.samples
-        if isinstance(b.loss, AbstractSmoothLoss)
-        and not np.isfinite(b.loss.smoothness())
-        and not isinstance(b.loss, PoissonLoss)
+        if isinstance(b.loss, AbstractSmoothLoss) and not np.isfinite(b.loss.smoothness()) and not tells_curvature(b)
     ]
     if form.latent:
         missing.append("the model has latent nodes (a Hierarchy), of which the theorem does not speak")

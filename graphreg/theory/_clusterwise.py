@@ -26,17 +26,10 @@ from ..graph import difference_matrix
 from ..lowering.gradients import NodeGradients
 from ..lowering.star import alone
 from ..terms.losses._base import AbstractSmoothLoss
-from ..terms.losses.hinge import SquaredHingeLoss
-from ..terms.losses.huber import HuberLoss
-from ..terms.losses.logistic import LogisticLoss
-from ..terms.losses.poisson import PoissonLoss
-from ..terms.penalties._base import AbstractPenalty, AbstractSmoothPenalty
-from ..terms.penalties.l1 import L1
-from ..terms.penalties.l2 import L2
-from ..terms.penalties.linf import LInf
+from ..terms.penalties._base import AbstractPenalty, AbstractSmoothPenalty, pieces_of
 from ..terms.records import GROUND, Array
+from ._curvature import tells_curvature
 
-HUMPED = (LogisticLoss, PoissonLoss, HuberLoss, SquaredHingeLoss)  # l'' has no minimum inside any interval
 STEPS = 100
 SINGULAR = 1e-12  # least over largest eigenvalue
 SIGNS = 10  # up to so many coordinates all corners of a cube are tried
@@ -157,20 +150,14 @@ class Clusterwise:
         """Bounds of l'' of each sample, (M,), from below and above, while phi(w_i - wbar) <= radius."""
         loss, size = block.loss, len(block.node)
         assert isinstance(loss, AbstractSmoothLoss)
-        low, high = np.full(size, loss.least_curvature()), np.full(size, loss.smoothness())
-        if _constant(block) or not isinstance(loss, HUMPED):
-            return low, high
+        everywhere = np.full(size, loss.least_curvature()), np.full(size, loss.smoothness())
+        if _constant(block) or not tells_curvature(block):
+            return everywhere
         assert block.X is not None
         # |x_r'(w - wbar)| <= ||x_r||_* phi(w - wbar)
         reach = self.norm.gauge_at_zero(block.X) * radius[self.member[block.node]]
-        ends = block.predict(self.optimum[0][self.member]) + np.stack([-reach, reach])
-        near = np.isfinite(ends).all(axis=0)
-        with np.errstate(over="ignore"):
-            values = np.stack([loss.curvature(np.where(near, x, 0.0), block.y) for x in ends])
-        low = np.where(near, np.minimum(*values), low)
-        if isinstance(loss, PoissonLoss):  # increasing: the only one of them without a bound
-            high = np.where(near, values[1], np.inf)
-        return low, high
+        x = block.predict(self.optimum[0][self.member])
+        return loss.curvature_within(x - reach, x + reach, block.y) or everywhere
 
 
 def _constant(block: SampleBlock) -> bool:
@@ -228,8 +215,18 @@ def _minimise(gradients: NodeGradients, norm: AbstractPenalty) -> tuple[Array, A
 # ---- the largest value of a quadratic form on the ball of a norm -----------------------------------------------------
 def exact_on_ball(norm: AbstractPenalty, d: int, dual: bool) -> bool:
     """Whether `largest_on_ball` is exact."""
-    cube = isinstance(norm, L1 if dual else LInf)
-    return isinstance(norm, (L2, L1, LInf)) and (not cube or d <= SIGNS)
+    shape = _ball(norm, d, dual)
+    return shape is not None and (shape != "cube" or d <= SIGNS)
+
+
+def _ball(norm: AbstractPenalty, d: int, dual: bool) -> str | None:
+    """What the ball is, as is tried: round, a cross-polytope (of the l1 norm), a cube (of the maximum norm)."""
+    p = norm.pieces(d)
+    if p == d:
+        return "round"
+    if p == 1 or pieces_of(norm.gauge_at_zero, d) == 1:
+        return "cube" if (p == 1) == dual else "cross"
+    return None
 
 
 def largest_on_ball(norm: AbstractPenalty, Q: Array, dual: bool) -> Array:
@@ -240,11 +237,12 @@ def largest_on_ball(norm: AbstractPenalty, Q: Array, dual: bool) -> Array:
     min(sum_jk r_j |Q_jk| r_k, largest eigenvalue * sum_j r_j^2).
     """
     d = Q.shape[-1]
-    if isinstance(norm, L2):
+    shape = _ball(norm, d, dual)
+    if shape == "round":
         return np.linalg.eigvalsh(Q)[:, -1]
-    if isinstance(norm, LInf if dual else L1):
+    if shape == "cross":
         return np.einsum("ijj->ij", Q).max(axis=1)
-    if exact_on_ball(norm, d, dual):
+    if shape == "cube" and d <= SIGNS:
         corners = np.array([(1.0, *rest) for rest in product((-1.0, 1.0), repeat=d - 1)])
         return np.max([np.einsum("j,ijk,k->i", s, Q, s) for s in corners], axis=0)
     r = norm.value(np.eye(d)) if dual else norm.gauge_at_zero(np.eye(d))

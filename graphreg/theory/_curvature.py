@@ -11,23 +11,24 @@ from ..errors import MethodError
 from ..form import Form, SampleBlock
 from ..lowering.gradients import NodeGradients
 from ..terms.losses._base import AbstractQuadraticLoss, AbstractSmoothLoss
-from ..terms.losses.hinge import SquaredHingeLoss
-from ..terms.losses.huber import HuberLoss
-from ..terms.losses.logistic import LogisticLoss
-from ..terms.losses.poisson import PoissonLoss
 from ..terms.records import Array
 
-PEAKED = (LogisticLoss, PoissonLoss, HuberLoss, SquaredHingeLoss)  # l'' is least at an end of every interval
 GROWTH, TRIES, REFINEMENTS = 1.25, 80, 40
 ROUNDING = 1e-12  # smallest over largest eigenvalue below which a Hessian is called singular
+
+
+def tells_curvature(block: SampleBlock) -> bool:
+    """Whether the loss bounds its curvature around a predictor by more than what holds everywhere."""
+    x, y, loss = block.offset[:1], block.y[:1], block.loss
+    return isinstance(loss, AbstractSmoothLoss) and x.ndim == 1 and loss.curvature_within(x, x, y) is not None
 
 
 @dataclass(frozen=True)
 class Curvature:
     """mu(r) = the least eigenvalue over all nodes of the Hessian of f_i in the ball of radius r around w_i.
 
-    On that ball the predictor of a sample stays within r ||x_r|| of x_r'w_i, and l'' is least at an end of that
-    interval for the losses that are allowed. ``local`` is False where all losses are quadratic and mu is one number.
+    On that ball the predictor of a sample stays within r ||x_r|| of x_r'w_i, an interval in which the losses that are
+    allowed bound their l''. ``local`` is False where all losses are quadratic and mu is one number.
     """
 
     form: Form
@@ -39,11 +40,10 @@ class Curvature:
     def of(form: Form, w: Array) -> Curvature:
         local = [b for b in form.samples if not isinstance(b.loss, AbstractQuadraticLoss)]
         for block in local:
-            if not isinstance(block.loss, PEAKED):
-                name = type(block.loss).__name__
+            if not tells_curvature(block):
                 raise MethodError(
-                    f"the curvature of {name} around a point is not bounded here; it is for quadratic, "
-                    "logistic, Poisson, Huber and squared hinge losses"
+                    f"the curvature of {type(block.loss).__name__} around a point is not bounded here; it is for "
+                    "quadratic, logistic, Poisson, Huber and squared hinge losses, and your own with curvature_within"
                 )
         return Curvature(form, w, NodeGradients(replace(form, samples=())).convexity, bool(local))
 
@@ -85,8 +85,9 @@ class Curvature:
             each += block.loss.least_curvature() * np.bincount(block.node, block.scale, self.form.n)
             return
         x, reach = block.predict(self.w), r * block.lengths
-        ends = (block.loss.curvature(x - reach, block.y), block.loss.curvature(x + reach, block.y))
-        weight = block.scale * np.minimum(*ends)
+        found = block.loss.curvature_within(x - reach, x + reach, block.y)
+        assert found is not None  # by `of`
+        weight = block.scale * found[0]
         for batch in block.stacks:
             values = np.linalg.eigvalsh(gram(batch.X, batch.pad(weight) * batch.mask))
             each[batch.nodes] += np.where(values[:, 0] > ROUNDING * values[:, -1], values[:, 0], 0.0)

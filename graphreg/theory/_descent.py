@@ -15,8 +15,6 @@ import numpy as np
 from ..form import EdgeBlock, SampleBlock
 from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.penalties._base import AbstractSmoothPenalty
-from ..terms.penalties.quadratic import Quadratic
-from ..terms.penalties.squared_l2 import SquaredL2
 from ..terms.records import Array
 from ._pooled import Smooth
 
@@ -45,7 +43,7 @@ def _of_samples(block: SampleBlock, c: Array, step: Array) -> float:
 def _of_edges(edge: EdgeBlock, c: Array, step: Array) -> float:
     assert isinstance(edge.penalty, AbstractSmoothPenalty)
     z, v = edge.difference(c), edge.apply(step)
-    if isinstance(edge.penalty, (SquaredL2, Quadratic)):
+    if edge.penalty.quadratic(z.shape[1]) is not None:
         return float(edge.weight @ edge.penalty.value(v))
     g, total = edge.penalty.gradient(z), 0.0
     for s, weight in zip(PLACES, WEIGHTS, strict=True):

@@ -20,7 +20,6 @@ import scipy.sparse as sp
 from ..form import EdgeBlock
 from ..lowering.steepest import Links, steepest
 from ..terms.penalties._base import AbstractNorm, AbstractPenalty
-from ..terms.penalties.l1 import L1
 from ..terms.records import Array
 from ._network import Flows, Network
 from ._varying import homogeneous
@@ -72,9 +71,9 @@ def route(network: Network, r: Array) -> Routes:
 
 
 def _by_coordinate(network: Network) -> list[Network] | None:
-    """One network per coordinate, where all norms are L1, and there are several coordinates; else None."""
+    """One network per coordinate, where all norms are the l1 norm, and there are several coordinates; else None."""
     n, d = network.shape
-    if d == 1 or not all(isinstance(block.penalty, L1) for block in network.blocks):
+    if d == 1 or not all(b.penalty.pieces(len(c)) == 1 for b, c in zip(network.blocks, network.columns, strict=True)):
         return None
     parts: list[tuple[list[EdgeBlock], list[Array]]] = [([], []) for _ in range(d)]
     for block, A, columns in zip(network.blocks, network.weights, network.columns, strict=True):

@@ -27,14 +27,11 @@ from ..graph import Graph
 from ..lowering.gradients import NodeGradients, without_gradient
 from ..messages import gaps
 from ..tables import assumed_lines
-from ..terms.penalties._base import AbstractNorm
-from ..terms.penalties.l1 import L1
-from ..terms.penalties.l2 import L2
 from ..terms.records import Array
 from ._curvature import Curvature
 from ._kernel import Kernel
 from ._reading import form_of, parameters_of
-from .compatibility import CompatibilityFactor, factor
+from .compatibility import CompatibilityFactor, factor, norm_of
 
 ROUNDING = 1e-12  # relative: a strength that misses what is required by no more is taken to meet it
 
@@ -124,15 +121,14 @@ def error_bound(
     edge = _edges(form)
     w = parameters_of(truth, form, "the true parameters")
     kernel = Kernel.of(edge.tail, edge.head, edge.base_weight, form.n)
-    assert isinstance(edge.penalty, AbstractNorm)
     noise, assumed = _noise(form, w, covariance, int(checks.count(draws, "draws", MethodError)), seed)
     quantile = 1.0 if covariance is None else float(checks.inside("(1/2, 1)")(level, "the level", MethodError))
     projections = [float(np.linalg.norm(kernel.project(g))) for g in noise]
-    heights = [float(edge.penalty.dual_norm(kernel.lift(g)).max(initial=0.0)) for g in noise]
+    heights = [float(edge.penalty.gauge_at_zero(kernel.lift(g)).max(initial=0.0)) for g in noise]
     projection, required = (float(np.quantile(each, quantile, method="higher")) for each in (projections, heights))
     false = np.flatnonzero((w[edge.tail] != w[edge.head]).any(axis=1))
     graph = Graph(form.labels, edge.tail, edge.head, edge.base_weight)
-    kappa = factor(graph, false, "l1" if isinstance(edge.penalty, L1) else "l2", form.d)
+    kappa = factor(graph, false, norm_of(edge.penalty, form.d) or "", form.d)
     return _record(
         form, w, edge, projection, required, kappa, tuple(graph.edges()[e] for e in false), (*assumed, *kappa.assumed)
     )
@@ -191,7 +187,7 @@ def _edges(form: Form) -> EdgeBlock:
         names = ", ".join(edge.name for edge in between) or "none"
         raise MethodError(f"error_bound is of models with one TotalVariation and no other edges; here are {names}")
     (edge,) = between
-    if not isinstance(edge.penalty, (L1, L2)):
+    if norm_of(edge.penalty, form.width(edge)) is None:
         raise MethodError(f"error_bound is of the penalties L1 and L2, and {edge.name} has another")
     if edge.features is not None and len(edge.features) < form.d:
         raise MethodError(f"error_bound needs edges that act on all coordinates; {edge.name} acts on some only")

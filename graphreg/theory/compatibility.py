@@ -14,8 +14,7 @@ from .. import checks
 from ..errors import MethodError
 from ..graph import Graph, difference_matrix
 from ..tables import assumed_lines
-from ..terms.penalties.l1 import L1
-from ..terms.penalties.l2 import L2
+from ..terms.penalties._base import AbstractPenalty
 from ..terms.records import Array
 from ._reading import edge_positions
 
@@ -77,12 +76,12 @@ def compatibility_factor(graph: Any, edges: Iterable[Any], penalty: Any = "l1", 
         Its weights A_e belong to the norm.
     edges : iterable of pairs of labels
         T; in theorems the edges between nodes with different parameters.
-    penalty : "l1", "l2", gr.L1() or gr.L2()
+    penalty : "l1", "l2", gr.L1(), gr.L2(), or a penalty of your own that is one of these norms
     features : int
         p, the number of coordinates that the edges act on.
     """
-    graph, p, norm = Graph.of(graph), int(checks.count(features, "features", MethodError)), _norm(penalty)
-    chosen = edge_positions(graph, edges, "the edges")
+    graph, p = Graph.of(graph), int(checks.count(features, "features", MethodError))
+    norm, chosen = _norm(penalty, p), edge_positions(graph, edges, "the edges")
     return factor(graph, chosen, norm, p)
 
 
@@ -98,7 +97,8 @@ def factor(graph: Graph, chosen: Array, norm: str, p: int) -> CompatibilityFacto
     high, low = sum(part.high for part in parts) * spread, sum(part.low for part in parts) * spread
     value, upper = float(np.sqrt(len(chosen) / high)), float(np.sqrt(len(chosen) / low))
     exact = upper <= value * (1.0 + TIGHT)
-    said = f"phi is the {norm} norm of {p} feature{'s' if p > 1 else ''}, times the weight of the edge"
+    phi = f"the {norm} norm of {p} features" if p > 1 else "the absolute value of one feature"
+    said = f"phi is {phi}, times the weight of the edge"
     assumed = (said, "signals of all nodes are allowed, also those that differ across other edges of the graph")
     how = tuple(f"{part.edges} edge{'s' if part.edges > 1 else ''}: {part.how}" for part in parts)
     return CompatibilityFactor(value, upper, exact, _table(graph, chosen, norm, p, value, exact), how, assumed)
@@ -211,10 +211,14 @@ def _table(graph: Graph, chosen: Array, norm: str, p: int, value: float, exact: 
     return Table.of(frame, f"bounds of the compatibility factor of {m} edges", (f"{norm}, p = {p}",))
 
 
-def _norm(penalty: Any) -> str:
-    if isinstance(penalty, (L1, L2)):
-        return type(penalty).__name__.lower()
-    if isinstance(penalty, str) and penalty in ("l1", "l2"):
-        return penalty
-    hint = "; write L1() or L2()" if penalty in (L1, L2) else ""
+def norm_of(penalty: AbstractPenalty, p: int) -> str | None:
+    """The name of the norm that a penalty is on p features; None where it is neither the l1 nor the l2 norm."""
+    return {p: "l2", 1: "l1"}.get(penalty.pieces(p) or 0)
+
+
+def _norm(penalty: Any, p: int) -> str:
+    name = norm_of(penalty, p) if isinstance(penalty, AbstractPenalty) else penalty
+    if isinstance(name, str) and name in ("l1", "l2"):
+        return name
+    hint = f"; write {penalty.__name__}()" if isinstance(penalty, type) and issubclass(penalty, AbstractPenalty) else ""
     raise MethodError(f"the compatibility factor is known of the norms 'l1' and 'l2', got {penalty!r}{hint}")

@@ -17,7 +17,6 @@ from ..methods import AsyncL2GD, ExactDiffusion, FedADMM, GradientTracking
 from ..methods.ledger import Ledger
 from ..terms.losses._base import AbstractQuadraticLoss
 from ..terms.penalties._base import AbstractSmoothPenalty
-from ..terms.penalties.squared_l2 import SquaredL2
 from ..terms.records import Array
 from ._curvature import ROUNDING
 from ._reading import form_of
@@ -105,7 +104,7 @@ def _exact(form: Form) -> Array:
     for edge in form.edges:
         whole = edge.features is None or len(edge.features) == form.d
         if edge.ground and isinstance(edge.penalty, AbstractSmoothPenalty):
-            out[edge.tail] &= whole and isinstance(edge.penalty, SquaredL2)
+            out[edge.tail] &= whole and edge.penalty.smoothness() == edge.penalty.strong_convexity()
     return out
 
 

@@ -19,7 +19,6 @@ from ..errors import DataError, ModelError
 from ..form import Form
 from ..reading import is_missing, plain_label
 from ..terms.penalties._base import AbstractConstraint
-from ..terms.penalties.zero import Zero
 from ..terms.records import Array
 
 
@@ -197,7 +196,8 @@ def determined(form: Form, trained: Array) -> Array:
     own = np.repeat(trained[:, None], form.d, axis=1)
     anchored = own.copy()
     for edge in form.edges:
-        if edge.ground and (isinstance(edge.penalty, Zero) or not isinstance(edge.penalty, AbstractConstraint)):
+        fixes = not isinstance(edge.penalty, AbstractConstraint) or edge.penalty.is_equality(form.width(edge))
+        if edge.ground and fixes:
             columns = np.arange(form.d) if edge.features is None else edge.features
             anchored[np.ix_(edge.tail, columns)] = True
     reached = np.stack([_touched(_component(form, j), anchored[:, j]) for j in range(form.d)], axis=1)

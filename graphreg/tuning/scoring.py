@@ -23,8 +23,6 @@ from .. import checks
 from ..errors import ModelError
 from ..form import Form, SampleBlock
 from ..terms.losses._base import AbstractLoss
-from ..terms.losses.logistic import LogisticLoss
-from ..terms.losses.multinomial import MultinomialLoss
 from ..terms.records import Array
 
 
@@ -185,12 +183,19 @@ def _classifies(loss: AbstractLoss) -> bool:
 
 
 def _binary(loss: AbstractLoss) -> bool:
-    return _classifies(loss) and not isinstance(loss, MultinomialLoss)
+    return _classifies(loss) and loss.design()[1].ndim == 1
 
 
 def _is_probabilistic(loss: AbstractLoss) -> bool:
-    """Whose value is -log of the probability of the class."""
-    return isinstance(loss, (LogisticLoss, MultinomialLoss))
+    """Whose value is -log of the probability of the class, which is its response: as is tried."""
+    if not _classifies(loss):
+        return False
+    y = loss.targets()
+    x = np.linspace(-2.0, 2.0, y.size).reshape(y.shape)
+    p = loss.response(x)
+    own = (p * y).sum(axis=1) if y.ndim == 2 else np.where(y > 0, p, 1.0 - p)
+    with np.errstate(invalid="ignore", divide="ignore"):  # of responses that are no probabilities
+        return np.allclose(loss.value(x, y), -np.log(own), rtol=1e-9, atol=1e-12)
 
 
 def _is_numeric(loss: AbstractLoss) -> bool:

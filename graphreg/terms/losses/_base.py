@@ -286,11 +286,30 @@ class AbstractSmoothLoss(AbstractLoss):
     def smoothness(self) -> float:
         """The smallest L with l''(x; y) <= L everywhere; inf where there is none."""
 
+    def curvature_within(self, low: Array, high: Array, y: Array) -> tuple[Array, Array] | None:
+        """Bounds of l'' from below and above while the predictor stays in [low, high] (infinite where it may go
+        anywhere), both (M,); None where no more is known than that l'' lies between `least_curvature` and `smoothness`,
+        and these differ, or where the predictor is a vector. Theory that holds around a point rests on it."""
+        m, L = self.least_curvature(), self.smoothness()
+        return (np.full(low.shape, m), np.full(high.shape, L)) if m == L else None
+
     def steepness(self, x: Array, y: Array) -> Array:
         return np.full(len(y), self.smoothness())
 
     def smoothed(self, x: Array, y: Array) -> tuple[Array, Array, Array]:
         return self.value(x, y), self.gradient(x, y), self.curvature(x, y)
+
+
+@dataclass(frozen=True)
+class AbstractPeakedLoss(AbstractSmoothLoss):
+    """A smooth loss of one predictor whose l'' rises up to some point (or for ever) and falls from there on, so that
+    over an interval it is least at one of the ends."""
+
+    def curvature_within(self, low: Array, high: Array, y: Array) -> tuple[Array, Array]:
+        near = np.isfinite(low) & np.isfinite(high)
+        ends = [self.curvature(np.where(near, x, 0.0), y) for x in (low, high)]
+        least = np.where(near, np.minimum(*ends), self.least_curvature())
+        return least, np.full(least.shape, self.smoothness())
 
 
 @dataclass(frozen=True)

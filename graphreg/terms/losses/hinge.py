@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..records import Array, Descent, Notation, Stated
-from ._base import ULP, AbstractLoss, AbstractSmoothLoss, half_square
+from ._base import ULP, AbstractLoss, AbstractPeakedLoss, half_square
 from ._piecewise import AbstractPiecewiseLinearLoss, smooth_rise
 from .coding import signs, two_classes
 
@@ -50,7 +50,7 @@ class HingeLoss(AbstractPiecewiseLinearLoss):
 
 
 @dataclass(frozen=True)
-class SquaredHingeLoss(AbstractSmoothLoss):
+class SquaredHingeLoss(AbstractPeakedLoss):
     """The squared hinge: ``l(x; y) = 1/2 max(0, 1 - y x)^2`` with the label y in {-1, 1}.
 
     Its conjugate is ``l*(b; y) = b^2/2 + b y`` for b y <= 0 and +inf elsewhere.

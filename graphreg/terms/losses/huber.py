@@ -9,12 +9,12 @@ import numpy as np
 
 from ...checks import checked, positive
 from ..records import Array, Notation, Stated
-from ._base import ULP, AbstractSmoothLoss, half_square
+from ._base import ULP, AbstractPeakedLoss, half_square
 from .coding import numeric
 
 
 @dataclass(frozen=True)
-class HuberLoss(AbstractSmoothLoss):
+class HuberLoss(AbstractPeakedLoss):
     """Huber's loss: with r = x - y, ``1/2 r^2`` up to |r| = delta, then ``delta |r| - delta^2/2``.
 
     Its conjugate is ``l*(b; y) = b^2/2 + b y`` for |b| <= delta and +inf elsewhere.

@@ -9,12 +9,12 @@ import numpy as np
 
 from ..bounds import ends, shown
 from ..records import Array, Notation, Stated
-from ._base import INSIDE, ULP, AbstractSmoothLoss
+from ._base import INSIDE, ULP, AbstractPeakedLoss
 from .coding import signs, two_classes
 
 
 @dataclass(frozen=True)
-class LogisticLoss(AbstractSmoothLoss):
+class LogisticLoss(AbstractPeakedLoss):
     """Logistic regression: ``l(x; y) = log(1 + exp(-y x))`` with the label y in {-1, 1}.
 
     With ``q = -y b``, ``l*(b; y) = q log q + (1 - q) log(1 - q)`` for q in [0, 1] and +inf elsewhere.

@@ -9,12 +9,12 @@ import numpy as np
 
 from ..bounds import ends, shown
 from ..records import Array, Notation, Stated
-from ._base import INSIDE, ULP, AbstractSmoothLoss
+from ._base import INSIDE, ULP, AbstractPeakedLoss
 from .coding import counts
 
 
 @dataclass(frozen=True)
-class PoissonLoss(AbstractSmoothLoss):
+class PoissonLoss(AbstractPeakedLoss):
     """Poisson regression with the logarithmic link: ``l(x; y) = exp(x) - y x``, without the constant log y!.
 
     With ``q = b + y``, ``l*(b; y) = q log q - q`` for q >= 0 and +inf elsewhere. Exposures enter as offsets,
@@ -42,6 +42,10 @@ class PoissonLoss(AbstractSmoothLoss):
     def curvature(self, x: Array, y: Array) -> Array:
         with np.errstate(over="ignore"):
             return np.exp(x)
+
+    def curvature_within(self, low: Array, high: Array, y: Array) -> tuple[Array, Array]:
+        least, _ = super().curvature_within(low, high, y)
+        return least, np.where(np.isfinite(high), self.curvature(high, y), np.inf)  # it increases
 
     def conjugate(self, b: Array, y: Array) -> Array:
         q = b + y

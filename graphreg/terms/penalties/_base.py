@@ -106,6 +106,24 @@ class AbstractPenalty(ABC):
         that an edge whose flow is small enough is fused."""
         return bool(np.isfinite(self.pull(k)).all())  # then the subgradients hold the hull of all +-e_j / t_j
 
+    def is_equality(self, k: int) -> bool:
+        """Whether phi on k coordinates is the indicator of {0}: z = 0 is all that it allows."""
+        del k
+        return False
+
+    def pieces(self, k: int) -> int | None:
+        """p where phi(z) on k coordinates is the sum of the Euclidean norms of the consecutive pieces of p coordinates
+        of z, as was tried: 1 for the l1 norm, k for the Euclidean norm; None where phi is no such sum.
+
+        Each piece is the height of a second-order cone, and by itself 0 or smooth.
+        """
+        return pieces_of(self.value, k)
+
+    def quadratic(self, k: int) -> Array | None:
+        """Q (k, k) where phi(z) = 1/2 z'Qz on k coordinates; None elsewhere."""
+        del k
+        return None
+
     def slope_at_zero(self, z: Array) -> Array:
         """The growth of phi from 0 along each row, ``phi'(0; z) = lim phi(s z) / s`` as s falls to 0, to about eight
         digits and from above; phi itself where it is homogeneous. It is the support function of what
@@ -281,6 +299,10 @@ class AbstractSmoothPenalty(AbstractPenalty):
     def smoothness(self) -> float:
         """The smallest L for which L/2 ||.||^2 - phi is convex."""
 
+    def quadratic(self, k: int) -> Array | None:
+        L = self.smoothness()
+        return L * np.eye(k) if self.strong_convexity() == L else None  # then nothing else lies between the two
+
     def subgradient(self, z: Array) -> Array:
         return self.gradient(z)
 
@@ -310,6 +332,9 @@ class AbstractConstraint(AbstractPenalty):
     def value_bound(self, z: Array, spread: Array) -> Array:
         inside = super().value_bound(z, spread)
         return np.where(inside <= 0.0, 0.0, np.inf)
+
+    def is_equality(self, k: int) -> bool:
+        return not self.conjugate(np.vstack([np.eye(k), -np.eye(k)])).any()  # as far as the set reaches along the axes
 
     def prox(self, v: Array, step: Any) -> Array:
         del step  # a multiple of an indicator is the same indicator
@@ -384,6 +409,15 @@ class AbstractNorm(AbstractPenalty):
         name, latex = _names(self)
         dual = f"dual norm of {name} at %u <= %c"
         return Notation(f"{name}(%z)", "", dual, f"{latex}(%z)", "", rf"{latex}^\circ(%u) \le %c")
+
+
+def pieces_of(function: Callable[[Array], Array], k: int) -> int | None:
+    """The p of `AbstractPenalty.pieces` for any function of rows of k coordinates, tried at rows large and small."""
+    z = np.random.default_rng(0).standard_normal((6, k)) * 10.0 ** np.array([[-6], [-2], [0], [0], [2], [6]])
+    with np.errstate(all="ignore"):
+        value = function(z)
+    sums = ((p, row_norm(z.reshape(-1, p)).reshape(len(z), -1).sum(axis=1)) for p in range(1, k + 1) if k % p == 0)
+    return next((p for p, norms in sums if np.allclose(value, norms, rtol=1e-12, atol=0.0)), None)
 
 
 def _gauge(u: Array, inside: Callable[[Array], Array]) -> Array:

@@ -105,4 +105,6 @@ class HuberNorm(AbstractSmoothPenalty):
             rf"\text{{ then }} {dot}t - {rest}",
             r"\frac{1}{2 %c} \|%u\|_2^2",
             rf"\|%u\|_2 \le {dot}%c",
+            f"(%z) * min(1, {d} / ||%z||_2)",
+            rf"(%z) \min(1, {d} / \|%z\|_2)",
         )

@@ -34,6 +34,10 @@ class L1(AbstractNorm):
         del k
         return 1.0
 
+    def pieces(self, k: int) -> int:
+        del k
+        return 1
+
     def gauge_around(self, u: Array, eta: Array) -> Array:
         return self.dual_norm(np.abs(u) + eta)
 

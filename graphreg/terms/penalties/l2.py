@@ -31,6 +31,9 @@ class L2(AbstractNorm):
         del k
         return 1.0
 
+    def pieces(self, k: int) -> int:
+        return k
+
     def gauge_around(self, u: Array, eta: Array) -> Array:
         return self.dual_norm(np.abs(u) + eta)
 

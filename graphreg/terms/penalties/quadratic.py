@@ -133,6 +133,10 @@ class Quadratic(AbstractSmoothPenalty):
         off = float(np.linalg.norm(E)) * (1.0 + k * k * ULP)
         return float(np.linalg.norm(V)) / (1.0 - off) * (1.0 + k * k * ULP) if off < 0.5 else np.inf
 
+    def quadratic(self, k: int) -> Array:
+        del k
+        return self.Q
+
     def strong_convexity(self) -> float:
         return float(self._values[0])
 
@@ -171,6 +175,8 @@ class Quadratic(AbstractSmoothPenalty):
             r"\tfrac{1}{2} %z^\top Q %z",
             r"\frac{1}{2 %c} %u^\top Q^{+} %u" if singular else r"\frac{1}{2 %c} %u^\top Q^{-1} %u",
             r"%u \in \mathrm{range}(Q)" if singular else "",
+            "Q (%z)",
+            "Q (%z)",
         )
 
 

@@ -81,4 +81,6 @@ class SquaredL2(AbstractSmoothPenalty):
             r"\tfrac{1}{2} \|%z\|_2^2",
             r"\frac{1}{2 %c} \|%u\|_2^2",
             "",
+            "(%z)",
+            "(%z)",
         )
