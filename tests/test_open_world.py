@@ -127,7 +127,7 @@ def test_theory_takes_a_norm_of_the_users():
         (gr.NonNegative(), False),
         (gr.L1(), False),
     ],
-    ids=lambda x: repr(x) if isinstance(x, gr.Penalty) else str(x),
+    ids=["own equality", "Zero", "Box at 0", "Box to 1", "tiny Ball", "NonNegative", "L1"],
 )
 def test_equations_are_seen_by_how_far_they_reach(penalty, found):
     assert penalty.is_equality(2) == found
