@@ -124,7 +124,7 @@ def test_a_conic_solver_is_told_the_time(monkeypatch):
 
     def solve(self, solver, options):
         asked.append((solver, options))
-        return "user_limit"
+        return conic.Outcome("user_limit")
 
     monkeypatch.setattr(conic.ConicProblem, "solve", solve)
     run = problem.solve(gr.Exact(), seconds=30.0, on_failure="return")
