@@ -12,13 +12,17 @@ from box_cases import BOXES, carried, moved, number, pulls, widened
 
 import graphreg as gr
 from graphreg.certificate.enclosure import Enclosure
+from graphreg.certificate.enclosure import boxes as enclosed_boxes
 from graphreg.certificate.enclosure.arcs import Forest
+from graphreg.certificate.enclosure.boxes import Box, worth
 from graphreg.certificate.enclosure.closing import Closing
 from graphreg.certificate.enclosure.plain import boxes_near
 from graphreg.certificate.enclosure.rows import Prices, SampleRows
 from graphreg.certificate.enclosure.structure import Structure
 from graphreg.certificate.enclosure.sums import PIECE, Runs
 from graphreg.form import DualPoint
+
+terms = enclosed_boxes._terms
 
 
 @pytest.mark.parametrize("size", [PIECE + 1, 3 * PIECE, 5001])
@@ -56,6 +60,62 @@ def test_a_pull_that_is_taken_for_exact(monkeypatch):
     monkeypatch.setattr(SampleRows, "most", lambda self, a: np.zeros((self.n, self.d)))
     with pytest.raises(AssertionError):
         pulls_hold(0)
+
+
+# ---- values ----------------------------------------------------------------------------------------------------------
+def values_hold(seed, off):
+    """The bound over a box is not above Q at any of some corners of it, in rational arithmetic. Every other sample takes
+    away what the one before it adds, and all of a kind are rounded the same way."""
+    rng = np.random.default_rng(seed)
+    n, m = 5, 400
+    first, second = 1e6 * rng.standard_normal(2)
+    y = np.tile([first, second], m // 2)
+    loss = gr.SquaredLoss(gr.NodeData.from_arrays(rng.standard_normal((m, 2)), y, np.arange(m) % n))
+    centers = {i: 1e6 * rng.standard_normal(2) for i in range(n)}
+    pulled = gr.NodePenalty(gr.L1(), center=centers)
+    form = gr.Problem(loss + 0.3 * gr.TotalVariation(nx.path_graph(n), gr.L2()) + 0.7 * pulled).form
+    flows = tuple(0.3 * edge.weight[:, None] * rng.uniform(-1, 1, (len(edge.tail), 2)) for edge in form.edges)
+    (block,) = form.samples
+    prices = block.scale * np.tile([1.0, -first / second], m // 2) * rng.standard_normal()
+    box = Box(flows, tuple(off * np.abs(u) for u in flows), (prices,), (off * np.abs(prices),))
+    (lower,) = worth(form, Structure(form), box).lower
+    for _ in range(4):
+        total = Fraction(0)
+        for a, s, t in zip(prices * (1.0 + corner(rng, off, m)), block.scale, y, strict=True):
+            total -= number(a) ** 2 / (2 * number(s)) + number(a) * number(t)
+        for edge, u in zip(form.edges, flows, strict=True):
+            moved = u * (1.0 + corner(rng, off, u.shape))
+            if edge.center is not None:
+                total -= sum(number(a) * number(b) for a, b in zip(moved.flat, edge.center.flat, strict=True))
+        assert number(lower) <= total
+
+
+def corner(rng, off, shape):
+    return 0.999 * off * rng.choice([-1.0, 1.0], shape)
+
+
+@pytest.mark.parametrize("off", [0.0, 1e-9])
+def test_a_value_holds_over_all_of_its_box(off):
+    for seed in range(20):
+        values_hold(seed, off)
+
+
+def no_rounding(value, a, off, t):
+    lower, error = terms(value, a, off, t)
+    return lower, 0.0 * error
+
+
+def one_point(value, a, off, t):
+    return terms(value, a, 0.0 * off, t)
+
+
+@pytest.mark.parametrize(("wrong", "off"), [(no_rounding, 0.0), (one_point, 1e-9)])
+def test_a_value_that_pays_for_less(wrong, off, monkeypatch):
+    monkeypatch.setattr(enclosed_boxes, "_terms", wrong)
+    monkeypatch.setattr(Runs, "sums", lambda self, values, plain=False, true=Runs.sums: true(self, values))
+    with pytest.raises(AssertionError):
+        for seed in range(20):
+            values_hold(seed, off)
 
 
 # ---- boxes -----------------------------------------------------------------------------------------------------------
