@@ -64,8 +64,8 @@ def test_a_pull_that_is_taken_for_exact(monkeypatch):
 
 # ---- values ----------------------------------------------------------------------------------------------------------
 def values_hold(seed, off):
-    """The bound over a box is not above Q at any of some corners of it, in rational arithmetic. Every other sample takes
-    away what the one before it adds, and all of a kind are rounded the same way."""
+    """In rational arithmetic the bound over a box is not above Q at some corners of it. Every other sample takes away
+    what the one before it adds, and all of a kind are rounded the same way."""
     rng = np.random.default_rng(seed)
     n, m = 5, 400
     first, second = 1e6 * rng.standard_normal(2)
@@ -96,6 +96,10 @@ def corner(rng, off, shape):
 
 @pytest.mark.parametrize("off", [0.0, 1e-9])
 def test_a_value_holds_over_all_of_its_box(off):
+    all_values_hold(off)
+
+
+def all_values_hold(off):
     for seed in range(20):
         values_hold(seed, off)
 
@@ -114,8 +118,7 @@ def test_a_value_that_pays_for_less(wrong, off, monkeypatch):
     monkeypatch.setattr(enclosed_boxes, "_terms", wrong)
     monkeypatch.setattr(Runs, "sums", lambda self, values, plain=False, true=Runs.sums: true(self, values))
     with pytest.raises(AssertionError):
-        for seed in range(20):
-            values_hold(seed, off)
+        all_values_hold(off)
 
 
 # ---- boxes -----------------------------------------------------------------------------------------------------------

@@ -22,9 +22,8 @@ from .tied import Part, Tied
 SWEEPS = 3
 ENOUGH = 1e-20  # of a price: a spread that no further sweep need make smaller
 WIDE = 60  # columns, beyond which a system is tried as an arrow first, but where prices touch that many each
-SOME = 16
 MANY = 1e7  # entries of one dense system
-ROWS = 2  # prices for every column of a system, and a few more; the others are left as they are
+ROWS, SOME = 2, 16  # prices for every column of a system, and so many more; the others are left as they are
 
 
 class Closing:
