@@ -96,9 +96,7 @@ def _least_hessian(form: Form) -> tuple[sp.csr_array, float]:
     size, terms = form.n * form.d, np.zeros(form.n)
     H = sp.csr_array((size, size))
     for block in form.samples:
-        m = np.repeat(
-            block.scale * block.loss.least_curvature(), 1 if block.offset.ndim == 1 else block.offset.shape[1]
-        )
+        m = np.repeat(block.scale * block.loss.least_curvature(), block.width)
         if m.any():
             H = H + block.A.T @ sp.diags_array(m) @ block.A
             terms += np.bincount(block.node, minlength=form.n) + 3.0

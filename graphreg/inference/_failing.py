@@ -31,7 +31,7 @@ def check_rank(form: Form, gradients: NodeGradients, fitted: Array) -> Array:
         if block.stacks is None:
             np.add.at(gram_matrices, block.node, block.scale[:, None, None] * np.eye(form.d))
             continue
-        k = 1 if block.offset.ndim == 1 else block.offset.shape[1]
+        k = block.width
         for batch in block.stacks:
             H = gram(batch.X, batch.pad(block.scale) * batch.mask)
             gram_matrices[batch.nodes] += H if k == 1 else np.kron(H, _free_classes(block, k))

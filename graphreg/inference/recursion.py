@@ -70,7 +70,7 @@ class Statistics:
         b, _ = _moments(form, np.zeros(form.d))
         centre = np.linalg.solve(A.sum(axis=0), b.sum(axis=0))
         b, squares = _moments(form, centre)
-        logs = sum(float(np.log(b.scale).sum()) * (b.offset.size // len(b.scale)) for b in form.samples)
+        logs = sum(float(np.log(b.scale).sum()) * b.width for b in form.samples)
         return Statistics(A, b, squares, centre, size, logs)
 
 

@@ -18,16 +18,14 @@ from functools import cached_property
 from itertools import product
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..batches import gram
 from ..form import Form, SampleBlock
-from ..graph import difference_matrix
 from ..lowering.gradients import NodeGradients
 from ..lowering.star import alone
 from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.penalties._base import AbstractPenalty, AbstractSmoothPenalty, pieces_of
-from ..terms.records import GROUND, Array
+from ..terms.records import Array
 from ._curvature import tells_curvature
 
 STEPS = 100
@@ -61,24 +59,10 @@ class Clusterwise:
     @cached_property
     def pooled(self) -> Form:
         """The same losses with one node per cluster, which holds the samples of all its nodes."""
-        d, member = self.form.d, self.member
-        labels = tuple(range(self.k))
-        samples = tuple(
-            replace(
-                b,
-                node=member[b.node],
-                A=sp.csr_array(
-                    (b.A.data, member[b.A.indices // d] * d + b.A.indices % d, b.A.indptr),
-                    shape=(len(b.A.indptr) - 1, self.k * d),
-                ),
-            )
-            for b in self.form.samples
-        )
-        edges = tuple(
-            replace(e, tail=member[e.tail], K=difference_matrix(member[e.tail], np.full(len(e.tail), GROUND), self.k))
-            for e in self.form.edges
-        )
-        return Form(replace(self.form.space, index={label: label for label in labels}), (), samples, edges)
+        form, member, n = self.form, self.member, self.k
+        samples = tuple(replace(block, node=member[block.node], n=n) for block in form.samples)
+        ground = tuple(replace(edge, tail=member[edge.tail], n=n) for edge in form.edges)
+        return Form(replace(form.space, index={label: label for label in range(n)}), (), samples, ground)
 
     @cached_property
     def quadratic(self) -> bool:
@@ -173,7 +157,7 @@ def _hessians(form: Form, curvature: list[Array], most: bool) -> Array:
         if block.stacks is None:
             np.add.at(out, block.node, weight[:, None, None] * np.eye(form.d))
             continue
-        k = 1 if block.offset.ndim == 1 else block.offset.shape[1]
+        k = block.width
         for batch in block.stacks:
             with np.errstate(invalid="ignore"):
                 H = gram(batch.X, batch.pad(weight) * batch.mask)

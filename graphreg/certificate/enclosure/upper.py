@@ -39,7 +39,7 @@ def residuals(block: SampleBlock, w: Array) -> tuple[Array, Array]:
         found = total([w[block.node], t_high, t_low], [])
         return _interval(found.high, found.low, found.error)
     out = [np.empty(block.offset.shape), np.empty(block.offset.shape)]
-    k = 1 if block.offset.ndim == 1 else block.offset.shape[1]
+    k = block.width
     step = max(1, CHUNK // (block.X.shape[1] * k))
     for at in range(0, len(block.X), step):
         some = slice(at, at + step)

@@ -1,0 +1,199 @@
+"""The blocks of the canonical form, to which terms are lowered: samples of one loss, edges that share one penalty."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..batches import Batch, batches
+from ..graph import difference_matrix, narrow
+from ..sharing import alike, shared
+from .calculus import Strength
+from .penalties._base import AbstractPenalty, row_norm
+from .records import Array, Role
+
+if TYPE_CHECKING:
+    from .losses._base import AbstractLoss
+
+
+@dataclass(frozen=True)
+class SampleBlock:
+    """Samples of one loss. The predictor (M,) or (M, k) is ``A vec(w) + offset``, A sparse.
+
+    The nodes are those of a form of ``n``; a term leaves n to the form that takes it.
+    """
+
+    loss: AbstractLoss
+    strength: Strength
+    node: Array  # (M,)
+    X: Array | None  # (M, d); None where the predictor is w_i itself
+    y: Array
+    offset: Array
+    base_scale: Array  # (M,), without the strength
+    n: int = 0
+
+    @property
+    def width(self) -> int:
+        """The number k of predictors of a sample."""
+        return 1 if self.offset.ndim == 1 else self.offset.shape[1]
+
+    @shared
+    def A(self) -> sp.csr_array:  # noqa: N802  (a matrix)
+        """(M k, n d): (Xw)_rj = sum over features f of X_rf w_i[f, j]. With one predictor it has a view of X."""
+        X, k = np.ones((len(self.node), 1)) if self.X is None else self.X, self.width
+        (M, p), rows = X.shape, X if k == 1 else np.repeat(X, k, axis=0)
+        indices = (self.node[:, None, None] * p * k + np.arange(k)[:, None] + np.arange(p) * k).ravel()
+        entries = rows.ravel(), indices, np.arange(0, M * k * p + 1, p)
+        return narrow(sp.csr_array(entries, shape=(M * k, self.n * p * k)))
+
+    @shared
+    def _adjoint(self) -> Any:
+        return self.A.T
+
+    @shared
+    def stacks(self) -> tuple[Batch, ...] | None:
+        """The samples in stacks of nodes; None where the predictor is w_i itself."""
+        return None if self.X is None else batches(self.node, self.X)
+
+    @shared
+    def lengths(self) -> Array:
+        """||x_r|| of each row of A."""
+        return np.ones(self.offset.size) if self.X is None else np.repeat(row_norm(self.X), self.width)
+
+    @property
+    def scale(self) -> Array:
+        """s_r, (M,)."""
+        return float(self.strength) * self.base_scale
+
+    def scale_of(self, rows: Array) -> Array:
+        """s_r of some samples, at no cost for the others."""
+        return float(self.strength) * self.base_scale[rows]
+
+    def fixed(self) -> SampleBlock:
+        """The block at the strength of this moment."""
+        return alike(self, strength=Strength(float(self.strength)))
+
+    def part(self, rows: Array) -> SampleBlock:
+        """Some samples of the block, by their numbers; the loss stays whole."""
+        own = {name: getattr(self, name)[rows] for name in ("node", "y", "offset", "base_scale")}
+        return replace(self, X=None if self.X is None else self.X[rows], **own)
+
+    def column(self, scale: Array) -> Array:
+        """s_r shaped to broadcast against predictors."""
+        return scale[:, None] if self.offset.ndim == 2 else scale
+
+    def scaled(self, values: Array) -> Array:
+        """s_r times values per sample, of any shape: numbers, vectors, matrices."""
+        return self.scale.reshape(-1, *[1] * (values.ndim - 1)) * values
+
+    def apply(self, w: Array) -> Array:
+        """X w, without the offset."""
+        return (self.A @ w.ravel()).reshape(self.offset.shape)
+
+    def predict(self, w: Array) -> Array:
+        return self.apply(w) + self.offset
+
+    def adjoint(self, a: Array, shape: tuple[int, int]) -> Array:
+        """X'a, (n, d)."""
+        return (self._adjoint @ a.ravel()).reshape(shape)
+
+    def values(self, w: Array) -> Array:
+        """s_r l_r at each sample."""
+        return self.scale * self.loss.value(self.predict(w), self.y)
+
+    def prices(self, w: Array) -> Array:
+        """The (sub)gradients s_r l'(predictor), inside dom l*."""
+        return self.column(self.scale) * self.loss.gradient(self.predict(w), self.y)
+
+    def conjugates(self, a: Array) -> Array:
+        """s_r l_r*(a_r / s_r)."""
+        return self.scale * self.loss.conjugate(a / self.column(self.scale), self.y)
+
+
+@dataclass(frozen=True)
+class EdgeBlock:
+    """Edges that share one penalty; ``z = (Kw)_e - center_e`` on the coordinates ``features``.
+
+    The ends are nodes of a form of ``n``. In what a term gives, indices from ``n_observed`` on are its own latent
+    nodes, counted from there; the form that takes it moves them behind those of the terms before.
+    """
+
+    penalty: AbstractPenalty
+    strength: Strength
+    tail: Array
+    head: Array  # GROUND (-1) for edges to the ground
+    base_weight: Array  # (m,), without the strength
+    features: Array | None  # None: all coordinates
+    center: Array | None  # (m, k)
+    role: Role
+    name: str  # for printing
+    n: int = 0
+
+    @shared
+    def K(self) -> sp.csr_array:  # noqa: N802  (a matrix)
+        """w -> w_tail - w_head, (m, n)."""
+        return difference_matrix(self.tail, self.head, self.n)
+
+    @shared
+    def transposed(self) -> sp.csr_array:
+        return sp.csr_array(self.K.T)
+
+    @property
+    def weight(self) -> Array:
+        """c_e, (m,); 1 for constraints, which have none."""
+        return float(self.strength) * self.base_weight
+
+    @property
+    def ground(self) -> bool:
+        return self.role.kind == "ground"
+
+    def fixed(self) -> EdgeBlock:
+        """The block at the strength of this moment."""
+        return alike(self, strength=Strength(float(self.strength)))
+
+    def part(self, rows: Array) -> EdgeBlock:
+        """Some edges of the block, by a mask or by their numbers."""
+        own = {name: getattr(self, name)[rows] for name in ("tail", "head", "base_weight")}
+        return replace(self, center=None if self.center is None else self.center[rows], **own)
+
+    def apply(self, w: Array) -> Array:
+        """(Kw)_e on the features of the block, (m, k)."""
+        part = w if self.features is None else w[:, self.features]
+        return self.K @ np.ascontiguousarray(part)
+
+    def difference(self, w: Array) -> Array:
+        z = self.apply(w)
+        return z if self.center is None else z - self.center
+
+    def add_adjoint(self, u: Array, out: Array) -> None:
+        """out += K'u."""
+        if self.features is None:
+            out += self.transposed @ u
+        else:
+            out[:, self.features] += self.transposed @ u
+
+    def values(self, w: Array) -> Array:
+        """c_e phi_e at each edge."""
+        return self.weight * self.penalty.value(self.difference(w))
+
+    def conjugates(self, u: Array) -> Array:
+        """c_e phi_e*(u_e / c_e)."""
+        c = self.weight
+        return c * self.penalty.conjugate(u / c[:, None])
+
+    def clip(self, u: Array) -> Array:
+        c = self.weight[:, None]
+        return c * self.penalty.clip(u / c)
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A term in canonical form. ``latent`` are the labels of the nodes it introduces."""
+
+    losses: tuple[SampleBlock, ...] = ()
+    edges: tuple[EdgeBlock, ...] = ()
+    latent: tuple[Hashable, ...] = field(default=())
