@@ -19,7 +19,6 @@ from functools import cached_property
 
 import numpy as np
 
-from ..batches import gram
 from ..errors import DataError
 from ..form import Form
 from ..terms.records import Array
@@ -58,13 +57,7 @@ class Statistics:
     @staticmethod
     def of(form: Form) -> Statistics:
         """Of the squared losses of a form; `DataError` where even one model for all is not determined."""
-        A = np.zeros((form.n, form.d, form.d))
-        for block in form.samples:
-            if block.stacks is None:
-                np.add.at(A, block.node, block.scale[:, None, None] * np.eye(form.d))
-                continue
-            for batch in block.stacks:
-                A[batch.nodes] += gram(batch.X, batch.pad(block.scale) * batch.mask)
+        A = sum((block.sums(block.scale) for block in form.samples), np.zeros((form.n, form.d, form.d)))
         size = sum(block.offset.size for block in form.samples)
         _check_determined(form, A.sum(axis=0), size)
         b, _ = _moments(form, np.zeros(form.d))

@@ -90,7 +90,7 @@ def balanced_flows(form: Form, gradients: NodeGradients, w: Array) -> tuple[Arra
     g, out = gradients.full(w), list[Array]()
     for edge in form.edges:
         if isinstance(edge.penalty, AbstractSmoothPenalty):
-            out.append(edge.weight[:, None] * edge.penalty.gradient(edge.difference(w)))
+            out.append(edge.gradients(w))
         else:
             out.append(-g[edge.tail] if edge.role == TO_SERVER else g[edge.head])
     return tuple(out)

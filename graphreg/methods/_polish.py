@@ -23,6 +23,7 @@ from scipy.sparse.csgraph import connected_components
 
 from ..certificate.repair import Repair
 from ..form import DualPoint, EdgeBlock, Form
+from ..lowering.damped import descended
 from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.penalties._base import AbstractPenalty, AbstractSmoothPenalty, row_norm
 from ..terms.records import Array
@@ -228,27 +229,20 @@ def _newton(form: Form, smooth: _Smooth, found: Guess, w: Array) -> tuple[Array 
     theta = (found.S.T @ w.ravel()) / np.maximum(count, 1.0)
     if not len(theta):
         return theta, 0
-    value = form.primal(smooth.w(theta))
-    for k in range(1, STEPS + 1):
+
+    def step(theta: Array) -> tuple[Array, float]:
         g, H = smooth.slope(theta), smooth.hessian(theta)
         H[np.diag_indices_from(H)] += 1e-13 * np.trace(H) / max(len(H), 1) + 1e-300
         try:
-            step = cho_solve(cho_factor(H), g)
+            move = cho_solve(cho_factor(H), g)
         except LinAlgError:
-            return None, k
-        decrease, t = float(g @ step), 1.0
-        if decrease <= 1e-14 * abs(value):
-            return theta - step, k
-        while t > 1e-3:
-            new = theta - t * step
-            new_value = form.primal(smooth.w(new))
-            if new_value <= value - 1e-4 * t * decrease:
-                break
-            t *= 0.5
-        else:
-            return None, k
-        theta, value = new, new_value
-    return None, STEPS
+            return g, np.nan
+        return move, float(g @ move)
+
+    theta, reached, sums = descended(
+        lambda theta: form.primal(smooth.w(theta)), step, theta, settled=1e-14, shortest=1e-3, steps=STEPS
+    )
+    return theta if reached else None, sums
 
 
 def _route(repair: Repair, found: Guess, w: Array) -> DualPoint:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..batches import Batch, batches
+from ..batches import Batch, batches, gram
 from ..graph import difference_matrix, narrow
 from ..sharing import alike, shared
 from .calculus import Strength
@@ -109,6 +109,27 @@ class SampleBlock:
         """The (sub)gradients s_r l'(predictor), inside dom l*."""
         return self.column(self.scale) * self.loss.gradient(self.predict(w), self.y)
 
+    def curvatures(self, w: Array) -> Array:
+        """s_r l_r'' of a smooth loss: numbers, or matrices (k, k), per sample."""
+        return self.scaled(self.loss.curvature(self.predict(w), self.y))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
+
+    def sums(self, weight: Array) -> Array:
+        """sum_r x_r weight_r x_r' over the samples r of each node: (n, p, p) for numbers (M,) where there is a design,
+        else (n, d, d), for numbers, diagonals (M, k) or matrices (M, k, k) between the predictors of a sample."""
+        if self.stacks is None and weight.ndim < 3:
+            diagonal = np.zeros((self.n, self.width))
+            np.add.at(diagonal, self.node, weight.reshape(len(weight), -1))
+            return diagonal[:, :, None] * np.eye(self.width)
+        weight = weight[:, :, None] * np.eye(self.width) if weight.ndim == 2 else weight
+        size = self.width if self.X is None else self.X.shape[1] * (1 if weight.ndim == 1 else self.width)
+        out = np.zeros((self.n, size, size))
+        if self.stacks is None:
+            np.add.at(out, self.node, weight)
+        for batch in self.stacks or ():
+            mask = batch.mask.reshape(*batch.mask.shape, *[1] * (weight.ndim - 1))
+            out[batch.nodes] = gram(batch.X, batch.pad(weight) * mask)
+        return out
+
     def conjugates(self, a: Array) -> Array:
         """s_r l_r*(a_r / s_r)."""
         return self.scale * self.loss.conjugate(a / self.column(self.scale), self.y)
@@ -179,6 +200,15 @@ class EdgeBlock:
     def values(self, w: Array) -> Array:
         """c_e phi_e at each edge."""
         return self.weight * self.penalty.value(self.difference(w))
+
+    def gradients(self, w: Array) -> Array:
+        """c_e grad phi_e of a smooth penalty, (m, k)."""
+        return self.weight[:, None] * self.penalty.gradient(self.difference(w))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
+
+    def curvatures(self, w: Array) -> Array:
+        """The Hessians c_e phi_e'' of a smooth penalty, (m, k, k)."""
+        h = self.penalty.curvature(self.difference(w))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
+        return self.weight[:, None, None] * (h if h.ndim == 3 else h[:, :, None] * np.eye(h.shape[1]))
 
     def conjugates(self, u: Array) -> Array:
         """c_e phi_e*(u_e / c_e)."""

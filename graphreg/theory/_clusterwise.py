@@ -19,8 +19,8 @@ from itertools import product
 
 import numpy as np
 
-from ..batches import gram
 from ..form import Form, SampleBlock
+from ..lowering.damped import minimisers
 from ..lowering.gradients import NodeGradients
 from ..lowering.star import alone
 from ..terms.losses._base import AbstractSmoothLoss
@@ -154,14 +154,9 @@ def _hessians(form: Form, curvature: list[Array], most: bool) -> Array:
     out = np.zeros((form.n, form.d, form.d))
     for block, c in zip(form.samples, curvature, strict=True):
         weight = block.scale * c
-        if block.stacks is None:
-            np.add.at(out, block.node, weight[:, None, None] * np.eye(form.d))
-            continue
-        k = block.width
-        for batch in block.stacks:
-            with np.errstate(invalid="ignore"):
-                H = gram(batch.X, batch.pad(weight) * batch.mask)
-            out[batch.nodes] += H if k == 1 else np.kron(H, np.eye(k))
+        with np.errstate(invalid="ignore"):
+            H = block.sums(weight)
+        out += H if H.shape[1] == form.d else np.kron(H, np.eye(block.width))
     for edge in form.edges:
         assert isinstance(edge.penalty, AbstractSmoothPenalty)
         columns = np.arange(form.d) if edge.features is None else edge.features
@@ -173,25 +168,13 @@ def _hessians(form: Form, curvature: list[Array], most: bool) -> Array:
 def _minimise(gradients: NodeGradients, norm: AbstractPenalty) -> tuple[Array, Array]:
     """The optimum of every node's losses by Newton's method with halved steps, least-norm where they are flat; and the
     dual norm of the gradient left, inf where it is not small beside that at 0."""
-    w = np.zeros(gradients.form.shape)
-    value, first = gradients.value(w), norm.gauge_at_zero(gradients.full(w))
-    least = 1e-28 * np.abs(value) + 1e-300
-    for _ in range(STEPS):
-        g = gradients.full(w)
-        inverse = np.linalg.pinv(gradients.hessians(w), rcond=SINGULAR, hermitian=True)
-        step = np.einsum("ijk,ik->ij", inverse, g)
-        decrease, t, worse = np.einsum("ij,ij->i", g, step), np.ones(len(w)), np.ones(len(w), dtype=bool)
-        for _ in range(40):
-            with np.errstate(over="ignore", invalid="ignore"):
-                new = gradients.value(w - t[:, None] * step)
-            worse = ~(new <= value - 1e-4 * t * decrease + 1e-14 * np.abs(value))
-            if not worse.any():
-                break
-            t[worse] /= 2.0
-        w = w - np.where(worse, 0.0, t)[:, None] * step
-        value = gradients.value(w)
-        if (decrease <= least).all() or worse.all():
-            break
+    zero = np.zeros(gradients.form.shape)
+    first = norm.gauge_at_zero(gradients.full(zero))
+
+    def solve(H: Array, g: Array, left: Array) -> Array:
+        return np.einsum("ijk,ik->ij", np.linalg.pinv(H, rcond=SINGULAR, hermitian=True), g)
+
+    w, _ = minimisers(gradients, zero, solve, 1e-28)
     left = norm.gauge_at_zero(gradients.full(w))
     return w, np.where(left <= 1e-8 * np.maximum(first, 1e-300), left, np.where(first == 0, 0.0, np.inf))
 
