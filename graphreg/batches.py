@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +28,12 @@ class Batch:
     def pad(self, values: Array) -> Array:
         """Per-sample values of the block as (g, size), whatever stands at padding."""
         return values[self.rows]
+
+
+def at_a_time(rows: int, length: int) -> Iterator[slice]:
+    """So many rows (one at least) of ``length`` at a time: what is between then stays in the cache."""
+    rows = max(1, rows)
+    return (slice(at, at + rows) for at in range(0, length, rows))
 
 
 def gram(X: Array, M: Array) -> Array:

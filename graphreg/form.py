@@ -13,9 +13,8 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
+from .graph import components_of
 from .sharing import alike, shared
 from .terms.blocks import EdgeBlock, SampleBlock
 from .terms.records import Array, Space
@@ -67,8 +66,7 @@ class Form:
         heads = [b.head for b in self.edges if not b.ground]
         if not tails:
             return np.arange(self.n)
-        i, j = np.concatenate(tails), np.concatenate(heads)
-        return connected_components(sp.coo_array((np.ones(len(i)), (i, j)), shape=(self.n, self.n)), directed=False)[1]
+        return components_of(np.concatenate(tails), np.concatenate(heads), self.n)[1]
 
     @shared
     def n_components(self) -> int:

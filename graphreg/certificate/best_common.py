@@ -84,7 +84,7 @@ def _center(form: Form) -> tuple[Array, int]:
     ground, none = [edge for edge in form.edges if edge.ground], np.zeros(form.d)
     fixed = np.zeros(form.d, dtype=bool)
     for edge in ground:
-        fixed[slice(None) if edge.features is None else edge.features] = True
+        fixed[edge.coordinates] = True
     if fixed.all() or not any(of_difference(block) for block in form.samples):
         return none, 0
     if ground:
@@ -185,7 +185,7 @@ def _shorten(edge: EdgeBlock, lengths: Array, size: float) -> None:
     on an edge: a strong penalty allows for less than the data do."""
     if isinstance(edge.penalty, AbstractConstraint):
         return
-    place = np.arange(len(lengths)) if edge.features is None else edge.features
+    place = edge.columns(len(lengths))
     powers = 10.0 ** -np.arange(DECADES)
     z = (powers[:, None, None] * np.diag(lengths[place])).reshape(-1, len(place))
     value = float(np.median(edge.weight)) * edge.penalty.value(z).reshape(DECADES, len(place))

@@ -18,7 +18,7 @@ from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.penalties._base import AbstractConstraint, AbstractSmoothPenalty
 from ..terms.records import Array
 from .coordinates import RANK, coordinates, largest, slices, weighted
-from .ground import centers, derivatives, differences, kinks, place
+from .ground import centers, derivatives, differences, kinks
 
 STEPS = 16  # at most; what is not attained falls for ever
 WIDE = 3  # the first so many of them are those of quadratics that touch the losses from above
@@ -79,7 +79,7 @@ class Pool:
             self.soft = kinks(self.kinked, self.form.d, self._spread())
         bends = self.soft.copy()
         for edge in self.smooth:
-            bends[place(edge, len(bends))] += np.diagonal(derivatives(edge, self.base, self.soft)[1])
+            bends[edge.columns(len(bends))] += np.diagonal(derivatives(edge, self.base, self.soft)[1])
         return np.where(np.isfinite(bends), bends, 0.0)
 
     def _spread(self) -> float:
@@ -129,7 +129,7 @@ class Pool:
             return np.zeros(len(v)), 0.0
         slope, bend = np.zeros(len(v)), np.zeros((len(v), len(v)))
         for edge in edges:
-            at = place(edge, len(v))
+            at = edge.columns(len(v))
             g, h = derivatives(edge, v, self.soft)
             slope[at] += g
             bend[np.ix_(at, at)] += h

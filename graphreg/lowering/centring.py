@@ -57,7 +57,7 @@ def _cancels(block: SampleBlock, v: Array, left: float) -> bool:
 def _edges(edge: EdgeBlock, v: Array) -> EdgeBlock:
     if not edge.ground:
         return edge
-    part = v if edge.features is None else v[edge.features]
+    part = v[edge.coordinates]
     if not part.any():
         return edge
     center = np.zeros((len(edge.tail), len(part))) if edge.center is None else edge.center

@@ -358,7 +358,7 @@ def _edge_conjugate(edge: EdgeBlock, u: Any, constraints: list[Any]) -> list[Any
 def _spread(edge: EdgeBlock, form: Form) -> sp.csr_array:
     """The sparse matrix that takes vec(u) to vec(K'u) over all coordinates."""
     k = form.width(edge)
-    columns = np.arange(form.d) if edge.features is None else edge.features
+    columns = edge.columns(form.d)
     pick = sp.csr_array((np.ones(k), (columns, np.arange(k))), shape=(form.d, k))
     return sp.csr_array(sp.kron(edge.K.T, pick))
 

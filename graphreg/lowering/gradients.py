@@ -99,7 +99,7 @@ class NodeGradients:
                 factor = np.repeat((count / place.shape[1])[:, None], place.shape[1], axis=1)
                 out[nodes] += self._hessians_of(block, w[nodes], chosen, factor)
         for edge in self.ground:
-            columns = np.arange(self.form.d) if edge.features is None else edge.features
+            columns = edge.columns(self.form.d)
             np.add.at(out, (edge.tail[:, None, None], columns[:, None], columns), edge.curvatures(w))
         return out
 
@@ -176,8 +176,8 @@ class NodeGradients:
             if block.X is None:
                 out += factor * np.bincount(block.node, block.scale, self.form.n)
                 continue
-            values = np.linalg.eigvalsh(block.sums(block.scale))
-            out += factor * np.maximum(values[:, -1 if largest else 0], 0.0)
+            values = np.linalg.eigvalsh(block.sums(block.scale))[:, -1 if largest else 0]
+            out += np.multiply(factor, values, where=values > 0.0, out=np.zeros(self.form.n))
         return out
 
     def _ground_bound(self, *, largest: bool) -> Array:

@@ -121,7 +121,7 @@ class NewtonSystem:
     def _edges(self, form: Form) -> list[Rows]:
         out: list[Rows] = []
         for edge in form.edges:
-            columns = np.arange(form.d) if edge.features is None else edge.features
+            columns = edge.columns(form.d)
             pick = sp.eye_array(form.d, format="csr")[columns]  # pyright: ignore[reportIndexIssue]  (scipy has no types)
             B = sp.csr_array(sp.kron(edge.K, pick, format="csr"))[:, self.order]
             k = edge.penalty.pieces(len(columns))

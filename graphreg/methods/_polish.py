@@ -19,10 +19,10 @@ from typing import Any, cast
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.sparse.csgraph import connected_components
 
 from ..certificate.repair import Repair
 from ..form import DualPoint, EdgeBlock, Form
+from ..graph import components_of
 from ..lowering.damped import descended
 from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.penalties._base import AbstractPenalty, AbstractSmoothPenalty, row_norm
@@ -88,8 +88,7 @@ def _tied(form: Form, flows: tuple[Array, ...], most: int) -> Guess | None:
     each = d if whole else 1
     if (size - len(t)) * each > most:  # every tie joins two at most
         return None
-    links = sp.coo_array((np.ones(len(t)), (t, h)), shape=(size + 1, size + 1))
-    count, member = connected_components(links, directed=False)
+    count, member = components_of(t, h, size + 1)
     if (count - 1) * each > most:
         return None
     tied = np.arange(count) != member[size]  # not tied to 0 by the ground
@@ -126,7 +125,7 @@ class _Smooth:
                 rows = rows[first]
             else:
                 total = c[rows]
-            columns = np.arange(form.d) if edge.features is None else edge.features
+            columns = edge.columns(form.d)
             pick = sp.eye_array(form.d, format="csr")[columns]  # pyright: ignore[reportIndexIssue]  (scipy has no types)
             self.B.append((edge, total, sp.csr_array(sp.kron(edge.K[rows], pick, format="csr") @ found.S)))
 
@@ -266,7 +265,7 @@ def _potentials(form: Form, conductances: list[Array], r: Array) -> tuple[Array,
     """z with K'CKz = r as far as r can be balanced, by conjugate gradients with a diagonal preconditioner."""
     diagonal = np.zeros(form.shape)
     for edge, C in zip(form.edges, conductances, strict=True):
-        columns = slice(None) if edge.features is None else edge.features
+        columns = edge.coordinates
         diagonal[:, columns] += abs(edge.transposed) @ C
     inverse = 1.0 / np.where(diagonal > 0.0, diagonal, np.inf)
     z, target = np.zeros_like(r), 1e-13 * np.linalg.norm(r)

@@ -172,6 +172,15 @@ class EdgeBlock:
     def ground(self) -> bool:
         return self.role.kind == "ground"
 
+    @property
+    def coordinates(self) -> Any:
+        """The coordinates that the edges act on, as an index."""
+        return slice(None) if self.features is None else self.features
+
+    def columns(self, d: int) -> Array:
+        """The numbers of these, of d."""
+        return np.arange(d) if self.features is None else self.features
+
     def fixed(self) -> EdgeBlock:
         """The block at the strength of this moment."""
         return alike(self, strength=Strength(float(self.strength)))
@@ -183,8 +192,7 @@ class EdgeBlock:
 
     def apply(self, w: Array) -> Array:
         """(Kw)_e on the features of the block, (m, k)."""
-        part = w if self.features is None else w[:, self.features]
-        return self.K @ np.ascontiguousarray(part)
+        return self.K @ np.ascontiguousarray(w[:, self.coordinates])
 
     def difference(self, w: Array) -> Array:
         z = self.apply(w)
@@ -192,10 +200,7 @@ class EdgeBlock:
 
     def add_adjoint(self, u: Array, out: Array) -> None:
         """out += K'u."""
-        if self.features is None:
-            out += self.transposed @ u
-        else:
-            out[:, self.features] += self.transposed @ u
+        out[:, self.coordinates] += self.transposed @ u
 
     def values(self, w: Array) -> Array:
         """c_e phi_e at each edge."""

@@ -159,7 +159,7 @@ def _hessians(form: Form, curvature: list[Array], most: bool) -> Array:
         out += H if H.shape[1] == form.d else np.kron(H, np.eye(block.width))
     for edge in form.edges:
         assert isinstance(edge.penalty, AbstractSmoothPenalty)
-        columns = np.arange(form.d) if edge.features is None else edge.features
+        columns = edge.columns(form.d)
         each = edge.penalty.smoothness() if most else edge.penalty.strong_convexity()
         np.add.at(out, (edge.tail[:, None], columns, columns), (each * edge.weight)[:, None])
     return out

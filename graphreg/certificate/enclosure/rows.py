@@ -272,7 +272,7 @@ class RootRows(AbstractRows):
 
     @cached_property
     def columns(self) -> Array:
-        return np.arange(self.d) if self.edge.features is None else self.edge.features
+        return self.edge.columns(self.d)
 
     @cached_property
     def runs(self) -> Runs:
