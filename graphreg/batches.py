@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -28,6 +29,12 @@ class Batch:
     def pad(self, values: Array) -> Array:
         """Per-sample values of the block as (g, size), whatever stands at padding."""
         return values[self.rows]
+
+
+def block_diagonal(blocks: Array) -> sp.bsr_array:
+    """The matrix (m k, m k) with these blocks (m, k, k) on its diagonal."""
+    m, k, _ = blocks.shape
+    return sp.bsr_array((blocks, np.arange(m), np.arange(m + 1)), shape=(m * k, m * k))
 
 
 def at_a_time(rows: int, length: int) -> Iterator[slice]:

@@ -20,6 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from ..batches import block_diagonal
 from ..certificate.repair import Repair
 from ..form import DualPoint, EdgeBlock, Form
 from ..graph import components_of
@@ -125,9 +126,7 @@ class _Smooth:
                 rows = rows[first]
             else:
                 total = c[rows]
-            columns = edge.columns(form.d)
-            pick = sp.eye_array(form.d, format="csr")[columns]  # pyright: ignore[reportIndexIssue]  (scipy has no types)
-            self.B.append((edge, total, sp.csr_array(sp.kron(edge.K[rows], pick, format="csr") @ found.S)))
+            self.B.append((edge, total, sp.csr_array(edge.part(rows).flat(form.d) @ found.S)))
 
     def w(self, theta: Array) -> Array:
         return (self.S @ theta).reshape(self.form.shape)
@@ -145,11 +144,9 @@ class _Smooth:
         w, q = self.w(theta), len(theta)
         H = np.zeros((q, q))
         for block, A in zip(self.form.samples, self.A, strict=True):
-            h = block.scaled(block.loss.curvature(block.predict(w), block.y))  # pyright: ignore[reportAttributeAccessIssue]  (smooth only)
+            h = block.curvatures(w)
             if h.ndim == 3:  # a matrix per sample
-                M, k, _ = h.shape
-                h = sp.bsr_array((h, np.arange(M), np.arange(M + 1)), shape=(M * k, M * k))
-                H += _dense(A.T @ (h @ A))
+                H += _dense(A.T @ (block_diagonal(h) @ A))
             elif isinstance(A, np.ndarray):
                 H += A.T @ (h.ravel()[:, None] * A)
             else:
@@ -197,8 +194,7 @@ def _curvature(penalty: AbstractPenalty, c: Array, z: Array) -> sp.bsr_array:
         unit = y / size[:, None]
         blocks = np.eye(p) - unit[:, :, None] * unit[:, None, :]
         c = np.repeat(c, z.shape[1] // p) / size
-    m, k = blocks.shape[:2]
-    return sp.bsr_array((c[:, None, None] * blocks, np.arange(m), np.arange(m + 1)), shape=(m * k, m * k))
+    return block_diagonal(c[:, None, None] * blocks)
 
 
 @dataclass(frozen=True)

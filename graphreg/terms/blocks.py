@@ -181,6 +181,11 @@ class EdgeBlock:
         """The numbers of these, of d."""
         return np.arange(d) if self.features is None else self.features
 
+    def flat(self, d: int) -> sp.csr_array:
+        """vec(w) -> vec(Kw) on these coordinates, (m k, n d)."""
+        pick = sp.eye_array(d, format="csr")[self.columns(d)]  # pyright: ignore[reportIndexIssue]  (scipy has no types)
+        return sp.csr_array(sp.kron(self.K, pick, format="csr"))
+
     def fixed(self) -> EdgeBlock:
         """The block at the strength of this moment."""
         return alike(self, strength=Strength(float(self.strength)))

@@ -7,13 +7,13 @@ F the smooth rest of the objective: losses, smooth ground edges, smooth edges be
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import NoReturn
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
+from ..batches import block_diagonal
 from ..certificate import Certificate, Certifier
 from ..errors import FailedError, UnattainedError
 from ..form import DualPoint, Form
@@ -38,7 +38,7 @@ class Smooth:
     def __init__(self, form: Form) -> None:
         self.form = form
         self.nodes = NodeGradients(form)
-        self.links = tuple(e for e in form.edges if not e.ground)
+        self.links = tuple((edge, edge.flat(form.d)) for edge in form.edges if not edge.ground)
 
     def point(self, w: Array) -> DualPoint:
         """Gradients as flows and prices."""
@@ -50,24 +50,10 @@ class Smooth:
 
     def hessian(self, w: Array) -> sp.csr_array:
         """The Hessian of F at w, (n d, n d)."""
-        n, d = self.form.shape
-        blocks = self.nodes.hessians(w)
-        H = sp.csr_array(sp.bsr_array((blocks, np.arange(n), np.arange(n + 1)), shape=(n * d, n * d)))
-        for edge in self.links:
-            B, each = self._difference[id(edge)], edge.curvatures(w)
-            m, k, _ = each.shape
-            H = H + B.T @ (sp.bsr_array((each, np.arange(m), np.arange(m + 1)), shape=(m * k, m * k)) @ B)
+        H = sp.csr_array(block_diagonal(self.nodes.hessians(w)))
+        for edge, B in self.links:
+            H = H + B.T @ (block_diagonal(edge.curvatures(w)) @ B)
         return sp.csr_array(H)
-
-    @cached_property
-    def _difference(self) -> dict[int, sp.csr_array]:
-        """w -> Kw of each edge block between nodes, on flattened w."""
-        eye = sp.eye_array(self.form.d, format="csr")
-        out: dict[int, sp.csr_array] = {}
-        for edge in self.links:
-            pick = eye if edge.features is None else eye[edge.features]  # pyright: ignore[reportIndexIssue]  (scipy has no types)
-            out[id(edge)] = sp.csr_array(sp.kron(edge.K, pick, format="csr"))
-        return out
 
 
 def pooled(vary: Varying, network: Network, smooth: Smooth) -> Solution:
