@@ -5,7 +5,7 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
-from core_cases import random_dual, random_w, written_balance, written_dual, written_primal
+from core_cases import random_dual, random_w, site_of, written_balance, written_dual, written_primal
 
 import graphreg as gr
 from graphreg.certificate import attained
@@ -363,3 +363,18 @@ def test_changed_ends_share_nothing():
     part = edge.part(np.array([1, 3]))
     assert np.array_equal(part.K.toarray(), edge.K.toarray()[[1, 3]])
     assert np.array_equal(form.samples[0].part(np.array([4, 7])).A.toarray(), form.samples[0].A.toarray()[[4, 7]])
+
+
+def test_what_depends_on_the_strengths_of_losses_is_found_anew_with_these():
+    scale, strength = gr.Parameter(1.0, name="scale"), gr.Parameter(0.3, name="lambda")
+    model = scale * gr.SquaredLoss(design_of("C")) + strength * gr.TotalVariation(nx.path_graph(6), gr.L2())
+    problem = gr.Problem(model)
+    first = site_of(problem.form.frozen())
+    found, arcs = first.curvature, first.arcs
+    strength.value = 0.7
+    second = first.beside(problem.form.frozen(), first.engine)
+    assert second.curvature is found
+    scale.value = 2.0
+    third = second.beside(problem.form.frozen(), first.engine)
+    assert third.curvature == pytest.approx(2.0 * found)
+    assert third.arcs is arcs
