@@ -222,7 +222,7 @@ def _joined(
     joined = [tuple(pair) for part in whole for pair in part.tolist()]
     joined += [pair for pair, columns in covered.items() if len(columns) == form.d]
     links = np.array([pair for pair in joined if pair not in apart], dtype=int).reshape(-1, 2)
-    number = components_of(*links.T, form.n)[1]
+    number = components_of(links[:, 0], links[:, 1], form.n)[1]
     return number[: form.space.n_observed] if observed else number
 
 

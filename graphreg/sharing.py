@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Self, TypeVar, overload
+from typing import Any, Self, TypeVar, cast, overload
 
 T = TypeVar("T")
 COMMON = "_common"
@@ -34,6 +34,6 @@ class shared(cached_property[T]):  # noqa: N801  (a decorator)
 
 def alike(old: T, **changes: Any) -> T:
     """``old`` with changed fields, from which none of its `shared` properties follow."""
-    new: Any = replace(old, **changes)  # pyright: ignore[reportType]  (any dataclass)
+    new: T = replace(cast(Any, old), **changes)
     vars(new)[COMMON] = vars(old).setdefault(COMMON, {})
     return new
