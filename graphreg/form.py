@@ -118,14 +118,8 @@ class Form:
 
     def dual_parts(self, point: DualPoint) -> list[Array]:
         """The summands of Q, one array per sample block and then per edge block."""
-        parts: list[Array] = []
-        for block, a in zip(self.samples, point.prices, strict=True):
-            linear = a * block.offset
-            parts.append((linear if linear.ndim == 1 else linear.sum(axis=1)) - block.conjugates(a))
-        for edge, u in zip(self.edges, point.flows, strict=True):
-            linear = 0.0 if edge.center is None else np.einsum("ij,ij->i", u, edge.center)
-            parts.append(-linear - edge.conjugates(u))
-        return parts
+        samples = [block.duals(a) for block, a in zip(self.samples, point.prices, strict=True)]
+        return samples + [edge.duals(u) for edge, u in zip(self.edges, point.flows, strict=True)]
 
     def conservation(self, point: DualPoint) -> Array:
         """K'u + X'a, (n, d): zero where flow and prices are conserved."""
@@ -138,16 +132,8 @@ class Form:
 
     def residuals(self, w: Array, point: DualPoint) -> tuple[list[Array], list[Array]]:
         """The Fenchel-Young residuals of every sample and of every edge, per block."""
-        samples: list[Array] = []
-        for block, a in zip(self.samples, point.prices, strict=True):
-            inner = a * block.predict(w)
-            inner = inner if inner.ndim == 1 else inner.sum(axis=1)
-            samples.append(block.values(w) + block.conjugates(a) - inner)
-        edges = [
-            edge.values(w) + edge.conjugates(u) - np.einsum("ij,ij->i", u, edge.difference(w))
-            for edge, u in zip(self.edges, point.flows, strict=True)
-        ]
-        return samples, edges
+        samples = [block.residuals(w, a) for block, a in zip(self.samples, point.prices, strict=True)]
+        return samples, [edge.residuals(w, u) for edge, u in zip(self.edges, point.flows, strict=True)]
 
     def gradient_prices(self, w: Array) -> tuple[Array, ...]:
         """Prices at w: the (sub)gradients of the losses."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -134,6 +134,14 @@ class SampleBlock:
         """s_r l_r*(a_r / s_r)."""
         return self.scale * self.loss.conjugate(a / self.column(self.scale), self.y)
 
+    def duals(self, a: Array) -> Array:
+        """The summands of Q: <a_r, o_r> - s_r l_r*(a_r / s_r)."""
+        return _rowwise(a * self.offset) - self.conjugates(a)
+
+    def residuals(self, w: Array, a: Array) -> Array:
+        """The Fenchel-Young residuals."""
+        return self.values(w) + self.conjugates(a) - _rowwise(a * self.predict(w))
+
 
 @dataclass(frozen=True)
 class EdgeBlock:
@@ -225,9 +233,22 @@ class EdgeBlock:
         c = self.weight
         return c * self.penalty.conjugate(u / c[:, None])
 
+    def duals(self, u: Array) -> Array:
+        """The summands of Q: -<u_e, center_e> - c_e phi_e*(u_e / c_e)."""
+        return -(0.0 if self.center is None else np.einsum("ij,ij->i", u, self.center)) - self.conjugates(u)
+
+    def residuals(self, w: Array, u: Array) -> Array:
+        """The Fenchel-Young residuals."""
+        return self.values(w) + self.conjugates(u) - np.einsum("ij,ij->i", u, self.difference(w))
+
     def clip(self, u: Array) -> Array:
         c = self.weight[:, None]
         return c * self.penalty.clip(u / c)
+
+
+def _rowwise(products: Array) -> Array:
+    """One number per sample."""
+    return products if products.ndim == 1 else products.sum(axis=1)
 
 
 @dataclass(frozen=True)
@@ -236,4 +257,4 @@ class Lowered:
 
     losses: tuple[SampleBlock, ...] = ()
     edges: tuple[EdgeBlock, ...] = ()
-    latent: tuple[Hashable, ...] = field(default=())
+    latent: tuple[Hashable, ...] = ()
