@@ -55,8 +55,8 @@ def tied(blocks: Sequence[AbstractRows], vertex: Array, count: int) -> Tied:
         ties = used[:, None] & (touched >= 0)
         links.append((np.broadcast_to(one[:, None], touched.shape)[ties], touched[ties]))
         at_group.append(one[free])
-    pairs = (np.concatenate([np.zeros(0, dtype=int), *(link[k] for link in links)]) for k in (0, 1))
-    label = components_of(*pairs, count)[1]
+    tail, head = (np.concatenate([np.zeros(0, dtype=int), *(link[k] for link in links)]) for k in (0, 1))
+    label = components_of(tail, head, count)[1]
     group = np.concatenate([np.zeros(0, dtype=int), *at_group])
     rows = np.flatnonzero(group >= 0)
     parts, lone = _collected(label[groups], groups, label[group[rows]], rows)
