@@ -21,7 +21,7 @@ from graphreg.errors import CheckpointError
 from graphreg.methods import METHODS, _archive, checkpoint
 from graphreg.methods._base import AbstractIteration
 from graphreg.methods._baseline import AbstractBaseline
-from graphreg.methods._packing import Packer, Unpacker, laid_out, layout
+from graphreg.methods._packing import Packed, laid_out, layout
 
 ROOT = Path(__file__).resolve().parents[1]
 ITERATIVE = [method for method in METHODS if not isinstance(method, gr.Exact)]
@@ -263,7 +263,7 @@ def test_an_interruption_leaves_a_checkpoint(at, tmp_path):
     problem = chain(loss=gr.LogisticLoss)
     first = problem.solve(gr.PrimalDual(polish=False), gap=1e-9, callback=interrupt, checkpoint=path)
     assert first.status == "interrupted"
-    assert 0 < _archive.read(path)[0]["runs"][0]["tree"]["record"][1]["round"] <= first.rounds
+    assert 0 < _archive.read(path)[0]["values"][0]["tree"]["record"][1]["round"] <= first.rounds
     assert facts(problem.solve(gr.PrimalDual(polish=False), gap=1e-9, checkpoint=path)) == facts(whole)
 
 
@@ -330,7 +330,7 @@ def test_a_killed_process_goes_on(what, tmp_path):
     )
     assert child.returncode == -signal.SIGKILL, child.stderr
     header = _archive.read(path)[0]
-    left = header["runs"][0]["tree"]["record"][1]["round"]
+    left = header["values"][0]["tree"]["record"][1]["round"]
     assert 3 <= left < 300
     if what == "round":
         assert rounds - 3 <= left <= rounds  # at most an interval is lost
@@ -385,7 +385,7 @@ def written_rounds(monkeypatch):
     found, true = [], _archive.write
 
     def write(path, header, arrays):
-        found.append(header["runs"][-1]["tree"]["record"][1]["round"])
+        found.append(header["values"][-1]["tree"]["record"][1]["round"])
         true(path, header, arrays)
 
     monkeypatch.setattr(_archive, "write", write)
@@ -529,9 +529,9 @@ def rewritten(path, **changes):
 
 def test_another_format(kept):
     rewritten(kept, version=99)
-    with pytest.raises(CheckpointError, match=r"format version 99.*reads and writes 2"):
+    with pytest.raises(CheckpointError, match=r"format version 99.*reads and writes 3"):
         chain().solve(gr.PrimalDual(), gap=0, rounds=30, checkpoint=kept)
-    rewritten(kept, version=2, format="something else")
+    rewritten(kept, version=3, format="something else")
     with pytest.raises(CheckpointError, match="no checkpoint of graphreg"):
         chain().solve(gr.PrimalDual(), gap=0, rounds=30, checkpoint=kept)
 
@@ -586,7 +586,7 @@ def test_every_damaged_byte_is_noticed_or_harmless(kept, tmp_path):
 
 def test_a_header_that_makes_no_sense(kept):
     header = _archive.read(kept)[0]
-    tree = header["runs"][0]["tree"]
+    tree = header["values"][0]["tree"]
     trees = [
         ({"record": ["os:system", {}]}, "does not have"),
         ({"record": [tree["record"][0], {"round": 1}]}, "does not have"),
@@ -596,11 +596,11 @@ def test_a_header_that_makes_no_sense(kept):
         (17, "cannot be read"),
     ]
     for wrong, said in trees:
-        rewritten(kept, runs=[{**header["runs"][0], "tree": wrong}])
+        rewritten(kept, values=[{**header["values"][0], "tree": wrong}])
         with pytest.raises(CheckpointError, match=said):
             chain().solve(gr.PrimalDual(), gap=0, rounds=30, checkpoint=kept)
-    for runs in (None, [{}], [{**header["runs"][0], "arrays": 10**6}]):
-        rewritten(kept, runs=runs)
+    for values in (None, [{}], [{**header["values"][0], "arrays": 10**6}]):
+        rewritten(kept, values=values)
         with pytest.raises(CheckpointError, match="cannot be read"):
             chain().solve(gr.PrimalDual(), gap=0, rounds=30, checkpoint=kept)
 
@@ -677,12 +677,11 @@ def test_a_link_stays_a_link(kept, tmp_path):
 def carried(value, tmp_path):
     """Through a file and back."""
     site = site_of(chain(n=2).form)
-    packer = Packer()
-    tree = packer.pack(value, "state")
-    arrays = {str(k): array for k, array in enumerate(packer.arrays)}
-    _archive.write(tmp_path / "carried", {"tree": tree, "generators": packer.generators}, arrays)
+    packed = Packed.of(value, "state")
+    arrays = {str(k): array for k, array in enumerate(packed.arrays)}
+    _archive.write(tmp_path / "carried", {"tree": packed.tree, "generators": packed.generators}, arrays)
     header, read = _archive.read(tmp_path / "carried")
-    return Unpacker([read[str(k)] for k in range(len(read))], header["generators"], site).unpack(header["tree"])
+    return Packed(header["tree"], header["generators"], list(read.values())).value(site)
 
 
 @pytest.mark.parametrize("method", ITERATIVE, ids=lambda method: method.name)
@@ -773,7 +772,7 @@ class Hidden:
 )
 def test_what_cannot_be_kept_is_named(value, said):
     with pytest.raises(CheckpointError, match=said):
-        Packer().pack((0, value), "memory")
+        Packed.of((0, value), "memory")
 
 
 def test_a_state_that_cannot_be_kept_is_refused_before_the_first_round(tmp_path):
