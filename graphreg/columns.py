@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from . import checks
 from .errors import DataError
-from .messages import closest
+from .messages import near
 from .reading import is_missing
 
 if TYPE_CHECKING:
@@ -104,9 +104,8 @@ def column_of(frame: nw.DataFrame[Any], name: Any) -> nw.Series[Any]:
     if not isinstance(name, Hashable):
         raise DataError(f"a column is named by one label, got {name!r}")
     if name not in frame.columns:
-        close = closest(str(name), map(str, frame.columns))
-        hint = f"did you mean {close!r}?" if close else f"the columns are {shown(frame.columns)}"
         index = getattr(frame.to_native(), "index", None)  # which frames of pandas have
+        hint = near(str(name), list(map(str, frame.columns)), "the columns are")
         hint = "it is in the index: use frame.reset_index()" if name in getattr(index, "names", ()) else hint
         raise DataError(f"the frame has no column {name!r}; {hint}")
     return frame.get_column(name)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Generator, Hashable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import checks
+from ..clock import progress_bar
 from ..clusters import STATES
 from ..errors import ModelError
 from ..methods import AbstractMethod
@@ -249,7 +248,8 @@ def _solve(
     """The solutions by strength; fewer where the user interrupts."""
     found = {} if store is None else store.load()
     try:
-        with _shown(len(values), len(found), progress) as show:
+        bar = progress_bar(progress, total=len(values), initial=len(found), desc="path", unit=" strengths")
+        with bar as show:
             for value in (values[k] for k in warm.order(len(values))):
                 if value in found:
                     continue
@@ -263,27 +263,10 @@ def _solve(
                 found[value] = solution
                 if store is not None:
                     store.keep(value, solution)
-                show(f"{parameter.name} {value:.3g}")
+                show(1, f"{parameter.name} {value:.3g}")
     except KeyboardInterrupt:
         pass  # between two solves; the path says that it is incomplete
     finally:
         if store is not None:
             store.write()
     return found
-
-
-@contextmanager
-def _shown(total: int, begun: int, progress: bool | None) -> Generator[Callable[[str], None]]:
-    """A progress bar on stderr, where that is a terminal (or where it is asked for)."""
-    if not (sys.stderr.isatty() if progress is None else progress):
-        yield lambda text: None
-        return
-    from tqdm import tqdm
-
-    with tqdm(total=total, initial=begun, desc="path", unit=" strengths", leave=False) as bar:
-
-        def show(text: str) -> None:
-            bar.set_postfix_str(text, refresh=False)
-            bar.update(1)
-
-        yield show
