@@ -1,5 +1,5 @@
-"""How long the work of this moment may take, how far it is, and how it is broken off: compiled code looks at no clock of
-ours, and Python's Ctrl-C waits until it returns."""
+"""How long the work of this moment may take, how far it is, and how it is broken off: compiled code looks at no clock
+of ours, and Python's Ctrl-C waits until it returns."""
 
 from __future__ import annotations
 

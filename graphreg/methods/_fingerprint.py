@@ -18,7 +18,7 @@ import numpy as np
 from ..data import NodeData
 from ..form import EdgeBlock, Form, SampleBlock
 from ..terms.calculus import Strength
-from ._base import AbstractMethod, Start
+from ._base import AbstractMethod
 
 DERIVED = ("A", "K", "role")  # what follows from the other fields of a block, and from its term
 WORDS = {
@@ -71,10 +71,6 @@ def _block(block: SampleBlock | EdgeBlock, name: str) -> Fingerprint:
 def of_method(method: AbstractMethod) -> Fingerprint:
     """The class of a method and its configuration."""
     return {"the class": _class(type(method))} | {key: entry(value) for key, value in _parameters(method).items()}
-
-
-def of_start(start: Start | None) -> str:
-    return entry(start)
 
 
 def differences(here: Fingerprint, there: Mapping[str, str]) -> list[str]:
