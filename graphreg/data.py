@@ -10,14 +10,12 @@ import numpy as np
 
 from .columns import Columns, column_of, entries, matrix, names_of, numbers_of, raw, seen, shown, stack, table, vector
 from .errors import DataError
-from .reading import is_missing, plain_label
+from .reading import FILL, is_missing, numbered, plain_label
 
 if TYPE_CHECKING:
     from narwhals.stable.v2.typing import IntoDataFrame
 
 Array = np.ndarray[Any, np.dtype[Any]]
-
-FILL = "fill it in or drop the row"
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,7 +234,7 @@ class NodeData:
         if columns is None:
             raise DataError("these data were not read from a frame, so that no frame can be read alike; use from_frame")
         whole = table(frame)
-        labels, node = _factorise(column_of(whole, columns.node).to_list())
+        labels, node = numbered(column_of(whole, columns.node).to_list(), "node label", DataError)
         where = _Where(labels, node)
         X = _design(stack([numbers_of(whole, name, "feature") for name in columns.features]), len(node), columns, where)
         offset = None if columns.offset is None else numbers_of(whole, columns.offset, "offset column")
@@ -277,7 +275,7 @@ def _assemble(
             raise DataError(f"{what} has {len(column)} rows and there are {M} node labels; give one row per sample")
     if M == 0:
         raise DataError("the data have no rows; give at least one sample")
-    labels, node = _factorise(names)
+    labels, node = numbered(names, "node label", DataError)
     where = _Where(labels, node)
     targets = tuple(map(str, columns.targets))
     for name, column in zip(targets, () if y is None else y.reshape(M, -1).T, strict=True):
@@ -309,30 +307,6 @@ def _offsets(offset: Array | None, M: int, columns: Columns, where: _Where) -> A
 
 def _named(what: str, column: Hashable | None) -> str:
     return what if column is None else f"{what} {column!r}"
-
-
-def _factorise(names: list[Any]) -> tuple[tuple[Hashable, ...], Array]:
-    """The distinct labels by first appearance, and the position of each sample's label among them."""
-    index: dict[Any, int] = {}
-    try:
-        node = np.fromiter((index.setdefault(name, len(index)) for name in names), dtype=np.intp, count=len(names))
-    except TypeError:
-        row, name = next((row, name) for row, name in enumerate(names) if not _is_hashable(name))
-        remedy = "use a number, a string or a tuple"
-        raise DataError(f"the node label {name!r} in row {row} is not hashable; {remedy}") from None
-    for name, i in index.items():
-        if is_missing(name):
-            row = int(np.flatnonzero(node == i)[0])
-            raise DataError(f"the node label in row {row} is missing ({name!r}); {FILL}")
-    return tuple(map(plain_label, index)), node
-
-
-def _is_hashable(label: Any) -> bool:
-    try:
-        hash(label)
-    except TypeError:
-        return False
-    return True
 
 
 def _label_list(node: Any) -> list[Any]:
