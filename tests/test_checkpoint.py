@@ -21,6 +21,7 @@ from graphreg.errors import CheckpointError
 from graphreg.methods import METHODS, _archive, checkpoint
 from graphreg.methods._base import AbstractIteration
 from graphreg.methods._baseline import AbstractBaseline
+from graphreg.methods._fingerprint import entry
 from graphreg.methods._packing import Packed, laid_out, layout
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -631,6 +632,48 @@ def test_wrong_places(tmp_path):
         chain().solve(gr.PrimalDual(), checkpoint=tmp_path)
     with pytest.raises(CheckpointError, match="does not exist; create it"):
         chain().solve(gr.PrimalDual(), checkpoint=tmp_path / "no" / "run")
+
+
+# ---- what a file is of -----------------------------------------------------------------------------------------------
+def test_a_file_of_another_kind(tmp_path):
+    lam = gr.Parameter(0.2, name="lam")
+    problem, path = chain(strength=lam), tmp_path / "path"
+    gr.path(problem, [0.1, 0.2], method=gr.PrimalDual(), gap=1e-2, checkpoint=path)
+    with pytest.raises(CheckpointError, match="no checkpoint of a run but of a path"):
+        problem.solve(gr.PrimalDual(), checkpoint=path)
+    rewritten(path, version=2)
+    with pytest.raises(CheckpointError, match=r"format version 2.*reads and writes 3; go on with graphreg"):
+        gr.path(problem, [0.1, 0.2], method=gr.PrimalDual(), gap=1e-2, checkpoint=path)
+
+
+def test_the_same_is_the_same_whatever_its_type_and_layout():
+    base = np.arange(6.0).reshape(2, 3)
+    assert entry(base) == entry(np.asfortranarray(base)) == entry(np.repeat(base, 2, axis=1)[:, ::2])
+    assert entry(1) == entry(1.0) == entry(np.float64(1)) == entry(np.int32(1)) == "1.0"
+    assert entry({"a": 1, "b": 2}) == entry({"b": 2, "a": 1})
+    assert entry({"u", "v", "w"}) == entry({"w", "v", "u"})
+    # as on every machine, with every version of numpy
+    assert entry(np.arange(3.0)) == "#1d4d280ada4eeba6bf8c406316f292fc"
+    assert entry(("a", 1, None, {"x": (2.5, True)})) == "#e60ef7539abf63f6076d17953b05b98f"
+
+
+def test_what_is_another_is_told_apart():
+    def of(k, shift=0.0):
+        return lambda z, at=shift: k * z + at
+
+    values = [(1, 2), (2, 1), ((1,), 2), (1, "2"), (1, None), (True, 2), "at 0x1", "at 0x2", ("at 0x1",), ("at 0x2",)]
+    values += [
+        np.arange(2),
+        np.arange(2.0),
+        np.arange(2.0)[None],
+        of(1.0),
+        of(2.0),
+        of(1.0, 1.0),
+        Tilted(1.0),
+        Tilted(2.0),
+    ]
+    assert len({entry(value) for value in values}) == len(values)
+    assert entry(of(1.0)) == entry(of(1.0))
 
 
 # ---- atomicity -------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from validation_cases import FEATURES, frame_of, plain, read, ridge, river
 
 import graphreg as gr
 from graphreg.errors import CheckpointError, ModelError
+from graphreg.methods import _archive
 from graphreg.tuning._fold_runs import Task
 
 
@@ -255,6 +256,15 @@ def test_a_file_of_something_else_is_refused(tmp_path):
     ):
         with pytest.raises(CheckpointError, match=f"of another cross-validation; what differs: .*{what}"):
             gr.cross_validate(changed, **{"grid": [0.1], "folds": 2, "checkpoint": file, **options})
+    header, arrays = _archive.read(file)
+    for wrong in (
+        [{"tree": {"tuple": [0]}, "generators": [], "arrays": 0}],
+        [{**header["values"][0], "tree": 17}],
+        None,
+    ):
+        _archive.write(file, {**header, "values": wrong}, arrays)
+        with pytest.raises(CheckpointError, match="cannot be read"):
+            gr.cross_validate(problem, [0.1], folds=2, checkpoint=file)
     file.write_bytes(b"no zip")
     with pytest.raises(CheckpointError, match="damaged"):
         gr.cross_validate(problem, [0.1], folds=2, checkpoint=file)

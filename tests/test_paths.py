@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import graphreg as gr
-from graphreg.methods import _driver
+from graphreg.methods import _archive, _driver
 from graphreg.methods.interior_point import InteriorPoint
 from graphreg.methods.primal_dual import PrimalDual
 from graphreg.tuning._events import events
@@ -443,6 +443,11 @@ def test_a_checkpoint_of_another_path_is_refused(tmp_path):
     problem.solve(gr.PrimalDual(), checkpoint=run)
     with pytest.raises(gr.errors.CheckpointError, match="no checkpoint of a path but of a run"):
         gr.path(problem, GRID, checkpoint=run)
+    header, arrays = _archive.read(file)
+    for wrong in ([{"tree": 17, "generators": [], "arrays": 0}] * 2, header["values"][:1] * 2, None):
+        _archive.write(run, {**header, "values": wrong}, arrays)
+        with pytest.raises(gr.errors.CheckpointError, match="cannot be read"):
+            gr.path(problem, GRID, checkpoint=run)
     run.write_bytes(b"nonsense")
     with pytest.raises(gr.errors.CheckpointError, match="damaged"):
         gr.path(problem, GRID, checkpoint=run)
