@@ -108,7 +108,7 @@ def column_of(frame: nw.DataFrame[Any], name: Any) -> nw.Series[Any]:
         hint = near(str(name), list(map(str, frame.columns)), "the columns are")
         hint = "it is in the index: use frame.reset_index()" if name in getattr(index, "names", ()) else hint
         raise DataError(f"the frame has no column {name!r}; {hint}")
-    return frame.get_column(name)
+    return frame.get_column(name)  # pyright: ignore[reportArgumentType]  (in pandas a name may be anything)
 
 
 def numbers_of(frame: nw.DataFrame[Any], name: Any, what: str) -> Array:
@@ -126,6 +126,14 @@ def entries(column: nw.Series[Any]) -> Array:
     if column.is_null().any():
         return np.fromiter(column.to_list(), dtype=object, count=len(column))
     return np.array(column.to_numpy())
+
+
+def listed(values: Any) -> list[Any]:
+    """What a column, an array or another iterable holds, as Python's objects."""
+    if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind not in "mM":
+        return values.tolist()
+    column = seen(values, "Series")
+    return list(values) if column is None else column.to_list()
 
 
 # ---- from arrays -----------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .columns import Columns, column_of, entries, matrix, names_of, numbers_of, raw, seen, shown, stack, table, vector
+from .columns import Columns, column_of, listed, matrix, names_of, numbers_of, raw, seen, shown, stack, table, vector
 from .errors import DataError
 from .reading import FILL, is_missing, numbered, plain_label
 
@@ -87,7 +87,7 @@ class NodeData:
         columns = Columns(node, names_of(target), names_of(features), weights, offset, intercept)
         whole = table(frame)
         X = stack([numbers_of(whole, name, "feature") for name in columns.features])
-        y = stack([entries(column_of(whole, name)) for name in columns.targets])
+        y = stack([raw(column_of(whole, name)) for name in columns.targets])
         data = _assemble(
             columns,
             column_of(whole, node).to_list(),
@@ -311,13 +311,9 @@ def _named(what: str, column: Hashable | None) -> str:
 
 def _label_list(node: Any) -> list[Any]:
     """Labels per sample from a column of a frame, an array or another iterable."""
-    if isinstance(node, np.ndarray) and node.ndim == 1 and node.dtype.kind not in "mM":
-        return node.tolist()
-    if (column := seen(node, "Series")) is not None:
-        return column.to_list()
     if isinstance(node, str) or not isinstance(node, Iterable):
         raise DataError(f"node must hold one label per sample, got {node!r}")
-    return list(node)
+    return listed(node)
 
 
 def _unusable(column: Array) -> Array:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 from validation_cases import constructed, frame_of, plain, read, river
 
@@ -13,6 +14,7 @@ import graphreg as gr
 from graphreg.errors import MethodError, ModelError, TermError
 from graphreg.tuning import _fold_runs
 from graphreg.tuning._fold_runs import FoldRun
+from graphreg.tuning.folds import folds_of
 
 
 # ---- the choice ------------------------------------------------------------------------------------------------------
@@ -147,6 +149,19 @@ def test_parameters_have_their_values_again_whatever_happens(monkeypatch):
 
 # ---- what is refused -------------------------------------------------------------------------------------------------
 M = 42
+
+
+def test_fold_labels_of_a_column_of_any_library():
+    import pyarrow
+
+    problem, label = plain()[0], ["u", "v", "w"] * (M // 3)
+    expected = folds_of(problem.form, label, "sample", 0)
+    for column in (pd.Series(label), np.array(label), pyarrow.chunked_array([label])):
+        found = folds_of(problem.form, column, "sample", 0)
+        assert [fold.name for fold in found.each] == ["u", "v", "w"]
+        assert all((a.test == b.test).all() for a, b in zip(found.each, expected.each, strict=True))
+
+
 BAD = {
     "empty grid": ({"grid": []}, "the grid is empty"),
     "empty mapping": ({"grid": {}}, "the grid is empty"),

@@ -131,7 +131,8 @@ def _drawn(family: str, labels: Sequence[str], size: Sequence[int]) -> Any:
 
     if family != "grid":
         return getattr(nx, f"{family}_graph")(labels)
-    return nx.relabel_nodes(nx.grid_2d_graph(*size), lambda place: labels[place[0] * size[1] + place[1]])
+    graph = nx.grid_2d_graph(size[0], size[1])
+    return nx.relabel_nodes(graph, dict(zip(graph, labels, strict=False)))  # row by row
 
 
 def _family(keys: GraphKeys, place: Place, labels: Sequence[str]) -> Graph:

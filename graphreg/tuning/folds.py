@@ -15,6 +15,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from .. import checks
+from ..columns import listed
 from ..errors import DataError, ModelError
 from ..form import Form
 from ..reading import numbered
@@ -114,13 +115,13 @@ def _given(form: Form, node: Array, given: Any) -> tuple[list[tuple[Hashable, Ar
         raise ModelError(
             f"folds must be a number, fold labels per row, pairs (train, test) or a splitter, got {given!r}{hint}"
         )
-    values = list(given)
+    values = listed(given)
     if values and all(isinstance(value, (tuple, list)) and len(value) == 2 for value in values):
         return _pairs(values, len(node)), "folds as given, as pairs (train, test)"
     if len(values) != len(node):
         raise ModelError(f"there are {len(values)} fold labels and {len(node)} samples; give one label per sample")
     names, label = numbered(values, "fold label", ModelError)
-    if len(names) < 2:
+    if not label.any():
         raise ModelError(f"all samples have the fold label {names[0]!r}; cross-validation needs at least two folds")
     pairs = zip(names, _pairs_of(label), strict=True)
     return [(name, train, test) for name, (_, train, test) in pairs], "folds as given, one label per sample"
