@@ -247,14 +247,14 @@ def test_a_file_of_something_else_is_refused(tmp_path):
     gr.cross_validate(problem, [0.1], folds=2, checkpoint=file)
     other = gr.Problem(gr.SquaredLoss(read(frame_of(seed=4))) + lam * gr.TotalVariation(river(), gr.L2()) + ridge())
     for changed, options, what in (
-        (problem, {"grid": [0.2]}, "the grid"),
-        (problem, {"folds": 3}, "the number of folds"),
-        (problem, {"by": "node"}, "the folds"),
-        (problem, {"gap": 1e-4}, "the gap"),
-        (problem, {"method": gr.ADMM()}, "the class of the method"),
-        (other, {}, "features of the samples"),
+        (problem, {"grid": [0.2]}, "cross-validation; what differs: .*the grid"),
+        (problem, {"folds": 3}, "cross-validation; what differs: .*the number of folds"),
+        (problem, {"by": "node"}, "cross-validation; what differs: .*the folds"),
+        (problem, {"gap": 1e-4}, "cross-validation; what differs: .*the gap"),
+        (problem, {"method": gr.ADMM()}, "method; what differs: the class"),
+        (other, {}, "cross-validation; what differs: .*features of the samples"),
     ):
-        with pytest.raises(CheckpointError, match=f"of another cross-validation; what differs: .*{what}"):
+        with pytest.raises(CheckpointError, match=f"of another {what}"):
             gr.cross_validate(changed, **{"grid": [0.1], "folds": 2, "checkpoint": file, **options})
     header, arrays = _archive.read(file)
     for wrong in (

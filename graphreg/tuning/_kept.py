@@ -1,4 +1,4 @@
-"""Finished points of a path in a file, so that the same call goes on where it was broken off, with the same bits."""
+"""What is finished of a path or a cross-validation, in a file: the same call goes on with the rest, bit for bit."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from ..methods.checkpoint import Checkpoint, Store
 from ..problem import Problem
 from ..solution import Solution
 from ..terms.calculus import Parameter
+from ._fold_runs import FoldRun, Task
 from ._warm import Warm
+from .folds import Folds
 
 OF_SOLUTION = ("status", "message", "method", "rounds", "seconds", "seed")
 OF_CERTIFICATE = ("primal", "dual", "charge", "scope", "w", "note", "rounding")
 
 
-class Kept:
+class KeptPath:
     """The file of one path: its finished points, and last what the warm solver goes on from. Traces and ledgers are not
     kept: a point that was read has empty ones."""
 
@@ -79,3 +81,35 @@ class Kept:
         last = Packed.of({"state": carried.state, "schedule": carried.schedule, "between": between}, "path")
         self.store.values = [*self.points, last]
         self.store.write(len(self.points))
+
+
+class KeptFolds:
+    """The file of one cross-validation, or nothing where none was asked for. Written after every fold. Another scoring
+    may go on from it: predictions are kept, and scored when all is read."""
+
+    def __init__(self, asked: Any, task: Task, folds: Folds) -> None:
+        checkpoint, self.runs = Checkpoint.of(asked), dict[int, FoldRun]()
+        self.store = None
+        if checkpoint is None:
+            return
+        with task.grid.at(0):  # whatever values the Parameters have now
+            problem = of_problem(task.form)
+        own = {
+            "the Parameters": entry(tuple(task.grid.names)),
+            "the grid": entry(task.grid.points),
+            **problem,
+            "the number of folds": str(len(folds)),
+            "the folds": entry([(fold.train, fold.test) for fold in folds.each]),
+            "the gap": entry(task.gap),
+            "the seed": entry(task.seed),
+        }
+        of = {"method": of_method(task.method), "cross-validation": own}
+        self.store = Store(checkpoint, "cross-validation", of)
+        with self.store.reading():
+            self.runs |= (self.store.value(k, tuple) for k in range(len(self.store.values)))
+
+    def add(self, number: int, run: FoldRun) -> None:
+        self.runs[number] = run
+        if self.store is not None:
+            self.store.values.append(Packed.of((number, run), "fold"))
+            self.store.write(len(self.runs))

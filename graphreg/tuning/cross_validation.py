@@ -13,7 +13,7 @@ from ..methods import AbstractMethod
 from ..methods._base import METHOD
 from ..problem import Problem, problem_of
 from ._fold_runs import FoldRun, Task, carried_out
-from ._kept_folds import Kept
+from ._kept import KeptFolds
 from ._warm import usual_method
 from .chosen import RULES, CrossValidation, scores_of
 from .folds import Folds, folds_of
@@ -110,7 +110,7 @@ def cross_validate(  # noqa: PLR0913
         _try(problem, split, scorer)
     chosen = method or usual_method(problem)
     task = Task(problem.model, problem.form, values, chosen, gap, int(seed), usual=method is None)
-    kept = Kept(checkpoint, task, split)
+    kept = KeptFolds(checkpoint, task, split)
     try:
         for number, run in _carried_out(task, split, kept, jobs, progress):
             kept.add(number, run)
@@ -123,7 +123,7 @@ def cross_validate(  # noqa: PLR0913
 
 
 def _carried_out(
-    task: Task, folds: Folds, kept: Kept, jobs: int, progress: bool | None
+    task: Task, folds: Folds, kept: KeptFolds, jobs: int, progress: bool | None
 ) -> Generator[tuple[int, FoldRun]]:
     """The runs of the folds that are not finished, as they end."""
     todo = [number for number in range(len(folds)) if number not in kept.runs]

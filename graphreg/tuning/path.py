@@ -22,7 +22,7 @@ from ..terms.calculus import Parameter
 from ..terms.records import Array
 from ._events import events
 from ._grid import grid, parameter_of
-from ._kept import Kept
+from ._kept import KeptPath
 from ._warm import Warm, restored
 
 if TYPE_CHECKING:
@@ -236,17 +236,17 @@ def path(  # noqa: PLR0913
             "the seed": seed,
             "which": parameter.name,
         }
-        store = None if kept is None else Kept(kept, problem, parameter, warm, asked)
+        store = None if kept is None else KeptPath(kept, problem, parameter, warm, asked)
         found = _solve(warm, parameter, values[::-1].tolist(), store, progress, on_failure)
     left = tuple(value for value in values.tolist() if value not in found)
     return Path(parameter, dict(sorted(found.items())), warm.method.label, gap, left)
 
 
 def _solve(
-    warm: Warm, parameter: Parameter, values: list[float], store: Kept | None, progress: bool | None, on_failure: str
+    warm: Warm, parameter: Parameter, values: list[float], kept: KeptPath | None, progress: Any, on_failure: str
 ) -> dict[float, Solution]:
     """The solutions by strength; fewer where the user interrupts."""
-    found = {} if store is None else store.load()
+    found = {} if kept is None else kept.load()
     try:
         bar = progress_bar(progress, total=len(values), initial=len(found), desc="path", unit=" strengths")
         with bar as show:
@@ -261,12 +261,12 @@ def _solve(
                     message = f"at {parameter.name} = {value:.6g}: {solution.message}"
                     raise RAISES[solution.status](message, solution)
                 found[value] = solution
-                if store is not None:
-                    store.keep(value, solution)
+                if kept is not None:
+                    kept.keep(value, solution)
                 show(1, f"{parameter.name} {value:.3g}")
     except KeyboardInterrupt:
         pass  # between two solves; the path says that it is incomplete
     finally:
-        if store is not None:
-            store.write()
+        if kept is not None:
+            kept.write()
     return found
