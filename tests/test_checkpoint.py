@@ -641,9 +641,15 @@ def test_a_file_of_another_kind(tmp_path):
     gr.path(problem, [0.1, 0.2], method=gr.PrimalDual(), gap=1e-2, checkpoint=path)
     with pytest.raises(CheckpointError, match="no checkpoint of a run but of a path"):
         problem.solve(gr.PrimalDual(), checkpoint=path)
-    rewritten(path, version=2)
-    with pytest.raises(CheckpointError, match=r"format version 2.*reads and writes 3; go on with graphreg"):
+    rewritten(path, version=2, format="graphreg path", versions={})
+    with pytest.raises(CheckpointError, match=r"format version 2.*reads and writes 3; go on with graphreg as it was"):
         gr.path(problem, [0.1, 0.2], method=gr.PrimalDual(), gap=1e-2, checkpoint=path)
+
+
+def test_a_seed_of_numpy_is_a_seed(tmp_path):
+    budget = {"gap": 0, "rounds": 5, "checkpoint": tmp_path / "run"}
+    assert chain().solve(gr.PrimalDual(), seed=np.int64(3), **budget).seed == 3
+    assert chain().solve(gr.PrimalDual(), **{**budget, "rounds": 7}).seed == 3
 
 
 def test_the_same_is_the_same_whatever_its_type_and_layout():

@@ -64,7 +64,7 @@ class KeptRuns:
                 "start out to go on from the checkpoint, or remove the file to begin from start",
                 ("the start",),
             )
-        if seed is not None and facts.setdefault("seed", seed) != seed:
+        if seed is not None and facts.setdefault("seed", int(seed)) != seed:
             raise CheckpointError(
                 f"{self.store} is of a run with seed={facts['seed']}, not {seed}: leave seed out to go on from the "
                 "checkpoint, or remove the file to begin anew",

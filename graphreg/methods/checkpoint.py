@@ -110,13 +110,14 @@ class Store:
 
     def _check(self, header: Mapping[str, Any]) -> None:
         name = repr(str(self.checkpoint.file))
-        if header.get("format") != FORMAT:
+        if not str(header.get("format")).startswith("graphreg "):  # up to version 2 every kind had a name of its own
             raise CheckpointError(f"{name} is no checkpoint of graphreg; name another file for it")
         if header["version"] != VERSION:
+            writer = header.get("versions", {}).get("graphreg", "as it was then")
             raise CheckpointError(
                 f"{self} has the format version {header['version']}, and this graphreg "
-                f"({_versions()['graphreg']}) reads and writes {VERSION}; go on with graphreg "
-                f"{header['versions']['graphreg']}, or remove the file to begin anew"
+                f"({_versions()['graphreg']}) reads and writes {VERSION}; go on with graphreg {writer}, or "
+                "remove the file to begin anew"
             )
         if header["kind"] != self.kind:
             raise CheckpointError(
