@@ -6,9 +6,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy import stats
 
 from .. import checks
@@ -16,6 +17,7 @@ from ..building import build
 from ..errors import DataError, GraphError, MethodError, MethodWarning, TermError
 from ..form import Form
 from ..graph import Graph
+from ..tables import Table
 from ..terms.calculus import Model
 from ..terms.losses._base import AbstractLoss
 from ..terms.penalties.squared_l2 import SquaredL2
@@ -25,9 +27,6 @@ from ._assumed import Asked, assumed
 from ._homoskedastic import Noise, check_noise, noise_of
 from ._wald import Ends, Reference, degrees, wald
 from .local import COVARIANCES, LocalFits, local_fits
-
-if TYPE_CHECKING:
-    from ..tables import Table
 
 KINDS = ("auto", "robust", "chow", *COVARIANCES)
 CORRECTIONS = ("bonferroni", "bh", "none")
@@ -247,10 +246,6 @@ def _check_chow(fits: LocalFits, ends: Ends, noise: Noise) -> None:
 
 # ---- the table -------------------------------------------------------------------------------------------------------
 def _table(fits: LocalFits, ends: Ends, usable: Array, found: Found, asked: Asked) -> Table:
-    import pandas as pd
-
-    from ..tables import Table
-
     m, p = len(usable), found.reference.p_values(found.statistic)
     adjusted = _adjusted(p, asked.correction)
     # (15): W^2 of the true parameters at least 4 times what Bonferroni's test is held against

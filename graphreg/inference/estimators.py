@@ -11,24 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from ..data import NodeData
 from ..errors import DataError
 from ..messages import look_alike
+from ..tables import Table
 from ..terms.losses._base import AbstractQuadraticLoss
 from ..terms.records import Array
 from .hierarchical import Described, fitted
 from .james_stein import shrunken
 from .mixed import HierarchicalEstimate
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ..tables import Table
-
 
 FLAT = "single cluster and James-Stein take all nodes to lie directly under one root, with a variance of their own"
 
@@ -56,10 +52,6 @@ class EstimatorComparison:
     def table(self) -> Table:
         """Per estimator the mean and the largest error over the nodes; without the truth the distances from the
         hierarchical estimates (from those of the single cluster, where there are no clusters)."""
-        import pandas as pd
-
-        from ..tables import Table
-
         reference = list(self.fits)[-1]
         far = {
             name: np.linalg.norm(frame.to_numpy() - self.coef[reference].to_numpy(), axis=1)
@@ -125,16 +117,12 @@ def compare_estimators(
 
 
 def _frame(values: Array, labels: Sequence[Any], names: Sequence[str]) -> pd.DataFrame:
-    import pandas as pd
-
     index = pd.Index(list(labels), dtype=object, name="node", tupleize_cols=False)
     return pd.DataFrame(values, index=index, columns=list(names))
 
 
 def _errors(coef: dict[str, pd.DataFrame], truth: Any) -> pd.DataFrame:
     """||w_i - truth_i|| by node and estimator."""
-    import pandas as pd
-
     first = next(iter(coef.values()))
     rows = dict(zip(truth.index, truth.to_numpy(), strict=True)) if hasattr(truth, "to_numpy") else truth
     if not isinstance(rows, Mapping):

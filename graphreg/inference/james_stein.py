@@ -22,21 +22,19 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from ..data import NodeData
 from ..errors import DataError, MethodError
+from ..tables import Table
 from ..terms.losses._base import AbstractQuadraticLoss
 from ..terms.records import Array
 from ._failing import SINGULAR, condition
 from .components import Components
 from .hierarchical import Described
 from .recursion import times, upward
-
-if TYPE_CHECKING:
-    from ..tables import Table
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,10 +64,6 @@ class JamesSteinEstimate:
 
     def table(self) -> Table:
         """The coefficients of the nodes and their shrinkage factors C_i, one row per label."""
-        import pandas as pd
-
-        from ..tables import Table
-
         index = pd.Index(list(self.labels), dtype=object, name="node", tupleize_cols=False)
         frame = pd.DataFrame(self.coef, index=index, columns=list(self.features))
         frame["shrinkage"] = self.shrinkage

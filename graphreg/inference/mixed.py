@@ -5,23 +5,19 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from .. import checks
 from ..building import build
 from ..certificate import Certificate, Certifier
 from ..errors import ModelError
+from ..tables import Table, assumed_lines
 from ..terms.calculus import Model
 from ..terms.records import Array
 from .components import Components
 from .recursion import Tree
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ..tables import Table
 
 GAP = 1e-8  # the relative gap to which the coefficients are to be certified
 
@@ -89,8 +85,6 @@ class HierarchicalEstimate:
     def intervals(self, confidence: float = 0.95) -> Table:
         """Coefficients, standard errors and normal intervals of all vertices, clusters and root included, in rows
         (level, label, feature): level 0 are the nodes."""
-        import pandas as pd
-
         low, high = self._ends(confidence)
         n, d = self.w.shape
         frame = pd.DataFrame(
@@ -108,8 +102,6 @@ class HierarchicalEstimate:
 
     def fixed(self, confidence: float = 0.95) -> Table:
         """The coefficients of the root by generalised least squares: estimate, std_error, low, high by feature."""
-        import pandas as pd
-
         low, high = self._ends(confidence)
         columns = {"estimate": self.w[-1], "std_error": self.std_errors[-1], "low": low[-1], "high": high[-1]}
         frame = pd.DataFrame(columns, index=pd.Index(self.features, name="feature"))
@@ -131,8 +123,6 @@ class HierarchicalEstimate:
 
     def variances(self) -> Table:
         """The variance components: variance, standard deviation, standard error of the variance."""
-        import pandas as pd
-
         c = self.components
         values = np.array([c.noise, *c.levels])
         rows = ["noise", *(f"level {k + 1}" for k in range(len(c.levels)))]
@@ -140,14 +130,10 @@ class HierarchicalEstimate:
         return self._titled(pd.DataFrame(columns, index=pd.Index(rows, name="component")), "variance components")
 
     def _frame(self, values: Array, labels: object, names: object = None) -> pd.DataFrame:
-        import pandas as pd
-
         index = pd.Index(list(labels), dtype=object, name="node", tupleize_cols=False)  # type: ignore[call-overload]
         return pd.DataFrame(values, index=index, columns=list(self.features if names is None else names))  # type: ignore[call-overload]
 
     def _titled(self, frame: pd.DataFrame, title: str) -> Table:
-        from ..tables import Table
-
         return Table.of(frame, title, self.assumed)
 
     def _ends(self, confidence: float) -> tuple[Array, Array]:
@@ -166,10 +152,6 @@ class HierarchicalEstimate:
 
     # ---- printed -----------------------------------------------------------------------------------------------------
     def __str__(self) -> str:
-        import pandas as pd
-
-        from ..tables import assumed_lines
-
         c = self.components
         how = {"reml": "REML", "ml": "maximum likelihood", "given": "given variances"}[c.method]
         kind = "log-likelihood" if c.method == "ml" else "restricted log-likelihood"

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..graph import Graph
+from ..tables import Table, assumed_lines
 from .edges import edge_tests
 
 if TYPE_CHECKING:
     import networkx as nx
 
-    from ..tables import Table
 
 POOLING = (
     "the components of the reduced graph are no clusters that were proven: one kept edge between unequal nodes merges "
@@ -54,8 +54,6 @@ class EdgeSelection:
         return sorted(groups.values(), key=len, reverse=True)
 
     def __str__(self) -> str:
-        from ..tables import assumed_lines
-
         sizes = [len(group) for group in self.components()]
         shown = ", ".join(map(str, sizes[:8])) + (", ..." if len(sizes) > 8 else "")
         n, m = sum(sizes), len(self.tests)

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 
 from .. import checks
 from ..batches import at_a_time
 from ..errors import MethodError
 from ..graph import Graph, components_of, difference_matrix
-from ..tables import assumed_lines
+from ..tables import Table, assumed_lines
 from ..terms.penalties._base import AbstractPenalty
 from ..terms.records import Array
 from ._reading import edge_positions
-
-if TYPE_CHECKING:
-    from ..tables import Table
 
 ENUMERATED = 20  # edges of a component up to which all signs are tried
 CONIC = 80  # edges of a component up to which the conic bound is computed
@@ -189,10 +187,6 @@ def _is_bipartite(tail: Array, head: Array, n: int) -> bool:
 
 def _table(graph: Graph, chosen: Array, norm: str, p: int, value: float, exact: bool) -> Table:
     """Every bound beside the others."""
-    import pandas as pd
-
-    from ..tables import Table
-
     tail, head, A, m = graph.tail[chosen], graph.head[chosen], graph.weight[chosen], len(chosen)
     d, roots = int(np.bincount(np.concatenate([graph.tail, graph.head])).max(initial=0)), 1.0
     rows: dict[str, tuple[float, str, str]] = {}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from ..certificate.convexity import strong_convexity
 from ..engines import InProcess
@@ -15,15 +16,13 @@ from ..lowering.gradients import NodeGradients
 from ..lowering.site import Site
 from ..methods import AsyncL2GD, ExactDiffusion, FedADMM, GradientTracking
 from ..methods.ledger import Ledger
+from ..tables import Table
 from ..terms.losses._base import AbstractQuadraticLoss
 from ..terms.penalties._base import AbstractSmoothPenalty
 from ..terms.records import Array
 from ._curvature import ROUNDING
 from ._reading import form_of
 from ._spectrum import laplacian, largest
-
-if TYPE_CHECKING:
-    from ..tables import Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,10 +61,6 @@ def constants(problem: Any) -> Constants:
     ----------
     problem : Problem
     """
-    import pandas as pd
-
-    from ..tables import Table
-
     form = form_of(problem, "constants").frozen()
     gradients = NodeGradients(form)
     L, mu = gradients.smoothness, gradients.convexity

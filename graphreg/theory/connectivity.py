@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 
 from ..graph import Graph
-from ..tables import assumed_lines
+from ..tables import Table, assumed_lines
 from ._spectrum import Eigenvalue, connectivity, laplacian
-
-if TYPE_CHECKING:
-    from ..tables import Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,10 +59,6 @@ def algebraic_connectivity(graph: Any, weighted: bool = True) -> AlgebraicConnec
     weighted : bool
         Whether the Laplacian takes the weights of the edges (else all are 1, as in the paper).
     """
-    import pandas as pd
-
-    from ..tables import Table
-
     graph = Graph.of(graph)
     weight = graph.weight if weighted else np.ones(graph.n_edges)
     L, component = laplacian(graph.tail, graph.head, weight, graph.n_nodes), graph.components()

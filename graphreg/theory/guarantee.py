@@ -16,9 +16,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from ..form import EdgeBlock, Form
 from ..graph import Graph
+from ..tables import Table, assumed_lines
 from ..terms.records import Array
 from ._asked import part_of, total_variation
 from ._clusterwise import Clusterwise, exact_on_ball
@@ -27,7 +29,6 @@ from ._strengths import AtStrength, Part, strengths
 from .well_connected import WellConnected, examine
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 
@@ -101,8 +102,6 @@ class Recovery:
         return f"<Recovery: {len(self.tests)} clusters, strength {self.strength:.6g}, {word}>"
 
     def __str__(self) -> str:
-        from ..tables import assumed_lines
-
         count = sum(not test.holds for test in self.tests.values())
         word = (
             "guaranteed" if self.guaranteed else f"not guaranteed ({count} of {len(self.tests)} are not well-connected)"
@@ -113,7 +112,6 @@ class Recovery:
             lines.append("no strength was found at which all of them are guaranteed")
         else:
             lines.append("guaranteed for strengths between {:.4g} and {:.4g}".format(*self.interval))
-        import pandas as pd
 
         lines.append(pd.DataFrame(self.table).to_string(max_rows=40, float_format="{:.4g}".format))
         lines += [f"cluster {cluster!r}: {why}" for cluster, why in list(self.reasons.items())[:10]]
@@ -189,10 +187,6 @@ def _why(test: WellConnected, at: AtStrength, c: int) -> str:
 def _table(
     names: list[Hashable], parts: list[Part], at: AtStrength, tests: dict[Hashable, WellConnected], ends: Array
 ) -> Any:
-    import pandas as pd
-
-    from ..tables import Table
-
     sure = all(test.holds for test in tests.values())
     rows = [
         {
@@ -217,8 +211,6 @@ def _table(
 
 
 def _centers(form: Form, names: list[Hashable], losses: Clusterwise) -> Any:
-    import pandas as pd
-
     index = pd.Index(names, dtype=object, name="cluster", tupleize_cols=False)
     return pd.DataFrame(losses.optimum[0], index=index, columns=form.space.names)
 

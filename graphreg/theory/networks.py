@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from .. import checks
 from ..errors import GraphError, MethodError
 from ..lowering.mixing import METROPOLIS
-from ..tables import assumed_lines
+from ..tables import Table, assumed_lines
 from .gossip import mixing as mixing_rate
-
-if TYPE_CHECKING:
-    from ..tables import Table
 
 ESTIMATORS = ("average", "one-step")
 
@@ -70,10 +68,6 @@ def sparseness_exponent(
     GraphError
         For a graph that is not connected; it names the size.
     """
-    import pandas as pd
-
-    from ..tables import Table
-
     if not callable(family) or isinstance(sizes, str) or not isinstance(sizes, Iterable):
         raise MethodError("a sparseness exponent is of a function that gives a graph, and of a list of sizes")
     rows: list[tuple[int, float]] = []

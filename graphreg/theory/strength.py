@@ -14,23 +14,21 @@ bounded from both sides by what is shown: flows and a direction.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from ..certificate import Certificate, Certifier, common
 from ..errors import MethodError
 from ..solution import Solution
-from ..tables import assumed_lines
+from ..tables import Table, assumed_lines
 from ..terms.calculus import Parameter, positive
 from ..terms.records import Array
 from ._descent import best_step, rounding
 from ._pooled import Smooth, as_solution, pooled, whole
 from ._routes import Routes, route
 from ._varying import Varying, check_smooth, varying
-
-if TYPE_CHECKING:
-    from ..tables import Table
 
 NAME = "strength_max"
 
@@ -97,10 +95,6 @@ class StrengthMax:
 
     def table(self) -> Table:
         """The bounds of each connected component: component, nodes, edges, first (node), lower, upper, how."""
-        import pandas as pd
-
-        from ..tables import Table
-
         network, routes = self.vary.network, self.routes
         member, count = network.component, network.n_components
         labels = self.vary.form.labels

@@ -14,6 +14,7 @@ from ..errors import GraphError
 from ..graph import Graph
 from ..messages import did_you_mean, gaps, strays
 from ..reading import plain_label
+from ..tables import assumed_lines
 from ..terms.records import Array
 from ._routing import Multiple, Routing, largest_multiple
 
@@ -97,8 +98,6 @@ class WellConnected:
         return f"node{'s' * (len(inside) > 1)} {_named(self.tightest)}"
 
     def __str__(self) -> str:
-        from ..tables import assumed_lines
-
         word = "well-connected" if self.holds else "not well-connected"
         times = "any multiple of" if math.isinf(self.margin) else f"{self.margin:.6g} times"
         head = f"{word}: {times} the demands can be routed to {self.source!r}"

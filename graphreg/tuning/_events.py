@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from ..clusters import Clusters
+from ..tables import Table
 from ..terms.records import Array
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ..tables import Table
 
 TOGETHER = {"near": "together", "fused": "together"}
 COLUMNS = ("strength_from", "strength_to", "term", "tail", "head", "event", "certain")
@@ -29,10 +25,6 @@ def events(strengths: Array, found: Sequence[Clusters]) -> Table:
     An event is a change between two decided states. An edge that is undecided at some strengths keeps its last decided
     state until it is decided again, and the event then spans the strengths between.
     """
-    import pandas as pd
-
-    from ..tables import Table
-
     edges = found[0].edges
     state = np.full(len(edges), "undecided", dtype=object)  # the last decided one, where and how surely it was seen
     seen, sure = np.full(len(edges), np.nan), np.zeros(len(edges), dtype=bool)

@@ -9,12 +9,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from ..errors import ModelError
 from ..form import Form
 from ..methods import AbstractMethod
 from ..problem import Problem
 from ..solution import Solution
+from ..tables import Table, assumed_lines
 from ..terms.records import Array, name_of
 from ._fold_runs import FoldRun
 from .folds import Fold, Folds, nodes_of
@@ -22,10 +24,8 @@ from .points import Grid
 from .scoring import Scorer, held
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
-    from ..tables import Table
 
 RULES = ("min", "1se")
 
@@ -166,8 +166,6 @@ class CrossValidation:
     @cached_property
     def points(self) -> pd.Index:
         """The values of the Parameters, one entry per point."""
-        import pandas as pd
-
         if len(self.grid.parameters) == 1:
             return pd.Index([point[0] for point in self.grid.points], name=self.grid.names[0])
         return pd.MultiIndex.from_tuples(self.grid.points, names=self.grid.names)
@@ -175,18 +173,12 @@ class CrossValidation:
     @property
     def scores(self) -> pd.DataFrame:
         """The score of each finished fold (rows) at each point (columns); nan where the solve was not certified."""
-        import pandas as pd
-
         names = pd.Index([self.folds.each[k].name for k in self.runs], name="fold", tupleize_cols=False)
         return pd.DataFrame(self._scores, index=names, columns=self.points)
 
     def table(self) -> Table:
         """One row per point: score, its standard error, the number of samples that were held out and scored, the worst
         status and the largest relative gap of the folds, the mean number of clusters, and what was chosen."""
-        import pandas as pd
-
-        from ..tables import Table
-
         runs = list(self.runs.values())
         scored = sum(int(self.folds.each[number].scored.sum()) for number in self.runs)
         frame = pd.DataFrame(
@@ -231,8 +223,6 @@ class CrossValidation:
         """The held-out predictions at the chosen point: row (counted over all losses), node, fold, targets as given,
         weight, predictions (responses; one column per class or target where there are several) and whether the row was
         scored. A row that several folds hold out stands there several times; one that none does is missing."""
-        import pandas as pd
-
         k, form = self.index(self.rule), self.problem.form
         node = nodes_of(form)
         tables: list[pd.DataFrame] = []
@@ -279,8 +269,6 @@ class CrossValidation:
         return tuple(out)
 
     def __str__(self) -> str:
-        from ..tables import assumed_lines
-
         lines = str(self.table()).splitlines()
         cut = len(assumed_lines(self.assumed))
         return "\n".join([*lines[:-cut], self._choice(), *lines[-cut:]])

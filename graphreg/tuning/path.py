@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from .. import checks
 from ..clock import progress_bar
@@ -17,7 +18,7 @@ from ..methods import AbstractMethod
 from ..methods.checkpoint import Checkpoint
 from ..problem import RAISES, Problem, problem_of
 from ..solution import Solution
-from ..tables import assumed_lines
+from ..tables import Table, assumed_lines
 from ..terms.calculus import Parameter
 from ..terms.records import Array
 from ._events import events
@@ -28,7 +29,6 @@ from ._warm import Warm, restored
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ..tables import Table
 
 ASSUMED = (
     "every row has a certificate of its own: the objective is at most relative_gap above the optimum at that strength "
@@ -101,10 +101,6 @@ class Path:
         """One row per strength: status, relative_gap, objective (the certified upper bound), loss (the sum over all
         samples), penalty (all terms on edges, with their strengths), the number of clusters, how many edges are fused,
         near, split or undecided (see `Clusters`), rounds and seconds."""
-        import pandas as pd
-
-        from ..tables import Table
-
         frame = pd.DataFrame([_row(strength, each) for strength, each in self.solutions.items()])
         return Table.of(frame, self._title(), self.assumed)
 
