@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +20,28 @@ def assumed_lines(assumed: Sequence[str]) -> list[str]:
         first = head if not lines else rest
         lines += textwrap.wrap(sentence, WIDTH, initial_indent=first, subsequent_indent=rest)
     return lines
+
+
+class Stated(ABC):
+    """A result with ``assumed``, the sentences that it rests on; ``print`` shows its lines and then these."""
+
+    assumed: tuple[str, ...]
+
+    @abstractmethod
+    def _lines(self) -> Sequence[str]:
+        """What it says."""
+
+    def __str__(self) -> str:
+        return "\n".join([*self._lines(), *assumed_lines(self.assumed)])
+
+
+class StatedNumber(Stated):
+    """A result that is one number, its ``value``: ``float`` gives it."""
+
+    value: float
+
+    def __float__(self) -> float:
+        return self.value
 
 
 class Table(pd.DataFrame):

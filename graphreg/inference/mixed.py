@@ -13,7 +13,7 @@ from .. import checks
 from ..building import build
 from ..certificate import Certificate, Certifier
 from ..errors import ModelError
-from ..tables import Table, assumed_lines
+from ..tables import Stated, Table
 from ..terms.calculus import Model
 from ..terms.records import Array
 from .components import Components
@@ -23,7 +23,7 @@ GAP = 1e-8  # the relative gap to which the coefficients are to be certified
 
 
 @dataclass(frozen=True, repr=False)
-class HierarchicalEstimate:
+class HierarchicalEstimate(Stated):
     """The best linear unbiased predictions of a tree of coefficients, and the variances behind them.
 
     Attributes
@@ -151,13 +151,13 @@ class HierarchicalEstimate:
         return depth
 
     # ---- printed -----------------------------------------------------------------------------------------------------
-    def __str__(self) -> str:
+    def _lines(self) -> list[str]:
         c = self.components
         how = {"reml": "REML", "ml": "maximum likelihood", "given": "given variances"}[c.method]
         kind = "log-likelihood" if c.method == "ml" else "restricted log-likelihood"
         inner = len(self.labels) - self.n_nodes - 1
         above = f" in {inner} clusters" if inner else ""
-        lines = [
+        return [
             f"Hierarchical model by {how}: {self.n_nodes} nodes{above}, {kind} {c.log_likelihood:.6f}"
             + ("" if c.converged else " (NOT converged)"),
             pd.DataFrame(self.variances()).to_string(),
@@ -165,7 +165,6 @@ class HierarchicalEstimate:
             pd.DataFrame(self.fixed()).to_string(),
             f"of the coefficients as minimisers of (5.2): {self.certificate}",
         ]
-        return "\n".join([*lines, *assumed_lines(self.assumed)])
 
     def __repr__(self) -> str:
         values = ", ".join(f"{v:.4g}" for v in (self.components.noise, *self.components.levels))

@@ -15,7 +15,7 @@ from ..errors import DataError
 from ..form import Form
 from ..messages import did_you_mean
 from ..methods.ledger import Ledger
-from ..tables import Table, assumed_lines
+from ..tables import Stated, Table
 from ..terms.records import Array
 from ..theory._reading import form_of as read_form
 from ._hypotheses import linear, position, written
@@ -30,7 +30,7 @@ POINTS = 200  # of an ellipse
 
 
 @dataclass(frozen=True)
-class WaldTest:
+class WaldTest(Stated):
     """Of R theta = r: ``statistic``, (R theta - r)' (R V R')^-1 (R theta - r), which is chi-square with ``df`` degrees
     of freedom, the number of rows of R, where they are true; ``p_value``; ``hypotheses`` as they read."""
 
@@ -40,10 +40,10 @@ class WaldTest:
     hypotheses: tuple[str, ...]
     assumed: tuple[str, ...] = ()
 
-    def __str__(self) -> str:
+    def _lines(self) -> list[str]:
         head = f"Wald test of {', '.join(self.hypotheses)}"
         found = f"chi-square {self.statistic:.6g} with {self.df} df, p-value {self.p_value:.4g}"
-        return "\n".join([head, found, *assumed_lines(self.assumed)])
+        return [head, found]
 
     def __repr__(self) -> str:
         return f"<WaldTest chi-square {self.statistic:.4g}, df {self.df}, p {self.p_value:.3g}>"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..graph import Graph
-from ..tables import Table, assumed_lines
+from ..tables import Stated, Table
 from .edges import edge_tests
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ POOLING = (
 
 
 @dataclass(frozen=True, repr=False)
-class EdgeSelection:
+class EdgeSelection(Stated):
     """The edges that tests of equality left.
 
     Attributes
@@ -53,16 +53,15 @@ class EdgeSelection:
             groups.setdefault(number, []).append(label)
         return sorted(groups.values(), key=len, reverse=True)
 
-    def __str__(self) -> str:
+    def _lines(self) -> list[str]:
         sizes = [len(group) for group in self.components()]
         shown = ", ".join(map(str, sizes[:8])) + (", ..." if len(sizes) > 8 else "")
         n, m = sum(sizes), len(self.tests)
         gone = len(self.removed)
-        lines = [
+        return [
             f"Edge selection: {m - gone} of {m} edges kept, {gone} removed",
             f"{n} nodes in {len(sizes)} component{'s' if len(sizes) > 1 else ''} of sizes {shown}",
         ]
-        return "\n".join([*lines, *assumed_lines(self.assumed)])
 
     def __repr__(self) -> str:
         return f"<EdgeSelection: {len(self.tests) - len(self.removed)} of {len(self.tests)} edges kept>"

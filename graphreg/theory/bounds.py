@@ -26,7 +26,7 @@ from ..form import EdgeBlock, Form
 from ..graph import Graph
 from ..lowering.gradients import NodeGradients, without_gradient
 from ..messages import gaps
-from ..tables import assumed_lines
+from ..tables import Stated
 from ..terms.records import Array
 from ._curvature import Curvature
 from ._kernel import Kernel
@@ -37,7 +37,7 @@ ROUNDING = 1e-12  # relative: a strength that misses what is required by no more
 
 
 @dataclass(frozen=True, eq=False)
-class ErrorBound:
+class ErrorBound(Stated):
     """A bound on ||w_hat - w||_F^2 / n and what it is made of.
 
     Attributes
@@ -83,15 +83,14 @@ class ErrorBound:
     why: str
     assumed: tuple[str, ...] = field(repr=False)
 
-    def __str__(self) -> str:
+    def _lines(self) -> list[str]:
         head = f"||w_hat - w||^2 / n <= {self.bound:.6g} (Theorem 3.1, corrected: {self.theorem:.6g})"
-        lines = [
+        return [
             head if self.holds else f"no bound at this strength: {self.why}",
             f"  strength {self.strength:.6g}, required {self.required:.6g}; the bound there is {self.at_required:.6g}",
             f"  ||Pi g|| {self.projection:.6g}, {len(self.false_edges)} false edges, kappa_S >= "
             f"{self.compatibility.value:.4g}, mu {self.convexity:.6g}",
         ]
-        return "\n".join([*lines, *assumed_lines(self.assumed)])
 
 
 def error_bound(

@@ -14,7 +14,7 @@ from .. import checks
 from ..batches import at_a_time
 from ..errors import MethodError
 from ..graph import Graph, components_of, difference_matrix
-from ..tables import Table, assumed_lines
+from ..tables import StatedNumber, Table
 from ..terms.penalties._base import AbstractPenalty
 from ..terms.records import Array
 from ._reading import edge_positions
@@ -26,7 +26,7 @@ STARTS, SWEEPS = 8, 200  # of the ascent that looks for vectors near the bound
 
 
 @dataclass(frozen=True, eq=False)
-class CompatibilityFactor:
+class CompatibilityFactor(StatedNumber):
     """kappa_T = inf sqrt(|T|) ||Theta||_F / sum over e in T of A_e phi((D Theta)_e), 1 where T is empty (graph-fused
     M-estimation, Definition 2).
 
@@ -52,12 +52,9 @@ class CompatibilityFactor:
     parts: tuple[str, ...] = field(repr=False)
     assumed: tuple[str, ...] = field(repr=False)
 
-    def __float__(self) -> float:
-        return self.value
-
-    def __str__(self) -> str:
+    def _lines(self) -> list[str]:
         said = f"= {self.value:.6g} (exact)" if self.exact else f"between {self.value:.6g} and {self.upper:.6g}"
-        return "\n".join([f"compatibility factor {said}", *assumed_lines(self.assumed)])
+        return [f"compatibility factor {said}"]
 
 
 def compatibility_factor(graph: Any, edges: Iterable[Any], penalty: Any = "l1", features: int = 1) -> Any:

@@ -10,12 +10,12 @@ import pandas as pd
 import scipy.sparse as sp
 
 from ..graph import Graph
-from ..tables import Table, assumed_lines
+from ..tables import StatedNumber, Table
 from ._spectrum import Eigenvalue, connectivity, laplacian
 
 
 @dataclass(frozen=True, eq=False)
-class AlgebraicConnectivity:
+class AlgebraicConnectivity(StatedNumber):
     """The smallest positive eigenvalues of the Laplacian L = K' diag(A) K of a graph, one per component.
 
     Attributes
@@ -36,15 +36,12 @@ class AlgebraicConnectivity:
     components: Table = field(repr=False)
     assumed: tuple[str, ...] = field(repr=False)
 
-    def __float__(self) -> float:
-        return self.value
-
-    def __str__(self) -> str:
+    def _lines(self) -> list[str]:
         count = len(self.components)
         lines = [f"algebraic connectivity {self.value:.6g}; {count} component{'s' if count > 1 else ''}"]
         if count > 1:
             lines[0] += f", the smallest positive eigenvalue {self.smallest_positive:.6g}"
-        return "\n".join([*lines, *assumed_lines(self.assumed)])
+        return lines
 
 
 def algebraic_connectivity(graph: Any, weighted: bool = True) -> AlgebraicConnectivity:

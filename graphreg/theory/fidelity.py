@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from ..errors import GraphError
 from ..graph import Graph, components_of, is_networkx
 from ..messages import look_alike
-from ..tables import assumed_lines
+from ..tables import StatedNumber
 from ..terms.records import Array
 from ._reading import read_clusters
 
@@ -20,7 +20,7 @@ Edge = tuple[Hashable, Hashable]
 
 
 @dataclass(frozen=True)
-class GraphFidelity:
+class GraphFidelity(StatedNumber):
     """How faithful a graph G = (V, E) is to the clusters of nodes with the same parameters, E_0 (graph-fused
     M-estimation, Section 3.1).
 
@@ -50,9 +50,6 @@ class GraphFidelity:
     false_edges: tuple[Edge, ...] = field(repr=False)
     kept_components: int
     assumed: tuple[str, ...] = field(repr=False)
-
-    def __float__(self) -> float:
-        return self.value
 
     @property
     def parameters(self) -> int:
@@ -89,16 +86,15 @@ class GraphFidelity:
             return "local: the rate of estimates from each node's data alone"
         return "misleading: a worse rate than that of local estimates; select edges first"
 
-    def __str__(self) -> str:
+    def _lines(self) -> list[str]:
         n, true, false = self.nodes, len(self.true_edges), len(self.false_edges)
-        lines = [
+        return [
             f"graph fidelity {self.value:.4g} (from {self.least:.3g} to 1; {self.local:.3g} without edges)",
             f"  {n} nodes in {_some(self.clusters, 'cluster')}; {_some(self.components, 'component')}, {true} true and "
             f"{false} false edges: {_some(self.parameters, 'vector')} to estimate in effect",
             f"  {self.regime}",
             f"  with its true edges alone: {self.best:.4g}",
         ]
-        return "\n".join([*lines, *assumed_lines(self.assumed)])
 
 
 def graph_fidelity(graph: Any, truth: Any) -> GraphFidelity:

@@ -16,7 +16,7 @@ from ..lowering.arcs import arcs_of
 from ..lowering.mixing import METROPOLIS, MixingMatrix, mixing_of
 from ..lowering.site import Site
 from ..methods.ledger import Ledger
-from ..tables import assumed_lines
+from ..tables import Stated
 from ..terms.calculus import Strength
 from ..terms.penalties.zero import Zero
 from ..terms.records import IN_GRAPH, Space
@@ -26,7 +26,7 @@ ROUNDING = 1e-14
 
 
 @dataclass(frozen=True)
-class MixingRate:
+class MixingRate(Stated):
     """How fast repeated gossip w <- C w brings all nodes to their mean: ||C^t w - mean|| <= rho^t ||w - mean||.
 
     Attributes
@@ -64,7 +64,7 @@ class MixingRate:
             return np.inf
         return 1.0 if self.rho <= accuracy else float(np.ceil(np.log(accuracy) / np.log(self.rho) - 1e-9))
 
-    def __str__(self) -> str:
+    def _lines(self) -> list[str]:
         lines = [f"spectral gap {self.gap:.6g} (rho = {self.rho:.6g}) of {self.nodes} nodes"]
         if self.components > 1:
             lines.append(f"  the graph has {self.components} components, which never agree")
@@ -72,7 +72,7 @@ class MixingRate:
             lines.append(
                 f"  disagreement falls to a hundredth in {self.time():g} gossips; the gap is nodes^-{self.exponent:.3g}"
             )
-        return "\n".join([*lines, *assumed_lines(self.assumed)])
+        return lines
 
 
 def mixing(graph: Any, mixing: Any = METROPOLIS, lazy: bool = False) -> MixingRate:

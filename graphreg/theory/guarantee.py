@@ -20,7 +20,7 @@ import pandas as pd
 
 from ..form import EdgeBlock, Form
 from ..graph import Graph
-from ..tables import Table, assumed_lines
+from ..tables import Stated, Table
 from ..terms.records import Array
 from ._asked import part_of, total_variation
 from ._clusterwise import Clusterwise, exact_on_ball
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class Recovery:
+class Recovery(Stated):
     """Whether Theorem 2 guarantees that given clusters are recovered.
 
     Attributes
@@ -101,7 +101,7 @@ class Recovery:
         word = "guaranteed" if self.guaranteed else "not guaranteed"
         return f"<Recovery: {len(self.tests)} clusters, strength {self.strength:.6g}, {word}>"
 
-    def __str__(self) -> str:
+    def _lines(self) -> list[str]:
         count = sum(not test.holds for test in self.tests.values())
         word = (
             "guaranteed" if self.guaranteed else f"not guaranteed ({count} of {len(self.tests)} are not well-connected)"
@@ -115,7 +115,7 @@ class Recovery:
 
         lines.append(pd.DataFrame(self.table).to_string(max_rows=40, float_format="{:.4g}".format))
         lines += [f"cluster {cluster!r}: {why}" for cluster, why in list(self.reasons.items())[:10]]
-        return "\n".join([*lines, *assumed_lines(self.assumed)])
+        return lines
 
 
 def recovery(problem: Any, clusters: Any) -> Recovery:

@@ -12,14 +12,14 @@ import pandas as pd
 from .. import checks
 from ..errors import GraphError, MethodError
 from ..lowering.mixing import METROPOLIS
-from ..tables import Table, assumed_lines
+from ..tables import Stated, StatedNumber, Table
 from .gossip import mixing as mixing_rate
 
 ESTIMATORS = ("average", "one-step")
 
 
 @dataclass(frozen=True, eq=False)
-class SparsenessExponent:
+class SparsenessExponent(StatedNumber):
     """q of 1 - rho ~ K^-q over a family of graphs (Assumption 10 of the slides on decentralised inference).
 
     Attributes
@@ -38,14 +38,11 @@ class SparsenessExponent:
     table: Table = field(repr=False)
     assumed: tuple[str, ...] = field(repr=False)
 
-    def __float__(self) -> float:
-        return self.value
-
-    def __str__(self) -> str:
+    def _lines(self) -> list[str]:
         head = (
             f"sparseness exponent {self.value:.3g} (standard error {self.std_error:.2g}): 1 - rho ~ K^-{self.value:.3g}"
         )
-        return "\n".join([head, *assumed_lines(self.assumed)])
+        return [head]
 
 
 def sparseness_exponent(
@@ -96,7 +93,7 @@ def sparseness_exponent(
 
 
 @dataclass(frozen=True)
-class LargestNetwork:
+class LargestNetwork(Stated):
     """The order of the number K of nodes that a limit theorem allows: K = o(T^order).
 
     Attributes
@@ -111,9 +108,9 @@ class LargestNetwork:
     nodes: float
     assumed: tuple[str, ...] = field(repr=False)
 
-    def __str__(self) -> str:
+    def _lines(self) -> list[str]:
         head = f"K = o(T^{self.order:.4g}): K must be small against {self.nodes:.4g}"
-        return "\n".join([head, *assumed_lines(self.assumed)])
+        return [head]
 
 
 def largest_network(

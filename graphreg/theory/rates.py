@@ -10,7 +10,7 @@ import numpy as np
 from .. import checks
 from ..errors import MethodError
 from ..graph import Graph
-from ..tables import assumed_lines
+from ..tables import Stated
 from ._reading import edge_positions
 from .compatibility import CompatibilityFactor, factor
 from .connectivity import algebraic_connectivity
@@ -18,7 +18,7 @@ from .fidelity import GraphFidelity, graph_fidelity
 
 
 @dataclass(frozen=True, eq=False)
-class Rate:
+class Rate(Stated):
     """How the squared error per node scales; constants are unknown, so that only ratios mean something.
 
     Attributes
@@ -48,14 +48,13 @@ class Rate:
     connectivity: float
     assumed: tuple[str, ...] = field(repr=False)
 
-    def __str__(self) -> str:
-        lines = [
+    def _lines(self) -> list[str]:
+        return [
             "how the squared error per node scales",
             f"  fused {self.fused:.4g}, known clusters {self.oracle:.4g}, local {self.local:.4g}",
             f"  terms of (9): pooling {self.pooling:.4g}, false edges {self.false_edges:.4g} "
             f"(kappa_S {self.compatibility.value:.3g}, gamma_G^2 {self.connectivity:.3g})",
         ]
-        return "\n".join([*lines, *assumed_lines(self.assumed)])
 
 
 def rate(graph: Any, truth: Any, samples: int, features: int, noise: float = 1.0) -> Rate:

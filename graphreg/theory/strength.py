@@ -22,7 +22,7 @@ import pandas as pd
 from ..certificate import Certificate, Certifier, common
 from ..errors import MethodError
 from ..solution import Solution
-from ..tables import Table, assumed_lines
+from ..tables import StatedNumber, Table
 from ..terms.calculus import Parameter, positive
 from ..terms.records import Array
 from ._descent import best_step, rounding
@@ -64,7 +64,7 @@ class Better:
 
 
 @dataclass(frozen=True, eq=False)
-class StrengthMax:
+class StrengthMax(StatedNumber):
     """The smallest strength at which a consensus is optimal; ``float(...)`` is its ``value``.
 
     Attributes
@@ -89,9 +89,6 @@ class StrengthMax:
     assumed: tuple[str, ...]
     vary: Varying = field(repr=False)
     routes: Routes = field(repr=False)
-
-    def __float__(self) -> float:
-        return self.value
 
     def table(self) -> Table:
         """The bounds of each connected component: component, nodes, edges, first (node), lower, upper, how."""
@@ -146,17 +143,16 @@ class StrengthMax:
         if not self.lower > 0:
             raise MethodError(f"{NAME} is 0: without any penalty the optimum is a consensus already")
 
-    def __str__(self) -> str:
+    def _lines(self) -> list[str]:
         network = self.vary.network
         binding = int(np.argmax(self.routes.upper))
         count = int((network.component == binding).sum())
         first = self.vary.form.labels[int(np.argmax(network.component == binding))]
-        lines = [
+        return [
             f"{NAME} {self.value:.8g}: the smallest value of {self.vary.name} at which a consensus is optimal",
             f"  certified: {self.lower:.10g} <= it <= {self.upper:.10g}; binding is the component of {first!r} "
             f"({count} nodes), {self.routes.how[binding]}",
         ]
-        return "\n".join([*lines, *assumed_lines(self.assumed)])
 
     def __repr__(self) -> str:
         return f"<StrengthMax {self.value:.6g}>"

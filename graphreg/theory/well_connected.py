@@ -14,7 +14,7 @@ from ..errors import GraphError
 from ..graph import Graph
 from ..messages import did_you_mean, gaps, strays
 from ..reading import plain_label
-from ..tables import assumed_lines
+from ..tables import Stated
 from ..terms.records import Array
 from ._routing import Multiple, Routing, largest_multiple
 
@@ -22,7 +22,7 @@ SHOWN = 6  # nodes that are named in a printed set
 
 
 @dataclass(frozen=True)
-class WellConnected:
+class WellConnected(Stated):
     """Whether the demands of a cluster can be routed to one of its nodes, with the proof of either answer.
 
     Attributes
@@ -97,11 +97,11 @@ class WellConnected:
             return f"all nodes but {_named(rest)}"
         return f"node{'s' * (len(inside) > 1)} {_named(self.tightest)}"
 
-    def __str__(self) -> str:
+    def _lines(self) -> list[str]:
         word = "well-connected" if self.holds else "not well-connected"
         times = "any multiple of" if math.isinf(self.margin) else f"{self.margin:.6g} times"
         head = f"{word}: {times} the demands can be routed to {self.source!r}"
-        return "\n".join([head, self.sentence(), *assumed_lines(self.assumed)])
+        return [head, self.sentence()]
 
 
 def well_connected(graph: Any, demand: Any) -> WellConnected:

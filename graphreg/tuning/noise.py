@@ -19,7 +19,7 @@ from scipy.stats import binom
 from .. import checks
 from ..clock import progress_bar
 from ..inference.local import local_fits
-from ..tables import assumed_lines
+from ..tables import StatedNumber
 from ..terms.calculus import Parameter
 from ..terms.records import Array
 from ..theory._network import Network
@@ -30,7 +30,7 @@ LEAST = 20  # draws
 
 
 @dataclass(frozen=True, eq=False)
-class NoiseStrength:
+class NoiseStrength(StatedNumber):
     """The strength that the noise asks for; ``float(...)`` is its ``value``.
 
     Attributes
@@ -52,15 +52,12 @@ class NoiseStrength:
     draws: Array = field(repr=False)
     assumed: tuple[str, ...] = field(repr=False)
 
-    def __float__(self) -> float:
-        return self.value
-
-    def __str__(self) -> str:
+    def _lines(self) -> list[str]:
         head = (
             f"{NAME} {self.value:.6g} ({self.low:.6g} to {self.high:.6g}, for {len(self.draws)} draws): the "
             f"{self.quantile:g} quantile of the largest load that noise puts on an edge"
         )
-        return "\n".join([head, *assumed_lines(self.assumed)])
+        return [head]
 
     def __repr__(self) -> str:
         return f"<NoiseStrength {self.value:.6g}>"
