@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +29,7 @@ STATES = {  # how edges are drawn: line style, colour, width
 MOST_COLOURS = 10  # beyond so many clusters, those of one node are grey
 MOST_LABELS = 40  # nodes whose labels are still legible
 LONGEST_INSIDE = 3  # characters of a label that fit inside a node
+WEAK = 0.1  # of springs that only keep parts from flying apart, against 1
 LONGEST = 24  # characters of a label in a picture
 LEAST_GAP = 1e-17  # gaps of 0 are drawn here on the logarithmic axis
 
@@ -66,11 +67,8 @@ def plot_graph(
     _draw_nodes(axes, form, place, clusters.labels)
     edges = ", ".join(f"{number} {state}" for state, number in counts.items())
     what = f"{count(form.space.n_observed, 'node')} in {count(clusters.count, 'cluster')}"
-    axes.set_title(what + (f"; edges: {edges}" if edges else ""))
-    axes.set_axis_off()
-    axes.margins(0.08)
-    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, handlelength=2.6)
-    return axes
+    title = what + (f"; edges: {edges}" if edges else "")
+    return framed(axes, title, 0.08, loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
 def plot_trace(solutions: Solution | Sequence[Solution] | Mapping[str, Solution], ax: Axes | None = None) -> Axes:
@@ -121,6 +119,15 @@ def axes_for(ax: Axes | None, size: tuple[float, float]) -> Axes:
     return pyplot().subplots(figsize=size, layout="constrained")[1] if ax is None else ax
 
 
+def framed(axes: Axes, title: str, margin: float, **legend: Any) -> Axes:
+    """A picture of a graph with its title and legend, without scales."""
+    axes.set_title(title)
+    axes.set_axis_off()
+    axes.margins(margin)
+    axes.legend(frameon=False, handlelength=2.6, **legend)
+    return axes
+
+
 def _edge_states(solution: Solution) -> dict[tuple[int, int], str]:
     """One state per pair of nodes, by their positions; over all terms that join them."""
     form = solution.form
@@ -145,25 +152,39 @@ def _layout(
     form: Form, pairs: list[tuple[int, int]], positions: Mapping[Hashable, tuple[float, float]] | None
 ) -> Array:
     """Where each node is drawn, (n, 2)."""
-    import networkx as nx
-
-    graph: nx.Graph[int] = nx.Graph()
-    graph.add_nodes_from(range(form.n))
-    graph.add_edges_from(pairs)
     if positions is None:
-        return spring(graph)
+        return placed(form.labels, pairs, None)
     place = np.full((form.n, 2), np.nan)
-    for said in gaps("positions", positions, form.space.index):
-        raise ModelError(said)
-    for i, label in enumerate(form.space.index):
-        place[i] = positions[label]
+    place[: form.space.n_observed] = placed(tuple(form.space.index), (), positions)
     for i in range(form.space.n_observed, form.n):  # those of lower levels come first
-        near = place[[j for j in graph.neighbors(i) if np.isfinite(place[j]).all()]]
+        ends = [a + b - i for a, b in pairs if i in (a, b)]
+        near = place[[j for j in ends if np.isfinite(place[j]).all()]]
         place[i] = near.mean(axis=0) if len(near) else np.nanmean(place, axis=0)
     return place
 
 
-def spring(graph: nx.Graph[int]) -> Array:
+def placed(
+    labels: Sequence[Hashable],
+    pairs: Iterable[tuple[int, int]],
+    positions: Mapping[Hashable, tuple[float, float]] | None,
+    weak: Iterable[tuple[int, int]] = (),
+) -> Array:
+    """Where nodes are drawn, (n, 2): as given, or by a spring layout of pairs of their numbers, with weak springs for
+    some."""
+    import networkx as nx
+
+    if positions is not None:
+        for said in gaps("positions", positions, labels):
+            raise ModelError(said)
+        return np.array([positions[label] for label in labels], dtype=float).reshape(-1, 2)
+    graph: nx.Graph[int] = nx.Graph()
+    graph.add_nodes_from(range(len(labels)))
+    graph.add_edges_from(weak, weight=WEAK)
+    graph.add_edges_from(pairs, weight=1.0)
+    return _spring(graph)
+
+
+def _spring(graph: nx.Graph[int]) -> Array:
     """A spring layout, with nodes without edges in a row below: springs would push them far away."""
     import networkx as nx
 
@@ -181,19 +202,21 @@ def spring(graph: nx.Graph[int]) -> Array:
 
 def _draw_edges(axes: Axes, place: Array, states: Mapping[tuple[int, int], str]) -> dict[str, int]:
     """Draws the edges; returns how many there are of each state."""
-    collections = importlib.import_module("matplotlib.collections")
     counts: dict[str, int] = {}
-    for state, (style, colour, width) in STATES.items():
+    for state, look in STATES.items():
         pairs = [pair for pair, found in states.items() if found == state]
-        if not pairs:
-            continue
-        counts[state] = len(pairs)
-        lines = collections.LineCollection(
-            [place[list(pair)] for pair in pairs], linestyles=style, colors=colour, linewidths=width, zorder=1
-        )
-        axes.add_collection(lines)
-        axes.plot([], [], style, color=colour, linewidth=width, label=state)
+        if pairs:
+            counts[state] = len(pairs)
+            draw_links(axes, place[np.array(pairs)], state, *look)
     return counts
+
+
+def draw_links(axes: Axes, ends: Array, name: str, style: str, colour: str, width: float) -> None:
+    """Lines between pairs of points (m, 2, 2), with one entry in the legend."""
+    collections = importlib.import_module("matplotlib.collections")
+    lines = collections.LineCollection(list(ends), linestyles=style, colors=colour, linewidths=width, zorder=1)
+    axes.add_collection(lines)
+    axes.plot([], [], style, color=colour, linewidth=width, label=name)
 
 
 def _draw_nodes(axes: Axes, form: Form, place: Array, labels: Mapping[Hashable, int]) -> None:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import ModelError
-from ..messages import did_you_mean, gaps
+from ..messages import did_you_mean
 from ..terms.records import Array
 from ..theory import Recovery
 from ._writing import count
-from .plots import MOST_COLOURS, MOST_LABELS, axes_for, shortened, spring, write_labels
+from .plots import MOST_COLOURS, MOST_LABELS, axes_for, draw_links, framed, placed, shortened, write_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,17 +56,19 @@ def plot_recovery(
     loose = np.array([x in recovery.violating.get(recovery.clusters[x], ()) for x in labels]) & (number >= 0)
     axes, nodes = axes_for(ax, (8.0, 6.0)), np.flatnonzero(number >= 0)
     kinds = _kinds(recovery, number, loose)
-    place = _places(recovery, nodes, kinds, positions)
-    _lines(axes, place, kinds)
+    at = {int(i): k for k, i in enumerate(nodes)}
+    pairs = [(at[i], at[j]) for ends in kinds for i, j in ends.tolist()]
+    place = np.full((len(labels), 2), np.nan)
+    place[nodes] = placed([labels[i] for i in nodes], pairs, positions)
+    for (name, *look), ends in zip(EDGES, kinds, strict=True):
+        if len(ends):
+            draw_links(axes, place[ends], name, *look)
     _nodes(axes, place, number, loose, shown)
     if len(nodes) <= MOST_LABELS:
         write_labels(axes, [labels[i] for i in nodes], place[nodes], len(nodes))
     holds = sum(tests[c].holds for c in shown)
-    axes.set_title(f"{count(len(shown), 'cluster')}, {holds} well-connected at the strength {recovery.strength:.4g}")
-    axes.set_axis_off()
-    axes.margins(0.12)
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=2, frameon=False, handlelength=2.6)
-    return axes
+    title = f"{count(len(shown), 'cluster')}, {holds} well-connected at the strength {recovery.strength:.4g}"
+    return framed(axes, title, 0.12, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=2)
 
 
 def _kinds(recovery: Recovery, number: Array, loose: Array) -> list[Array]:
@@ -77,34 +78,6 @@ def _kinds(recovery: Recovery, number: Array, loose: Array) -> list[Array]:
     inside = number[ends[:, 0]] == number[ends[:, 1]]
     cut = inside & (loose[ends[:, 0]] != loose[ends[:, 1]])
     return [ends[~inside], ends[inside & ~cut], ends[cut]]
-
-
-def _places(recovery: Recovery, nodes: Array, kinds: list[Array], positions: Any) -> Array:
-    labels = recovery.graph.labels
-    place = np.full((len(labels), 2), np.nan)
-    if positions is None:
-        import networkx as nx
-
-        graph: nx.Graph[int] = nx.Graph()
-        graph.add_nodes_from(range(len(nodes)))
-        at = {int(i): k for k, i in enumerate(nodes)}
-        graph.add_edges_from((at[i], at[j]) for ends in kinds for i, j in ends.tolist())
-        place[nodes] = spring(graph)
-        return place
-    for said in gaps("positions", positions, [labels[i] for i in nodes]):
-        raise ModelError(said)
-    for i in nodes:
-        place[i] = positions[labels[i]]
-    return place
-
-
-def _lines(axes: Axes, place: Array, kinds: list[Array]) -> None:
-    collections = importlib.import_module("matplotlib.collections")
-    for (name, style, colour, width), ends in zip(EDGES, kinds, strict=True):
-        if len(ends):
-            lines = collections.LineCollection(place[ends], linestyles=style, colors=colour, linewidths=width, zorder=1)
-            axes.add_collection(lines)
-            axes.plot([], [], style, color=colour, linewidth=width, label=name)
 
 
 def _nodes(axes: Axes, place: Array, number: Array, loose: Array, shown: list[Hashable]) -> None:

@@ -16,7 +16,7 @@ from ..terms.losses._base import AbstractLoss
 from ..terms.penalties._base import AbstractPenalty
 from ..terms.records import Array
 from ._probe import Probe
-from ._report import Failure, dots, frozen, judge, rowwise
+from ._report import Failure, demand, dots, frozen, judge, rowwise, shaped
 from ._samples import Samples
 
 ULP = 2.0**-52
@@ -63,8 +63,7 @@ def holds(
     found: list[Failure] = []
     for spread, points in boxes(x, rng):
         top = bound(x, spread)
-        if top.shape != (len(x),):
-            return [Failure("", f"{name} has the shape {top.shape}, expected {(len(x),)}", "", np.inf)]
+        shaped(name, top, (len(x),))
         for point in points:
             value = function(point)
             floor = 1.0 if trusted > TRUSTED * ULP else 0.0  # of what a solver returns
@@ -94,8 +93,7 @@ def value_bound_of_losses(loss: AbstractLoss, samples: Samples) -> list[Failure]
     """value_bound(r, spread) bounds l around r + anchor, and is l there where nothing is spread."""
     y, rng = samples.y, samples.rng
     t = loss.anchor(y)
-    if t.shape != y.shape:
-        return [Failure("", f"anchor has the shape {t.shape}, expected {y.shape}", "", np.inf)]
+    shaped("anchor", t, y.shape)
     r = _representable(samples.x - t, t)
 
     def value(r: Array) -> Array:
@@ -194,8 +192,8 @@ def dependent(loss: AbstractLoss, samples: Samples) -> list[Failure]:
         back = frozen(2 * middle - moved)
         stuck &= ~np.isfinite(loss.conjugate(back, y))
         return judge("without a dependent coordinate each price moves by itself", stuck, 0, b=middle, y=y)
-    if own.shape != (len(y),) or own.min() < 0 or own.max() >= y.shape[-1]:
-        return [Failure("", f"dependent must name one coordinate per sample, got {own}", "", np.inf)]
+    named = own.shape == (len(y),) and own.min() >= 0 and own.max() < y.shape[-1]
+    demand(named, f"dependent must name one coordinate per sample, got {own}")
     b = samples.inside
     off = np.abs(b.sum(axis=1)) / (1.0 + np.abs(b).max(axis=1))
     found = judge("prices of the domain sum to 0", off, 1e-12, b=b, y=y)
@@ -267,8 +265,8 @@ def squares(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
     R = penalty.squares()
     if R is None:
         return []
-    if R.ndim != 2 or R.shape[1] != probe.k or not len(R) < probe.k:
-        return [Failure("", f"squares must be (r, {probe.k}) with r < {probe.k}, got {R.shape}", "", np.inf)]
+    fitting = R.ndim == 2 and R.shape[1] == probe.k and len(R) < probe.k
+    demand(fitting, f"squares must be (r, {probe.k}) with r < {probe.k}, got {R.shape}")
     z = probe.points
     want = 0.5 * ((z @ R.T) ** 2).sum(axis=1)
     by = np.abs(penalty.value(z) - want) / (1e-300 + want + 1e-14 * (z**2).sum(axis=1) * (R**2).sum())

@@ -10,7 +10,7 @@ from ..terms.penalties._base import AbstractConstraint, AbstractNorm, AbstractPe
 from ..terms.records import Array, RecessionCone
 from . import _fenchel as fenchel
 from ._probe import Probe
-from ._report import Failure, distance, dots, frozen, judge, size
+from ._report import Failure, demand, distance, dots, frozen, judge, shaped, size
 
 STEP = 1e-6  # of differences, relative to the point
 
@@ -19,8 +19,7 @@ def gauge(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
     """gauge(u) is the smallest t >= 0 with u / t in dom phi*."""
     u = probe.points[1:]
     g = penalty.gauge(u)
-    if g.shape != (len(u),):
-        return [Failure("", f"gauge has the shape {g.shape}, expected {(len(u),)}", "", np.inf)]
+    shaped("gauge", g, (len(u),))
 
     def finite_at(t: Any, rows: Array) -> Array:
         return np.isfinite(penalty.conjugate(frozen(u[rows] * np.broadcast_to(t, rows.shape)[rows, None])))
@@ -44,8 +43,7 @@ def gauge_at_zero(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
     phi*(u) > 0. gauge_around(u, eta) bounds it over a box."""
     u = probe.points
     g = penalty.gauge_at_zero(u)
-    if g.shape != (len(u),):
-        return [Failure("", f"gauge_at_zero has the shape {g.shape}, expected {(len(u),)}", "", np.inf)]
+    shaped("gauge_at_zero", g, (len(u),))
     found = judge("gauge_at_zero(u) >= 0", ~(g >= 0), 0, u=u)
     within, margin = np.isfinite(g), 1e3 * probe.tolerance
     t = (1.0 - max(1e-9, 10.0 * probe.tolerance)) / np.where(
@@ -121,9 +119,7 @@ def conductance(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
     """conductance(u) is finite, non-negative and shaped like u, or one number per row."""
     u = probe.inside
     c = penalty.conductance(u)
-    if c.shape not in (u.shape, (len(u), 1)):
-        expected = f"{u.shape} or {(len(u), 1)}"
-        return [Failure("", f"conductance has the shape {c.shape}, expected {expected}", "", np.inf)]
+    shaped("conductance", c, u.shape, (len(u), 1))
     return judge("conductance is finite and non-negative", ~(np.isfinite(c) & (c >= 0)).all(axis=1), 0, u=u)
 
 
@@ -133,8 +129,7 @@ def conduct(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
     c = penalty.conductance(u)
     z, other = (frozen(probe.rng.standard_normal(u.shape) + shift) for shift in (0.0, 1.0))
     flow, back = penalty.conduct(c, z), penalty.conduct(c, other)
-    if flow.shape != u.shape:
-        return [Failure("", f"conduct has the shape {flow.shape}, expected {u.shape}", "", np.inf)]
+    shaped("conduct", flow, u.shape)
     where = {"u": u, "z": z}
     scale = size(flow) * (size(z) + size(other)) + 1e-300
     found = judge("<z, conduct(z)> >= 0", -dots(z, flow) / scale, probe.tolerance, **where)
@@ -147,8 +142,7 @@ def conduct(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
 def interior(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
     """interior(k) lies in dom phi* so far inside that one may step a little away from every other point of it."""
     middle = np.asarray(penalty.interior(probe.k), dtype=float)
-    if middle.shape != (probe.k,):
-        return [Failure("", f"interior has the shape {middle.shape}, expected {(probe.k,)}", "", np.inf)]
+    shaped("interior", middle, (probe.k,))
     u = penalty.clip(probe.points)
     away = middle - 1e-3 * (u - middle) / np.maximum(1.0, size(u - middle))[:, None]
     outside = ~np.isfinite(penalty.conjugate(frozen(np.vstack([middle[None], away]))))
@@ -160,8 +154,7 @@ def subgradient(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
     z = np.vstack([probe.points, 0.9 * penalty.prox(probe.points, 1.0)])
     z = frozen(z[np.isfinite(penalty.value(z))])
     u = penalty.subgradient(z)
-    if u.shape != z.shape:
-        return [Failure("", f"subgradient has the shape {u.shape}, expected {z.shape}", "", np.inf)]
+    shaped("subgradient", u, z.shape)
     clipped = penalty.clip(u)  # by a last bit, where it lies on the boundary
     found = judge("subgradient(z) lies in dom phi*", size(u - clipped) / (1e-300 + size(u)), 1e-3, z=z)
     gap = penalty.value(z) + penalty.conjugate(clipped) - dots(clipped, z)
@@ -176,8 +169,7 @@ def smoothness(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
     if not isinstance(penalty, AbstractSmoothPenalty):
         return []
     z, L = probe.points, penalty.smoothness()
-    if not 0.0 < L < np.inf:
-        return [Failure("", f"the smoothness {L} is not a positive number", "", np.inf)]
+    demand(0.0 < L < np.inf, f"the smoothness {L} is not a positive number")
     x = frozen(z + probe.rng.standard_normal(z.shape) * 10.0 ** probe.rng.uniform(-2, 1, (len(z), 1)))
     rise = penalty.value(x) - penalty.value(z) - dots(penalty.gradient(z), x - z)
     by = (rise - L / 2 * dots(x - z, x - z)) / (penalty.value(x) + penalty.value(z) + 1e-300)
@@ -190,9 +182,7 @@ def curvature(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
         return []
     z, k = probe.points, probe.k
     c = penalty.curvature(z)
-    if c.shape not in (z.shape, (len(z), k, k)):
-        expected = f"{z.shape} or {(len(z), k, k)}"
-        return [Failure("", f"curvature has the shape {c.shape}, expected {expected}", "", np.inf)]
+    shaped("curvature", c, z.shape, (len(z), k, k))
     full = c if c.ndim == 3 else c[:, :, None] * np.eye(k)
     asymmetry = np.abs(full - full.transpose(0, 2, 1)).max(axis=(1, 2))
     values, L = np.linalg.eigvalsh(full), penalty.smoothness()
@@ -213,10 +203,10 @@ def curvature(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
 def strong_convexity(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
     """phi - mu/2 ||.||^2 is convex for the claimed mu."""
     mu = penalty.strong_convexity()
-    if not mu >= 0:
-        return [Failure("", f"the modulus {mu} of strong convexity is negative", "", np.inf)]
-    if not mu > 0 or isinstance(penalty, AbstractConstraint):
-        return [] if not mu > 0 else [Failure("", "an indicator is not strongly convex", "", np.inf)]
+    demand(mu >= 0, f"the modulus {mu} of strong convexity is negative")
+    if mu == 0:
+        return []
+    demand(not isinstance(penalty, AbstractConstraint), "an indicator is not strongly convex")
     x = np.vstack([probe.points, 1e3 * probe.points])
     p = penalty.prox(frozen(x), 1e3)  # pulled towards the directions of least curvature
     z = frozen(np.vstack([x, p]))

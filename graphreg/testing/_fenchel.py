@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..terms.records import Array
-from ._report import Failure, distance, dots, frozen, judge, rowwise, size
+from ._report import Failure, distance, dots, frozen, judge, rowwise, shaped, size
 
 FAR = (1.0, 1e2, 1e4, 1e6)  # how far points are pushed along prices
 
@@ -48,8 +48,7 @@ class Pair:
 def prox_is_optimal(pair: Pair, v: Array, step: Any, tolerance: float, **where: Any) -> list[Failure]:
     """With p = prox(v, step) and b = (v - p) / step, b is a subgradient at p: residual(p, b) = 0."""
     p = pair.prox(v, step)
-    if p.shape != v.shape:
-        return [Failure("", f"prox has the shape {p.shape} where v has {v.shape}", "", np.inf)]
+    shaped("prox", p, v.shape)
     t = np.broadcast_to(step, (len(v),))
     b = (v - p) / rowwise(t, v)
     where = {**where, "v": v, "step": t}
@@ -102,8 +101,7 @@ def midpoints_lie_below(pair: Pair, x: Array, z: Array, tolerance: float, **wher
 def clip_is_sound(pair: Pair, b: Array, tolerance: float, floor: float = 1e-300, **where: Any) -> list[Failure]:
     """clip lands in dom f*, twice is once, and what is well inside stays; ``floor`` is added to the size of b."""
     clipped = pair.clip(b)
-    if clipped.shape != b.shape:
-        return [Failure("", f"clip has the shape {clipped.shape} where its input has {b.shape}", "", np.inf)]
+    shaped("clip", clipped, b.shape)
     found = judge("clip(b) lies in dom of the conjugate", ~np.isfinite(pair.conjugate(clipped)), 0, **where, b=b)
     found += judge(
         "clip(clip(b)) = clip(b)", distance(pair.clip(frozen(clipped)), clipped, floor), tolerance, **where, b=b
@@ -123,8 +121,7 @@ def reach_is_sound(
 ) -> list[Failure]:
     """start + t (end - start) lies in dom f*, with t in [0, 1]; with a ``margin``, no t larger by more has that."""
     where = {**where, "start": start, "end": end, "t": t}
-    if t.shape != (len(start),):
-        return [Failure("", f"reach has the shape {t.shape}, expected {(len(start),)}", "", np.inf)]
+    shaped("reach", t, (len(start),))
     found = judge("reach lies in [0, 1]", np.maximum(-t, t - 1.0), 0.0, **where)
     point = start + rowwise(t * (1 - 1e-9), start) * (end - start)
     sentence = "start + reach (end - start) lies in dom of the conjugate"

@@ -16,7 +16,21 @@ from . import _predictions as predictions
 from . import _prices as prices
 from . import _recession as recession
 from . import _written as written
-from ._report import Failure, Report, distance, dots, frozen, judge, name_of, rowwise, size, try_laws
+from ._report import (
+    Failure,
+    LawError,
+    Report,
+    demand,
+    distance,
+    dots,
+    frozen,
+    judge,
+    name_of,
+    rowwise,
+    shaped,
+    size,
+    try_laws,
+)
 from ._samples import Samples, units
 
 ARGMIN_TOLERANCE = 1e-4  # of minimisers, relative to their size: the root of the 1e-8 to which Clarabel knows a minimum
@@ -37,9 +51,7 @@ def shapes_and_rows(loss: AbstractLoss, samples: Samples) -> list[Failure]:
         ("prox", lambda x, y, t: loss.prox(x, t, y), x.shape),
     ):
         whole, part = call(x, y, steps), call(frozen(x[order]), frozen(y[order]), frozen(steps[order]))
-        if whole.shape != shape:
-            found.append(Failure("", f"{name} has the shape {whole.shape}, expected {shape}", "", np.inf))
-            continue
+        shaped(name, whole, shape)
         gap = distance(whole[order], part)
         found += judge(f"{name} treats rows independently", gap, samples.tolerance, x=x[order], y=y[order])
     first = order[:6]
@@ -116,8 +128,7 @@ def slopes(loss: AbstractLoss, samples: Samples) -> list[Failure]:
         z=z,
         y=y,
     )
-    if not m >= 0:
-        found.append(Failure("", f"least_curvature is {m}, which is negative", "", np.inf))
+    demand(m >= 0, f"least_curvature is {m}, which is negative")
     if isinstance(loss, AbstractSmoothLoss):
         L = loss.smoothness()
         by = (size(change) / size(step) - L - rounding) / scale
@@ -131,8 +142,7 @@ def curvature(loss: AbstractLoss, samples: Samples) -> list[Failure]:
         return []
     x, y, tolerance = samples.x, samples.y, samples.tolerance
     c, gradient = loss.curvature(x, y), loss.gradient(x, y)
-    if not prices.matching(c, x):
-        return [Failure("", f"curvature has the shape {c.shape}, expected {prices.expected(x)}", "", np.inf)]
+    shaped("curvature", c, *prices.shapes(x))
     low, high = loss.least_curvature(), loss.smoothness()
     least, most = prices.extremes(c)
     out = np.maximum(low - least, most - high)
@@ -215,27 +225,25 @@ def encode(loss: AbstractLoss, samples: Samples) -> list[Failure]:
         return []
     if coded.shape != (3,) or not np.isin(coded, (-1.0, 1.0)).all():
         return []  # numbers, or one column per class
-    if not np.array_equal(coded, [-1.0, 1.0, 1.0]):
-        return [Failure("", f"{given} is coded as {coded}: 0 is the class -1, and 1 the class 1", "", np.inf)]
+    demand(
+        np.array_equal(coded, [-1.0, 1.0, 1.0]), f"{given} is coded as {coded}: 0 is the class -1, and 1 the class 1"
+    )
     others = (np.array([-1.0, 1.0, 1.0]), np.array([False, True, True]), np.array([0, 1, 1]))
-    found = [
-        Failure("", f"{other} is coded as {loss.encode(other)}, and {given} as {coded}", "", np.inf)
-        for other in others
-        if not np.array_equal(loss.encode(other), coded)
-    ]
+    for other in others:
+        same = np.array_equal(loss.encode(other), coded)
+        demand(same, f"{other} is coded as {loss.encode(other)}, and {given} as {coded}")
     for wrong in (np.array([0.0, 1.0, 2.0]), np.array([-1.0, 0.0, 1.0]), np.array([0.2, 0.7]), np.array(["yes", "no"])):
         try:
-            found.append(Failure("", f"targets {wrong} are taken, as {loss.encode(wrong)}", "", np.inf))
+            raise LawError(f"targets {wrong} are taken, as {loss.encode(wrong)}")
         except DataError:
             continue
-    return found
+    return []
 
 
 def scales(loss: AbstractLoss, samples: Samples) -> list[Failure]:
     """One positive scale per sample; with scale="mean" those of a node sum to 1, with "sum" they are the weights."""
     s, data = loss.scales(), loss.data
-    if s.shape != (len(loss.targets()),):
-        return [Failure("", f"scales have the shape {s.shape} for {len(loss.targets())} samples", "", np.inf)]
+    shaped("scales", s, (len(loss.targets()),))
     found = judge("scales are positive and finite", ~((s > 0) & np.isfinite(s)), 0, scale=s)
     if isinstance(loss.scale, str):
         expected, got = (data.weights, s) if loss.scale == "sum" else (1.0, np.bincount(data.node, s))

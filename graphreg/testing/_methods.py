@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cached_property, wraps
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from ..methods._base import AbstractIteration
 from ..methods._driver import Budget
 from ..solution import Solution
 from ..solving import solve
-from ._report import Failure, Report, name_of, try_laws
+from ._report import Failure, LawError, Report, demand, name_of, try_laws
 from ._rounds import after, bits, disturbed, moved, reached, site_of, strays
 from ._small import Case, small_problems
 
@@ -44,8 +44,24 @@ class Trial:
         return {case.name: solve(case.form, Exact(), budget, Compiler(case.form)) for case in self.cases}
 
 
-def _failure(sentence: str, where: str = "", by: float = np.inf) -> Failure:
-    return Failure("", sentence, where, by)
+CaseLaw = Callable[[AbstractIteration, Case, Trial], None]
+Law = Callable[[AbstractIteration, Trial], list[Failure]]
+
+
+def of_each_case(law: CaseLaw) -> Law:
+    """A law of one problem as a law of all that the method applies to."""
+
+    @wraps(law)
+    def of_all(method: AbstractIteration, trial: Trial) -> list[Failure]:
+        found: list[Failure] = []
+        for case in _fitting(method, trial):
+            try:
+                law(method, case, trial)
+            except LawError as error:
+                found.append(replace(error.failure, where=error.failure.where or case.name))
+        return found
+
+    return of_all
 
 
 def _fitting(method: AbstractIteration, trial: Trial) -> list[Case]:
@@ -56,31 +72,27 @@ def missing_gives_sentences(method: AbstractIteration, trial: Trial) -> list[Fai
     """missing(form) is a tuple of sentences, the same each time; the method applies to one of the problems at least."""
     for case in trial.cases:
         found: Any = method.missing(case.form)
-        if not isinstance(found, tuple) or not all(isinstance(each, str) and " " in each for each in found):
-            return [_failure(f"missing must be a tuple of sentences, got {found!r}", case.name)]
-        if method.missing(case.form) != found:
-            return [_failure("missing says something else when it is asked again", case.name)]
-    if _fitting(method, trial):
-        return []
+        right = isinstance(found, tuple) and all(isinstance(each, str) and " " in each for each in found)
+        demand(right, f"missing must be a tuple of sentences, got {found!r}", case.name)
+        demand(method.missing(case.form) == found, "missing says something else when it is asked again", case.name)
     lacks = "; ".join(f"{case.name}: {', '.join(method.missing(case.form))}" for case in trial.cases)
-    return [_failure(f"it applies to none of the problems, so nothing else is tried; give some. Missing: {lacks}")]
-
-
-def state_is_a_record(method: AbstractIteration, trial: Trial) -> list[Failure]:
-    """The state is a frozen dataclass with the site, and with ``round``, which counts the steps."""
-    for case in _fitting(method, trial):
-        site, _ = site_of(case.form, trial.seed)
-        state = method.init(site, None)
-        if not _is_frozen(state):
-            return [_failure(f"the state must be a frozen dataclass, got {type(state).__name__}", case.name)]
-        names = {f.name for f in fields(state)}
-        if not {"site", "round"} <= names or state.site is not site:
-            return [_failure(f"the state must have the fields site and round, and has {sorted(names)}", case.name)]
-        for k in range(3):
-            if state.round != k:
-                return [_failure(f"round is {state.round} after {k} steps", case.name)]
-            state = method.step(state)
+    nothing = f"it applies to none of the problems, so nothing else is tried; give some. Missing: {lacks}"
+    demand(_fitting(method, trial), nothing)
     return []
+
+
+@of_each_case
+def state_is_a_record(method: AbstractIteration, case: Case, trial: Trial) -> None:
+    """The state is a frozen dataclass with the site, and with ``round``, which counts the steps."""
+    site, _ = site_of(case.form, trial.seed)
+    state = method.init(site, None)
+    demand(_is_frozen(state), f"the state must be a frozen dataclass, got {type(state).__name__}")
+    names = {f.name for f in fields(state)}
+    right = {"site", "round"} <= names and state.site is site
+    demand(right, f"the state must have the fields site and round, and has {sorted(names)}")
+    for k in range(3):
+        demand(state.round == k, f"round is {state.round} after {k} steps")
+        state = method.step(state)
 
 
 def _is_frozen(state: Any) -> bool:
@@ -88,87 +100,74 @@ def _is_frozen(state: Any) -> bool:
     return is_dataclass(state) and bool(kind.__dataclass_params__.frozen)
 
 
-def step_is_repeatable(method: AbstractIteration, trial: Trial) -> list[Failure]:
+@of_each_case
+def step_is_repeatable(method: AbstractIteration, case: Case, trial: Trial) -> None:
     """A step from the same state gives the same bits, and changes nothing in that state; neither does point."""
-    for case in _fitting(method, trial):
-        for k in AT:
-            site, _ = site_of(case.form, trial.seed)
-            state = after(method, site, k)
-            before = bits(state)
-            point = bits(method.point(state))
-            one, two = bits(method.step(state)), bits(method.step(state))
-            if bits(state) != before:
-                return [_failure(f"a step changes its argument, at round {k}", case.name)]
-            if one != two:
-                return [_failure(f"the same step twice gives different states, at round {k}", case.name)]
-            if bits(method.point(state)) != point:
-                return [_failure(f"point gives something else when it is asked again, at round {k}", case.name)]
-    return []
+    for k in AT:
+        site, _ = site_of(case.form, trial.seed)
+        state = after(method, site, k)
+        before = bits(state)
+        point = bits(method.point(state))
+        one, two = bits(method.step(state)), bits(method.step(state))
+        demand(bits(state) == before, f"a step changes its argument, at round {k}")
+        demand(one == two, f"the same step twice gives different states, at round {k}")
+        demand(bits(method.point(state)) == point, f"point gives something else when it is asked again, at round {k}")
 
 
-def resume_equals_run(method: AbstractIteration, trial: Trial) -> list[Failure]:
+@of_each_case
+def resume_equals_run(method: AbstractIteration, case: Case, trial: Trial) -> None:
     """The state can be kept in a checkpoint; from it, on a fresh site and by a fresh copy of the method, the run goes
     on with the same bits: nothing is kept elsewhere."""
     fresh = copy.deepcopy(method)
-    for case in _fitting(method, trial):
-        for k in AT:
-            site, _ = site_of(case.form, trial.seed)
-            runner = copy.deepcopy(fresh)
-            state = after(runner, site, k)
-            other, _ = site_of(case.form, trial.seed)
-            again, resumed = copy.deepcopy(fresh), moved(state, other)
-            for _ in range(3):
-                state, resumed = runner.step(state), again.step(resumed)
-            if bits(state) != bits(resumed):
-                return [_failure(f"a run that goes on from round {k} has other bits than one that was not", case.name)]
-    return []
+    for k in AT:
+        site, _ = site_of(case.form, trial.seed)
+        runner = copy.deepcopy(fresh)
+        state = after(runner, site, k)
+        other, _ = site_of(case.form, trial.seed)
+        again, resumed = copy.deepcopy(fresh), moved(state, other)
+        for _ in range(3):
+            state, resumed = runner.step(state), again.step(resumed)
+        right = bits(state) == bits(resumed)
+        demand(right, f"a run that goes on from round {k} has other bits than one that was not")
 
 
-def same_seed_same_run(method: AbstractIteration, trial: Trial) -> list[Failure]:
+@of_each_case
+def same_seed_same_run(method: AbstractIteration, case: Case, trial: Trial) -> None:
     """Two runs of one seed have the same bits."""
-    for case in _fitting(method, trial):
-        one, two = (bits(after(method, site_of(case.form, trial.seed)[0], AT[-1])) for _ in range(2))
-        if one != two:
-            return [_failure("two runs of the same seed differ; draw from site.streams", case.name)]
-    return []
+    one, two = (bits(after(method, site_of(case.form, trial.seed)[0], AT[-1])) for _ in range(2))
+    demand(one == two, "two runs of the same seed differ; draw from site.streams")
 
 
-def ledger_is_what_was_sent(method: AbstractIteration, trial: Trial) -> list[Failure]:
+@of_each_case
+def ledger_is_what_was_sent(method: AbstractIteration, case: Case, trial: Trial) -> None:
     """The ledger holds the messages and bytes that the engine was asked for, and no others."""
-    for case in _fitting(method, trial):
-        site, engine = site_of(case.form, trial.seed)
-        after(method, site, AT[-1])
-        for purpose, said in engine.ledger.messages.items():
-            sent, size = engine.messages[purpose], engine.bytes[purpose]
-            if (said, engine.ledger.bytes[purpose]) != (sent, size):
-                booked = f"{said} messages of {engine.ledger.bytes[purpose]} bytes are booked"
-                return [_failure(f"{booked} for {purpose}, {sent} of {size} were sent", case.name)]
-    return []
+    site, engine = site_of(case.form, trial.seed)
+    after(method, site, AT[-1])
+    for purpose, said in engine.ledger.messages.items():
+        sent, size = engine.messages[purpose], engine.bytes[purpose]
+        booked = f"{said} messages of {engine.ledger.bytes[purpose]} bytes are booked"
+        right = (said, engine.ledger.bytes[purpose]) == (sent, size)
+        demand(right, f"{booked} for {purpose}, {sent} of {size} were sent")
 
 
-def a_step_reaches_neighbours_only(method: AbstractIteration, trial: Trial) -> list[Failure]:
+@of_each_case
+def a_step_reaches_neighbours_only(method: AbstractIteration, case: Case, trial: Trial) -> None:
     """Other numbers, or other data, at one node: after a step nothing differs but at that node and where its messages
     went. Steps that sum over all nodes are left out: sums reach everywhere; and methods that are not decentralised."""
-    if method.central:
-        return []
-    rng = np.random.default_rng(trial.seed)
-    for case in _fitting(method, trial):
-        n = case.form.n
-        for k in range(6):
-            site, _ = site_of(case.form, trial.seed)
-            state, node = after(method, site, k), (3 * k) % n
-            plain, summed, _ = _stepped(method, state, case.form, trial.seed, node)
-            changes = {
-                "other numbers": (disturbed(state, n, node, rng), case.form),
-                "other data": (state, case.elsewhere(node)),
-            }
-            for what, (other, form) in changes.items():
-                new, sums, known = _stepped(method, other, form, trial.seed, node)
-                found = [] if summed or sums else strays(case.form, plain, new, known)
-                if found:
-                    at = f"{case.name}, round {k}, node {node}, which reaches {sorted(known)}"
-                    return [_failure(f"{what} at one node change {'; '.join(found)} within a step", at)]
-    return []
+    rng, n = np.random.default_rng(trial.seed), case.form.n
+    for k in range(0 if method.central else 6):
+        site, _ = site_of(case.form, trial.seed)
+        state, node = after(method, site, k), (3 * k) % n
+        plain, summed, _ = _stepped(method, state, case.form, trial.seed, node)
+        changes = {
+            "other numbers": (disturbed(state, n, node, rng), case.form),
+            "other data": (state, case.elsewhere(node)),
+        }
+        for what, (other, form) in changes.items():
+            new, sums, known = _stepped(method, other, form, trial.seed, node)
+            found = [] if summed or sums else strays(case.form, plain, new, known)
+            at = f"{case.name}, round {k}, node {node}, which reaches {sorted(known)}"
+            demand(not found, f"{what} at one node change {'; '.join(found)} within a step", at)
 
 
 def _stepped(method: AbstractIteration, state: Any, form: Form, seed: int, node: int) -> tuple[Any, bool, set[int]]:
@@ -178,43 +177,43 @@ def _stepped(method: AbstractIteration, state: Any, form: Form, seed: int, node:
     return new, engine.reductions > 0, reached(engine, node)
 
 
-def point_has_the_right_shapes(method: AbstractIteration, trial: Trial) -> list[Failure]:
+@of_each_case
+def point_has_the_right_shapes(method: AbstractIteration, case: Case, trial: Trial) -> None:
     """point gives finite parameters (n, d), and flows and prices in the shapes of the form, or None; gathered gives
     numbers and arrays of n rows by name."""
-    for case in _fitting(method, trial):
-        site, _ = site_of(case.form, trial.seed)
-        state = after(method, site, 2)
-        w, flows, prices = method.point(state)
-        nothing = case.form.nothing()
-        if not isinstance(w, np.ndarray) or w.shape != case.form.shape or not np.isfinite(w).all():
-            return [_failure(f"the parameters must be finite, of shape {case.form.shape}", case.name)]
-        for what, found, like in (("flows", flows, nothing.flows), ("prices", prices, nothing.prices)):
-            if found is not None and [np.shape(each) for each in found] != [each.shape for each in like]:
-                return [_failure(f"the {what} must be None or of shapes {[each.shape for each in like]}", case.name)]
-        for name, value in method.gathered(state).items():
-            if not isinstance(name, str) or not _gathered(value, case.form.n):
-                return [_failure(f"gathered {name!r} must be a number or an array of {case.form.n} rows", case.name)]
-    return []
+    site, _ = site_of(case.form, trial.seed)
+    state = after(method, site, 2)
+    w, flows, prices = method.point(state)
+    nothing = case.form.nothing()
+    right = isinstance(w, np.ndarray) and w.shape == case.form.shape and np.isfinite(w).all()
+    demand(right, f"the parameters must be finite, of shape {case.form.shape}")
+    for what, found, like in (("flows", flows, nothing.flows), ("prices", prices, nothing.prices)):
+        right = found is None or [np.shape(each) for each in found] == [each.shape for each in like]
+        demand(right, f"the {what} must be None or of shapes {[each.shape for each in like]}")
+    for name, value in method.gathered(state).items():
+        right = isinstance(name, str) and _gathered(value, case.form.n)
+        demand(right, f"gathered {name!r} must be a number or an array of {case.form.n} rows")
 
 
 def _gathered(value: Any, n: int) -> bool:
     return np.isscalar(value) or (isinstance(value, np.ndarray) and (value.ndim == 0 or len(value) == n))
 
 
-def optimum_is_reached(method: AbstractIteration, trial: Trial) -> list[Failure]:
+@of_each_case
+def optimum_is_reached(method: AbstractIteration, case: Case, trial: Trial) -> None:
     """Within the rounds the objective comes as near to the certified optimum as was asked; it is never below it."""
-    found: list[Failure] = []
-    for case in _fitting(method, trial):
-        optimum = trial.optima[case.name].certificate
-        budget = Budget(trial.accuracy or 0.0, rounds=trial.rounds, seed=trial.seed)
-        run = solve(case.form, method, budget, Compiler(case.form)).certificate
-        above = relative(run.primal - optimum.dual, run.primal, optimum.dual, common(case.form).floor)
-        if not above >= -EXACT or (run.valid and run.dual > optimum.primal):
-            found.append(_failure("its bounds contradict those of the exact optimum", case.name, -above))
-        elif trial.accuracy is not None and not above <= trial.accuracy + EXACT:
-            sentence = f"after {trial.rounds} rounds it is further than {trial.accuracy:g} above the optimum"
-            found.append(_failure(sentence, case.name, float(above)))
-    return found
+    optimum = trial.optima[case.name].certificate
+    budget = Budget(trial.accuracy or 0.0, rounds=trial.rounds, seed=trial.seed)
+    run = solve(case.form, method, budget, Compiler(case.form)).certificate
+    above = relative(run.primal - optimum.dual, run.primal, optimum.dual, common(case.form).floor)
+    right = above >= -EXACT and not (run.valid and run.dual > optimum.primal)
+    demand(right, "its bounds contradict those of the exact optimum", by=-above)
+    near = trial.accuracy is None or above <= trial.accuracy + EXACT
+    demand(
+        near,
+        f"after {trial.rounds} rounds it is further than {trial.accuracy or 0.0:g} above the optimum",
+        by=float(above),
+    )
 
 
 LAWS = (

@@ -15,7 +15,7 @@ from . import _derived as derived
 from . import _fenchel as fenchel
 from . import _written as written
 from ._probe import Probe
-from ._report import Failure, Report, distance, dots, frozen, judge, name_of, size, try_laws
+from ._report import Failure, Report, demand, distance, dots, frozen, judge, name_of, shaped, size, try_laws
 
 ARGMIN_TOLERANCE = 1e-4  # of minimisers, relative to their size: the root of the 1e-8 to which Clarabel knows a minimum
 
@@ -34,9 +34,7 @@ def shapes_and_rows(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
     ):
         whole, part = call(z, steps), call(frozen(z[order]), frozen(steps[order]))
         shape = z.shape if name == "prox" else (len(z),)
-        if whole.shape != shape:
-            found.append(Failure("", f"{name} has the shape {whole.shape}, expected {shape}", "", np.inf))
-            continue
+        shaped(name, whole, shape)
         found += judge(
             f"{name} treats rows independently", distance(whole[order], part), probe.tolerance, rows=z[order]
         )
@@ -110,8 +108,7 @@ def pieces(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
     p = penalty.pieces(probe.k)
     if p is None:
         return []
-    if p < 1 or probe.k % p:
-        return [Failure("", f"pieces({probe.k}) = {p} does not divide {probe.k}", "", np.inf)]
+    demand(p > 0 and probe.k % p == 0, f"pieces({probe.k}) = {p} does not divide {probe.k}")
     z = probe.points
     by = distance(penalty.value(z), size(z.reshape(-1, p)).reshape(len(z), -1).sum(axis=1))
     return judge("phi is the sum of the norms of its pieces", by, probe.tolerance, z=z)
@@ -122,8 +119,7 @@ def quadratic(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
     Q = penalty.quadratic(probe.k)
     if Q is None:
         return []
-    if np.shape(Q) != (probe.k, probe.k):
-        return [Failure("", f"quadratic has the shape {np.shape(Q)}, expected {(probe.k, probe.k)}", "", np.inf)]
+    shaped("quadratic", np.asarray(Q), (probe.k, probe.k))
     z = probe.points
     by = np.abs(penalty.value(z) - dots(z @ Q, z) / 2) / np.maximum(dots(z, z) * np.abs(Q).max(), 1e-300)
     return judge("phi(z) = 1/2 z'Qz", by, probe.tolerance, z=z)

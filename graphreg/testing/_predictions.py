@@ -7,7 +7,7 @@ import numpy as np
 from ..errors import DataError
 from ..terms.losses._base import AbstractLoss
 from ..terms.records import Array
-from ._report import Failure, frozen, judge
+from ._report import Failure, LawError, demand, frozen, judge, shaped
 from ._samples import Samples
 
 BESIDE = 1e-3
@@ -19,8 +19,7 @@ def response(loss: AbstractLoss, samples: Samples) -> list[Failure]:
     (or, where a loss knows none, x itself)."""
     x = frozen(np.clip(samples.x, -SMALL, SMALL))
     expected = loss.response(x)
-    if expected.shape != x.shape:
-        return [Failure("", f"response has the shape {expected.shape}, expected {x.shape}", "", np.inf)]
+    shaped("response", expected, x.shape)
     classes = _classes(loss)
     if classes is not None:
         return [] if np.array_equal(expected, x) else _probabilities(expected, x)
@@ -38,10 +37,10 @@ def classify(loss: AbstractLoss, samples: Samples) -> list[Failure]:
     try:
         named = loss.classify(x)
     except DataError:
-        sentence = "a loss of two classes, or of several, says which a predictor is"
-        return [] if classes is None else [Failure("", sentence, "", np.inf)]
+        demand(classes is None, "a loss of two classes, or of several, says which a predictor is")
+        return []
     if classes is None:
-        return [Failure("", "a loss of numbers names a class", "", np.inf)]
+        raise LawError("a loss of numbers names a class")
     values, codes = classes
     costs = np.array([loss.value(x, frozen(np.tile(code, (len(x), *[1] * code.ndim)))) for code in codes])
     own = np.array([[value == name for name in named.tolist()] for value in values])
@@ -50,9 +49,8 @@ def classify(loss: AbstractLoss, samples: Samples) -> list[Failure]:
     found = judge("the class of a predictor is the one of the least loss", excess, 1e-12, x=x)
     lacking = max(2, codes[0].size) - len(values)  # classes that the data lack may be named, too
     others = set(named.tolist()) - set(values)
-    if len(others) > lacking:
-        sentence = f"the data have the classes {values}, and classify says {sorted(map(str, others))}"
-        found.append(Failure("", sentence, "", np.inf))
+    said = f"the data have the classes {values}, and classify says {sorted(map(str, others))}"
+    demand(len(others) <= lacking, said)
     return found
 
 

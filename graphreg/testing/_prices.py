@@ -8,7 +8,7 @@ from ..batches import times
 from ..terms.losses._base import AbstractLoss
 from ..terms.records import Array
 from . import _fenchel as fenchel
-from ._report import Failure, distance, frozen, judge, size
+from ._report import Failure, distance, frozen, judge, shaped, size
 from ._samples import Samples
 
 
@@ -60,8 +60,7 @@ def interior(loss: AbstractLoss, samples: Samples) -> list[Failure]:
     """interior says whether the price 0 may be moved a little in every direction of dom l*."""
     y = samples.y
     claimed = loss.interior(y)
-    if claimed.shape != (len(y),):
-        return [Failure("", f"interior has the shape {claimed.shape}, expected {(len(y),)}", "", np.inf)]
+    shaped("interior", claimed, (len(y),))
     away = -1e-6 * loss.clip(samples.prices, y)  # opposite to points of the domain: outside, where 0 is on its boundary
     found = judge(
         "0 is inside where interior says so", claimed & ~np.isfinite(loss.conjugate(frozen(away), y)), 0, y=y, b=away
@@ -78,8 +77,7 @@ def conductance(loss: AbstractLoss, samples: Samples) -> list[Failure]:
     """conductance is finite and non-negative, shaped like the prices or a matrix that keeps prices in their span."""
     b, y = samples.inside, samples.y
     c = loss.conductance(b, y)
-    if not matching(c, b):
-        return [Failure("", f"conductance has the shape {c.shape}, expected {expected(b)}", "", np.inf)]
+    shaped("conductance", c, *shapes(b))
     least, most = extremes(c)
     found = judge("conductance is finite and non-negative", ~(np.isfinite(most) & (least >= -1e-12)), 0, b=b, y=y)
     current = times(c, samples.rng.standard_normal(b.shape))
@@ -95,14 +93,9 @@ def span(loss: AbstractLoss, samples: Samples) -> list[Failure]:
     return found + judge("span(span(b)) = span(b)", distance(loss.span(flat), flat, 1.0), 1e-12, b=flat, y=y)
 
 
-def expected(x: Array) -> str:
-    """The shapes that curvatures and conductances may have."""
-    return str(x.shape) if x.ndim == 1 else f"{x.shape} or {(*x.shape, x.shape[1])}"
-
-
-def matching(c: Array, x: Array) -> bool:
-    """Whether a curvature has the shape of predictors, or is a matrix for each."""
-    return c.shape == x.shape or (x.ndim == 2 and c.shape == (*x.shape, x.shape[1]))
+def shapes(x: Array) -> list[tuple[int, ...]]:
+    """The shapes that curvatures and conductances may have at predictors or prices x."""
+    return [x.shape] if x.ndim == 1 else [x.shape, (*x.shape, x.shape[1])]
 
 
 def extremes(c: Array) -> tuple[Array, Array]:

@@ -10,7 +10,7 @@ from ..terms.records import Array
 from . import _fenchel as fenchel
 from . import _prices as prices
 from . import _written as written
-from ._report import Failure, distance, dots, frozen, judge, rowwise, size
+from ._report import Failure, demand, distance, dots, frozen, judge, rowwise, shaped, size
 from ._samples import Samples, units
 
 LONG = 1e6  # a step along a direction, after which a loss that grows has grown
@@ -24,9 +24,9 @@ def descent(loss: AbstractLoss, samples: Samples) -> list[Failure]:
     y, x = samples.y, _near(samples)
     cone = loss.descent(y)
     q = len(cone.sample)
-    if cone.falls.shape != (q, y.size) or len(cone.for_ever) != q:
-        shapes = f"{cone.falls.shape}, {cone.sample.shape}, {cone.for_ever.shape}"
-        return [Failure("", f"falls, sample and for_ever have the shapes {shapes} for {y.size} predictors", "", np.inf)]
+    shapes = f"{cone.falls.shape}, {cone.sample.shape}, {cone.for_ever.shape}"
+    fitting = cone.falls.shape == (q, y.size) and len(cone.for_ever) == q
+    demand(fitting, f"falls, sample and for_ever have the shapes {shapes} for {y.size} predictors")
     found: list[Failure] = []
     start, zero = loss.value(x, y), frozen(np.zeros_like(x))
     for v in _directions(samples):
@@ -62,8 +62,8 @@ def remains(loss: AbstractLoss, samples: Samples) -> list[Failure]:
         if not fallen.any():
             continue
         kept, left = loss.remains(y, fallen)
-        if kept.shape != (len(y),) or len(left) != kept.sum():
-            return [Failure("", f"remains keeps {len(left)} targets of {kept.shape} samples", "", np.inf)]
+        fitting = kept.shape == (len(y),) and len(left) == kept.sum()
+        demand(fitting, f"remains keeps {len(left)} targets of {kept.shape} samples")
         limit = np.where(plain, loss.value(frozen(x + FAR * v), y), loss.value(x, y))
         cost = np.zeros(len(y))
         cost[kept] = loss.value(frozen(x[kept]), left)
@@ -98,9 +98,9 @@ def smoothed(loss: AbstractLoss, samples: Samples) -> list[Failure]:
     """smoothed is a smooth convex function with its gradient and curvature, whose gradients lie in dom l*."""
     y, x, tolerance = samples.y, _near(samples), samples.tolerance
     value, gradient, curvature = loss.smoothed(x, y)
-    if value.shape != (len(x),) or gradient.shape != x.shape or not prices.matching(curvature, x):
-        shapes = f"{value.shape}, {gradient.shape} and {curvature.shape}"
-        return [Failure("", f"smoothed has the shapes {shapes} for predictors of {x.shape}", "", np.inf)]
+    shaped("the value of smoothed", value, (len(x),))
+    shaped("its gradient", gradient, x.shape)
+    shaped("its curvature", curvature, *prices.shapes(x))
     found = judge("its gradient lies in dom l*", ~np.isfinite(loss.conjugate(gradient, y)), 0, x=x, y=y)
     least, most = prices.extremes(curvature)
     negative = -least / (1e-300 + np.abs(most))

@@ -83,6 +83,25 @@ def name_of(law: Callable[..., Any]) -> str:
     return law.__name__.strip("_").replace("_", " ")
 
 
+class LawError(Exception):
+    """A law is broken so that the rest of it cannot be tried: a wrong shape, a claim that makes no sense."""
+
+    def __init__(self, sentence: str, where: str = "", by: float = np.inf) -> None:
+        super().__init__(sentence)
+        self.failure = Failure("", sentence, where, by)
+
+
+def demand(holds: Any, sentence: str, where: str = "", by: float = np.inf) -> None:
+    """Raise `LawError` unless something holds."""
+    if not holds:
+        raise LawError(sentence, where, by)
+
+
+def shaped(name: str, array: Array, *shapes: tuple[int, ...]) -> None:
+    """Demand that an array has one of some shapes."""
+    demand(array.shape in shapes, f"{name} has the shape {array.shape}, expected {' or '.join(map(str, shapes))}")
+
+
 def try_laws(laws: Iterable[Callable[..., list[Failure]]], subject: Any, probe: Any) -> list[Failure]:
     """The failures of each law; a law that raises has failed, with the text of the exception."""
     failures = []
@@ -90,6 +109,8 @@ def try_laws(laws: Iterable[Callable[..., list[Failure]]], subject: Any, probe: 
         try:
             with np.errstate(all="ignore"):  # answers are judged by their numbers, where NaN always fails
                 found = law(subject, probe)
+        except LawError as error:
+            found = [error.failure]
         except Exception as error:  # noqa: BLE001 - whatever a user's term raises is what the report has to say
             found = [Failure("", f"{type(error).__name__}: {error}", "", np.inf)]
         failures += [Failure(name_of(law), each.sentence, each.where, each.by) for each in found]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..terms.records import Array
-from ._report import Failure, distance, judge, size
+from ._report import Failure, demand, distance, judge, shaped, size
 
 Write = Callable[[Any, Array], Any]  # (expression of some rows, their indices) -> what the term writes for them
 
@@ -31,9 +31,8 @@ def has_the_value(
     groups += [np.array([row]) for row in np.flatnonzero(~np.isfinite(expected))[:12]]
     for rows in groups:
         constraints, expression = _split(write(cp.Constant(x[rows]), rows))
-        if expression is not None and expression.shape != (len(rows),):
-            shape = f"{what} has the shape {expression.shape} for {len(rows)} rows, expected one value per row"
-            return [Failure("", shape, "", np.inf)]
+        if expression is not None:
+            shaped(what, expression, (len(rows),))
         written[rows] = 0.0 if expression is None else expression.value
         allowed = 1e-9 * (1.0 + np.abs(x[rows]).max())
         if any(np.max(each.violation(), initial=0.0) > allowed for each in constraints):
@@ -53,8 +52,7 @@ def has_the_minimiser(
     constraints, expression = _split(write(p, np.arange(len(v))))
     objective = cp.sum_squares(p - v) / 2
     if expression is not None:
-        if not expression.is_convex():
-            return [Failure("", f"CVXPY does not recognise as convex: {expression}", "", np.inf)]
+        demand(expression.is_convex(), f"CVXPY does not recognise as convex: {expression}")
         objective = objective + step @ expression
     problem = cp.Problem(cp.Minimize(objective), constraints)
     with warnings.catch_warnings():
@@ -62,8 +60,7 @@ def has_the_minimiser(
             "ignore"
         )  # of an inaccurate solution: the answer itself is judged, not what is said of it
         problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
-    if p.value is None:
-        return [Failure("", f"Clarabel finds the prox problem {problem.status}", "", np.inf)]
+    demand(p.value is not None, f"Clarabel finds the prox problem {problem.status}")
     expected = prox(v, step)
     gap = size(p.value - expected) / (1.0 + size(v) + size(expected))
     sentence = "the minimiser of the written form is prox(v, step)"

@@ -60,36 +60,31 @@ class ActorEngine:
         return out
 
     def swap_ends(self, values: tuple[Array, ...], toward: tuple[Array, ...], along: Array) -> tuple[Array, ...]:
-        tag = self._next()
-        out = tuple(np.full(each.shape, np.nan) for each in values)
         mine = {
             j: [(k, _own_end(self.part, k, rows, self.me)) for k, rows in common] for j, common in self.ends.items()
         }
-        for j, common in mine.items():
-            if along[self.links[j][0]]:
-                payload = np.concatenate([values[k][rows].ravel() for k, rows in common])
-                self.post.send(self._number(j), tag, payload, "method")
-        for j, common in mine.items():
-            if not along[self.links[j][1]]:
-                continue
-            payload, fresh = self.post.hear(self._number(j), tag, "method")
-            if payload is not None and fresh:
-                _spread(payload, common, out)
-        return out
+        return self._swapped(values, mine, along)
 
     def swap(self, mine: tuple[Array, ...]) -> tuple[Array, ...]:
         """What the other ends of all edges between two nodes have for them, from what this end has: rows per edge of
         each block; NaN where nothing came in this round."""
+        return self._swapped(mine, self.ends, None)
+
+    def _swapped(
+        self, values: tuple[Array, ...], rows_of: dict[int, list[tuple[int, Array]]], along: Array | None
+    ) -> tuple[Array, ...]:
+        """What neighbours have at the rows of each that they share; NaN where nothing came in this round."""
         tag = self._next()
-        out = tuple(np.full(each.shape, np.nan) for each in mine)
-        for j, common in self.ends.items():
-            self.post.send(
-                self._number(j), tag, np.concatenate([mine[k][rows].ravel() for k, rows in common]), "method"
-            )
-        for j, common in self.ends.items():
-            payload, fresh = self.post.hear(self._number(j), tag, "method")
-            if payload is not None and fresh:
-                _spread(payload, common, out)
+        out = tuple(np.full(each.shape, np.nan) for each in values)
+        for j, common in rows_of.items():
+            if along is None or along[self.links[j][0]]:
+                payload = np.concatenate([values[k][rows].ravel() for k, rows in common])
+                self.post.send(self._number(j), tag, payload, "method")
+        for j, common in rows_of.items():
+            if along is None or along[self.links[j][1]]:
+                payload, fresh = self.post.hear(self._number(j), tag, "method")
+                if payload is not None and fresh:
+                    _spread(payload, common, out)
         return out
 
     def reduce(self, values: Array, purpose: str = "adaptation") -> Array:
