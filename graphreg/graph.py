@@ -68,6 +68,11 @@ def components_of(tail: Array, head: Array, n_nodes: int) -> tuple[int, Array]:
     return connected_components(links, directed=False)
 
 
+def groups_of(number: Array, count: int = 0) -> list[Array]:
+    """The positions of each number 0, 1, ... (``count`` of them at least), in order."""
+    return np.split(np.argsort(number, kind="stable"), np.cumsum(np.bincount(number, minlength=count))[:-1])
+
+
 @dataclass(frozen=True, eq=False)
 class Graph:
     """An undirected graph with positive edge weights.

@@ -192,7 +192,7 @@ class _Ties:
     ) -> None:
         """Adds what the edges of a spanning forest must carry, on coordinates that share their edges."""
         tail, head = (np.concatenate([self.ends[k][end][self.movable[k]] for k in touching]) for end in (0, 1))
-        room = np.concatenate([(e.weight * (1 - t))[m] for e, t, m in self._of(touching, loads)])
+        room = np.concatenate([(self.form.edges[k].weight * (1 - loads[k]))[self.movable[k]] for k in touching])
         block = np.concatenate([np.full(int(self.movable[k].sum()), k) for k in touching])
         row = np.concatenate([np.flatnonzero(self.movable[k]) for k in touching])
         parent, edge, order = forest(tail, head, room, self.form.n, self.member[columns[0]])
@@ -209,9 +209,6 @@ class _Ties:
         for i in order:
             k, e = int(block[edge[i]]), row[edge[i]]
             eta[k][e, place[k]] += amount[i] * (1.0 + 1e-12)
-
-    def _of(self, touching: tuple[int, ...], loads: list[Array]) -> list[tuple[EdgeBlock, Array, Array]]:
-        return [(self.form.edges[k], loads[k], self.movable[k]) for k in touching]
 
     def without(self, failing: list[Array]) -> list[Array]:
         """The movable edges of the clusters in which none fails: clusters over all coordinates together."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..form import DualPoint, EdgeBlock, Form
+from ..form import DualPoint, Form
 from ..terms.records import Array
 from .feasible import tied_means
 from .linear import Conductances, Stacks, System
@@ -22,7 +22,7 @@ def tie(
     over the nodes that are tied stays: no flow between them can change it. The prices that a consensus needs at its
     nodes are far from balanced one by one: left to the repair alone, they would be moved as well.
     """
-    level = [_agreeing(edge, w) for edge in form.edges]
+    level = [(edge.difference(w) == 0.0).all(axis=1) & (not edge.ground) for edge in form.edges]  # between equal nodes
     ties = [edge.part(rows) for edge, rows in zip(form.edges, level, strict=True) if rows.any()]
     if not ties or not all(np.isfinite(part).all() for part in (*flows, *prices)):
         return flows, 0
@@ -35,8 +35,3 @@ def tie(
     z, iterations = System(form, bare, Conductances(C, tuple(np.zeros(a.shape) for a in prices))).solve(r, FINE)
     each = zip(form.edges, flows, level, strict=True)
     return tuple(np.where(rows[:, None], -edge.apply(z), u) for edge, u, rows in each), iterations + 1
-
-
-def _agreeing(edge: EdgeBlock, w: Array) -> Array:
-    """The edges of a block between two nodes that agree on all its coordinates, (m,) bool."""
-    return (edge.difference(w) == 0.0).all(axis=1) & (not edge.ground)

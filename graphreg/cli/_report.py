@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
 import graphreg as gr
 
 from ._results import has_point
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MOST_ROWS, MOST_COLUMNS, MOST_CLUSTERS, MOST_MEMBERS = 10, 7, 5, 8
 

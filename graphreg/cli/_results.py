@@ -7,17 +7,15 @@ import platform
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import graphreg as gr
 
 from ..model_file import ModelFile
 from ..terms.records import name_of
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PACKAGES = ("numpy", "scipy", "pandas", "cvxpy", "clarabel", "scs")
 WRITER = "graphreg"
@@ -30,8 +28,6 @@ def has_point(solution: gr.Solution) -> bool:
 
 def tables(model: ModelFile, solution: gr.Solution) -> dict[str, pd.DataFrame]:
     """The tables of an answer by file name; none where no point was found."""
-    import pandas as pd
-
     if not has_point(solution):
         return {}
     clusters = solution.clusters()
@@ -59,8 +55,6 @@ def tables(model: ModelFile, solution: gr.Solution) -> dict[str, pd.DataFrame]:
 
 def _rows(solution: gr.Solution, what: str, rows: Mapping[Any, Any]) -> pd.DataFrame:
     """Coefficients by label."""
-    import pandas as pd
-
     table = pd.DataFrame(list(rows.values()), columns=_coordinates(solution))
     table.insert(0, what, list(map(_name, rows)), allow_duplicates=True)
     return table
@@ -68,8 +62,6 @@ def _rows(solution: gr.Solution, what: str, rows: Mapping[Any, Any]) -> pd.DataF
 
 def _flows(solution: gr.Solution) -> pd.DataFrame:
     """The flow of every edge, one column per coordinate; the head of an edge to the ground is empty."""
-    import pandas as pd
-
     form = solution.form
     parts: list[pd.DataFrame] = []
     for edge, u in zip(form.edges, solution.certificate.point.flows, strict=True):

@@ -266,15 +266,12 @@ def _check_levels(likelihood: Likelihood) -> None:
 
 def _check_noise(likelihood: Likelihood) -> None:
     """One model for all that leaves no residuals has no variances to estimate."""
-    if likelihood.data.squares <= NO_NOISE * _raw_squares(likelihood.data):
+    data = likelihood.data
+    whole = float(data.centre @ data.A.sum(axis=0) @ data.centre) + data.squares  # without the common centre
+    if data.squares <= NO_NOISE * whole:
         raise DataError(
             "one model for all nodes reproduces every sample, so that there is no noise to estimate; give components="
         )
-
-
-def _raw_squares(data: Statistics) -> float:
-    """The sum of squares that the common centre explains, as a scale for what it leaves."""
-    return float(data.centre @ data.A.sum(axis=0) @ data.centre) + data.squares
 
 
 def _check_told_apart(slope: Callable[[Array], Array], logs: Array, H: Array, chosen: Array) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..graph import Graph
+from ..graph import Graph, groups_of
 from ..tables import Stated, Table
 from .edges import edge_tests
 
@@ -48,10 +48,9 @@ class EdgeSelection(Stated):
 
     def components(self) -> list[list[Hashable]]:
         """The node labels of each connected component of the reduced graph, the largest first."""
-        graph, groups = Graph.of(self.graph), dict[int, list[Hashable]]()
-        for label, number in zip(graph.labels, graph.components().tolist(), strict=True):
-            groups.setdefault(number, []).append(label)
-        return sorted(groups.values(), key=len, reverse=True)
+        graph = Graph.of(self.graph)
+        groups = [[graph.labels[i] for i in part] for part in groups_of(graph.components())]
+        return sorted(groups, key=len, reverse=True)
 
     def _lines(self) -> list[str]:
         sizes = [len(group) for group in self.components()]

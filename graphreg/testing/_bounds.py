@@ -94,7 +94,7 @@ def value_bound_of_losses(loss: AbstractLoss, samples: Samples) -> list[Failure]
     y, rng = samples.y, samples.rng
     t = loss.anchor(y)
     shaped("anchor", t, y.shape)
-    r = _representable(samples.x - t, t)
+    r = frozen(samples.x - t + t - t)
 
     def value(r: Array) -> Array:
         """l at r + anchor."""
@@ -205,10 +205,6 @@ def dependent(loss: AbstractLoss, samples: Samples) -> list[Failure]:
         lost = np.isfinite(loss.conjugate(middle, y)) & ~np.isfinite(loss.conjugate(frozen(moved), y))
         found += judge("a price moves against the dependent one", lost & (own != j), 0, b=middle, y=y)
     return found[:2]
-
-
-def _representable(r: Array, t: Array) -> Array:
-    return frozen((r + t) - t)
 
 
 def _ends(end: Array, otherwise: Array) -> Array:

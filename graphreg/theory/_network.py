@@ -21,6 +21,7 @@ from scipy.sparse.linalg import splu
 from ..form import EdgeBlock
 from ..graph import components_of
 from ..terms.records import Array
+from ._spectrum import factor
 
 Flows = tuple[Array, ...]  # (m, k) per edge block
 
@@ -101,14 +102,9 @@ class Group:
         part = self.K[:, self.inner]
         L = sp.csc_array(part.T @ sp.diags_array(self.A**2) @ part)
         try:
-            return _factor(L)
+            return factor(L)
         except RuntimeError:  # weights so different that rounding makes it singular
-            return _factor(L + 1e-13 * sp.diags_array(L.diagonal()))
-
-
-def _factor(L: Any) -> Any:
-    options = {"SymmetricMode": True}
-    return splu(sp.csc_array(L), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
+            return factor(sp.csc_array(L + 1e-13 * sp.diags_array(L.diagonal())))
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ import numpy as np
 from .. import checks
 from ..clusters import Clusters
 from ..columns import is_frame, is_series
-from ..errors import GraphError, MethodError, ModelError
+from ..errors import GraphError, GraphregError, MethodError, ModelError
 from ..form import Form
 from ..graph import Graph
 from ..messages import did_you_mean, gaps, strays
@@ -37,7 +37,10 @@ def read_clusters(given: Any, labels: Sequence[Hashable], what: str) -> tuple[li
     elif is_series(given) and hasattr(given, "to_dict"):
         given = given.to_dict()
     if isinstance(given, Mapping):
-        names = _in_order(_by_label({plain_label(key): value for key, value in given.items()}, what), labels, what)
+        each = _by_label({plain_label(key): value for key, value in given.items()}, what)
+        for said in strays(what, each, dict.fromkeys(labels)):
+            raise GraphError(said)
+        names = in_order(what, each, labels, GraphError, "; name theirs (a node may be a cluster of its own)")
     elif isinstance(given, (str, bytes)) or not isinstance(given, Iterable) or is_frame(given):
         hint = "; write solution.clusters()" if hasattr(given, "clusters") else ""
         raise GraphError(
@@ -61,12 +64,12 @@ def read_clusters(given: Any, labels: Sequence[Hashable], what: str) -> tuple[li
     return list(numbers), np.array([numbers[plain_label(name)] for name in names], dtype=np.intp)
 
 
-def _in_order(each: Mapping[Hashable, Any], labels: Sequence[Hashable], what: str) -> list[Any]:
-    """The entries of a mapping in node order; each node must have one, and each entry a node."""
-    for said in strays(what, each, dict.fromkeys(labels)):
-        raise GraphError(said)
+def in_order(
+    what: str, each: Any, labels: Sequence[Hashable], error: type[GraphregError], remedy: str = ""
+) -> list[Any]:
+    """The entries of a mapping in the order of the labels, each of which must have one."""
     for said in gaps(what, each, labels):
-        raise GraphError(f"{said}; name theirs (a node may be a cluster of its own)")
+        raise error(said + remedy)
     return [each[label] for label in labels]
 
 
@@ -126,9 +129,7 @@ def parameters_of(given: Any, form: Form, what: str) -> Array:
             raise MethodError(f"{what} have no column {lacking[0]!r}; needed are {', '.join(map(str, names))}")
         given = dict(zip(given.index, given[names].to_numpy(), strict=True))
     if isinstance(given, Mapping):
-        for said in gaps(what, given, form.labels):
-            raise MethodError(said)
-        given = [given[label] for label in form.labels]
+        given = in_order(what, given, form.labels, MethodError)
     values = checks.numbers(given, what, f"{d} numbers per node", MethodError)
     if values.shape != (n, d):
         raise MethodError(f"{what} must be of shape ({n}, {d}), a row per node, got {values.shape}")

@@ -76,7 +76,7 @@ def _slowest(L: sp.csr_array) -> Array:
     from scipy.sparse.linalg import LinearOperator, eigsh
 
     n = L.shape[0]  # pyright: ignore[reportOptionalSubscript]
-    tied = _factor(sp.csc_array(L[1:, 1:]))
+    tied = factor(sp.csc_array(L[1:, 1:]))
 
     def inverse(b: Array) -> Array:
         x = np.concatenate([[0.0], tied.solve((b - b.mean())[1:])])
@@ -88,7 +88,7 @@ def _slowest(L: sp.csr_array) -> Array:
     return v / np.linalg.norm(v)
 
 
-def _factor(A: sp.csc_array) -> Any:
+def factor(A: sp.csc_array) -> Any:
     """LDL' of a symmetric matrix, as an LU factorisation that pivots on its diagonal."""
     from scipy.sparse.linalg import splu
 
@@ -99,5 +99,5 @@ def _count_below(L: sp.csr_array, shift: float) -> int | None:
     """How many eigenvalues are smaller than the shift: the negative pivots of L - shift I; None where the factorisation
     had to pivot off the diagonal."""
     n = L.shape[0]  # pyright: ignore[reportOptionalSubscript]
-    lu = _factor(sp.csc_array(L - shift * sp.eye_array(n)))
+    lu = factor(sp.csc_array(L - shift * sp.eye_array(n)))
     return int((lu.U.diagonal() < 0).sum()) if np.array_equal(lu.perm_r, lu.perm_c) else None

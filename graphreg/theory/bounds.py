@@ -25,12 +25,11 @@ from ..errors import MethodError
 from ..form import EdgeBlock, Form
 from ..graph import Graph
 from ..lowering.gradients import NodeGradients, without_gradient
-from ..messages import gaps
 from ..tables import Stated
 from ..terms.records import Array
 from ._curvature import Curvature
 from ._kernel import Kernel
-from ._reading import form_of, parameters_of
+from ._reading import form_of, in_order, parameters_of
 from .compatibility import CompatibilityFactor, factor, norm_of
 
 ROUNDING = 1e-12  # relative: a strength that misses what is required by no more is taken to meet it
@@ -212,9 +211,7 @@ def _noise(form: Form, w: Array, covariance: Any, draws: int, seed: int) -> tupl
 def _covariances(given: Any, form: Form) -> Array:
     n, d = form.shape
     if isinstance(given, Mapping):
-        for said in gaps("the covariances", given, form.labels):
-            raise MethodError(said)
-        given = [given[label] for label in form.labels]
+        given = in_order("the covariances", given, form.labels, MethodError)
     C = checks.numbers(given, "the covariances", f"an array ({n}, {d}, {d}) or a mapping", MethodError)
     if C.shape != (n, d, d) or not np.isfinite(C).all():
         raise MethodError(f"the covariances must be finite and of shape ({n}, {d}, {d}), got {C.shape}")

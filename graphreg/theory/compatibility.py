@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from .. import checks
 from ..batches import at_a_time
 from ..errors import MethodError
-from ..graph import Graph, components_of, difference_matrix
+from ..graph import Graph, components_of, difference_matrix, groups_of
 from ..tables import StatedNumber, Table
 from ..terms.penalties._base import AbstractPenalty
 from ..terms.records import Array
@@ -169,11 +169,7 @@ def _ascent(G: Array, vectors: Array, rank: int) -> float:
 
 def _parts(tail: Array, head: Array, n: int) -> list[Array]:
     """The positions of the edges of each component of T."""
-    if not len(tail):
-        return []
-    number = components_of(tail, head, n)[1]
-    order = np.argsort(number[tail], kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(number[tail][order])) + 1)
+    return [part for part in groups_of(components_of(tail, head, n)[1][tail]) if len(part)]
 
 
 def _is_bipartite(tail: Array, head: Array, n: int) -> bool:

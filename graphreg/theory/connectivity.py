@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from ..graph import Graph
+from ..graph import Graph, groups_of
 from ..tables import StatedNumber, Table
 from ._spectrum import Eigenvalue, connectivity, laplacian
 
@@ -59,7 +59,7 @@ def algebraic_connectivity(graph: Any, weighted: bool = True) -> AlgebraicConnec
     graph = Graph.of(graph)
     weight = graph.weight if weighted else np.ones(graph.n_edges)
     L, component = laplacian(graph.tail, graph.head, weight, graph.n_nodes), graph.components()
-    groups = np.split(np.argsort(component, kind="stable"), np.cumsum(np.bincount(component))[:-1])
+    groups = groups_of(component)
     edges = np.bincount(component[graph.tail], minlength=len(groups)).tolist()
     rows: list[dict[str, Any]] = []
     for nodes, count in zip(groups, edges, strict=True):

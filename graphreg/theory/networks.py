@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import linregress
 
 from .. import checks
 from ..errors import GraphError, MethodError
@@ -77,10 +78,7 @@ def sparseness_exponent(
     x, y = np.log([nodes for nodes, _ in rows]), np.log([gap for _, gap in rows])
     if len(set(x.tolist())) < 2:
         raise MethodError("a sparseness exponent needs graphs of at least two different numbers of nodes")
-    spread = float(((x - x.mean()) ** 2).sum())
-    slope = float(((x - x.mean()) * y).sum() / spread)
-    left = y - y.mean() - slope * (x - x.mean())
-    error = float(np.sqrt((left**2).sum() / (len(x) - 2) / spread)) if len(x) > 2 else np.nan
+    line: Any = linregress(x, y)
     with np.errstate(divide="ignore", invalid="ignore"):
         local = np.concatenate([[np.nan], -np.diff(y) / np.diff(x)])
     frame = pd.DataFrame({"nodes": [k for k, _ in rows], "gap": [gap for _, gap in rows], "exponent": local})
@@ -89,7 +87,8 @@ def sparseness_exponent(
         f"{name}{', lazy: (C + I) / 2' if lazy else ''}",
         f"a power law from {frame['nodes'].min()} to {frame['nodes'].max()} nodes; logarithms look like small powers",
     )
-    return SparsenessExponent(-slope, error, Table.of(frame, "spectral gaps by size", assumed), assumed)
+    error = float(line.stderr) if len(x) > 2 else np.nan
+    return SparsenessExponent(-float(line.slope), error, Table.of(frame, "spectral gaps by size", assumed), assumed)
 
 
 @dataclass(frozen=True)

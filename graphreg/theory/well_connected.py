@@ -11,11 +11,12 @@ import numpy as np
 
 from .. import checks
 from ..errors import GraphError
-from ..graph import Graph
-from ..messages import did_you_mean, gaps, strays
+from ..graph import Graph, groups_of
+from ..messages import did_you_mean, strays
 from ..reading import plain_label
 from ..tables import Stated
 from ..terms.records import Array
+from ._reading import in_order
 from ._routing import Multiple, Routing, largest_multiple
 
 SHOWN = 6  # nodes that are named in a printed set
@@ -205,9 +206,7 @@ def _assumed(routing: Routing, demand: Array) -> tuple[str, ...]:
 
 
 def _parts(graph: Graph) -> tuple[tuple[Hashable, ...], ...]:
-    component = graph.components()
-    order = np.split(np.argsort(component, kind="stable"), np.cumsum(np.bincount(component))[:-1])
-    return tuple(tuple(graph.labels[i] for i in part) for part in order)
+    return tuple(tuple(graph.labels[i] for i in part) for part in groups_of(graph.components()))
 
 
 def _labels(graph: Graph, inside: Array) -> tuple[Hashable, ...]:
@@ -227,9 +226,7 @@ def read_demand(graph: Graph, demand: Any) -> Array:
         given = {plain_label(label): value for label, value in demand.items()}
         for said in strays("demand", given, graph.index):
             raise GraphError(said)
-        for said in gaps("demand", given, graph.labels):
-            raise GraphError(f"{said}; 0 is legal")
-        demand = [given[label] for label in graph.labels]
+        demand = in_order("demand", given, graph.labels, GraphError, "; 0 is legal")
     values = checks.numbers(demand, "demand", "numbers: one, one per label, or in node order", GraphError)
     if values.ndim == 0:
         values = np.full(graph.n_nodes, float(values))

@@ -73,12 +73,20 @@ class AbstractRows(ABC):
         """The coordinates and coefficients of some free prices, each (len(free), width)."""
 
     @abstractmethod
+    def _place(self, free: Array) -> tuple[Array, ...]:
+        """Where some free prices stand among all."""
+
     def clear(self, prices: Prices, free: Array) -> None:
         """Make free prices 0, in place."""
+        place = self._place(free)
+        prices.high[place] = prices.low[place] = prices.spread[place] = 0.0
 
-    @abstractmethod
     def move(self, prices: Prices, free: Array, by: Array, spread: Array) -> None:
         """Change free prices in place."""
+        place = self._place(free)
+        low = prices.low[place] + by
+        prices.low[place] = low
+        prices.spread[place] = np.where(low == 0.0, spread, spread * MORE + EPS * np.abs(low))
 
 
 @dataclass(frozen=True)
@@ -181,7 +189,8 @@ class SampleRows(AbstractRows):
         if a.ndim == 1:
             return runs.products(X, a)
         each = [runs.products(X, np.ascontiguousarray(a[:, c])) for c in range(self.k)]
-        return Pair(*(np.stack(parts, axis=2).reshape(self.n, self.d) for parts in _unzipped(each)))
+        parts = zip(*((p.high, p.low, p.error) for p in each), strict=True)
+        return Pair(*(np.stack(part, axis=2).reshape(self.n, self.d) for part in parts))
 
     def plain_pull(self, a: Array) -> tuple[Array, Array]:
         """X'a, rounded at every step, and a bound of what that misses, (n, d) each: m units of rounding times
@@ -247,18 +256,16 @@ class SampleRows(AbstractRows):
         return np.hstack([columns, other]), np.hstack([X[r], -X[r]])
 
     def clear(self, prices: Prices, free: Array) -> None:
-        r, c = self._free[0][free], self._free[1][free]
-        place = (r,) if prices.low.ndim == 1 else (r, c)
-        prices.high[place] = prices.low[place] = prices.spread[place] = 0.0
-        self._settle(prices, np.unique(r))
+        super().clear(prices, free)
+        self._settle(prices, np.unique(self._free[0][free]))
 
     def move(self, prices: Prices, free: Array, by: Array, spread: Array) -> None:
+        super().move(prices, free, by, spread)
+        self._settle(prices, np.unique(self._free[0][free]), moved=True)
+
+    def _place(self, free: Array) -> tuple[Array, ...]:
         r, c = self._free[0][free], self._free[1][free]
-        place = (r,) if prices.low.ndim == 1 else (r, c)
-        low = prices.low[place] + by
-        prices.low[place] = low
-        prices.spread[place] = np.where(low == 0.0, spread, spread * MORE + EPS * np.abs(low))
-        self._settle(prices, np.unique(r), moved=True)
+        return (r,) if self.block.offset.ndim == 1 else (r, c)
 
 
 @dataclass(frozen=True)
@@ -322,16 +329,5 @@ class RootRows(AbstractRows):
         x = self.R[s]
         return self.places()[e], x if self.edge.ground else np.hstack([x, -x])
 
-    def clear(self, prices: Prices, free: Array) -> None:
-        place = np.divmod(free, len(self.R))
-        prices.high[place] = prices.low[place] = prices.spread[place] = 0.0
-
-    def move(self, prices: Prices, free: Array, by: Array, spread: Array) -> None:
-        place = np.divmod(free, len(self.R))
-        low = prices.low[place] + by
-        prices.low[place] = low
-        prices.spread[place] = np.where(low == 0.0, spread, spread * MORE + EPS * np.abs(low))
-
-
-def _unzipped(pairs: list[Pair]) -> tuple[list[Array], list[Array], list[Array]]:
-    return [p.high for p in pairs], [p.low for p in pairs], [p.error for p in pairs]
+    def _place(self, free: Array) -> tuple[Array, ...]:
+        return np.divmod(free, len(self.R))
