@@ -7,7 +7,7 @@ subject to (K'u)_i + X_i'a_i = 0 at every node
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
@@ -156,3 +156,11 @@ class Form:
             bound = block.loss.steepness(block.offset, block.y)
             curvature += np.bincount(block.node, bound * block.scale * squares, self.n) / self.d
         return float(np.sqrt(np.mean(gradient**2)) / max(np.sqrt(np.mean(curvature**2)), 1e-300)) or 1.0
+
+
+def held_together(columns: Sequence[Array], d: int) -> list[tuple[tuple[int, ...], Array]]:
+    """Which of some sets of coordinates hold the same coordinates of 0 ... d - 1: their numbers, and the coordinates."""
+    found: dict[tuple[int, ...], list[int]] = {}
+    for j in range(d):
+        found.setdefault(tuple(k for k, each in enumerate(columns) if j in each), []).append(j)
+    return [(holding, np.array(places)) for holding, places in found.items() if holding]

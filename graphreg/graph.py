@@ -70,7 +70,16 @@ def components_of(tail: Array, head: Array, n_nodes: int) -> tuple[int, Array]:
 
 def groups_of(number: Array, count: int = 0) -> list[Array]:
     """The positions of each number 0, 1, ... (``count`` of them at least), in order."""
-    return np.split(np.argsort(number, kind="stable"), np.cumsum(np.bincount(number, minlength=count))[:-1])
+    ends = np.cumsum(np.bincount(number, minlength=count))
+    return np.split(np.argsort(number, kind="stable"), ends[:-1]) if len(ends) else []
+
+
+def means_of(number: Array, values: Array) -> Array:
+    """The mean of the rows with the same number, at each of them."""
+    sizes = np.bincount(number)
+    total = np.zeros((len(sizes), values.shape[1]))
+    np.add.at(total, number, values)
+    return (total / sizes[:, None])[number]
 
 
 @dataclass(frozen=True, eq=False)

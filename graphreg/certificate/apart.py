@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..form import EdgeBlock, Form
+from ..graph import means_of
 from ..terms.penalties._base import row_norm
 from ..terms.records import Array
 from .convexity import edge_modulus, group_convexity
@@ -29,9 +30,7 @@ def cluster_radius(certificate: Certificate, member: Array, edges: list[EdgeBloc
         return [np.full(len(edge.tail), np.inf) for edge in edges]
     count = int(member.max(initial=-1)) + 1
     mu = group_convexity(form, member, count)
-    total = np.zeros((count, form.d))
-    np.add.at(total, member, w)
-    away = row_norm(w - (total / np.bincount(member, minlength=count)[:, None])[member]) + 1e-15 * row_norm(w)
+    away = row_norm(w - means_of(member, w)) + 1e-15 * row_norm(w)
     E = np.sqrt(np.bincount(member, away**2 * _traces(form), count))
     with np.errstate(divide="ignore", invalid="ignore"):
         inverse = np.where(mu > 0, 1.0 / mu, np.inf)

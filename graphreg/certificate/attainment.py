@@ -229,8 +229,7 @@ def _by_block(form: Form, cones: list[RecessionCone], chosen: Array) -> tuple[li
     slack: list[Array] = []
     for edge, cone in zip(form.edges, cones, strict=True):
         loose = np.zeros((len(edge.tail), form.width(edge)), dtype=bool)
-        for bound in (cone.lower, cone.upper):
-            one_sided = (bound == 0) & ~((cone.lower == 0) & (cone.upper == 0))
+        for one_sided, _ in cone.one_sided:
             size = len(edge.tail) * int(one_sided.sum())
             loose[:, one_sided] |= chosen[at : at + size].reshape(len(edge.tail), -1)
             at += size

@@ -110,12 +110,12 @@ def least_of_sparse(A: Any, share: float) -> float:
 
 def _solver(S: Any) -> Callable[[Array], Array] | None:
     try:
-        return _factor(S).solve
+        return factor(S).solve
     except RuntimeError:  # singular
         return None
 
 
-def _factor(S: Any) -> Any:
+def factor(S: Any) -> Any:
     options = {"SymmetricMode": True}
     return splu(sp.csc_array(S), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
 
@@ -151,7 +151,7 @@ def _is_definite(S: Any, mu: Array, share: float) -> bool:
 def _residual(B: Any) -> float | None:
     """A bound of ||B - L D L'|| for some L and D > 0; None where there are none."""
     try:
-        lu = _factor(B)
+        lu = factor(B)
     except RuntimeError:
         return None
     pivots = lu.U.diagonal()

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..form import EdgeBlock, Form
-from ..graph import components_of
+from ..form import EdgeBlock, Form, held_together
+from ..graph import components_of, means_of
 from ..terms.penalties._base import AbstractConstraint, AbstractNorm
 from ..terms.records import Array
 from .best_common import center
@@ -46,18 +46,11 @@ def tied_means(form: Form, ties: list[EdgeBlock], w: Array) -> Array:
     between = [edge for edge in ties if not edge.ground]
     if between:
         w = w.copy()
-        groups: dict[tuple[int, ...], list[int]] = {}
-        for j in range(form.d):
-            touching = tuple(k for k, e in enumerate(between) if e.features is None or j in e.features)
-            groups.setdefault(touching, []).append(j)
-        for touching, columns in groups.items():
-            if touching:
-                tail = np.concatenate([between[k].tail for k in touching])
-                head = np.concatenate([between[k].head for k in touching])
-                count, member = components_of(tail, head, form.n)
-                total = np.zeros((count, len(columns)))
-                np.add.at(total, member, w[:, columns])
-                w[:, columns] = (total / np.bincount(member, minlength=count)[:, None])[member]
+        for touching, columns in held_together([edge.columns(form.d) for edge in between], form.d):
+            tail = np.concatenate([between[k].tail for k in touching])
+            head = np.concatenate([between[k].head for k in touching])
+            member = components_of(tail, head, form.n)[1]
+            w[:, columns] = means_of(member, w[:, columns])
     return w
 
 

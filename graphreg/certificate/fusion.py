@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import dijkstra
 
-from ..form import EdgeBlock, Form
+from ..form import EdgeBlock, Form, held_together
 from ..graph import components_of
 from ..terms.records import Array
 from .near import U, load, spread_of, upper_gap
@@ -139,11 +139,7 @@ class _Ties:
         self.columns = [e.columns(form.d) for e in form.edges]
         self.ends = [(e.tail, np.where(e.head < 0, form.n, e.head)) for e in form.edges]
         self.member = np.zeros((form.d, form.n + 1), dtype=np.intp)
-        groups: dict[tuple[int, ...], list[int]] = {}
-        for j in range(form.d):
-            touching = tuple(k for k, columns in enumerate(self.columns) if j in columns)
-            groups.setdefault(touching, []).append(j)
-        self.groups = [(touching, np.array(columns)) for touching, columns in groups.items() if touching]
+        self.groups = held_together(self.columns, form.d)
         self.member[:] = np.arange(form.n + 1)
         for touching, columns in self.groups:
             self.member[columns] = self._components(touching)

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from ..form import DualPoint, EdgeBlock, Form
-from ..graph import components_of
+from ..graph import components_of, groups_of
 from ..terms.records import Array, RecessionCone
 from .directions import Part, allowed
 from .rationals import rational
@@ -93,7 +93,7 @@ class Conditions:
         links = sp.block_array([[None, rows], [sp.csr_array((count, q)), None]])
         label = connected_components(links, directed=False)[1][q:]
         local = np.empty(count, dtype=np.intp)
-        columns = _grouped(label, int(label.max(initial=-1)) + 1)
+        columns = groups_of(label)
         for each in columns:
             local[each] = np.arange(len(each))
         split = [_split(kind.matrix, label, local, columns) for kind in self.kinds]
@@ -101,14 +101,9 @@ class Conditions:
         return [part for part in parts if part.falls.shape[0]]
 
 
-def _grouped(label: Array, groups: int) -> list[Array]:
-    order = np.argsort(label, kind="stable")
-    return np.split(order, np.searchsorted(label[order], np.arange(1, groups))) if groups else []
-
-
 def _split(matrix: Any, label: Array, local: Array, columns: list[Array]) -> list[tuple[Array, Any]]:
     """The rows of each part, with their places in the whole."""
-    rows = _grouped(label[matrix.indices[matrix.indptr[:-1]]], len(columns))
+    rows = groups_of(label[matrix.indices[matrix.indptr[:-1]]], len(columns))
     out: list[tuple[Array, Any]] = []
     for mine, across in zip(rows, columns, strict=True):
         part = matrix[mine]
@@ -162,8 +157,7 @@ def multipliers(form: Form, cones: list[RecessionCone], point: DualPoint) -> tup
     for cone, u in zip(cones, point.flows, strict=True):
         if cone.equations is not None:
             still.append(-np.linalg.lstsq(cone.equations.T, u.T)[0].T.ravel())
-        for bound, sign in ((cone.lower, 1.0), (cone.upper, -1.0)):
-            chosen = (bound == 0) & ~((cone.lower == 0) & (cone.upper == 0))
+        for chosen, sign in cone.one_sided:
             if chosen.any():
                 slack.append(-sign * u[:, chosen].ravel())
     return tuple(np.concatenate([np.zeros(0), *kind]) for kind in (falls, slack, still))  # type: ignore[return-value]
@@ -247,8 +241,7 @@ def _unknowns(form: Form, cones: list[RecessionCone]) -> Unknowns:
     tails: list[Array] = []
     heads: list[Array] = []
     for edge, cone in zip(form.edges, cones, strict=True):
-        columns = edge.columns(form.d)
-        columns = columns[(cone.lower == 0) & (cone.upper == 0)]
+        columns = edge.columns(form.d)[cone.still]
         tails.append(index[np.ix_(edge.tail, columns)].ravel())
         heads.append(np.full(len(tails[-1]), ground) if edge.ground else index[np.ix_(edge.head, columns)].ravel())
     t, h = (np.concatenate(p) if p else np.zeros(0, dtype=int) for p in (tails, heads))
@@ -273,7 +266,6 @@ def _cone_rows(
     pick[np.arange(len(columns)), columns] = 1.0
     if cone.equations is not None:
         still.append(unknowns.matrix(sp.kron(edge.K, cone.equations @ pick, format="csr")))
-    for bound, sign in ((cone.lower, 1.0), (cone.upper, -1.0)):
-        chosen = (bound == 0) & ~((cone.lower == 0) & (cone.upper == 0))
+    for chosen, sign in cone.one_sided:
         if chosen.any():
             slack.append(unknowns.matrix(sp.kron(edge.K, sign * pick[chosen], format="csr")))

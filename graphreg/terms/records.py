@@ -57,6 +57,16 @@ class RecessionCone:
     equations: Array | None = None
     exact: bool = True
 
+    @property
+    def still(self) -> Array:
+        """The coordinates that may not move, a mask."""
+        return (self.lower == 0) & (self.upper == 0)
+
+    @property
+    def one_sided(self) -> list[tuple[Array, float]]:
+        """The coordinates that may only grow, and those that may only fall, with their sign."""
+        return [((bound == 0) & ~self.still, sign) for bound, sign in ((self.lower, 1.0), (self.upper, -1.0))]
+
 
 @dataclass(frozen=True)
 class Descent:

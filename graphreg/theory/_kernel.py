@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..graph import components_of, difference_matrix
+from ..graph import components_of, difference_matrix, means_of
 from ..terms.records import Array
 
 
@@ -19,7 +19,6 @@ class Kernel:
 
     D: sp.csr_array
     component: Array
-    sizes: Array
     solve: Any  # None where there are no edges
     free: Array  # the nodes that are not tied
 
@@ -29,19 +28,16 @@ class Kernel:
 
         D = sp.csr_array(sp.diags_array(np.asarray(weight, dtype=float)) @ difference_matrix(tail, head, n))
         component = components_of(tail, head, n)[1]
-        sizes = np.bincount(component)
         free = np.ones(n, dtype=bool)
         free[np.unique(component, return_index=True)[1]] = False
         where = np.flatnonzero(free)
         L = sp.csr_array(D.T @ D)[where][:, where]
         solve = splu(sp.csc_array(L), permc_spec="MMD_AT_PLUS_A").solve if len(where) else None
-        return Kernel(D, component, sizes, solve, where)
+        return Kernel(D, component, solve, where)
 
     def project(self, g: Array) -> Array:
         """Pi g: the mean over each component, at each of its nodes, (n, d)."""
-        means = np.zeros((len(self.sizes), g.shape[1]))
-        np.add.at(means, self.component, g)
-        return (means / self.sizes[:, None])[self.component]
+        return means_of(self.component, g)
 
     def lift(self, g: Array) -> Array:
         """(D^+)'g = D (D'D)^+ g, (m, d): of the flows U with D'U = g - Pi g the one of least length."""

@@ -18,10 +18,10 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.sparse.linalg import splu
 
-from ..form import EdgeBlock
+from ..certificate.definite import factor
+from ..form import EdgeBlock, held_together
 from ..graph import components_of
 from ..terms.records import Array
-from ._spectrum import factor
 
 Flows = tuple[Array, ...]  # (m, k) per edge block
 
@@ -104,7 +104,7 @@ class Group:
         try:
             return factor(L)
         except RuntimeError:  # weights so different that rounding makes it singular
-            return factor(sp.csc_array(L + 1e-13 * sp.diags_array(L.diagonal())))
+            return factor(L + 1e-13 * sp.diags_array(L.diagonal()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,12 +123,7 @@ class Network:
     @cached_property
     def groups(self) -> tuple[Group, ...]:
         """The groups of coordinates; those that no block acts on are in none."""
-        found: dict[tuple[int, ...], list[int]] = {}
-        for j in range(self.shape[1]):
-            touching = tuple(k for k, columns in enumerate(self.columns) if j in columns)
-            if touching:
-                found.setdefault(touching, []).append(j)
-        return tuple(self._group(touching, np.array(columns)) for touching, columns in found.items())
+        return tuple(self._group(*group) for group in held_together(self.columns, self.shape[1]))
 
     def _group(self, touching: Sequence[int], columns: Array) -> Group:
         blocks = [self.blocks[k] for k in touching]

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh
 
+from ..certificate.definite import factor
 from ..graph import difference_matrix
 from ..terms.records import Array
 
@@ -76,7 +77,7 @@ def _slowest(L: sp.csr_array) -> Array:
     from scipy.sparse.linalg import LinearOperator, eigsh
 
     n = L.shape[0]  # pyright: ignore[reportOptionalSubscript]
-    tied = factor(sp.csc_array(L[1:, 1:]))
+    tied = factor(L[1:, 1:])
 
     def inverse(b: Array) -> Array:
         x = np.concatenate([[0.0], tied.solve((b - b.mean())[1:])])
@@ -88,16 +89,9 @@ def _slowest(L: sp.csr_array) -> Array:
     return v / np.linalg.norm(v)
 
 
-def factor(A: sp.csc_array) -> Any:
-    """LDL' of a symmetric matrix, as an LU factorisation that pivots on its diagonal."""
-    from scipy.sparse.linalg import splu
-
-    return splu(A, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
-
-
 def _count_below(L: sp.csr_array, shift: float) -> int | None:
     """How many eigenvalues are smaller than the shift: the negative pivots of L - shift I; None where the factorisation
     had to pivot off the diagonal."""
     n = L.shape[0]  # pyright: ignore[reportOptionalSubscript]
-    lu = factor(sp.csc_array(L - shift * sp.eye_array(n)))
+    lu = factor(L - shift * sp.eye_array(n))
     return int((lu.U.diagonal() < 0).sum()) if np.array_equal(lu.perm_r, lu.perm_c) else None

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ...graph import components_of
+from ...graph import components_of, groups_of
 from ...terms.records import Array
 from .sums import EPS, MORE
 from .systems import ENOUGH, RANK
@@ -86,11 +86,6 @@ class Arrow:
         return (-self.S * move)[None], (self.S * error * MORE)[None]
 
 
-def _split(labels: Array, count: int) -> list[Array]:
-    order = np.argsort(labels, kind="stable")
-    return np.split(order, np.cumsum(np.bincount(labels, minlength=count))[:-1])
-
-
 def _cells(Y: sp.csr_array, S: Array, Ys: Array) -> list[Any] | None:
     """Rows, columns, Y, V and the shared part of the triangle for each cell; what it leaves of S^1/2 Ys in place."""
     M, p = Y.shape  # pyright: ignore[reportGeneralTypeIssues]  (scipy has no types)
@@ -98,7 +93,7 @@ def _cells(Y: sp.csr_array, S: Array, Ys: Array) -> list[Any] | None:
     count, label = components_of(links.row, M + links.col, M + p)
     root, out = np.sqrt(S), []
     left = root[:, None] * Ys
-    for rows, columns in zip(_split(label[:M], count), _split(label[M:], count), strict=True):
+    for rows, columns in zip(groups_of(label[:M], count), groups_of(label[M:], count), strict=True):
         if not len(columns):
             continue
         cell = Y[rows][:, columns].toarray()

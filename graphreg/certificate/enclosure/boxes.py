@@ -61,15 +61,8 @@ class _Sums:
 
     def samples(self, block: SampleBlock, where: Runs, a: Array, off: Array) -> None:
         """Add -sum s h*(a/s) - <a, anchor - offset>."""
-        loss, scale = block.loss, block.scale
-        s = block.column(scale)
-        b = a / s
-        around = off / s * (1.0 + EPS) + EPS * np.abs(b)
-        value = loss.conjugate_bound(b, around, block.y)
-        low, high = loss.domain(block.y)
-        self.inner = self.inner and bool(((b - around > low) & (b + around < high)).all())
-        value = self._inside(value, block.node, f"a price of {type(loss).__name__}")
-        self._add(*_terms(scale * value, a, off, loss.anchor(block.y) - block.offset), where)
+        value = self.of_prices(block, a, off)[0]
+        self._add(*_terms(block.scale * value, a, off, block.loss.anchor(block.y) - block.offset), where)
 
     def edges(self, edge: EdgeBlock, where: Runs, u: Array, spread: Array) -> None:
         """Add -sum c phi*(u/c) - <u, center>, some edges at a time: what is between then stays in the cache."""
@@ -81,19 +74,10 @@ class _Sums:
             around *= 1.0 + 2 * EPS
             around += EPS * np.abs(b)
             each = edge.penalty.conjugate_bound(b, around)
-            each = self._inside(each, edge.tail[some], f"a flow of {edge.name}")
+            each = self.finite(each, edge.tail[some], f"a flow of {edge.name}")[0]
             t = None if edge.center is None else edge.center[some]
             value[some], error[some] = _terms(weight[some] * each, u[some], spread[some], t)
         self._add(value, error, where)
-
-    def _inside(self, value: Array, node: Array, what: str) -> Array:
-        bad = ~(value < np.inf)
-        if bad.any():
-            label = self.form.labels[int(node[int(np.argmax(bad))])]
-            self.why.append(f"{what} leaves its domain at node {label!r}")
-            self.lost[self.form.component[node[bad]]] = True
-            return np.where(bad, 0.0, value)
-        return value
 
     def _add(self, value: Array, error: Array, where: Runs) -> None:
         """Add values that are off by an error at most."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...graph import components_of
+from ...graph import components_of, groups_of
 from ...terms.records import Array
 from .rows import AbstractRows
 
@@ -78,10 +78,8 @@ def tied_alike(blocks: Sequence[AbstractRows], group: Array, count: int, d: int)
 
 def _collected(group_label: Array, groups: Array, row_label: Array, rows: Array) -> tuple[list[Part], Array]:
     labels, where = np.unique(group_label, return_inverse=True)
-    by_group = np.split(groups[np.argsort(where, kind="stable")], np.cumsum(np.bincount(where))[:-1])
     at = np.searchsorted(labels, row_label)
-    counts = np.bincount(at, minlength=len(labels))
-    by_row = np.split(rows[np.argsort(at, kind="stable")], np.cumsum(counts)[:-1])
-    pairs = list(zip(by_row, by_group, strict=True))
+    places = zip(groups_of(at, len(labels)), groups_of(where, len(labels)), strict=True)
+    pairs = [(rows[mine], groups[own]) for mine, own in places]
     lone = [own for mine, own in pairs if not len(mine)]
     return [Part(mine, own, mine) for mine, own in pairs if len(mine)], np.concatenate([groups[:0], *lone])

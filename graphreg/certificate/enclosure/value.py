@@ -25,20 +25,9 @@ class Value:
 
     def samples(self, rows: SampleRows, each: Prices, where: Runs) -> Array:
         """Add -sum s h*(a/s) - <a, anchor - offset>; which free prices belong to samples outside their domain."""
-        form, block = self.form, rows.block
-        s = block.column(block.scale)
-        a, around = each.interval()
-        b = a / s
-        around = around / s * (1.0 + EPS) + EPS * np.abs(b)
-        value = block.loss.conjugate_bound(b, around, block.y)
-        bad = ~(value < np.inf)
-        low, high = block.loss.domain(block.y)
-        self.inner = self.inner and bool(((b - around > low) & (b + around < high)).all())
-        if bad.any():
-            label = form.labels[int(block.node[int(np.argmax(bad))])]
-            self.why.append(f"a price of {type(block.loss).__name__} leaves its domain at node {label!r}")
-            self.sums.sink(form.component[block.node[bad]])
-        self.sums.add(-(block.scale * np.where(bad, 0.0, value)), where, EPS, live(a, around))
+        block, (a, off) = rows.block, each.interval()
+        value, around, bad = self.of_prices(block, a, off)
+        self.sums.add(-(block.scale * value), where, EPS, live(a, around))
         t_high, t_low = two_sum(-block.loss.anchor(block.y), block.offset)
         self.sums.products(each, t_high, t_low, where)
         return rows.of_samples(bad)
@@ -59,15 +48,11 @@ class Value:
 
     def edges(self, edge: EdgeBlock, u: Array, around: Array, where: Runs) -> Array:
         """Add -sum c phi*(u/c) - <u, center>; which edges' flows lie outside their domain."""
-        form, c = self.form, edge.weight[:, None]
+        c = edge.weight[:, None]
         b = u / c
         value = edge.penalty.conjugate_bound(b, around / c * (1.0 + 2 * EPS) + EPS * np.abs(b))
-        bad = ~(value < np.inf)
-        if bad.any():
-            label = form.labels[int(edge.tail[int(np.argmax(bad))])]
-            self.why.append(f"a flow of {edge.name} leaves its domain at node {label!r}")
-            self.sums.sink(form.component[edge.tail[bad]])
-        self.sums.add(-(edge.weight * np.where(bad, 0.0, value)), where, EPS, live(u, around))
+        value, bad = self.finite(value, edge.tail, f"a flow of {edge.name}")
+        self.sums.add(-(edge.weight * value), where, EPS, live(u, around))
         if edge.center is not None:
             self.sums.products(Prices(u, np.zeros(u.shape), around), -edge.center, np.zeros(u.shape), where)
         return bad
