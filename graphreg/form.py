@@ -159,7 +159,7 @@ class Form:
 
 
 def held_together(columns: Sequence[Array], d: int) -> list[tuple[tuple[int, ...], Array]]:
-    """Which of some sets of coordinates hold the same coordinates of 0 ... d - 1: their numbers, and the coordinates."""
+    """Coordinates of 0 ... d - 1 that the same of some sets hold: the numbers of these sets, and the coordinates."""
     found: dict[tuple[int, ...], list[int]] = {}
     for j in range(d):
         found.setdefault(tuple(k for k, each in enumerate(columns) if j in each), []).append(j)

@@ -11,7 +11,7 @@ from ...form import EdgeBlock, Form, SampleBlock
 from ...terms.records import Array
 from .structure import Structure
 from .sums import DUST, EPS, MORE, Runs
-from .value import live, rounded_down, rowwise
+from .value import Bound, live, rowwise
 
 CELLS = 1 << 15  # numbers of flows at a time
 
@@ -47,17 +47,11 @@ def worth(form: Form, structure: Structure, box: Box) -> Worth:
         found.samples(block, where, a, off)
     for k, where in zip(structure.blocks, structure.edge_wheres, strict=True):
         found.edges(form.edges[k], where, box.flows[k], box.spread[k])
-    return Worth(rounded_down(found.parts, found.errors, found.lost), "; ".join(found.why), found.inner)
+    return Worth(found.down(), "; ".join(found.why), found.inner)
 
 
-class _Sums:
-    def __init__(self, form: Form) -> None:
-        self.form = form
-        self.parts: list[Array] = []
-        self.errors = np.zeros(form.n_components)
-        self.lost = np.zeros(form.n_components, dtype=bool)
-        self.why: list[str] = []
-        self.inner = True
+class _Sums(Bound):
+    """The bound from sums that are rounded at every step."""
 
     def samples(self, block: SampleBlock, where: Runs, a: Array, off: Array) -> None:
         """Add -sum s h*(a/s) - <a, anchor - offset>."""
@@ -84,8 +78,7 @@ class _Sums:
         found = where.sums(value, plain=True)
         self.parts += [found.high, found.low]
         self.errors += found.error
-        found = where.sums(error, plain=True)
-        self.errors += (found.high + np.abs(found.low) + found.error) * MORE
+        self.spend(error, where, plain=True)
 
 
 def _terms(value: Array, a: Array, off: Array, t: Array | None) -> tuple[Array, Array]:

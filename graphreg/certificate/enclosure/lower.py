@@ -24,7 +24,7 @@ from .rows import AbstractRows, Prices, RootRows, SampleRows
 from .structure import Structure, at_ends
 from .sums import EPS, MORE, Pair, Runs, total
 from .tied import tied
-from .value import Sums, Value, sum_down
+from .value import Value, sum_down
 
 PULLS = (1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
 AGAIN = 6  # attempts with fewer and fewer arcs and prices that may move
@@ -327,7 +327,7 @@ class Enclosure:
         tree: Forest,
     ) -> _Attempt:
         form = self.form
-        value = Value(form, Sums(form.n_components))
+        value = Value(form)
         outside: list[Array] = []
         for rows, each, where in zip(self.rows, prices, self.structure.wheres, strict=True):
             if isinstance(rows, SampleRows):
@@ -344,7 +344,7 @@ class Enclosure:
             bad_arcs.append(np.repeat(bad, flows[k].shape[1]))
             if bad.any():
                 beyond[form.component[form.edges[k].tail[bad & ~moved[k].any(axis=1)]]] = True
-        lower = value.sums.down()
+        lower = value.down()
         for group, reason in failed.items():
             at = np.flatnonzero(tree.group[:-1] == group)
             lower[form.component[at // form.d]] = -np.inf

@@ -3,33 +3,73 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...form import EdgeBlock, Form
+from ...form import EdgeBlock, Form, SampleBlock
 from ...terms.records import Array
 from .rows import Prices, RootRows, SampleRows
 from .sums import DUST, EPS, MORE, Pair, Runs, total, two_product, two_sum
 
 
-@dataclass
-class Value:
-    """Adds up a lower bound of Q; ``why`` says what lies outside its domain, and ``inner`` whether all prices lie in
-    the relative interiors of theirs."""
+class Bound:
+    """A lower bound of Q over a box, per component: summands with their errors. ``why`` says what lies outside its
+    domain, so that its component has none, and ``inner`` whether all prices lie in the relative interiors of theirs."""
 
-    form: Form
-    sums: Sums
-    why: list[str] = field(default_factory=list[str])
-    inner: bool = True
+    def __init__(self, form: Form) -> None:
+        self.form = form
+        self.parts: list[Array] = []
+        self.errors = np.zeros(form.n_components)
+        self.lost = np.zeros(form.n_components, dtype=bool)
+        self.why: list[str] = []
+        self.inner = True
+
+    def of_prices(self, block: SampleBlock, a: Array, off: Array) -> tuple[Array, Array, Array]:
+        """h*(a/s) at most, 0 where it is infinite; how far a/s may be off; and where h* is infinite."""
+        s = block.column(block.scale)
+        b = a / s
+        around = off / s * (1.0 + EPS) + EPS * np.abs(b)
+        value = block.loss.conjugate_bound(b, around, block.y)
+        low, high = block.loss.domain(block.y)
+        self.inner = self.inner and bool(((b - around > low) & (b + around < high)).all())
+        value, bad = self.finite(value, block.node, f"a price of {type(block.loss).__name__}")
+        return value, around, bad
+
+    def finite(self, value: Array, node: Array, what: str) -> tuple[Array, Array]:
+        """The values, 0 where they are infinite, and where that is."""
+        bad = ~(value < np.inf)
+        if bad.any():
+            label = self.form.labels[int(node[int(np.argmax(bad))])]
+            self.why.append(f"{what} leaves its domain at node {label!r}")
+            self.lost[self.form.component[node[bad]]] = True
+            value = np.where(bad, 0.0, value)
+        return value, bad
+
+    def spend(self, amounts: Array, where: Runs, plain: bool = False) -> None:
+        """Amounts >= 0 that the terms may be too high by."""
+        found = where.sums(amounts, plain=plain)
+        self.errors += (found.high + np.abs(found.low) + found.error) * MORE
+
+    def down(self) -> Array:
+        """The sums of the parts, per component, less their errors, rounded downwards; -inf where there is none."""
+        if not self.parts:
+            return np.where(self.lost, -np.inf, 0.0)
+        found = total(self.parts, [self.errors])
+        value = found.high + found.low
+        lower = value - (found.error * MORE + EPS * np.abs(value))
+        return np.where(self.lost | ~np.isfinite(lower), -np.inf, lower)
+
+
+class Value(Bound):
+    """The bound over all points next to one, from sums that are exact but for a small part of their rounding."""
 
     def samples(self, rows: SampleRows, each: Prices, where: Runs) -> Array:
         """Add -sum s h*(a/s) - <a, anchor - offset>; which free prices belong to samples outside their domain."""
         block, (a, off) = rows.block, each.interval()
         value, around, bad = self.of_prices(block, a, off)
-        self.sums.add(-(block.scale * value), where, EPS, live(a, around))
+        self.add(-(block.scale * value), where, EPS, live(a, around))
         t_high, t_low = two_sum(-block.loss.anchor(block.y), block.offset)
-        self.sums.products(each, t_high, t_low, where)
+        self.products(each, t_high, t_low, where)
         return rows.of_samples(bad)
 
     def roots(self, rows: RootRows, each: Prices, where: Runs) -> Array:
@@ -38,12 +78,12 @@ class Value:
         q, around = each.interval()
         top = np.abs(q) + around
         value = np.einsum("ij,ij->i", top, top) * (0.5 * (1.0 + (6 + len(R)) * EPS)) / edge.weight
-        self.sums.add(-value, where, 2 * EPS, live(q, around))
+        self.add(-value, where, 2 * EPS, live(q, around))
         if edge.center is not None:
             t = [_dot_pair(edge.center, row) for row in R]
             high, low, slack = (np.stack([x[k] for x in t], axis=1) for k in range(3))
-            self.sums.products(each, -high, -low, where)
-            self.sums.spend(((np.abs(q) + around) * slack).sum(axis=1), where)
+            self.products(each, -high, -low, where)
+            self.spend(((np.abs(q) + around) * slack).sum(axis=1), where)
         return np.zeros(each.high.size, dtype=bool)
 
     def edges(self, edge: EdgeBlock, u: Array, around: Array, where: Runs) -> Array:
@@ -52,19 +92,10 @@ class Value:
         b = u / c
         value = edge.penalty.conjugate_bound(b, around / c * (1.0 + 2 * EPS) + EPS * np.abs(b))
         value, bad = self.finite(value, edge.tail, f"a flow of {edge.name}")
-        self.sums.add(-(edge.weight * value), where, EPS, live(u, around))
+        self.add(-(edge.weight * value), where, EPS, live(u, around))
         if edge.center is not None:
-            self.sums.products(Prices(u, np.zeros(u.shape), around), -edge.center, np.zeros(u.shape), where)
+            self.products(Prices(u, np.zeros(u.shape), around), -edge.center, np.zeros(u.shape), where)
         return bad
-
-
-class Sums:
-    """Lower bounds of sums, per component, of terms with bounded errors. Terms come with their runs by component."""
-
-    def __init__(self, count: int) -> None:
-        self.parts: list[Array] = []
-        self.errors = np.zeros(count)
-        self.lost = np.zeros(count, dtype=bool)
 
     def add(self, values: Array, where: Runs, relative: float, live: Array) -> None:
         """Values that are off by a relative error at most; exact where they are not ``live`` (conjugates at 0)."""
@@ -84,32 +115,10 @@ class Sums:
         error = error + prices.spread * (np.abs(t_high) + np.abs(t_low))
         self.spend(rowwise(error), where)
 
-    def spend(self, amounts: Array, where: Runs) -> None:
-        """Amounts >= 0 that the terms may be smaller by."""
-        found = where.sums(amounts)
-        self.errors += (found.high + np.abs(found.low) + found.error) * MORE
-
-    def sink(self, components: Array) -> None:
-        """Components that have no bound."""
-        self.lost[components] = True
-
     def _take(self, found: Pair) -> None:
         columns = [found.high] if found.high.ndim == 1 else list(found.high.T)
         self.parts += columns + ([found.low] if found.low.ndim == 1 else list(found.low.T))
         self.errors += found.error if found.error.ndim == 1 else found.error.sum(axis=1)
-
-    def down(self) -> Array:
-        return rounded_down(self.parts, self.errors, self.lost)
-
-
-def rounded_down(parts: list[Array], errors: Array, lost: Array) -> Array:
-    """The sums of the parts, per component, less their errors and rounded downwards; -inf where there is no bound."""
-    if not parts:
-        return np.where(lost, -np.inf, 0.0)
-    found = total(parts, [errors])
-    value = found.high + found.low
-    lower = value - (found.error * MORE + EPS * np.abs(value))
-    return np.where(lost | ~np.isfinite(lower), -np.inf, lower)
 
 
 def rowwise(errors: Array) -> Array:
