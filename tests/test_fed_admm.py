@@ -21,6 +21,7 @@ from graphreg.lowering.arcs import arcs_of
 from graphreg.lowering.site import Site, WholeGraph
 from graphreg.lowering.streams import Streams
 from graphreg.methods._averages import Mean, SuffixMean
+from graphreg.methods._versions import Versions
 from graphreg.methods.ledger import Ledger
 
 N, M, D = 6, 8, 3
@@ -157,7 +158,7 @@ def test_the_printed_algorithm(kind, batch):
         np.testing.assert_allclose(run.coef, np.mean(hand.visited, axis=0), atol=1e-10)
     state = iterate_seeded(method, problem.form, T)
     np.testing.assert_allclose(method.point(state)[0], np.mean(hand.visited, axis=0), atol=1e-10)
-    np.testing.assert_allclose(state.w, hand.theta, atol=1e-10)
+    np.testing.assert_allclose(state.theta, hand.theta, atol=1e-10)
     for e, (i, j, *_) in enumerate(hand.edges):
         np.testing.assert_allclose(state.copies.u[0][e], -hand.alpha[e, i], atol=1e-10)
         np.testing.assert_allclose(state.copies.u[0][e], hand.alpha[e, j], atol=1e-10)
@@ -200,7 +201,7 @@ def test_nodes_that_are_away_and_the_default_steps(batch):
         while hand.t < k:
             hand.round()
         state = iterate_seeded(method, form, k)
-        np.testing.assert_allclose(state.w, hand.theta, atol=1e-10)
+        np.testing.assert_allclose(state.theta, hand.theta, atol=1e-10)
         flows = np.concatenate([u.ravel() for u in state.copies.u])
         np.testing.assert_allclose(flows, np.concatenate([-hand.alpha[e, edge[0]] for e, edge in enumerate(edges)]))
 
@@ -213,7 +214,7 @@ def test_the_copies_minimise_18(penalty):
     form = gr.Problem(gr.SquaredLoss(data_of(2)) + (term if isinstance(penalty, gr.Ball) else c * term)).form
     method = gr.FedADMM(rho=rho)
     before, after = iterate(method, form, [4, 5])
-    ends = [after.w[0] + before.copies.u[0][0] / rho, after.w[1] - before.copies.u[0][0] / rho]
+    ends = [after.theta[0] + before.copies.u[0][0] / rho, after.theta[1] - before.copies.u[0][0] / rho]
     beta = cp.Variable((2, D))
     value = penalty.cvxpy(cp.reshape(beta[0] - beta[1], (1, D), order="C"))
     edge, constraints = (0.0, value) if isinstance(value, list) else (c * cp.sum(value), [])
@@ -237,7 +238,7 @@ def test_smooth_edges_to_the_ground_are_part_of_the_gradients():
     written = gr.Problem(gr.SquaredLoss(more, scale="sum") + 0.2 * gr.TotalVariation(graph_of(), gr.L2()))
     method = gr.FedADMM(rho=0.5)
     one, two = (iterate(method, problem.form, [30])[0] for problem in (ridge, written))
-    np.testing.assert_allclose(one.w, two.w, atol=1e-10)
+    np.testing.assert_allclose(one.theta, two.theta, atol=1e-10)
     w, flows, _ = method.point(one)
     assert len(one.copies.u) == 1
     np.testing.assert_allclose(flows[1], r * w)
@@ -321,9 +322,9 @@ def test_a_loss_without_a_bound_on_its_curvature():
     method = gr.FedADMM()
     start = np.full((N, D), 1.5), None
     states = iterate(method, problem.form, range(40), start)
-    objective = [problem.form.edges[0].values(s.w).sum() + s.site.gradients.value(s.w).sum() for s in states]
+    objective = [problem.form.edges[0].values(s.theta).sum() + s.site.gradients.value(s.theta).sum() for s in states]
     assert np.isfinite(objective).all()
-    assert states[-1].smoothness.max() > states[0].smoothness.max()
+    assert states[-1].L.max() > states[0].L.max()
     assert objective[-1] < objective[0]
     assert problem.solve(method, gap=1e-7, start=start[0], rounds=20_000).status == "certified"
     with pytest.raises(MethodError, match="PoissonLoss has no bound"):
@@ -397,13 +398,13 @@ def test_weights_count_what_was_seen_where_they_are_to_be_estimated():
     T = 4000
     state = iterate(method, form, [T])[0]
     p = np.array(list(P.values()))
-    assert (np.abs(state.online / T - p) <= 4 * np.sqrt(p * (1 - p) / T)).all()
-    np.testing.assert_allclose(method._inverse(state, state.online, T), T / state.online)
-    np.testing.assert_allclose(known._inverse(state, state.online, T), 1 / p)
-    np.testing.assert_array_equal(method.gathered(state)["online"], state.online / T)
-    assert not np.array_equal(iterate(known, form, [5])[0].w, iterate(method, form, [5])[0].w)
+    assert (np.abs(state.presence.online / T - p) <= 4 * np.sqrt(p * (1 - p) / T)).all()
+    np.testing.assert_allclose(method.away.inverse(state.presence, T), T / state.presence.online)
+    np.testing.assert_allclose(known.away.inverse(state.presence, T), 1 / p)
+    np.testing.assert_array_equal(method.gathered(state)["online"], state.presence.online / T)
+    assert not np.array_equal(iterate(known, form, [5])[0].theta, iterate(method, form, [5])[0].theta)
     freeze = [gr.FedADMM(availability=a) for a in (P, ESTIMATED)]
-    one, two = (iterate(m, form, [50])[0].w for m in freeze)
+    one, two = (iterate(m, form, [50])[0].theta for m in freeze)
     np.testing.assert_array_equal(one, two)  # nothing is weighted
 
 
@@ -437,9 +438,9 @@ def test_what_is_returned(options, kind):
     form, method = squared().form, gr.FedADMM(**options)
     states = iterate(method, form, range(1, 14))
     chosen = states[-1:] if kind == "last" else states[3:]  # rounds 4 to 13: since the last but one power of two
-    np.testing.assert_allclose(method.point(states[-1])[0], np.mean([s.w for s in chosen], axis=0), atol=1e-13)
+    np.testing.assert_allclose(method.point(states[-1])[0], np.mean([s.theta for s in chosen], axis=0), atol=1e-13)
     last = states[-1].copies
-    u = last.blocks[0].u[: len(form.edges[0].tail)] if method.weighted else last.u[0]
+    u = last.blocks[0].u[: len(form.edges[0].tail)] if isinstance(last, Versions) else last.u[0]
     np.testing.assert_array_equal(method.point(states[-1])[1][0], u)
 
 
@@ -658,12 +659,12 @@ def test_one_step_touches_neighbours_only():
     form = gr.Problem(gr.SquaredLoss(data_of(8)) + 0.2 * gr.TotalVariation(nx.path_graph(8), gr.L2())).form
     method = gr.FedADMM(rho=1.0)
     state = iterate(method, form, [5])[0]
-    w = state.w.copy()
+    w = state.theta.copy()
     w[0] += 1.0
-    other = replace(state, w=w)
+    other = replace(state, theta=w)
     for reach in (0, 1, 2, 3):
         state, other = method.step(state), method.step(other)
-        moved = np.flatnonzero((state.w != other.w).any(axis=1))
+        moved = np.flatnonzero((state.theta != other.theta).any(axis=1))
         assert set(moved) <= set(range(reach + 1))
         assert 0 in moved
 
@@ -761,7 +762,7 @@ def test_a_schedule_by_node():
     steps = np.linspace(0.02, 0.05, N)
     by_label = iterate(gr.FedADMM(rho=0.5, step_size=dict(enumerate(steps))), form, [20])[0]
     by_round = iterate(gr.FedADMM(rho=0.5, step_size=lambda t: steps), form, [20])[0]
-    np.testing.assert_array_equal(by_label.w, by_round.w)
+    np.testing.assert_array_equal(by_label.theta, by_round.theta)
 
 
 def test_steps_beyond_their_bound_are_warned_of():
@@ -811,4 +812,4 @@ def test_a_site_of_which_nothing_moves_is_left_alone():
     graph.add_node(2)
     problem = gr.Problem(gr.SquaredLoss(data_of(2)) + 0.2 * gr.TotalVariation(graph, gr.L2()))
     state = gr.FedADMM().init(site_of(problem.form), (np.ones(problem.form.shape), None))
-    assert (gr.FedADMM().step(state).w[2] == 1.0).all()
+    assert (gr.FedADMM().step(state).theta[2] == 1.0).all()

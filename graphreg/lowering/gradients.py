@@ -180,6 +180,13 @@ class NodeGradients:
             np.maximum.at(out, block.node, each)
         return out + self._ground_bound(largest=True)
 
+    def expected_smoothness(self, batch: int | None) -> Array:
+        """L_i with E[H^2] <= L_i E[H] for the Hessian H of a batch, the mean of b samples drawn with replacement:
+        (1 - 1/b) L_i + max_k L_ik / b, as E[H^2] = (1 - 1/b) E[H]^2 + E[H_k^2] / b. Of all samples, L_i; (n,)."""
+        if batch is None:
+            return self.smoothness
+        return (1.0 - 1.0 / batch) * self.smoothness + self.sample_smoothness / batch
+
     def _extremes(self, bound: Callable[[SampleBlock], float], *, largest: bool) -> Array:
         """bound(block) times the extreme eigenvalue of sum_r s_r x_r x_r' at each node."""
         out = np.zeros(self.form.n)
@@ -227,12 +234,17 @@ def without_ground_gradient(form: Form) -> tuple[str, ...]:
     return tuple(f"{edge.name} is not smooth{STEPPING}" for edge in _rough_ground(form))
 
 
+def unbounded(form: Form) -> list[str]:
+    """The names of the smooth losses without a bound of their curvature."""
+    smooth = [block.loss for block in form.samples if isinstance(block.loss, AbstractSmoothLoss)]
+    return sorted({type(loss).__name__ for loss in smooth if not np.isfinite(loss.smoothness())})
+
+
 def without_bound(form: Form) -> tuple[str, ...]:
     """Smooth losses without a bound of their curvature, from which steps follow by default, as sentences."""
-    smooth = [block.loss for block in form.samples if isinstance(block.loss, AbstractSmoothLoss)]
-    names = sorted({type(loss).__name__ for loss in smooth if not np.isfinite(loss.smoothness())})
+    remedy = "give step_size"
     return tuple(
-        f"the curvature of {name} has no bound from which a step would follow: give step_size" for name in names
+        f"the curvature of {name} has no bound from which a step would follow: {remedy}" for name in unbounded(form)
     )
 
 

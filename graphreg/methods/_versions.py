@@ -120,9 +120,7 @@ class Versions:
         return tuple(out)
 
 
-def begun(
-    site: Site, known: Array, w: Array, copies: Copies | Versions, started: bool
-) -> tuple[Array, Array, Versions]:
+def begun(site: Site, known: Array, w: Array, copies: Copies, started: bool) -> tuple[Array, Array, Versions]:
     """What neighbours tell each other before the first round, so that they can act for each other: what is known of
     each node, (n, 2) and back as (2, n), and its parameters where these do not start from zero; and the versions to
     start from."""
@@ -130,7 +128,6 @@ def begun(
     if started:
         w = site.engine.exchange(w, purpose="adaptation")
         copies = Copies.of(site, w, copies.flows(site.form, w))
-    assert isinstance(copies, Copies)
     return known.T, w, Versions.of(site, copies)
 
 
