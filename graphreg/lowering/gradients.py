@@ -48,8 +48,12 @@ class NodeGradients:
     def sampled(self, w: Array, uniform: Array) -> Array:
         """Unbiased estimates of grad h_i from b samples of each node, drawn with replacement by uniform (n, b): of
         the losses m_i / b times the sum over the samples drawn."""
+        return self.at_samples(w, self.places(uniform))
+
+    def places(self, uniform: Array) -> Array:
+        """The samples drawn with replacement by uniform (n, b), each node's counted from 0."""
         place = (uniform * self.counts[:, None]).astype(np.intp)
-        return self.at_samples(w, np.minimum(place, np.maximum(self.counts - 1, 0)[:, None]))
+        return np.minimum(place, np.maximum(self.counts - 1, 0)[:, None])
 
     def at_samples(self, w: Array, place: Array) -> Array:
         """The estimates from given samples: ``place`` (n, b) counts the samples of each node from 0, in the order of

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,10 +10,11 @@ import numpy as np
 
 from ..checks import function, per, positive
 from ..clock import look
-from ..errors import MethodError, MethodWarning
+from ..errors import MethodError
 from ..lowering.gradients import NodeGradients
 from ..lowering.site import Site
 from ..terms.records import Array
+from ._base import warn
 from ._copies import copies_at
 from .availability import per_node
 
@@ -98,7 +98,7 @@ class Descent:
         if self.step_size is None or callable(self.step_size):
             return scale
         if self.noisy:
-            _warn("a constant step_size keeps the variance of its gradients: let it decrease like 1/t")
+            warn("FedADMM: a constant step_size keeps the variance of its gradients: let it decrease like 1/t")
         bound = np.where(np.isfinite(site.gradients.smoothness), 1.0 / scale.bound(L), np.inf)
         return replace(scale, rule=Constant(_constant(site, self.step_size, bound)))
 
@@ -136,8 +136,8 @@ def _constant(site: Site, step_size: float | Mapping[Hashable, float], bound: Ar
     beyond = np.flatnonzero(given > bound * (1.0 + 1e-9))
     if len(beyond):
         worst = beyond[np.argmax(given[beyond] / bound[beyond])]
-        _warn(
-            f"the step_size {given[worst]:.3g} of node {site.form.labels[worst]!r} is beyond its bound "
+        warn(
+            f"FedADMM: the step_size {given[worst]:.3g} of node {site.form.labels[worst]!r} is beyond its bound "
             f"1 / (L_i + rho deg_i) = {bound[worst]:.3g}, up to which the iteration is known to converge"
         )
     return given
@@ -153,7 +153,3 @@ def _scheduled(site: Site, schedule: Schedule, t: int) -> Array:
             f"node; for round {t} it returned {eta!r}"
         )
     return np.broadcast_to(eta.astype(float), (site.n_nodes,))[site.ids]
-
-
-def _warn(what: str) -> None:
-    warnings.warn(f"FedADMM: {what}", MethodWarning, stacklevel=2)

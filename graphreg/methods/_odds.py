@@ -6,20 +6,20 @@ the site; what belongs to a cluster stands at it and at its clients.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..checks import inside, per
-from ..errors import MethodError, MethodWarning
+from ..errors import MethodError
 from ..form import Form
-from ..lowering.gradients import NodeGradients, without_gradient
+from ..lowering.gradients import NodeGradients, unbounded, without_gradient
 from ..lowering.site import Site
 from ..lowering.tree import without_tree
 from ..messages import unmatched
 from ..terms.records import Array
+from ._base import warn
 from ._clusters import SAME, Constants, cluster_of
 
 PerCluster = float | Mapping[Hashable, float] | None
@@ -54,15 +54,13 @@ class Coins:
 
 def lacks(form: Form, coins: Coins) -> tuple[str, ...]:
     """What a form lacks for either method: a tree, gradients with a bounded slope, the clusters that coins name."""
-    rough = without_gradient(form)
-    tree = without_tree(form)
-    steep = () if rough else _steep(form)
+    tree, rough = without_tree(form), without_gradient(form)
+    steep = (
+        []
+        if rough
+        else [f"{name} has no bound of its curvature, on which the step depends" for name in unbounded(form)]
+    )
     return (*tree, *rough, *steep, *(() if tree else coins.unfit(form)))
-
-
-def _steep(form: Form) -> tuple[str, ...]:
-    names = {type(b.loss).__name__ for b in form.samples if not np.isfinite(b.loss.smoothness())}  # pyright: ignore[reportAttributeAccessIssue]  (all are smooth)
-    return tuple(f"{name} has no bound of its curvature, on which the step depends" for name in sorted(names))
 
 
 # ---- what theory chooses ---------------------------------------------------------------------------------------------
@@ -167,8 +165,4 @@ def without_convexity(form: Form) -> tuple[str, ...]:
 def warn_beyond(method: str, step: float, site: Site, bound: Array, what: str) -> None:
     least = float(bound[site.own].min())
     if step > least * (1 + SAME):
-        warnings.warn(
-            f"the step_size of {method}, {step:.3g}, is beyond the bound {what}, which is {least:.3g}: it may diverge",
-            MethodWarning,
-            stacklevel=4,
-        )
+        warn(f"the step_size of {method}, {step:.3g}, is beyond the bound {what}, which is {least:.3g}: it may diverge")

@@ -111,7 +111,7 @@ class AsyncAL2SGD(AbstractIteration):
         return _odds.lacks(form, self._coins()) or _odds.without_convexity(form)
 
     def init(self, site: Site, start: Start | None) -> State:
-        constants = _clusters.learn(site, _clusters.smoothness(site.gradients, self.batch))
+        constants = _clusters.learn(site, site.gradients.expected_smoothness(self.batch))
         odds = _odds.odds(site, constants, self._coins())
         x = np.zeros(site.form.shape) if start is None else start[0]
         averages, all_ = Averages(x, x), np.full(site.form.n, True)

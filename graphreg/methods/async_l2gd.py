@@ -111,7 +111,7 @@ class AsyncL2GD(AbstractIteration):
         return (*out, *(_odds.without_convexity(form) if self.decreasing and not out else ()))
 
     def init(self, site: Site, start: Start | None) -> State:
-        constants = _clusters.learn(site, _clusters.smoothness(site.gradients, self.batch))
+        constants = _clusters.learn(site, site.gradients.expected_smoothness(self.batch))
         odds = _odds.odds(site, constants, self._coins())
         eta = 0.5 / odds.bound
         if self.step_size is not None:
@@ -157,12 +157,9 @@ class AsyncL2GD(AbstractIteration):
         return _clusters.network_coin(state.site, state.odds.p0, state.round)
 
     def _gradient(self, state: State, local: Array) -> Array:
-        site = state.site
         if not local.any():
-            return np.zeros(site.form.shape)
-        if self.batch is None:
-            return site.gradients.full(state.w)
-        return site.gradients.sampled(state.w, site.streams("samples").uniform(state.round, self.batch))
+            return np.zeros(state.w.shape)
+        return state.site.gradient(state.w, self.batch, state.round)
 
     def _eta(self, state: State) -> Array:
         """The step of this round; decreasing: (2 t + 1)/((t + 1)^2 mu) for t > 4 K, K = 1/(2 eta mu)."""

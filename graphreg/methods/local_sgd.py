@@ -10,15 +10,15 @@ import numpy as np
 
 from ..checks import checked, count, inside, is_number, per, switch, whole
 from ..form import Form
-from ..lowering.mixing import Mixing, MixingMatrix, mixing_of
+from ..lowering.mixing import Mixing, mixing_of
 from ..lowering.site import Site
 from ..messages import strays
 from ..terms.records import Array
 from . import _consensus as consensus
 from . import _sampling as sampling
-from ._base import AbstractIteration, Point, Start
+from ._base import Point, Start
 from ._decreasing import STEP, DecreasingStep, Steps, steps_of
-from ._sampling import Seen
+from ._sampling import AbstractConsensusMethod, Seen
 
 NEVER = "a node that never answers is no part of the network: leave it out"
 NONRESPONSE = per("node", inside("[0, 1)", "a probability in [0, 1)").so(NEVER))
@@ -38,7 +38,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class LocalSGD(AbstractIteration):
+class LocalSGD(AbstractConsensusMethod):
     """Local SGD with gossip, for a smooth consensus over K nodes. Step t = 0, 1, ...:
 
         theta_k <- theta_k - eta_t K grad f_k(theta_k; samples of the step)        at every node k
@@ -96,10 +96,6 @@ class LocalSGD(AbstractIteration):
     With full gradients there is no noise to speak of, hence no ``gradient_mean`` and no ``gradient_covariance``.
     """
 
-    needs = (
-        "smooth losses (a bound of their curvature or a given step), smooth node penalties, a Consensus of all nodes "
-        "in all coordinates and no other edges"
-    )
     sends = "in every tau-th round the parameters, both ways across every edge both of whose ends answer; else nothing"
 
     step_size: float | DecreasingStep | None = checked(STEP, None)
@@ -112,10 +108,6 @@ class LocalSGD(AbstractIteration):
     nonresponse: Any = checked(NONRESPONSE, None)
     hessian_samples: int | None = checked(count, None)
     burn_in: int = checked(whole(0), 0)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "mixing", MixingMatrix.of(self.mixing, self.name))
 
     def missing(self, form: Form) -> tuple[str, ...]:
         step = self.step_size
