@@ -145,6 +145,15 @@ class Star:
         np.maximum.at(out, self.server, values[self.client])
         return out
 
+    def means(self, values: Array, weight: Array, otherwise: Array, chosen: Array | None = None) -> Array:
+        """The means of the clients' rows (n, k) by weights (n, 1), at their servers; ``otherwise`` without weight."""
+        total, mass = self.sums(weight * values, chosen), self.sums(weight, chosen)
+        return np.where(mass > 0, total / np.where(mass > 0, mass, 1.0), otherwise)
+
+    def broadcast(self, site: Site, values: Array, *, parameters: bool = True) -> Array:
+        """The rows of the servers, sent to their clients."""
+        return self.told(site.engine.exchange(values, self.down, parameters=parameters))
+
     def told(self, values: Array) -> Array:
         """The values with those of the servers in the rows of their clients."""
         values = values.copy()

@@ -36,6 +36,19 @@ class AbstractBaseline(AbstractMethod):
         """What is minimised, in a few words."""
 
 
+class AbstractRounds(AbstractIteration):
+    """How the target of a baseline is minimised, under the name of the baseline, which knows what is missing."""
+
+    options: AbstractBaseline
+
+    @property
+    def name(self) -> str:
+        return self.options.name
+
+    def missing(self, form: Form) -> tuple[str, ...]:
+        return ()
+
+
 def start_of(target: Form, start: Start | None) -> Start | None:
     """The start of the target's iteration, from that of the user's form: flows are those of other edges."""
     return None if start is None else (with_servers(target, start[0][: target.space.n_observed]), None)

@@ -35,6 +35,12 @@ class AbstractConsensusMethod(AbstractIteration):
         super().__post_init__()
         object.__setattr__(self, "mixing", MixingMatrix.of(self.mixing, self.name))
 
+    @property
+    def steps_are_given(self) -> bool:
+        """Whether none need follow from the curvature."""
+        step = self.step_size
+        return None not in (step.D, step.gamma) if isinstance(step, DecreasingStep) else step is not None
+
 
 @dataclass(frozen=True)
 class Seen:

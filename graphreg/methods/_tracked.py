@@ -36,12 +36,6 @@ class Tracked:
 class AbstractTracking(AbstractConsensusMethod):
     """A method of that kind."""
 
-    @property
-    def steps_are_given(self) -> bool:
-        """Whether none need follow from the curvature."""
-        step = self.step_size
-        return None not in (step.D, step.gamma) if isinstance(step, DecreasingStep) else step is not None
-
     def begin(
         self, site: Site, theta: Array, u: tuple[Array, ...], mixing: Mixing, slowed: float, source: str
     ) -> Tracked:

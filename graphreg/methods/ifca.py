@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +10,6 @@ import numpy as np
 from ..certificate import Certifier
 from ..checks import Check, checked, count, one_of, positive
 from ..clock import look
-from ..errors import MethodWarning
 from ..form import Form
 from ..lowering.gradients import without_bound, without_gradient
 from ..lowering.site import Site
@@ -19,8 +17,8 @@ from ..lowering.star import Star, balanced_flows, star, tied
 from ..lowering.streams import Streams
 from ..terms.penalties.zero import Zero
 from ..terms.records import Array
-from ._base import AbstractIteration, Point, Start
-from ._baseline import AbstractBaseline
+from ._base import AbstractIteration, Point, Start, warn
+from ._baseline import AbstractBaseline, AbstractRounds
 
 SETTLED = 10  # rounds without a change of any assignment, after which the starts are compared
 LONGEST = 500  # rounds, after which they are compared anyway
@@ -114,8 +112,7 @@ class IFCA(AbstractBaseline):
 
     @property
     def iteration(self) -> AbstractIteration:
-        assert self.k is not None  # or it is missing
-        return _Search(self.k, self.starts, self.start, self.step_size)
+        return _Search(self)
 
     @property
     def aim(self) -> str:
@@ -123,18 +120,8 @@ class IFCA(AbstractBaseline):
 
 
 @dataclass(frozen=True)
-class _Search(AbstractIteration):
-    k: int
-    starts: int
-    start: Any
-    step_size: float | None
-
-    @property
-    def name(self) -> str:
-        return IFCA.__name__
-
-    def missing(self, form: Form) -> tuple[str, ...]:
-        return without_gradient(form)
+class _Search(AbstractRounds):
+    options: IFCA
 
     def init(self, site: Site, start: Start | None) -> State:
         circle = Star.of(site)
@@ -150,31 +137,33 @@ class _Search(AbstractIteration):
     def _check_step(self, told: Array, circle: Star) -> None:
         L, share = told[circle.client, 0], told[circle.client, 1]
         bound = 2.0 * float((share[L > 0] / L[L > 0]).min(initial=np.inf))
-        if self.step_size is not None and self.step_size > bound:
-            message = f"the step_size {self.step_size} of IFCA is beyond 2/L = {bound:.3g}: its objective may grow"
-            warnings.warn(message, MethodWarning, stacklevel=3)
+        if self.options.step_size is not None and self.options.step_size > bound:
+            warn(f"the step_size {self.options.step_size} of IFCA is beyond 2/L = {bound:.3g}: its objective may grow")
 
     def _first_models(self, site: Site, circle: Star) -> Array:
         """(s, k, d), at the server; what it has not heard of is 0."""
-        k, d = self.k, site.form.d
-        if not isinstance(self.start, str):
-            return np.array(self.start, dtype=float).reshape(-1, k, d)
-        if self.start == "zero":
-            message = (
-                "IFCA(start='zero') begins with equal models: every client picks the first, and it fits one to all"
-            )
+        k, d, start = self.options.k or 1, site.form.d, self.options.start
+        if not isinstance(start, str):
+            return np.array(start, dtype=float).reshape(-1, k, d)
+        if start == "zero":
             if k > 1:
-                warnings.warn(message, MethodWarning, stacklevel=4)
+                warn(
+                    "IFCA(start='zero') begins with equal models: every client picks the first, and it fits one to all"
+                )
             return np.zeros((1, k, d))
-        if self.start == "random":
-            coins = Streams(site.seed, "start", range(self.starts))
-            return _size(site) * np.stack([coins.generator(s, 0).standard_normal((k, d)) for s in range(self.starts)])
+        if start == "random":
+            coins = Streams(site.seed, "start", range(self.options.starts))
+            return _size(site) * np.stack(
+                [coins.generator(s, 0).standard_normal((k, d)) for s in range(self.options.starts)]
+            )
         return self._own_fits(site, circle)
 
     def _own_fits(self, site: Site, circle: Star) -> Array:
         """Of k clients drawn for each start."""
-        coins = Streams(site.seed, "start", range(self.starts))
-        drawn = np.array([coins.generator(s, 0).permutation(site.n_observed)[: self.k] for s in range(self.starts)])
+        coins = Streams(site.seed, "start", range(self.options.starts))
+        drawn = np.array(
+            [coins.generator(s, 0).permutation(site.n_observed)[: self.options.k] for s in range(self.options.starts)]
+        )
         w, memory = np.zeros(site.form.shape), site.memory()
         tau = LONG / np.where(site.curvature > 0, site.curvature, 1.0)
         for _ in range(OWN_STEPS):
@@ -225,9 +214,9 @@ class _Search(AbstractIteration):
             picked = heard[client, r, d].astype(np.int64)
             total = np.zeros((k, d))
             np.add.at(total, picked, heard[client, r, :d])
-            scale = state.smoothness if self.step_size is None else state.shares
+            scale = state.smoothness if self.options.step_size is None else state.shares
             mass = np.bincount(picked, scale[client], k)
-            eta = (1.0 if self.step_size is None else self.step_size) / np.where(mass > 0, mass, 1.0)
+            eta = (1.0 if self.options.step_size is None else self.options.step_size) / np.where(mass > 0, mass, 1.0)
             models[r] -= eta[:, None] * total
         return models
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..checks import checked, count, inside, is_number, per, switch, whole
+from ..checks import checked, count, inside, per, switch, whole
 from ..form import Form
 from ..lowering.mixing import Mixing, mixing_of
 from ..lowering.site import Site
@@ -110,9 +110,7 @@ class LocalSGD(AbstractConsensusMethod):
     burn_in: int = checked(whole(0), 0)
 
     def missing(self, form: Form) -> tuple[str, ...]:
-        step = self.step_size
-        stepped = is_number(step) or (isinstance(step, DecreasingStep) and None not in (step.D, step.gamma))
-        out = consensus.missing(form, self.mixing, self.lazy, stepped)
+        out = consensus.missing(form, self.mixing, self.lazy, self.steps_are_given)
         known = self.nonresponse if isinstance(self.nonresponse, Mapping) else {}
         return (*out, *strays("the nonresponse of LocalSGD", known, form.space.index))
 
