@@ -19,8 +19,8 @@ from ..lowering.site import Site
 from ..lowering.tree import without_tree
 from ..messages import unmatched
 from ..terms.records import Array
-from ._base import warn
-from ._clusters import SAME, Constants, cluster_of
+from ._base import AbstractIteration, warn
+from ._clusters import SAME, Constants, cluster_of, learn
 
 PerCluster = float | Mapping[Hashable, float] | None
 P_GLOBAL, P_CLUSTER, TAU = inside("[0, 1)"), per("cluster", inside("[0, 1)")), per("cluster", inside("[0, 1]"))
@@ -52,15 +52,40 @@ class Coins:
         return p is not None and not any(p.values() if isinstance(p, Mapping) else [p])
 
 
-def lacks(form: Form, coins: Coins) -> tuple[str, ...]:
-    """What a form lacks for either method: a tree, gradients with a bounded slope, the clusters that coins name."""
-    tree, rough = without_tree(form), without_gradient(form)
-    steep = (
-        []
-        if rough
-        else [f"{name} has no bound of its curvature, on which the step depends" for name in unbounded(form)]
-    )
-    return (*tree, *rough, *steep, *(() if tree else coins.unfit(form)))
+class AbstractKnownClusters(AbstractIteration):
+    """A method for known clusters: steps along a part of the gradient, which coins choose."""
+
+    step_size: float | None
+    p_global: float | None
+    p_cluster: PerCluster
+    tau: PerCluster
+    batch: int | None
+
+    @property
+    def coins(self) -> Coins:
+        return Coins(self.p_global, self.p_cluster, self.tau)
+
+    def missing(self, form: Form) -> tuple[str, ...]:
+        """A tree, gradients with a bounded slope, the clusters that options name."""
+        tree, rough = without_tree(form), without_gradient(form)
+        steep = [] if rough else unbounded(form)
+        bound = [f"{name} has no bound of its curvature, on which the step depends" for name in steep]
+        return (*tree, *rough, *bound, *(() if tree else self.coins.unfit(form)))
+
+    def learn(self, site: Site) -> tuple[Constants, Odds]:
+        """The constants of the tree, and the probabilities that follow from them."""
+        constants = learn(site, site.gradients.expected_smoothness(self.batch))
+        return constants, odds(site, constants, self.coins)
+
+    def step_within(self, site: Site, bound: Array, what: str) -> Array:
+        """eta (n,): the bound, or the step that was given, with a warning beyond it."""
+        if self.step_size is None:
+            return bound
+        least, step = float(bound[site.own].min()), self.step_size
+        if step > least * (1 + SAME):
+            said = f"the step_size of {self.name}, {step:.3g}, is beyond the bound {what}, which is {least:.3g}"
+            warn(f"{said}: it may diverge")
+        return np.full(len(bound), step)
 
 
 # ---- what theory chooses ---------------------------------------------------------------------------------------------
@@ -160,9 +185,3 @@ def without_convexity(form: Form) -> tuple[str, ...]:
     more = f" (and so at {len(flat) - 1} more)" if len(flat) > 1 else ""
     remedy = "add a small ridge on every coordinate, for instance 1e-3 * NodePenalty(SquaredL2(), features=[...])"
     return (f"the loss at {form.labels[flat[0]]!r} is not strongly convex{more}; {remedy}",)
-
-
-def warn_beyond(method: str, step: float, site: Site, bound: Array, what: str) -> None:
-    least = float(bound[site.own].min())
-    if step > least * (1 + SAME):
-        warn(f"the step_size of {method}, {step:.3g}, is beyond the bound {what}, which is {least:.3g}: it may diverge")

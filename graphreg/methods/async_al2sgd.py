@@ -11,10 +11,10 @@ from ..checks import checked, count, fraction, inside, positive
 from ..form import Form
 from ..lowering.site import Site
 from ..terms.records import Array
-from . import _clusters, _odds
-from ._base import AbstractIteration, Point, Start
+from . import _clusters
+from ._base import Point, Start
 from ._clusters import Averages, Constants
-from ._odds import P_CLUSTER, P_GLOBAL, TAU, Coins, Odds, PerCluster, over
+from ._odds import P_CLUSTER, P_GLOBAL, TAU, AbstractKnownClusters, Odds, PerCluster, over, without_convexity
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class AsyncAL2SGD(AbstractIteration):
+class AsyncAL2SGD(AbstractKnownClusters):
     """Async-AL2SGD+ (Algorithm 2 of Personalized Federated Learning with Multiple Known Clusters), corrected.
 
     L-Katyusha on (2.1), for smooth and strongly convex losses (smooth ground edges count into f_i) with a Hierarchy
@@ -104,15 +104,11 @@ class AsyncAL2SGD(AbstractIteration):
     b1: float | None = checked(fraction, None)
     b2: float | None = checked(positive, None)
 
-    def _coins(self) -> Coins:
-        return Coins(self.p_global, self.p_cluster, self.tau)
-
     def missing(self, form: Form) -> tuple[str, ...]:
-        return _odds.lacks(form, self._coins()) or _odds.without_convexity(form)
+        return super().missing(form) or without_convexity(form)
 
     def init(self, site: Site, start: Start | None) -> State:
-        constants = _clusters.learn(site, site.gradients.expected_smoothness(self.batch))
-        odds = _odds.odds(site, constants, self._coins())
+        constants, odds = self.learn(site)
         x = np.zeros(site.form.shape) if start is None else start[0]
         averages, all_ = Averages(x, x), np.full(site.form.n, True)
         if start is not None:  # of zeros the averages are known
@@ -180,10 +176,7 @@ class AsyncAL2SGD(AbstractIteration):
         """Theorem 4.3, in the order in which the constants depend on one another."""
         L_F, mu = constants.L + constants.gamma, constants.mu
         most = np.maximum(L_F, odds.bound)
-        eta = 0.25 / most
-        if self.step_size is not None:
-            _odds.warn_beyond(self.name, self.step_size, site, eta, "1/(4 max(L_F, L)) of Theorem 4.3")
-        eta = _set(self.step_size, eta)
+        eta = self.step_within(site, 0.25 / most, "1/(4 max(L_F, L)) of Theorem 4.3")
         p = np.where(odds.p0 > 0, odds.p0, odds.p)
         rho = _set(self.rho, p * (1 - p))
         a2 = _set(self.a2, odds.bound / (2 * most))

@@ -12,10 +12,10 @@ from ..errors import MethodError
 from ..form import Form
 from ..lowering.site import Site
 from ..terms.records import Array
-from . import _clusters, _odds
-from ._base import AbstractIteration, Point, Start
+from . import _clusters
+from ._base import Point, Start
 from ._clusters import Averages, Constants
-from ._odds import P_CLUSTER, P_GLOBAL, TAU, Coins, Odds, PerCluster, over
+from ._odds import P_CLUSTER, P_GLOBAL, TAU, AbstractKnownClusters, Coins, Odds, PerCluster, over, without_convexity
 
 COINS = ("separate", "single")
 
@@ -36,7 +36,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class AsyncL2GD(AbstractIteration):
+class AsyncL2GD(AbstractKnownClusters):
     """Async-L2GD (Algorithm 1 of Personalized Federated Learning with Multiple Known Clusters).
 
     SGD on (2.1), sum_i f_i + the hierarchy with its latent nodes minimised out, with one part of its gradient at a
@@ -103,20 +103,16 @@ class AsyncL2GD(AbstractIteration):
         if self.coin == "single" and (self.p_cluster is not None or self.tau is not None):
             raise MethodError(f"with coin='single' {self.name} takes no p_cluster and no tau: they are 0 and 1")
 
-    def _coins(self) -> Coins:
+    @property
+    def coins(self) -> Coins:
         return Coins(self.p_global, 0.0 if self.coin == "single" else self.p_cluster, self.tau)
 
     def missing(self, form: Form) -> tuple[str, ...]:
-        out = _odds.lacks(form, self._coins())
-        return (*out, *(_odds.without_convexity(form) if self.decreasing and not out else ()))
+        return super().missing(form) or (without_convexity(form) if self.decreasing else ())
 
     def init(self, site: Site, start: Start | None) -> State:
-        constants = _clusters.learn(site, site.gradients.expected_smoothness(self.batch))
-        odds = _odds.odds(site, constants, self._coins())
-        eta = 0.5 / odds.bound
-        if self.step_size is not None:
-            _odds.warn_beyond(self.name, self.step_size, site, eta, "1/(2 L) of Theorem 3.5")
-            eta = np.full(len(eta), self.step_size)
+        constants, odds = self.learn(site)
+        eta = self.step_within(site, 0.5 / odds.bound, "1/(2 L) of Theorem 3.5")
         w = np.zeros(site.form.shape) if start is None else start[0]
         nothing = np.zeros(site.form.n, dtype=bool)
         return State(site, 0, w, Averages(w, w), nothing, nothing, constants, odds, eta)

@@ -13,7 +13,7 @@ from ..lowering.site import Memories, Site
 from ..lowering.star import alone
 from ..terms.records import Array
 from ._base import AbstractIteration, Point, Start
-from ._baseline import AbstractBaseline
+from ._baseline import AbstractBaseline, AbstractRounds
 from .primal_dual import PrimalDual
 
 LONG = 1e6  # the step of the proximal-point iteration, over the inverse of a node's mean curvature
@@ -47,7 +47,7 @@ class LocalOnly(AbstractBaseline):
 
     @property
     def iteration(self) -> AbstractIteration:
-        return _Alone()
+        return _Alone(self)
 
     @property
     def aim(self) -> str:
@@ -55,9 +55,8 @@ class LocalOnly(AbstractBaseline):
 
 
 @dataclass(frozen=True)
-class _Alone(AbstractIteration):
-    def missing(self, form: Form) -> tuple[str, ...]:
-        return without_prox(form)
+class _Alone(AbstractRounds):
+    options: LocalOnly
 
     def polishes(self) -> bool:
         return True
