@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from actor_cases import by_actors, deviation, on_arrays, problem, whole
-from test_fed_admm import PROX, SEED, ByHand, D, L_of, N, P, data_of, edges_of, graph_of, run_of, squared
+from federated_factories import PROX, SEED, ByHand, D, L_of, N, P, data_of, edges_of, graph_of, run_of, squared
 
 import graphreg as gr
 from graphreg.lowering.streams import Streams
@@ -260,11 +260,6 @@ def test_actors_go_on_from_a_start():
 
 
 # ---- a step ----------------------------------------------------------------------------------------------------------
-def test_the_laws_of_methods():
-    report = gr.testing.check_method(gr.FedADMM(availability=0.6, dropout="ipw"), accuracy=None)
-    assert report.ok, report
-
-
 def test_a_checkpoint_is_the_run(tmp_path):
     method = SOMETIMES["known"]
     whole_run = squared().solve(method, gap=0, rounds=23, seed=1)
