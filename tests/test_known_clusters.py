@@ -77,7 +77,7 @@ def test_algorithm_1_by_hand(name, options):
         eta = first.step_size[0]
     hand = by_hand_1(c, 80, SEED, eta, p0, p, tau, rows=rows)
     for state, theta in zip(states, hand, strict=True):
-        np.testing.assert_allclose(state.w[: c.n][own], theta[own], atol=1e-11)
+        np.testing.assert_allclose(state.theta[: c.n][own], theta[own], atol=1e-11)
     network, cluster = zip(*(coins(SEED, p0, p, c.nodes, k) for k in range(80)), strict=True)
     assert 0 < sum(network) < 80
     assert name == "near the network" or "coin" in options or name == "one cluster" or np.any(cluster)
@@ -91,7 +91,7 @@ def test_without_a_root_clusters_are_problems_of_their_own():
     assert (first.odds.tau == 0).all()
     assert len(np.unique(first.odds.p[j])) == 3
     hand = by_hand_1(c, 80, SEED, first.step_size[: c.n, None], 0.0, first.odds.p[j], np.zeros(3))
-    np.testing.assert_allclose(states[-1].w[: c.n], hand[-1], atol=1e-11)
+    np.testing.assert_allclose(states[-1].theta[: c.n], hand[-1], atol=1e-11)
     assert "between clusters" not in first.site.engine.ledger.by_level().index.get_level_values("level")
 
 

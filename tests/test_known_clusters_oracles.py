@@ -134,7 +134,7 @@ def test_the_majority_has_the_probability_of_the_coin(sizes):
     np.testing.assert_array_equal(shows[:, 0], votes.sum(axis=1) >= m)
     assert state.site.engine.ledger.messages["method"] - before == 4000 * (2 * k + c.n)
     hand = by_hand_1(c, 50, SEED, state.step_size[0], *settings(state), network=lambda t: shows[t, 0])
-    np.testing.assert_allclose(run(method, c, 50)[-1].w[: c.n], hand[-1], atol=1e-11)
+    np.testing.assert_allclose(run(method, c, 50)[-1].theta[: c.n], hand[-1], atol=1e-11)
 
 
 def _quantile(k, m, p):

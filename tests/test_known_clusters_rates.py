@@ -122,7 +122,7 @@ def test_the_neighbourhood_of_a_constant_step_scales_with_it():
             for k in range(T):
                 state = method.step(state)
                 if k > T // 3:
-                    errors.append(((state.w[: c.n] - star) ** 2).sum())
+                    errors.append(((state.theta[: c.n] - star) ** 2).sum())
         found.append(np.mean(errors))
         etas.append(eta)
         assert found[-1] <= 2 * eta * _variance(c, state, star) / mu
@@ -148,6 +148,6 @@ def test_with_a_decreasing_step_the_error_falls_as_one_over_t():
     for seed in range(3):
         states = run(method, c, rounds[-1], seed)
         for k, t in enumerate(rounds):
-            errors[k] += np.mean([((s.w[: c.n] - star) ** 2).sum() for s in states[int(0.8 * t) : t]])
+            errors[k] += np.mean([((s.theta[: c.n] - star) ** 2).sum() for s in states[int(0.8 * t) : t]])
     slope = np.polyfit(np.log(rounds), np.log(errors), 1)[0]
     assert -1.35 < slope < -0.75

@@ -117,32 +117,40 @@ class AsyncAL2SGD(AbstractKnownClusters):
         return State(site, 0, x, x, x, site.gradients.full(x), averages, constants, odds, momentum)
 
     def step(self, state: State) -> State:
-        site, m = state.site, state.momentum
-        a1, a2, eta = m.a1[:, None], m.a2[:, None], m.eta[:, None]
+        site, m, k = state.site, state.momentum, state.round
+        a1, a2, b1, b2, eta = (each[:, None] for each in (m.a1, m.a2, m.b1, m.b2, m.eta))
         theta = a1 * state.z + a2 * state.x + (1 - a1 - a2) * state.y
-        network = _clusters.network_coin(site, state.odds.p0, state.round)
-        cluster = ~network & _clusters.cluster_coin(site, state.odds.p, state.round)
-        asked = network | cluster
-        averages = _clusters.average(site, state.constants.share, theta, state.of_x, asked, cluster, network)
-        y = theta - eta * self.estimate(state, theta, averages, network, cluster)
-        b1, b2 = m.b1[:, None], m.b2[:, None]
+        xi_0 = _clusters.network_coin(site, state.odds.p0, k)
+        xi_j = ~xi_0 & _clusters.cluster_coin(site, state.odds.p, k)
+        bars = _clusters.average(site, state.constants.share, theta, state.of_x, xi_0 | xi_j, xi_j, xi_0)
+        y = theta - eta * self.estimate(state, theta, bars, xi_0, xi_j)  # (4.1)
         z = b1 * state.z + (1 - b1) * theta + (b2 / eta) * (y - theta)
-        return self._refreshed(replace(state, round=state.round + 1, y=y, z=z), state.round)
+        return self._refreshed(replace(state, round=k + 1, y=y, z=z), k)
 
-    def estimate(self, state: State, theta: Array, averages: Averages, network: Array, cluster: Array) -> Array:
+    def _refreshed(self, state: State, k: int) -> State:
+        """x <- y where the coin of round k says so, with its gradient and averages."""
+        site = state.site
+        all_ = _clusters.network_coin(site, state.momentum.rho, k, _clusters.REFRESH)
+        averages = _clusters.average(site, state.constants.share, state.y, state.of_x, all_, all_ & False, all_)
+        if not all_.any():
+            return state
+        x = np.where(all_[:, None], state.y, state.x)
+        slope = np.where(all_[:, None], site.gradients.full(x), state.slope)
+        return replace(state, x=x, slope=slope, of_x=averages)
+
+    def estimate(self, state: State, theta: Array, bars: Averages, xi_0: Array, xi_j: Array) -> Array:
         """g (n, d) for coins (n,) bool: (4.1), with the term added by which it is unbiased."""
         p, alpha, gamma = state.odds, state.constants.alpha, state.site.tree.gamma
-        to_top = alpha * gamma
-        to_center = (1 - alpha) * gamma
+        top, center = alpha * gamma, (1 - alpha) * gamma
         from_top, from_center = state.x - state.of_x.top, state.x - state.of_x.center
-        g = state.slope + to_top[:, None] * from_top + to_center[:, None] * from_center
-        more_top = np.where(network, over(to_top, p.p0), 0.0)
-        more_center = np.where(network, over(to_center * p.tau, p.p0), 0.0)  # not in (4.1), which is biased without
-        more_center += np.where(cluster, over(to_center * (1 - p.tau), (1 - p.p0) * p.p), 0.0)
-        g += more_top[:, None] * (theta - averages.top - from_top)
-        g += more_center[:, None] * (theta - averages.center - from_center)
-        downhill = np.where(network | cluster, 0.0, 1.0 / ((1 - p.p0) * (1 - p.p)))
-        return g + downhill[:, None] * self._change(state, theta) if downhill.any() else g
+        g = state.slope + top[:, None] * from_top + center[:, None] * from_center
+        more_top = np.where(xi_0, over(top, p.p0), 0.0)
+        more_center = np.where(xi_0, over(center * p.tau, p.p0), 0.0)  # not in (4.1), which is biased without
+        more_center += np.where(xi_j, over(center * (1 - p.tau), (1 - p.p0) * p.p), 0.0)
+        g += more_top[:, None] * (theta - bars.top - from_top)
+        g += more_center[:, None] * (theta - bars.center - from_center)
+        down = np.where(xi_0 | xi_j, 0.0, 1.0 / ((1 - p.p0) * (1 - p.p)))
+        return g + down[:, None] * self._change(state, theta) if down.any() else g
 
     def point(self, state: State) -> Point:
         return _clusters.with_latents(state.site, state.y, state.of_x), None, None
@@ -160,17 +168,6 @@ class AsyncAL2SGD(AbstractKnownClusters):
             return gradients.full(theta) - state.slope
         uniform = state.site.streams("samples").uniform(state.round, self.batch)
         return gradients.sampled(theta, uniform) - gradients.sampled(state.x, uniform)
-
-    def _refreshed(self, state: State, k: int) -> State:
-        """x <- y where the coin of round k says so, with its gradient and averages."""
-        site = state.site
-        all_ = _clusters.network_coin(site, state.momentum.rho, k, _clusters.REFRESH)
-        averages = _clusters.average(site, state.constants.share, state.y, state.of_x, all_, all_ & False, all_)
-        if not all_.any():
-            return state
-        x = np.where(all_[:, None], state.y, state.x)
-        slope = np.where(all_[:, None], site.gradients.full(x), state.slope)
-        return replace(state, x=x, slope=slope, of_x=averages)
 
     def _momentum(self, site: Site, constants: Constants, odds: Odds) -> Momentum:
         """Theorem 4.3, in the order in which the constants depend on one another."""

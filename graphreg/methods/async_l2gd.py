@@ -26,7 +26,7 @@ class State:
 
     site: Site
     round: int
-    w: Array  # theta at the clients
+    theta: Array
     averages: Averages
     known: Array
     known_top: Array
@@ -113,34 +113,33 @@ class AsyncL2GD(AbstractKnownClusters):
     def init(self, site: Site, start: Start | None) -> State:
         constants, odds = self.learn(site)
         eta = self.step_within(site, 0.5 / odds.bound, "1/(2 L) of Theorem 3.5")
-        w = np.zeros(site.form.shape) if start is None else start[0]
+        theta = np.zeros(site.form.shape) if start is None else start[0]
         nothing = np.zeros(site.form.n, dtype=bool)
-        return State(site, 0, w, Averages(w, w), nothing, nothing, constants, odds, eta)
+        return State(site, 0, theta, Averages(theta, theta), nothing, nothing, constants, odds, eta)
 
     def step(self, state: State) -> State:
-        site, p, c = state.site, state.odds, state.constants
-        network = self._network_coin(state)
-        cluster = ~network & _clusters.cluster_coin(site, p.p, state.round)
-        local = ~network & ~cluster
-        between, within = network & ~state.known_top, cluster & ~state.known
+        site, c, eta = state.site, state.constants, self._eta(state)[:, None]
+        xi_0 = self._network_coin(state)
+        xi_j = ~xi_0 & _clusters.cluster_coin(site, state.odds.p, state.round)
+        local = ~(xi_0 | xi_j)
+        between, within = xi_0 & ~state.known_top, xi_j & ~state.known
         up = (between | within) & ~state.known
-        averages = _clusters.average(site, c.share, state.w, state.averages, up, within, between)
-        eta = self._eta(state)[:, None]
-        w = state.w - eta * oracle(state, state.w, averages, network, cluster, self._gradient(state, local))
+        bars = _clusters.average(site, c.share, state.theta, state.averages, up, within, between)
+        g = site.gradient(state.theta, self.batch, state.round) if local.any() else np.zeros_like(state.theta)
+        theta = state.theta - eta * oracle(state, state.theta, bars, xi_0, xi_j, g)  # (3.2)
         # thetabar_j moves as a client at thetabar_j would; what no longer is the average is not known
-        moved = averages.center - eta * oracle(state, averages.center, averages, network, cluster, np.zeros_like(w))
-        center = np.where((network & c.even)[:, None], moved, averages.center)
+        moved = bars.center - eta * oracle(state, bars.center, bars, xi_0, xi_j, np.zeros_like(theta))
         return replace(
             state,
             round=state.round + 1,
-            w=_clusters.with_latents(site, w, averages),
-            averages=Averages(center, averages.top),
+            theta=_clusters.with_latents(site, theta, bars),
+            averages=replace(bars, center=np.where((xi_0 & c.even)[:, None], moved, bars.center)),
             known=c.even & ~local,
-            known_top=c.level & network,
+            known_top=c.level & xi_0,
         )
 
     def point(self, state: State) -> Point:
-        return state.w, None, None
+        return state.theta, None, None
 
     def gathered(self, state: State) -> dict[str, Any]:
         """The probabilities, fractions and steps at the nodes."""
@@ -152,11 +151,6 @@ class AsyncL2GD(AbstractKnownClusters):
             return _clusters.majority_coin(state.site, state.odds.p0, state.constants.voters, state.round)
         return _clusters.network_coin(state.site, state.odds.p0, state.round)
 
-    def _gradient(self, state: State, local: Array) -> Array:
-        if not local.any():
-            return np.zeros(state.w.shape)
-        return state.site.gradient(state.w, self.batch, state.round)
-
     def _eta(self, state: State) -> Array:
         """The step of this round; decreasing: (2 t + 1)/((t + 1)^2 mu) for t > 4 K, K = 1/(2 eta mu)."""
         if not self.decreasing:
@@ -166,13 +160,11 @@ class AsyncL2GD(AbstractKnownClusters):
         return np.where(later, (2 * t + 1) / ((t + 1) ** 2 * mu), state.step_size)
 
 
-def oracle(state: State, w: Array, averages: Averages, network: Array, cluster: Array, gradient: Array) -> Array:
-    """G (n, d), equation (3.2), for coins (n,) bool."""
+def oracle(state: State, theta: Array, bars: Averages, xi_0: Array, xi_j: Array, g: Array) -> Array:
+    """G (n, d), equation (3.2), for coins (n,) bool, of which xi_j counts where xi_0 = 0."""
     p, alpha, gamma = state.odds, state.constants.alpha, state.site.tree.gamma
-    to_top = np.where(network, over(gamma * alpha, p.p0), 0.0)
-    to_center = np.where(network, over(gamma * p.tau * (1 - alpha), p.p0), 0.0)
-    to_center += np.where(cluster, over(gamma * (1 - p.tau) * (1 - alpha), (1 - p.p0) * p.p), 0.0)
-    downhill = np.where(network | cluster, 0.0, 1.0 / ((1 - p.p0) * (1 - p.p)))
-    return (
-        to_top[:, None] * (w - averages.top) + to_center[:, None] * (w - averages.center) + downhill[:, None] * gradient
-    )
+    to_top = np.where(xi_0, over(gamma * alpha, p.p0), 0.0)
+    to_center = np.where(xi_0, over(gamma * p.tau * (1 - alpha), p.p0), 0.0)
+    to_center += np.where(xi_j, over(gamma * (1 - p.tau) * (1 - alpha), (1 - p.p0) * p.p), 0.0)
+    down = np.where(xi_0 | xi_j, 0.0, 1.0 / ((1 - p.p0) * (1 - p.p)))
+    return to_top[:, None] * (theta - bars.top) + to_center[:, None] * (theta - bars.center) + down[:, None] * g
