@@ -17,6 +17,7 @@ from ..messages import unmatched
 from ..terms.records import Array
 from ._base import AbstractIteration, Point, Start, warn
 from ._baseline import AbstractBaseline, AbstractRounds
+from .availability import per_node
 
 PARTICIPATION = per("node", inside("(0, 1]", "in (0, 1]")).so("or give {node: probability}")
 
@@ -99,15 +100,9 @@ class Averaging(AbstractRounds):
 
     def _there(self, state: State) -> tuple[Array, Array]:
         """Who takes part in this round, (n,), by coins that clients and servers share, and how probable it was."""
-        form = state.site.form
-        latent = state.site.ids >= state.site.n_observed
-        chance: Array = np.ones(form.n)
-        if isinstance(self.options.participation, Mapping):
-            chance[~latent] = [self.options.participation[form.labels[i]] for i in np.flatnonzero(~latent)]
-        else:
-            chance[~latent] = self.options.participation
+        chance = per_node(state.site.form, self.options.participation, 1.0)
         if (chance == 1.0).all():
-            return np.full(form.n, True), chance
+            return np.full(len(chance), True), chance
         return state.site.streams("availability").uniform(state.round, 1)[:, 0] < chance, chance
 
     def point(self, state: State) -> Point:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,7 +20,9 @@ from ._base import AbstractIteration, AbstractMethod, Start
 
 
 class AbstractBaseline(AbstractMethod):
-    """Another problem, and an iteration for it."""
+    """Another problem, and an iteration for it. ``aim`` says in a few words what is minimised."""
+
+    aim: ClassVar[str]
 
     @abstractmethod
     def target(self, form: Form) -> Form:
@@ -29,11 +32,6 @@ class AbstractBaseline(AbstractMethod):
     @abstractmethod
     def iteration(self) -> AbstractIteration:
         """How the target is minimised."""
-
-    @property
-    @abstractmethod
-    def aim(self) -> str:
-        """What is minimised, in a few words."""
 
 
 class AbstractRounds(AbstractIteration):

@@ -34,6 +34,7 @@ class ClusteredFedAvg(AbstractAveraging):
         As for `FedAvg`.
     """
 
+    aim = "the fit of one model to each cluster"
     needs = (
         "a cluster for every node (given, or of a Hierarchy); smooth losses (a bound of their curvature or a given "
         "step), smooth node penalties; it drops the edges between nodes"
@@ -87,7 +88,3 @@ class ClusteredFedAvg(AbstractAveraging):
         place = {label: j for j, label in enumerate(dict.fromkeys(cluster.values()))}
         member = np.array([place[cluster[node]] for node in form.space.index], dtype=np.intp)
         return star(form, Zero(), member=member, clusters=list(place))
-
-    @property
-    def aim(self) -> str:
-        return "the fit of one model to each cluster"

@@ -45,6 +45,7 @@ class FedAvg(AbstractAveraging):
     A round sends the model down to every client and up from those that take part.
     """
 
+    aim = "the fit of one model to all nodes"
     needs = (
         "smooth losses (a bound of their curvature or a given step), smooth node penalties; it drops the edges "
         "between nodes"
@@ -60,7 +61,3 @@ class FedAvg(AbstractAveraging):
 
     def target(self, form: Form) -> Form:
         return star(form, Zero())
-
-    @property
-    def aim(self) -> str:
-        return "the fit of one model to all nodes"

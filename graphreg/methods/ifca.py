@@ -82,6 +82,7 @@ class IFCA(AbstractBaseline):
     the server), and ``objectives``, those of every start in every round of the search, (rounds, starts).
     """
 
+    aim = "the fits of the clusters that it found"
     needs = (
         "a number of models k; smooth losses (a bound of their curvature or a given step), smooth node penalties; it "
         "drops the edges between nodes"
@@ -112,10 +113,6 @@ class IFCA(AbstractBaseline):
     @property
     def iteration(self) -> AbstractIteration:
         return _Search(self)
-
-    @property
-    def aim(self) -> str:
-        return "the fits of the clusters that it found"
 
 
 @dataclass(frozen=True)

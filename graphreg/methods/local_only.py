@@ -36,6 +36,7 @@ class LocalOnly(AbstractBaseline):
     either but for the sums by which its balance adapts.
     """
 
+    aim = "each node's own fit, without the edges between nodes"
     needs = "losses that are smooth or piecewise linear; it drops the edges between nodes"
     sends = "nothing"
 
@@ -48,10 +49,6 @@ class LocalOnly(AbstractBaseline):
     @property
     def iteration(self) -> AbstractIteration:
         return _Alone(self)
-
-    @property
-    def aim(self) -> str:
-        return "each node's own fit, without the edges between nodes"
 
 
 @dataclass(frozen=True)

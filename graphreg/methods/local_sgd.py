@@ -147,6 +147,7 @@ class LocalSGD(AbstractConsensusMethod):
     def _silence(self, form: Form) -> Array | None:
         if self.nonresponse is None:
             return None
-        if isinstance(self.nonresponse, Mapping):
-            return np.array([float(self.nonresponse.get(label, 0.0)) for label in form.labels])
-        return np.full(form.n, float(self.nonresponse))
+        known = (
+            self.nonresponse if isinstance(self.nonresponse, Mapping) else dict.fromkeys(form.labels, self.nonresponse)
+        )
+        return np.array([float(known.get(label, 0.0)) for label in form.labels])

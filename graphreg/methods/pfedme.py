@@ -19,6 +19,7 @@ from ..terms.penalties.squared_l2 import SquaredL2
 from ..terms.records import Array
 from ._base import AbstractIteration, Point, Start, warn
 from ._baseline import AbstractBaseline, AbstractRounds
+from .availability import per_node
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ class PFedMe(AbstractBaseline):
         more, a MethodWarning.
     """
 
+    aim = "the Moreau envelopes of the nodes' own losses, tied to one server"
     needs = (
         "a pull lam; losses that are smooth or piecewise linear, smooth node penalties; it drops the edges between "
         "nodes"
@@ -81,17 +83,11 @@ class PFedMe(AbstractBaseline):
 
     def target(self, form: Form) -> Form:
         assert self.lam is not None  # or it is missing
-        n = form.space.n_observed
-        lam = [self.lam[x] for x in form.space.index] if isinstance(self.lam, Mapping) else [self.lam] * n
-        return star(form, SquaredL2(), np.array(lam, dtype=float))
+        return star(form, SquaredL2(), per_node(form, self.lam, 1.0)[: form.space.n_observed])
 
     @property
     def iteration(self) -> AbstractIteration:
         return _Envelopes(self)
-
-    @property
-    def aim(self) -> str:
-        return "the Moreau envelopes of the nodes' own losses, tied to one server"
 
 
 @dataclass(frozen=True)
@@ -109,7 +105,7 @@ class _Envelopes(AbstractRounds):
         return State(site, 0, circle, w, circle.broadcast(site, w), site.memory())
 
     def step(self, state: State) -> State:
-        site, circle, lam, beta = state.site, state.star, _pull(state.site)[:, None], self.options.beta
+        site, circle, lam, beta = state.site, state.star, state.star.weight[:, None], self.options.beta
         theta, w_i, memory = state.theta, state.model, state.memory
         for _ in range(self.options.local_steps):
             look()
@@ -131,12 +127,3 @@ def _personal(site: Site, lam: Array, theta: Array, w: Array, memory: Memories) 
     tau = 1.0 / np.where(lam > 0, lam + ground, 1.0)
     pull = lam * w + ground * theta - site.gradients.ground_gradient(theta)
     return site.prox(tau * pull, tau[:, 0], theta, memory)
-
-
-def _pull(site: Site) -> Array:
-    """lam_i at the clients, (n,); 0 at the server."""
-    out = np.zeros(site.form.n)
-    for edge in site.form.edges:
-        if not edge.ground:
-            out[edge.tail] = edge.weight
-    return out
