@@ -109,7 +109,7 @@ def test_the_default_coins_minimise_the_bound(name):
     """Corollary 3.6, and its counterpart where no cluster averages on its own."""
     c = CASES[name]()
     state = begin(gr.AsyncL2GD(), c)
-    bound = lambda p0, p: odds(state.site, state.constants, Coins(p0, p, None)).bound[0]  # noqa: E731
+    bound = lambda p0, p: odds(state.site, state.odds.constants, Coins(p0, p, None)).bound[0]  # noqa: E731
     least = min(bound(p0, p) for p0 in np.linspace(0.01, 0.99, 50) for p in np.linspace(0, 0.99, 50))
     assert state.odds.bound[0] <= least * (1 + 1e-9)
     single = begin(gr.AsyncL2GD(coin="single"), c)
@@ -126,7 +126,7 @@ def test_the_majority_has_the_probability_of_the_coin(sizes):
     state = begin(method, c)
     k, node, m = len(sizes), c.nodes, len(sizes) // 2 + 1
     before = state.site.engine.ledger.messages["method"]
-    shows = np.array([majority_coin(state.site, state.odds.p0, state.constants.voters, t) for t in range(4000)])
+    shows = np.array([majority_coin(state.site, state.odds.p0, state.odds.constants.voters, t) for t in range(4000)])
     assert (shows[:, : c.n] == shows[:, :1]).all()
     assert abs(shows[:, 0].mean() - 0.3) < 4 * np.sqrt(0.3 * 0.7 / 4000)
     q = _quantile(k, m, 0.3)

@@ -36,11 +36,7 @@ class Copies:
         out = np.zeros(site.form.shape)
         for (edge, ends), u, beta in zip(copied(site), self.u, self.beta, strict=True):
             edge.add_adjoint(u, out)
-            apart = rho * (ends @ (_at_ends(edge, w) - beta))
-            if edge.features is None:
-                out += apart
-            else:
-                out[:, edge.features] += apart
+            add(edge, rho * (ends @ (_at_ends(edge, w) - beta)), out)
         return out
 
     def step(self, site: Site, w: Array, rho: float, there: Array) -> Copies:
@@ -91,6 +87,11 @@ def copied(site: Site) -> list[tuple[EdgeBlock, sp.csr_array]]:
 
 def smooth_ground(edge: EdgeBlock) -> bool:
     return edge.ground and isinstance(edge.penalty, AbstractSmoothPenalty)
+
+
+def add(edge: EdgeBlock, values: Array, out: Array) -> None:
+    """To the coordinates of a block, in place."""
+    out[:, slice(None) if edge.features is None else edge.features] += values
 
 
 def _at_ends(edge: EdgeBlock, w: Array) -> Array:

@@ -34,7 +34,6 @@ class Longest:
     """eta_i = 1 / (L_i + rho deg_i)."""
 
     def at(self, t: int, bound: Array) -> Array:
-        del t
         return 1.0 / bound
 
 
@@ -55,7 +54,6 @@ class Constant:
     eta: Array
 
     def at(self, t: int, bound: Array) -> Array:
-        del t, bound
         return self.eta
 
 

@@ -72,10 +72,9 @@ class AbstractKnownClusters(AbstractIteration):
         bound = [f"{name} has no bound of its curvature, on which the step depends" for name in steep]
         return (*tree, *rough, *bound, *(() if tree else self.coins.unfit(form)))
 
-    def learn(self, site: Site) -> tuple[Constants, Odds]:
-        """The constants of the tree, and the probabilities that follow from them."""
-        constants = learn(site, site.gradients.expected_smoothness(self.batch))
-        return constants, odds(site, constants, self.coins)
+    def odds(self, site: Site) -> Odds:
+        """Before the first round: the constants of the tree, and the probabilities that follow from them."""
+        return odds(site, learn(site, site.gradients.expected_smoothness(self.batch)), self.coins)
 
     def step_within(self, site: Site, bound: Array, what: str) -> Array:
         """eta (n,): the bound, or the step that was given, with a warning beyond it."""
@@ -91,8 +90,9 @@ class AbstractKnownClusters(AbstractIteration):
 # ---- what theory chooses ---------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Odds:
-    """p0, p_j and tau_j at the nodes, and a bound of the expected smoothness, (n,) arrays."""
+    """p0, p_j and tau_j at the nodes, a bound of the expected smoothness, (n,) arrays; and what they follow from."""
 
+    constants: Constants
     p0: Array
     p: Array
     tau: Array
@@ -128,7 +128,7 @@ def odds(site: Site, constants: Constants, coins: Coins) -> Odds:
         tau_j = _of_clusters(site, coins.tau, label, _tau(p0, p_j))
         kappa = np.maximum(kappa, over(2 * tau_j**2, p0) + over((1 - tau_j) ** 2, (1 - p0) * p_j))
         busiest = np.maximum(busiest, p_j)
-    return Odds(p0, p, tau, np.max([over(2 * C1, p0), C2 * kappa, L / ((1 - p0) * (1 - busiest))], axis=0))
+    return Odds(constants, p0, p, tau, np.max([over(2 * C1, p0), C2 * kappa, L / ((1 - p0) * (1 - busiest))], axis=0))
 
 
 def over(a: Array, b: Array) -> Array:

@@ -13,7 +13,7 @@ import numpy as np
 from ..form import EdgeBlock, Form
 from ..lowering.site import Site
 from ..terms.records import Array
-from ._copies import Copies, Flows, copied, flows_of, smooth_ground
+from ._copies import Copies, Flows, add, copied, flows_of, smooth_ground
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,7 @@ class Versions:
         out = np.zeros(site.form.shape)
         for edge, k, block in self._each(site):
             me, _, sign = _ends(edge)
-            each = site.ends[k] @ (rho * (_rows(edge, w, me) - block.beta) + sign * block.u)
-            if edge.features is None:
-                out += each
-            else:
-                out[:, edge.features] += each
+            add(edge, site.ends[k] @ (rho * (_rows(edge, w, me) - block.beta) + sign * block.u), out)
         return out
 
     # ---- a round ---------------------------------------------------------------------------------------------------

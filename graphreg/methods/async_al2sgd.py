@@ -13,7 +13,7 @@ from ..lowering.site import Site
 from ..terms.records import Array
 from . import _clusters
 from ._base import Point, Start
-from ._clusters import Averages, Constants
+from ._clusters import Averages
 from ._odds import P_CLUSTER, P_GLOBAL, TAU, AbstractKnownClusters, Odds, PerCluster, over, without_convexity
 
 
@@ -38,7 +38,6 @@ class State:
     z: Array
     slope: Array  # grad f_i(x_i)
     of_x: Averages
-    constants: Constants
     odds: Odds
     momentum: Momentum
 
@@ -108,13 +107,13 @@ class AsyncAL2SGD(AbstractKnownClusters):
         return super().missing(form) or without_convexity(form)
 
     def init(self, site: Site, start: Start | None) -> State:
-        constants, odds = self.learn(site)
+        odds = self.odds(site)
         x = np.zeros(site.form.shape) if start is None else start[0]
         averages, all_ = Averages(x, x), np.full(site.form.n, True)
         if start is not None:  # of zeros the averages are known
-            averages = _clusters.average(site, constants.share, x, averages, all_, ~all_, all_)
-        momentum = self._momentum(site, constants, odds)
-        return State(site, 0, x, x, x, site.gradients.full(x), averages, constants, odds, momentum)
+            averages = _clusters.average(site, odds.constants.share, x, averages, all_, ~all_, all_)
+        momentum = self._momentum(site, odds)
+        return State(site, 0, x, x, x, site.gradients.full(x), averages, odds, momentum)
 
     def step(self, state: State) -> State:
         site, m, k = state.site, state.momentum, state.round
@@ -122,7 +121,7 @@ class AsyncAL2SGD(AbstractKnownClusters):
         theta = a1 * state.z + a2 * state.x + (1 - a1 - a2) * state.y
         xi_0 = _clusters.network_coin(site, state.odds.p0, k)
         xi_j = ~xi_0 & _clusters.cluster_coin(site, state.odds.p, k)
-        bars = _clusters.average(site, state.constants.share, theta, state.of_x, xi_0 | xi_j, xi_j, xi_0)
+        bars = _clusters.average(site, state.odds.constants.share, theta, state.of_x, xi_0 | xi_j, xi_j, xi_0)
         y = theta - eta * self.estimate(state, theta, bars, xi_0, xi_j)  # (4.1)
         z = b1 * state.z + (1 - b1) * theta + (b2 / eta) * (y - theta)
         return self._refreshed(replace(state, round=k + 1, y=y, z=z), k)
@@ -131,7 +130,7 @@ class AsyncAL2SGD(AbstractKnownClusters):
         """x <- y where the coin of round k says so, with its gradient and averages."""
         site = state.site
         all_ = _clusters.network_coin(site, state.momentum.rho, k, _clusters.REFRESH)
-        averages = _clusters.average(site, state.constants.share, state.y, state.of_x, all_, all_ & False, all_)
+        averages = _clusters.average(site, state.odds.constants.share, state.y, state.of_x, all_, all_ & False, all_)
         if not all_.any():
             return state
         x = np.where(all_[:, None], state.y, state.x)
@@ -140,7 +139,7 @@ class AsyncAL2SGD(AbstractKnownClusters):
 
     def estimate(self, state: State, theta: Array, bars: Averages, xi_0: Array, xi_j: Array) -> Array:
         """g (n, d) for coins (n,) bool: (4.1), with the term added by which it is unbiased."""
-        p, alpha, gamma = state.odds, state.constants.alpha, state.site.tree.gamma
+        p, alpha, gamma = state.odds, state.odds.constants.alpha, state.site.tree.gamma
         top, center = alpha * gamma, (1 - alpha) * gamma
         from_top, from_center = state.x - state.of_x.top, state.x - state.of_x.center
         g = state.slope + top[:, None] * from_top + center[:, None] * from_center
@@ -169,9 +168,9 @@ class AsyncAL2SGD(AbstractKnownClusters):
         uniform = state.site.streams("samples").uniform(state.round, self.batch)
         return gradients.sampled(theta, uniform) - gradients.sampled(state.x, uniform)
 
-    def _momentum(self, site: Site, constants: Constants, odds: Odds) -> Momentum:
+    def _momentum(self, site: Site, odds: Odds) -> Momentum:
         """Theorem 4.3, in the order in which the constants depend on one another."""
-        L_F, mu = constants.L + constants.gamma, constants.mu
+        L_F, mu = odds.constants.L + odds.constants.gamma, odds.constants.mu
         most = np.maximum(L_F, odds.bound)
         eta = self.step_within(site, 0.25 / most, "1/(4 max(L_F, L)) of Theorem 4.3")
         p = np.where(odds.p0 > 0, odds.p0, odds.p)

@@ -14,7 +14,7 @@ from ..lowering.site import Site
 from ..terms.records import Array
 from . import _clusters
 from ._base import Point, Start
-from ._clusters import Averages, Constants
+from ._clusters import Averages
 from ._odds import P_CLUSTER, P_GLOBAL, TAU, AbstractKnownClusters, Coins, Odds, PerCluster, over, without_convexity
 
 COINS = ("separate", "single")
@@ -30,7 +30,6 @@ class State:
     averages: Averages
     known: Array
     known_top: Array
-    constants: Constants
     odds: Odds
     step_size: Array  # eta, (n,)
 
@@ -111,14 +110,14 @@ class AsyncL2GD(AbstractKnownClusters):
         return super().missing(form) or (without_convexity(form) if self.decreasing else ())
 
     def init(self, site: Site, start: Start | None) -> State:
-        constants, odds = self.learn(site)
+        odds = self.odds(site)
         eta = self.step_within(site, 0.5 / odds.bound, "1/(2 L) of Theorem 3.5")
         theta = np.zeros(site.form.shape) if start is None else start[0]
         nothing = np.zeros(site.form.n, dtype=bool)
-        return State(site, 0, theta, Averages(theta, theta), nothing, nothing, constants, odds, eta)
+        return State(site, 0, theta, Averages(theta, theta), nothing, nothing, odds, eta)
 
     def step(self, state: State) -> State:
-        site, c, eta = state.site, state.constants, self._eta(state)[:, None]
+        site, c, eta = state.site, state.odds.constants, self._eta(state)[:, None]
         xi_0 = self._network_coin(state)
         xi_j = ~xi_0 & _clusters.cluster_coin(site, state.odds.p, state.round)
         local = ~(xi_0 | xi_j)
@@ -148,21 +147,21 @@ class AsyncL2GD(AbstractKnownClusters):
 
     def _network_coin(self, state: State) -> Array:
         if self.majority:
-            return _clusters.majority_coin(state.site, state.odds.p0, state.constants.voters, state.round)
+            return _clusters.majority_coin(state.site, state.odds.p0, state.odds.constants.voters, state.round)
         return _clusters.network_coin(state.site, state.odds.p0, state.round)
 
     def _eta(self, state: State) -> Array:
         """The step of this round; decreasing: (2 t + 1)/((t + 1)^2 mu) for t > 4 K, K = 1/(2 eta mu)."""
         if not self.decreasing:
             return state.step_size
-        t, mu = state.round, np.maximum(state.constants.mu, 1e-300)  # mu > 0 at all clients
+        t, mu = state.round, np.maximum(state.odds.constants.mu, 1e-300)  # mu > 0 at all clients
         later = t > 4 * np.ceil(0.5 / (state.step_size * mu))
         return np.where(later, (2 * t + 1) / ((t + 1) ** 2 * mu), state.step_size)
 
 
 def oracle(state: State, theta: Array, bars: Averages, xi_0: Array, xi_j: Array, g: Array) -> Array:
     """G (n, d), equation (3.2), for coins (n,) bool, of which xi_j counts where xi_0 = 0."""
-    p, alpha, gamma = state.odds, state.constants.alpha, state.site.tree.gamma
+    p, alpha, gamma = state.odds, state.odds.constants.alpha, state.site.tree.gamma
     to_top = np.where(xi_0, over(gamma * alpha, p.p0), 0.0)
     to_center = np.where(xi_0, over(gamma * p.tau * (1 - alpha), p.p0), 0.0)
     to_center += np.where(xi_j, over(gamma * (1 - p.tau) * (1 - alpha), (1 - p.p0) * p.p), 0.0)
