@@ -210,6 +210,7 @@ def study_ipw_without_its_server() -> pd.DataFrame:
         errors = np.zeros((len(marks), 2))
         for seed in seeds:
             state = method.init(_site(problem, seed), None)
+            assert isinstance(state, State)
             for t, theta in zip(range(1, marks[-1] + 1), _on_a_server(problem, state, seed, p), strict=False):
                 state = method.step(state)
                 if t in marks:

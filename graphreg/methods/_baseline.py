@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -37,7 +37,7 @@ class AbstractBaseline(AbstractMethod):
 class AbstractRounds(AbstractIteration):
     """How the target of a baseline is minimised, under the name of the baseline, which knows what is missing."""
 
-    options: AbstractBaseline
+    options: Any  # the baseline
 
     @property
     def name(self) -> str:

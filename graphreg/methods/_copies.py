@@ -36,7 +36,7 @@ class Copies:
         out = np.zeros(site.form.shape)
         for (edge, ends), u, beta in zip(copied(site), self.u, self.beta, strict=True):
             edge.add_adjoint(u, out)
-            add(edge, rho * (ends @ (_at_ends(edge, w) - beta)), out)
+            add(edge, np.asarray(rho * (ends @ (_at_ends(edge, w) - beta))), out)
         return out
 
     def step(self, site: Site, w: Array, rho: float, there: Array) -> Copies:

@@ -145,9 +145,8 @@ class LocalSGD(AbstractConsensusMethod):
         return state.mixing.apply(site.form, site.engine.exchange(theta, along), answers)
 
     def _silence(self, form: Form) -> Array | None:
-        if self.nonresponse is None:
+        silence = self.nonresponse
+        if silence is None:
             return None
-        known = (
-            self.nonresponse if isinstance(self.nonresponse, Mapping) else dict.fromkeys(form.labels, self.nonresponse)
-        )
+        known: Mapping[Any, Any] = silence if isinstance(silence, Mapping) else dict.fromkeys(form.labels, silence)
         return np.array([float(known.get(label, 0.0)) for label in form.labels])
