@@ -148,5 +148,5 @@ class LocalSGD(AbstractConsensusMethod):
         silence = self.nonresponse
         if silence is None:
             return None
-        known: Mapping[Any, Any] = silence if isinstance(silence, Mapping) else dict.fromkeys(form.labels, silence)
+        known: Any = silence if isinstance(silence, Mapping) else dict.fromkeys(form.labels, silence)
         return np.array([float(known.get(label, 0.0)) for label in form.labels])
