@@ -13,7 +13,7 @@ import numpy as np
 from ..form import EdgeBlock, Form
 from ..lowering.site import Site
 from ..terms.records import Array
-from ._copies import Copies, Flows, add, copied, flows_of, smooth_ground
+from ._copies import Copies, Flows, add, copied, flows_of
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Versions:
     def of(site: Site, copies: Copies) -> Versions:
         """One version, and everything else as it is when all have met."""
         blocks: list[Version] = []
-        for (edge, _), u, beta in zip(copied(site), copies.u, copies.beta, strict=True):
+        for (_, edge), u, beta in zip(copied(site.form), copies.u, copies.beta, strict=True):
             other = beta if edge.ground else np.roll(beta, len(u), axis=0)
             blocks.append(Version(u if edge.ground else np.tile(u, (2, 1)), beta, other, other))
         never = np.zeros(len(site.arcs.source), dtype=np.int64)
@@ -47,9 +47,8 @@ class Versions:
 
     def flows(self, form: Form, w: Array) -> Flows:
         """The flows of all edges at the parameters w, those of edges in the tails' version."""
-        edges = [edge for edge in form.edges if not smooth_ground(edge)]
-        each = zip(edges, self.blocks, strict=True)
-        return flows_of(form, w, tuple(block.u[: len(edge.tail)] for edge, block in each))
+        each = zip(copied(form), self.blocks, strict=True)
+        return flows_of(form, w, tuple(block.u[: len(edge.tail)] for (_, edge), block in each))
 
     def pull(self, site: Site, w: Array, rho: float) -> Array:
         """K'u + rho sum over the edges of each node of (theta_i - beta_ij), each in the node's own version, (n, d)."""
@@ -103,9 +102,8 @@ class Versions:
 
     def _each(self, site: Site) -> Iterator[tuple[EdgeBlock, int, Version]]:
         """The blocks that have copies, and their numbers in the form."""
-        places = [k for k, edge in enumerate(site.form.edges) if not smooth_ground(edge)]
-        for k, block in zip(places, self.blocks, strict=True):
-            yield site.form.edges[k], k, block
+        for (k, edge), block in zip(copied(site.form), self.blocks, strict=True):
+            yield edge, k, block
 
     def _told(self, site: Site) -> tuple[Array, ...]:
         """Per edge block of the form what each end has for the other: u, the other's copy, and its theta."""
