@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from functools import cache
-from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -12,19 +10,16 @@ import pytest
 from core_cases import iterate, random_dual, random_w, written_balance, written_dual, written_primal
 
 import graphreg as gr
+from benchmarks.soundness import reference
+from benchmarks.soundness.exact import above, below, exact
+from benchmarks.soundness.objective import recedes
+from benchmarks.soundness.stored import as_stored
 from graphreg.certificate import Certifier, at_infinity, attained
 from graphreg.certificate.feasible import feasible
 from graphreg.certificate.repair import Repair
 from graphreg.datasets import random_problem
 from graphreg.datasets.random_problems import LOSSES, PENALTIES, STRUCTURES
 from graphreg.terms.penalties.zero import Zero
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # benchmarks is no part of the package
-
-from benchmarks.soundness import reference
-from benchmarks.soundness.exact import above, below, exact
-from benchmarks.soundness.objective import recedes
-from benchmarks.soundness.stored import as_stored
 
 SEEDS = (  # every loss and every penalty three times, every structure
     *(540, 431, 162, 383, 214, 355, 476, 97, 408, 129),

@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 from model_files import BASE, tables, write
+from places import DATA, EXAMPLES, ROOT
 
 import graphreg as gr
 from graphreg.cli import _folder as folder_module
@@ -23,8 +24,6 @@ from graphreg.cli import main
 from graphreg.cli._exits import EXITS
 from graphreg.model_file import _families as families
 
-ROOT = Path(__file__).resolve().parents[1]
-DATA = (ROOT / "../shared/data").resolve()
 SEPARABLE = "site,dose,ill\n" + "".join(f"{s},{x},{int(x > 0)}\n" for s in ("01", "02") for x in (-2, -1, 1, 2))
 
 
@@ -479,7 +478,7 @@ def test_the_program_is_installed_and_light(tmp_path):
 def test_elections(name, objective):
     if not DATA.is_dir():
         pytest.skip("the election models need their data in ../shared/data, which is not there")
-    done = run("solve", ROOT / "examples" / "models" / f"elections-{name}.toml", "--data", DATA, "--json")
+    done = run("solve", EXAMPLES / "models" / f"elections-{name}.toml", "--data", DATA, "--json")
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
     slack = 1e-6 * objective  # both are certified to 1e-6; the figures are those of examples/elections.py

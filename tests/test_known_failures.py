@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # benchmarks is no part of the package
 
 from benchmarks.soundness import judged
 from benchmarks.soundness.failures import FAILURES

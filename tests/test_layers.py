@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from places import PACKAGE, ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = ROOT / "graphreg"
 FACE = "__init__"  # the public names of the package as a whole
 
 LAYERS = (
@@ -145,7 +144,7 @@ def layer_of(path: Path) -> str:
 
 def all_imports() -> Iterator[tuple[Path, Import]]:
     for path in sorted(PACKAGE.rglob("*.py")):
-        package = ".".join(path.relative_to(ROOT).parent.parts)
+        package = ".".join(path.relative_to(PACKAGE.parent).parent.parts)
         for found in imports_of(path.read_text(encoding="utf-8"), package):
             yield path, found
 
@@ -163,7 +162,7 @@ def allowed(source: str, found: Import) -> bool:
 
 
 def where(path: Path, found: Import) -> str:
-    return f"{path.relative_to(ROOT)}:{found.line} imports {found.name}"
+    return f"{path.relative_to(PACKAGE.parent)}:{found.line} imports {found.name}"
 
 
 def test_every_module_has_a_layer():
