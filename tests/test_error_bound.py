@@ -8,6 +8,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+from factories import weighted
 from own_terms import LogCosh
 from scipy.optimize import minimize
 
@@ -18,13 +19,6 @@ from graphreg.theory._curvature import Curvature
 from graphreg.theory._kernel import Kernel
 
 theory = gr.theory
-
-
-def weighted(graph, seed=0):
-    rng = np.random.default_rng(seed)
-    for a, b in graph.edges:
-        graph.edges[a, b]["weight"] = float(rng.uniform(0.2, 3.0))
-    return graph
 
 
 # ---- compatibility ---------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from core_cases import iterate, site_of
+from factories import arrays, chain
 
 import graphreg as gr
 from graphreg.certificate import common
@@ -19,15 +20,6 @@ SEEDS = (  # every loss and every penalty twice, every structure
     *(540, 431, 162, 383, 214, 355, 476, 97, 408, 129),
     *(250, 171, 502, 233, 364, 145, 516, 427, 388, 299),
 )
-
-
-def chain(n=8, loss=gr.SquaredLoss, penalty=None, strength=0.2, features=None, seed=0, **more):
-    rng = np.random.default_rng(seed)
-    X, y = rng.standard_normal((4 * n, 3)), rng.standard_normal(4 * n)
-    y = (y > 0).astype(int) if loss is gr.LogisticLoss else y
-    data = gr.NodeData.from_arrays(X, y, np.repeat(range(n), 4))
-    edges = gr.TotalVariation(nx.path_graph(n), penalty or gr.L2(), features=features)
-    return gr.Problem(loss(data, **more) + strength * edges)
 
 
 # ---- optima ----------------------------------------------------------------------------------------------------------
@@ -94,12 +86,6 @@ def test_every_balance_and_relaxation_leads_there(options):
 
 
 # ---- a step ----------------------------------------------------------------------------------------------------------
-def arrays(state):
-    """All arrays of a state; the memory of a prox is None, an array, or a tuple of them."""
-    memory = [part for m in state.memory if m is not None for part in (m if isinstance(m, tuple) else [m])]
-    return [state.w, *state.u, state.w_hat, *state.u_hat, *memory, state.w_last]
-
-
 @pytest.mark.parametrize("seed", [162, 171, 355, 156, 367, 389])
 @pytest.mark.parametrize("after", [0, 9, 25])  # round 10 adapts
 def test_a_step_is_repeatable_and_changes_nothing(seed, after):
