@@ -76,11 +76,17 @@ def interrupt(*arguments, **options):
     raise KeyboardInterrupt
 
 
+def named(value):
+    """What a case is called: a method, a term or a model by its name."""
+    return getattr(value, "label", None) or getattr(value, "__name__", None)
+
+
 # ---- sweeps ----------------------------------------------------------------------------------------------------------
-def thinned(*axes: Iterable[Any], every: int):
-    """The table of all cells; without ``--whole`` every so-manieth diagonal of it, so that each row and each column of
-    a large table is met. With one axis: every so-manieth."""
-    table = product(*(list(enumerate(axis)) for axis in axes))
-    for cell in table:
+def thinned(*axes: Iterable[Any], every: int) -> list[Any]:
+    """The table of all cells, for ``parametrize``; without ``--whole`` every so-manieth diagonal of it, so that each
+    row and each column of a large table is met. With one axis: every so-manieth."""
+    table = []
+    for cell in product(*(list(enumerate(axis)) for axis in axes)):
         places, values = zip(*cell, strict=True)
-        yield pytest.param(*values, marks=() if sum(places) % every == 0 else pytest.mark.whole)
+        table.append(pytest.param(*values, marks=() if sum(places) % every == 0 else pytest.mark.whole))
+    return table

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 from core_cases import iterate
-from test_checkpoint import facts
+from sameness import facts
 
 import graphreg as gr
 from graphreg.certificate.latent import placed

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from core_cases import iterate, site_of
-from test_checkpoint import assert_identical, broken, carried, facts
+from sameness import assert_identical, broken, carried, facts
 
 import graphreg as gr
 from graphreg.datasets import random_problem

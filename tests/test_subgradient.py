@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from core_cases import iterate, site_of
 from factories import noise
-from test_checkpoint import facts
+from sameness import facts
 
 import graphreg as gr
 from graphreg.datasets import random_problem
