@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import runpy
 import subprocess
 import sys
+import warnings
 
 import pytest
 from places import DATA, EXAMPLES
 
 SCRIPTS = sorted(EXAMPLES.glob("*.py"))
+DEMO = EXAMPLES / "demo.py"
 SECONDS = 300
 
 # Examples that are given the folder of their data as an argument.
@@ -17,20 +20,31 @@ NEEDS_DATA = {"elections.py", "lip_cancer.py"}
 
 
 def test_there_are_examples():
-    assert EXAMPLES / "demo.py" in SCRIPTS, "make demo runs examples/demo.py"
+    assert DEMO in SCRIPTS, "make demo runs examples/demo.py"
     strangers = sorted(NEEDS_DATA - {script.name for script in SCRIPTS})
     assert not strangers, f"NEEDS_DATA names examples that do not exist: {strangers}"
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
-def test_example_runs(script, tmp_path):
+@pytest.mark.parametrize("script", [script for script in SCRIPTS if script != DEMO], ids=lambda script: script.stem)
+def test_example_runs(script, tmp_path, monkeypatch, capsys):
+    """In this process, which has imported already what takes longer than most examples."""
     arguments = []
     if script.name in NEEDS_DATA:
         if not DATA.is_dir():
             pytest.skip(f"{script.name} needs its data in ../shared/data, which is not there")
         arguments = [str(DATA)]
+    pytest.importorskip("matplotlib").use("Agg")
+    monkeypatch.setattr(sys, "argv", [str(script), *arguments])
+    monkeypatch.chdir(tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")  # as where a user runs it
+        runpy.run_path(str(script), run_name="__main__")
+    assert capsys.readouterr().out.strip(), f"{script.name} printed nothing"
+
+
+def test_the_demo_runs_as_a_program(tmp_path):
     run = subprocess.run(
-        [sys.executable, str(script), *arguments],
+        [sys.executable, str(DEMO)],
         cwd=tmp_path,
         env={**os.environ, "MPLBACKEND": "Agg"},
         stdin=subprocess.DEVNULL,
@@ -39,5 +53,5 @@ def test_example_runs(script, tmp_path):
         timeout=SECONDS,
         check=False,
     )
-    assert run.returncode == 0, f"{script.name} ended with {run.returncode}:\n{run.stderr[-4000:]}"
-    assert run.stdout.strip(), f"{script.name} printed nothing"
+    assert run.returncode == 0, f"{DEMO.name} ended with {run.returncode}:\n{run.stderr[-4000:]}"
+    assert run.stdout.strip(), f"{DEMO.name} printed nothing"
