@@ -15,6 +15,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from actor_cases import FIXED, ITERATIONS, KINDS, Breaking, by_actors, deviation, on_arrays, problem, watch, whole
+from factories import named, thinned
 
 import graphreg as gr
 from graphreg.datasets import random_problem
@@ -52,9 +53,9 @@ def compare(method, form, **options):
     return arrays, actors
 
 
-@pytest.mark.parametrize("method", [*ITERATIONS, *FIXED], ids=lambda m: m.label)
-@pytest.mark.parametrize("kind", KINDS)
-def test_actors_go_the_way_of_the_arrays(method, kind):
+@pytest.mark.parametrize(("kind", "method"), thinned(KINDS, [*ITERATIONS, *FIXED], every=2), ids=named)
+def test_actors_go_the_way_of_the_arrays(kind, method):
+    """Every other pair; all of them with ``make test ARGS=--whole``."""
     form = problem(kind).form.frozen()
     if method.missing(form):
         pytest.skip("the method does not apply")

@@ -8,6 +8,7 @@ from itertools import pairwise
 import networkx as nx
 import numpy as np
 import pytest
+from factories import thinned
 
 import graphreg as gr
 from graphreg.methods import _driver
@@ -36,10 +37,14 @@ def problem_of(penalty=None, loss=gr.SquaredLoss, extra=None, side=4, seed=0):
 
 
 # ---- the answers -----------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("loss", [gr.SquaredLoss, gr.LogisticLoss])
-@pytest.mark.parametrize("penalty", [gr.L1(), gr.L2(), gr.SquaredL2()])
-@pytest.mark.parametrize("method", [None, gr.Exact(), gr.ADMM()])
+@pytest.mark.parametrize(
+    ("loss", "penalty", "method"),
+    thinned(
+        [gr.SquaredLoss, gr.LogisticLoss], [gr.L1(), gr.L2(), gr.SquaredL2()], [None, gr.Exact(), gr.ADMM()], every=2
+    ),
+)
 def test_every_point_is_that_of_a_cold_exact_solve(loss, penalty, method):
+    """Every other case; all of them with ``make test ARGS=--whole``."""
     problem, lam = problem_of(penalty, loss, 0.1 * gr.NodePenalty(gr.SquaredL2()))
     path = gr.path(problem, GRID[::-1], method=method, gap=1e-7)
     assert lam.value == 0.3
