@@ -266,7 +266,7 @@ def test_actors_go_on_from_a_start():
 
 # ---- a step ----------------------------------------------------------------------------------------------------------
 def test_the_laws_of_methods():
-    report = gr.testing.check_method(gr.FedADMM(availability=0.6, dropout="ipw"), accuracy=None)
+    report = gr.testing.check_method(gr.FedADMM(availability=0.6, dropout="ipw"), accuracy=None, rounds=100)
     assert report.ok, report
 
 
