@@ -77,7 +77,8 @@ def test_a_structure_is_solved(name):
 def test_a_proof_is_made_and_checked(tmp_path):
     found = gr.Problem(gr.SquaredLoss(noise(3, 6)) + TIED).solve()
     proved = found.prove(tmp_path / "proof.json")
-    assert proved.lower <= found.objective <= proved.upper
+    assert found.certificate.dual <= proved.upper
+    assert proved.lower <= found.certificate.primal
     command = [sys.executable, verify.__file__, str(tmp_path / "proof.json")]
     assert subprocess.run(command, capture_output=True, check=False).returncode == 0
     text = (tmp_path / "proof.json").read_text(encoding="utf-8")

@@ -257,6 +257,11 @@ def check_method(
     -------
     Report
         True where every law holds; printed, one line per law, and for each failure on which problem it happened.
+
+    Examples
+    --------
+    >>> gr.testing.check_method(gr.PrimalDual(), rounds=20, accuracy=None).ok
+    True
     """
     ITERATION(method, "the method of check_method", MethodError)
     cases = small_problems(seed) if problems is None else tuple(_case(k, each) for k, each in enumerate(problems))
