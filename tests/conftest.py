@@ -7,8 +7,11 @@ each, which takes about twice as long.
 from __future__ import annotations
 
 import signal
+import warnings
 
 import pytest
+
+from graphreg.errors import MethodWarning
 
 # Where shells start tests in the background they ignore Ctrl-C, and so would all that the tests interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -40,3 +43,11 @@ def pyplot():
 
     yield pyplot
     pyplot.close("all")
+
+
+@pytest.fixture
+def quiet():
+    """Without what methods warn of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MethodWarning)
+        yield
