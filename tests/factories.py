@@ -1,9 +1,8 @@
-"""What several tests make: samples, chains, weighted graphs, the arrays of a state, thinned sweeps."""
+"""What several tests make: samples, chains, weighted graphs, interruptions, thinned sweeps."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import fields, is_dataclass
+from collections.abc import Iterable
 from itertools import product
 from typing import Any
 
@@ -12,7 +11,6 @@ import numpy as np
 import pytest
 
 import graphreg as gr
-from graphreg.lowering.site import Site
 
 CLASSES = (gr.LogisticLoss, gr.HingeLoss, gr.SquaredHingeLoss)  # whose targets are 0 and 1
 
@@ -59,18 +57,6 @@ def weighted(graph, seed=0, low=0.2, high=3.0):
 
 
 # ---- runs ------------------------------------------------------------------------------------------------------------
-def arrays(state: Any) -> Iterator[np.ndarray]:
-    """All arrays of a state, but for what the whole run shares."""
-    if isinstance(state, np.ndarray):
-        yield state
-    elif isinstance(state, (tuple, list)):
-        for each in state:
-            yield from arrays(each)
-    elif is_dataclass(state) and not isinstance(state, Site):
-        for field in fields(state):
-            yield from arrays(getattr(state, field.name))
-
-
 def interrupt(*arguments, **options):
     """A callback, or what stands in for a function, that Ctrl-C breaks off."""
     raise KeyboardInterrupt

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from baseline_cases import CLUSTERS, GRAPH, N, chain, data_of
 from core_cases import iterate
+from factories import interrupt
 from sameness import facts
 
 import graphreg as gr
@@ -83,9 +84,6 @@ def test_budgets_and_interruptions_stay_what_they_are(method):
     assert short.status == "budget"
     assert short.rounds == 2
     assert "Of this problem its point is at a relative gap of" in short.message
-
-    def interrupt(record):
-        raise KeyboardInterrupt
 
     stopped = chain(gr.LogisticLoss).solve(method, gap=0, rounds=200, seed=0, callback=interrupt)
     assert stopped.status == "interrupted"

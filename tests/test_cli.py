@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from factories import interrupt
 from model_files import BASE, tables, write
 from places import DATA, EXAMPLES, ROOT
 
@@ -294,9 +295,6 @@ def test_ctrl_c_gives_the_best_point_so_far(tmp_path, model):
 
 
 def test_ctrl_c_while_reading(model, monkeypatch):
-    def interrupt(*arguments, **options):
-        raise KeyboardInterrupt
-
     monkeypatch.setattr("graphreg.model_file.read_samples", interrupt)
     done = run("solve", model)
     assert done.exit_code == 130
@@ -369,9 +367,6 @@ def test_a_comparison_is_drawn(tmp_path, model):
 
 
 def test_an_interrupted_comparison_ends(model, monkeypatch):
-    def interrupt(*arguments, **options):
-        raise KeyboardInterrupt
-
     monkeypatch.setattr("graphreg.lowering.conic.ConicProblem.solve", interrupt)
     done = run("compare", model, "--json")
     assert done.exit_code == 130
@@ -380,9 +375,6 @@ def test_an_interrupted_comparison_ends(model, monkeypatch):
 
 
 def test_an_interrupted_conic_solver_says_that_there_is_no_answer(model, monkeypatch):
-    def interrupt(*arguments, **options):
-        raise KeyboardInterrupt
-
     monkeypatch.setattr("graphreg.lowering.conic.ConicProblem.solve", interrupt)
     done = run("solve", model, "--method", "Exact")
     assert done.exit_code == 130

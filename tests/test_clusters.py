@@ -9,26 +9,9 @@ import cvxpy as cp
 import networkx as nx
 import numpy as np
 import pytest
-from own_terms import OwnL1
+from own_terms import Elastic, OwnL1
 
 import graphreg as gr
-
-
-class Elastic(OwnL1):
-    """||z||_1 + 1/2 ||z||^2."""
-
-    def value(self, z):
-        return np.abs(z).sum(axis=1) + 0.5 * (z * z).sum(axis=1)
-
-    def prox(self, v, step):
-        t = np.broadcast_to(np.asarray(step, dtype=float), (len(v),))[:, None]
-        return np.sign(v) * np.maximum(np.abs(v) - t, 0.0) / (1.0 + t)
-
-    def conjugate(self, u):
-        return 0.5 * (np.maximum(np.abs(u) - 1.0, 0.0) ** 2).sum(axis=1)
-
-    def cvxpy(self, Z):
-        return cp.sum(cp.abs(Z), axis=1) + 0.5 * cp.sum(cp.square(Z), axis=1)
 
 
 # ---- exact optima ----------------------------------------------------------------------------------------------------

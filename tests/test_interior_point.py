@@ -320,16 +320,6 @@ def test_a_start_is_taken():
     assert ahead.objective < problem.solve(METHOD, gap=0, rounds=1).objective
 
 
-def test_steps_are_repeatable_and_change_nothing():
-    form = chain().form
-    state = METHOD.init(site_of(form), None)
-    before = [x.copy() for x in (state.at.w, *state.at.s, *state.at.y, state.slope)]
-    one, two = METHOD.step(state), METHOD.step(state)
-    assert (one.at.w == two.at.w).all()
-    for a, b in zip(before, (state.at.w, *state.at.s, *state.at.y, state.slope), strict=True):
-        assert (a == b).all()
-
-
 # ---- problems without a minimiser ------------------------------------------------------------------------------------
 def test_losses_that_are_almost_kinks_are_told_honestly():
     """Newton's method goes from one flat piece to the next; whatever it reaches is certified as such."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from law_cases import LOSSES, PENALTIES, SOLVED_PENALTIES, SOLVER_TOLERANCE, concrete_subclasses
+from own_terms import Elastic
 
 from graphreg.terms.losses._base import AbstractLoss
 from graphreg.terms.penalties._base import AbstractPenalty
@@ -80,25 +81,6 @@ def test_sizes_that_a_penalty_refuses_are_left_out():
 
 
 def test_user_penalty_of_four_methods_passes():
-    class Elastic(AbstractPenalty):
-        """||z||_1 + 1/2 ||z||^2"""
-
-        def value(self, z):
-            return np.abs(z).sum(axis=1) + (z**2).sum(axis=1) / 2
-
-        def prox(self, v, step):
-            t = np.asarray(step, dtype=float)
-            t = t[:, None] if t.ndim else t
-            return np.sign(v) * np.maximum(np.abs(v) - t, 0) / (1 + t)
-
-        def conjugate(self, u):
-            return (np.maximum(np.abs(u) - 1, 0) ** 2).sum(axis=1) / 2
-
-        def cvxpy(self, Z):
-            import cvxpy as cp
-
-            return cp.sum(cp.abs(Z) + cp.square(Z) / 2, axis=1)
-
     check_penalty(Elastic()).raise_if_failed()
 
 

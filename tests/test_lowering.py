@@ -9,6 +9,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from factories import noise
+from own_terms import Elastic
 
 import graphreg as gr
 from graphreg.certificate import Certifier, common
@@ -218,24 +219,6 @@ def test_one_cvxpy_parameter_for_each_of_the_model():
 
 
 # ---- own penalties ---------------------------------------------------------------------------------------------------
-class Elastic(gr.Penalty):
-    """||z||_1 + 1/2 ||z||^2, by the four methods alone."""
-
-    def value(self, z):
-        return np.abs(z).sum(axis=1) + (z**2).sum(axis=1) / 2
-
-    def prox(self, v, step):
-        t = np.asarray(step, dtype=float)
-        t = t[:, None] if t.ndim else t
-        return np.sign(v) * np.maximum(np.abs(v) - t, 0) / (1 + t)
-
-    def conjugate(self, u):
-        return (np.maximum(np.abs(u) - 1, 0) ** 2).sum(axis=1) / 2
-
-    def cvxpy(self, Z):
-        return cp.sum(cp.abs(Z) + cp.square(Z) / 2, axis=1)
-
-
 def own():
     return gr.Problem(gr.LogisticLoss(noise(N, 5, seed=4, binary=True)) + 0.05 * gr.TotalVariation(graph(), Elastic()))
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 import networkx as nx
 import numpy as np
 import pytest
-from factories import thinned
+from factories import interrupt, thinned
 
 import graphreg as gr
 from graphreg.methods import _driver
@@ -355,9 +355,6 @@ def test_an_interruption_within_a_run_drops_the_half_done_point():
     warm = Warm(problem)
     warm.solve(0.3)
     known, state, schedule = warm.known, warm.carried.state, warm.carried.schedule
-
-    def interrupt(record):
-        raise KeyboardInterrupt
 
     warm.budget = replace(warm.budget, gap=1e-14, callback=interrupt)
     assert warm.solve(0.2).status == "interrupted"

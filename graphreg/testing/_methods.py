@@ -24,7 +24,7 @@ from ._report import Failure, Report, name_of, try_laws
 from ._rounds import after, bits, disturbed, moved, reached, site_of, strays
 from ._small import Case, small_problems
 
-AT = (0, 1, 5, 12)  # rounds at which states are looked at; methods that adapt do so at round 10
+AT = (0, 1, 9, 12)  # rounds after which states are looked at; methods that adapt do so at round 10
 EXACT = 1e-8  # the relative gap of the optima that answers are held to
 ITERATION = instance(AbstractIteration, "a method that iterates, such as gr.PrimalDual()")
 
