@@ -10,7 +10,7 @@ from factories import chain
 
 import graphreg as gr
 from graphreg.methods import _archive
-from graphreg.methods._packing import Packer, Unpacker
+from graphreg.methods._packing import Packed
 
 ROUNDS = 250  # that runs to be broken off have at most, where a round costs much
 
@@ -82,9 +82,8 @@ def broken(problem, method, path, breaks, every=10_000, **budget):
 def carried(value, tmp_path):
     """Through a file and back."""
     site = site_of(chain(n=2).form)
-    packer = Packer()
-    tree = packer.pack(value, "state")
-    arrays = {str(k): array for k, array in enumerate(packer.arrays)}
-    _archive.write(tmp_path / "carried", {"tree": tree, "generators": packer.generators}, arrays)
+    packed = Packed.of(value, "state")
+    arrays = {str(k): array for k, array in enumerate(packed.arrays)}
+    _archive.write(tmp_path / "carried", {"tree": packed.tree, "generators": packed.generators}, arrays)
     header, read = _archive.read(tmp_path / "carried")
-    return Unpacker([read[str(k)] for k in range(len(read))], header["generators"], site).unpack(header["tree"])
+    return Packed(header["tree"], header["generators"], list(read.values())).value(site)
