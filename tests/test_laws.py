@@ -20,8 +20,9 @@ def test_penalty(penalty):
 
 
 @pytest.mark.parametrize("penalty", SOLVED_PENALTIES, ids=repr)
-def test_penalty_that_runs_a_solver(penalty):
-    check_penalty(penalty, k=(1, 3), tolerance=SOLVER_TOLERANCE).raise_if_failed()
+def test_penalty_that_runs_a_solver(penalty, whole):
+    """On two coordinates; on one and on three with ``make test ARGS=--whole``."""
+    check_penalty(penalty, k=(1, 2, 3) if whole else 2, tolerance=SOLVER_TOLERANCE).raise_if_failed()
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
