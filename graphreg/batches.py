@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from .terms.records import Array
+Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True)
@@ -14,7 +17,8 @@ class Batch:
     """g nodes, each with up to ``size`` samples.
 
     ``nodes`` (g,) are distinct; ``rows`` (g, size) index the samples of the block, 0 where padded; ``mask`` (g, size)
-    is 1.0 at samples and 0.0 at padding; ``X`` (g, size, d) is the design with zeros at padding.
+    is 1.0 at samples and 0.0 at padding; ``X`` (g, size, d) is the design with zeros at padding: a view of that of the
+    samples where nothing is padded and they stand in this order.
     """
 
     nodes: Array
@@ -25,6 +29,18 @@ class Batch:
     def pad(self, values: Array) -> Array:
         """Per-sample values of the block as (g, size), whatever stands at padding."""
         return values[self.rows]
+
+
+def block_diagonal(blocks: Array) -> sp.bsr_array:
+    """The matrix (m k, m k) with these blocks (m, k, k) on its diagonal."""
+    m, k, _ = blocks.shape
+    return sp.bsr_array((blocks, np.arange(m), np.arange(m + 1)), shape=(m * k, m * k))
+
+
+def at_a_time(rows: int, length: int) -> Iterator[slice]:
+    """So many rows (one at least) of ``length`` at a time: what is between then stays in the cache."""
+    rows = max(1, rows)
+    return (slice(at, at + rows) for at in range(0, length, rows))
 
 
 def gram(X: Array, M: Array) -> Array:
@@ -76,5 +92,9 @@ def batches(node: Array, X: Array) -> tuple[Batch, ...]:
         lane = np.arange(width)
         mask = lane < count[chosen, None]
         rows = order[np.where(mask, start[chosen, None] + lane, start[chosen, None])]
-        out.append(Batch(nodes[chosen], rows, mask.astype(float), X[rows] * mask[:, :, None]))
+        if mask.all() and (np.diff(rows.ravel()) == 1).all():
+            own = np.ascontiguousarray(X[rows[0, 0] : rows[-1, -1] + 1]).reshape(*rows.shape, X.shape[1])
+            out.append(Batch(nodes[chosen], rows, np.broadcast_to(1.0, rows.shape), own))
+        else:
+            out.append(Batch(nodes[chosen], rows, mask.astype(float), X[rows] * mask[:, :, None]))
     return tuple(out)

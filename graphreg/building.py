@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 
 import numpy as np
-import scipy.sparse as sp
 
 from .errors import DataError, TermError
 from .form import EdgeBlock, Form, SampleBlock
-from .graph import difference_matrix, narrow
 from .magnitudes import check_center, check_samples
 from .messages import look_alike
 from .terms.calculus import Model
 from .terms.losses._base import AbstractLoss
-from .terms.records import LoweredEdges, LoweredLoss, Space, feature_of
+from .terms.records import Space, feature_of
 
 
 def build(model: Model) -> Form:
@@ -33,8 +32,8 @@ def build(model: Model) -> Form:
             check_samples(loss)
         for edge in part.edges:
             check_center(edge, space.names)
-        samples += [_sample_block(loss, n) for loss in part.losses]
-        edges += [_edge_block(edge, space.n_observed, len(latent), n) for edge in part.edges if len(edge.tail)]
+        samples += [replace(loss, n=n) for loss in part.losses]
+        edges += [_placed(edge, space.n_observed, len(latent), n) for edge in part.edges if len(edge.tail)]
         latent += distinct(part.latent, {*space.index, *latent})
     _disjoint(samples, space)
     return Form(space, tuple(latent), tuple(samples), tuple(edges))
@@ -76,26 +75,10 @@ def _space(model: Model, losses: Sequence[AbstractLoss]) -> Space:
     return Space(index, coordinates, np.array(penalised, dtype=np.intp))
 
 
-def _sample_block(loss: LoweredLoss, n: int) -> SampleBlock:
-    if loss.X is not None:  # one predictor, or one per class k: (Xw)_rk = sum_j X_rj w_i[j, k]
-        (M, p), k = loss.X.shape, 1 if loss.offset.ndim == 1 else loss.offset.shape[1]
-        indices = (loss.node[:, None, None] * p * k + np.arange(k)[:, None] + np.arange(p) * k).ravel()
-        rows = np.repeat(loss.X, k, axis=0).ravel()
-        A = sp.csr_array((rows, indices, np.arange(0, M * k * p + 1, p)), shape=(M * k, n * p * k))
-    else:
-        M, d = loss.y.shape
-        indices = (loss.node[:, None] * d + np.arange(d)).ravel()
-        A = sp.csr_array((np.ones(M * d), indices, np.arange(M * d + 1)), shape=(M * d, n * d))
-    A = narrow(A)
-    return SampleBlock(loss.loss, loss.strength, loss.node, loss.X, loss.y, loss.offset, loss.scale, A)
-
-
-def _edge_block(edge: LoweredEdges, n_observed: int, shift: int, n: int) -> EdgeBlock:
-    tail = np.where(edge.tail >= n_observed, edge.tail + shift, edge.tail)
-    head = np.where(edge.head >= n_observed, edge.head + shift, edge.head)
-    K = difference_matrix(tail, head, n)
-    fields = edge.weight, edge.features, edge.center, edge.role, edge.name
-    return EdgeBlock(edge.penalty, edge.strength, tail, head, *fields, K)
+def _placed(edge: EdgeBlock, n_observed: int, shift: int, n: int) -> EdgeBlock:
+    """The edges with their latent nodes behind those of the terms before."""
+    tail, head = (np.where(end >= n_observed, end + shift, end) for end in (edge.tail, edge.head))
+    return replace(edge, tail=tail, head=head, n=n)
 
 
 def _disjoint(samples: Sequence[SampleBlock], space: Space) -> None:

@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from .certificate import Certificate
 from .certificate.apart import cluster_radius
@@ -26,6 +24,7 @@ from .certificate.fusion import fused
 from .certificate.near import nearness, radius, spread_of, upper_gap
 from .certificate.scales import scales
 from .form import EdgeBlock, Form
+from .graph import components_of
 from .terms.penalties._base import row_norm
 from .terms.records import Array
 
@@ -164,7 +163,7 @@ def _of_block(certificate: Certificate, k: int, edge: EdgeBlock, gap: float, rea
         return _Claim(k, edge, np.full(m, "fused", dtype=object), np.full(m, np.inf), difference, np.zeros(m))
     found = nearness(edge, certificate.point.flows[k], spread_of(certificate, k), gap)
     kink = edge.penalty.has_kink(certificate.form.width(edge))
-    columns = slice(None) if edge.features is None else edge.features
+    columns = edge.coordinates
     far = np.minimum(found.reach, np.abs(z) * (1 + 1e-12) + reach[:, None])
     near = kink & (far <= NEGLIGIBLE * size[columns]).all(axis=1)
     equal = kink & (found.value == 0.0)
@@ -223,8 +222,7 @@ def _joined(
     joined = [tuple(pair) for part in whole for pair in part.tolist()]
     joined += [pair for pair, columns in covered.items() if len(columns) == form.d]
     links = np.array([pair for pair in joined if pair not in apart], dtype=int).reshape(-1, 2)
-    graph = sp.coo_array((np.ones(len(links)), (links[:, 0], links[:, 1])), shape=(form.n, form.n))
-    number = connected_components(graph, directed=False)[1]
+    number = components_of(links[:, 0], links[:, 1], form.n)[1]
     return number[: form.space.n_observed] if observed else number
 
 

@@ -140,7 +140,7 @@ def listed(values: Any) -> list[Any]:
 def floats(array: Array, what: str) -> Array:
     """The array as floats, NaN where an object is missing; text and other objects are refused."""
     if array.dtype.kind in "biuf":
-        return array.astype(float)
+        return array.astype(float, order="C")  # rows side by side: forms hold views of them
     flat = array.ravel().tolist()
     maybe = array.dtype.kind == "O"
     numeric = np.array([maybe and (isinstance(value, Real) or is_missing(value)) for value in flat], dtype=bool)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
 from . import checks
 from .errors import GraphError
@@ -59,6 +60,12 @@ def narrow(matrix: sp.csr_array) -> sp.csr_array:
     if max(*matrix.shape, matrix.nnz) < np.iinfo(np.int32).max:  # pyright: ignore[reportGeneralTypeIssues]  (scipy has no types)
         matrix.indices, matrix.indptr = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
     return matrix
+
+
+def components_of(tail: Array, head: Array, n_nodes: int) -> tuple[int, Array]:
+    """How many connected components the edges leave of the nodes, and the number of each node's, (n,)."""
+    links = sp.coo_array((np.ones(len(tail)), (tail, head)), shape=(n_nodes, n_nodes))
+    return connected_components(links, directed=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -397,10 +404,7 @@ class Graph:
         >>> gr.Graph.from_edges([(0, 1), (2, 3)]).components()
         array([0, 0, 1, 1])
         """
-        from scipy.sparse.csgraph import connected_components
-
-        joined = sp.csr_array((np.ones(self.n_edges), (self.tail, self.head)), shape=(self.n_nodes, self.n_nodes))
-        raw = connected_components(joined, directed=False)[1]
+        raw = components_of(self.tail, self.head, self.n_nodes)[1]
         _, first, inverse = np.unique(raw, return_index=True, return_inverse=True)
         return np.argsort(np.argsort(first))[inverse]
 

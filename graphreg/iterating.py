@@ -65,9 +65,7 @@ def site_of(form: Form, budget: Budget) -> Site:
     before = None if budget.carried is None else budget.carried.site
     if before is not None:
         return before.beside(form, InProcess(Ledger(before.arcs, form.labels)))
-    site = Site(form, InProcess(Ledger(arcs_of(form), form.labels)), budget.seed or 0)
-    vars(site)["arcs"] = site.engine.ledger.arcs
-    return site
+    return Site(form, InProcess(Ledger(arcs_of(form), form.labels)), budget.seed or 0)
 
 
 def played(method: AbstractIteration, site: Site, budget: Budget) -> AbstractContextManager[AbstractIteration]:

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from .errors import DataError, TermError
-from .terms.records import Array, LoweredEdges, LoweredLoss
+from .terms.blocks import EdgeBlock, SampleBlock
+from .terms.records import Array
 
 LARGEST, SMALLEST = 1e150, 1e-150  # their squares are about the largest and the smallest float
 ROOM = 1e300  # sums of scaled squares stay below it
 
 
-def check_samples(loss: LoweredLoss) -> None:
+def check_samples(loss: SampleBlock) -> None:
     """Refuses features, targets, offsets and scales that are too large or too small; the column is named.
 
     Raises
@@ -38,11 +39,11 @@ def check_samples(loss: LoweredLoss) -> None:
     if (beyond > most).any():
         kind = type(loss.loss).__name__
         _refuse(loss, beyond, beyond > most, offset, f"{kind} overflows beyond {most:g}; subtract a constant from it")
-    _check(loss, loss.scale, "the scale (scale= times the sample weight)")
+    _check(loss, loss.base_scale, "the scale (scale= times the sample weight)")
     _check_products(loss)
 
 
-def check_center(edges: LoweredEdges, names: list[str]) -> None:
+def check_center(edges: EdgeBlock, names: list[str]) -> None:
     """Refuses centers whose squares overflow; the coordinate is named.
 
     Raises
@@ -59,7 +60,7 @@ def check_center(edges: LoweredEdges, names: list[str]) -> None:
     )
 
 
-def _check(loss: LoweredLoss, column: Array, what: str, vanishing: bool = True) -> None:
+def _check(loss: SampleBlock, column: Array, what: str, vanishing: bool = True) -> None:
     size = np.abs(column.astype(float))
     if (size > LARGEST).any():
         _refuse(loss, column, size > LARGEST, what, "its square overflows; rescale the column")
@@ -70,7 +71,7 @@ def _check(loss: LoweredLoss, column: Array, what: str, vanishing: bool = True) 
         )
 
 
-def _check_products(loss: LoweredLoss) -> None:
+def _check_products(loss: SampleBlock) -> None:
     """s_r times squares, summed, must stay in range too."""
     columns: dict[str, Array] = {} if loss.X is None else dict(zip(loss.loss.data.features, loss.X.T, strict=True))
     named = {f"the feature {name!r}": column for name, column in columns.items()}
@@ -78,7 +79,7 @@ def _check_products(loss: LoweredLoss) -> None:
     named[f"the target {target!r}"] = np.abs(loss.y.reshape(len(loss.y), -1)).max(axis=1)
     for what, column in named.items():
         with np.errstate(over="ignore"):
-            size = loss.scale * np.abs(column) ** 2
+            size = loss.base_scale * np.abs(column) ** 2
         if not float(np.minimum(size, ROOM).sum()) < ROOM:
             worst = size == size.max()
             _refuse(
@@ -86,7 +87,7 @@ def _check_products(loss: LoweredLoss) -> None:
             )
 
 
-def _refuse(loss: LoweredLoss, values: Any, bad: Array, what: str, why: str) -> None:
+def _refuse(loss: SampleBlock, values: Any, bad: Array, what: str, why: str) -> None:
     r = int(np.flatnonzero(bad)[0])
     data = loss.loss.data
     label: Hashable = data.labels[data.node[r]]

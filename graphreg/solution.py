@@ -38,7 +38,7 @@ class Flows(Mapping[tuple[Hashable, Hashable], Array]):
         labels = form.labels
         self._flow: dict[tuple[Hashable, Hashable], Array] = {}
         for edge, u in zip(form.edges, certificate.point.flows, strict=True):
-            columns = slice(None) if edge.features is None else edge.features
+            columns = edge.coordinates
             for tail, head, each in zip(edge.tail, edge.head, u, strict=True):
                 key = (labels[tail], None if edge.ground else labels[head])
                 self._flow.setdefault(key, np.zeros(form.d))[columns] += each

@@ -120,7 +120,7 @@ def test_breaks_between_repairs(seed, method, tmp_path):
     whole = problem().solve(method, **budget)
     repaired = [record.round for record in whole.trace.certified()]
     if isinstance(method, gr.PrimalDual):
-        assert len(repaired) > 2
+        assert len(repaired) > 1
     again = broken(problem, method, tmp_path / "run", repaired[:-1], **budget)
     assert facts(again) == facts(whole)
 

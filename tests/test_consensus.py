@@ -596,14 +596,11 @@ def part(form, i):
     samples, edges = [], []
     for b in form.samples:
         r = np.flatnonzero(b.node == i)
-        columns = (ids[:, None] * form.d + np.arange(form.d)).ravel()
-        wide = b.A.shape[0] // len(b.node)
-        rows = (r[:, None] * wide + np.arange(wide)).ravel()
         cut = {"X": None if b.X is None else b.X[r], "y": b.y[r], "offset": b.offset[r], "base_scale": b.base_scale[r]}
-        samples.append(replace(b, node=place[b.node[r]], A=b.A[rows][:, columns], **cut))
+        samples.append(replace(b, node=place[b.node[r]], n=len(ids), **cut))
     for e, r in zip(form.edges, touching, strict=True):
-        K = e.K[r][:, ids]
-        edges.append(replace(e, tail=place[e.tail[r]], head=place[e.head[r]], base_weight=e.base_weight[r], K=K))
+        ends = {"tail": place[e.tail[r]], "head": place[e.head[r]]}
+        edges.append(replace(e, **ends, base_weight=e.base_weight[r], n=len(ids)))
     labels = {form.labels[k]: n for n, k in enumerate(ids.tolist())}
     small = Form(replace(form.space, index=labels), (), tuple(samples), tuple(edges))
     return small, WholeGraph(form.n, form.n, ids, ids == i)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
-from core_cases import random_dual, random_w, written_balance, written_dual, written_primal
+from core_cases import random_dual, random_w, site_of, written_balance, written_dual, written_primal
 
 import graphreg as gr
 from graphreg.certificate import attained
@@ -297,3 +297,84 @@ def test_an_answer_keeps_the_strengths_of_its_moment():
     assert total == pytest.approx(certificate.gap - certificate.charge, abs=1e-10)
     fused = with_strength(0.05, 0.1).solve(gap=1e-7).clusters()
     assert solution.clusters().count == fused.count
+
+
+# ---- one design, and what copies share -------------------------------------------------------------------------------
+def design_of(order, samples=5, nodes=6, seed=4):
+    """Regressions on a chain, some features 0; the nodes' samples stand together."""
+    rng = np.random.default_rng(seed)
+    X = np.array(rng.standard_normal((nodes * samples, 3)), order=order)
+    X[rng.random(X.shape) < 0.2] = 0.0
+    y, node = X[:, 0] + rng.standard_normal(len(X)), np.repeat(np.arange(nodes), samples)
+    return gr.NodeData.from_arrays(X, y, node)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_the_design_is_held_once(order):
+    data, strength = design_of(order), gr.Parameter(0.3, name="lambda")
+    model = gr.SquaredLoss(data) + strength * gr.TotalVariation(nx.path_graph(6), gr.L2())
+    form = gr.Problem(model).form
+    for block in (*form.samples, *form.frozen().samples):
+        (batch,) = block.stacks
+        assert all(np.shares_memory(data.X, held) for held in (block.X, block.A.data, batch.X))
+
+
+def test_padded_or_scattered_samples_are_stacked_by_copying():
+    data = design_of("C").take([0, 1, 5, 6, 7, 2, 10, 11, 15, 20, 25])
+    (block,) = gr.Problem(gr.SquaredLoss(data) + gr.TotalVariation(nx.path_graph(6), gr.L2())).form.samples
+    for batch in block.stacks:
+        for node, rows, mask, X in zip(batch.nodes, batch.rows, batch.mask, batch.X, strict=True):
+            own = np.flatnonzero(block.node == node)
+            assert np.array_equal(rows[mask > 0], own)
+            assert np.array_equal(X[mask > 0], block.X[own])
+            assert not X[mask == 0].any()
+
+
+@pytest.mark.parametrize(
+    "method", [None, gr.Exact(form="dual"), gr.PrimalDual(), gr.ADMM(), gr.InteriorPoint(), gr.LocalOnly()], ids=str
+)
+def test_no_method_writes_to_the_data(method):
+    data = design_of("C")
+    before = data.X.copy()
+    model = gr.SquaredLoss(data) + 0.1 * gr.TotalVariation(nx.path_graph(6), gr.L2())
+    solution = gr.Problem(model).solve(method)
+    solution.clusters()
+    assert np.array_equal(data.X, before)
+
+
+def test_copies_at_other_strengths_share_what_was_found_out():
+    strength = gr.Parameter(0.3, name="lambda")
+    model = gr.SquaredLoss(design_of("C")) + strength * gr.TotalVariation(nx.path_graph(6), gr.L2())
+    form = gr.Problem(model).form
+    one = form.frozen()
+    K, component = one.edges[0].K, one.component
+    strength.value = 0.7
+    two = form.frozen()
+    assert two.edges[0].K is K  # found by one, known to the other
+    assert two.component is component
+    assert float(one.edges[0].strength) == 0.3
+    assert float(two.edges[0].strength) == 0.7
+
+
+def test_changed_ends_share_nothing():
+    form = gr.Problem(gr.SquaredLoss(design_of("C")) + gr.TotalVariation(nx.path_graph(6), gr.L2())).form
+    edge = form.edges[0]
+    assert edge.K.shape == (5, 6)
+    part = edge.part(np.array([1, 3]))
+    assert np.array_equal(part.K.toarray(), edge.K.toarray()[[1, 3]])
+    assert np.array_equal(form.samples[0].part(np.array([4, 7])).A.toarray(), form.samples[0].A.toarray()[[4, 7]])
+
+
+def test_what_depends_on_the_strengths_of_losses_is_found_anew_with_these():
+    scale, strength = gr.Parameter(1.0, name="scale"), gr.Parameter(0.3, name="lambda")
+    model = scale * gr.SquaredLoss(design_of("C")) + strength * gr.TotalVariation(nx.path_graph(6), gr.L2())
+    problem = gr.Problem(model)
+    first = site_of(problem.form.frozen())
+    found, arcs = first.curvature, first.arcs
+    strength.value = 0.7
+    second = first.beside(problem.form.frozen(), first.engine)
+    assert second.curvature is found
+    scale.value = 2.0
+    third = second.beside(problem.form.frozen(), first.engine)
+    assert third.curvature == pytest.approx(2.0 * found)
+    assert third.arcs is arcs

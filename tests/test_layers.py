@@ -20,6 +20,7 @@ LAYERS = (
     "errors",
     "messages",  # what is said alike
     "checks",  # of arguments
+    "sharing",  # of what copies have in common
     "clock",  # of the work of this moment, and how it is broken off
     "breakdown",  # of a computation: whose fault an exception is
     "tables",  # DataFrames that print what they rest on
@@ -28,8 +29,8 @@ LAYERS = (
     "columns",  # of tables as users give them, for data
     "data",
     "verify",  # the checker of proofs, which imports nothing of the others
-    "terms",
     "batches",  # of nodes, for whatever solves one small system per node
+    "terms",
     "form",
     "magnitudes",  # of data, for building
     "building",  # of a form, from a model

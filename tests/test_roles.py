@@ -18,8 +18,9 @@ from graphreg.lowering.arcs import arcs_of
 from graphreg.lowering.centring import centred
 from graphreg.lowering.star import alone, star, with_servers
 from graphreg.splitting import tied_certificate
+from graphreg.terms.blocks import EdgeBlock, Lowered
 from graphreg.terms.calculus import AbstractTerm
-from graphreg.terms.records import IN_GRAPH, TO_GROUND, Lowered, LoweredEdges, Role
+from graphreg.terms.records import IN_GRAPH, TO_GROUND, Role
 from graphreg.theory._clusterwise import Clusterwise
 from graphreg.theory._varying import varying
 
@@ -101,7 +102,7 @@ class Own(AbstractTerm):
     def lower(self, space, strength):
         tail, head = np.array(PATH.edges).T
         ends = np.array([space.index[i] for i in tail]), np.array([space.index[j] for j in head])
-        block = LoweredEdges(gr.L2(), strength, *ends, np.ones(len(tail)), None, None, IN_GRAPH, self.name)
+        block = EdgeBlock(gr.L2(), strength, *ends, np.ones(len(tail)), None, None, IN_GRAPH, self.name)
         return Lowered(edges=(block,))
 
 

@@ -63,12 +63,8 @@ def common(form: Form) -> Common:
     there: where columns are collinear, huge coefficients may cancel that no better model needs.
     """
     key = tuple(float(block.strength) for block in (*form.samples, *(edge for edge in form.edges if edge.ground)))
-    kept: tuple[tuple[float, ...], Common] | None = form.memory.get("common")
-    if kept is None or kept[0] != key:
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            kept = key, _common(form)
-        form.memory["common"] = kept
-    return kept[1]
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        return form.once("common", key, lambda: _common(form))
 
 
 def center(form: Form) -> tuple[Array, int]:
@@ -80,18 +76,15 @@ def center(form: Form) -> tuple[Array, int]:
     would be lost. Elsewhere 0. No strength of a penalty changes it.
     """
     key = tuple(float(block.strength) for block in form.samples)
-    kept: tuple[tuple[float, ...], Array, int] | None = form.memory.get("center")
-    if kept is None or kept[0] != key:
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            kept = form.memory["center"] = key, *_center(form)
-    return kept[1], kept[2]
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        return form.once("center", key, lambda: _center(form))
 
 
 def _center(form: Form) -> tuple[Array, int]:
     ground, none = [edge for edge in form.edges if edge.ground], np.zeros(form.d)
     fixed = np.zeros(form.d, dtype=bool)
     for edge in ground:
-        fixed[slice(None) if edge.features is None else edge.features] = True
+        fixed[edge.coordinates] = True
     if fixed.all() or not any(of_difference(block) for block in form.samples):
         return none, 0
     if ground:
@@ -192,7 +185,7 @@ def _shorten(edge: EdgeBlock, lengths: Array, size: float) -> None:
     on an edge: a strong penalty allows for less than the data do."""
     if isinstance(edge.penalty, AbstractConstraint):
         return
-    place = np.arange(len(lengths)) if edge.features is None else edge.features
+    place = edge.columns(len(lengths))
     powers = 10.0 ** -np.arange(DECADES)
     z = (powers[:, None, None] * np.diag(lengths[place])).reshape(-1, len(place))
     value = float(np.median(edge.weight)) * edge.penalty.value(z).reshape(DECADES, len(place))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from ..batches import gram
+from ..batches import at_a_time, gram
 from ..form import EdgeBlock, Form
 from ..terms.penalties._base import AbstractSmoothPenalty
 from ..terms.records import Array
@@ -47,9 +47,8 @@ def group_convexity(form: Form, member: Array, count: int) -> Array:
 
     Restricted to equal parameters within groups, P - 1/2 sum_c mu_c ||theta_c||^2 is convex.
     """
-    chunk = max(1, CHUNK // form.d**2)
-    parts = [_of_groups(form, member, low, min(low + chunk, count)) for low in range(0, count, chunk)]
-    return np.concatenate(parts) if parts else np.zeros(0)
+    some = at_a_time(CHUNK // form.d**2, count)
+    return np.concatenate([np.zeros(0), *(_of_groups(form, member, s.start, min(s.stop, count)) for s in some)])
 
 
 def _of_groups(form: Form, member: Array, low: int, high: int) -> Array:
@@ -67,7 +66,7 @@ def _of_groups(form: Form, member: Array, low: int, high: int) -> Array:
         mu = edge_modulus(edge, form.width(edge))
         if edge.ground and mu > 0:
             diagonal = np.zeros((d, d))
-            columns = np.arange(d) if edge.features is None else edge.features
+            columns = edge.columns(d)
             diagonal[columns, columns] = mu
             add(edge.tail, edge.weight[:, None, None] * diagonal, 1)
     for block in form.samples:
@@ -96,16 +95,14 @@ def _least_hessian(form: Form) -> tuple[sp.csr_array, float]:
     size, terms = form.n * form.d, np.zeros(form.n)
     H = sp.csr_array((size, size))
     for block in form.samples:
-        m = np.repeat(
-            block.scale * block.loss.least_curvature(), 1 if block.offset.ndim == 1 else block.offset.shape[1]
-        )
+        m = np.repeat(block.scale * block.loss.least_curvature(), block.width)
         if m.any():
             H = H + block.A.T @ sp.diags_array(m) @ block.A
             terms += np.bincount(block.node, minlength=form.n) + 3.0
     for edge in form.edges:
         mu = edge_modulus(edge, form.width(edge))
         if mu > 0:
-            columns = np.arange(form.d) if edge.features is None else edge.features
+            columns = edge.columns(form.d)
             chosen = np.zeros(form.d)
             chosen[columns] = 1.0
             L = edge.K.T @ sp.diags_array(mu * edge.weight) @ edge.K

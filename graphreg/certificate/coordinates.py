@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
+from ..batches import at_a_time
 from ..form import Form
 from ..terms.records import Array
 
@@ -20,8 +21,7 @@ WIDTH = 256  # numbers that are compared at a time
 
 def slices(X: Array) -> Iterator[slice]:
     """Some rows of an array at a time."""
-    rows = max(ROWS, CELLS * len(X) // max(X.size, 1))
-    return (slice(start, start + rows) for start in range(0, len(X), rows))
+    return at_a_time(max(ROWS, CELLS * len(X) // max(X.size, 1)), len(X))
 
 
 def largest(form: Form) -> Array:

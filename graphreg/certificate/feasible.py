@@ -9,10 +9,9 @@ towards the best common model), which every penalty tolerates.
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from ..form import EdgeBlock, Form
+from ..graph import components_of
 from ..terms.penalties._base import AbstractConstraint, AbstractNorm
 from ..terms.records import Array
 from .best_common import center
@@ -55,8 +54,7 @@ def tied_means(form: Form, ties: list[EdgeBlock], w: Array) -> Array:
             if touching:
                 tail = np.concatenate([between[k].tail for k in touching])
                 head = np.concatenate([between[k].head for k in touching])
-                links = sp.coo_array((np.ones(len(tail)), (tail, head)), shape=(form.n, form.n))
-                count, member = connected_components(links, directed=False)
+                count, member = components_of(tail, head, form.n)
                 total = np.zeros((count, len(columns)))
                 np.add.at(total, member, w[:, columns])
                 w[:, columns] = (total / np.bincount(member, minlength=count)[:, None])[member]
@@ -72,7 +70,7 @@ def _project(edge: EdgeBlock, w: Array) -> Array:
     """Each node of a ground constraint to the nearest point of its set; coordinates that rounding leaves outside are
     moved on by a unit in the last place."""
     w = w.copy()
-    columns = np.arange(w.shape[1]) if edge.features is None else edge.features
+    columns = edge.columns(w.shape[1])
     outside = ~satisfied(edge, w)
     if not outside.any():
         return w

@@ -20,9 +20,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components, dijkstra
+from scipy.sparse.csgraph import dijkstra
 
 from ..form import EdgeBlock, Form
+from ..graph import components_of
 from ..terms.records import Array
 from .near import U, load, spread_of, upper_gap
 from .record import Certificate
@@ -135,7 +136,7 @@ class _Ties:
 
     def __init__(self, form: Form, movable: list[Array]) -> None:
         self.form, self.movable = form, movable
-        self.columns = [np.arange(form.d) if e.features is None else np.asarray(e.features) for e in form.edges]
+        self.columns = [e.columns(form.d) for e in form.edges]
         self.ends = [(e.tail, np.where(e.head < 0, form.n, e.head)) for e in form.edges]
         self.member = np.zeros((form.d, form.n + 1), dtype=np.intp)
         groups: dict[tuple[int, ...], list[int]] = {}
@@ -150,8 +151,7 @@ class _Ties:
 
     def _components(self, touching: tuple[int, ...]) -> Array:
         tail, head = (np.concatenate([self.ends[k][end][self.movable[k]] for k in touching]) for end in (0, 1))
-        size = self.form.n + 1
-        return connected_components(sp.coo_array((np.ones(len(tail)), (tail, head)), (size, size)), directed=False)[1]
+        return components_of(tail, head, self.form.n + 1)[1]
 
     def _within(self, k: int) -> Array:
         """The edges whose ends are tied on all coordinates that they act on."""
@@ -219,8 +219,7 @@ class _Ties:
             np.concatenate([ends[end][m] for ends, m in zip(self.ends, self.movable, strict=True)]) for end in (0, 1)
         )
         between = head < self.form.n
-        links = sp.coo_array((np.ones(int(between.sum())), (tail[between], head[between])), (self.form.n,) * 2)
-        member = connected_components(links, directed=False)[1]
+        member = components_of(tail[between], head[between], self.form.n)[1]
         bad = np.zeros(self.form.n, dtype=bool)
         for (ends, _), mask in zip(self.ends, failing, strict=True):
             bad[member[ends[mask]]] = True

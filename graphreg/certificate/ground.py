@@ -13,7 +13,7 @@ def centers(edges: list[EdgeBlock], d: int) -> Array:
     """The weighted mean of the centers, (d,); 0 where no edge acts."""
     total, weights = np.zeros(d), np.zeros(d)
     for edge in edges:
-        at = place(edge, d)
+        at = edge.columns(d)
         weights[at] += edge.weight.sum()
         if edge.center is not None:
             total[at] += edge.weight @ edge.center
@@ -24,7 +24,7 @@ def kinks(edges: list[EdgeBlock], d: int, size: float) -> Array:
     """What a quadratic in place of the kinks bends by, (d,): it is as large as they are, where these are ``size``."""
     slopes = np.zeros(d)
     for edge in edges:
-        at = place(edge, d)
+        at = edge.columns(d)
         rise = edge.weight.sum() * edge.penalty.value(np.eye(len(at)))
         slopes[at] += np.where(np.isfinite(rise), rise, 0.0)
     return slopes**2 / (size or 1.0)
@@ -39,20 +39,15 @@ def derivatives(edge: EdgeBlock, v: Array, soft: Array) -> tuple[Array, Array]:
         h = c.reshape(-1, *[1] * (penalty.curvature(z).ndim - 1)) * penalty.curvature(z)
         h = h.sum(axis=0)
         return c @ penalty.gradient(z), np.diag(h) if h.ndim == 1 else h
-    at = place(edge, len(v))
+    at = edge.columns(len(v))
     z = v[at] - (0.0 if edge.center is None else c @ edge.center / c.sum())
     g = c.sum() * penalty.subgradient(z[None])[0]
     h = np.maximum(g * np.sign(z), 0.0) / np.maximum(np.abs(z), 1e-300)
     return g, np.diag(np.where(h > 0.0, h, soft[at]))
 
 
-def place(edge: EdgeBlock, d: int) -> Array:
-    """The coordinates that an edge block acts on."""
-    return np.arange(d) if edge.features is None else edge.features
-
-
 def differences(edge: EdgeBlock, v: Array) -> Array:
     """v - center_e for each edge, (m, k)."""
-    part = v[place(edge, len(v))]
+    part = v[edge.columns(len(v))]
     part = np.broadcast_to(part, (len(edge.tail), len(part)))
     return part if edge.center is None else part - edge.center

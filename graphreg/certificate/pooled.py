@@ -18,7 +18,7 @@ from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.penalties._base import AbstractConstraint, AbstractSmoothPenalty
 from ..terms.records import Array
 from .coordinates import RANK, coordinates, largest, slices, weighted
-from .ground import centers, derivatives, differences, kinks, place
+from .ground import centers, derivatives, differences, kinks
 
 STEPS = 16  # at most; what is not attained falls for ever
 WIDE = 3  # the first so many of them are those of quadratics that touch the losses from above
@@ -79,7 +79,7 @@ class Pool:
             self.soft = kinks(self.kinked, self.form.d, self._spread())
         bends = self.soft.copy()
         for edge in self.smooth:
-            bends[place(edge, len(bends))] += np.diagonal(derivatives(edge, self.base, self.soft)[1])
+            bends[edge.columns(len(bends))] += np.diagonal(derivatives(edge, self.base, self.soft)[1])
         return np.where(np.isfinite(bends), bends, 0.0)
 
     def _spread(self) -> float:
@@ -98,9 +98,9 @@ class Pool:
         for block in self.form.samples:
             if of_difference(block):
                 x = predictors(block, self.base) if self.base.any() else block.offset
-                scale, (y, _) = block.scale, block.loss.moved(block.y, x)
-                slope -= adjoint(block, _times(scale, y))
-                H = H + self._hessian(block, np.ones_like(y), scale)
+                y = block.loss.moved(block.y, x)[0]
+                slope -= adjoint(block, block.scaled(y))
+                H = H + self._hessian(block, np.ones_like(y))
         if not H.ndim:
             return slope
         g, bend = self._penalties(self.base, self.smooth)
@@ -113,13 +113,13 @@ class Pool:
         self.sums += 1
         classes = d // len(T)
         slope, H = np.zeros(d), np.zeros((T.shape[1] * classes, T.shape[1] * classes))
-        for block, scale, y, x in moved(self.form, v):
+        for block, _, y, x in moved(self.form, v):
             a, h = _derivatives(block, x, y)
             if wide and of_difference(block):
                 size = np.abs(y)
                 h = np.maximum(h, np.abs(a) / np.maximum(size, LEAST * (float(size.mean()) or 1.0)))
-            slope += adjoint(block, _times(scale, a))
-            H += self._hessian(block, h, scale)
+            slope += adjoint(block, block.scaled(a))
+            H += self._hessian(block, h)
         g, bend = self._penalties(v, edges)
         return self.pull(slope + g), H + bend
 
@@ -129,20 +129,20 @@ class Pool:
             return np.zeros(len(v)), 0.0
         slope, bend = np.zeros(len(v)), np.zeros((len(v), len(v)))
         for edge in edges:
-            at = place(edge, len(v))
+            at = edge.columns(len(v))
             g, h = derivatives(edge, v, self.soft)
             slope[at] += g
             bend[np.ix_(at, at)] += h
         J = np.kron(self.T, np.eye(len(v) // len(self.T)))
         return slope, J.T @ bend @ J
 
-    def _hessian(self, block: SampleBlock, h: Array, scale: Array) -> Array:
+    def _hessian(self, block: SampleBlock, h: Array) -> Array:
         """The sum of s_r Z'h_r Z; where h is one number, from the sum of s_r Z'Z, which is found once."""
         if block.X is None or h.ndim > 1 or not len(h) or h.min() != h.max():
-            return _hessian(block, _times(scale, h), self.T)
+            return _hessian(block, block.scaled(h), self.T)
         key = id(block)
         if key not in self.grams:
-            self.grams[key] = weighted(block.X, scale, self.T)
+            self.grams[key] = weighted(block.X, block.scale, self.T)
         return float(h[0]) * self.grams[key]
 
     def descend(self, v: Array, edges: list[EdgeBlock]) -> tuple[Array, float]:
@@ -255,10 +255,6 @@ def _hessian(block: SampleBlock, h: Array, T: Array) -> Array:
     for rows in slices(block.X):
         out = out + gram((block.X[rows] @ T)[None], M[None, rows])[0]
     return np.asarray(out)
-
-
-def _times(scale: Array, values: Array) -> Array:
-    return scale.reshape(-1, *[1] * (values.ndim - 1)) * values
 
 
 def _solve(H: Array, slope: Array) -> Array:

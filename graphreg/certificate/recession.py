@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from ..form import DualPoint, EdgeBlock, Form
+from ..graph import components_of
 from ..terms.records import Array, RecessionCone
 from .directions import Part, allowed
 from .rationals import rational
@@ -246,13 +247,12 @@ def _unknowns(form: Form, cones: list[RecessionCone]) -> Unknowns:
     tails: list[Array] = []
     heads: list[Array] = []
     for edge, cone in zip(form.edges, cones, strict=True):
-        columns = np.arange(form.d) if edge.features is None else edge.features
+        columns = edge.columns(form.d)
         columns = columns[(cone.lower == 0) & (cone.upper == 0)]
         tails.append(index[np.ix_(edge.tail, columns)].ravel())
         heads.append(np.full(len(tails[-1]), ground) if edge.ground else index[np.ix_(edge.head, columns)].ravel())
     t, h = (np.concatenate(p) if p else np.zeros(0, dtype=int) for p in (tails, heads))
-    links = sp.coo_array((np.ones(len(t)), (t, h)), shape=(ground + 1, ground + 1))
-    count, member = connected_components(links, directed=False)
+    count, member = components_of(t, h, ground + 1)
     rename = np.full(count, -1)
     others = np.delete(np.arange(count), member[ground])
     rename[others] = np.arange(len(others))
@@ -268,7 +268,7 @@ def _cone_rows(
     slack: list[Any],
 ) -> None:
     """The conditions of an edge block on v that are not merely equalities between coordinates."""
-    columns = np.arange(form.d) if edge.features is None else edge.features
+    columns = edge.columns(form.d)
     pick = np.zeros((len(columns), form.d))
     pick[np.arange(len(columns)), columns] = 1.0
     if cone.equations is not None:

@@ -67,7 +67,7 @@ def subgradients(
 def of_edges(edge: EdgeBlock, form: Form, w: Array, gap: float) -> Region:
     """Of the flows of a block, (m, k)."""
     z, c = edge.difference(w), edge.weight[:, None]
-    columns = slice(None) if edge.features is None else edge.features
+    columns = edge.coordinates
     size = np.abs(w[:, columns])
     off = 2 * U * (size[edge.tail] + np.where((edge.head == GROUND)[:, None], 0.0, size[edge.head]))
     off += 0.0 if edge.center is None else 2 * U * np.abs(edge.center)

@@ -23,7 +23,7 @@ def scales(form: Form, w: Array) -> Array:
             x = block.predict(mean)
             gradient += block.adjoint(block.prices(mean), form.shape)
             bend = block.scale * block.loss.steepness(x, block.y)
-            each = np.repeat(bend, block.offset.size // max(len(block.node), 1))
+            each = np.repeat(bend, block.width)
             curvature += (block.A.power(2).T @ each).reshape(form.shape)
         step = _size(gradient) / _size(curvature)
     step = np.where(np.isfinite(step), step, 0.0)

@@ -35,7 +35,7 @@ def separate(form: Form) -> Separated:
     """The form with every penalty that is a sum over coordinates (`restricted`) taken apart."""
     edges, owner, columns = list[EdgeBlock](), list[int](), list[Array]()
     for k, edge in enumerate(form.edges):
-        features = np.arange(form.d) if edge.features is None else edge.features
+        features = edge.columns(form.d)
         places = [np.array([j]) for j in range(len(features))]
         own = [edge.penalty.restricted(j) for j in places]
         if len(places) < 2 or any(penalty is None for penalty in own):

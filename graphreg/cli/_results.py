@@ -74,7 +74,7 @@ def _flows(solution: gr.Solution) -> pd.DataFrame:
     parts: list[pd.DataFrame] = []
     for edge, u in zip(form.edges, solution.certificate.point.flows, strict=True):
         flow = np.zeros((len(u), form.d))
-        flow[:, slice(None) if edge.features is None else edge.features] = u
+        flow[:, edge.coordinates] = u
         part = pd.DataFrame(flow, columns=_coordinates(solution))
         heads = [None] * len(u) if edge.ground else [form.labels[h] for h in edge.head]
         for k, (name, values) in enumerate(

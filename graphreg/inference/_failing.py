@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..batches import gram
 from ..certificate import at_infinity
 from ..errors import DataError
 from ..form import Form, SampleBlock
@@ -28,13 +27,8 @@ def check_rank(form: Form, gradients: NodeGradients, fitted: Array) -> Array:
     whatever the targets are."""
     gram_matrices = np.zeros((form.n, form.d, form.d))
     for block in form.samples:
-        if block.stacks is None:
-            np.add.at(gram_matrices, block.node, block.scale[:, None, None] * np.eye(form.d))
-            continue
-        k = 1 if block.offset.ndim == 1 else block.offset.shape[1]
-        for batch in block.stacks:
-            H = gram(batch.X, batch.pad(block.scale) * batch.mask)
-            gram_matrices[batch.nodes] += H if k == 1 else np.kron(H, _free_classes(block, k))
+        H, k = block.sums(block.scale), block.width
+        gram_matrices += H if H.shape[1] == form.d else np.kron(H, _free_classes(block, k))
     gram_matrices += gradients.hessians(np.zeros(form.shape)) - of_losses(form, np.zeros(form.shape))
     matrices = gram_matrices[fitted]
     empty = np.flatnonzero((np.einsum("ijj->ij", matrices) <= 0).any(axis=1))

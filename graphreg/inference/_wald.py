@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from ..batches import at_a_time
 from ..errors import DataError
 from ..terms.records import Array
 from ._failing import SINGULAR
@@ -104,9 +105,7 @@ def wald(delta: Array, omega: Array, ends: Ends, nu: Array | None = None) -> tup
     """
     k, m = ends.k, len(ends.tail)
     statistic, out = np.empty(m), np.full(m, np.inf)
-    size = max(1, AT_ONCE // (k * k))
-    for start in range(0, m, size):
-        part = slice(start, start + size)
+    for part in at_a_time(AT_ONCE // (k * k), m):
         i, j = ends.tail[part], ends.head[part]
         pair, d = omega[i] + omega[j], delta[part]
         scale = 1.0 / np.sqrt(np.maximum(np.einsum("ijj->ij", pair), 1e-300))

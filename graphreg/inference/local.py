@@ -19,17 +19,16 @@ from ..certificate import Certificate, Certifier
 from ..errors import DataError, MethodError
 from ..form import Form, SampleBlock
 from ..lowering.conic import Compiler
+from ..lowering.damped import minimisers
 from ..lowering.gradients import STEPPING, NodeGradients, without_gradient
 from ..lowering.star import alone
 from ..methods import Exact
 from ..methods._driver import Budget
 from ..solving import solve
-from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.records import Array
 from ._failing import RIDGE, SINGULAR, check_attained, check_rank, more, of_losses
 
 COVARIANCES = ("HC0", "HC1", "HC2", "HC3", "HC4", "model")
-STEPS = 100
 GAP = 1e-9  # relative, to which estimates are to be certified
 SUSPICIOUS = 1e-6  # below this share of the curvature of its design a fit may be on its way to infinity
 
@@ -93,7 +92,7 @@ class LocalFits:
         out = np.zeros_like(self.hessian)
         for block in self.form.samples:
             if kind == "model":
-                self._add_model(block, out)
+                out += block.sums(block.scaled(block.curvatures(self.coef)))  # s_r^2 l''_r
                 continue
             scores = self.scores(block, kind)
             for batch in batches(block.node, scores):
@@ -120,7 +119,7 @@ class LocalFits:
         """The leverage of each sample: h_r = s_r l''_r x_r'H_i^-1 x_r, (M,), or the matrices (M, k, k) where the
         predictor has k entries. The h_r of a node add up to d where it has no ground edges. With ``metric`` (n, d, d)
         that stands in the place of H_i^-1."""
-        metric, C = self.inverse if metric is None else metric, self._curvature(block)
+        metric, C = self.inverse if metric is None else metric, block.curvatures(self.coef)
         if block.stacks is not None and C.ndim == 1:
             h = np.empty(len(C))
             for batch in block.stacks:
@@ -154,19 +153,6 @@ class LocalFits:
         if kind != "HC3":
             raise MethodError(f"{kind} is for losses with one predictor per sample; take HC0, HC1 or HC3")
         return np.linalg.solve(np.eye(h.shape[1]) - h, a[:, :, None])[:, :, 0]
-
-    def _curvature(self, block: SampleBlock) -> Array:
-        assert isinstance(block.loss, AbstractSmoothLoss)
-        return block.scaled(block.loss.curvature(block.predict(self.coef), block.y))
-
-    def _add_model(self, block: SampleBlock, out: Array) -> None:
-        weight = block.scaled(self._curvature(block))  # s_r^2 l''_r
-        if block.stacks is None:
-            np.add.at(out, block.node, weight[:, :, None] * np.eye(weight.shape[1]))
-            return
-        for batch in block.stacks:
-            mask = batch.mask.reshape(*batch.mask.shape, *[1] * (weight.ndim - 1))
-            out[batch.nodes] += gram(batch.X, batch.pad(weight) * mask)
 
     def metric(self, contrast: Array) -> Array:
         """What gives the leverages on the contrasts C w_i (C (k, d) of full rank) alone, (n, d, d):
@@ -217,14 +203,14 @@ def local_fits(form: Form) -> LocalFits:
     counts, zero = gradients.counts, np.zeros(form.shape)
     fitted = np.flatnonzero(counts > 0)
     designs = check_rank(form, gradients, fitted)
-    w, converged = _newton(gradients, zero, fitted)
+    w, converged = _newton(gradients, zero)
     H = gradients.hessians(w)
     doubtful = np.flatnonzero(~converged[fitted] | (_least(H[fitted], designs) < SUSPICIOUS))
     if doubtful.size:
         check_attained(form, fitted[doubtful])
         if not converged.all():  # a Hessian that vanishes in between (Huber losses) leads Newton's method astray
             near = solve(form, Exact(), Budget(GAP), Compiler(form)).certificate.w
-            w, converged = _newton(gradients, near, fitted)
+            w, converged = _newton(gradients, near)
             H = gradients.hessians(w)
         lost = fitted[~converged[fitted] | (_least(H[fitted], designs) < SINGULAR)]
         if lost.size:
@@ -236,41 +222,15 @@ def local_fits(form: Form) -> LocalFits:
     return LocalFits(form, w, H, counts)
 
 
-def _newton(gradients: NodeGradients, w: Array, fitted: Array) -> tuple[Array, Array]:
-    """Newton's method at all nodes at once, each with its own step length; which of them converged."""
-    n, d = w.shape
-    converged = np.ones(n, dtype=bool)
-    converged[fitted] = False
-    w, value = w.copy(), gradients.value(w)
-    first, L = np.abs(value), gradients.smoothness
-    for _ in range(STEPS):
-        left = np.flatnonzero(~converged)
-        if not left.size:
-            break
-        g, H = gradients.full(w)[left], gradients.hessians(w)[left]
+def _newton(gradients: NodeGradients, w: Array) -> tuple[Array, Array]:
+    """Newton's method at all nodes at once; which of them converged."""
+    d, L = gradients.form.d, gradients.smoothness
+
+    def solve(H: Array, g: Array, left: Array) -> Array:
         floor = 1e-13 * np.where(np.isfinite(L[left]), L[left], np.trace(H, axis1=1, axis2=2) / d) + 1e-300
-        step = np.linalg.solve(H + floor[:, None, None] * np.eye(d), g[:, :, None])[:, :, 0]
-        decrease = np.einsum("ij,ij->i", g, step)
-        small = decrease <= 1e-13 * np.abs(value[left]) + 1e-28 * first[left]
-        t, worse = np.where(small, 0.0, 1.0), ~small
-        for _ in range(40):
-            new = w.copy()
-            new[left] -= t[:, None] * step
-            after = gradients.value(new)
-            worse = (t > 0) & ~(after[left] <= value[left] - 1e-4 * t * decrease)
-            if not worse.any():
-                break
-            t = np.where(worse, t / 2.0, t)
-        stuck = worse
-        t[stuck] = 0.0
-        new = w.copy()
-        new[left] -= t[:, None] * step
-        new[left[small]] -= step[small]  # the last, full step: quadratic convergence makes it the best one
-        w, value = new, gradients.value(new)
-        converged[left[small | (stuck & (decrease <= 1e-9 * np.abs(value[left])))]] = True
-        if stuck[~small].all() and not small.any():
-            break
-    return w, converged
+        return np.linalg.solve(H + floor[:, None, None] * np.eye(d), g[:, :, None])[:, :, 0]
+
+    return minimisers(gradients, w, solve, 1e-13)
 
 
 def _least(H: Array, designs: Array) -> Array:

@@ -19,7 +19,6 @@ from functools import cached_property
 
 import numpy as np
 
-from ..batches import gram
 from ..errors import DataError
 from ..form import Form
 from ..terms.records import Array
@@ -58,19 +57,13 @@ class Statistics:
     @staticmethod
     def of(form: Form) -> Statistics:
         """Of the squared losses of a form; `DataError` where even one model for all is not determined."""
-        A = np.zeros((form.n, form.d, form.d))
-        for block in form.samples:
-            if block.stacks is None:
-                np.add.at(A, block.node, block.scale[:, None, None] * np.eye(form.d))
-                continue
-            for batch in block.stacks:
-                A[batch.nodes] += gram(batch.X, batch.pad(block.scale) * batch.mask)
+        A = sum((block.sums(block.scale) for block in form.samples), np.zeros((form.n, form.d, form.d)))
         size = sum(block.offset.size for block in form.samples)
         _check_determined(form, A.sum(axis=0), size)
         b, _ = _moments(form, np.zeros(form.d))
         centre = np.linalg.solve(A.sum(axis=0), b.sum(axis=0))
         b, squares = _moments(form, centre)
-        logs = sum(float(np.log(b.scale).sum()) * (b.offset.size // len(b.scale)) for b in form.samples)
+        logs = sum(float(np.log(b.scale).sum()) * b.width for b in form.samples)
         return Statistics(A, b, squares, centre, size, logs)
 
 

@@ -82,6 +82,10 @@ class Arcs:
 def arcs_of(form: Form) -> Arcs:
     """The arcs of all edges between two nodes; several edges of a pair share a message, of the union of their
     coordinates."""
+    return form.once("arcs", None, lambda: _arcs_of(form))
+
+
+def _arcs_of(form: Form) -> Arcs:
     blocks = [edge for edge in form.edges if not edge.ground]
     tails = [edge.tail for edge in blocks]
     key = [edge.tail * np.int64(form.n) + edge.head for edge in blocks]

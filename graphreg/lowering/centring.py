@@ -9,7 +9,6 @@ size 1 here, whose predictors have no digits to lose.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from ..certificate.coordinates import column_top, slices
 from ..certificate.enclosure.sums import two_product, two_sum
 from ..certificate.pooled import predictors
 from ..form import EdgeBlock, Form, SampleBlock
+from ..sharing import alike
 from ..terms.records import Array
 
 ALIKE = 100.0  # times what is left: summands that are no larger lose two digits at most
@@ -26,19 +26,13 @@ def centred(form: Form, v: Array) -> Form:
     """The form whose parameters are those of ``form`` less v, at every node, latent ones included."""
     samples = tuple(_samples(block, v) for block in form.samples)
     moved = replace(form, samples=samples, edges=tuple(_edges(edge, v) for edge in form.edges))
-    _share(form, moved, ("labels", "component", "n_components", "free"))
     if "center" in form.memory:
-        key, w, sums = form.memory["center"]
-        moved.memory["center"] = key, w - v, sums
+        key, (w, sums) = form.memory["center"]
+        moved.memory["center"] = key, (w - v, sums)
     if "common" in form.memory:
         key, best = form.memory["common"]
         moved.memory["common"] = key, replace(best, w=best.w - v)
     return moved
-
-
-def _share(old: Any, new: Any, names: tuple[str, ...]) -> None:
-    """What follows from fields that both have, derived once."""
-    vars(new).update({name: getattr(old, name) for name in names})
 
 
 def _samples(block: SampleBlock, v: Array) -> SampleBlock:
@@ -48,9 +42,7 @@ def _samples(block: SampleBlock, v: Array) -> SampleBlock:
         for rows in slices(offset if block.X is None else block.X):
             by, rest = _predictors(None if block.X is None else block.X[rows], block.offset[rows], v)
             y[rows], offset[rows] = block.loss.moved(block.y[rows], by, rest)
-    moved = replace(block, y=y, offset=offset)
-    _share(block, moved, ("_adjoint", "stacks", "lengths"))
-    return moved
+    return alike(block, y=y, offset=offset)
 
 
 def _cancels(block: SampleBlock, v: Array, left: float) -> bool:
@@ -65,13 +57,11 @@ def _cancels(block: SampleBlock, v: Array, left: float) -> bool:
 def _edges(edge: EdgeBlock, v: Array) -> EdgeBlock:
     if not edge.ground:
         return edge
-    part = v if edge.features is None else v[edge.features]
+    part = v[edge.coordinates]
     if not part.any():
         return edge
     center = np.zeros((len(edge.tail), len(part))) if edge.center is None else edge.center
-    moved = replace(edge, center=center - part)
-    _share(edge, moved, ("transposed",))
-    return moved
+    return alike(edge, center=center - part)
 
 
 def _predictors(X: Array | None, offset: Array, v: Array) -> tuple[Array, Array]:

@@ -325,7 +325,7 @@ def dual(user: Form, center: Array | None = None) -> ConicProblem:
         objective.append(s @ value - cp.sum(cp.multiply(a, block.offset)))
         balance.append(block.A.T @ cp.vec(a, order="C"))
     for edge, u in zip(form.edges, flows, strict=True):
-        balance.append(_spread(edge, form) @ cp.vec(u, order="C"))
+        balance.append(edge.flat(form.d).T @ cp.vec(u, order="C"))
         objective += _edge_conjugate(edge, u, constraints)
     conservation: Any = cp.sum(balance) == 0 if len(balance) == 1 else sum(balance[1:], balance[0]) == 0
     constraints.append(conservation)
@@ -353,14 +353,6 @@ def _edge_conjugate(edge: EdgeBlock, u: Any, constraints: list[Any]) -> list[Any
     if edge.center is not None:
         terms.append(cp.sum(cp.multiply(u, edge.center)))
     return terms
-
-
-def _spread(edge: EdgeBlock, form: Form) -> sp.csr_array:
-    """The sparse matrix that takes vec(u) to vec(K'u) over all coordinates."""
-    k = form.width(edge)
-    columns = np.arange(form.d) if edge.features is None else edge.features
-    pick = sp.csr_array((np.ones(k), (columns, np.arange(k))), shape=(form.d, k))
-    return sp.csr_array(sp.kron(edge.K.T, pick))
 
 
 def _value(value: Any, shape: tuple[int, ...]) -> Array:

@@ -65,7 +65,7 @@ def _residuals(form: Form, solver: str, seconds: float | None) -> tuple[Array, .
 
 
 def _differences(edge: EdgeBlock, w: Any, size: float) -> Any:
-    part = w if edge.features is None else w[:, edge.features]
+    part = w[:, edge.coordinates]
     z = part[edge.tail] if edge.ground else part[edge.tail] - part[edge.head]
     return z if edge.center is None else z - edge.center / size
 

@@ -86,8 +86,7 @@ class NodeGradients:
 
     def _add_ground(self, w: Array, out: Array) -> Array:
         for edge in self.ground:
-            assert isinstance(edge.penalty, AbstractSmoothPenalty)
-            edge.add_adjoint(edge.weight[:, None] * edge.penalty.gradient(edge.difference(w)), out)
+            edge.add_adjoint(edge.gradients(w), out)
         return out
 
     # ---- Hessians ----------------------------------------------------------------------------------------------------
@@ -95,18 +94,18 @@ class NodeGradients:
         """The Hessians of h_i at w_i, (n, d, d); with ``place`` (n, b) their estimates from those samples, as in
         `at_samples`."""
         out = np.zeros((self.form.n, self.form.d, self.form.d))
-        for block, (nodes, rows, count) in zip(self.form.samples, self._rows, strict=True):
-            if place is not None:
+        for k, block in enumerate(self.form.samples):
+            if place is None:
+                out += block.sums(block.curvatures(w))
+            else:
+                nodes, rows, count = self._rows[k]
                 chosen = rows[np.arange(len(nodes))[:, None], place[nodes]]
                 factor = np.repeat((count / place.shape[1])[:, None], place.shape[1], axis=1)
                 out[nodes] += self._hessians_of(block, w[nodes], chosen, factor)
-            elif block.stacks is None:
-                lanes = (np.arange(rows.shape[1]) < count[:, None]).astype(float)
-                out[nodes] += self._hessians_of(block, w[nodes], rows, lanes)
-            else:
-                for batch in block.stacks:
-                    out[batch.nodes] += self._hessians_of(block, w[batch.nodes], batch.rows, batch.mask)
-        return self._add_ground_hessians(w, out)
+        for edge in self.ground:
+            columns = edge.columns(self.form.d)
+            np.add.at(out, (edge.tail[:, None, None], columns[:, None], columns), edge.curvatures(w))
+        return out
 
     def _hessians_of(self, block: SampleBlock, w: Array, rows: Array, factor: Array) -> Array:
         """sum over the rows (g, b) of factor s_r l''_r x_r x_r' at the nodes' w (g, d)."""
@@ -120,19 +119,6 @@ class NodeGradients:
             return gram(X, weight * curvature)
         diagonal = (weight * curvature).sum(axis=1)
         return diagonal[:, :, None] * np.eye(diagonal.shape[1])
-
-    def _add_ground_hessians(self, w: Array, out: Array) -> Array:
-        """By central differences of the gradients, which are exact for quadratic penalties."""
-        for edge in self.ground:
-            assert isinstance(edge.penalty, AbstractSmoothPenalty)
-            z = edge.difference(w)
-            columns = np.arange(self.form.d) if edge.features is None else edge.features
-            h = 1e-5 * (1.0 + np.abs(z).max(axis=1, keepdims=True))
-            for k, j in enumerate(columns):
-                shift = h * (np.arange(z.shape[1]) == k)
-                rise = edge.penalty.gradient(z + shift) - edge.penalty.gradient(z - shift)
-                np.add.at(out, (edge.tail[:, None], columns, j), edge.weight[:, None] * rise / (2.0 * h))
-        return out
 
     @cached_property
     def shares(self) -> Array:
@@ -198,13 +184,11 @@ class NodeGradients:
             factor = bound(block)
             if factor == 0.0:
                 continue
-            if block.stacks is None:
+            if block.X is None:
                 out += factor * np.bincount(block.node, block.scale, self.form.n)
                 continue
-            for batch in block.stacks:
-                H = gram(batch.X, batch.pad(block.scale) * batch.mask)
-                values = np.linalg.eigvalsh(H)
-                out[batch.nodes] += factor * np.maximum(values[:, -1 if largest else 0], 0.0)
+            values = np.linalg.eigvalsh(block.sums(block.scale))[:, -1 if largest else 0]
+            out += np.multiply(factor, values, where=values > 0.0, out=np.zeros(self.form.n))
         return out
 
     def _ground_bound(self, *, largest: bool) -> Array:

@@ -112,23 +112,18 @@ class NewtonSystem:
     def _samples(self, form: Form) -> list[Rows]:
         out: list[Rows] = []
         for block in form.samples:
-            x, loss = block.offset[:1], block.loss
-            width = 1 if x.ndim == 1 else x.shape[1]
-            H = loss.curvature(x, block.y[:1])  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
-            out.append(Rows.of(block.A[:, self.order], width if H.ndim == 3 else 1))
+            H = block.loss.curvature(block.offset[:1], block.y[:1])  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
+            out.append(Rows.of(block.A[:, self.order], block.width if H.ndim == 3 else 1))
         return out
 
     def _edges(self, form: Form) -> list[Rows]:
         out: list[Rows] = []
         for edge in form.edges:
-            columns = np.arange(form.d) if edge.features is None else edge.features
-            pick = sp.eye_array(form.d, format="csr")[columns]  # pyright: ignore[reportIndexIssue]  (scipy has no types)
-            B = sp.csr_array(sp.kron(edge.K, pick, format="csr"))[:, self.order]
-            k = edge.penalty.pieces(len(columns))
+            k = edge.penalty.pieces(form.width(edge))
             if k is None:
-                H = edge.penalty.curvature(np.zeros((1, len(columns))))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
-                k = len(columns) if H.ndim == 3 else 1
-            out.append(Rows.of(B, k))
+                H = edge.penalty.curvature(np.zeros((1, form.width(edge))))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
+                k = form.width(edge) if H.ndim == 3 else 1
+            out.append(Rows.of(edge.flat(form.d)[:, self.order], k))
         return out
 
     def _pattern(self, size: int) -> None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..form import Form
+from ..sharing import alike, shared
 from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.records import Array
 from .arcs import Arcs, arcs_of, ends_of
@@ -70,8 +71,14 @@ class WholeGraph:
 
 
 Memories = tuple[Memory, ...]  # one per prox
-LAYOUT = ("ids", "own", "arcs", "toward", "degree", "ends", "tree", "newton")  # of a site, whatever the strengths
-LOSSES = ("losses", "proxes", "whole", "curvature")  # as long as those of the losses do not change
+T = TypeVar("T")
+
+
+class of_losses(shared[T]):  # noqa: N801  (a decorator)
+    """What holds as long as the strengths of the losses do."""
+
+    def key(self, instance: Site) -> tuple[float, ...]:
+        return tuple(float(block.strength) for block in instance.form.samples)
 
 
 @dataclass(frozen=True)
@@ -99,12 +106,8 @@ class Site:
     whole_graph: WholeGraph | None = None  # None: the site is the whole graph
 
     def beside(self, form: Form, engine: Engine) -> Site:
-        """The site of the same problem at other strengths, with what does not depend on these; the proxes of the losses
-        only where the losses have their strengths still."""
-        site = Site(form, engine, self.seed, self.whole_graph)
-        kept = (*LAYOUT, *(LOSSES if site.same_losses(self) else ()))
-        vars(site).update({name: value for name, value in vars(self).items() if name in kept})
-        return site
+        """The site of the same problem at other strengths."""
+        return alike(self, form=form, engine=engine)
 
     def same_losses(self, other: Site) -> bool:
         """Whether the losses of another site of the same problem have the strengths that they have here."""
@@ -121,32 +124,32 @@ class Site:
         """The number of nodes of the whole graph that are not latent."""
         return self.form.space.n_observed if self.whole_graph is None else self.whole_graph.n_observed
 
-    @cached_property
+    @shared
     def ids(self) -> Array:
         """The number of each node of the site in the whole graph, (n,)."""
         return np.arange(self.form.n) if self.whole_graph is None else self.whole_graph.ids
 
-    @cached_property
+    @shared
     def own(self) -> Array:
         """Which nodes are the site's own and not only neighbours of these, (n,) bool."""
         return np.full(self.form.n, True) if self.whole_graph is None else self.whole_graph.own
 
-    @cached_property
+    @shared
     def arcs(self) -> Arcs:
         """Across each pair of neighbours one each way."""
         return arcs_of(self.form)
 
-    @cached_property
+    @shared
     def toward(self) -> tuple[Array, ...]:
         """Per edge block the arcs from the tails to the heads, and below them those back, (2m,); none to the ground."""
         return ends_of(self.form, self.arcs)
 
-    @cached_property
+    @shared
     def tree(self) -> Tree:
         """Clients, clusters and root, where the form is a hierarchy of two levels (see `without_tree`)."""
         return tree_of(self.form, self.arcs)
 
-    @cached_property
+    @shared
     def newton(self) -> NewtonSystem:
         """Where the Hessian of the whole problem has its entries, and in which order it is factorised."""
         return NewtonSystem(self.form)
@@ -162,7 +165,7 @@ class Site:
             return self.gradients.full(w)
         return self.gradients.sampled(w, self.streams("samples").uniform(t, batch))
 
-    @cached_property
+    @of_losses
     def losses(self) -> NodeGradients:
         """Gradients of the nodes' losses alone, without edges to the ground."""
         return NodeGradients(replace(self.form, edges=()))
@@ -189,16 +192,16 @@ class Site:
         degree, tied, curvature, curved, kinks = self.engine.reduce(each)
         return Scales(float(degree / max(tied, 1.0)), float(curvature / max(curved, 1.0)), bool(kinks > 0))
 
-    @cached_property
+    @of_losses
     def proxes(self) -> tuple[AbstractNodeProx, ...]:
         return node_proxes(self.form)
 
-    @cached_property
+    @shared
     def degree(self) -> Array:
         """Edges at each node, those to the ground included, (n,)."""
         return self.form.degree()
 
-    @cached_property
+    @shared
     def ends(self) -> tuple[sp.csr_array, ...]:
         """Per edge block the matrix (n, 2m) that adds up at each node what belongs to the edges whose tail it is (the
         first m) and whose head it is (the last m); (n, m) where there are tails only, of edges to the ground."""
@@ -214,12 +217,12 @@ class Site:
         """c_e per edge block."""
         return tuple(edge.weight for edge in self.form.edges)
 
-    @cached_property
+    @of_losses
     def whole(self) -> bool:
         """Whether one prox takes all nodes, in their order."""
         return len(self.proxes) == 1 and np.array_equal(self.proxes[0].nodes, np.arange(self.form.n))
 
-    @cached_property
+    @of_losses
     def curvature(self) -> Array:
         """The mean curvature of each node's loss, 0 where it has none, (n,)."""
         out = np.zeros(self.form.n)

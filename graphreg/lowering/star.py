@@ -10,15 +10,13 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..building import distinct
 from ..form import EdgeBlock, Form
-from ..graph import difference_matrix
 from ..terms.calculus import Strength
 from ..terms.penalties._base import AbstractPenalty, AbstractSmoothPenalty
 from ..terms.penalties.zero import Zero
-from ..terms.records import IN_GRAPH, TO_SERVER, Array, Role
+from ..terms.records import IN_GRAPH, TO_SERVER, Array
 from .gradients import NodeGradients
 from .site import Site
 
@@ -29,12 +27,8 @@ SERVER = "server"  # the label of the node, and the name of the edges to it
 def alone(form: Form, latent: tuple[Hashable, ...] = ()) -> Form:
     """The form without edges between nodes, and with these latent nodes instead of its own."""
     n = form.space.n_observed + len(latent)
-    samples = tuple(
-        replace(b, A=sp.csr_array((b.A.data, b.A.indices, b.A.indptr), shape=(len(b.A.indptr) - 1, n * form.d)))
-        for b in form.samples
-    )
-    ground = tuple(replace(e, K=difference_matrix(e.tail, e.head, n)) for e in form.edges if e.ground)
-    return Form(form.space, latent, samples, ground)
+    samples = tuple(replace(block, n=n) for block in form.samples)
+    return Form(form.space, latent, samples, tuple(replace(edge, n=n) for edge in form.edges if edge.ground))
 
 
 def star(
@@ -54,8 +48,8 @@ def star(
     latent = tuple(distinct(labels, set(form.space.index)))
     place = np.zeros(n, dtype=np.intp) if member is None else member
     name, c = f"{SERVER} ({type(penalty).__name__})", np.ones(n) if weight is None else weight
-    edges = _block(penalty, np.arange(n), n + place, c, TO_SERVER, name, n + len(latent))
-    bare = alone(form, latent)
+    bare, ends = alone(form, latent), (np.arange(n), n + place)
+    edges = EdgeBlock(penalty, Strength(), *ends, c, None, None, TO_SERVER, name, bare.n)
     return replace(bare, edges=(*bare.edges, edges))
 
 
@@ -68,13 +62,9 @@ def tied(form: Form, member: Array) -> Form:
     ground = tuple(edge for edge in form.edges if edge.ground)
     if not len(others):
         return replace(form, edges=ground)
-    c, name = np.ones(len(others)), "Consensus within the clusters found"
-    block = _block(Zero(), first[place][others], others, c, IN_GRAPH, name, form.n)
+    c, name, ends = np.ones(len(others)), "Consensus within the clusters found", (first[place][others], others)
+    block = EdgeBlock(Zero(), Strength(), *ends, c, None, None, IN_GRAPH, name, form.n)
     return replace(form, edges=(*ground, block))
-
-
-def _block(penalty: AbstractPenalty, tail: Array, head: Array, c: Array, role: Role, name: str, n: int) -> EdgeBlock:
-    return EdgeBlock(penalty, Strength(), tail, head, c, None, None, role, name, difference_matrix(tail, head, n))
 
 
 # ---- points of one form as points of another -------------------------------------------------------------------------
@@ -100,7 +90,7 @@ def balanced_flows(form: Form, gradients: NodeGradients, w: Array) -> tuple[Arra
     g, out = gradients.full(w), list[Array]()
     for edge in form.edges:
         if isinstance(edge.penalty, AbstractSmoothPenalty):
-            out.append(edge.weight[:, None] * edge.penalty.gradient(edge.difference(w)))
+            out.append(edge.gradients(w))
         else:
             out.append(-g[edge.tail] if edge.role == TO_SERVER else g[edge.head])
     return tuple(out)

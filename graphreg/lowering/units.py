@@ -67,7 +67,7 @@ class Units:
         coordinates in this unit; None where they are 1."""
         if self.differences is None:
             return 1.0, None
-        sizes = self.differences if edge.features is None else self.differences[edge.features]
+        sizes = self.differences[edge.coordinates]
         size = float(sizes.max())
         return size, None if (sizes == size).all() else sizes / size
 
@@ -109,7 +109,7 @@ class Parameters:
         if self.spread is None or not edge.ground:  # what nodes have in common cancels across an edge
             return size, part
         d = self.form.d
-        place = np.arange(d) if edge.features is None else edge.features
+        place = edge.columns(d)
         rows = sp.csr_array(self.spread[(edge.tail[:, None] * d + place).ravel()]) / size
         return size, part + cp.reshape(rows @ self.T, part.shape, order="C")
 

@@ -93,7 +93,7 @@ def certifiable(site: Site, w: Array, flows: tuple[Array, ...]) -> tuple[Array, 
     out: list[Array] = []
     for edge, u in zip(site.form.edges, flows, strict=True):
         if isinstance(edge.penalty, AbstractSmoothPenalty):  # to the ground: between nodes all are equations
-            out.append(edge.weight[:, None] * edge.penalty.gradient(edge.difference(w)))
+            out.append(edge.gradients(w))
         else:
             out.append(u)
     return tuple(out)

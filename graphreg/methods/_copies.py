@@ -66,8 +66,7 @@ def flows_of(form: Form, w: Array, u: Flows) -> Flows:
     own, out = iter(u), list[Array]()
     for edge in form.edges:
         if smooth_ground(edge):
-            assert isinstance(edge.penalty, AbstractSmoothPenalty)
-            out.append(edge.weight[:, None] * edge.penalty.gradient(edge.difference(w)))
+            out.append(edge.gradients(w))
         else:
             out.append(next(own))
     return tuple(out)

@@ -20,7 +20,7 @@ from ..form import EdgeBlock, Form, SampleBlock
 from ..terms.calculus import Strength
 from ._base import AbstractMethod
 
-DERIVED = ("A", "K", "role")  # what follows from the other fields of a block, and from its term
+DERIVED = ("n", "role")  # what follows from the other fields of a block, and from its term
 WORDS = {
     "node": "nodes of the samples",
     "X": "features of the samples",

@@ -92,7 +92,7 @@ class Blocks:
         flows: dict[int, Array] = {}
         for number, edge in enumerate(self.form.edges):
             if isinstance(edge.penalty, AbstractSmoothPenalty):
-                flows[number] = edge.weight[:, None] * edge.penalty.gradient(edge.difference(w))
+                flows[number] = edge.gradients(w)
         return self.form.gradient_prices(w), flows
 
     def bends(self, w: Array, damped: float) -> tuple[list[Array], dict[int, Array]]:

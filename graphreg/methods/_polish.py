@@ -19,10 +19,12 @@ from typing import Any, cast
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.sparse.csgraph import connected_components
 
+from ..batches import block_diagonal
 from ..certificate.repair import Repair
 from ..form import DualPoint, EdgeBlock, Form
+from ..graph import components_of
+from ..lowering.damped import descended
 from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.penalties._base import AbstractPenalty, AbstractSmoothPenalty, row_norm
 from ..terms.records import Array
@@ -87,8 +89,7 @@ def _tied(form: Form, flows: tuple[Array, ...], most: int) -> Guess | None:
     each = d if whole else 1
     if (size - len(t)) * each > most:  # every tie joins two at most
         return None
-    links = sp.coo_array((np.ones(len(t)), (t, h)), shape=(size + 1, size + 1))
-    count, member = connected_components(links, directed=False)
+    count, member = components_of(t, h, size + 1)
     if (count - 1) * each > most:
         return None
     tied = np.arange(count) != member[size]  # not tied to 0 by the ground
@@ -125,9 +126,7 @@ class _Smooth:
                 rows = rows[first]
             else:
                 total = c[rows]
-            columns = np.arange(form.d) if edge.features is None else edge.features
-            pick = sp.eye_array(form.d, format="csr")[columns]  # pyright: ignore[reportIndexIssue]  (scipy has no types)
-            self.B.append((edge, total, sp.csr_array(sp.kron(edge.K[rows], pick, format="csr") @ found.S)))
+            self.B.append((edge, total, sp.csr_array(edge.part(rows).flat(form.d) @ found.S)))
 
     def w(self, theta: Array) -> Array:
         return (self.S @ theta).reshape(self.form.shape)
@@ -145,11 +144,9 @@ class _Smooth:
         w, q = self.w(theta), len(theta)
         H = np.zeros((q, q))
         for block, A in zip(self.form.samples, self.A, strict=True):
-            h = block.scaled(block.loss.curvature(block.predict(w), block.y))  # pyright: ignore[reportAttributeAccessIssue]  (smooth only)
+            h = block.curvatures(w)
             if h.ndim == 3:  # a matrix per sample
-                M, k, _ = h.shape
-                h = sp.bsr_array((h, np.arange(M), np.arange(M + 1)), shape=(M * k, M * k))
-                H += _dense(A.T @ (h @ A))
+                H += _dense(A.T @ (block_diagonal(h) @ A))
             elif isinstance(A, np.ndarray):
                 H += A.T @ (h.ravel()[:, None] * A)
             else:
@@ -197,8 +194,7 @@ def _curvature(penalty: AbstractPenalty, c: Array, z: Array) -> sp.bsr_array:
         unit = y / size[:, None]
         blocks = np.eye(p) - unit[:, :, None] * unit[:, None, :]
         c = np.repeat(c, z.shape[1] // p) / size
-    m, k = blocks.shape[:2]
-    return sp.bsr_array((c[:, None, None] * blocks, np.arange(m), np.arange(m + 1)), shape=(m * k, m * k))
+    return block_diagonal(c[:, None, None] * blocks)
 
 
 @dataclass(frozen=True)
@@ -228,27 +224,20 @@ def _newton(form: Form, smooth: _Smooth, found: Guess, w: Array) -> tuple[Array 
     theta = (found.S.T @ w.ravel()) / np.maximum(count, 1.0)
     if not len(theta):
         return theta, 0
-    value = form.primal(smooth.w(theta))
-    for k in range(1, STEPS + 1):
+
+    def step(theta: Array) -> tuple[Array, float]:
         g, H = smooth.slope(theta), smooth.hessian(theta)
         H[np.diag_indices_from(H)] += 1e-13 * np.trace(H) / max(len(H), 1) + 1e-300
         try:
-            step = cho_solve(cho_factor(H), g)
+            move = cho_solve(cho_factor(H), g)
         except LinAlgError:
-            return None, k
-        decrease, t = float(g @ step), 1.0
-        if decrease <= 1e-14 * abs(value):
-            return theta - step, k
-        while t > 1e-3:
-            new = theta - t * step
-            new_value = form.primal(smooth.w(new))
-            if new_value <= value - 1e-4 * t * decrease:
-                break
-            t *= 0.5
-        else:
-            return None, k
-        theta, value = new, new_value
-    return None, STEPS
+            return g, np.nan
+        return move, float(g @ move)
+
+    theta, reached, sums = descended(
+        lambda theta: form.primal(smooth.w(theta)), step, theta, settled=1e-14, shortest=1e-3, steps=STEPS
+    )
+    return theta if reached else None, sums
 
 
 def _route(repair: Repair, found: Guess, w: Array) -> DualPoint:
@@ -272,7 +261,7 @@ def _potentials(form: Form, conductances: list[Array], r: Array) -> tuple[Array,
     """z with K'CKz = r as far as r can be balanced, by conjugate gradients with a diagonal preconditioner."""
     diagonal = np.zeros(form.shape)
     for edge, C in zip(form.edges, conductances, strict=True):
-        columns = slice(None) if edge.features is None else edge.features
+        columns = edge.coordinates
         diagonal[:, columns] += abs(edge.transposed) @ C
     inverse = 1.0 / np.where(diagonal > 0.0, diagonal, np.inf)
     z, target = np.zeros_like(r), 1e-13 * np.linalg.norm(r)

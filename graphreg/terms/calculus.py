@@ -16,7 +16,8 @@ from ..checks import is_number
 from ..errors import TermError
 
 if TYPE_CHECKING:
-    from .records import Lowered, Space
+    from .blocks import Lowered
+    from .records import Space
 
 
 def positive(value: Any, what: str, wanted: str = "a positive number", remedy: str = "") -> float:

@@ -12,11 +12,12 @@ from ..checks import inside, per
 from ..errors import TermError
 from ..messages import unmatched
 from ..reading import is_missing, plain_label
+from .blocks import EdgeBlock, Lowered
 from .calculus import AbstractTerm, Strength, positive
 from .penalties._base import AbstractConstraint, AbstractPenalty
 from .penalties.squared_l2 import SquaredL2
 from .penalties.zero import Zero
-from .records import Array, Lowered, LoweredEdges, Role, Space
+from .records import Array, Role, Space
 from .sums import check_between_nodes
 
 ROOT = "root"
@@ -103,7 +104,7 @@ class Hierarchy(AbstractTerm):
         levels = self._levels()
         latent = tuple(dict.fromkeys(parent for level in levels for parent in level.values()))
         place = {path: space.n_observed + k for k, path in enumerate(latent)}
-        edges: list[LoweredEdges] = []
+        edges: list[EdgeBlock] = []
         for depth, (level, weight) in enumerate(zip(levels, self.weights, strict=True)):
             tail = [space.index[child] if depth == 0 else place[child] for child in level]
             head = [place[parent] for parent in level.values()]
@@ -111,7 +112,7 @@ class Hierarchy(AbstractTerm):
             role = Role("hierarchy", depth + 1, len(levels))
             name = f"Hierarchy({type(self.penalty).__name__}), level {role.level}"
             ends = np.array(tail), np.array(head)
-            edges.append(LoweredEdges(self.penalty, strength * scale, *ends, each, None, None, role, name))
+            edges.append(EdgeBlock(self.penalty, strength * scale, *ends, each, None, None, role, name))
         self.penalty.check(len(space.coordinates))
         return Lowered(edges=tuple(edges), latent=tuple(latent_label(path) for path in latent))
 
@@ -151,7 +152,7 @@ class AlphaHierarchy(AbstractTerm):
         tail = np.array([space.index[leaf] for leaf in leaves])
         head = np.array([place[path] for path in leaves.values()])
         squared, low, high = SquaredL2(), Role("hierarchy", 1, 2), Role("hierarchy", 2, 2)
-        edges = [LoweredEdges(squared, strength * scale, tail, head, gamma, None, None, low, "Hierarchy, level 1")]
+        edges = [EdgeBlock(squared, strength * scale, tail, head, gamma, None, None, low, "Hierarchy, level 1")]
         alpha = np.array(list(self._alphas(clusters).values()))
         total = np.bincount(head - space.n_observed, gamma, len(clusters))
         places, root = np.array(list(place.values())), space.n_observed + len(clusters)
@@ -160,12 +161,12 @@ class AlphaHierarchy(AbstractTerm):
             lam = alpha[inner] * total[inner] / (1.0 - alpha[inner])
             up = np.full(int(inner.sum()), root)
             edges.append(
-                LoweredEdges(squared, strength * scale, places[inner], up, lam, None, None, high, "Hierarchy, level 2")
+                EdgeBlock(squared, strength * scale, places[inner], up, lam, None, None, high, "Hierarchy, level 2")
             )
         if tied.any():  # lam_j is infinite: the centre is the root
             up = np.full(int(tied.sum()), root)
             ones, name = np.ones(len(up)), "Hierarchy, level 2 (alpha = 1)"
-            edges.append(LoweredEdges(Zero(), Strength(), places[tied], up, ones, None, None, high, name))
+            edges.append(EdgeBlock(Zero(), Strength(), places[tied], up, ones, None, None, high, name))
         latent = [latent_label(path) for path in clusters]
         if len(edges) > 1:
             latent.append(ROOT)

@@ -1,20 +1,15 @@
-"""What terms and the canonical form tell each other: the space of parameters, terms lowered to samples and edges."""
+"""What terms and the canonical form tell each other: the space of parameters, notation, cones, roles of edges."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
 from ..errors import TermError
 from ..messages import did_you_mean, unmatched
-from .calculus import Strength
-
-if TYPE_CHECKING:
-    from .losses._base import AbstractLoss
-    from .penalties._base import AbstractPenalty
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Coordinate = str | tuple[str, Hashable]  # the name of a feature, or a feature and a class
@@ -134,19 +129,6 @@ class Space:
 
 
 @dataclass(frozen=True)
-class LoweredLoss:
-    """Samples of one loss: ``node`` (M,) indexes nodes; ``scale`` (M,) is s_r without the strength."""
-
-    loss: AbstractLoss
-    strength: Strength
-    node: Array
-    X: Array | None  # (M, d); None where the predictor of a sample is w_i itself
-    y: Array
-    offset: Array  # shaped like the predictor
-    scale: Array
-
-
-@dataclass(frozen=True)
 class Role:
     """What the edges of a block are in the model. Names are for printing; what has to decide asks the role.
 
@@ -176,31 +158,3 @@ class Role:
 
 
 TO_GROUND, IN_GRAPH, TO_SERVER = Role("ground"), Role("graph"), Role("server")
-
-
-@dataclass(frozen=True)
-class LoweredEdges:
-    """Edges that share one penalty. ``head`` is GROUND for edges to the ground.
-
-    Indices from ``n_observed`` on are the latent nodes of the same term, counted from there; the canonical form
-    moves them behind those of the terms before.
-    """
-
-    penalty: AbstractPenalty
-    strength: Strength
-    tail: Array
-    head: Array
-    weight: Array
-    features: Array | None  # None: all coordinates
-    center: Array | None  # (m, k)
-    role: Role
-    name: str
-
-
-@dataclass(frozen=True)
-class Lowered:
-    """A term in canonical form. ``latent`` are the labels of the nodes it introduces."""
-
-    losses: tuple[LoweredLoss, ...] = ()
-    edges: tuple[LoweredEdges, ...] = ()
-    latent: tuple[Hashable, ...] = field(default=())

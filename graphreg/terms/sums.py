@@ -10,10 +10,11 @@ import numpy as np
 
 from ..errors import GraphError, TermError
 from ..graph import Graph
+from .blocks import EdgeBlock, Lowered
 from .calculus import AbstractTerm, Strength, positive
 from .penalties._base import AbstractConstraint, AbstractOneSided, AbstractPenalty
 from .penalties.zero import Zero
-from .records import GROUND, IN_GRAPH, TO_GROUND, Array, Lowered, LoweredEdges, Space
+from .records import GROUND, IN_GRAPH, TO_GROUND, Array, Space
 
 
 def check_penalty_argument(penalty: Any, where: str) -> None:
@@ -157,7 +158,7 @@ class NodePenalty(AbstractTerm):
         nodes = np.arange(space.n_observed)
         return Lowered(
             edges=(
-                LoweredEdges(
+                EdgeBlock(
                     self.penalty,
                     strength,
                     nodes,
@@ -201,10 +202,10 @@ def _center(value: Any, k: int, what: str) -> Array:
 
 def graph_edges(
     graph: Graph, penalty: AbstractPenalty, features: Sequence[str] | None, strength: Strength, space: Space, name: str
-) -> LoweredEdges:
+) -> EdgeBlock:
     """The edges of a graph, each from the node that comes first in the space to the other."""
     columns = space.select(features, name)
     penalty.check(len(space.coordinates) if columns is None else len(columns))
     place = np.fromiter((space.index[label] for label in graph.labels), dtype=np.intp, count=graph.n_nodes)
     ends = np.sort(np.stack([place[graph.tail], place[graph.head]]), axis=0)
-    return LoweredEdges(penalty, strength, ends[0], ends[1], graph.weight, columns, None, IN_GRAPH, name)
+    return EdgeBlock(penalty, strength, ends[0], ends[1], graph.weight, columns, None, IN_GRAPH, name)

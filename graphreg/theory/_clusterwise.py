@@ -18,16 +18,14 @@ from functools import cached_property
 from itertools import product
 
 import numpy as np
-import scipy.sparse as sp
 
-from ..batches import gram
 from ..form import Form, SampleBlock
-from ..graph import difference_matrix
+from ..lowering.damped import minimisers
 from ..lowering.gradients import NodeGradients
 from ..lowering.star import alone
 from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.penalties._base import AbstractPenalty, AbstractSmoothPenalty, pieces_of
-from ..terms.records import GROUND, Array
+from ..terms.records import Array
 from ._curvature import tells_curvature
 
 STEPS = 100
@@ -61,24 +59,10 @@ class Clusterwise:
     @cached_property
     def pooled(self) -> Form:
         """The same losses with one node per cluster, which holds the samples of all its nodes."""
-        d, member = self.form.d, self.member
-        labels = tuple(range(self.k))
-        samples = tuple(
-            replace(
-                b,
-                node=member[b.node],
-                A=sp.csr_array(
-                    (b.A.data, member[b.A.indices // d] * d + b.A.indices % d, b.A.indptr),
-                    shape=(len(b.A.indptr) - 1, self.k * d),
-                ),
-            )
-            for b in self.form.samples
-        )
-        edges = tuple(
-            replace(e, tail=member[e.tail], K=difference_matrix(member[e.tail], np.full(len(e.tail), GROUND), self.k))
-            for e in self.form.edges
-        )
-        return Form(replace(self.form.space, index={label: label for label in labels}), (), samples, edges)
+        form, member, n = self.form, self.member, self.k
+        samples = tuple(replace(block, node=member[block.node], n=n) for block in form.samples)
+        ground = tuple(replace(edge, tail=member[edge.tail], n=n) for edge in form.edges)
+        return Form(replace(form.space, index={label: label for label in range(n)}), (), samples, ground)
 
     @cached_property
     def quadratic(self) -> bool:
@@ -170,17 +154,12 @@ def _hessians(form: Form, curvature: list[Array], most: bool) -> Array:
     out = np.zeros((form.n, form.d, form.d))
     for block, c in zip(form.samples, curvature, strict=True):
         weight = block.scale * c
-        if block.stacks is None:
-            np.add.at(out, block.node, weight[:, None, None] * np.eye(form.d))
-            continue
-        k = 1 if block.offset.ndim == 1 else block.offset.shape[1]
-        for batch in block.stacks:
-            with np.errstate(invalid="ignore"):
-                H = gram(batch.X, batch.pad(weight) * batch.mask)
-            out[batch.nodes] += H if k == 1 else np.kron(H, np.eye(k))
+        with np.errstate(invalid="ignore"):
+            H = block.sums(weight)
+        out += H if H.shape[1] == form.d else np.kron(H, np.eye(block.width))
     for edge in form.edges:
         assert isinstance(edge.penalty, AbstractSmoothPenalty)
-        columns = np.arange(form.d) if edge.features is None else edge.features
+        columns = edge.columns(form.d)
         each = edge.penalty.smoothness() if most else edge.penalty.strong_convexity()
         np.add.at(out, (edge.tail[:, None], columns, columns), (each * edge.weight)[:, None])
     return out
@@ -189,25 +168,13 @@ def _hessians(form: Form, curvature: list[Array], most: bool) -> Array:
 def _minimise(gradients: NodeGradients, norm: AbstractPenalty) -> tuple[Array, Array]:
     """The optimum of every node's losses by Newton's method with halved steps, least-norm where they are flat; and the
     dual norm of the gradient left, inf where it is not small beside that at 0."""
-    w = np.zeros(gradients.form.shape)
-    value, first = gradients.value(w), norm.gauge_at_zero(gradients.full(w))
-    least = 1e-28 * np.abs(value) + 1e-300
-    for _ in range(STEPS):
-        g = gradients.full(w)
-        inverse = np.linalg.pinv(gradients.hessians(w), rcond=SINGULAR, hermitian=True)
-        step = np.einsum("ijk,ik->ij", inverse, g)
-        decrease, t, worse = np.einsum("ij,ij->i", g, step), np.ones(len(w)), np.ones(len(w), dtype=bool)
-        for _ in range(40):
-            with np.errstate(over="ignore", invalid="ignore"):
-                new = gradients.value(w - t[:, None] * step)
-            worse = ~(new <= value - 1e-4 * t * decrease + 1e-14 * np.abs(value))
-            if not worse.any():
-                break
-            t[worse] /= 2.0
-        w = w - np.where(worse, 0.0, t)[:, None] * step
-        value = gradients.value(w)
-        if (decrease <= least).all() or worse.all():
-            break
+    zero = np.zeros(gradients.form.shape)
+    first = norm.gauge_at_zero(gradients.full(zero))
+
+    def solve(H: Array, g: Array, left: Array) -> Array:
+        return np.einsum("ijk,ik->ij", np.linalg.pinv(H, rcond=SINGULAR, hermitian=True), g)
+
+    w, _ = minimisers(gradients, zero, solve, 1e-28)
     left = norm.gauge_at_zero(gradients.full(w))
     return w, np.where(left <= 1e-8 * np.maximum(first, 1e-300), left, np.where(first == 0, 0.0, np.inf))
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..batches import gram
 from ..errors import MethodError
 from ..form import Form, SampleBlock
 from ..lowering.gradients import NodeGradients
@@ -88,9 +87,8 @@ class Curvature:
         found = block.loss.curvature_within(x - reach, x + reach, block.y)
         assert found is not None  # by `of`
         weight = block.scale * found[0]
-        for batch in block.stacks:
-            values = np.linalg.eigvalsh(gram(batch.X, batch.pad(weight) * batch.mask))
-            each[batch.nodes] += np.where(values[:, 0] > ROUNDING * values[:, -1], values[:, 0], 0.0)
+        values = np.linalg.eigvalsh(block.sums(weight))
+        each += np.where(values[:, 0] > ROUNDING * values[:, -1], values[:, 0], 0.0)
 
     def why(self) -> str:
         """Why no curvature was found."""

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
-from ..graph import difference_matrix
+from ..graph import components_of, difference_matrix
 from ..terms.records import Array
 
 
@@ -29,7 +28,7 @@ class Kernel:
         from scipy.sparse.linalg import splu
 
         D = sp.csr_array(sp.diags_array(np.asarray(weight, dtype=float)) @ difference_matrix(tail, head, n))
-        component = connected_components(sp.coo_array((weight, (tail, head)), shape=(n, n)), directed=False)[1]
+        component = components_of(tail, head, n)[1]
         sizes = np.bincount(component)
         free = np.ones(n, dtype=bool)
         free[np.unique(component, return_index=True)[1]] = False

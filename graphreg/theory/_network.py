@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
+from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.sparse.linalg import splu
 
 from ..form import EdgeBlock
+from ..graph import components_of
 from ..terms.records import Array
 
 Flows = tuple[Array, ...]  # (m, k) per edge block
@@ -49,9 +50,7 @@ class Group:
     @cached_property
     def component(self) -> Array:
         """The component of each node in this graph, (n,)."""
-        n = self.K.shape[1]  # pyright: ignore[reportOptionalSubscript]  (scipy has no types)
-        links = sp.coo_array((np.ones(len(self.tail)), (self.tail, self.head)), shape=(n, n))
-        return connected_components(links, directed=False)[1]
+        return components_of(self.tail, self.head, self.K.shape[1])[1]  # pyright: ignore[reportOptionalSubscript]  (scipy has no types)
 
     @cached_property
     def inner(self) -> Array:
@@ -146,8 +145,7 @@ class Network:
     def component(self) -> Array:
         """The component of each node among all these edges, (n,)."""
         tail, head = np.concatenate([b.tail for b in self.blocks]), np.concatenate([b.head for b in self.blocks])
-        links = sp.coo_array((np.ones(len(tail)), (tail, head)), shape=(self.shape[0],) * 2)
-        return connected_components(links, directed=False)[1]
+        return components_of(tail, head, self.shape[0])[1]
 
     @cached_property
     def merging(self) -> sp.csr_array:

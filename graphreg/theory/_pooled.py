@@ -7,29 +7,28 @@ F the smooth rest of the objective: losses, smooth ground edges, smooth edges be
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import NoReturn
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
+from ..batches import block_diagonal
 from ..certificate import Certificate, Certifier
 from ..errors import FailedError, UnattainedError
-from ..form import DualPoint, EdgeBlock, Form
+from ..form import DualPoint, Form
 from ..lowering.conic import Compiler
+from ..lowering.damped import descended
 from ..lowering.gradients import NodeGradients
 from ..methods import Exact
 from ..methods._driver import Budget
 from ..solution import Solution
 from ..solving import solve
-from ..terms.penalties._base import AbstractSmoothPenalty
 from ..terms.penalties.zero import Zero
 from ..terms.records import Array
 from ._network import Network
 from ._varying import Varying
 
-STEPS = 100
 GAP = 1e-8  # relative, that a pooled optimum must be certified to
 
 
@@ -39,15 +38,11 @@ class Smooth:
     def __init__(self, form: Form) -> None:
         self.form = form
         self.nodes = NodeGradients(form)
-        self.links = tuple(e for e in form.edges if not e.ground)
+        self.links = tuple((edge, edge.flat(form.d)) for edge in form.edges if not edge.ground)
 
     def point(self, w: Array) -> DualPoint:
         """Gradients as flows and prices."""
-        flows: list[Array] = []
-        for edge in self.form.edges:
-            assert isinstance(edge.penalty, AbstractSmoothPenalty)
-            flows.append(edge.weight[:, None] * edge.penalty.gradient(edge.difference(w)))
-        return DualPoint(tuple(flows), self.form.gradient_prices(w))
+        return DualPoint(tuple(edge.gradients(w) for edge in self.form.edges), self.form.gradient_prices(w))
 
     def gradient(self, w: Array) -> Array:
         """grad F(w), (n, d)."""
@@ -55,37 +50,10 @@ class Smooth:
 
     def hessian(self, w: Array) -> sp.csr_array:
         """The Hessian of F at w, (n d, n d)."""
-        n, d = self.form.shape
-        blocks = self.nodes.hessians(w)
-        H = sp.csr_array(sp.bsr_array((blocks, np.arange(n), np.arange(n + 1)), shape=(n * d, n * d)))
-        for edge in self.links:
-            B = self._difference[id(edge)]
-            H = H + B.T @ (_curvature(edge, w) @ B)
+        H = sp.csr_array(block_diagonal(self.nodes.hessians(w)))
+        for edge, B in self.links:
+            H = H + B.T @ (block_diagonal(edge.curvatures(w)) @ B)
         return sp.csr_array(H)
-
-    @cached_property
-    def _difference(self) -> dict[int, sp.csr_array]:
-        """w -> Kw of each edge block between nodes, on flattened w."""
-        eye = sp.eye_array(self.form.d, format="csr")
-        out: dict[int, sp.csr_array] = {}
-        for edge in self.links:
-            pick = eye if edge.features is None else eye[edge.features]  # pyright: ignore[reportIndexIssue]  (scipy has no types)
-            out[id(edge)] = sp.csr_array(sp.kron(edge.K, pick, format="csr"))
-        return out
-
-
-def _curvature(edge: EdgeBlock, w: Array) -> sp.bsr_array:
-    """The Hessians of c_e phi at the differences, by central differences of the gradients (exact for quadratics)."""
-    assert isinstance(edge.penalty, AbstractSmoothPenalty)
-    z = edge.difference(w)
-    m, k = z.shape
-    blocks = np.empty((m, k, k))
-    h = 1e-5 * (1.0 + np.abs(z).max(axis=1, keepdims=True))
-    for j in range(k):
-        shift = h * (np.arange(k) == j)
-        blocks[:, :, j] = (edge.penalty.gradient(z + shift) - edge.penalty.gradient(z - shift)) / (2.0 * h)
-    blocks *= edge.weight[:, None, None]
-    return sp.bsr_array((blocks, np.arange(m), np.arange(m + 1)), shape=(m * k, m * k))
 
 
 def pooled(vary: Varying, network: Network, smooth: Smooth) -> Solution:
@@ -149,33 +117,22 @@ def whole(vary: Varying, point: DualPoint, flows: tuple[Array, ...]) -> DualPoin
 def newton(smooth: Smooth, S: sp.csr_array, w: Array) -> Array:
     """w = S theta with S'grad F = 0, by Newton's method with backtracking; where F has no minimum, wherever it ends."""
     form = smooth.form
-    theta = (S.T @ w.ravel()) / S.sum(axis=0)
 
     def spread(theta: Array) -> Array:
         return (S @ theta).reshape(form.shape)
 
+    def step(theta: Array) -> tuple[Array, float]:
+        w = spread(theta)
+        g = S.T @ smooth.gradient(w).ravel()
+        move = _solve(S.T @ (smooth.hessian(w) @ S), g)
+        return move, float(g @ move)
+
     with np.errstate(over="ignore", invalid="ignore"):
-        value, best = form.primal(spread(theta)), np.inf
-        for _ in range(STEPS):
-            w = spread(theta)
-            g = S.T @ smooth.gradient(w).ravel()
-            step = _solve(S.T @ (smooth.hessian(w) @ S), g)
-            decrease = float(g @ step)
-            if not np.isfinite(decrease):
-                break
-            if decrease <= 1e-12 * abs(value):  # quadratic convergence: full steps, while the gradient falls
-                size = float(np.abs(g).max(initial=0.0))
-                if size >= 0.5 * best:
-                    break
-                theta, best, value = theta - step, size, form.primal(spread(theta - step))
-                continue
-            t = 1.0
-            while t > 1e-10 and not form.primal(spread(theta - t * step)) <= value - 1e-4 * t * decrease:
-                t *= 0.5
-            if t <= 1e-10:
-                break
-            theta = theta - t * step
-            value = form.primal(spread(theta))
+        theta = (S.T @ w.ravel()) / S.sum(axis=0)
+        theta, near, _ = descended(lambda theta: form.primal(spread(theta)), step, theta, settled=1e-12, shortest=1e-10)
+        gain = np.inf
+        while near and (found := step(theta))[1] < 0.25 * gain:  # quadratic convergence: full steps, while they help
+            theta, gain = theta - found[0], found[1]
     return spread(theta)
 
 

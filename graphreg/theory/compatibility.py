@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from .. import checks
+from ..batches import at_a_time
 from ..errors import MethodError
-from ..graph import Graph, difference_matrix
+from ..graph import Graph, components_of, difference_matrix
 from ..tables import assumed_lines
 from ..terms.penalties._base import AbstractPenalty
 from ..terms.records import Array
@@ -143,8 +143,8 @@ def _conic(G: Array) -> tuple[float, Array]:
 def _best_signs(G: Array) -> float:
     """max s'Gs over signs, with s_0 = 1."""
     m, best = len(G), 0.0
-    for start in range(0, 2 ** (m - 1), 2**14):
-        codes = np.arange(start, min(start + 2**14, 2 ** (m - 1)))
+    for some in at_a_time(2**14, 2 ** (m - 1)):
+        codes = np.arange(some.start, min(some.stop, 2 ** (m - 1)))
         s = 1.0 - 2.0 * ((codes[:, None] << 1 >> np.arange(m)) & 1)
         best = max(best, float(np.einsum("ij,ij->i", s @ G, s).max()))
     return best
@@ -176,7 +176,7 @@ def _parts(tail: Array, head: Array, n: int) -> list[Array]:
     """The positions of the edges of each component of T."""
     if not len(tail):
         return []
-    number = connected_components(sp.coo_array((np.ones(len(tail)), (tail, head)), shape=(n, n)), directed=False)[1]
+    number = components_of(tail, head, n)[1]
     order = np.argsort(number[tail], kind="stable")
     return np.split(order, np.flatnonzero(np.diff(number[tail][order])) + 1)
 
@@ -184,8 +184,7 @@ def _parts(tail: Array, head: Array, n: int) -> list[Array]:
 def _is_bipartite(tail: Array, head: Array, n: int) -> bool:
     """Whether a connected graph is: its double cover then falls in two."""
     i, j = np.concatenate([tail, tail + n]), np.concatenate([head + n, head])
-    double = sp.coo_array((np.ones(len(i)), (i, j)), shape=(2 * n, 2 * n))
-    return int(connected_components(double, directed=False)[0]) == 2
+    return components_of(i, j, 2 * n)[0] == 2
 
 
 def _table(graph: Graph, chosen: Array, norm: str, p: int, value: float, exact: bool) -> Table:

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from ..errors import GraphError
-from ..graph import Graph, is_networkx
+from ..graph import Graph, components_of, is_networkx
 from ..messages import look_alike
 from ..tables import assumed_lines
 from ..terms.records import Array
@@ -165,5 +164,4 @@ def _some(number: int, thing: str) -> str:
 
 def _count(graph: Graph, chosen: Array) -> int:
     """The number of components of the graph of some of the edges."""
-    entries = (np.ones(int(chosen.sum())), (graph.tail[chosen], graph.head[chosen]))
-    return int(connected_components(sp.coo_array(entries, shape=(graph.n_nodes, graph.n_nodes)), directed=False)[0])
+    return components_of(graph.tail[chosen], graph.head[chosen], graph.n_nodes)[0]

@@ -118,8 +118,8 @@ def mixing(graph: Any, mixing: Any = METROPOLIS, lazy: bool = False) -> MixingRa
 def _form(graph: Graph) -> Form:
     """The communication graph as a form without losses."""
     space = Space(graph.index, ("w",), np.arange(1))
-    ends, ones, K = (graph.tail, graph.head), np.ones(graph.n_edges), graph.difference()
-    edges = EdgeBlock(Zero(), Strength(), *ends, ones, None, None, IN_GRAPH, "communication graph", K)
+    ends, ones = (graph.tail, graph.head), np.ones(graph.n_edges)
+    edges = EdgeBlock(Zero(), Strength(), *ends, ones, None, None, IN_GRAPH, "communication graph", graph.n_nodes)
     return Form(space, (), (), (edges,) if graph.n_edges else ())
 
 

@@ -12,9 +12,10 @@ from ..errors import MethodError, ModelError
 from ..form import Form
 from ..methods import AbstractMethod
 from ..problem import Problem
+from ..terms.blocks import Lowered
 from ..terms.calculus import AbstractTerm, Model, Strength
 from ..terms.losses._base import AbstractLoss
-from ..terms.records import Array, Lowered, Space
+from ..terms.records import Array, Space
 from ._warm import Warm
 from .folds import Fold
 from .points import Grid

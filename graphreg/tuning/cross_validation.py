@@ -141,7 +141,7 @@ def _carried_out(
 
 def _try(problem: Problem, folds: Folds, scorer: Scorer) -> None:
     """A score that a fold cannot have is refused before anything is solved."""
-    width = max(block.offset.size // len(block.node) for block in problem.form.samples)
+    width = max(block.width for block in problem.form.samples)
     for fold in folds.each:
         rows = fold.test[fold.scored]
         scorer.score(held(problem.form, rows, np.zeros((len(rows), width))), fold.name)

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from .. import checks
 from ..columns import listed
 from ..errors import DataError, ModelError
 from ..form import Form
+from ..graph import components_of
 from ..reading import numbered
 from ..terms.penalties._base import AbstractConstraint
 from ..terms.records import Array
@@ -190,7 +189,7 @@ def determined(form: Form, trained: Array) -> Array:
     for edge in form.edges:
         fixes = not isinstance(edge.penalty, AbstractConstraint) or edge.penalty.is_equality(form.width(edge))
         if edge.ground and fixes:
-            columns = np.arange(form.d) if edge.features is None else edge.features
+            columns = edge.columns(form.d)
             anchored[np.ix_(edge.tail, columns)] = True
     reached = np.stack([_touched(_component(form, j), anchored[:, j]) for j in range(form.d)], axis=1)
     return reached.all(axis=1) & _touched(form.component, trained)
@@ -203,7 +202,7 @@ def _component(form: Form, j: int) -> Array:
         return form.component
     i = np.concatenate([e.tail for e in acting]) if acting else np.zeros(0, dtype=int)
     k = np.concatenate([e.head for e in acting]) if acting else i
-    return connected_components(coo_array((np.ones(len(i)), (i, k)), shape=(form.n, form.n)), directed=False)[1]
+    return components_of(i, k, form.n)[1]
 
 
 def _touched(component: Array, mask: Array) -> Array:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import breadth_first_order, connected_components, dijkstra
+from scipy.sparse.csgraph import breadth_first_order, dijkstra
 
 from ...form import Form
+from ...graph import components_of
 from ...terms.records import Array
 
 LEAST_ROOM = 1e-15  # of the largest number of its coordinate: an arc with less room keeps its flow
@@ -38,7 +39,7 @@ class Arcs:
         for k, edge in enumerate(form.edges):
             if edge.penalty.squares() is not None:
                 continue
-            columns = np.arange(d) if edge.features is None else edge.features
+            columns = edge.columns(d)
             tail = edge.tail[:, None].astype(np.int64) * d + columns
             tails.append(tail.ravel())
             heads.append(np.full(tail.size, n * d) if edge.ground else (edge.head[:, None] * d + columns).ravel())
@@ -181,9 +182,7 @@ def _expanded(nodes: Forest, arcs: Arcs, movable: Array) -> Forest:
 
 
 def _components(arcs: Arcs, chosen: Array) -> tuple[int, Array]:
-    size = arcs.ground + 1
-    links = sp.coo_array((np.ones(int(chosen.sum())), (arcs.tail[chosen], arcs.head[chosen])), shape=(size, size))
-    return connected_components(links, directed=False)
+    return components_of(arcs.tail[chosen], arcs.head[chosen], arcs.ground + 1)
 
 
 def _trees(arcs: Arcs, chosen: Array, length: Array | None, group: Array) -> tuple[Array, Array]:

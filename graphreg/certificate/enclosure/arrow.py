@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
+from ...graph import components_of
 from ...terms.records import Array
 from .sums import EPS, MORE
 from .systems import ENOUGH, RANK
@@ -95,8 +95,7 @@ def _cells(Y: sp.csr_array, S: Array, Ys: Array) -> list[Any] | None:
     """Rows, columns, Y, V and the shared part of the triangle for each cell; what it leaves of S^1/2 Ys in place."""
     M, p = Y.shape  # pyright: ignore[reportGeneralTypeIssues]  (scipy has no types)
     links = Y.tocoo()
-    graph = sp.coo_array((np.ones(links.nnz), (links.row, M + links.col)), shape=(M + p, M + p))
-    count, label = connected_components(graph, directed=False)
+    count, label = components_of(links.row, M + links.col, M + p)
     root, out = np.sqrt(S), []
     left = root[:, None] * Ys
     for rows, columns in zip(_split(label[:M], count), _split(label[M:], count), strict=True):

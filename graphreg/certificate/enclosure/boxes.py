@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...batches import at_a_time
 from ...form import EdgeBlock, Form, SampleBlock
 from ...terms.records import Array
 from .structure import Structure
@@ -74,9 +75,7 @@ class _Sums:
         """Add -sum c phi*(u/c) - <u, center>, some edges at a time: what is between then stays in the cache."""
         m, weight = len(u), edge.weight
         value, error = np.empty(m), np.empty(m)
-        rows = max(1, CELLS // u.shape[1])
-        for at in range(0, m, rows):
-            some = slice(at, at + rows)
+        for some in at_a_time(CELLS // u.shape[1], m):
             c = weight[some, None]
             b, around = u[some] / c, spread[some] / c
             around *= 1.0 + 2 * EPS

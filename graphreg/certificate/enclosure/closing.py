@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ...batches import at_a_time
 from ...terms.records import Array
 from .arrow import Arrow
 from .rows import AbstractRows, Prices
@@ -56,9 +57,8 @@ class Closing:
                 size = 1 << int(np.ceil(np.log2(len(rows))))
                 shapes.setdefault((p, size), []).append(Part(rows, part.groups, part.whole))
         for (p, size), some in shapes.items():
-            most = max(1, int(4e6 / (p * size)))
-            for at in range(0, len(some), most):
-                self._stack(some[at : at + most], size)
+            for few in at_a_time(int(4e6 / (p * size)), len(some)):
+                self._stack(some[few], size)
 
     def _stack(self, parts: list[Part], size: int) -> None:
         Y, S = np.zeros((len(parts), size, len(parts[0].groups))), np.zeros((len(parts), size))

@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ...batches import at_a_time
 from ...form import DualPoint, Form
 from ...terms.records import Array
 from .arcs import Arcs, Forest, forest, rooms
@@ -298,7 +299,7 @@ class Enclosure:
         for k, runs in self.structure.arc_runs:
             edge = self.form.edges[k]
             each = runs.sums(at_ends(edge, flows[k], -flows[k]))
-            columns = slice(None) if edge.features is None else edge.features
+            columns = edge.coordinates
             for source, out in ((each.high, parts), (each.low, parts), (each.error, errors)):
                 whole = np.zeros((n, d))
                 whole[:, columns] = source
@@ -391,7 +392,6 @@ def _zeros(arrays: tuple[Array, ...]) -> tuple[Array, ...]:
 def _column_top(X: Array, a: Array) -> Array:
     """max over r of |x_rj a_r|, some rows at a time."""
     top = np.zeros(X.shape[1])
-    for at in range(0, len(X), 1 << 14):
-        some = slice(at, at + (1 << 14))
+    for some in at_a_time(1 << 14, len(X)):
         top = np.maximum(top, (np.abs(X[some]) * a[some, None]).max(axis=0, initial=0.0))
     return top

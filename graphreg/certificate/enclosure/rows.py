@@ -113,9 +113,9 @@ class SampleRows(AbstractRows):
     n: int
     d: int
 
-    @cached_property
+    @property
     def k(self) -> int:
-        return 1 if self.block.offset.ndim == 1 else self.block.offset.shape[1]
+        return self.block.width
 
     @cached_property
     def own(self) -> Array | None:
@@ -272,7 +272,7 @@ class RootRows(AbstractRows):
 
     @cached_property
     def columns(self) -> Array:
-        return np.arange(self.d) if self.edge.features is None else self.edge.features
+        return self.edge.columns(self.d)
 
     @cached_property
     def runs(self) -> Runs:

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
+from ...graph import components_of
 from ...terms.records import Array
 from .rows import AbstractRows
 
@@ -56,9 +55,8 @@ def tied(blocks: Sequence[AbstractRows], vertex: Array, count: int) -> Tied:
         ties = used[:, None] & (touched >= 0)
         links.append((np.broadcast_to(one[:, None], touched.shape)[ties], touched[ties]))
         at_group.append(one[free])
-    pairs = tuple(np.concatenate([np.zeros(0, dtype=int), *(link[k] for link in links)]) for k in (0, 1))
-    graph = sp.coo_array((np.ones(len(pairs[0])), pairs), shape=(count, count))
-    label = connected_components(graph, directed=False)[1]
+    tail, head = (np.concatenate([np.zeros(0, dtype=int), *(link[k] for link in links)]) for k in (0, 1))
+    label = components_of(tail, head, count)[1]
     group = np.concatenate([np.zeros(0, dtype=int), *at_group])
     rows = np.flatnonzero(group >= 0)
     parts, lone = _collected(label[groups], groups, label[group[rows]], rows)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...batches import at_a_time
 from ...form import EdgeBlock, Form, SampleBlock
 from ...terms.records import Array
 from .rows import Design
@@ -39,10 +40,8 @@ def residuals(block: SampleBlock, w: Array) -> tuple[Array, Array]:
         found = total([w[block.node], t_high, t_low], [])
         return _interval(found.high, found.low, found.error)
     out = [np.empty(block.offset.shape), np.empty(block.offset.shape)]
-    k = 1 if block.offset.ndim == 1 else block.offset.shape[1]
-    step = max(1, CHUNK // (block.X.shape[1] * k))
-    for at in range(0, len(block.X), step):
-        some = slice(at, at + step)
+    k = block.width
+    for some in at_a_time(CHUNK // (block.X.shape[1] * k), len(block.X)):
         mine = w[block.node[some]].reshape(-1, block.X.shape[1], k)
         for c in range(k):
             x, factor = block.X[some], np.ascontiguousarray(mine[:, :, c])
@@ -71,7 +70,7 @@ def _plain_residuals(block: SampleBlock, w: Array, design: Design) -> tuple[Arra
 
 def differences(edge: EdgeBlock, w: Array, plain: bool = False) -> tuple[Array, Array]:
     """w_tail - w_head (or w_i - center) on the coordinates of each edge, and how far that is off (0: it is exact)."""
-    part = w if edge.features is None else w[:, edge.features]
+    part = w[:, edge.coordinates]
     if plain and not edge.ground and edge.center is None:  # 0 only where it is exactly 0
         z = part[edge.tail] - part[edge.head]
         return z, EPS * np.abs(z)

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...errors import ProofError
 from ...form import Form
+from ...graph import components_of
 from ...terms.records import Array
 from ...verify import rational
 from ._forest import Forest, Link, forest
@@ -264,12 +265,9 @@ def _pivoted(Z: Array) -> tuple[Array, Array]:
 
 def _blocks(count: int, rows: list[dict[int, float]]) -> list[tuple[list[int], list[int]]]:
     """Groups that share variables, each with its variables."""
-    import scipy.sparse as sp
-    from scipy.sparse.csgraph import connected_components
-
     pairs = [(next(iter(row)), g) for row in rows for g in row]
     i, j = np.array(pairs, dtype=int).reshape(-1, 2).T
-    label = connected_components(sp.coo_array((np.ones(len(i)), (i, j)), shape=(count, count)), directed=False)[1]
+    label = components_of(i, j, count)[1]
     groups: dict[int, list[int]] = {}
     members: dict[int, list[int]] = {}
     for g, k in enumerate(label.tolist()):

@@ -63,7 +63,7 @@ def _links(form: Form, rooms: list[Array], least: float) -> list[Link]:
     d, ground, found = form.d, form.n * form.d, []
     sizes: list[Array] = []
     for m, (edge, given) in enumerate(zip(form.edges, rooms, strict=True)):
-        columns = np.arange(d) if edge.features is None else edge.features
+        columns = edge.columns(d)
         room = np.broadcast_to(given, (len(edge.tail), len(columns)))
         e, p = np.nonzero(room > least)
         tail = edge.tail[e] * d + columns[p]

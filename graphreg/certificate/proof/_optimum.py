@@ -13,6 +13,7 @@ import numpy as np
 
 from ...errors import ProofError
 from ...form import DualPoint, Form
+from ...graph import components_of
 from ...terms.records import Array
 from ...verify import Model, NotProvedError, State, rational
 from ._conserve import RATIONAL, conserve, rooms_of
@@ -142,19 +143,15 @@ def _tied(form: Form, model: Model, w: Array, point: DualPoint) -> list[Array]:
 
 def _groups(form: Form, tied: list[Array]) -> tuple[list[int], int]:
     """The group of each vertex ``node * d + column``, -1 for those tied to the ground."""
-    import scipy.sparse as sp
-    from scipy.sparse.csgraph import connected_components
-
     ground = form.n * form.d
     links: list[Array] = [np.zeros((2, 0), dtype=int)]
     for edge, mask in zip(form.edges, tied, strict=True):
-        columns = np.arange(form.d) if edge.features is None else edge.features
+        columns = edge.columns(form.d)
         e, p = np.nonzero(mask)
         head = np.where(edge.head[e] < 0, ground, edge.head[e] * form.d + columns[p])
         links.append(np.stack([edge.tail[e] * form.d + columns[p], head]))
     i, j = np.concatenate(links, axis=1)
-    graph = sp.coo_array((np.ones(len(i)), (i, j)), shape=(ground + 1, ground + 1))
-    label = connected_components(graph, directed=False)[1]
+    label = components_of(i, j, ground + 1)[1]
     numbers: dict[int, int] = {}
     group = [-1 if g == label[ground] else numbers.setdefault(int(g), len(numbers)) for g in label[:ground]]
     return group, len(numbers)

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...form import EdgeBlock, Form, SampleBlock
-from ...graph import difference_matrix
 from ...lowering.arcs import Arcs
 from ...lowering.site import WholeGraph
 from ...methods._base import Start
@@ -83,9 +82,8 @@ def _touches(edge: EdgeBlock, i: int) -> Array:
 
 
 def _samples(form: Form, k: int, rows: Array, ids: Array, i: int) -> SampleBlock:
-    part, columns = form.samples[k].part(rows), (ids[:, None] * form.d + np.arange(form.d)).ravel()
-    node = np.full(len(rows), np.searchsorted(ids, i))
-    return replace(part, loss=part.loss.at(form.labels[i]), node=node, A=part.A[:, columns])
+    part, node = form.samples[k].part(rows), np.full(len(rows), np.searchsorted(ids, i))
+    return replace(part, loss=part.loss.at(form.labels[i]), node=node, n=len(ids))
 
 
 def _edges(edge: EdgeBlock, rows: Array, ids: Array) -> EdgeBlock:
@@ -93,8 +91,7 @@ def _edges(edge: EdgeBlock, rows: Array, ids: Array) -> EdgeBlock:
     tail = np.searchsorted(ids, part.tail)
     head = part.head if edge.ground else np.searchsorted(ids, part.head)
     penalty, features = copy.deepcopy(edge.penalty), None if edge.features is None else edge.features.copy()
-    K = difference_matrix(tail, head, len(ids))
-    return replace(part, penalty=penalty, tail=tail, head=head, features=features, K=K)
+    return replace(part, penalty=penalty, tail=tail, head=head, features=features, n=len(ids))
 
 
 def _tree(arcs: Arcs, i: int) -> Tree:

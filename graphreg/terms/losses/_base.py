@@ -23,9 +23,10 @@ from ...checks import check_fields
 from ...data import NodeData
 from ...errors import DataError, TermError
 from ...messages import gaps
+from ..blocks import Lowered, SampleBlock
 from ..bounds import ends, shown
 from ..calculus import AbstractTerm, Strength, positive
-from ..records import Array, Coordinate, Descent, Lowered, LoweredLoss, Notation, Space, Stated
+from ..records import Array, Coordinate, Descent, Notation, Space, Stated
 
 INSIDE = 1.0 - 1e-14
 ULP = 2.0**-52
@@ -224,7 +225,7 @@ class AbstractLoss(AbstractTerm):
         data = self.data
         node = np.fromiter((space.index[label] for label in data.labels), dtype=np.intp)[data.node]
         X, offset = self.design()
-        return Lowered(losses=(LoweredLoss(self, strength, node, X, self.targets(), offset, self.scales()),))
+        return Lowered(losses=(SampleBlock(self, strength, node, X, self.targets(), offset, self.scales()),))
 
     def at(self, label: Hashable) -> Self:
         """The loss of one node alone, which holds the data of no other."""

@@ -1,0 +1,260 @@
+"""The blocks of the canonical form, to which terms are lowered: samples of one loss, edges that share one penalty."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..batches import Batch, batches, gram
+from ..graph import difference_matrix, narrow
+from ..sharing import alike, shared
+from .calculus import Strength
+from .penalties._base import AbstractPenalty, row_norm
+from .records import Array, Role
+
+if TYPE_CHECKING:
+    from .losses._base import AbstractLoss
+
+
+@dataclass(frozen=True)
+class SampleBlock:
+    """Samples of one loss. The predictor (M,) or (M, k) is ``A vec(w) + offset``, A sparse.
+
+    The nodes are those of a form of ``n``; a term leaves n to the form that takes it.
+    """
+
+    loss: AbstractLoss
+    strength: Strength
+    node: Array  # (M,)
+    X: Array | None  # (M, d); None where the predictor is w_i itself
+    y: Array
+    offset: Array
+    base_scale: Array  # (M,), without the strength
+    n: int = 0
+
+    @property
+    def width(self) -> int:
+        """The number k of predictors of a sample."""
+        return 1 if self.offset.ndim == 1 else self.offset.shape[1]
+
+    @shared
+    def A(self) -> sp.csr_array:  # noqa: N802  (a matrix)
+        """(M k, n d): (Xw)_rj = sum over features f of X_rf w_i[f, j]. With one predictor it has a view of X."""
+        X, k = np.ones((len(self.node), 1)) if self.X is None else self.X, self.width
+        (M, p), rows = X.shape, X if k == 1 else np.repeat(X, k, axis=0)
+        indices = (self.node[:, None, None] * p * k + np.arange(k)[:, None] + np.arange(p) * k).ravel()
+        entries = rows.ravel(), indices, np.arange(0, M * k * p + 1, p)
+        return narrow(sp.csr_array(entries, shape=(M * k, self.n * p * k)))
+
+    @shared
+    def _adjoint(self) -> Any:
+        return self.A.T
+
+    @shared
+    def stacks(self) -> tuple[Batch, ...] | None:
+        """The samples in stacks of nodes; None where the predictor is w_i itself."""
+        return None if self.X is None else batches(self.node, self.X)
+
+    @shared
+    def lengths(self) -> Array:
+        """||x_r|| of each row of A."""
+        return np.ones(self.offset.size) if self.X is None else np.repeat(row_norm(self.X), self.width)
+
+    @property
+    def scale(self) -> Array:
+        """s_r, (M,)."""
+        return float(self.strength) * self.base_scale
+
+    def scale_of(self, rows: Array) -> Array:
+        """s_r of some samples, at no cost for the others."""
+        return float(self.strength) * self.base_scale[rows]
+
+    def fixed(self) -> SampleBlock:
+        """The block at the strength of this moment."""
+        return alike(self, strength=Strength(float(self.strength)))
+
+    def part(self, rows: Array) -> SampleBlock:
+        """Some samples of the block, by their numbers; the loss stays whole."""
+        own = {name: getattr(self, name)[rows] for name in ("node", "y", "offset", "base_scale")}
+        return replace(self, X=None if self.X is None else self.X[rows], **own)
+
+    def column(self, scale: Array) -> Array:
+        """s_r shaped to broadcast against predictors."""
+        return scale[:, None] if self.offset.ndim == 2 else scale
+
+    def scaled(self, values: Array) -> Array:
+        """s_r times values per sample, of any shape: numbers, vectors, matrices."""
+        return self.scale.reshape(-1, *[1] * (values.ndim - 1)) * values
+
+    def apply(self, w: Array) -> Array:
+        """X w, without the offset."""
+        return (self.A @ w.ravel()).reshape(self.offset.shape)
+
+    def predict(self, w: Array) -> Array:
+        return self.apply(w) + self.offset
+
+    def adjoint(self, a: Array, shape: tuple[int, int]) -> Array:
+        """X'a, (n, d)."""
+        return (self._adjoint @ a.ravel()).reshape(shape)
+
+    def values(self, w: Array) -> Array:
+        """s_r l_r at each sample."""
+        return self.scale * self.loss.value(self.predict(w), self.y)
+
+    def prices(self, w: Array) -> Array:
+        """The (sub)gradients s_r l'(predictor), inside dom l*."""
+        return self.column(self.scale) * self.loss.gradient(self.predict(w), self.y)
+
+    def curvatures(self, w: Array) -> Array:
+        """s_r l_r'' of a smooth loss: numbers, or matrices (k, k), per sample."""
+        return self.scaled(self.loss.curvature(self.predict(w), self.y))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
+
+    def sums(self, weight: Array) -> Array:
+        """sum_r x_r weight_r x_r' over the samples r of each node: (n, p, p) for numbers (M,) where there is a design,
+        else (n, d, d), for numbers, diagonals (M, k) or matrices (M, k, k) between the predictors of a sample."""
+        if self.stacks is None and weight.ndim < 3:
+            diagonal = np.zeros((self.n, self.width))
+            np.add.at(diagonal, self.node, weight.reshape(len(weight), -1))
+            return diagonal[:, :, None] * np.eye(self.width)
+        weight = weight[:, :, None] * np.eye(self.width) if weight.ndim == 2 else weight
+        size = self.width if self.X is None else self.X.shape[1] * (1 if weight.ndim == 1 else self.width)
+        out = np.zeros((self.n, size, size))
+        if self.stacks is None:
+            np.add.at(out, self.node, weight)
+        for batch in self.stacks or ():
+            mask = batch.mask.reshape(*batch.mask.shape, *[1] * (weight.ndim - 1))
+            out[batch.nodes] = gram(batch.X, batch.pad(weight) * mask)
+        return out
+
+    def conjugates(self, a: Array) -> Array:
+        """s_r l_r*(a_r / s_r)."""
+        return self.scale * self.loss.conjugate(a / self.column(self.scale), self.y)
+
+    def duals(self, a: Array) -> Array:
+        """The summands of Q: <a_r, o_r> - s_r l_r*(a_r / s_r)."""
+        return _rowwise(a * self.offset) - self.conjugates(a)
+
+    def residuals(self, w: Array, a: Array) -> Array:
+        """The Fenchel-Young residuals."""
+        return self.values(w) + self.conjugates(a) - _rowwise(a * self.predict(w))
+
+
+@dataclass(frozen=True)
+class EdgeBlock:
+    """Edges that share one penalty; ``z = (Kw)_e - center_e`` on the coordinates ``features``.
+
+    The ends are nodes of a form of ``n``. In what a term gives, indices from ``n_observed`` on are its own latent
+    nodes, counted from there; the form that takes it moves them behind those of the terms before.
+    """
+
+    penalty: AbstractPenalty
+    strength: Strength
+    tail: Array
+    head: Array  # GROUND (-1) for edges to the ground
+    base_weight: Array  # (m,), without the strength
+    features: Array | None  # None: all coordinates
+    center: Array | None  # (m, k)
+    role: Role
+    name: str  # for printing
+    n: int = 0
+
+    @shared
+    def K(self) -> sp.csr_array:  # noqa: N802  (a matrix)
+        """w -> w_tail - w_head, (m, n)."""
+        return difference_matrix(self.tail, self.head, self.n)
+
+    @shared
+    def transposed(self) -> sp.csr_array:
+        return sp.csr_array(self.K.T)
+
+    @property
+    def weight(self) -> Array:
+        """c_e, (m,); 1 for constraints, which have none."""
+        return float(self.strength) * self.base_weight
+
+    @property
+    def ground(self) -> bool:
+        return self.role.kind == "ground"
+
+    @property
+    def coordinates(self) -> Any:
+        """The coordinates that the edges act on, as an index."""
+        return slice(None) if self.features is None else self.features
+
+    def columns(self, d: int) -> Array:
+        """The numbers of these, of d."""
+        return np.arange(d) if self.features is None else self.features
+
+    def flat(self, d: int) -> sp.csr_array:
+        """vec(w) -> vec(Kw) on these coordinates, (m k, n d)."""
+        pick = sp.eye_array(d, format="csr")[self.columns(d)]  # pyright: ignore[reportIndexIssue]  (scipy has no types)
+        return sp.csr_array(sp.kron(self.K, pick, format="csr"))
+
+    def fixed(self) -> EdgeBlock:
+        """The block at the strength of this moment."""
+        return alike(self, strength=Strength(float(self.strength)))
+
+    def part(self, rows: Array) -> EdgeBlock:
+        """Some edges of the block, by a mask or by their numbers."""
+        own = {name: getattr(self, name)[rows] for name in ("tail", "head", "base_weight")}
+        return replace(self, center=None if self.center is None else self.center[rows], **own)
+
+    def apply(self, w: Array) -> Array:
+        """(Kw)_e on the features of the block, (m, k)."""
+        return self.K @ np.ascontiguousarray(w[:, self.coordinates])
+
+    def difference(self, w: Array) -> Array:
+        z = self.apply(w)
+        return z if self.center is None else z - self.center
+
+    def add_adjoint(self, u: Array, out: Array) -> None:
+        """out += K'u."""
+        out[:, self.coordinates] += self.transposed @ u
+
+    def values(self, w: Array) -> Array:
+        """c_e phi_e at each edge."""
+        return self.weight * self.penalty.value(self.difference(w))
+
+    def gradients(self, w: Array) -> Array:
+        """c_e grad phi_e of a smooth penalty, (m, k)."""
+        return self.weight[:, None] * self.penalty.gradient(self.difference(w))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
+
+    def curvatures(self, w: Array) -> Array:
+        """The Hessians c_e phi_e'' of a smooth penalty, (m, k, k)."""
+        h = self.penalty.curvature(self.difference(w))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
+        return self.weight[:, None, None] * (h if h.ndim == 3 else h[:, :, None] * np.eye(h.shape[1]))
+
+    def conjugates(self, u: Array) -> Array:
+        """c_e phi_e*(u_e / c_e)."""
+        c = self.weight
+        return c * self.penalty.conjugate(u / c[:, None])
+
+    def duals(self, u: Array) -> Array:
+        """The summands of Q: -<u_e, center_e> - c_e phi_e*(u_e / c_e)."""
+        return -(0.0 if self.center is None else np.einsum("ij,ij->i", u, self.center)) - self.conjugates(u)
+
+    def residuals(self, w: Array, u: Array) -> Array:
+        """The Fenchel-Young residuals."""
+        return self.values(w) + self.conjugates(u) - np.einsum("ij,ij->i", u, self.difference(w))
+
+    def clip(self, u: Array) -> Array:
+        c = self.weight[:, None]
+        return c * self.penalty.clip(u / c)
+
+
+def _rowwise(products: Array) -> Array:
+    """One number per sample."""
+    return products if products.ndim == 1 else products.sum(axis=1)
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A term in canonical form. ``latent`` are the labels of the nodes it introduces."""
+
+    losses: tuple[SampleBlock, ...] = ()
+    edges: tuple[EdgeBlock, ...] = ()
+    latent: tuple[Hashable, ...] = ()
