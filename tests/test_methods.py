@@ -81,8 +81,8 @@ def test_one_step_of_the_paper_by_hand():
         u = u + 0.5 * D @ (2 * new - w)
         u = u * np.minimum(1.0, 0.2 / np.linalg.norm(u, axis=1))[:, None]
         w = new
-        np.testing.assert_allclose(state.w, w, atol=1e-12)
-        np.testing.assert_allclose(state.u[0], u, atol=1e-12)
+        np.testing.assert_allclose(state.x.w, w, atol=1e-12)
+        np.testing.assert_allclose(state.x.u[0], u, atol=1e-12)
 
 
 @pytest.mark.parametrize("options", [{"balance": 0.05}, {"balance": 20.0}, {"relaxation": 1.0}, {"relaxation": 1.99}])
@@ -97,7 +97,8 @@ def test_every_balance_and_relaxation_leads_there(options):
 def arrays(state):
     """All arrays of a state; the memory of a prox is None, an array, or a tuple of them."""
     memory = [part for m in state.memory if m is not None for part in (m if isinstance(m, tuple) else [m])]
-    return [state.w, *state.u, state.w_hat, *state.u_hat, *memory, state.w_last]
+    points = (state.x, state.hat, state.anchor)
+    return [*memory, *(part for point in points for part in (point.w, *point.u))]
 
 
 @pytest.mark.parametrize("seed", [162, 171, 355, 156, 367, 389])
@@ -119,13 +120,13 @@ def test_one_step_touches_neighbours_only(loss):
     problem = chain(loss=loss)
     method = gr.PrimalDual(balance=1.0)
     state = iterate(method, problem.form, [5])[0]
-    w = state.w.copy()
+    w = state.x.w.copy()
     w[0] += 1.0
-    other = replace(state, w=w)
+    other = replace(state, x=replace(state.x, w=w))
     for reach in (0, 1, 2, 3):
         state, other = method.step(state), method.step(other)
-        moved = np.flatnonzero((state.w != other.w).any(axis=1))
-        flows = np.flatnonzero((state.u[0] != other.u[0]).any(axis=1))
+        moved = np.flatnonzero((state.x.w != other.x.w).any(axis=1))
+        flows = np.flatnonzero((state.x.u[0] != other.x.u[0]).any(axis=1))
         assert set(moved) <= set(range(reach + 1))
         assert set(flows) <= set(range(reach + 1))
         assert 0 in moved
@@ -144,7 +145,7 @@ def test_other_data_at_a_far_node_do_not_matter_at_once(loss):
     changed = y.copy()
     changed[-4:] += 1.0
     for k, (one, two) in enumerate(zip(states(y), states(changed), strict=True)):
-        same = np.flatnonzero((one.w == two.w).all(axis=1))
+        same = np.flatnonzero((one.x.w == two.x.w).all(axis=1))
         assert set(range(8 - 1 - k)) <= set(same)
         assert 7 not in same
 
