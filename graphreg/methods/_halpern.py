@@ -24,13 +24,15 @@ SUFFICIENT, NECESSARY = 0.2, 0.8  # of its value after the last restart: restart
 LONG = 0.36  # of all rounds, after which a restart is due anyway
 LEAST = 20  # rounds before that
 
+Flows = tuple[Array, ...]  # one array per edge block
+
 
 @dataclass(frozen=True)
 class Iterate:
-    """Parameters (n, d) and flows, one array per edge block: a point of the space on which T acts."""
+    """Parameters (n, d) and flows: a point of the space on which T acts."""
 
     w: Array
-    u: tuple[Array, ...]
+    u: Flows
 
     def toward(self, end: Iterate, t: float) -> Iterate:
         """self + t (end - self)."""

@@ -9,7 +9,8 @@ from ..checks import checked, inside, positive
 from ..form import Form
 from ..lowering.nodeprox import without_prox
 from ..lowering.site import Memories
-from ._halpern import Iterate
+from ..terms.records import Array
+from ._halpern import Flows, Iterate
 from .fixed_point import AbstractFixedPoint, Acceleration, State
 
 
@@ -78,13 +79,13 @@ class ADMM(AbstractFixedPoint):
     def acceleration(self) -> Acceleration:
         return Acceleration(self.relaxation, self.restarts, None if self.rho is None else 1.0 / self.rho, pace=4)
 
-    def image(self, state: State) -> tuple[Iterate, Memories]:
+    def image(self, state: State) -> tuple[Array, Flows, Memories]:
         """(w+, u), of which u is known from the last round."""
         site, q, x, u = state.site, state.x.w, state.x.u, state.hat.u
         t = (2.0 * after - before for after, before in zip(u, x, strict=True))
         tau = site.steps(state.s)
         w, memory = site.prox(q - tau[:, None] * site.adjoint(t), tau, state.hat.w, state.memory)  # (1)
-        return Iterate(w, u), memory
+        return w, u, memory
 
     def ready(self, state: State) -> State:
         """The edges' half of T (q+, x+): u+."""

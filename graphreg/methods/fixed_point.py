@@ -21,8 +21,9 @@ import numpy as np
 from ..checks import check_fields, checked, count, inside, positive
 from ..errors import MethodError
 from ..lowering.site import Memories, Scales, Site
+from ..terms.records import Array
 from ._base import AbstractIteration, Point, Start
-from ._halpern import Halpern, Iterate, distances
+from ._halpern import Flows, Halpern, Iterate, distances
 
 FIRST_ADAPTATION = 10
 DAMPING = 0.7  # s <- q^.7 s^.3
@@ -79,8 +80,8 @@ class AbstractFixedPoint(AbstractIteration):
         return Acceleration()
 
     @abstractmethod
-    def image(self, state: State) -> tuple[Iterate, Memories]:
-        """T x at ``state.x``, and what the node proxes remember of it; may use ``state.hat``, as far as it is known."""
+    def image(self, state: State) -> tuple[Array, Flows, Memories]:
+        """T x = (w, u) at ``state.x``, and what is remembered of it; may begin from what ``state.hat`` knows."""
 
     def ready(self, state: State) -> State:
         """The state at a new x, with that part of T x in ``hat`` which is computed in the same round."""
@@ -114,9 +115,9 @@ class AbstractFixedPoint(AbstractIteration):
         return replace(new, s=state.s, memory=memory)
 
     def step(self, state: State) -> State:
-        image, memory = self.image(state)
-        new = replace(state, round=state.round + 1, hat=image, memory=memory)
-        relaxed = state.x.toward(image, self.acceleration.relaxation)
+        w, u, memory = self.image(state)
+        new = replace(state, round=state.round + 1, hat=Iterate(w, u), memory=memory)
+        relaxed = state.x.toward(new.hat, self.acceleration.relaxation)
         if isinstance(state.pace, Halpern):
             return self.ready(self._pulled(state, new, relaxed, state.pace.step()))
         return self.adapted(self.ready(replace(new, x=relaxed)))

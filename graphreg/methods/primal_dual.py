@@ -12,7 +12,7 @@ from ..lowering.inexact import INEXACT, Accuracy, Inexact, gradient_steps, witho
 from ..lowering.nodeprox import without_prox
 from ..lowering.site import Memories
 from ..terms.records import Array
-from ._halpern import Iterate
+from ._halpern import Flows
 from ._lossy import LossyEdges
 from .fixed_point import Acceleration, State
 
@@ -72,12 +72,12 @@ class PrimalDual(LossyEdges):
     def acceleration(self) -> Acceleration:
         return Acceleration(self.relaxation, self.restarts, self.balance)
 
-    def image(self, state: State) -> tuple[Iterate, Memories]:
-        """Algorithm 1, with w+ and u+ as the class says."""
+    def image(self, state: State) -> tuple[Array, Flows, Memories]:
+        """A round of Algorithm 1: (w+, u+)."""
         site, x = state.site, state.x
         w, memory = self.nodes(state)  # (32)
         u = site.dual_prox(x.u, site.engine.exchange(2.0 * w - x.w), state.s)  # (33)
-        return Iterate(w, u), memory
+        return w, u, memory
 
     def nodes(self, state: State) -> tuple[Array, Memories]:
         """(32): the prox of tau f at w - tau K'u, exact or not."""
