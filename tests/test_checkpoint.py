@@ -529,7 +529,7 @@ def rewritten(path, **changes):
 
 def test_another_format(kept):
     rewritten(kept, version=99)
-    with pytest.raises(CheckpointError, match=r"format version 99.*reads and writes 2"):
+    with pytest.raises(CheckpointError, match=r"format version 99.*reads and writes 3"):
         chain().solve(gr.PrimalDual(), gap=0, rounds=30, checkpoint=kept)
     rewritten(kept, version=2, format="something else")
     with pytest.raises(CheckpointError, match="no checkpoint of graphreg"):

@@ -14,6 +14,8 @@ from graphreg.errors import MethodError
 from graphreg.lowering.nodeprox import without_prox
 from graphreg.terms.penalties._base import AbstractSmoothPenalty
 
+NOTHING = gr.Acceleration()
+
 
 def smooth(edge):
     return edge.ground and isinstance(edge.penalty, AbstractSmoothPenalty)
@@ -28,7 +30,7 @@ class CondatVu(gr.AbstractFixedPoint):
     with 1/tau_i = L_i + deg_i / s and sigma = 1/(2 s), for relaxations up to 3/2 (Condat 2013, theorem 3.1).
     """
 
-    acceleration: gr.Acceleration = gr.Acceleration()
+    acceleration: gr.Acceleration = NOTHING
 
     def missing(self, form):
         return without_prox(form)

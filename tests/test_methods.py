@@ -358,6 +358,9 @@ def test_a_method_that_does_not_apply_says_what_is_missing():
         def missing(self, form):
             return ("a tree", "strong convexity")
 
+        def run(self, task):
+            raise NotImplementedError
+
     with pytest.raises(gr.errors.MethodError, match="Never does not apply: a tree; strong convexity") as caught:
         chain().solve(Never())
     assert caught.value.missing == ("a tree", "strong convexity")

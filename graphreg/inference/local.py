@@ -22,7 +22,7 @@ from ..lowering.conic import Compiler
 from ..lowering.gradients import STEPPING, NodeGradients, without_gradient
 from ..lowering.star import alone
 from ..methods import Exact
-from ..methods._driver import Budget
+from ..methods.task import Budget
 from ..solving import solve
 from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.records import Array

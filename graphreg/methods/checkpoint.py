@@ -27,7 +27,7 @@ from ._base import AbstractMethod, Start
 from ._packing import Packer, Unpacker
 from ._snapshot import Snapshot
 
-FORMAT, VERSION = "graphreg checkpoint", 2
+FORMAT, VERSION = "graphreg checkpoint", 3
 
 
 @dataclass(frozen=True)

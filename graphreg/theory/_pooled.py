@@ -20,7 +20,7 @@ from ..form import DualPoint, EdgeBlock, Form
 from ..lowering.conic import Compiler
 from ..lowering.gradients import NodeGradients
 from ..methods import Exact
-from ..methods._driver import Budget
+from ..methods.task import Budget
 from ..solution import Solution
 from ..solving import solve
 from ..terms.penalties._base import AbstractSmoothPenalty
