@@ -81,8 +81,12 @@ class _Task:
     store: Store | None
     depth: int = 0  # how often the form is what was left at infinity
 
-    @cached_property
+    @property
     def certifier(self) -> Certifier:
+        return self._certifier
+
+    @cached_property
+    def _certifier(self) -> Certifier:
         form, budget, certifier = self.form, self.budget, Certifier(self.form)
         if budget.known is not None:
             certifier.admit(budget.known.w, budget.known.point)
@@ -116,8 +120,8 @@ class _Task:
         """The outcome of the method, judged."""
         if not self.form.samples:  # everything ran away: 0 is optimal, with nothing to pay and nothing to carry
             self.certifier.admit(np.zeros(self.form.shape), self.form.nothing())
-            said = {"status": "certified", "message": "Nothing is left to fit."}
-            return Outcome(self.certifier.best(), self.certifier, "gap", **said)
+            best, said = self.certifier.best(), "Nothing is left to fit."
+            return Outcome(best, self.certifier, "gap", status="certified", message=said)
         with np.errstate(over="ignore", invalid="ignore"):
             outcome = self.method.run(self)
         return statuses.judged(outcome, self.budget.gap)

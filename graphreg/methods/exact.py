@@ -72,8 +72,8 @@ class Exact(AbstractMethod):
                 end = attempts.without_point(np.isfinite(certificate.primal))
         said = dict.fromkeys([*map(str, attempts.outcomes), *attempts.refined])
         note = f"{self.solver} said: {', then '.join(said)}." if attempts.outcomes else ""
-        more = {"cause": end.cause, "by": f"{self.name}({self.solver})", "note": note, "seconds": attempts.elapsed()}
-        return Outcome(certificate, task.certifier, end.ended, **more)
+        by, seconds = f"{self.name}({self.solver})", attempts.elapsed()
+        return Outcome(certificate, task.certifier, end.ended, seconds=seconds, cause=end.cause, by=by, note=note)
 
 
 @dataclass(frozen=True)
