@@ -49,20 +49,9 @@ def solve(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Co
         compiler.forget()
         found = _without_answer(form, "failed", statuses.failed(cause(error)))
     message = f"{found.message} {store.note}" if store is not None and store.note else found.message
-    return Solution(
-        form=found.certificate.form,
-        certificate=found.certificate,
-        status=found.status,
-        message=message,
-        method=found.by or method.name,
-        rounds=found.rounds,
-        seconds=found.seconds,
-        trace=found.trace,
-        ledger=found.ledger,
-        seed=seed,
-        gathered=found.gathered,
-        own=None if found.own is None else found.own.certificate,
-    )
+    own = None if found.own is None else found.own.certificate
+    more = (found.rounds, found.seconds, found.trace, found.ledger, seed, found.gathered, own)
+    return Solution(found.certificate.form, found.certificate, found.status, message, found.by or method.name, *more)
 
 
 def _without_answer(form: Form, status: str, message: str) -> Outcome:

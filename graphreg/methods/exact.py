@@ -20,6 +20,7 @@ from .task import Budget, Outcome, Task
 
 GAP = 1e-7  # beyond it a second solve at tight tolerances is worth its time
 REFINEMENT = 3000  # rounds, where no attempt of a conic solver has sufficed
+End = tuple[str, str]  # why an attempt ended, and the cause of a failure; as in `Outcome`
 UNPROVED = "no point was found that satisfies all constraints, nor a proof that there is none"
 
 
@@ -64,24 +65,16 @@ class Exact(AbstractMethod):
         )
 
     def run(self, task: Task) -> Outcome:
-        attempts = _Attempts(self, task)
-        certificate, end = attempts.carried_out()
-        if not np.isfinite(certificate.primal) and end.ended in ("budget", "limit"):
-            certificate = task.certifier.certify(np.zeros(task.form.shape), None, None, task.budget.gap)
-            if end.ended == "limit":
-                end = attempts.without_point(np.isfinite(certificate.primal))
+        attempts, certifier = _Attempts(self, task), task.certifier
+        ended, why = attempts.carried_out()
+        if not np.isfinite(certifier.best().primal) and ended in ("budget", "limit"):
+            certificate = certifier.certify(np.zeros(task.form.shape), None, None, task.budget.gap)
+            if ended == "limit":
+                ended, why = attempts.without_point(np.isfinite(certificate.primal))
         said = dict.fromkeys([*map(str, attempts.outcomes), *attempts.refined])
         note = f"{self.solver} said: {', then '.join(said)}." if attempts.outcomes else ""
         by, seconds = f"{self.name}({self.solver})", attempts.elapsed()
-        return Outcome(certificate, task.certifier, end.ended, seconds=seconds, cause=end.cause, by=by, note=note)
-
-
-@dataclass(frozen=True)
-class _End:
-    """Why there is no better answer, as in `Outcome`."""
-
-    ended: str
-    cause: str = ""
+        return Outcome(certifier.best(), certifier, ended, seconds=seconds, cause=why, by=by, note=note)
 
 
 @dataclass
@@ -100,24 +93,24 @@ class _Attempts:
     def left(self) -> float | None:
         return None if self.task.budget.seconds is None else self.task.budget.seconds - self.elapsed()
 
-    def carried_out(self) -> tuple[Certificate, _End]:
-        """The best certificate, and why there is no better one."""
+    def carried_out(self) -> End:
+        """Why there is no better certificate."""
         try:
-            return self._in_turn()
+            return self._in_turn(), ""
         except OutOfTimeError:
-            why = _End("budget")
+            end = "budget", ""
         except KeyboardInterrupt:
-            why = _End("interrupted")
+            end = "interrupted", ""
             if self.task.budget.carried is not None:
                 self.task.budget.carried.interrupted = True
         except Exception as error:
             if not broken(error, Watched.of(self.task.budget.callback)):
                 raise
-            why = _End("failed", cause(error))
+            end = "failed", cause(error)
         self.task.compiler.forget()
-        return self.task.certifier.best(), why
+        return end
 
-    def _in_turn(self) -> tuple[Certificate, _End]:
+    def _in_turn(self) -> str:
         form, certifier = self.task.form, self.task.certifier
         method, gap = self.method, self.task.budget.gap
         certificate = certifier.best()
@@ -125,7 +118,7 @@ class _Attempts:
             compiled = self.task.compiler(method.form, scaled)
             left = self.left()
             if left is not None and left <= 0.0:
-                return certificate, _End("budget")
+                return "budget"
             self.outcomes.append(compiled.solve(method.solver, {**options, **conic.time_limit(method.solver, left)}))
             found = compiled.point()
             if found is not None and np.isfinite(found[0]).all():
@@ -133,40 +126,39 @@ class _Attempts:
                 certificate = certifier.certify(w, found[1].flows, found[1].prices, gap)
             enough = gap if len(self.outcomes) > 1 else min(gap, GAP)
             if certificate.holds(enough) or certifier.recedes():
-                return certificate, _End("limit")
+                return "limit"
         if not np.isfinite(certificate.primal) and self.misled():
             for w in (np.tile(common(form).w, (form.n, 1)), np.zeros(form.shape)):
                 certificate = certifier.certify(np.where(form.free[:, None], 0.0, w), None, None, gap)
         if not certificate.holds(gap) and np.isfinite(certificate.primal):
-            certificate, rounds = self._refined(certificate)
-            self.refined.append(f"refined by {rounds} rounds of PrimalDual")
-        return certificate, _End("limit")
+            self.refined.append(f"refined by {self._refine(certificate)} rounds of PrimalDual")
+        return "limit"
 
-    def _refined(self, certificate: Certificate) -> tuple[Certificate, int]:
-        """The best certificate after some rounds of the primal-dual method, from where the solver stopped short."""
+    def _refine(self, certificate: Certificate) -> int:
+        """Some rounds of the primal-dual method, from where the solver stopped short; how many."""
         method, gap = PrimalDual(), self.task.budget.gap
         if method.missing(self.task.form) or gap == 0.0:
-            return certificate, 0
+            return 0
         start = (certificate.w, certificate.point.flows)
         budget = Budget(gap, REFINEMENT, self.left(), start, progress=self.task.budget.progress)
         outcome = self.task.iterate(method, budget)
         if outcome.ended == "interrupted":
             raise KeyboardInterrupt
-        return outcome.certificate, outcome.rounds
+        return outcome.rounds
 
     def misled(self) -> bool:
         """Whether the solver has said that there is no point (maybe there is one), or no bound (there always is)."""
         return any(outcome.denies for outcome in self.outcomes)
 
-    def without_point(self, feasible: bool) -> _End:
+    def without_point(self, feasible: bool) -> End:
         """Why no attempt has found a point: the constraints exclude each other, which is proved (a solver's word is no
         proof), the losses overflow where they hold, or the solver broke down."""
         try:
             if not feasible and excluded(self.task.form, self.method.solver, self.left()):
-                return _End("infeasible")
+                return "infeasible", ""
         except OutOfTimeError:
-            return _End("budget")
+            return "budget", ""
         except KeyboardInterrupt:
-            return _End("interrupted")
+            return "interrupted", ""
         broke = next((outcome.cause for outcome in self.outcomes if outcome.cause), "")
-        return _End("failed", broke if feasible else overflow(self.task.form) or broke or UNPROVED)
+        return "failed", broke if feasible else overflow(self.task.form) or broke or UNPROVED
