@@ -11,7 +11,9 @@ import pytest
 import graphreg as gr
 import graphreg.testing
 from graphreg.errors import MethodError
+from graphreg.lowering.inexact import without_steps
 from graphreg.lowering.nodeprox import without_prox
+from graphreg.methods._lossy import LossyEdges
 from graphreg.terms.penalties._base import AbstractSmoothPenalty
 
 NOTHING = gr.Acceleration()
@@ -86,6 +88,36 @@ def test_it_keeps_the_laws_of_methods():
 def test_actors_carry_it_out(method):
     arrays, actors = (kinked(1).solve(method, gap=0, rounds=30, engine=engine) for engine in (None, gr.Actors()))
     np.testing.assert_allclose(actors.coef, arrays.coef, atol=1e-10)
+
+
+@dataclass(frozen=True)
+class Gradients(LossyEdges):
+    """Condat-Vu with the losses by their gradient: Davis-Yin splitting on copies, averaged for relaxation 1."""
+
+    def missing(self, form):
+        return without_steps(form)
+
+    def nodes(self, state):
+        site, x = state.site, state.x
+        tau = 1.0 / (site.losses.smoothness + 1.0 / site.steps(state.s))
+        return x.w - tau[:, None] * (site.losses.full(x.w) + site.adjoint(x.u)), ()
+
+    def image(self, state):
+        w, _ = self.nodes(state)
+        return w, state.site.dual_prox(state.x.u, state.site.engine.exchange(2.0 * w - state.x.w), state.s), ()
+
+    def under_loss(self):
+        return self
+
+
+def test_messages_may_be_lost():
+    """The edges' half that bears it is written once: a method of one's own says what its nodes do."""
+    rng = np.random.default_rng(0)
+    data = gr.NodeData.from_arrays(rng.standard_normal((48, 2)), rng.standard_normal(48), np.repeat(range(8), 6))
+    problem = gr.Problem(gr.SquaredLoss(data) + 0.1 * gr.TotalVariation(nx.path_graph(8), gr.L1()))
+    assert problem.solve(Gradients(), gap=1e-8).status == "certified"
+    engine = gr.Actors(faults=gr.Faults(drop=0.2))
+    assert problem.solve(Gradients(), gap=1e-8, rounds=3000, seed=1, engine=engine).status == "certified"
 
 
 @pytest.mark.parametrize(
