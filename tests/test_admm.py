@@ -268,7 +268,7 @@ def test_one_step_touches_neighbours_only(loss):
 def test_adaptation_keeps_copies_and_flows():
     method, form = gr.ADMM(), chain(gr.HuberLoss, strength=0.01).form
     state = iterate(method, form, [9])[0]
-    fixed, adapted = method.step(replace(state, pace=None)), method.step(state)
+    fixed, adapted = method.step(replace(state, due=None)), method.step(state)
     assert adapted.s != fixed.s == state.s
     np.testing.assert_array_equal(adapted.hat.u[0], fixed.hat.u[0])
     np.testing.assert_array_equal(adapted.x.w, fixed.x.w)

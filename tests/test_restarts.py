@@ -71,11 +71,11 @@ def test_where_it_is_the_default(method):
     assert site_of(rough).scales().kinks
     assert not site_of(smooth).scales().kinks
     given = {"balance": 1.0} if method is gr.PrimalDual else {"rho": 1.0}
-    assert isinstance(iterate(method(), rough, [1])[0].pace, Halpern)
-    assert not isinstance(iterate(method(), smooth, [1])[0].pace, Halpern)
-    assert iterate(method(**given), rough, [1])[0].pace is None
-    assert isinstance(iterate(method(restarts=True), smooth, [1])[0].pace, Halpern)
-    assert not isinstance(iterate(method(restarts=False), rough, [1])[0].pace, Halpern)
+    assert isinstance(iterate(method(), rough, [1])[0].due, Halpern)
+    assert not isinstance(iterate(method(), smooth, [1])[0].due, Halpern)
+    assert iterate(method(**given), rough, [1])[0].due is None
+    assert isinstance(iterate(method(restarts=True), smooth, [1])[0].due, Halpern)
+    assert not isinstance(iterate(method(restarts=False), rough, [1])[0].due, Halpern)
 
 
 @pytest.mark.parametrize("method", [gr.PrimalDual, gr.ADMM])

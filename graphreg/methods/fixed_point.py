@@ -32,18 +32,20 @@ CHANGE = 1.3  # the least factor that is worth a change
 
 @dataclass(frozen=True)
 class Acceleration:
-    """What a fixed-point method adds to x+ = T x; by default nothing.
+    """What a fixed-point method adds to x+ = T x, x = (w, u); by default nothing.
 
     Parameters
     ----------
     relaxation : float
-        In (0, 2); 1 by default.
+        x+ = x + relaxation (T x - x), in (0, 2); 1 by default. It converges below 2 where T is firmly nonexpansive,
+        below 1/alpha where T is alpha-averaged (Krasnoselskii and Mann): 3/2 for Condat-Vu with 1/tau = L + deg/s.
     restarts : bool, optional
-        Whether points are pulled towards an anchor that moves up at restarts, where the balance then adapts. None:
-        where a loss has kinks and the balance is free.
+        Whether points are pulled towards an anchor that moves up at restarts (Halpern 1967; Lu and Yang 2024), where
+        the balance then adapts. None: where a loss has kinks and the balance is free.
     balance : float, optional
         s, in units of 1 / curvature. None: free. It starts at mean degree over mean curvature and adapts, without
-        restarts at rounds 10, 20, ...
+        restarts at rounds 10, 20, ..., towards the ratio of the ways that w and u went (as the primal weight of PDLP,
+        Applegate et al. 2021); this takes sums over all nodes.
     pace : int
         How often the balance adapts later: every 1/pace of the rounds so far; 2 by default.
     """
@@ -68,11 +70,17 @@ class State:
     memory: Memories  # of the node proxes, or whatever else T remembers; empty before the first round
     s: float  # balance
     anchor: Iterate  # where the balance was adapted last, or the iteration restarted
-    pace: Halpern | int | None  # None: nothing adapts; a number: the balance does in that round
+    due: Halpern | int | None  # between two restarts, or the round in which the balance adapts; None: neither
 
 
 class AbstractFixedPoint(AbstractIteration):
-    """A method that repeats a map T, with the accelerations that it takes."""
+    """A method that repeats a map T of x = (w, u), parameters (n, d) and flows: x+ = T x, accelerated.
+
+    The fixed points of T are the optima of both problems, and T is firmly nonexpansive or averaged in a norm of about
+    sum_i deg_i ||w_i||^2 / s + s sum_e 2 ||u_e||^2, s the balance of the state. A method writes `missing` and `image`;
+    what is added is its `acceleration`. `ready`, `rebalanced` and `travelled` are for maps of which a half is known
+    before the round, and for variables that depend on s. What is certified is T x.
+    """
 
     @cached_property
     def acceleration(self) -> Acceleration:
@@ -105,8 +113,8 @@ class AbstractFixedPoint(AbstractIteration):
         scales = site.scales() if free else None
         if restarts is None:
             restarts = scales is not None and scales.kinks
-        pace = Halpern() if restarts else FIRST_ADAPTATION if free else None
-        return State(site, 0, x, x, (), self.acceleration.balance or _first_balance(scales), x, pace)
+        due = Halpern() if restarts else FIRST_ADAPTATION if free else None
+        return State(site, 0, x, x, (), self.acceleration.balance or _first_balance(scales), x, due)
 
     def resume(self, site: Site, state: State, start: Start | None) -> State:
         """With the balance of the last run and, where the losses are the same, what their proxes remember."""
@@ -118,8 +126,8 @@ class AbstractFixedPoint(AbstractIteration):
         w, u, memory = self.image(state)
         new = replace(state, round=state.round + 1, hat=Iterate(w, u), memory=memory)
         relaxed = state.x.toward(new.hat, self.acceleration.relaxation)
-        if isinstance(state.pace, Halpern):
-            return self.ready(self._pulled(state, new, relaxed, state.pace.step()))
+        if isinstance(state.due, Halpern):
+            return self.ready(self._pulled(state, new, relaxed, state.due.step()))
         return self.adapted(self.ready(replace(new, x=relaxed)))
 
     def point(self, state: State) -> Point:
@@ -128,13 +136,13 @@ class AbstractFixedPoint(AbstractIteration):
     def adapted(self, state: State) -> State:
         """With another balance where that is due: s moves towards s sqrt(||dw||^2_{1/tau} / ||du||^2_{1/sigma}), d the
         way since the last adaptation."""
-        if not isinstance(state.pace, int) or state.round < state.pace:
+        if not isinstance(state.due, int) or state.round < state.due:
             return state
         here = self.travelled(state)
         ((dw, du),) = distances(state.site, (here, state.anchor))
         s = _balanced(state.s, dw, du)
         due = state.round + max(FIRST_ADAPTATION, state.round // self.acceleration.pace)
-        return replace(state if s == state.s else self.rebalanced(state, s), anchor=here, pace=due)
+        return replace(state if s == state.s else self.rebalanced(state, s), anchor=here, due=due)
 
     def _pulled(self, state: State, new: State, relaxed: Iterate, halpern: Halpern) -> State:
         """At the relaxed point pulled towards the anchor, or restarted at T x; see `_halpern`."""
@@ -144,8 +152,8 @@ class AbstractFixedPoint(AbstractIteration):
             looked = halpern.looked(float(np.sqrt(dw / state.s + du * state.s)), new.round)
             if looked is None:
                 s = _balanced(state.s, *way) if self.acceleration.balance is None else state.s
-                return replace(new, x=new.hat, anchor=new.hat, s=s, pace=Halpern())
-        return replace(new, x=halpern.pull(relaxed, state.anchor), pace=looked)
+                return replace(new, x=new.hat, anchor=new.hat, s=s, due=Halpern())
+        return replace(new, x=halpern.pull(relaxed, state.anchor), due=looked)
 
 
 def _balanced(s: float, dw: float, du: float) -> float:
