@@ -14,6 +14,7 @@ import graphreg as gr
 from graphreg.certificate import common
 from graphreg.datasets import random_problem
 from graphreg.methods._base import AbstractMethod
+from graphreg.methods.task import Outcome
 
 SEEDS = (  # every loss and every penalty twice, every structure
     *(540, 431, 162, 383, 214, 355, 476, 97, 408, 129),
@@ -365,6 +366,24 @@ def test_a_method_that_does_not_apply_says_what_is_missing():
         chain().solve(Never())
     assert caught.value.missing == ("a tree", "strong convexity")
     assert chain().methods().loc["PrimalDual", "applies"]
+
+
+def test_a_method_runs_itself_and_is_judged_by_its_certificate():
+    class AtZero(AbstractMethod):
+        """Solves by a guess."""
+
+        def missing(self, form):
+            return ()
+
+        def run(self, task):
+            certificate = task.certifier.certify(np.zeros(task.form.shape), None, None, task.budget.gap)
+            return Outcome(certificate, task.certifier, "limit", note="It was a guess.")
+
+    problem = chain()
+    found, rough = (problem.solve(AtZero(), gap=gap) for gap in (1e-9, 1e9))
+    assert (found.status, rough.status, found.method) == ("no_certificate", "certified", "AtZero")
+    assert found.message.endswith("It was a guess.")
+    assert found.certificate.dual <= problem.solve().objective <= found.objective
 
 
 # ---- determinism -----------------------------------------------------------------------------------------------------
