@@ -17,7 +17,7 @@ from .iterating import iterate
 from .lowering import conic
 from .methods import AbstractMethod
 from .methods._base import AbstractIteration, Start
-from .methods.checkpoint import Store
+from .methods._snapshot import KeptRuns
 from .methods.task import Budget, Outcome
 from .solution import Solution
 
@@ -31,13 +31,11 @@ def solve(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Co
     as the status "failed"; what a callback or a user's term raises is passed on.
     """
     asked = budget.checkpoint
-    store = None if asked is None else Store(asked, form, method, budget.start, budget.seed)
-    seed = budget.seed if store is None else store.seed
-    seed = secrets.randbits(32) if seed is None else seed  # noted in the solution, to repeat the run
+    store = None if asked is None else KeptRuns(asked, form, method, budget.start, budget.seed)
+    seed = secrets.randbits(32) if budget.seed is None else budget.seed  # noted in the solution, to repeat the run
+    seed = seed if store is None else store.seed(seed)
     callback = Watched.of(budget.callback)
     budget = replace(budget, seed=seed, callback=callback)
-    if store is not None:
-        store.seed = seed
     try:
         with within(budget.seconds):
             found = _Task(form, method, budget, compiler, store).solved()
@@ -67,7 +65,7 @@ class _Task:
     method: AbstractMethod
     budget: Budget
     compiler: conic.Compiler
-    store: Store | None
+    store: KeptRuns | None
     depth: int = 0  # how often the form is what was left at infinity
 
     @property

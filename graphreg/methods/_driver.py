@@ -23,8 +23,7 @@ from ..lowering.site import Site
 from ._base import AbstractIteration, Point
 from ._polish import applies, guess, merged, polish
 from ._schedule import Schedule
-from ._snapshot import Checked, Snapshot
-from .checkpoint import Keeper
+from ._snapshot import Checked, Keeper, Snapshot
 from .ledger import Ledger
 from .task import Budget, Outcome
 from .trace import Record, Trace
