@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
-from documents import DOCS, module_of
+from documents import module_of
+from places import DOCS
 
 from graphreg.methods import METHODS
 from graphreg.testing import check_method

@@ -6,18 +6,19 @@ from collections import Counter
 
 import pytest
 from law_cases import SOLVER_TOLERANCE, concrete_subclasses
-from mutants import LOSSES as FIRST_LOSSES
-from mutants import PENALTIES as FIRST_PENALTIES
+from mutants import PENALTIES as BROKEN_PENALTIES
 from mutants_bounds import LOSSES as BOUNDS_OF_LOSSES
 from mutants_bounds import PENALTIES as BOUNDS_OF_PENALTIES
+from mutants_hinges import HINGES
 from mutants_losses import LOSSES as FURTHER_LOSSES
+from mutants_smooth import LOSSES as SMOOTH_LOSSES
 
 from graphreg.terms.losses._base import AbstractLoss
 from graphreg.terms.penalties._base import AbstractPenalty
 from graphreg.testing import check_loss, check_penalty
 
-LOSSES = [*FIRST_LOSSES, *FURTHER_LOSSES, *BOUNDS_OF_LOSSES]
-PENALTIES = [*FIRST_PENALTIES, *BOUNDS_OF_PENALTIES]
+LOSSES = [*SMOOTH_LOSSES, *FURTHER_LOSSES, *HINGES, *BOUNDS_OF_LOSSES]
+PENALTIES = [*BROKEN_PENALTIES, *BOUNDS_OF_PENALTIES]
 
 
 def refused(mutant, report):
