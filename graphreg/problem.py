@@ -25,10 +25,10 @@ from .errors import (
 )
 from .form import Form
 from .lowering import conic
-from .methods import METHODS, AbstractIteration, AbstractMethod, Exact
+from .methods import METHODS, AbstractMethod, Exact
 from .methods._base import METHOD, Start
-from .methods._driver import Budget
 from .methods.checkpoint import Checkpoint
+from .methods.task import Budget
 from .methods.trace import Record
 from .solution import Solution
 from .solving import solve
@@ -180,11 +180,8 @@ class Problem:
         self._check_call(method, gap, rounds, seconds, callback, on_failure)
         (checks.seed | None)(seed, "seed")
         kept = Checkpoint.of(checkpoint)
-        if kept is not None and isinstance(method, Exact):
-            raise CheckpointError(
-                "Exact takes no checkpoint: a conic solver cannot be resumed; leave it out, or use an iterative method "
-                "such as PrimalDual()"
-            )
+        if kept is not None and (said := method.without_checkpoint()):
+            raise CheckpointError(said)
         self._check_engine(engine, method, kept)
         budget = Budget(gap, rounds, seconds, self._start(start), callback, progress, kept, seed, engine)
         solution = solve(self.form.frozen(), method, budget, self._compiler)
@@ -209,10 +206,8 @@ class Problem:
         (checks.instance(Actors, "gr.Actors(...)") | None)(engine, "engine")
         if engine is None:
             return
-        if isinstance(method, Exact):
-            raise MethodError("Exact has no actors: a conic solver needs all data in one place; leave engine out")
-        if isinstance(method, AbstractIteration) and method.central:
-            raise MethodError(f"{method.name} has no actors: a step takes all data in one place; leave engine out")
+        if said := method.without_actors():
+            raise MethodError(said)
         if kept is not None:
             raise CheckpointError(
                 "a run of actors is not kept: each holds its own state; leave checkpoint or engine out"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
-from .certificate import Certificate, Certifier
+from .certificate import Certificate
 from .form import Form
+from .methods.task import Outcome
 
 UNLIKE = 1e3  # times the size of the smallest feature: a larger one is in another unit
 UNKNOWN = (
@@ -15,29 +16,18 @@ UNKNOWN = (
 )
 
 
-@dataclass(frozen=True)
-class End:
-    """Why a run ended: 'gap', 'budget', 'limit', 'recession', 'interrupted', 'infeasible' or 'failed', and the cause of
-    a failure where that is known."""
-
-    why: str
-    cause: str = ""
-
-
-def judge(  # noqa: PLR0911 - one return per status
-    certifier: Certifier, certificate: Certificate, end: End, gap: float, rounds: int
-) -> tuple[str, str]:
+def judge(outcome: Outcome, gap: float) -> tuple[str, str]:  # noqa: PLR0911 - one return per status
     """The status, decided by the certificate, and the sentence that goes with it."""
-    ended = end.why
+    certificate, ended, rounds = outcome.certificate, outcome.ended, outcome.rounds
     if ended == "infeasible":
         return "unbounded", "No point satisfies all constraints; look at the boxes, balls and centers together."
-    attained = certifier.attained()
+    attained = outcome.certifier.attained()
     if attained is False:
         return "unattained", unattained(certificate, gap)
     if certificate.holds(gap):
         return "certified", certified(gap, attained)
     if ended == "failed":
-        return "failed", failed(end.cause)
+        return "failed", failed(outcome.cause)
     if ended == "interrupted":
         return "interrupted", interrupted(rounds, certificate)
     if ended == "budget":
@@ -45,12 +35,26 @@ def judge(  # noqa: PLR0911 - one return per status
     return "no_certificate", no_certificate(certificate, gap)
 
 
-def judged(certifier: Certifier, certificate: Certificate, end: End, gap: float, rounds: int) -> tuple[str, str]:
-    """The status and its sentence; whether the infimum is attained may take a programme that is interrupted, too."""
+def judged(outcome: Outcome, gap: float) -> Outcome:
+    """With its status; whether the infimum is attained may take a programme that is interrupted, too."""
     try:
-        return judge(certifier, certificate, end, gap, rounds)
+        status, message = judge(outcome, gap) if outcome.own is None else _of_another_problem(outcome, outcome.own, gap)
     except KeyboardInterrupt:
-        return "interrupted", interrupted(rounds, certificate)
+        status, message = "interrupted", interrupted(outcome.rounds, outcome.certificate)
+    return replace(outcome, status=status, message=f"{message} {outcome.note}" if outcome.note else message, note="")
+
+
+def _of_another_problem(outcome: Outcome, own: Outcome, gap: float) -> tuple[str, str]:
+    """What a baseline's answer is worth in either problem."""
+    certificate = outcome.certificate
+    if certificate.holds(gap) and own.status != "interrupted":
+        return "certified", certified(gap)
+    reached = f"at a {gap_of(certificate)}" if certificate.valid else f"without certificate ({certificate.note})"
+    head = f"{outcome.by} minimises another problem ({outcome.aim})"
+    if own.status == "certified":
+        known = f"that is certified to {own.certificate.relative_gap:.2g}"
+        return "no_certificate", f"{head}; {known}; of this problem its point is {reached}."
+    return own.status, f"{head}: {own.message} Of this problem its point is {reached}."
 
 
 def certified(gap: float, attained: bool | None = True) -> str:

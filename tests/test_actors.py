@@ -190,9 +190,9 @@ class Peeking(gr.PrimalDual):
     """Reads the rows of neighbours before anything was sent."""
 
     def step(self, state):
-        before = sum(edge.difference(state.w).sum() for edge in state.site.form.edges)
+        before = sum(edge.difference(state.x.w).sum() for edge in state.site.form.edges)
         new = super().step(state)
-        return replace(new, w=new.w + 0.0 * before)
+        return replace(new, x=replace(new.x, w=new.x.w + 0.0 * before))
 
 
 @dataclass(frozen=True)
@@ -201,8 +201,9 @@ class Overhearing(gr.PrimalDual):
 
     def step(self, state):
         new, arcs = super().step(state), state.site.arcs
-        w = state.site.engine.exchange(new.w, state.site.ids[arcs.source] % 2 == 0)
-        return replace(new, w=new.w + 0.0 * sum(edge.difference(w).sum() for edge in state.site.form.edges))
+        w = state.site.engine.exchange(new.x.w, state.site.ids[arcs.source] % 2 == 0)
+        odd = 0.0 * sum(edge.difference(w).sum() for edge in state.site.form.edges)
+        return replace(new, x=replace(new.x, w=new.x.w + odd))
 
 
 @dataclass(frozen=True)
@@ -211,7 +212,8 @@ class Summing(gr.PrimalDual):
 
     def step(self, state):
         new = super().step(state)
-        return replace(new, w=new.w + 0.01 * (np.nanmean(new.w_hat, axis=0) - new.w_hat))
+        x = replace(new.x, w=new.x.w + 0.01 * (np.nanmean(new.hat.w, axis=0) - new.hat.w))
+        return replace(new, x=x)
 
 
 @pytest.mark.parametrize(

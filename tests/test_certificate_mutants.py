@@ -81,7 +81,7 @@ def gaps():
 
 
 def over_relaxed(self, state):
-    return state.w_hat, state.u, state.site.form.gradient_prices(state.w_hat)
+    return state.hat.w, state.x.u, state.site.form.gradient_prices(state.hat.w)
 
 
 def small_gaps():

@@ -69,7 +69,7 @@ def stopped(monkeypatch):
 
     monkeypatch.setattr(conic.ConicProblem, "solve", solve)
     monkeypatch.setattr(conic, "ATTEMPTS", {"CLARABEL": ((True, {}),)})
-    monkeypatch.setattr("graphreg.conic_route.REFINEMENT", 1)
+    monkeypatch.setattr("graphreg.methods.exact.REFINEMENT", 1)
 
 
 # ---- the table -------------------------------------------------------------------------------------------------------

@@ -43,7 +43,6 @@ LAYERS = (
     "solution",
     "statuses",  # of a solution, with their sentences
     "iterating",  # a run of a method, around the best common model
-    "conic_route",  # attempts of a conic solver, for solving
     "solving",  # of one form, for problem
     "theory",
     "inference",

@@ -13,6 +13,7 @@ import graphreg as gr
 from graphreg.certificate import common
 from graphreg.datasets import random_problem
 from graphreg.methods._base import AbstractMethod
+from graphreg.methods.task import Outcome
 
 SEEDS = (  # every loss and every penalty twice, every structure
     *(540, 431, 162, 383, 214, 355, 476, 97, 408, 129),
@@ -71,8 +72,8 @@ def test_one_step_of_the_paper_by_hand():
         u = u + 0.5 * D @ (2 * new - w)
         u = u * np.minimum(1.0, 0.2 / np.linalg.norm(u, axis=1))[:, None]
         w = new
-        np.testing.assert_allclose(state.w, w, atol=1e-12)
-        np.testing.assert_allclose(state.u[0], u, atol=1e-12)
+        np.testing.assert_allclose(state.x.w, w, atol=1e-12)
+        np.testing.assert_allclose(state.x.u[0], u, atol=1e-12)
 
 
 @pytest.mark.parametrize("options", [{"balance": 0.05}, {"balance": 20.0}, {"relaxation": 1.0}, {"relaxation": 1.99}])
@@ -97,7 +98,7 @@ def test_other_data_at_a_far_node_do_not_matter_at_once(loss):
     changed = y.copy()
     changed[-4:] += 1.0
     for k, (one, two) in enumerate(zip(states(y), states(changed), strict=True)):
-        same = np.flatnonzero((one.w == two.w).all(axis=1))
+        same = np.flatnonzero((one.x.w == two.x.w).all(axis=1))
         assert set(range(8 - 1 - k)) <= set(same)
         assert 7 not in same
 
@@ -307,10 +308,31 @@ def test_a_method_that_does_not_apply_says_what_is_missing():
         def missing(self, form):
             return ("a tree", "strong convexity")
 
+        def run(self, task):
+            raise NotImplementedError
+
     with pytest.raises(gr.errors.MethodError, match="Never does not apply: a tree; strong convexity") as caught:
         chain().solve(Never())
     assert caught.value.missing == ("a tree", "strong convexity")
     assert chain().methods().loc["PrimalDual", "applies"]
+
+
+def test_a_method_runs_itself_and_is_judged_by_its_certificate():
+    class AtZero(AbstractMethod):
+        """Solves by a guess."""
+
+        def missing(self, form):
+            return ()
+
+        def run(self, task):
+            certificate = task.certifier.certify(np.zeros(task.form.shape), None, None, task.budget.gap)
+            return Outcome(certificate, task.certifier, "limit", note="It was a guess.")
+
+    problem = chain()
+    found, rough = (problem.solve(AtZero(), gap=gap) for gap in (1e-9, 1e9))
+    assert (found.status, rough.status, found.method) == ("no_certificate", "certified", "AtZero")
+    assert found.message.endswith("It was a guess.")
+    assert found.certificate.dual <= problem.solve().objective <= found.objective
 
 
 # ---- determinism -----------------------------------------------------------------------------------------------------

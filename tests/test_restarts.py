@@ -46,8 +46,8 @@ def test_the_pull_is_that_of_halpern(rounds):
     method = gr.PrimalDual(balance=0.8, relaxation=RELAXATION, restarts=True)
     state = iterate(method, problem.form, [rounds])[0]
     w, u = by_hand(data, 6, 0.3, 0.8, rounds)
-    np.testing.assert_allclose(state.w, w, atol=1e-12)
-    np.testing.assert_allclose(state.u[0], u, atol=1e-12)
+    np.testing.assert_allclose(state.x.w, w, atol=1e-12)
+    np.testing.assert_allclose(state.x.u[0], u, atol=1e-12)
 
 
 def test_when_it_restarts():
@@ -69,11 +69,11 @@ def test_where_it_is_the_default(method):
     assert site_of(rough).scales().kinks
     assert not site_of(smooth).scales().kinks
     given = {"balance": 1.0} if method is gr.PrimalDual else {"rho": 1.0}
-    assert iterate(method(), rough, [1])[0].halpern is not None
-    assert iterate(method(), smooth, [1])[0].halpern is None
-    assert iterate(method(**given), rough, [1])[0].halpern is None
-    assert iterate(method(restarts=True), smooth, [1])[0].halpern is not None
-    assert iterate(method(restarts=False), rough, [1])[0].halpern is None
+    assert isinstance(iterate(method(), rough, [1])[0].due, Halpern)
+    assert not isinstance(iterate(method(), smooth, [1])[0].due, Halpern)
+    assert iterate(method(**given), rough, [1])[0].due is None
+    assert isinstance(iterate(method(restarts=True), smooth, [1])[0].due, Halpern)
+    assert not isinstance(iterate(method(restarts=False), rough, [1])[0].due, Halpern)
 
 
 @pytest.mark.parametrize("method", [gr.PrimalDual, gr.ADMM])

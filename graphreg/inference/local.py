@@ -23,7 +23,7 @@ from ..lowering.damped import minimisers
 from ..lowering.gradients import STEPPING, NodeGradients, without_gradient
 from ..lowering.star import alone
 from ..methods import Exact
-from ..methods._driver import Budget
+from ..methods.task import Budget
 from ..solving import solve
 from ..terms.records import Array
 from ._failing import RIDGE, SINGULAR, check_attained, check_rank, more, of_losses

@@ -13,6 +13,8 @@ from .exact import Exact
 from .exact_diffusion import ExactDiffusion
 from .fed_admm import FedADMM
 from .fed_avg import FedAvg
+from .fixed_point import AbstractFixedPoint as AbstractFixedPoint
+from .fixed_point import Acceleration as Acceleration
 from .gradient_tracking import GradientTracking
 from .ifca import IFCA
 from .interior_point import InteriorPoint

@@ -17,12 +17,20 @@ from ..certificate.latent import placed
 from ..form import Form
 from ..lowering.star import with_servers
 from ._base import AbstractIteration, AbstractMethod, Start
+from .task import Outcome, Task
 
 
 class AbstractBaseline(AbstractMethod):
     """Another problem, and an iteration for it. ``aim`` says in a few words what is minimised."""
 
     aim: ClassVar[str]
+
+    def run(self, task: Task) -> Outcome:
+        """The outcome of the other problem, as one of the user's."""
+        target = self.target(task.form)
+        own = task.instead(target, self.iteration, start_of(target, task.budget.start))
+        certificate = in_problem(task.form, own.certificate, task.budget.gap)
+        return replace(own, certificate=certificate, by=self.name, own=own, aim=self.aim)
 
     @abstractmethod
     def target(self, form: Form) -> Form:

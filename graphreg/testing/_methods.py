@@ -17,7 +17,7 @@ from ..form import Form
 from ..lowering.conic import Compiler
 from ..methods import Exact
 from ..methods._base import AbstractIteration
-from ..methods._driver import Budget
+from ..methods.task import Budget
 from ..solution import Solution
 from ..solving import solve
 from ._report import Failure, Report, name_of, try_laws

@@ -14,8 +14,8 @@ from ..lowering.site import Site
 from ..methods import AbstractMethod, Exact, InteriorPoint, PrimalDual
 from ..methods._base import Start
 from ..methods._carried import Carried
-from ..methods._driver import Budget
 from ..methods._interior import Interior
+from ..methods.task import Budget
 from ..problem import RAISES, Problem
 from ..solution import Solution
 from ..solving import solve
