@@ -369,7 +369,7 @@ def test_an_infimum_that_is_not_attained(name, method):
     solution = problem.solve(METHODS[method], gap=1e-5, rounds=3000, on_failure="return")
     assert solution.status == "unattained"
     assert solution.certificate.holds(1e-5), solution
-    assert "Infimum certified, not attained" in solution.message
+    assert "The infimum is certified, but not attained" in solution.message
 
 
 @pytest.mark.parametrize("name", ATTAINED)

@@ -106,7 +106,7 @@ class Store:
         if path.is_dir():
             raise CheckpointError(f"the checkpoint {str(path)!r} is a folder; name a file in it")
         if not path.parent.is_dir():
-            raise CheckpointError(f"the checkpoint {str(path)!r} is to lie in a folder that does not exist; create it")
+            raise CheckpointError(f"the checkpoint {str(path)!r} needs a folder that does not exist; create it")
         if not path.exists():
             return
         header, arrays = _archive.read(path)

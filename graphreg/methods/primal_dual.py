@@ -191,7 +191,7 @@ class PrimalDual(AbstractIteration, ToleratesLoss):
             return Accuracy(steps=int(given))
         tolerance = given(t) if callable(given) else float(given or 0.0) / (t + 1) ** 2
         return Accuracy(
-            tolerance=float(TOLERANCE(tolerance, f"what inexact of PrimalDual gives in round {t}", MethodError))
+            tolerance=float(TOLERANCE(tolerance, f"the value of PrimalDual(inexact=...) in round {t}", MethodError))
         )
 
     def point(self, state: State) -> Point:
