@@ -344,7 +344,7 @@ def test_methods_with_options(model):
         ("PrimalDual(balance=__import__('os').getpid())", "must be a number, text"),
         ("PrimalDual(balnce=1.0)", "did you mean 'balance'"),
         ("PrimalDual(balance='x')", "must be a number, got 'x'"),
-        ("PrimalDual(balance=-1.0)", "PrimalDual(balance=...) must be a positive"),
+        ("PrimalDual(balance=-1.0)", r"PrimalDual\(balance=...\) must be a positive"),
         ("PrimalDual(relaxation=None)", "must be a number, got None"),
         ("PrimalDal(balance=1.0)", "did you mean 'PrimalDual'"),
         ("nowhere:Method(a=1)", "there is no module 'nowhere'"),
