@@ -17,7 +17,7 @@ from .lowering.site import Site
 from .methods import AbstractMethod
 from .methods._base import AbstractIteration
 from .methods._driver import Budget, Outcome, drive
-from .methods.checkpoint import Keeper
+from .methods._snapshot import Keeper
 from .methods.ledger import Ledger
 from .terms.records import Array
 
