@@ -249,7 +249,7 @@ def _run(problem: Problem, method: AbstractMethod, budget: dict[str, Any]) -> So
     try:
         return problem.solve(method, progress=False, on_failure="return", **budget)
     except KeyboardInterrupt:
-        return NoRun("interrupted", "Interrupted before there was an answer.")
+        return NoRun("interrupted", "The run was interrupted before there was an answer.")
     except (MethodError, SolverError) as error:
         return NoRun("refused", str(error))
     except GraphregError:  # the budget, not the method

@@ -12,7 +12,8 @@ from .methods.task import Outcome
 
 UNLIKE = 1e3  # times the size of the smallest feature: a larger one is in another unit
 UNKNOWN = (
-    "Whether the infimum is attained is not known (no exact argument was found either way); with a small ridge it is."
+    "It is not known whether the infimum is attained (no exact argument was found either way); "
+    "with a small ridge it is."
 )
 
 
@@ -66,8 +67,8 @@ def certified(gap: float, attained: bool | None = True) -> str:
 def interrupted(rounds: int, certificate: Certificate) -> str:
     """The sentence of an interrupted run."""
     if not (rounds or np.isfinite(certificate.primal)):
-        return "Interrupted before there was an answer."
-    return f"Interrupted after {rounds} rounds; this is the best point so far, a {_reached(certificate)}."
+        return "The run was interrupted before there was an answer."
+    return f"The run was interrupted after {rounds} rounds; this is the best point so far, a {_reached(certificate)}."
 
 
 def failed(cause: str) -> str:
@@ -86,7 +87,7 @@ def used_up(rounds: int, certificate: Certificate) -> str:
 def no_certificate(certificate: Certificate, gap: float) -> str:
     why = f" ({certificate.note})" if certificate.note else ""
     remedy = f"{unlike(certificate.form) or 'standardise the features'}, add a small ridge, or ask for a larger gap"
-    return f"Ended at a {_reached(certificate)} where {gap:.3g} was asked for{why}; {remedy}."
+    return f"The run ended at a {_reached(certificate)} where {gap:.3g} was asked for{why}; {remedy}."
 
 
 def unlike(form: Form) -> str:
@@ -121,11 +122,11 @@ def _reached(certificate: Certificate) -> str:
 
 def unattained(certificate: Certificate, gap: float) -> str:
     if certificate.holds(gap):
-        known = "Infimum certified, not attained"
+        known = "The infimum is certified, but not attained"
     elif certificate.valid:
-        known = f"Infimum bounded (relative gap of {certificate.relative_gap:.2g}), not attained"
+        known = f"The infimum is bounded (relative gap of {certificate.relative_gap:.2g}), but not attained"
     else:
-        known = "Infimum not attained"
+        known = "The infimum is not attained"
     return (
         f"{known}: along some direction the losses fall for ever (separable classes, counts that are all 0); add a "
         "ridge, for instance 1e-3 * NodePenalty(SquaredL2()), on every coordinate that may run away."

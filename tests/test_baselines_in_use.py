@@ -97,7 +97,7 @@ def test_an_own_problem_whose_infimum_is_not_attained():
     assert problem.solve().status == "certified"
     found = problem.solve(gr.LocalOnly(), on_failure="return")
     assert found.status == "unattained"
-    assert "Infimum certified, not attained" in found.message
+    assert "The infimum is certified, but not attained" in found.message
     with pytest.raises(gr.errors.UnattainedError):
         problem.solve(gr.LocalOnly())
 

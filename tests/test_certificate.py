@@ -364,7 +364,7 @@ def test_an_infimum_that_is_not_attained(name, method):
     solution = caught.value.solution
     assert solution.status == "unattained"
     assert solution.certificate.holds(1e-5), solution
-    assert "Infimum certified, not attained" in solution.message
+    assert "The infimum is certified, but not attained" in solution.message
 
 
 @pytest.mark.parametrize("name", ATTAINED)

@@ -286,7 +286,7 @@ def test_ctrl_c_gives_the_best_point_so_far(tmp_path, model):
     started.send_signal(signal.SIGINT)
     out, err = started.communicate(timeout=120)
     assert started.returncode == 130, err
-    assert "PrimalDual: interrupted. Interrupted after" in out
+    assert "PrimalDual: interrupted. The run was interrupted after" in out
     assert "certificate (global)" in out
     result = json.loads((tmp_path / "out" / "result.json").read_text())
     assert result["status"] == "interrupted"
@@ -341,7 +341,7 @@ def test_methods_with_options(model):
         ("PrimalDual(balance=__import__('os').getpid())", "must be a number, text"),
         ("PrimalDual(balnce=1.0)", "did you mean 'balance'"),
         ("PrimalDual(balance='x')", "must be a number, got 'x'"),
-        ("PrimalDual(balance=-1.0)", "the balance of PrimalDual must be a positive"),
+        ("PrimalDual(balance=-1.0)", r"PrimalDual\(balance=...\) must be a positive"),
         ("PrimalDual(relaxation=None)", "must be a number, got None"),
         ("PrimalDal(balance=1.0)", "did you mean 'PrimalDual'"),
         ("nowhere:Method(a=1)", "there is no module 'nowhere'"),
@@ -378,7 +378,7 @@ def test_an_interrupted_conic_solver_says_that_there_is_no_answer(model, monkeyp
     monkeypatch.setattr("graphreg.lowering.conic.ConicProblem.solve", interrupt)
     done = run("solve", model, "--method", "Exact")
     assert done.exit_code == 130
-    assert "Exact(clarabel): interrupted. Interrupted before there was an answer.\n" in done.stdout
+    assert "Exact(clarabel): interrupted. The run was interrupted before there was an answer.\n" in done.stdout
     assert done.stdout.endswith("no coefficients\n")
 
 

@@ -37,7 +37,7 @@ def test_wrong_options(options, said):
 def test_wrong_availabilities():
     with pytest.raises(MethodError, match="needs a probability, a sampler, or both"):
         gr.Availability()
-    with pytest.raises(MethodError, match="the sampler of Availability must be a function"):
+    with pytest.raises(MethodError, match=r"Availability\(sampler=...\) must be a function"):
         gr.Availability(0.5, sampler=0.5)
     with pytest.raises(MethodError, match="must be a function of t, labels, uniform and common"):
         gr.FedADMM(availability=lambda t: np.full(N, True))

@@ -228,13 +228,13 @@ def test_what_is_missing_is_listed():
     rng = np.random.default_rng(0)
     for loss in (gr.QuantileLoss, gr.HingeLoss):
         data = gr.NodeData.from_arrays(rng.standard_normal((9, 2)), np.arange(9) % 2, np.arange(9))
-        with pytest.raises(gr.errors.MethodError, match=f"second derivatives, which {loss.__name__} has not"):
+        with pytest.raises(gr.errors.MethodError, match=f"{loss.__name__} has no second derivatives"):
             gr.Problem(loss(data) + shared()).solve(METHOD)
     with pytest.raises(gr.errors.MethodError, match=r"which Ball of .* is not"):
         gr.Problem(rows(rng, gr.SquaredLoss) + gr.TotalVariation(grid(), gr.Ball(0.3))).solve(METHOD)
     with pytest.raises(gr.errors.MethodError, match="Zero"):
         gr.Problem(rows(rng, gr.SquaredLoss) + gr.Consensus(grid())).solve(METHOD)
-    with pytest.raises(gr.errors.MethodError, match=r"second derivatives.*; penalties L1, L2 or smooth ones") as caught:
+    with pytest.raises(gr.errors.MethodError, match=r"second derivatives.*; .* takes L1, L2 and smooth ones") as caught:
         gr.Problem(gr.HingeLoss(data) + gr.TotalVariation(grid(), gr.Ball(0.3))).solve(METHOD)
     assert len(caught.value.missing) == 2
 

@@ -106,7 +106,7 @@ ERRORS = [
     (wrong("loss", family="HuberLoss", delta="big"), r"\[loss\] delta: this must be a number, got 'big'"),
     (
         wrong("loss", family="HuberLoss", delta=-1.0),
-        r"\[loss\]: the delta of HuberLoss must be a positive",
+        r"\[loss\]: HuberLoss\(delta=...\) must be a positive",
     ),
     (wrong("loss", scale="median"), r"\[loss\]: scale must be 'mean', 'sum'"),
     (wrong("loss", family="LogisticLoss"), r"\[loss\]: LogisticLoss takes targets coded"),
@@ -198,7 +198,10 @@ ERRORS = [
         wrong("solve", method={"family": "PrimalDual", "polish": "yes"}),
         r"\[solve\] method polish: this must be true or",
     ),
-    (wrong("solve", method={"family": "PrimalDual", "relaxation": 5.0}), r"\[solve\] method: the relaxation of Primal"),
+    (
+        wrong("solve", method={"family": "PrimalDual", "relaxation": 5.0}),
+        r"method: PrimalDual\(relaxation=...\) must",
+    ),
     (wrong("solve", rounds=1.5), r"\[solve\] rounds: this must be a whole number, got 1.5"),
 ]
 

@@ -429,10 +429,10 @@ def test_loose_nodes_are_named_and_drawn():
     found = recovery(gr.Problem(gr.SquaredLoss(data) + gr.TotalVariation(graph, gr.L1())), [0, 0, 0, 1, 1, 1])
     assert list(found.violating) == [0]
     assert set(found.violating[0]) in ({2}, {0, 1})
-    assert "hang too loosely" in str(found)
+    assert "are too loosely connected" in str(found)
     assert "assumed:" in str(found)
     axes = found.plot()
-    assert "hang too loosely" in " ".join(axes.get_legend_handles_labels()[1])
+    assert "are too loosely connected" in " ".join(axes.get_legend_handles_labels()[1])
     assert "1 cluster, 1 well" in gr.explain.plot_recovery(found, cluster=1).get_title()
     with pytest.raises(gr.errors.ModelError, match="not a cluster"):
         found.plot(cluster="1")

@@ -127,7 +127,7 @@ def test_names_of_multinomial_losses_are_features_and_classes():
     assert found[2].test({("x1", 2): 0}).df == 1
     assert any("penalised" in line for line in found[2].assumed)
     assert (found[2].intervals()["std_error"] > 0).all()
-    with pytest.raises(DataError, match=r"no error of x0\[0\] \+ x0\[1\] \+ x0\[2\]"):  # their sum is 0, by the ridge
+    with pytest.raises(DataError, match=r"no variance along x0\[0\] \+ x0\[1\] \+ x0\[2\]"):  # by the ridge
         found[2].test({("x0", 0): 0, ("x0", 1): 0, ("x0", 2): 0})
 
 
@@ -139,7 +139,7 @@ def test_a_singular_covariance_has_intervals_and_no_joint_region():
         lambda: one.ellipse("x1", "x2"),
         lambda: one.test({"x1": 0, "x2": 1}),
     ):
-        with pytest.raises(DataError, match=r"no error of -?x1 [+-] x2"):
+        with pytest.raises(DataError, match=r"no variance along -?x1 [+-] x2"):
             ask()
 
 
@@ -180,7 +180,7 @@ WRONG = {
     "theta by name": (lambda one: one.contains({"x0": 1, "x1": 2}), "no value for the coefficient 'x2'"),
     "theta by a wrong name": (lambda one: one.contains({"x0": 1, "x1": 2, "y": 1}), "no coefficient 'y'"),
     "one axis": (lambda one: one.ellipse("x0", "x0"), "'x0' twice"),
-    "no error": (lambda one: region(np.diag([1.0, 0.0, 1.0])), "no error of the coefficient 'x1'"),
+    "no error": (lambda one: region(np.diag([1.0, 0.0, 1.0])), "variance 0 at the coefficient 'x1'"),
     "negative": (lambda one: region(np.eye(3) - 0.6), "not positive semidefinite"),
     "asymmetric": (lambda one: region(np.eye(3) + np.eye(3, k=1)), "not symmetric"),
     "shape": (lambda one: region(np.eye(2)), r"shape \(3, 3\), got \(2, 2\)"),
@@ -200,8 +200,8 @@ def test_runs_without_moments():
     case = problem()
     for method, said in (
         (gr.LocalSGD(batch=None), "full gradients, which have no noise"),
-        (gr.ExactDiffusion(), "ExactDiffusion has gathered no moments.*give the method a batch"),
-        (None, "Exact.* has gathered no moments.*estimate"),
+        (gr.ExactDiffusion(), "ExactDiffusion has no moments.*give the method a batch"),
+        (None, "Exact.* has no moments.*estimate"),
     ):
         run = case.solve(method, gap=0 if method else 1e-6, rounds=20)
         with pytest.raises(MethodError, match=said):

@@ -76,7 +76,7 @@ def test_districts_without_a_case_have_no_rate_of_their_own(districts):
     solution = gr.Problem(gr.PoissonLoss(read(frame, None), scale="sum")).solve(on_failure="return")
     assert (frame["cases"] == 0).sum() == 2
     assert solution.status == "unattained"
-    assert "Infimum certified, not attained" in solution.message
+    assert "The infimum is certified, but not attained" in solution.message
     assert solution.certificate.holds(1e-6)
     some = frame[frame["cases"] > 0]
     eta = np.log(some["cases"])

@@ -206,7 +206,7 @@ def _check_gathered(run: Solution) -> None:
             if full
             else "a consensus by stochastic gradients does"
         )
-        raise MethodError(f"the run of {run.method} has gathered no moments of gradients; {why}; {remedy}")
+        raise MethodError(f"the run of {run.method} has no moments of gradients; {why}; {remedy}")
     if run.gathered["steps"] < 2:
         after = f" after {run.gathered['burn_in']} of burn-in" if run.gathered["burn_in"] else ""
         raise MethodError(
