@@ -14,9 +14,10 @@ from .form import Form
 from .iterating import iterate
 from .lowering import conic
 from .lowering.emptiness import excluded, overflow
-from .methods import Exact, PrimalDual
 from .methods import exact as exact_method
 from .methods._driver import Budget
+from .methods.exact import Exact
+from .methods.primal_dual import PrimalDual
 from .solution import Solution
 from .statuses import End, judged
 

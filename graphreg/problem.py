@@ -25,10 +25,11 @@ from .errors import (
 )
 from .form import Form
 from .lowering import conic
-from .methods import METHODS, AbstractIteration, AbstractMethod, Exact
-from .methods._base import METHOD, Start
+from .methods import listed
+from .methods._base import METHOD, AbstractIteration, AbstractMethod, Start
 from .methods._driver import Budget
 from .methods.checkpoint import Checkpoint
+from .methods.exact import Exact
 from .methods.trace import Record
 from .solution import Solution
 from .solving import solve
@@ -233,7 +234,7 @@ class Problem:
         """
         from .methods._overview import overview
 
-        return overview(self.form, METHODS)
+        return overview(self.form, listed())
 
     def dual(self) -> Written:
         """The dual problem: flows, capacities, conservation; ``print`` it, or ``.latex()``."""

@@ -15,11 +15,11 @@ from .conic_route import by_cones
 from .form import DualPoint, Form
 from .iterating import iterate
 from .lowering import conic
-from .methods import AbstractMethod, Exact
-from .methods._base import AbstractIteration
+from .methods._base import AbstractIteration, AbstractMethod
 from .methods._baseline import AbstractBaseline, in_problem, start_of
 from .methods._driver import Budget
 from .methods.checkpoint import Keeper, Store
+from .methods.exact import Exact
 from .solution import Solution
 from .statuses import End, judged
 

@@ -7,8 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from ..terms.penalties import L1, L2, Ball, Box, HuberNorm, LInf, NonNegative, Quadratic, SquaredL2, Zero
 from ..terms.penalties._base import AbstractPenalty
+from ..terms.penalties.ball import Ball
+from ..terms.penalties.box import Box
+from ..terms.penalties.huber_norm import HuberNorm
+from ..terms.penalties.l1 import L1
+from ..terms.penalties.l2 import L2
+from ..terms.penalties.linf import LInf
+from ..terms.penalties.non_negative import NonNegative
+from ..terms.penalties.quadratic import Quadratic
+from ..terms.penalties.squared_l2 import SquaredL2
+from ..terms.penalties.zero import Zero
 from ._plain import CONSTRAINTS, Array
 from ._random_losses import Losses
 

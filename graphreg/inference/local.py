@@ -21,8 +21,8 @@ from ..form import Form, SampleBlock
 from ..lowering.conic import Compiler
 from ..lowering.gradients import STEPPING, NodeGradients, without_gradient
 from ..lowering.star import alone
-from ..methods import Exact
 from ..methods._driver import Budget
+from ..methods.exact import Exact
 from ..solving import solve
 from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.records import Array

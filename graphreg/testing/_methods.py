@@ -15,9 +15,9 @@ from ..checks import instance
 from ..errors import MethodError
 from ..form import Form
 from ..lowering.conic import Compiler
-from ..methods import Exact
 from ..methods._base import AbstractIteration
 from ..methods._driver import Budget
+from ..methods.exact import Exact
 from ..solution import Solution
 from ..solving import solve
 from ._report import Failure, Report, name_of, try_laws

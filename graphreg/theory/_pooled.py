@@ -19,8 +19,8 @@ from ..errors import FailedError, UnattainedError
 from ..form import DualPoint, EdgeBlock, Form
 from ..lowering.conic import Compiler
 from ..lowering.gradients import NodeGradients
-from ..methods import Exact
 from ..methods._driver import Budget
+from ..methods.exact import Exact
 from ..solution import Solution
 from ..solving import solve
 from ..terms.penalties._base import AbstractSmoothPenalty

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..methods import AbstractMethod
-from ..methods._base import METHOD
+from ..methods._base import METHOD, AbstractMethod
 from ..problem import Problem, problem_of
 from ._fold_runs import FoldRun, Task, carried_out
 from ._kept_folds import Kept

@@ -14,7 +14,7 @@ import numpy as np
 from .. import checks
 from ..clusters import STATES
 from ..errors import ModelError
-from ..methods import AbstractMethod
+from ..methods._base import AbstractMethod
 from ..methods.checkpoint import Checkpoint
 from ..problem import RAISES, Problem, problem_of
 from ..solution import Solution

@@ -10,7 +10,8 @@ import numpy as np
 
 from ..bounds import ends, shown
 from ..records import Array
-from ._base import INSIDE, ULP, AbstractLoss
+from ._base import INSIDE, AbstractLoss
+from ._bounds import ULP
 
 
 @dataclass(frozen=True)

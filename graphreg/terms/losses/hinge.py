@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..records import Array, Descent, Notation, Stated
-from ._base import ULP, AbstractLoss, AbstractPeakedLoss, half_square
+from ._base import AbstractLoss, AbstractPeakedLoss
+from ._bounds import ULP, half_square
 from ._piecewise import AbstractPiecewiseLinearLoss, smooth_rise
 from .coding import signs, two_classes
 

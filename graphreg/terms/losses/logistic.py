@@ -9,7 +9,8 @@ import numpy as np
 
 from ..bounds import ends, shown
 from ..records import Array, Notation, Stated
-from ._base import INSIDE, ULP, AbstractPeakedLoss
+from ._base import INSIDE, AbstractPeakedLoss
+from ._bounds import ULP
 from .coding import signs, two_classes
 
 

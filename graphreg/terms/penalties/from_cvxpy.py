@@ -17,6 +17,8 @@ from ._examine import Shape, apply, examine, values
 OUTWARD = 1e-8  # gauges are inflated by this, and clipped points are put this far inside
 SIZES = (3, 2, 1, *range(4, 33))  # the sizes of rows on which a function is tried when the penalty is made
 
+__all__ = ["from_cvxpy"]  # its classes are made by the function
+
 
 @dataclass(frozen=True, eq=False)
 class AbstractCvxpyPenalty(AbstractPenalty):
