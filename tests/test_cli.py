@@ -21,6 +21,7 @@ import graphreg as gr
 from graphreg.cli import _folder as folder_module
 from graphreg.cli import main
 from graphreg.cli._exits import EXITS
+from graphreg.declaring import declared
 from graphreg.model_file import _families as families
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -439,7 +440,7 @@ def test_check_refuses(arguments, message):
     assert done.stderr.startswith(message)
 
 
-@pytest.mark.parametrize("name", sorted(families.public("loss")))
+@pytest.mark.parametrize("name", sorted(declared(families.BASES["loss"], users=False)))
 def test_check_loss(name):
     done = run("check", "loss", name)
     assert done.exit_code == 0, done.output

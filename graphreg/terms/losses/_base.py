@@ -20,8 +20,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...errors import DataError, TermError
-from ..records import Array, Descent, Notation, Stated
-from ._bounds import dots, half_square, largest_around, squares
+from ..bounds import half_square, largest_around
+from ..records import Array, Descent, Notation, Stated, names_of
 from ._roots import increasing_root, slopes_far_out
 from ._samples import AbstractSamples
 
@@ -78,8 +78,7 @@ class AbstractLoss(AbstractSamples):
     @property
     def notation(self) -> Notation:
         """How one sample's loss is printed; by default as a function with the name of the class."""
-        name = type(self).__name__
-        latex = rf"\mathrm{{{name}}}".replace("_", r"\_")
+        name, latex = names_of(self)
         return Notation(
             *(f"{name}(%z; %y)", f"%c {name}*(%u / %c; %y)", ""),
             *(f"{latex}(%z; %y)", rf"%c \, {latex}^*(%u / %c; %y)", ""),
@@ -175,7 +174,7 @@ class AbstractLoss(AbstractSamples):
     def conjugate_bound(self, b: Array, spread: Array, y: Array) -> Array:
         """An upper bound of h* over ``b +- spread``, (M,); +inf where that is not all inside the domain. By default
         from `conjugate`, trusted as `value` is."""
-        return largest_around(lambda a: self.conjugate(a, y) - dots(a, self.anchor(y)), b, spread)
+        return largest_around(lambda a: self.conjugate(a, y) - _dots(a, self.anchor(y)), b, spread)
 
     def dependent(self, y: Array) -> Array | None:
         """For each sample the coordinate of its price that is minus the sum of the others, (M,); None where all
@@ -279,7 +278,7 @@ class AbstractQuadraticLoss(AbstractSmoothLoss):
     def notation(self) -> Notation: ...
 
     def value(self, x: Array, y: Array) -> Array:
-        return squares(x - y) / 2
+        return _dots(x - y, x - y) / 2
 
     def gradient(self, x: Array, y: Array) -> Array:
         return x - y
@@ -288,7 +287,7 @@ class AbstractQuadraticLoss(AbstractSmoothLoss):
         return np.ones_like(x)
 
     def conjugate(self, b: Array, y: Array) -> Array:
-        return dots(b, b / 2 + y)
+        return _dots(b, b / 2 + y)
 
     def prox(self, v: Array, step: Any, y: Array) -> Array:
         step = np.asarray(step, dtype=float)
@@ -331,3 +330,7 @@ class AbstractQuadraticLoss(AbstractSmoothLoss):
 
 def _every(a: Array) -> Array:
     return a if a.ndim == 1 else np.logical_and.reduce(a, axis=1)
+
+
+def _dots(a: Array, b: Array) -> Array:
+    return a * b if a.ndim == 1 else np.einsum("ij,ij->i", a, b)

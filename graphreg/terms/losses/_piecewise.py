@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..bounds import ends, shown
+from ..bounds import ULP, ends, shown
 from ..records import Array
 from ._base import INSIDE, AbstractLoss
-from ._bounds import ULP
 
 
 @dataclass(frozen=True)

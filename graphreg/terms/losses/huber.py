@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ...checks import checked, positive
+from ..bounds import ULP, half_square
 from ..records import Array, Notation, Stated
 from ._base import AbstractPeakedLoss
-from ._bounds import ULP, half_square
 
 
 @dataclass(frozen=True)

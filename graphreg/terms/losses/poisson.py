@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..bounds import ends, shown
+from ..bounds import ULP, ends, shown
 from ..records import Array, Notation, Stated
 from ._base import INSIDE, AbstractPeakedLoss
-from ._bounds import ULP
 from .coding import counts
 
 
