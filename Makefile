@@ -12,12 +12,13 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint counts bench soundness proofs resume methods statistics clean
+.PHONY: help demo test lint listings counts bench soundness proofs resume methods statistics clean
 
 help:
 	@echo "make demo        run examples/demo.py"
 	@echo "make test        run the tests"
 	@echo "make lint        check style, format and types"
+	@echo "make listings    write the tables of docs and the list of types again, from the classes"
 	@echo "make counts      count what the type checker is told to overlook"
 	@echo "make bench       measure speed against CVXPY and other packages"
 	@echo "make soundness   search for a certificate that lies"
@@ -42,6 +43,9 @@ lint: $(VENV)/.installed-dev
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m pyright
+
+listings: $(VENV)/.installed-test
+	$(RUN) tests/listings.py
 
 # The numbers beside the rules that pyproject.toml turns off.
 counts: $(VENV)/.installed-dev

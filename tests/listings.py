@@ -41,10 +41,10 @@ def stub():
 
 
 # ---- tables ----------------------------------------------------------------------------------------------------------
-def first(each):
-    """The first sentence of a docstring, in Markdown, for a cell."""
+def summary(each, whole=False):
+    """The first paragraph of a docstring, or its first sentence, in Markdown, for a cell."""
     text = " ".join(inspect.getdoc(each).split("\n\n")[0].split())
-    text = re.split(r"(?<!\bet al)\. (?=[A-Z])|:$", text)[0].rstrip(".:")
+    text = (text if whole else re.split(r"\. (?=[A-Z])|:$", text)[0]).rstrip(".:")
     return re.sub(r"``(.+?)``", r"`\1`", text).replace("|", r"\|")
 
 
@@ -56,12 +56,12 @@ def call(each, most=None):
 
 
 def table_of_terms(kind):
-    rows = "".join(f"| {call(each)} | {first(each)} |\n" for each in known(kind).values())
+    rows = "".join(f"| {call(each)} | {summary(each, whole=True)} |\n" for each in known(kind).values())
     return f"| {kind} | what it is |\n|---|---|\n{rows}"
 
 
 def table_of_methods():
-    rows = "".join(f"| {call(type(m), OPTIONS)} | {first(type(m))} | {m.needs} |\n" for m in gr.methods.METHODS)
+    rows = "".join(f"| {call(type(m), OPTIONS)} | {summary(type(m))} | {m.needs} |\n" for m in gr.methods.METHODS)
     return f"| method | what it is | needs |\n|---|---|---|\n{rows}"
 
 
@@ -74,7 +74,7 @@ def further_methods():
     """A section for every method that has none of its own."""
     own = MARK.sub("", (ROOT / "docs" / "methods.md").read_text(encoding="utf-8"))
     lacking = [m for m in gr.methods.METHODS if f"\n## {m.name}\n" not in own]
-    return "\n".join(f"## {m.name}\n\n{first(type(m)).replace(chr(92), '')}.\n" for m in lacking)
+    return "\n".join(f"## {m.name}\n\n{summary(type(m)).replace(chr(92), '')}.\n" for m in lacking)
 
 
 LISTINGS = {
