@@ -53,7 +53,7 @@ def _final(base: type[T]) -> Iterator[type[T]]:
     for each in base.__subclasses__():
         if inspect.isabstract(each):
             yield from _final(each)
-        else:
+        elif all(inspect.isabstract(other) for other in each.__mro__[1:] if issubclass(other, base)):
             yield each
 
 

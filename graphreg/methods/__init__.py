@@ -1,8 +1,20 @@
 """The methods, one file each; whatever lies here is imported, and so declared."""
 
 from ..declaring import declared, import_files, needs_no_options
+from ..lowering.gradients import NodeGradients, without_gradient
+from ..lowering.site import Site
 from ._base import AbstractIteration, AbstractMethod
 from ._baseline import AbstractBaseline
+
+__all__ = [
+    "METHODS",
+    "AbstractIteration",
+    "AbstractMethod",
+    "NodeGradients",
+    "Site",
+    "listed",
+    "without_gradient",
+]
 
 import_files(__name__, __path__)
 
