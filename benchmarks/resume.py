@@ -114,7 +114,7 @@ def _kill(name: str, seed: int, rounds: int, path: Path, seconds: float) -> int:
     child.communicate(timeout=PATIENCE)
     if child.returncode not in (0, -signal.SIGKILL):
         raise RuntimeError(f"a run on the problem of seed {seed} ended by itself with exit code {child.returncode}")
-    return int(read(path)[0]["runs"][-1]["tree"]["record"][1]["round"]) if path.exists() else 0
+    return int(read(path)[0]["values"][-1]["tree"]["record"][1]["round"]) if path.exists() else 0
 
 
 def _solve(name: str, seed: int, rounds: int, path: Path) -> None:

@@ -1,16 +1,17 @@
-"""How long the work of this moment may take, and how it is broken off: compiled code looks at no clock of ours, and
-Python's Ctrl-C waits until it returns."""
+"""How long the work of this moment may take, how far it is, and how it is broken off: compiled code looks at no clock
+of ours, and Python's Ctrl-C waits until it returns."""
 
 from __future__ import annotations
 
 import atexit
 import contextvars
 import ctypes
+import sys
 import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -53,6 +54,26 @@ def look() -> None:
     seconds = left()
     if seconds is not None and seconds <= 0.0:
         raise OutOfTimeError
+
+
+@contextmanager
+def progress_bar(shown: bool | None, **how: Any) -> Generator[Callable[..., None]]:
+    """A bar on stderr where ``shown``; None: where that is a terminal. ``how`` are arguments of tqdm.
+
+    What it gives is called with the number of steps that are done, and with a text to show beside the bar.
+    """
+    if not (sys.stderr.isatty() if shown is None else shown):
+        yield lambda steps, text="": None
+        return
+    from tqdm import tqdm
+
+    with tqdm(leave=False, **how) as bar:
+
+        def tell(steps: int, text: str = "") -> None:
+            bar.set_postfix_str(text)
+            bar.update(steps)
+
+        yield tell
 
 
 def carry_out(work: Callable[[], T]) -> T:

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from . import checks
 from .errors import DataError
-from .messages import closest
+from .messages import near
 from .reading import is_missing
+
+if TYPE_CHECKING:
+    import narwhals.stable.v2 as nw
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+PLAIN = (type(None), np.ndarray, list, tuple, str)  # are no frames, which is known without narwhals
 INTERCEPT = "intercept"
 
 
@@ -70,31 +75,65 @@ def is_series(value: Any) -> bool:
 
 
 # ---- from frames -----------------------------------------------------------------------------------------------------
-def column_of(frame: Any, name: Any) -> Any:
-    """The column ``name`` as a Series."""
-    if not is_frame(frame):
-        raise DataError(f"from a frame means from a pandas DataFrame, got {type(frame).__name__}; convert it to pandas")
+def seen(value: Any, kind: str) -> Any:
+    """A frame of pandas, polars or pyarrow (of the kind "DataFrame") or a column of theirs ("Series") as narwhals sees
+    it; None for anything else."""
+    if isinstance(value, PLAIN):
+        return None
+    import narwhals.stable.v2 as nw
+    from narwhals.exceptions import DuplicateError
+
     try:
-        known = name in frame.columns
-    except TypeError:
-        raise DataError(f"a column is named by one label, got {name!r}") from None
-    if not known:
-        close = closest(str(name), map(str, frame.columns))
-        hint = f"did you mean {close!r}?" if close else f"the columns are {shown(frame.columns)}"
-        hint = "it is in the index: use frame.reset_index()" if name in frame.index.names else hint
+        found = nw.from_native(value, eager_only=True, allow_series=True, pass_through=True)
+    except DuplicateError:
+        ((name, count),) = Counter(value.columns).most_common(1)
+        raise DataError(f"the frame has {count} columns named {name!r}; rename them") from None
+    return found if isinstance(found, getattr(nw, kind)) else None
+
+
+def table(frame: Any) -> nw.DataFrame[Any]:
+    found = seen(frame, "DataFrame")
+    if found is None:
+        kind = type(frame).__name__
+        raise DataError(f"from a frame means from a DataFrame of pandas or polars or a Table of pyarrow, got {kind}")
+    return found
+
+
+def column_of(frame: nw.DataFrame[Any], name: Any) -> nw.Series[Any]:
+    """The column ``name``."""
+    if not isinstance(name, Hashable):
+        raise DataError(f"a column is named by one label, got {name!r}")
+    if name not in frame.columns:
+        index = getattr(frame.to_native(), "index", None)  # which frames of pandas have
+        hint = near(str(name), list(map(str, frame.columns)), "the columns are")
+        hint = "it is in the index: use frame.reset_index()" if name in getattr(index, "names", ()) else hint
         raise DataError(f"the frame has no column {name!r}; {hint}")
-    column = frame[name]
-    if is_frame(column):
-        raise DataError(f"the frame has {column.shape[1]} columns named {name!r}; rename them")
-    return column
+    return frame.get_column(name)  # pyright: ignore[reportArgumentType]  (in pandas a name may be anything)
 
 
-def numbers_of(frame: Any, name: Any, what: str) -> Array:
+def numbers_of(frame: nw.DataFrame[Any], name: Any, what: str) -> Array:
     """A numeric column as floats, NaN where it is missing."""
+    import narwhals.stable.v2 as nw
+
     column = column_of(frame, name)
-    if column.dtype.kind in "biuf":
-        return column.to_numpy(dtype=float, na_value=np.nan, copy=True)
-    return floats(column.to_numpy(), f"the {what} {name!r}")
+    if column.dtype.is_numeric() or column.dtype == nw.Boolean:
+        return np.array(column.cast(nw.Float64()).to_numpy())
+    return floats(entries(column), f"the {what} {name!r}")
+
+
+def entries(column: nw.Series[Any]) -> Array:
+    """What a column holds, as it is; Python's objects where some of it is missing."""
+    if column.is_null().any():
+        return np.fromiter(column.to_list(), dtype=object, count=len(column))
+    return np.array(column.to_numpy())
+
+
+def listed(values: Any) -> list[Any]:
+    """What a column, an array or another iterable holds, as Python's objects."""
+    if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind not in "mM":
+        return values.tolist()
+    column = seen(values, "Series")
+    return list(values) if column is None else column.to_list()
 
 
 # ---- from arrays -----------------------------------------------------------------------------------------------------
@@ -116,9 +155,9 @@ def floats(array: Array, what: str) -> Array:
 
 def matrix(values: Any, what: str) -> Array:
     """Features (M, d) as floats."""
-    if is_frame(values):
-        columns = [numbers_of(values, name, "feature") for name in values.columns]
-        return np.column_stack(columns) if columns else np.zeros((len(values), 0))
+    if (frame := seen(values, "DataFrame")) is not None:
+        columns = [numbers_of(frame, name, "feature") for name in frame.columns]
+        return np.column_stack(columns) if columns else np.zeros((len(frame), 0))
     if sp.issparse(values):
         raise DataError(f"{what} is a sparse matrix; use its .toarray()")
     array = _array(values, what)
@@ -152,8 +191,9 @@ def stack(columns: list[Array]) -> Array | None:
 
 
 def _array(values: Any, what: str) -> Array:
+    column = seen(values, "Series")
     try:
-        return np.array(values)
+        return np.array(values) if column is None else entries(column)
     except ValueError:
         raise DataError(f"{what} is ragged: its rows have different lengths") from None
 

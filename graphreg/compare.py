@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import secrets
-import sys
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .clock import progress_bar
 from .errors import GraphregError, MethodError, SolverError
 from .methods import listed
 from .methods._base import METHOD, AbstractMethod
@@ -164,9 +163,9 @@ def compare(
     exact = next((name for name, method in chosen.items() if isinstance(method, Exact)), None)
     order = dict.fromkeys([exact, *chosen])  # the reference first, which is no row unless it was asked for
     found: dict[str | None, Solution | NoRun] = {}
-    with _shown(len(order), progress) as show:
-        for name in order:
-            show(name or "reference")
+    with progress_bar(progress, total=len(order), desc="comparing", unit=" methods") as show:
+        for k, name in enumerate(order):
+            show(int(k > 0), name or "reference")
             method = Exact() if name is None else chosen[name]
             found[name] = _run(problem, method, {"gap": gap, "seconds": seconds, "seed": seed})
             if found[name].status == "interrupted":  # whoever presses Ctrl-C means all of it
@@ -232,21 +231,3 @@ def _reference(exact: str | None, found: Mapping[str | None, Solution | NoRun], 
         return f"the exact optimum, by {label} (certified to lie between {low:.10g} and {high:.10g})", bounds[best]
     why = f"{label} did not get to the optimum: {solved.status}"
     return f"the best certified lower bound {bounds[best]:.10g}, {best or label}'s ({why})", bounds[best]
-
-
-@contextmanager
-def _shown(total: int, progress: bool | None) -> Generator[Callable[[str], None]]:
-    """Shows on stderr which method is running, where that is a terminal (or where it is asked for)."""
-    if not (sys.stderr.isatty() if progress is None else progress):
-        yield lambda name: None
-        return
-    from tqdm import tqdm
-
-    with tqdm(total=total, desc="comparing", unit=" methods", leave=False) as bar:
-        places = iter(range(total))
-
-        def show(name: str) -> None:
-            bar.set_postfix_str(name)
-            bar.update(next(places) - bar.n)
-
-        yield show

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .columns import Columns, column_of, is_frame, is_series, matrix, names_of, numbers_of, raw, shown, stack, vector
+from .columns import Columns, column_of, listed, matrix, names_of, numbers_of, raw, seen, shown, stack, table, vector
 from .errors import DataError
-from .reading import is_missing, plain_label
+from .reading import FILL, is_missing, numbered, plain_label
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from narwhals.stable.v2.typing import IntoDataFrame
 
 Array = np.ndarray[Any, np.dtype[Any]]
-
-FILL = "fill it in or drop the row"
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +56,7 @@ class NodeData:
     # ---- constructors ------------------------------------------------------------------------------------------------
     @staticmethod
     def from_frame(
-        frame: pd.DataFrame,
+        frame: IntoDataFrame,
         node: Hashable,
         target: Hashable | Sequence[Hashable] | None = None,
         features: Sequence[Hashable] | None = None,
@@ -70,7 +68,7 @@ class NodeData:
 
         Parameters
         ----------
-        frame : pandas.DataFrame
+        frame : DataFrame of pandas or polars, or Table of pyarrow
         node : column name
             The label of the node of each sample.
         target : column name or list of them
@@ -87,15 +85,16 @@ class NodeData:
             entries, missing nodes, or weights that are not positive. The message names the column, node and row.
         """
         columns = Columns(node, names_of(target), names_of(features), weights, offset, intercept)
-        X = stack([numbers_of(frame, name, "feature") for name in columns.features])
-        y = stack([raw(column_of(frame, name)) for name in columns.targets])
+        whole = table(frame)
+        X = stack([numbers_of(whole, name, "feature") for name in columns.features])
+        y = stack([raw(column_of(whole, name)) for name in columns.targets])
         data = _assemble(
             columns,
-            column_of(frame, node).tolist(),
+            column_of(whole, node).to_list(),
             X,
             None if y is None else raw(y),
-            None if weights is None else numbers_of(frame, weights, "weights column"),
-            None if offset is None else numbers_of(frame, offset, "offset column"),
+            None if weights is None else numbers_of(whole, weights, "weights column"),
+            None if offset is None else numbers_of(whole, offset, "offset column"),
         )
         return replace(data, columns=columns)
 
@@ -162,8 +161,8 @@ class NodeData:
         DataError
             For arrays of other shapes or lengths, and as for `from_frame`.
         """
-        if features is None and is_frame(X):
-            features = list(map(str, X.columns))
+        if features is None and (frame := seen(X, "DataFrame")) is not None:
+            features = list(map(str, frame.columns))
         X, y = None if X is None else matrix(X, "X"), None if y is None else raw(y)
         width, k = 0 if X is None else X.shape[1], 0 if y is None else 1 if y.ndim == 1 else y.shape[1]
         names = tuple(f"x{j}" for j in range(width)) if features is None else names_of(features)
@@ -217,7 +216,7 @@ class NodeData:
             offset=self.offset[chosen],
         )
 
-    def read(self, frame: pd.DataFrame) -> tuple[list[Hashable], Array | None, Array]:
+    def read(self, frame: IntoDataFrame) -> tuple[list[Hashable], Array | None, Array]:
         """Labels, features and offsets of the rows of another frame with the same columns; the target is not needed.
 
         Returns
@@ -234,10 +233,11 @@ class NodeData:
         columns = self.columns
         if columns is None:
             raise DataError("these data were not read from a frame, so that no frame can be read alike; use from_frame")
-        labels, node = _factorise(column_of(frame, columns.node).tolist())
+        whole = table(frame)
+        labels, node = numbered(column_of(whole, columns.node).to_list(), "node label", DataError)
         where = _Where(labels, node)
-        X = _design(stack([numbers_of(frame, name, "feature") for name in columns.features]), len(node), columns, where)
-        offset = None if columns.offset is None else numbers_of(frame, columns.offset, "offset column")
+        X = _design(stack([numbers_of(whole, name, "feature") for name in columns.features]), len(node), columns, where)
+        offset = None if columns.offset is None else numbers_of(whole, columns.offset, "offset column")
         return [labels[i] for i in node.tolist()], X, _offsets(offset, len(node), columns, where)
 
     def __repr__(self) -> str:
@@ -275,7 +275,7 @@ def _assemble(
             raise DataError(f"{what} has {len(column)} rows and there are {M} node labels; give one row per sample")
     if M == 0:
         raise DataError("the data have no rows; give at least one sample")
-    labels, node = _factorise(names)
+    labels, node = numbered(names, "node label", DataError)
     where = _Where(labels, node)
     targets = tuple(map(str, columns.targets))
     for name, column in zip(targets, () if y is None else y.reshape(M, -1).T, strict=True):
@@ -309,37 +309,11 @@ def _named(what: str, column: Hashable | None) -> str:
     return what if column is None else f"{what} {column!r}"
 
 
-def _factorise(names: list[Any]) -> tuple[tuple[Hashable, ...], Array]:
-    """The distinct labels by first appearance, and the position of each sample's label among them."""
-    index: dict[Any, int] = {}
-    try:
-        node = np.fromiter((index.setdefault(name, len(index)) for name in names), dtype=np.intp, count=len(names))
-    except TypeError:
-        row, name = next((row, name) for row, name in enumerate(names) if not _is_hashable(name))
-        remedy = "use a number, a string or a tuple"
-        raise DataError(f"the node label {name!r} in row {row} is not hashable; {remedy}") from None
-    for name, i in index.items():
-        if is_missing(name):
-            row = int(np.flatnonzero(node == i)[0])
-            raise DataError(f"the node label in row {row} is missing ({name!r}); {FILL}")
-    return tuple(map(plain_label, index)), node
-
-
-def _is_hashable(label: Any) -> bool:
-    try:
-        hash(label)
-    except TypeError:
-        return False
-    return True
-
-
 def _label_list(node: Any) -> list[Any]:
-    """Labels per sample from a Series, an array or another iterable."""
-    if is_series(node) or (isinstance(node, np.ndarray) and node.ndim == 1 and node.dtype.kind not in "mM"):
-        return node.tolist()
+    """Labels per sample from a column of a frame, an array or another iterable."""
     if isinstance(node, str) or not isinstance(node, Iterable):
         raise DataError(f"node must hold one label per sample, got {node!r}")
-    return list(node)
+    return listed(node)
 
 
 def _unusable(column: Array) -> Array:

@@ -16,7 +16,7 @@ from .lowering.centring import centred
 from .lowering.site import Site
 from .methods._base import AbstractIteration, AbstractMethod
 from .methods._driver import Budget, Outcome, drive
-from .methods.checkpoint import Keeper
+from .methods._snapshot import Keeper
 from .methods.ledger import Ledger
 from .terms.records import Array
 

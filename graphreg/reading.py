@@ -10,10 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from . import checks
-from .errors import GraphError
+from .errors import GraphError, GraphregError
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+FILL = "fill it in or drop the row"
 SYMMETRY = 1e-10  # relative difference of two mirrored entries that rounding explains
 
 
@@ -34,6 +35,21 @@ def is_missing(label: Any) -> bool:
     if pandas is not None and (label is pandas.NA or label is pandas.NaT):
         return True
     return isinstance(label, np.datetime64) and bool(np.isnat(label))
+
+
+def numbered(labels: Sequence[Any], what: str, error: type[GraphregError]) -> tuple[tuple[Hashable, ...], Array]:
+    """The distinct labels of rows by first appearance, and the position of each row's among them."""
+    index: dict[Any, int] = {}
+    for row, label in enumerate(labels):
+        try:
+            index.setdefault(label, len(index))
+        except TypeError:
+            remedy = "use a number, a string or a tuple"
+            raise error(f"the {what} {label!r} in row {row} is not hashable; {remedy}") from None
+    for missing in filter(is_missing, index):
+        row = next(row for row, label in enumerate(labels) if label is missing)
+        raise error(f"the {what} in row {row} is missing ({missing!r}); {FILL}")
+    return tuple(map(plain_label, index)), np.array([index[label] for label in labels], dtype=np.intp)
 
 
 def edge_name(a: Any, b: Any) -> str:

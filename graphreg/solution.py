@@ -199,7 +199,7 @@ class Solution:
 
         Parameters
         ----------
-        frame : DataFrame
+        frame : DataFrame of pandas or polars, or Table of pyarrow
         kind : {"response", "link", "class"}
             "link" is the linear predictor x'w_i + offset, "response" what the loss at the node makes of it (the
             probability of the second class for logistic losses, the expected count for Poisson losses, ...), "class"
@@ -207,7 +207,7 @@ class Solution:
 
         Returns
         -------
-        Series, or a DataFrame with one column per class for the link and the response of multinomial losses.
+        Series of pandas, or a DataFrame with one column per class for the link and the response of multinomial losses.
         """
         import pandas as pd
 
@@ -221,10 +221,11 @@ class Solution:
         link = predictors(X[:, None, :], self.coef[node])[:, 0]  # (M,), or (M, classes)
         link += offset if link.ndim == 1 else offset[:, None]
         values = link if kind == "link" else self._answers(kind, link, node)
+        index = getattr(frame, "index", None)  # which frames of pandas have
         if values.ndim == 1:
-            return pd.Series(values, index=frame.index)
+            return pd.Series(values, index=index)
         classes = [name[1] for name in self.form.space.coordinates[: values.shape[1]]]
-        return pd.DataFrame(values, index=frame.index, columns=pd.Index(classes, name="class", tupleize_cols=False))
+        return pd.DataFrame(values, index=index, columns=pd.Index(classes, name="class", tupleize_cols=False))
 
     def _answers(self, kind: str, link: Array, node: Array) -> Array:
         """What the loss at each row's node makes of the link; where all nodes have the same family, also at nodes

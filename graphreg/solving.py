@@ -18,7 +18,7 @@ from .lowering import conic
 from .methods._base import AbstractIteration, AbstractMethod
 from .methods._baseline import AbstractBaseline, in_problem, start_of
 from .methods._driver import Budget
-from .methods.checkpoint import Keeper, Store
+from .methods._snapshot import Keeper, KeptRuns
 from .methods.exact import Exact
 from .solution import Solution
 from .statuses import End, judged
@@ -33,13 +33,11 @@ def solve(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Co
     as the status "failed"; what a callback or a user's term raises is passed on.
     """
     asked = budget.checkpoint
-    store = None if asked is None else Store(asked, form, method, budget.start, budget.seed)
-    seed = budget.seed if store is None else store.seed
-    seed = secrets.randbits(32) if seed is None else seed  # noted in the solution, to repeat the run
+    store = None if asked is None else KeptRuns(asked, form, method, budget.start, budget.seed)
+    seed = secrets.randbits(32) if budget.seed is None else budget.seed  # noted in the solution, to repeat the run
+    seed = seed if store is None else store.seed(seed)
     callback = Watched.of(budget.callback)
     budget = replace(budget, seed=seed, callback=callback)
-    if store is not None:
-        store.seed = seed
     try:
         with within(budget.seconds):
             if isinstance(method, AbstractBaseline):
@@ -64,7 +62,7 @@ def _without_answer(form: Form, method: AbstractMethod, budget: Budget, status: 
     return Solution(form, Certifier(form).best(), status, message, method.name)
 
 
-def _baseline(form: Form, method: AbstractBaseline, budget: Budget, store: Store | None) -> Solution:
+def _baseline(form: Form, method: AbstractBaseline, budget: Budget, store: KeptRuns | None) -> Solution:
     """The solution of another problem, as one of the user's; see `AbstractBaseline`."""
     target = method.target(form)
     there = replace(budget, start=start_of(target, budget.start), carried=None, known=None)
@@ -91,7 +89,7 @@ def _of_another_problem(method: AbstractBaseline, run: Solution, certificate: Ce
 
 
 def _solve(
-    form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Compiler, store: Store | None, depth: int = 0
+    form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Compiler, store: KeptRuns | None, depth: int = 0
 ) -> Solution:
     solution, recedes = _run(form, method, budget, compiler, None if store is None else store.keeper(depth))
     left = _left(budget, method, solution)
@@ -106,7 +104,7 @@ def _solve(
 
 
 def _at_infinity(
-    form: Form, method: AbstractMethod, left: Budget, store: Store | None, depth: int, solution: Solution
+    form: Form, method: AbstractMethod, left: Budget, store: KeptRuns | None, depth: int, solution: Solution
 ) -> Solution:
     """The solution with what is known of the problem without what falls away at infinity."""
     infinity, gap = at_infinity(form), left.gap

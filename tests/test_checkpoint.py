@@ -21,7 +21,8 @@ from graphreg.errors import CheckpointError
 from graphreg.methods import METHODS, _archive, checkpoint
 from graphreg.methods._base import AbstractIteration
 from graphreg.methods._baseline import AbstractBaseline
-from graphreg.methods._packing import Packer, Unpacker, laid_out, layout
+from graphreg.methods._fingerprint import entry
+from graphreg.methods._packing import Packed, laid_out, layout
 
 ROOT = Path(__file__).resolve().parents[1]
 ITERATIVE = [method for method in METHODS if not isinstance(method, gr.Exact)]
@@ -263,7 +264,7 @@ def test_an_interruption_leaves_a_checkpoint(at, tmp_path):
     problem = chain(loss=gr.LogisticLoss)
     first = problem.solve(gr.PrimalDual(polish=False), gap=1e-9, callback=interrupt, checkpoint=path)
     assert first.status == "interrupted"
-    assert 0 < _archive.read(path)[0]["runs"][0]["tree"]["record"][1]["round"] <= first.rounds
+    assert 0 < _archive.read(path)[0]["values"][0]["tree"]["record"][1]["round"] <= first.rounds
     assert facts(problem.solve(gr.PrimalDual(polish=False), gap=1e-9, checkpoint=path)) == facts(whole)
 
 
@@ -330,7 +331,7 @@ def test_a_killed_process_goes_on(what, tmp_path):
     )
     assert child.returncode == -signal.SIGKILL, child.stderr
     header = _archive.read(path)[0]
-    left = header["runs"][0]["tree"]["record"][1]["round"]
+    left = header["values"][0]["tree"]["record"][1]["round"]
     assert 3 <= left < 300
     if what == "round":
         assert rounds - 3 <= left <= rounds  # at most an interval is lost
@@ -385,7 +386,7 @@ def written_rounds(monkeypatch):
     found, true = [], _archive.write
 
     def write(path, header, arrays):
-        found.append(header["runs"][-1]["tree"]["record"][1]["round"])
+        found.append(header["values"][-1]["tree"]["record"][1]["round"])
         true(path, header, arrays)
 
     monkeypatch.setattr(_archive, "write", write)
@@ -529,9 +530,9 @@ def rewritten(path, **changes):
 
 def test_another_format(kept):
     rewritten(kept, version=99)
-    with pytest.raises(CheckpointError, match=r"format version 99.*reads and writes 2"):
+    with pytest.raises(CheckpointError, match=r"format version 99.*reads and writes 3"):
         chain().solve(gr.PrimalDual(), gap=0, rounds=30, checkpoint=kept)
-    rewritten(kept, version=2, format="something else")
+    rewritten(kept, version=3, format="something else")
     with pytest.raises(CheckpointError, match="no checkpoint of graphreg"):
         chain().solve(gr.PrimalDual(), gap=0, rounds=30, checkpoint=kept)
 
@@ -586,7 +587,7 @@ def test_every_damaged_byte_is_noticed_or_harmless(kept, tmp_path):
 
 def test_a_header_that_makes_no_sense(kept):
     header = _archive.read(kept)[0]
-    tree = header["runs"][0]["tree"]
+    tree = header["values"][0]["tree"]
     trees = [
         ({"record": ["os:system", {}]}, "does not have"),
         ({"record": [tree["record"][0], {"round": 1}]}, "does not have"),
@@ -596,11 +597,11 @@ def test_a_header_that_makes_no_sense(kept):
         (17, "cannot be read"),
     ]
     for wrong, said in trees:
-        rewritten(kept, runs=[{**header["runs"][0], "tree": wrong}])
+        rewritten(kept, values=[{**header["values"][0], "tree": wrong}])
         with pytest.raises(CheckpointError, match=said):
             chain().solve(gr.PrimalDual(), gap=0, rounds=30, checkpoint=kept)
-    for runs in (None, [{}], [{**header["runs"][0], "arrays": 10**6}]):
-        rewritten(kept, runs=runs)
+    for values in (None, [{}], [{**header["values"][0], "arrays": 10**6}]):
+        rewritten(kept, values=values)
         with pytest.raises(CheckpointError, match="cannot be read"):
             chain().solve(gr.PrimalDual(), gap=0, rounds=30, checkpoint=kept)
 
@@ -631,6 +632,54 @@ def test_wrong_places(tmp_path):
         chain().solve(gr.PrimalDual(), checkpoint=tmp_path)
     with pytest.raises(CheckpointError, match="does not exist; create it"):
         chain().solve(gr.PrimalDual(), checkpoint=tmp_path / "no" / "run")
+
+
+# ---- what a file is of -----------------------------------------------------------------------------------------------
+def test_a_file_of_another_kind(tmp_path):
+    lam = gr.Parameter(0.2, name="lam")
+    problem, path = chain(strength=lam), tmp_path / "path"
+    gr.path(problem, [0.1, 0.2], method=gr.PrimalDual(), gap=1e-2, checkpoint=path)
+    with pytest.raises(CheckpointError, match="no checkpoint of a run but of a path"):
+        problem.solve(gr.PrimalDual(), checkpoint=path)
+    rewritten(path, version=2, format="graphreg path", versions={})
+    with pytest.raises(CheckpointError, match=r"format version 2.*reads and writes 3; go on with graphreg as it was"):
+        gr.path(problem, [0.1, 0.2], method=gr.PrimalDual(), gap=1e-2, checkpoint=path)
+
+
+def test_a_seed_of_numpy_is_a_seed(tmp_path):
+    budget = {"gap": 0, "rounds": 5, "checkpoint": tmp_path / "run"}
+    assert chain().solve(gr.PrimalDual(), seed=np.int64(3), **budget).seed == 3
+    assert chain().solve(gr.PrimalDual(), **{**budget, "rounds": 7}).seed == 3
+
+
+def test_the_same_is_the_same_whatever_its_type_and_layout():
+    base = np.arange(6.0).reshape(2, 3)
+    assert entry(base) == entry(np.asfortranarray(base)) == entry(np.repeat(base, 2, axis=1)[:, ::2])
+    assert entry(1) == entry(1.0) == entry(np.float64(1)) == entry(np.int32(1)) == "1.0"
+    assert entry({"a": 1, "b": 2}) == entry({"b": 2, "a": 1})
+    assert entry({"u", "v", "w"}) == entry({"w", "v", "u"})
+    # as on every machine, with every version of numpy
+    assert entry(np.arange(3.0)) == "#1d4d280ada4eeba6bf8c406316f292fc"
+    assert entry(("a", 1, None, {"x": (2.5, True)})) == "#e60ef7539abf63f6076d17953b05b98f"
+
+
+def test_what_is_another_is_told_apart():
+    def of(k, shift=0.0):
+        return lambda z, at=shift: k * z + at
+
+    values = [(1, 2), (2, 1), ((1,), 2), (1, "2"), (1, None), (True, 2), "at 0x1", "at 0x2", ("at 0x1",), ("at 0x2",)]
+    values += [
+        np.arange(2),
+        np.arange(2.0),
+        np.arange(2.0)[None],
+        of(1.0),
+        of(2.0),
+        of(1.0, 1.0),
+        Tilted(1.0),
+        Tilted(2.0),
+    ]
+    assert len({entry(value) for value in values}) == len(values)
+    assert entry(of(1.0)) == entry(of(1.0))
 
 
 # ---- atomicity -------------------------------------------------------------------------------------------------------
@@ -677,12 +726,11 @@ def test_a_link_stays_a_link(kept, tmp_path):
 def carried(value, tmp_path):
     """Through a file and back."""
     site = site_of(chain(n=2).form)
-    packer = Packer()
-    tree = packer.pack(value, "state")
-    arrays = {str(k): array for k, array in enumerate(packer.arrays)}
-    _archive.write(tmp_path / "carried", {"tree": tree, "generators": packer.generators}, arrays)
+    packed = Packed.of(value, "state")
+    arrays = {str(k): array for k, array in enumerate(packed.arrays)}
+    _archive.write(tmp_path / "carried", {"tree": packed.tree, "generators": packed.generators}, arrays)
     header, read = _archive.read(tmp_path / "carried")
-    return Unpacker([read[str(k)] for k in range(len(read))], header["generators"], site).unpack(header["tree"])
+    return Packed(header["tree"], header["generators"], list(read.values())).value(site)
 
 
 @pytest.mark.parametrize("method", ITERATIVE, ids=lambda method: method.name)
@@ -773,7 +821,7 @@ class Hidden:
 )
 def test_what_cannot_be_kept_is_named(value, said):
     with pytest.raises(CheckpointError, match=said):
-        Packer().pack((0, value), "memory")
+        Packed.of((0, value), "memory")
 
 
 def test_a_state_that_cannot_be_kept_is_refused_before_the_first_round(tmp_path):

@@ -12,6 +12,7 @@ from validation_cases import FEATURES, frame_of, plain, read, ridge, river
 
 import graphreg as gr
 from graphreg.errors import CheckpointError, ModelError
+from graphreg.methods import _archive
 from graphreg.tuning._fold_runs import Task
 
 
@@ -246,20 +247,29 @@ def test_a_file_of_something_else_is_refused(tmp_path):
     gr.cross_validate(problem, [0.1], folds=2, checkpoint=file)
     other = gr.Problem(gr.SquaredLoss(read(frame_of(seed=4))) + lam * gr.TotalVariation(river(), gr.L2()) + ridge())
     for changed, options, what in (
-        (problem, {"grid": [0.2]}, "the grid"),
-        (problem, {"folds": 3}, "the number of folds"),
-        (problem, {"by": "node"}, "the folds"),
-        (problem, {"gap": 1e-4}, "the gap"),
-        (problem, {"method": gr.ADMM()}, "the class of the method"),
-        (other, {}, "features of the samples"),
+        (problem, {"grid": [0.2]}, "cross-validation; what differs: .*the grid"),
+        (problem, {"folds": 3}, "cross-validation; what differs: .*the number of folds"),
+        (problem, {"by": "node"}, "cross-validation; what differs: .*the folds"),
+        (problem, {"gap": 1e-4}, "cross-validation; what differs: .*the gap"),
+        (problem, {"method": gr.ADMM()}, "method; what differs: the class"),
+        (other, {}, "cross-validation; what differs: .*features of the samples"),
     ):
-        with pytest.raises(CheckpointError, match=f"of another cross-validation; what differs: .*{what}"):
+        with pytest.raises(CheckpointError, match=f"of another {what}"):
             gr.cross_validate(changed, **{"grid": [0.1], "folds": 2, "checkpoint": file, **options})
+    header, arrays = _archive.read(file)
+    for wrong in (
+        [{"tree": {"tuple": [0]}, "generators": [], "arrays": 0}],
+        [{**header["values"][0], "tree": 17}],
+        None,
+    ):
+        _archive.write(file, {**header, "values": wrong}, arrays)
+        with pytest.raises(CheckpointError, match="cannot be read"):
+            gr.cross_validate(problem, [0.1], folds=2, checkpoint=file)
     file.write_bytes(b"no zip")
     with pytest.raises(CheckpointError, match="damaged"):
         gr.cross_validate(problem, [0.1], folds=2, checkpoint=file)
     problem.solve(gr.PrimalDual(), gap=1e-2, checkpoint=tmp_path / "run.npz")
-    with pytest.raises(CheckpointError, match="no checkpoint of this cross-validation"):
+    with pytest.raises(CheckpointError, match="no checkpoint of a cross-validation but of a run"):
         gr.cross_validate(problem, [0.1], folds=2, checkpoint=tmp_path / "run.npz")
     with pytest.raises(CheckpointError, match="a folder that does not exist"):
         gr.cross_validate(problem, [0.1], checkpoint=tmp_path / "nowhere" / "cv.npz")

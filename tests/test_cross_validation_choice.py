@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 from validation_cases import constructed, frame_of, plain, read, river
 
@@ -13,6 +14,7 @@ import graphreg as gr
 from graphreg.errors import MethodError, ModelError, TermError
 from graphreg.tuning import _fold_runs
 from graphreg.tuning._fold_runs import FoldRun
+from graphreg.tuning.folds import folds_of
 
 
 # ---- the choice ------------------------------------------------------------------------------------------------------
@@ -147,6 +149,19 @@ def test_parameters_have_their_values_again_whatever_happens(monkeypatch):
 
 # ---- what is refused -------------------------------------------------------------------------------------------------
 M = 42
+
+
+def test_fold_labels_of_a_column_of_any_library():
+    import pyarrow
+
+    problem, label = plain()[0], ["u", "v", "w"] * (M // 3)
+    expected = folds_of(problem.form, label, "sample", 0)
+    for column in (pd.Series(label), np.array(label), pyarrow.chunked_array([label])):
+        found = folds_of(problem.form, column, "sample", 0)
+        assert [fold.name for fold in found.each] == ["u", "v", "w"]
+        assert all((a.test == b.test).all() for a, b in zip(found.each, expected.each, strict=True))
+
+
 BAD = {
     "empty grid": ({"grid": []}, "the grid is empty"),
     "empty mapping": ({"grid": {}}, "the grid is empty"),
@@ -166,8 +181,8 @@ BAD = {
     "one fold": ({"folds": 1}, "folds must be between 2"),
     "one label": ({"folds": ["u"] * M}, "all samples have the fold label 'u'"),
     "wrong length": ({"folds": [1, 2, 3]}, "there are 3 fold labels and 42 samples"),
-    "missing label": ({"folds": [None, *range(M - 1)]}, "the fold label of row 0 is missing"),
-    "list as label": ({"folds": [[1, 2, 3]] * M}, "the fold label of row 0 must be"),
+    "missing label": ({"folds": [None, *range(M - 1)]}, "the fold label in row 0 is missing"),
+    "list as label": ({"folds": [[1, 2, 3]] * M}, r"the fold label \[1, 2, 3\] in row 0 is not hashable"),
     "column name": ({"folds": "year"}, r"for a column of your frame write folds=frame\['year'\]"),
     "overlap": ({"folds": [([0, 1], [1]), ([0], [1])]}, "row 1 is both a train and a test row of fold 0"),
     "no test rows": ({"folds": [([0], []), ([0], [1])]}, "the test rows of fold 0 must be"),

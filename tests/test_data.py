@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import graphreg as gr
 from graphreg.data import NodeData
 from graphreg.errors import DataError
 
@@ -174,6 +175,101 @@ def test_repr(frame):
     assert "no features, targets 'y0', 'y1'" in repr(NodeData.from_arrays(None, np.ones((1, 2)), ["a"]))
 
 
+# ---- frames of other libraries ---------------------------------------------------------------------------------------
+def of_polars(frame):
+    polars = pytest.importorskip("polars")
+    columns = {}
+    for name, column in frame.items():
+        kind = polars.Categorical if column.dtype == "category" else None
+        columns[name] = polars.Series([None if pd.isna(value) else value for value in column], dtype=kind)
+    return polars.DataFrame(columns)
+
+
+def of_arrow(frame):
+    import pyarrow
+
+    columns = {}
+    for name, column in frame.items():
+        own = pyarrow.array([None if pd.isna(value) else value for value in column])
+        columns[name] = own.dictionary_encode() if column.dtype == "category" else own
+    return pyarrow.table(columns)
+
+
+LIBRARIES = pytest.mark.parametrize("library", [of_polars, of_arrow])
+
+
+@LIBRARIES
+@pytest.mark.parametrize("node", ["county", "number", "kind"])
+@pytest.mark.parametrize("target", ["radon", "floor", "basement", "county", "kind", ["radon", "floor"]])
+def test_frames_of_other_libraries_are_read_as_those_of_pandas(frame, library, node, target):
+    frame["number"], frame["kind"] = [3, 1, 3, 2], frame["county"].astype("category")
+    asked = {"node": node, "target": target, "features": ["uranium", "number", "small"], "weights": "w", "offset": "o"}
+    frame["small"] = [True, False, False, True]
+    if target in (node, "county", "kind"):
+        asked["features"] = ["uranium"]
+    one, two = NodeData.from_frame(frame, **asked), NodeData.from_frame(library(frame), **asked)
+    assert (one.labels, one.targets, one.features) == (two.labels, two.targets, two.features)
+    assert {type(label) for label in one.labels} == {type(label) for label in two.labels}
+    for name in ("node", "X", "y", "weights", "offset"):
+        a, b = getattr(one, name), getattr(two, name)
+        assert a.dtype == b.dtype
+        assert a.tolist() == b.tolist()
+    labels, X, offset = one.read(library(frame))
+    assert labels == one.read(frame)[0]
+    assert X.tolist() == one.X.tolist()
+    assert offset.tolist() == one.offset.tolist()
+
+
+@LIBRARIES
+@pytest.mark.parametrize("kind", ["number", "text", "category"])
+@pytest.mark.parametrize("column", ["county", "radon", "uranium", "w", "o"])
+def test_what_is_missing_is_named_whatever_the_library(frame, library, column, kind):
+    if kind != "number" and column not in ("county", "radon"):
+        pytest.skip("features and weights are numbers")
+    values = [1, 2, 3, 1] if kind == "number" else ["x", "y", "z", "x"]
+    frame[column] = pd.Series(values).astype({"number": "Int64", "text": object, "category": "category"}[kind])
+    frame.loc[2, column] = None
+    messages = []
+    for whole in (frame, library(frame)):
+        with pytest.raises(DataError, match="row 2") as caught:
+            NodeData.from_frame(whole, **READ)
+        messages.append(str(caught.value).replace("<NA>", "None").replace("nan", "None"))
+    assert messages[0] == messages[1]
+
+
+@LIBRARIES
+def test_wrong_columns_of_other_libraries_are_named(frame, library):
+    for case in ("typo", "unknown", "node typo", "weights typo", "list as node"):
+        change, parts = MISREAD[case]
+        with pytest.raises(DataError) as caught:
+            NodeData.from_frame(library(frame), **{**READ, **change})
+        check_message(caught, parts)
+    with pytest.raises(DataError, match="feature 'county' is not numeric: row 0 holds 'b'"):
+        NodeData.from_frame(library(frame), node="floor", target="radon", features=["county"])
+
+
+@LIBRARIES
+def test_columns_of_other_libraries_in_from_arrays(frame, library):
+    whole = library(frame)
+    data = NodeData.from_arrays(library(frame[["floor", "uranium"]]), whole["radon"], whole["county"], whole["w"])
+    assert data.features == ("floor", "uranium")
+    assert data.labels == ("b", "a", "c")
+    assert data.X.tolist() == frame[["floor", "uranium"]].to_numpy().tolist()
+    assert (data.y.tolist(), data.weights.tolist()) == ([1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 1.0, 0.5])
+
+
+@LIBRARIES
+def test_predictions_for_frames_of_other_libraries(frame, library):
+    data = NodeData.from_frame(library(frame), node="county", target="radon", features=["uranium"])
+    solution = gr.Problem(gr.SquaredLoss(data) + 0.1 * gr.NodePenalty(gr.SquaredL2())).solve()
+    np.testing.assert_array_equal(solution.predict(library(frame)), solution.predict(frame))
+
+
+def test_a_frame_that_is_not_computed_yet_is_refused(frame):
+    with pytest.raises(DataError, match="got LazyFrame"):
+        NodeData.from_frame(of_polars(frame).lazy(), **READ)
+
+
 # ---- refusals of frames ----------------------------------------------------------------------------------------------
 def spoilt(frame, column, value, row=2):
     frame = frame.astype({column: object} if isinstance(value, str) or value is None else {})
@@ -253,7 +349,7 @@ def test_a_feature_named_intercept_beside_the_intercept(frame):
 def test_frames_that_cannot_be_read(frame):
     with pytest.raises(DataError, match="no rows"):
         NodeData.from_frame(frame.iloc[:0], **READ)
-    with pytest.raises(DataError, match="pandas DataFrame, got dict"):
+    with pytest.raises(DataError, match="of pandas or polars or a Table of pyarrow, got dict"):
         NodeData.from_frame({"county": [1]}, **READ)
     with pytest.raises(DataError, match="reset_index"):
         NodeData.from_frame(frame.set_index("county"), **READ)

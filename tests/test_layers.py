@@ -81,7 +81,7 @@ EXCEPTIONS = {
 }
 
 CVXPY_PLACES = ("terms", "lowering", "testing")
-HEAVY = ("cvxpy", "pandas", "matplotlib", "networkx", "sklearn", "numba", "joblib", "igraph")
+HEAVY = ("cvxpy", "pandas", "matplotlib", "networkx", "sklearn", "numba", "joblib", "igraph", "narwhals")
 
 
 @dataclass(frozen=True)

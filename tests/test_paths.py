@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import graphreg as gr
-from graphreg.methods import _driver
+from graphreg.methods import _archive, _driver
 from graphreg.methods.interior_point import InteriorPoint
 from graphreg.methods.primal_dual import PrimalDual
 from graphreg.tuning._events import events
@@ -433,16 +433,21 @@ def test_a_checkpoint_of_another_path_is_refused(tmp_path):
     gr.path(problem, GRID, checkpoint=file)
     for other, choices, said in (
         (problem_of(seed=1)[0], {}, "another problem.*targets"),
-        (problem, {"gap": 1e-7}, "other choices.*the gap"),
-        (problem, {"strengths": GRID[1:]}, "other choices.*the strengths"),
+        (problem, {"gap": 1e-7}, "another path.*the gap"),
+        (problem, {"strengths": GRID[1:]}, "another path.*the strengths"),
         (problem, {"method": gr.ADMM()}, "another method"),
     ):
         with pytest.raises(gr.errors.CheckpointError, match=said):
             gr.path(other, **{"strengths": GRID, "checkpoint": file, **choices})
     run = tmp_path / "run.npz"
     problem.solve(gr.PrimalDual(), checkpoint=run)
-    with pytest.raises(gr.errors.CheckpointError, match="no checkpoint of a path"):
+    with pytest.raises(gr.errors.CheckpointError, match="no checkpoint of a path but of a run"):
         gr.path(problem, GRID, checkpoint=run)
+    header, arrays = _archive.read(file)
+    for wrong in ([{"tree": 17, "generators": [], "arrays": 0}] * 2, header["values"][:1] * 2, None):
+        _archive.write(run, {**header, "values": wrong}, arrays)
+        with pytest.raises(gr.errors.CheckpointError, match="cannot be read"):
+            gr.path(problem, GRID, checkpoint=run)
     run.write_bytes(b"nonsense")
     with pytest.raises(gr.errors.CheckpointError, match="damaged"):
         gr.path(problem, GRID, checkpoint=run)
@@ -513,7 +518,7 @@ def test_other_wrong_arguments(tmp_path):
         gr.path(problem, GRID, gap=-1)
     with pytest.raises(gr.errors.ModelError, match="seed must be"):
         gr.path(problem, GRID, seed=-1)
-    with pytest.raises(gr.errors.CheckpointError, match="folder that exists"):
+    with pytest.raises(gr.errors.CheckpointError, match="folder that does not exist; create it"):
         gr.path(problem, GRID, checkpoint=tmp_path / "nowhere" / "path.npz")
 
 

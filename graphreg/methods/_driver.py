@@ -24,8 +24,8 @@ from ._base import AbstractIteration, Point, Start
 from ._carried import Carried
 from ._polish import applies, guess, merged, polish
 from ._schedule import Schedule
-from ._snapshot import Checked, Snapshot
-from .checkpoint import Checkpoint, Keeper
+from ._snapshot import Checked, Keeper, Snapshot
+from .checkpoint import Checkpoint
 from .ledger import Ledger
 from .trace import Record, Trace
 

@@ -18,7 +18,7 @@ import numpy as np
 from ..data import NodeData
 from ..form import EdgeBlock, Form, SampleBlock
 from ..terms.calculus import Strength
-from ._base import AbstractMethod, Start
+from ._base import AbstractMethod
 
 DERIVED = ("A", "K", "role")  # what follows from the other fields of a block, and from its term
 WORDS = {
@@ -33,6 +33,7 @@ WORDS = {
     "features": "coordinates",
 }
 MOST = 4  # differences that a message lists
+LONG = 42  # letters of a value that it does not show
 Fingerprint = dict[str, str]
 
 
@@ -72,10 +73,6 @@ def of_method(method: AbstractMethod) -> Fingerprint:
     return {"the class": _class(type(method))} | {key: entry(value) for key, value in _parameters(method).items()}
 
 
-def of_start(start: Start | None) -> str:
-    return entry(start)
-
-
 def differences(here: Fingerprint, there: Mapping[str, str]) -> list[str]:
     """What differs, in words; values are shown where they are short."""
     out: list[str] = []
@@ -90,20 +87,13 @@ def differences(here: Fingerprint, there: Mapping[str, str]) -> list[str]:
 
 def entry(value: Any) -> str:
     """A number, a name or None as it is written; the digest of anything else."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return _number(value)
-    if value is None or isinstance(value, bool) or (isinstance(value, str) and len(value) < 40):
-        return repr(value)
-    digest = blake2b(digest_size=16)
-    _feed(digest, value)
-    return f"#{digest.hexdigest()}"
+    text = _text(value)
+    plain = value is None or isinstance(value, (str, int, float, np.generic))
+    return text if plain and len(text) < LONG else f"#{_digest(text.encode())}"
 
 
-def _number(value: float) -> str:
-    """The same text for 1 and 1.0."""
-    return repr(float(value)) if abs(value) < 2**53 or isinstance(value, float) else repr(value)
+def _digest(content: Any) -> str:
+    return blake2b(content, digest_size=16).hexdigest()
 
 
 def _class(kind: type) -> str:
@@ -124,33 +114,30 @@ def _parameters(value: Any) -> dict[str, Any]:
     return {n: each for n, each in found.items() if not isinstance(each, NodeData) and not (loss and n == "scale")}
 
 
-def _feed(digest: Any, value: Any) -> None:
-    """What the value is, without what changes from process to process (addresses, the order of sets)."""
+def _text(value: Any) -> str:  # noqa: PLR0911 - one return per kind
+    """What the value is, without what changes from process to process (addresses, the order of sets), with the versions
+    of numpy, or with the layout in memory. joblib.hash would say all that, and cannot hash functions."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) or (type(value) is int and abs(value) < 2**53):
+        return repr(float(value))  # the same for 1 and 1.0
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
-        digest.update(f"array {value.dtype.str} {value.shape}".encode())
-        digest.update(np.ascontiguousarray(value).data.cast("B") if value.size else b"")
-    elif isinstance(value, (tuple, list, np.ndarray)):
-        _each(digest, f"row {len(value)}", value)
-    elif isinstance(value, Mapping):
-        _each(digest, "map", sorted((entry(key), entry(each)) for key, each in value.items()))
-    elif isinstance(value, (set, frozenset)):
-        _each(digest, "set", sorted(entry(each) for each in value))
-    elif isinstance(value, FunctionType):
-        _each(digest, "function", [_code(value.__code__), value.__defaults__, value.__kwdefaults__, _captured(value)])
-    elif isinstance(value, partial):
-        _each(digest, "partial", [value.func, value.args, value.keywords])
-    elif is_dataclass(value) and not isinstance(value, type):
-        _each(digest, _class(type(value)), [_parameters(value)])
-    else:
-        text = repr(value.item() if isinstance(value, np.generic) else value)
-        digest.update(f"{type(value).__name__} {'' if ' at 0x' in text else text};".encode())
-
-
-def _each(digest: Any, title: str, values: Any) -> None:
-    digest.update(f"{title}(".encode())
-    for value in values:
-        _feed(digest, value)
-    digest.update(b")")
+        numbers = np.ascontiguousarray(value).data.cast("B") if value.size else b""
+        return f"array {value.dtype.str} {value.shape} {_digest(numbers)}"
+    if isinstance(value, (tuple, list, np.ndarray)):
+        return f"row({','.join(map(_text, value))})"
+    if isinstance(value, Mapping):
+        return f"map({','.join(sorted(f'{_text(key)}:{_text(each)}' for key, each in value.items()))})"
+    if isinstance(value, (set, frozenset)):
+        return f"set({','.join(sorted(map(_text, value)))})"
+    if isinstance(value, FunctionType):
+        return _text(["function", _code(value.__code__), value.__defaults__, value.__kwdefaults__, _captured(value)])
+    if isinstance(value, partial):
+        return _text(["partial", value.func, value.args, value.keywords])
+    if is_dataclass(value) and not isinstance(value, type):
+        return _class(type(value)) + _text(_parameters(value))
+    text = repr(value)
+    return _class(type(value)) if " at 0x" in text and not isinstance(value, str) else text
 
 
 def _code(code: CodeType) -> list[Any]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -24,16 +25,34 @@ BIT_GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
 WANTED = "None, numbers, strings, arrays, tuples, lists, dicts, dataclasses of these, and numpy Generators"
 
 
-class Packer:
-    """Packs any number of values; ``arrays`` and ``generators`` are what their trees refer to by number."""
+@dataclass(frozen=True)
+class Packed:
+    """A value as a tree for JSON, and the arrays and generators that the tree refers to by number."""
 
+    tree: Any
+    generators: list[Any]
+    arrays: list[Array]
+
+    @staticmethod
+    def of(value: Any, where: str) -> Packed:
+        """``where`` names the value in errors."""
+        packer = _Packer()
+        tree = packer.pack(value, where)
+        return Packed(tree, packer.generators, packer.arrays)
+
+    def value(self, site: Site | None = None) -> Any:
+        """The way back."""
+        return _Unpacker(self, site).unpack(self.tree)
+
+
+class _Packer:
     def __init__(self) -> None:
         self.arrays: list[Array] = []
         self.generators: list[Any] = []
         self._known: dict[int, tuple[Any, int]] = {}  # by id, with the object, which keeps the id its own
 
     def pack(self, value: Any, where: str) -> Any:  # noqa: PLR0911 - one return per kind
-        """``value`` as a tree for JSON; ``where`` names it in errors. Subclasses would come back as something else."""
+        """A tree; subclasses of what it can hold would come back as something else."""
         kind: type = type(value)
         if kind in PLAIN:
             return value
@@ -74,62 +93,45 @@ class Packer:
         return self._known[id(value)][1]
 
 
-class Unpacker:
-    """The way back, for trees that refer to the same arrays and generators."""
-
-    def __init__(self, arrays: list[Array], generators: list[Any], site: Site) -> None:
-        self.arrays, self.site = arrays, site
-        self.generators = [self._generator(*parts) for parts in generators]
+class _Unpacker:
+    def __init__(self, packed: Packed, site: Site | None) -> None:
+        self.arrays, self.site = packed.arrays, site
+        self.generators = [self._generator(*parts) for parts in packed.generators]
 
     def unpack(self, tree: Any) -> Any:
         if not isinstance(tree, dict):
             return tree
         ((kind, content),) = tree.items()
-        return getattr(self, f"_of_{kind}")(content)
-
-    def _of_float(self, content: str) -> float:
-        return float(content)
-
-    def _of_numpy(self, content: list[str]) -> Any:
-        return np.frombuffer(bytes.fromhex(content[1]), np.dtype(content[0]))[0]
-
-    def _of_array(self, content: int) -> Array:
-        return self.arrays[content]
-
-    def _of_tuple(self, content: list[Any]) -> tuple[Any, ...]:
-        return tuple(self.unpack(each) for each in content)
-
-    def _of_list(self, content: list[Any]) -> list[Any]:
-        return [self.unpack(each) for each in content]
-
-    def _of_dict(self, content: dict[str, Any]) -> dict[str, Any]:
-        return {key: self.unpack(each) for key, each in content.items()}
-
-    def _of_site(self, content: bool) -> Site:
-        del content
-        return self.site
-
-    def _of_seed(self, content: Any) -> np.random.SeedSequence:
-        return np.random.SeedSequence(**self.unpack(content))
-
-    def _of_generator(self, content: int) -> np.random.Generator:
-        return self.generators[content]
+        return BACK[kind](self, content)
 
     def _generator(self, name: str, state: Any, seed: Any) -> np.random.Generator:
         bits = getattr(np.random, BIT_GENERATORS[BIT_GENERATORS.index(name)])(self.unpack(seed))
         bits.state = self.unpack(state)
         return np.random.Generator(bits)
 
-    def _of_record(self, content: tuple[str, dict[str, Any]]) -> Any:
+    def record(self, name: str, trees: dict[str, Any]) -> Any:
         """A dataclass with its fields as they were; its __init__ does not run again."""
-        name, trees = content
         kind = _find(name)
         if kind is None or [f.name for f in fields(kind)] != list(trees):
-            raise CheckpointError(f"it holds a {name} that this version of the code does not have")
+            raise ValueError(f"it holds a {name} that this version of the code does not have")
         value = object.__new__(kind)
         for field, tree in trees.items():
             object.__setattr__(value, field, self.unpack(tree))
         return value
+
+
+BACK: dict[str, Callable[[_Unpacker, Any], Any]] = {
+    "float": lambda _, text: float(text),
+    "numpy": lambda _, parts: np.frombuffer(bytes.fromhex(parts[1]), np.dtype(parts[0]))[0],
+    "array": lambda self, number: self.arrays[number],
+    "generator": lambda self, number: self.generators[number],
+    "site": lambda self, _: self.site,
+    "seed": lambda self, state: np.random.SeedSequence(**self.unpack(state)),
+    "tuple": lambda self, each: tuple(map(self.unpack, each)),
+    "list": lambda self, each: list(map(self.unpack, each)),
+    "dict": lambda self, each: {key: self.unpack(one) for key, one in each.items()},
+    "record": lambda self, parts: self.record(*parts),
+}
 
 
 # ---- the layout of an array in memory --------------------------------------------------------------------------------

@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 EARLIEST, LATEST = 40, 400  # rounds before the first repair that a screen does not promise to succeed
-WITHIN, MAYBE = 30.0, 2000.0  # screens over the target at which a repair will do, and at which it may
+# Screens over the target at which a repair will do, and at which it may: first repairs met it at up to 1000 times the
+# target, and missed from 1700 times on.
+WITHIN, MAYBE = 30.0, 1500.0
 LEAST = 1e-17  # gaps below it, and negative ones, are rounding: no decay can be read off them
 
 

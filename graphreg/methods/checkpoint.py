@@ -1,7 +1,7 @@
-"""Checkpoints: a run that was killed goes on from its file, bit for bit as though nothing had happened.
+"""Checkpoints: the file in which a run, a path or a cross-validation is kept, and from which it goes on.
 
-A file holds the run between two rounds (`Snapshot`) and says what it is of (`_fingerprint`); it fits one problem,
-method and start. The budget (gap, rounds, seconds) may differ from call to call.
+A file says what it is of (`_fingerprint`) and holds packed values (`_packing`), one after the other: the snapshots of a
+run, the points of a path, the folds of a cross-validation. It is refused where it is of something else.
 """
 
 from __future__ import annotations
@@ -9,25 +9,24 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy
 
 from ..checks import check_fields, checked, count, positive
 from ..errors import CheckpointError
-from ..form import Form
 from ..lowering.site import Site
-from ..terms.records import Array
-from . import _archive, _fingerprint
-from ._base import AbstractMethod, Start
-from ._packing import Packer, Unpacker
-from ._snapshot import Snapshot
+from . import _archive
+from ._fingerprint import Fingerprint, differences
+from ._packing import Packed
 
-FORMAT, VERSION = "graphreg checkpoint", 2
+FORMAT, VERSION = "graphreg checkpoint", 3
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -70,162 +69,112 @@ class Checkpoint:
         return Path(self.path)
 
 
-@dataclass(frozen=True)
-class _Packed:
-    """A snapshot as it stands in the file."""
-
-    tree: Any
-    generators: list[Any]
-    arrays: list[Array]
-
-
 class Store:
-    """The file of one solve, with a snapshot of each of its runs.
+    """The file of one run, path or cross-validation.
 
-    There is a second run where the infimum is not attained: that of the problem at infinity. It follows from the end
-    of the first one, which stays in the file beside it.
+    Attributes
+    ----------
+    values : list of Packed
+        What the file holds; the caller adds to it, and calls `write`.
+    facts : dict
+        What else is to be known before a value is read, in numbers and texts.
+    note : str
+        For the user: why the last bits may differ.
     """
 
-    def __init__(
-        self, checkpoint: Checkpoint, form: Form, method: AbstractMethod, start: Start | None, seed: int | None
-    ) -> None:
-        self.checkpoint = checkpoint
-        self.problem, self.method = _fingerprint.of_problem(form), _fingerprint.of_method(method)
-        self.start = _fingerprint.of_start(start)
-        self.seed = seed
-        self.packed: list[_Packed] = []
-        self.note = ""  # for the user: why the last bits may differ
-        self._open(started=start is not None)
-
-    def keeper(self, run: int) -> Keeper:
-        return Keeper(self, run)
-
-    def _open(self, started: bool) -> None:
-        """Read the file where there is one, and refuse what does not fit."""
-        path = self.checkpoint.file
+    def __init__(self, checkpoint: Checkpoint, kind: str, of: Mapping[str, Fingerprint]) -> None:
+        """``of`` says of which problem, method and so on, in entries by name; a file of others is refused."""
+        self.checkpoint, self.kind, self.of = checkpoint, kind, of
+        self.values: list[Packed] = []
+        self.facts: dict[str, Any] = {}
+        self.note = ""
+        self.mark(-1)
+        path = checkpoint.file
         if path.is_dir():
-            raise CheckpointError(f"the checkpoint {str(path)!r} is a folder; name a file in it")
+            raise CheckpointError(f"{self} is a folder; name a file in it")
         if not path.parent.is_dir():
-            raise CheckpointError(f"the checkpoint {str(path)!r} is to lie in a folder that does not exist; create it")
-        if not path.exists():
-            return
-        header, arrays = _archive.read(path)
-        try:
-            self._check(header, started)
-            self._check_seed(header["seed"])
-            for run, entry in enumerate(header["runs"]):
-                own = [arrays[f"run{run}-{k}"] for k in range(entry["arrays"])]
-                self.packed.append(_Packed(entry["tree"], entry["generators"], own))
-        except (LookupError, TypeError, AttributeError, ValueError) as error:
-            if isinstance(error, CheckpointError):
-                raise
-            raise self._unreadable(error) from error
+            raise CheckpointError(f"{self} is to lie in a folder that does not exist; create it")
+        if path.exists():
+            self._read(*_archive.read(path))
 
-    def _check(self, header: Mapping[str, Any], started: bool) -> None:
+    def __str__(self) -> str:
+        return f"the checkpoint {str(self.checkpoint.file)!r}"
+
+    def _read(self, header: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+        with self.reading():
+            self._check(header)
+            for k, entry in enumerate(header["values"]):
+                own = [arrays[f"{k}-{number}"] for number in range(entry["arrays"])]
+                self.values.append(Packed(entry["tree"], entry["generators"], own))
+            self.facts, self.note = dict(header["facts"]), _note(header["versions"])
+
+    def _check(self, header: Mapping[str, Any]) -> None:
         name = repr(str(self.checkpoint.file))
-        if header.get("format") != FORMAT:
+        if not str(header.get("format")).startswith("graphreg "):  # up to version 2 every kind had a name of its own
             raise CheckpointError(f"{name} is no checkpoint of graphreg; name another file for it")
         if header["version"] != VERSION:
+            writer = header.get("versions", {}).get("graphreg", "as it was then")
             raise CheckpointError(
-                f"the checkpoint {name} has the format version {header['version']}, and this graphreg "
-                f"({_versions()['graphreg']}) reads and writes {VERSION}; go on with graphreg "
-                f"{header['versions']['graphreg']}, or remove the file to begin anew"
+                f"{self} has the format version {header['version']}, and this graphreg "
+                f"({_versions()['graphreg']}) reads and writes {VERSION}; go on with graphreg {writer}, or "
+                "remove the file to begin anew"
             )
-        remedy = "name another file, or remove this one to begin anew"
-        for what, here in (("method", self.method), ("problem", self.problem)):
-            found = _fingerprint.differences(here, header[what])
+        if header["kind"] != self.kind:
+            raise CheckpointError(
+                f"{name} is no checkpoint of a {self.kind} but of a {header['kind']}; name another file for it"
+            )
+        for what, here in self.of.items():
+            found = differences(here, header["of"][what])
             if found:
                 raise CheckpointError(
-                    f"the checkpoint {name} is of another {what}; what differs: {', '.join(found)}; {remedy}",
+                    f"{self} is of another {what}; what differs: {', '.join(found)}; name another file, or remove "
+                    "this one to begin anew",
                     tuple(found),
                 )
-        if started and header["start"] != self.start:
-            raise CheckpointError(
-                f"the checkpoint {name} began from another start than the one given, so it is not clear where to go "
-                "on: leave start out to go on from the checkpoint, or remove the file to begin from start",
-                ("the start",),
-            )
-        self.start = header["start"]
-        self.note = _note(header["versions"])
 
-    def _check_seed(self, found: int) -> None:
-        """The seed of the run that is kept; another one is refused."""
-        if self.seed is not None and self.seed != found:
-            raise CheckpointError(
-                f"the checkpoint {str(self.checkpoint.file)!r} is of a run with seed={found}, not {self.seed}: leave "
-                "seed out to go on from the checkpoint, or remove the file to begin anew",
-                ("the seed",),
-            )
-        self.seed = found
-
-    def read(self, run: int, site: Site) -> Snapshot | None:
-        if run >= len(self.packed):
-            return None
-        packed = self.packed[run]
+    @contextmanager
+    def reading(self) -> Generator[None]:
+        """Content that makes no sense is refused."""
         try:
-            snapshot = Unpacker(packed.arrays, packed.generators, site).unpack(packed.tree)
-            assert isinstance(snapshot, Snapshot)
-        except (LookupError, TypeError, AttributeError, ValueError, AssertionError) as error:
-            reason = str(error) if isinstance(error, CheckpointError) else error
-            raise self._unreadable(reason) from error
-        return snapshot
+            yield
+        except CheckpointError:
+            raise
+        except (LookupError, TypeError, AttributeError, ValueError) as error:
+            raise CheckpointError(f"{self} cannot be read ({error}); remove it to begin anew") from error
 
-    def _unreadable(self, reason: Any) -> CheckpointError:
-        path = str(self.checkpoint.file)
-        return CheckpointError(f"the checkpoint {path!r} cannot be read ({reason}); remove it to begin anew")
+    def value(self, k: int, kind: type[T], site: Site | None = None) -> T:
+        """The k-th value, which must be of a kind; a state needs the site on which it stood."""
+        with self.reading():
+            value = self.values[k].value(site)
+            if not isinstance(value, kind):
+                raise TypeError(f"its value {k} is no {kind.__name__}")
+        return value
 
-    def write(self, run: int, snapshot: Snapshot) -> None:
-        """Put the snapshot of a run into the file; later runs, which followed from an earlier one, leave it."""
-        packer = Packer()
-        tree = packer.pack(snapshot, type(snapshot).__name__.lower())
-        self.packed[run:] = [_Packed(tree, packer.generators, packer.arrays)]
+    def mark(self, count: int) -> None:
+        """Note that the file is that after so many rounds; -1 where there is none yet."""
+        self.when, self.count = time.perf_counter(), count
+
+    def due(self, count: int) -> bool:
+        """Whether to write after so many rounds: at first, so that whatever is wrong with the file or the state is
+        known before work is done, and then as often as the user says."""
+        every, seconds = self.checkpoint.rounds, self.checkpoint.seconds
+        many = every is not None and count - self.count >= every
+        return self.count < 0 or many or (seconds is not None and time.perf_counter() - self.when >= seconds)
+
+    def write(self, count: int) -> None:
+        """Put all values into the file, after so many rounds."""
         header = {
             "format": FORMAT,
             "version": VERSION,
             "versions": _versions(),
-            "method": self.method,
-            "problem": self.problem,
-            "start": self.start,
-            "seed": self.seed,
-            "runs": [{"tree": p.tree, "generators": p.generators, "arrays": len(p.arrays)} for p in self.packed],
+            "kind": self.kind,
+            "of": self.of,
+            "facts": self.facts,
+            "values": [{"tree": p.tree, "generators": p.generators, "arrays": len(p.arrays)} for p in self.values],
         }
-        arrays = {f"run{r}-{k}": array for r, p in enumerate(self.packed) for k, array in enumerate(p.arrays)}
+        arrays = {f"{k}-{number}": array for k, p in enumerate(self.values) for number, array in enumerate(p.arrays)}
         _archive.write(self.checkpoint.file, header, arrays)
-
-
-class Keeper:
-    """Keeps the latest snapshot of one run, and writes it when it is due. Writing changes nothing in the run."""
-
-    def __init__(self, store: Store, run: int) -> None:
-        self.store, self.run = store, run
-        self.latest: Snapshot | None = None
-        self.written: Snapshot | None = None
-        self.when = time.perf_counter()
-
-    def load(self, site: Site) -> Snapshot | None:
-        """The snapshot to go on from; None where the run is to begin."""
-        self.latest = self.written = self.store.read(self.run, site)
-        return self.latest
-
-    def keep(self, snapshot: Snapshot) -> None:
-        self.latest = snapshot
-        if self._due(snapshot.round):
-            self.write()
-
-    def _due(self, k: int) -> bool:
-        if self.written is None:  # whatever is wrong with the file or the state is to be known before the first round
-            return True
-        every, seconds = self.store.checkpoint.rounds, self.store.checkpoint.seconds
-        if every is not None and k - self.written.round >= every:
-            return True
-        return seconds is not None and time.perf_counter() - self.when >= seconds
-
-    def write(self) -> None:
-        """The latest snapshot to the file, where it is not there yet."""
-        if self.latest is None or self.latest is self.written:
-            return
-        self.store.write(self.run, self.latest)
-        self.written, self.when = self.latest, time.perf_counter()
+        self.mark(count)
 
 
 def _versions() -> dict[str, str]:

@@ -12,6 +12,7 @@ import numpy as np
 from ..errors import DataError
 from ..messages import near
 from ._place import Place, text_of
+from ._tables import check_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,8 +78,7 @@ def keep(frame: pd.DataFrame, wanted: Mapping[str, Any], file: str, place: Place
     """The rows that have one of the wanted values in every named column."""
     for name, values in wanted.items():
         here = place.at(name)
-        if name not in frame.columns:
-            place.refuse(f"{file} has no column {name!r}; {near(name, list(map(str, frame.columns)), 'it has')}")
+        check_columns(frame, [name], file, place)
         allowed = values if isinstance(values, list) else [values]
         column = frame[name]
         number = column.dtype.kind in "biuf"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ SOURCES: dict[str, tuple[str, ...]] = {  # with the keys that belong to each
     "adjacency": ("nodes",),
     "family": ("size", "labels"),
 }
+FAMILIES = ("path", "cycle", "complete", "star", "grid")
 
 
 def read_graph(keys: GraphKeys, place: Place, folders: Folders, labels: Sequence[str], given: Sequence[str]) -> Graph:
@@ -124,58 +125,27 @@ def _among(
 
 
 # ---- families --------------------------------------------------------------------------------------------------------
-def _path(labels: Sequence[str], size: Sequence[int]) -> Any:
+def _drawn(family: str, labels: Sequence[str], size: Sequence[int]) -> Any:
+    """A graph of networkx; the first label is the centre of a star."""
     import networkx as nx
 
-    return nx.path_graph(labels)
-
-
-def _cycle(labels: Sequence[str], size: Sequence[int]) -> Any:
-    import networkx as nx
-
-    return nx.cycle_graph(labels)
-
-
-def _complete(labels: Sequence[str], size: Sequence[int]) -> Any:
-    import networkx as nx
-
-    return nx.complete_graph(labels)
-
-
-def _star(labels: Sequence[str], size: Sequence[int]) -> Any:
-    import networkx as nx
-
-    return nx.star_graph(labels)  # the first label is the centre
-
-
-def _grid(labels: Sequence[str], size: Sequence[int]) -> Any:
-    import networkx as nx
-
-    rows, columns = size
-    graph = nx.grid_2d_graph(rows, columns)
-    return nx.relabel_nodes(graph, {(i, j): labels[i * columns + j] for i in range(rows) for j in range(columns)})
-
-
-FAMILIES: dict[str, Callable[[Sequence[str], Sequence[int]], Any]] = {
-    "path": _path,
-    "cycle": _cycle,
-    "complete": _complete,
-    "star": _star,
-    "grid": _grid,
-}
+    if family != "grid":
+        return getattr(nx, f"{family}_graph")(labels)
+    graph = nx.grid_2d_graph(size[0], size[1])
+    return nx.relabel_nodes(graph, dict(zip(graph, labels, strict=False)))  # row by row
 
 
 def _family(keys: GraphKeys, place: Place, labels: Sequence[str]) -> Graph:
     name = str(keys.family)
     if name not in FAMILIES:
-        place.at("family").refuse(f"there is no family of graphs {name!r}; {near(name, list(FAMILIES))}")
+        place.at("family").refuse(f"there is no family of graphs {name!r}; {near(name, FAMILIES)}")
     size = _size(keys, name, place)
     names = _labels(keys, labels, size, place)
     if size and prod(size) != len(names):
         place.at("size").refuse(f"this makes {prod(size)} nodes and there are {len(names)} labels")
     if name == "cycle" and len(names) < 3:
         place.at("family").refuse(f"a cycle has at least 3 nodes, and there are {len(names)}")
-    graph = Graph.from_networkx(FAMILIES[name](names, size))
+    graph = Graph.from_networkx(_drawn(name, names, size))
     lost = [label for label in labels if label not in graph.index]
     if lost:
         place.refuse(f"the node {lost[0]!r} has data and is not among the labels of the graph", DataError)

@@ -1,4 +1,8 @@
-"""Whether a value of a TOML file is of the type that an annotation asks for, and what that type is called."""
+"""Whether a value of a TOML file is of the type that an annotation asks for, and what that type is called.
+
+pydantic and msgspec would do the first in a line. They speak of ``str | array`` or of one branch of a union after the
+other, so that the second, and the names that were meant, would remain to be written beside them.
+"""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from ..form import Form
 from ..lowering.arcs import arcs_of
 from ..lowering.site import Site
 from ..methods._base import AbstractIteration
-from ..methods._packing import Packer, Unpacker
+from ..methods._packing import Packed
 from ..methods.ledger import NUMBER, PURPOSES, Ledger
 from ..terms.records import Array
 
@@ -82,16 +82,14 @@ def after(method: AbstractIteration, site: Site, rounds: int) -> Any:
 # ---- states ----------------------------------------------------------------------------------------------------------
 def bits(value: Any) -> Any:
     """All that a value consists of, so that two are equal where they have the same bits."""
-    packer = Packer()
-    tree = packer.pack(value, "state")
-    return tree, [(a.dtype.str, a.shape, a.tobytes()) for a in packer.arrays], packer.generators
+    packed = Packed.of(value, "state")
+    return packed.tree, [(a.dtype.str, a.shape, a.tobytes()) for a in packed.arrays], packed.generators
 
 
 def moved(state: Any, site: Site) -> Any:
     """The state as it comes out of a checkpoint, on another site."""
-    packer = Packer()
-    tree = packer.pack(state, "state")
-    return Unpacker([a.copy() for a in packer.arrays], packer.generators, site).unpack(tree)
+    packed = Packed.of(state, "state")
+    return replace(packed, arrays=[a.copy() for a in packed.arrays]).value(site)
 
 
 def leaves(value: Any, where: str = "state") -> Iterator[tuple[str, Any]]:

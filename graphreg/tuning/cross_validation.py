@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Generator
 from typing import Any
 
 import numpy as np
 
 from .. import checks
+from ..clock import progress_bar
 from ..methods._base import METHOD, AbstractMethod
 from ..problem import Problem, problem_of
 from ._fold_runs import FoldRun, Task, carried_out
-from ._kept_folds import Kept
+from ._kept import KeptFolds
 from ._warm import usual_method
 from .chosen import RULES, CrossValidation, scores_of
 from .folds import Folds, folds_of
-from .points import Grid, grid_of
+from .points import grid_of
 from .scoring import Scorer, held, scorer_of
 
 ALL_PROCESSORS = checks.Check("-1 for all processors", lambda jobs: checks.is_whole(jobs) and jobs == -1)
@@ -110,7 +109,7 @@ def cross_validate(  # noqa: PLR0913
         _try(problem, split, scorer)
     chosen = method or usual_method(problem)
     task = Task(problem.model, problem.form, values, chosen, gap, int(seed), usual=method is None)
-    kept = Kept(checkpoint, task, split)
+    kept = KeptFolds(checkpoint, task, split)
     try:
         for number, run in _carried_out(task, split, kept, jobs, progress):
             kept.add(number, run)
@@ -123,25 +122,14 @@ def cross_validate(  # noqa: PLR0913
 
 
 def _carried_out(
-    task: Task, folds: Folds, kept: Kept, jobs: int, progress: bool | None
+    task: Task, folds: Folds, kept: KeptFolds, jobs: int, progress: bool | None
 ) -> Generator[tuple[int, FoldRun]]:
     """The runs of the folds that are not finished, as they end."""
     todo = [number for number in range(len(folds)) if number not in kept.runs]
-    with _bar(task.grid, len(folds), len(todo), progress) as tick:
+    G, done = len(task.grid.points), len(folds) - len(todo)
+    how = {"total": len(folds) * G, "initial": done * G, "desc": "cross-validation", "unit": " solves"}
+    with progress_bar(progress, **how) as tick:
         yield from carried_out(task, folds.each, todo, jobs, tick)
-
-
-@contextmanager
-def _bar(grid: Grid, folds: int, todo: int, progress: bool | None) -> Generator[Callable[[int], Any]]:
-    """Shows on stderr how many solves are done, where that is a terminal (or where it is asked for)."""
-    if not (sys.stderr.isatty() if progress is None else progress):
-        yield lambda _: None
-        return
-    from tqdm import tqdm
-
-    total, done = folds * len(grid.points), (folds - todo) * len(grid.points)
-    with tqdm(total=total, initial=done, desc="cross-validation", unit=" solves", leave=False) as bar:
-        yield bar.update
 
 
 def _try(problem: Problem, folds: Folds, scorer: Scorer) -> None:

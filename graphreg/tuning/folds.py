@@ -15,9 +15,10 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from .. import checks
+from ..columns import listed
 from ..errors import DataError, ModelError
 from ..form import Form
-from ..reading import is_missing, plain_label
+from ..reading import numbered
 from ..terms.penalties._base import AbstractConstraint
 from ..terms.records import Array
 
@@ -114,22 +115,13 @@ def _given(form: Form, node: Array, given: Any) -> tuple[list[tuple[Hashable, Ar
         raise ModelError(
             f"folds must be a number, fold labels per row, pairs (train, test) or a splitter, got {given!r}{hint}"
         )
-    values = list(given)
+    values = listed(given)
     if values and all(isinstance(value, (tuple, list)) and len(value) == 2 for value in values):
         return _pairs(values, len(node)), "folds as given, as pairs (train, test)"
     if len(values) != len(node):
         raise ModelError(f"there are {len(values)} fold labels and {len(node)} samples; give one label per sample")
-    numbers: dict[Any, int] = {}
-    for row, value in enumerate(values):
-        if is_missing(value):
-            raise ModelError(f"the fold label of row {row} is missing ({value!r}); name its fold")
-        try:
-            numbers.setdefault(plain_label(value), len(numbers))
-        except TypeError:
-            raise ModelError(f"the fold label of row {row} must be a number or a text, got {value!r}") from None
-    label = np.array([numbers[plain_label(value)] for value in values])
-    names = list(numbers)
-    if len(names) < 2:
+    names, label = numbered(values, "fold label", ModelError)
+    if not label.any():
         raise ModelError(f"all samples have the fold label {names[0]!r}; cross-validation needs at least two folds")
     pairs = zip(names, _pairs_of(label), strict=True)
     return [(name, train, test) for name, (_, train, test) in pairs], "folds as given, one label per sample"

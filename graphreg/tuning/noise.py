@@ -9,7 +9,6 @@ s_r of the losses). (A D)^+' Psi are the electrical flows that carry Psi, over t
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +17,7 @@ import numpy as np
 from scipy.stats import binom
 
 from .. import checks
+from ..clock import progress_bar
 from ..inference.local import local_fits
 from ..tables import assumed_lines
 from ..terms.calculus import Parameter
@@ -132,15 +132,9 @@ def _roots(S: Array) -> Array:
 def _drawn(network: Network, roots: Array, draws: int, seed: int | None, progress: bool | None) -> Iterator[float]:
     """max_e ||((A D)^+' Psi)_e||_* for each draw of Psi."""
     rng = np.random.default_rng(seed)
-    for _ in _shown(range(draws), progress):
-        psi = np.einsum("ijk,ik->ij", roots, rng.normal(size=network.shape))
-        _, flows = network.electrical(network.balanced(psi))
-        yield float(network.largest(flows).max())
-
-
-def _shown(rounds: range, progress: bool | None) -> Any:
-    if not (sys.stderr.isatty() if progress is None else progress):
-        return rounds
-    from tqdm import tqdm
-
-    return tqdm(rounds, desc=NAME, unit=" draws", leave=False, delay=1.0)
+    with progress_bar(progress, total=draws, desc=NAME, unit=" draws", delay=1.0) as tick:
+        for _ in range(draws):
+            psi = np.einsum("ijk,ik->ij", roots, rng.normal(size=network.shape))
+            _, flows = network.electrical(network.balanced(psi))
+            yield float(network.largest(flows).max())
+            tick(1)

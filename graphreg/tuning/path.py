@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Generator, Hashable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import checks
+from ..clock import progress_bar
 from ..clusters import STATES
 from ..errors import ModelError
 from ..methods._base import AbstractMethod
@@ -23,7 +22,7 @@ from ..terms.calculus import Parameter
 from ..terms.records import Array
 from ._events import events
 from ._grid import grid, parameter_of
-from ._kept import Kept
+from ._kept import KeptPath
 from ._warm import Warm, restored
 
 if TYPE_CHECKING:
@@ -237,19 +236,20 @@ def path(  # noqa: PLR0913
             "the seed": seed,
             "which": parameter.name,
         }
-        store = None if kept is None else Kept(kept, problem, parameter, warm, asked)
+        store = None if kept is None else KeptPath(kept, problem, parameter, warm, asked)
         found = _solve(warm, parameter, values[::-1].tolist(), store, progress, on_failure)
     left = tuple(value for value in values.tolist() if value not in found)
     return Path(parameter, dict(sorted(found.items())), warm.method.label, gap, left)
 
 
 def _solve(
-    warm: Warm, parameter: Parameter, values: list[float], store: Kept | None, progress: bool | None, on_failure: str
+    warm: Warm, parameter: Parameter, values: list[float], kept: KeptPath | None, progress: Any, on_failure: str
 ) -> dict[float, Solution]:
     """The solutions by strength; fewer where the user interrupts."""
-    found = {} if store is None else store.load()
+    found = {} if kept is None else kept.load()
     try:
-        with _shown(len(values), len(found), progress) as show:
+        bar = progress_bar(progress, total=len(values), initial=len(found), desc="path", unit=" strengths")
+        with bar as show:
             for value in (values[k] for k in warm.order(len(values))):
                 if value in found:
                     continue
@@ -261,29 +261,12 @@ def _solve(
                     message = f"at {parameter.name} = {value:.6g}: {solution.message}"
                     raise RAISES[solution.status](message, solution)
                 found[value] = solution
-                if store is not None:
-                    store.keep(value, solution)
-                show(f"{parameter.name} {value:.3g}")
+                if kept is not None:
+                    kept.keep(value, solution)
+                show(1, f"{parameter.name} {value:.3g}")
     except KeyboardInterrupt:
         pass  # between two solves; the path says that it is incomplete
     finally:
-        if store is not None:
-            store.write()
+        if kept is not None:
+            kept.write()
     return found
-
-
-@contextmanager
-def _shown(total: int, begun: int, progress: bool | None) -> Generator[Callable[[str], None]]:
-    """A progress bar on stderr, where that is a terminal (or where it is asked for)."""
-    if not (sys.stderr.isatty() if progress is None else progress):
-        yield lambda text: None
-        return
-    from tqdm import tqdm
-
-    with tqdm(total=total, initial=begun, desc="path", unit=" strengths", leave=False) as bar:
-
-        def show(text: str) -> None:
-            bar.set_postfix_str(text, refresh=False)
-            bar.update(1)
-
-        yield show

@@ -71,14 +71,21 @@ def held(form: Form, rows: Array, link: Array) -> list[Held]:
     return out
 
 
+def _any(loss: AbstractLoss) -> bool:
+    del loss
+    return True
+
+
 @dataclass(frozen=True)
 class Scorer:
-    """A score of held-out predictions; ``of`` takes them loss by loss."""
+    """A score of held-out predictions; ``of`` takes them loss by loss, of the losses that it ``takes``."""
 
     name: str
     greater_is_better: bool
     of: Callable[[Sequence[Held]], float]
     assumed: str
+    takes: Callable[[AbstractLoss], bool] = _any
+    wants: str = "any loss"
 
     def score(self, parts: Sequence[Held], fold: Any) -> float:
         """A number; nan is refused, with the fold."""
@@ -108,15 +115,15 @@ def scorer_of(form: Form, scoring: Any, greater_is_better: bool | None) -> Score
         raise ModelError("greater_is_better is for a scoring function of your own; leave it out")
     name = "loss" if scoring is None else scoring
     (checks.one_of(*SCORES) | checks.function("a function of (y, prediction, weights)"))(name, "scoring")
-    entry = SCORES[name]
+    scorer = SCORES[name]
     for block in form.samples:
-        if not entry.takes(block.loss):
+        if not scorer.takes(block.loss):
             fitting = ", ".join(repr(n) for n, e in SCORES.items() if all(e.takes(b.loss) for b in form.samples))
             raise ModelError(
-                f"scoring={name!r} takes {entry.wants}, and {type(block.loss).__name__} is none; here one of "
+                f"scoring={name!r} takes {scorer.wants}, and {type(block.loss).__name__} is none; here one of "
                 f"{fitting}, or a function of your own"
             )
-    return Scorer(name, entry.greater_is_better, entry.of, entry.words)
+    return scorer
 
 
 # ---- the scores ------------------------------------------------------------------------------------------------------
@@ -202,34 +209,19 @@ def _is_numeric(loss: AbstractLoss) -> bool:
     return not _classifies(loss)
 
 
-def _any(loss: AbstractLoss) -> bool:
-    del loss
-    return True
-
-
-@dataclass(frozen=True)
-class _Score:
-    of: Callable[[Sequence[Held]], float]
-    greater_is_better: bool
-    takes: Callable[[AbstractLoss], bool]
-    wants: str
-    words: str
-
-
 MEAN = "scored by the weighted mean over a fold's held-out samples of"
 SHARE = "scored by the weighted share of a fold's held-out samples whose class is predicted"
 CURVE = "scored by the area under the ROC curve of a fold's predictors, whatever their nodes"
+NUMERIC, CODED = "losses of numeric targets", "LogisticLoss or MultinomialLoss"
+LOG = f"{MEAN} -log of the probability of the class"
 SCORES = {
-    "loss": _Score(_Mean(_loss), False, _any, "any loss", f"{MEAN} the model's own loss, without its scale"),
-    "mse": _Score(_Mean(_squared), False, _is_numeric, "losses of numeric targets", f"{MEAN} the squared error"),
-    "mae": _Score(_Mean(_absolute), False, _is_numeric, "losses of numeric targets", f"{MEAN} the absolute error"),
-    "accuracy": _Score(_Mean(_hits), True, _classifies, "classification losses", SHARE),
-    "log_loss": _Score(
-        _Mean(_loss),
-        False,
-        _is_probabilistic,
-        "LogisticLoss or MultinomialLoss",
-        f"{MEAN} -log of the probability of the class",
-    ),
-    "auc": _Score(_auc, True, _binary, "losses of two classes", CURVE),
+    scorer.name: scorer
+    for scorer in (
+        Scorer("loss", False, _Mean(_loss), f"{MEAN} the model's own loss, without its scale"),
+        Scorer("mse", False, _Mean(_squared), f"{MEAN} the squared error", _is_numeric, NUMERIC),
+        Scorer("mae", False, _Mean(_absolute), f"{MEAN} the absolute error", _is_numeric, NUMERIC),
+        Scorer("accuracy", True, _Mean(_hits), SHARE, _classifies, "classification losses"),
+        Scorer("log_loss", False, _Mean(_loss), LOG, _is_probabilistic, CODED),
+        Scorer("auc", True, _auc, CURVE, _binary, "losses of two classes"),
+    )
 }

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...lowering.site import Site
 from ...methods._base import AbstractIteration, Point, Start
-from ...methods._packing import Packer, Unpacker
+from ...methods._packing import Packed
 from ...methods.tolerance import ToleratesLoss
 from ...terms.records import Array
 from .engine import ActorEngine, Hand
@@ -33,9 +33,7 @@ class Answer:
 class Disk:
     """What a crash leaves of an actor: its packed state, and its last answer."""
 
-    tree: Any
-    arrays: list[Array]
-    generators: list[Any]
+    state: Packed
     answer: Answer
 
 
@@ -102,13 +100,10 @@ class Actor:
         self.post.tally.away += 1
         if self.disk is not None:
             return
-        packer, state = Packer(), self.states[at - 1]
-        answer = self.answer(at - 1)
-        self.disk = Disk(packer.pack(state, "the state"), packer.arrays, packer.generators, answer)
+        self.disk = Disk(Packed.of(self.states[at - 1], "the state"), self.answer(at - 1))
         self.states = {}
         self.post.forget()
 
     def _restart(self, at: int, disk: Disk) -> None:
-        state = Unpacker(disk.arrays, disk.generators, self._site()).unpack(disk.tree)
-        self.states = {at - 1: replace(state, round=at - 1)}
+        self.states = {at - 1: replace(disk.state.value(self._site()), round=at - 1)}
         self.disk = None
