@@ -43,7 +43,8 @@ def is_stiff(penalty: AbstractPenalty) -> bool:
 
 def loss_of(family: str, data: NodeData, scale: Any = "sum") -> AbstractLoss:
     """The loss with its default options on data."""
-    return declared(AbstractLoss)[family](data, scale=scale)
+    made: Any = declared(AbstractLoss)[family]
+    return made(data, scale=scale)
 
 
 def like(family: str) -> str:

@@ -1,5 +1,7 @@
 """The methods, one file each; whatever lies here is imported, and so declared."""
 
+from typing import Any
+
 from ..declaring import declared, import_files, needs_no_options
 from ..lowering.gradients import NodeGradients, without_gradient
 from ..lowering.site import Site
@@ -22,8 +24,9 @@ import_files(__name__, __path__)
 def listed(*, users: bool = True) -> tuple[AbstractMethod, ...]:
     """Every method with its default options, which `Problem.methods` and `compare` go through: what takes all data in
     one place first, then the decentralised ones, and last the baselines; by name among these, the user's at the end."""
-    ours, known = declared(AbstractMethod, users=False), declared(AbstractMethod, users=users)
-    made = [each() for each in known.values() if needs_no_options(each)]
+    ours = declared(AbstractMethod, users=False)
+    known: list[Any] = list(declared(AbstractMethod, users=users).values())
+    made: list[AbstractMethod] = [each() for each in known if needs_no_options(each)]
     return tuple(sorted(made, key=lambda method: (method.name not in ours, _kind(method))))
 
 

@@ -21,7 +21,8 @@ import scipy.sparse as sp
 
 from ...errors import DataError, TermError
 from ..bounds import half_square, largest_around
-from ..records import Array, Descent, Notation, Stated, names_of
+from ..calculus import Strength
+from ..records import Array, Descent, Lowered, LoweredLoss, Notation, Space, Stated, names_of
 from ._roots import increasing_root, slopes_far_out
 from ._samples import AbstractSamples
 
@@ -136,6 +137,12 @@ class AbstractLoss(AbstractSamples):
         sign = np.where(high == 0, 1.0, -1.0)[flat]
         eye = sp.csr_array((sign, (np.arange(flat.sum()), rows[flat])), shape=(int(flat.sum()), y.size))
         return Descent(eye, np.nonzero(flat)[0], np.full(len(sign), True), np.flatnonzero(~flat.ravel()))
+
+    def lower(self, space: Space, strength: Strength) -> Lowered:
+        data = self.data
+        node = np.fromiter((space.index[label] for label in data.labels), dtype=np.intp)[data.node]
+        X, offset = self.design()
+        return Lowered(losses=(LoweredLoss(self, strength, node, X, self.targets(), offset, self.scales()),))
 
     # ---- proofs ----------------------------------------------------------------------------------------------------
     def stated(self) -> Stated | None:

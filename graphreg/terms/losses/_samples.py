@@ -12,8 +12,8 @@ from ...checks import check_fields
 from ...data import NodeData
 from ...errors import DataError, TermError
 from ...messages import gaps
-from ..calculus import AbstractTerm, Strength, positive
-from ..records import Array, Coordinate, Lowered, LoweredLoss, Space
+from ..calculus import AbstractTerm, positive
+from ..records import Array, Coordinate
 from .coding import numeric
 
 
@@ -54,12 +54,6 @@ class AbstractSamples(AbstractTerm):
         if isinstance(scale, Mapping):
             return np.array([float(scale[label]) for label in data.labels])[data.node], data.weights
         return np.full(len(data.node), float(scale)), data.weights
-
-    def lower(self, space: Space, strength: Strength) -> Lowered:
-        data = self.data
-        node = np.fromiter((space.index[label] for label in data.labels), dtype=np.intp)[data.node]
-        X, offset = self.design()
-        return Lowered(losses=(LoweredLoss(self, strength, node, X, self.targets(), offset, self.scales()),))
 
     def at(self, label: Hashable) -> Self:
         """The loss of one node alone, which holds the data of no other."""
