@@ -66,7 +66,24 @@ class Compiled:
     conic: conic.ConicProblem
 
     def read(self) -> Solution:
-        """The answer that stands in the CVXPY problem, certified by graphreg's own code."""
+        """The answer that stands in the CVXPY problem, certified by graphreg's own code.
+
+        Returns
+        -------
+        Solution
+
+        Raises
+        ------
+        FailedError
+            Where the CVXPY problem has no values: it was not solved, or not successfully.
+
+        Examples
+        --------
+        >>> compiled = problem.compile()
+        >>> _ = compiled.cvxpy.solve(solver="CLARABEL")
+        >>> compiled.read().certificate.holds(1e-6)
+        True
+        """
         found = self.conic.point()
         if found is None:
             raise FailedError("the CVXPY problem holds no answer; call .cvxpy.solve(...) first")
@@ -154,6 +171,11 @@ class Problem:
             The checkpoint is of another problem, method or start, is damaged or cannot be written; with what differs.
         SolveError
             See ``on_failure``; the exception's ``solution`` holds what there is.
+
+        Examples
+        --------
+        >>> problem.solve(gr.PrimalDual(), gap=1e-4).status
+        'certified'
         """
         method = Exact() if method is None else method
         self._check_call(method, gap, rounds, seconds, callback, on_failure)
@@ -220,7 +242,23 @@ class Problem:
         return conic.Compiler(self.form)
 
     def compile(self, form: str = "primal") -> Compiled:
-        """The problem in CVXPY, primal or dual, stacked and sparse."""
+        """The problem in CVXPY, primal or dual, stacked and sparse.
+
+        Returns
+        -------
+        Compiled
+            ``.cvxpy`` (the cvxpy.Problem), ``.w``, and ``.read()`` for the certified answer.
+
+        Raises
+        ------
+        ModelError
+            For another ``form``.
+
+        Examples
+        --------
+        >>> type(problem.compile("dual").cvxpy).__name__
+        'Problem'
+        """
         checks.one_of("primal", "dual")(form, "form")
         built = conic.primal(self.form) if form == "primal" else conic.dual(self.form)
         built.refresh()
@@ -231,25 +269,64 @@ class Problem:
         """Which methods apply, what the others lack, what each needs in general and sends in a round.
 
         A DataFrame with the columns applies, missing, needs and sends, which ``print`` shows as text.
+
+        Returns
+        -------
+        Overview
+
+        Examples
+        --------
+        >>> bool(problem.methods().loc["PrimalDual", "applies"])
+        True
         """
         from .methods._overview import overview
 
         return overview(self.form, listed())
 
     def dual(self) -> Written:
-        """The dual problem: flows, capacities, conservation; ``print`` it, or ``.latex()``."""
+        """The dual problem: flows, capacities, conservation; ``print`` it, or ``.latex()``.
+
+        Returns
+        -------
+        Written
+
+        Examples
+        --------
+        >>> str(problem.dual()).startswith("maximise over")
+        True
+        """
         from .explain import text
 
         return text.dual(self.form)
 
     def kkt(self) -> Written:
-        """The optimality conditions; ``print`` them, or ``.latex()``."""
+        """The optimality conditions; ``print`` them, or ``.latex()``.
+
+        Returns
+        -------
+        Written
+
+        Examples
+        --------
+        >>> str(problem.kkt()).partition(":")[0]
+        'stationarity'
+        """
         from .explain import text
 
         return text.kkt(self.form)
 
     def latex(self) -> str:
-        """The primal problem in LaTeX."""
+        """The primal problem in LaTeX.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> "minimise" in problem.latex()
+        True
+        """
         from .explain import text
 
         return text.primal(self.form).latex()

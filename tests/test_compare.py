@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import networkx as nx
 import numpy as np
 import pytest
-from test_methods import chain
+from factories import chain
 
 import graphreg as gr
 from graphreg.errors import MethodError, ModelError
@@ -268,16 +268,6 @@ def test_progress_names_the_methods(problem, capsys):
 
 
 # ---- figures ---------------------------------------------------------------------------------------------------------
-@pytest.fixture
-def pyplot():
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    yield plt
-    plt.close("all")
-
-
 @pytest.fixture(scope="module")
 def comparison(problem):
     slow = gr.PrimalDual(balance=1.0, relaxation=1.0)

@@ -6,7 +6,8 @@ import importlib
 import re
 
 import pytest
-from documents import DOCS, FENCE, module_of
+from documents import FENCE, module_of
+from places import DOCS
 from test_layers import imports_of
 
 import graphreg as gr

@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from core_cases import iterate, site_of
-from test_methods import chain
+from factories import chain
 
 import graphreg as gr
 from graphreg.datasets import random_problem

@@ -8,18 +8,19 @@ import pytest
 from law_cases import LOSSES as LOSS_CASES
 from law_cases import NUMBERS, SOLVER_TOLERANCE, samples
 from law_cases import PENALTIES as PENALTY_CASES
-from mutants import LOSSES as FIRST_LOSSES
-from mutants import PENALTIES as FIRST_PENALTIES
+from mutants import PENALTIES as BROKEN_PENALTIES
 from mutants_any import broken_loss, broken_penalty
 from mutants_bounds import LOSSES as BOUNDS_OF_LOSSES
 from mutants_bounds import PENALTIES as BOUNDS_OF_PENALTIES
+from mutants_hinges import HINGES
 from mutants_losses import LOSSES as FURTHER_LOSSES
+from mutants_smooth import LOSSES as SMOOTH_LOSSES
 from own_terms import LogCosh, OwnL1, OwnSquare
 
 from graphreg.testing import check_loss, check_penalty
 
-LOSSES = [*FIRST_LOSSES, *FURTHER_LOSSES, *BOUNDS_OF_LOSSES]
-PENALTIES = [*FIRST_PENALTIES, *BOUNDS_OF_PENALTIES]
+LOSSES = [*SMOOTH_LOSSES, *FURTHER_LOSSES, *HINGES, *BOUNDS_OF_LOSSES]
+PENALTIES = [*BROKEN_PENALTIES, *BOUNDS_OF_PENALTIES]
 
 
 def refused(mutant, report):

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-import sys
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -18,14 +16,11 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_flow
 
 import graphreg as gr
+from benchmarks.statistics.recovery import guaranteed, instance, judge
 from graphreg.graph import Graph
 from graphreg.theory import recovery, well_connected
 from graphreg.theory._clusterwise import Clusterwise, exact_on_ball, largest_on_ball
 from graphreg.theory._routing import Routing, largest_multiple
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # benchmarks is no part of the package
-
-from benchmarks.statistics.recovery import guaranteed, instance, judge
 
 
 # ---- Definition 1, by all subsets ------------------------------------------------------------------------------------

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from pathlib import Path
 
 import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
+from places import DATA
 from sklearn import datasets
 from sklearn.linear_model import LogisticRegression, QuantileRegressor
 
 import graphreg as gr
 
-LIP_CANCER = Path(__file__).resolve().parents[1] / "../shared/data/scotland_lip_cancer.json"
+LIP_CANCER = DATA / "scotland_lip_cancer.json"
 METHODS = [gr.Exact(), gr.PrimalDual(), gr.ADMM()]  # those that take every loss
 GAP = 1e-9
 

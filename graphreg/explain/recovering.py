@@ -44,6 +44,10 @@ def plot_recovery(
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
+    Returns
+    -------
+    matplotlib.axes.Axes
+
     Raises
     ------
     ModelError

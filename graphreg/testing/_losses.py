@@ -295,6 +295,11 @@ def check_loss(loss: AbstractLoss, seed: int = 0, tolerance: float = 1e-8) -> Re
     -------
     Report
         True where every law holds; printed, one line per law, and for each failure where it happened.
+
+    Examples
+    --------
+    >>> gr.testing.check_loss(gr.HuberLoss(data)).ok
+    True
     """
     failures = try_laws(LAWS, loss, Samples(loss, seed, tolerance))
     return Report(type(loss).__name__, tuple(map(name_of, LAWS)), tuple(failures))

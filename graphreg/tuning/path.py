@@ -217,6 +217,11 @@ def path(  # noqa: PLR0913
         For what is no problem, Parameter of the model or strength.
     MethodError, CheckpointError, SolveError
         As `Problem.solve`.
+
+    Examples
+    --------
+    >>> [one.status for one in gr.path(problem, [0.1, 0.3])]
+    ['certified', 'certified']
     """
     problem_of(problem, "path")
     checks.seed(seed, "seed")
