@@ -80,7 +80,7 @@ def test_default_steps():
     def eta(method, form_site, mu, t):
         zero = np.zeros(form_site.form.shape)
         smooth_too = method.init(form_site, None).smooth
-        return method._eta(State(form_site, t, zero, L, mu, smooth_too, zero, zero))
+        return method._eta(State(form_site, t, zero, L, mu, smooth_too))
 
     assert eta(gr.SubgradientDescent(), site, mu, 50) == pytest.approx(1 / L)
     stochastic = gr.SubgradientDescent(batch=1)
@@ -107,7 +107,7 @@ def test_samples_estimate_the_step():
     method = gr.SubgradientDescent(step_size=0.01, batch=1)
     for seed in range(3000):
         site = Site(form, site_of(form).engine, seed)
-        state = State(site, 0, start[0], 1.0, 1.0, True, 0 * start[0], 0 * start[0])
+        state = State(site, 0, start[0], 1.0, 1.0, True)
         steps.append(method.step(state).w)
     full = iterate(gr.SubgradientDescent(step_size=0.01), form, [1], start)[0].w
     error = np.std(steps, axis=0) / np.sqrt(len(steps))

@@ -156,6 +156,12 @@ class Site:
         """Gradients of the nodes' losses."""
         return NodeGradients(self.form)
 
+    def gradient(self, w: Array, batch: int | None, t: int) -> Array:
+        """grad h_i(w_i), (n, d): of all samples, or an estimate from a batch drawn with replacement in step t."""
+        if batch is None:
+            return self.gradients.full(w)
+        return self.gradients.sampled(w, self.streams("samples").uniform(t, batch))
+
     @cached_property
     def losses(self) -> NodeGradients:
         """Gradients of the nodes' losses alone, without edges to the ground."""

@@ -6,13 +6,14 @@ certificates belong to the driver.
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, ClassVar
 
 from ..certificate import Certifier
 from ..checks import check_fields, instance
-from ..errors import MethodError
+from ..errors import MethodError, MethodWarning
 from ..form import Form
 from ..lowering.site import Site
 from ..terms.records import Array
@@ -27,6 +28,10 @@ def written(value: object) -> str:
     """An option as it is shown; of a function its name, of what is too long for a label its type."""
     text = str(getattr(value, "__name__", repr(value)))
     return text if len(text) <= LONGEST and "\n" not in text else f"<{type(value).__name__}>"
+
+
+def warn(message: str) -> None:
+    warnings.warn(message, MethodWarning, stacklevel=3)
 
 
 class AbstractMethod(ABC):

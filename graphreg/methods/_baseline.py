@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,7 +20,9 @@ from ._base import AbstractIteration, AbstractMethod, Start
 
 
 class AbstractBaseline(AbstractMethod):
-    """Another problem, and an iteration for it."""
+    """Another problem, and an iteration for it. ``aim`` says in a few words what is minimised."""
+
+    aim: ClassVar[str]
 
     @abstractmethod
     def target(self, form: Form) -> Form:
@@ -30,10 +33,18 @@ class AbstractBaseline(AbstractMethod):
     def iteration(self) -> AbstractIteration:
         """How the target is minimised."""
 
+
+class AbstractRounds(AbstractIteration):
+    """How the target of a baseline is minimised, under the name of the baseline, which knows what is missing."""
+
+    options: Any  # the baseline
+
     @property
-    @abstractmethod
-    def aim(self) -> str:
-        """What is minimised, in a few words."""
+    def name(self) -> str:
+        return self.options.name
+
+    def missing(self, form: Form) -> tuple[str, ...]:
+        return ()
 
 
 def start_of(target: Form, start: Start | None) -> Start | None:

@@ -168,7 +168,11 @@ def _steps(form: Form) -> dict[str, Row]:
     gossip = FedADMM()
     if not gossip.missing(form) and np.isfinite(L).all():
         state = gossip.init(site, None)
-        each = state.smoothness + state.held
+        each = state.L + state.scale.rho * state.scale.degree
         least = float(1.0 / each.max()) if each.max(initial=0.0) > 0 else np.inf
-        out[f"step of {gossip.name}"] = (least, "bound", f"the least 1 / (L_i + rho deg_i), at rho = {state.rho:.4g}")
+        out[f"step of {gossip.name}"] = (
+            least,
+            "bound",
+            f"the least 1 / (L_i + rho deg_i), at rho = {state.scale.rho:.4g}",
+        )
     return out
