@@ -12,13 +12,14 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo quick test lint counts bench soundness proofs resume methods statistics clean
+.PHONY: help demo quick test lint listings counts bench soundness proofs resume methods statistics clean
 
 help:
 	@echo "make demo        run examples/demo.py"
 	@echo "make quick       say in a minute whether the installation is sound"
 	@echo "make test        run the tests; with ARGS=--whole all of their sweeps"
 	@echo "make lint        check style, format and types"
+	@echo "make listings    write the tables of docs and the list of types again, from the classes"
 	@echo "make counts      count what the type checker is told to overlook"
 	@echo "make bench       measure speed against CVXPY and other packages"
 	@echo "make soundness   search for a certificate that lies"
@@ -46,6 +47,9 @@ lint: $(VENV)/.installed-dev
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m pyright
+
+listings: $(VENV)/.installed-test
+	$(RUN) tests/listings.py
 
 # The numbers beside the rules that pyproject.toml turns off.
 counts: $(VENV)/.installed-dev

@@ -11,8 +11,9 @@ import numpy as np
 
 from .clock import progress_bar
 from .errors import GraphregError, MethodError, SolverError
-from .methods import METHODS, AbstractMethod, Exact
-from .methods._base import METHOD
+from .methods import listed
+from .methods._base import METHOD, AbstractMethod
+from .methods.exact import Exact
 from .problem import Problem, problem_of
 from .solution import Solution
 
@@ -199,7 +200,7 @@ def compare(
     ['certified', 'certified']
     """
     problem_of(problem, "compare")
-    chosen = _named([m for m in METHODS if not m.missing(problem.form)] if methods is None else methods)
+    chosen = _named([m for m in listed() if not m.missing(problem.form)] if methods is None else methods)
     if all(method.missing(problem.form) for method in chosen.values()):
         lacks = "; ".join(f"{name}: {', '.join(m.missing(problem.form))}" for name, m in chosen.items())
         raise MethodError(f"none of the methods applies to the problem: {lacks}")

@@ -14,8 +14,7 @@ from .form import Form
 from .lowering.arcs import arcs_of
 from .lowering.centring import centred
 from .lowering.site import Site
-from .methods import AbstractMethod
-from .methods._base import AbstractIteration
+from .methods._base import AbstractIteration, AbstractMethod
 from .methods._driver import drive
 from .methods._snapshot import Keeper
 from .methods.ledger import Ledger

@@ -25,9 +25,10 @@ from .errors import (
 )
 from .form import Form
 from .lowering import conic
-from .methods import METHODS, AbstractMethod, Exact
-from .methods._base import METHOD, Start
+from .methods import listed
+from .methods._base import METHOD, AbstractMethod, Start
 from .methods.checkpoint import Checkpoint
+from .methods.exact import Exact
 from .methods.task import Budget
 from .methods.trace import Record
 from .solution import Solution
@@ -275,7 +276,7 @@ class Problem:
         """
         from .methods._overview import overview
 
-        return overview(self.form, METHODS)
+        return overview(self.form, listed())
 
     def dual(self) -> Written:
         """The dual problem: flows, capacities, conservation; ``print`` it, or ``.latex()``.

@@ -15,8 +15,7 @@ from .clock import OutOfTimeError, within
 from .form import DualPoint, Form
 from .iterating import iterate
 from .lowering import conic
-from .methods import AbstractMethod
-from .methods._base import AbstractIteration, Start
+from .methods._base import AbstractIteration, AbstractMethod, Start
 from .methods._snapshot import KeptRuns
 from .methods.task import Budget, Outcome
 from .solution import Solution

@@ -23,6 +23,7 @@ import graphreg as gr
 from graphreg.cli import _folder as folder_module
 from graphreg.cli import main
 from graphreg.cli._exits import EXITS
+from graphreg.declaring import declared
 from graphreg.model_file import _families as families
 
 SEPARABLE = "site,dose,ill\n" + "".join(f"{s},{x},{int(x > 0)}\n" for s in ("01", "02") for x in (-2, -1, 1, 2))
@@ -430,7 +431,7 @@ def test_check_refuses(arguments, message):
     assert done.stderr.startswith(message)
 
 
-@pytest.mark.parametrize("name", sorted(families.public("loss")))
+@pytest.mark.parametrize("name", sorted(declared(families.BASES["loss"], users=False)))
 def test_check_loss(name):
     done = run("check", "loss", name)
     assert done.exit_code == 0, done.output

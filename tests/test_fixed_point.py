@@ -125,9 +125,9 @@ def test_messages_may_be_lost():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"relaxation": 2.0}, r"relaxation of Acceleration must be a number in \(0, 2\), got 2.0"),
-        ({"balance": -1.0}, "balance of Acceleration must be a positive finite number or None, got -1.0"),
-        ({"pace": 0}, "pace of Acceleration must be a whole number, at least 1, got 0"),
+        ({"relaxation": 2.0}, r"Acceleration\(relaxation=...\) must be a number in \(0, 2\), got 2.0"),
+        ({"balance": -1.0}, r"Acceleration\(balance=...\) must be a positive finite number or None, got -1.0"),
+        ({"pace": 0}, r"Acceleration\(pace=...\) must be a whole number, at least 1, got 0"),
     ],
 )
 def test_bad_options_are_refused(options, words):

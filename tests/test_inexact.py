@@ -101,7 +101,7 @@ def test_a_tolerance_of_zero_is_the_exact_method():
 # ---- what is refused -------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("inexact", [0, -1, 0.0, -2.0, np.inf, np.nan, "3", True, [1]])
 def test_what_is_no_schedule_is_refused(inexact):
-    with pytest.raises(MethodError, match="inexact of PrimalDual must be a whole number"):
+    with pytest.raises(MethodError, match=r"PrimalDual\(inexact=...\) must be a whole number"):
         gr.PrimalDual(inexact=inexact)
 
 

@@ -18,6 +18,7 @@ FACE = "__init__"  # the public names of the package as a whole
 
 LAYERS = (
     "errors",
+    "declaring",  # of classes, by which they are known
     "messages",  # what is said alike
     "checks",  # of arguments
     "sharing",  # of what copies have in common
@@ -52,6 +53,7 @@ LAYERS = (
     "datasets",  # problems that are drawn at random
     "tuning",
     "explain",
+    "catalogue",  # of what is declared
     FACE,  # what follows is written as a user would write it, on the public names
     "papers",
     "model_file",

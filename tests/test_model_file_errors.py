@@ -11,6 +11,7 @@ import pytest
 from model_files import BASE, DATE, FULL, OWN, changed, keys, read, tables
 
 import graphreg as gr
+from graphreg.declaring import declared
 from graphreg.errors import DataError, GraphError, GraphregError, MethodError, ModelFileError, TermError
 from graphreg.model_file import _families as families
 from graphreg.model_file._place import Place
@@ -326,14 +327,11 @@ def test_an_error_is_placed_once_whatever_its_message_begins_with():
 
 # ---- what is known without being listed ------------------------------------------------------------------------------
 def test_every_public_class_has_its_name():
-    bases = {kind: families.KINDS[kind] for kind in ("loss", "penalty", "method")}
-    for kind, base in bases.items():
+    for kind, base in families.BASES.items():
         classes = [each for each in map(gr.__dict__.get, gr.__all__) if isinstance(each, type)]
         concrete = {each.__name__ for each in classes if issubclass(each, base) and not inspect.isabstract(each)}
-        assert set(families.public(kind)) == concrete
-    assert {"SquaredLoss", "MeanLoss"} <= set(families.public("loss"))
-    assert {"L2", "Box"} <= set(families.public("penalty"))
-    assert {"Exact", "PrimalDual"} <= set(families.public("method"))
+        found = {name: families.find(kind, name, Place("model.toml"), []) for name in concrete}
+        assert found == declared(base, users=False)
 
 
 def test_options_are_those_of_the_classes():

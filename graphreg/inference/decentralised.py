@@ -15,7 +15,8 @@ from scipy.linalg import cho_factor, cho_solve
 
 from .. import checks
 from ..errors import DataError, MethodError, MethodWarning
-from ..methods import DecreasingStep, ExactDiffusion
+from ..methods._decreasing import DecreasingStep
+from ..methods.exact_diffusion import ExactDiffusion
 from ..solution import Solution
 from ..terms.records import Array
 from ._hypotheses import written

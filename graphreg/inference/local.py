@@ -22,7 +22,7 @@ from ..lowering.conic import Compiler
 from ..lowering.damped import minimisers
 from ..lowering.gradients import STEPPING, NodeGradients, without_gradient
 from ..lowering.star import alone
-from ..methods import Exact
+from ..methods.exact import Exact
 from ..methods.task import Budget
 from ..solving import solve
 from ..terms.records import Array

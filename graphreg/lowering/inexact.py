@@ -52,7 +52,7 @@ class Accuracy:
             return Accuracy(steps=int(given))
         tolerance = given(t) if callable(given) else float(given) / (t + 1) ** 2
         return Accuracy(
-            tolerance=float(TOLERANCE(tolerance, f"what inexact of {owner} gives in round {t}", MethodError))
+            tolerance=float(TOLERANCE(tolerance, f"the value of {owner}(inexact=...) in round {t}", MethodError))
         )
 
 

@@ -193,7 +193,9 @@ def cvxpy_argmin(loss: AbstractLoss, samples: Samples) -> list[Failure]:
 
 
 def cvxpy_conjugate_value(loss: AbstractLoss, samples: Samples) -> list[Failure]:
-    """The CVXPY form of the conjugate has its value and its domain."""
+    """The CVXPY form of the conjugate, where there is one, has its value and its domain."""
+    if type(loss).cvxpy_conjugate is AbstractLoss.cvxpy_conjugate:
+        return []
     y = samples.y
     conjugate, tolerance = (lambda b: loss.conjugate(b, y)), max(1e-8, samples.tolerance)
 

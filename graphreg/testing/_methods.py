@@ -15,8 +15,8 @@ from ..checks import instance
 from ..errors import MethodError
 from ..form import Form
 from ..lowering.conic import Compiler
-from ..methods import Exact
 from ..methods._base import AbstractIteration
+from ..methods.exact import Exact
 from ..methods.task import Budget
 from ..solution import Solution
 from ..solving import solve

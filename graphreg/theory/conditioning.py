@@ -13,7 +13,10 @@ from ..form import Form
 from ..lowering.arcs import arcs_of
 from ..lowering.gradients import NodeGradients
 from ..lowering.site import Site
-from ..methods import AsyncL2GD, ExactDiffusion, FedADMM, GradientTracking
+from ..methods.async_l2gd import AsyncL2GD
+from ..methods.exact_diffusion import ExactDiffusion
+from ..methods.fed_admm import FedADMM
+from ..methods.gradient_tracking import GradientTracking
 from ..methods.ledger import Ledger
 from ..terms.losses._base import AbstractQuadraticLoss
 from ..terms.penalties._base import AbstractSmoothPenalty

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import ModelError
 from ..form import Form
-from ..methods import AbstractMethod
+from ..methods._base import AbstractMethod
 from ..problem import Problem
 from ..solution import Solution
 from ..terms.records import Array, name_of

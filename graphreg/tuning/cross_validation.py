@@ -9,8 +9,7 @@ import numpy as np
 
 from .. import checks
 from ..clock import progress_bar
-from ..methods import AbstractMethod
-from ..methods._base import METHOD
+from ..methods._base import METHOD, AbstractMethod
 from ..problem import Problem, problem_of
 from ._fold_runs import FoldRun, Task, carried_out
 from ._kept import KeptFolds

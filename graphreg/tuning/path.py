@@ -13,7 +13,7 @@ from .. import checks
 from ..clock import progress_bar
 from ..clusters import STATES
 from ..errors import ModelError
-from ..methods import AbstractMethod
+from ..methods._base import AbstractMethod
 from ..methods.checkpoint import Checkpoint
 from ..problem import RAISES, Problem, problem_of
 from ..solution import Solution
