@@ -12,12 +12,14 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint counts bench soundness proofs resume methods statistics clean
+.PHONY: help demo quick test lint listings counts bench soundness proofs resume methods statistics clean
 
 help:
 	@echo "make demo        run examples/demo.py"
-	@echo "make test        run the tests"
+	@echo "make quick       say in a minute whether the installation is sound"
+	@echo "make test        run the tests; with ARGS=--whole all of their sweeps"
 	@echo "make lint        check style, format and types"
+	@echo "make listings    write the tables of docs and the list of types again, from the classes"
 	@echo "make counts      count what the type checker is told to overlook"
 	@echo "make bench       measure speed against CVXPY and other packages"
 	@echo "make soundness   search for a certificate that lies"
@@ -31,17 +33,23 @@ demo: $(VENV)/.installed-demo
 	$(RUN) examples/demo.py $(ARGS)
 
 # Two workers with one thread each: numerical libraries that spawn threads of their own only get in each other's way.
-test: export OMP_NUM_THREADS := 1
-test: export OPENBLAS_NUM_THREADS := 1
-test: export MKL_NUM_THREADS := 1
+# Each worker begins with half of the files, so that what the tests of a file share is made once; who is done helps out.
+quick test: export OMP_NUM_THREADS := 1
+quick test: export OPENBLAS_NUM_THREADS := 1
+quick test: export MKL_NUM_THREADS := 1
+quick: $(VENV)/.installed-test
+	$(RUN) -m pytest -m quick $$(grep -rl --include='*.py' 'mark\.quick' tests) $(ARGS)
 test: $(VENV)/.installed-test
-	$(RUN) -m pytest -n 2 $(ARGS)
+	$(RUN) -m pytest -n 2 --dist worksteal $(ARGS)
 
 lint: export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 lint: $(VENV)/.installed-dev
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m pyright
+
+listings: $(VENV)/.installed-test
+	$(RUN) tests/listings.py
 
 # The numbers beside the rules that pyproject.toml turns off.
 counts: $(VENV)/.installed-dev

@@ -10,58 +10,27 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from . import errors
+from . import catalogue, errors
+from .catalogue import *  # noqa: F403 - the losses, penalties and methods, which are not listed
 from .certificate import Certificate
 from .compare import Comparison, compare
 from .data import NodeData
 from .engines import Actors, Faults
 from .graph import Graph
-from .methods import (
-    ADMM,
-    IFCA,
-    AbstractIteration,
-    AsyncAL2SGD,
-    AsyncL2GD,
-    Availability,
-    Checkpoint,
-    ClusteredFedAvg,
-    DecreasingStep,
-    Exact,
-    ExactDiffusion,
-    FedADMM,
-    FedAvg,
-    GradientTracking,
-    InteriorPoint,
-    LocalOnly,
-    LocalSGD,
-    PFedMe,
-    Pooled,
-    PrimalDual,
-    SubgradientDescent,
-)
+from .methods._base import AbstractIteration
+from .methods._decreasing import DecreasingStep
+from .methods.availability import Availability
+from .methods.checkpoint import Checkpoint
+from .methods.fixed_point import AbstractFixedPoint, Acceleration
 from .problem import Compiled, Problem
 from .solution import Solution
 from .terms.calculus import Model, Parameter
 from .terms.hierarchy import Hierarchy
-from .terms.losses.hinge import HingeLoss, SquaredHingeLoss
-from .terms.losses.huber import HuberLoss
-from .terms.losses.logistic import LogisticLoss
-from .terms.losses.multinomial import MultinomialLoss
-from .terms.losses.poisson import PoissonLoss
-from .terms.losses.quantile import QuantileLoss
-from .terms.losses.squared import MeanLoss, SquaredLoss
-from .terms.penalties._base import AbstractConstraint, AbstractNorm, AbstractOneSided
+from .terms.losses._base import AbstractPeakedLoss, AbstractQuadraticLoss
+from .terms.losses._base import AbstractSmoothLoss as Loss
+from .terms.losses._piecewise import AbstractPiecewiseLinearLoss
+from .terms.penalties._base import AbstractConstraint, AbstractNorm, AbstractOneSided, AbstractSmoothPenalty
 from .terms.penalties._base import AbstractPenalty as Penalty
-from .terms.penalties.ball import Ball
-from .terms.penalties.box import Box
-from .terms.penalties.huber_norm import HuberNorm
-from .terms.penalties.l1 import L1
-from .terms.penalties.l2 import L2
-from .terms.penalties.linf import LInf
-from .terms.penalties.non_negative import NonNegative
-from .terms.penalties.quadratic import Quadratic
-from .terms.penalties.squared_l2 import SquaredL2
-from .terms.penalties.zero import Zero
 from .terms.sums import Consensus, NodePenalty, TotalVariation
 
 if TYPE_CHECKING:
@@ -71,66 +40,37 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "ADMM",
-    "IFCA",
-    "L1",
-    "L2",
     "AbstractConstraint",
+    "AbstractFixedPoint",
     "AbstractIteration",
     "AbstractNorm",
     "AbstractOneSided",
+    "AbstractPeakedLoss",
+    "AbstractPiecewiseLinearLoss",
+    "AbstractQuadraticLoss",
+    "AbstractSmoothPenalty",
+    "Acceleration",
     "Actors",
-    "AsyncAL2SGD",
-    "AsyncL2GD",
     "Availability",
-    "Ball",
-    "Box",
     "Certificate",
     "Checkpoint",
-    "ClusteredFedAvg",
     "Comparison",
     "Compiled",
     "Consensus",
     "DecreasingStep",
-    "Exact",
-    "ExactDiffusion",
     "Faults",
-    "FedADMM",
-    "FedAvg",
-    "GradientTracking",
     "Graph",
     "Hierarchy",
-    "HingeLoss",
-    "HuberLoss",
-    "HuberNorm",
-    "InteriorPoint",
-    "LInf",
-    "LocalOnly",
-    "LocalSGD",
-    "LogisticLoss",
-    "MeanLoss",
+    "Loss",
     "Model",
     "ModelFile",
-    "MultinomialLoss",
     "NodeData",
     "NodePenalty",
-    "NonNegative",
-    "PFedMe",
     "Parameter",
     "Penalty",
-    "PoissonLoss",
-    "Pooled",
-    "PrimalDual",
     "Problem",
-    "Quadratic",
-    "QuantileLoss",
     "Solution",
-    "SquaredHingeLoss",
-    "SquaredL2",
-    "SquaredLoss",
-    "SubgradientDescent",
     "TotalVariation",
-    "Zero",
     "compare",
     "cross_validate",
     "errors",
@@ -138,6 +78,7 @@ __all__ = [
     "read_model",
     "strength_max",
 ]
+__all__ += catalogue.__all__
 
 _SUBMODULES = (
     "datasets",

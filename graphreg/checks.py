@@ -48,7 +48,7 @@ class Check:
     """What a value must be, in words (``"a positive finite number"``) and as a test.
 
     ``check(value, what, error, owner)`` returns the value, or raises the error: "*what* must be *wanted*, got *value*"
-    ("the *what* of *owner* must be ..." where there is an owner), and what ``hint`` says of the value.
+    ("*Owner(what=...)* must be ..." where there is an owner), and what ``hint`` says of the value.
     ``check | other`` accepts what either does, ``check | None`` also None.
     """
 
@@ -58,7 +58,8 @@ class Check:
 
     def __call__(self, value: Any, what: str, error: type[GraphregError] = ModelError, owner: str = "") -> Any:
         if not self.holds(value):
-            said = f"the {what} of {owner}" if owner else what
+            name, space, rest = what.partition(" ")
+            said = f"{owner}({name}=...){space}{rest}" if owner else what
             raise error(f"{said} must be {self.wanted}, got {shown(value)}{self.hint(value)}")
         return value
 

@@ -11,8 +11,9 @@ import numpy as np
 
 from .clock import progress_bar
 from .errors import GraphregError, MethodError, SolverError
-from .methods import METHODS, AbstractMethod, Exact
-from .methods._base import METHOD
+from .methods import listed
+from .methods._base import METHOD, AbstractMethod
+from .methods.exact import Exact
 from .problem import Problem, problem_of
 from .solution import Solution
 
@@ -67,6 +68,16 @@ class Comparison:
         method's own certificate says. ``messages`` and ``bytes`` are all that was sent, ``method_messages`` and
         ``method_bytes`` what was sent without certificates: by the method and its adaptation. ``own_gap``, where there
         are baselines, is what these certified of the problem that they solve instead.
+
+        Returns
+        -------
+        pandas.DataFrame
+            By the name of the method.
+
+        Examples
+        --------
+        >>> gr.compare(problem, [gr.ADMM()]).table().index.tolist()
+        ['ADMM']
         """
         import pandas as pd
 
@@ -87,13 +98,38 @@ class Comparison:
         return dict(zip(COLUMNS, (entry_status, *numbers), strict=True))
 
     def plot(self, x: str = "rounds", ax: Axes | None = None) -> Axes:
-        """The gap against ``x``: "rounds", "messages", "bytes" or "seconds"; see `explain.plot_comparison`."""
+        """The gap against ``x``: "rounds", "messages", "bytes" or "seconds"; see `explain.plot_comparison`.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        ModelError
+            For another ``x``.
+
+        Examples
+        --------
+        >>> gr.compare(problem, [gr.ADMM()]).plot("messages").get_xscale()
+        'log'
+        """
         from .explain import plot_comparison
 
         return plot_comparison(self, x, ax)
 
     def figure(self) -> Figure:
-        """The four plots side by side, with what they measure by as the caption."""
+        """The four plots side by side, with what they measure by as the caption.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+
+        Examples
+        --------
+        >>> len(gr.compare(problem, [gr.ADMM()]).figure().axes)
+        4
+        """
         from .explain import comparison_figure
 
         return comparison_figure(self)
@@ -148,13 +184,23 @@ def compare(
     progress : bool, optional
         Whether to show on stderr which method is running; by default where that is a terminal.
 
+    Returns
+    -------
+    Comparison
+        ``print`` it; ``.table()``, ``.plot()``, and the solution of each method by its name.
+
     Raises
     ------
     ModelError, MethodError
         For what is no problem, method or number; and where none of the methods given applies.
+
+    Examples
+    --------
+    >>> gr.compare(problem, [gr.Exact(), gr.ADMM()]).table()["status"].tolist()
+    ['certified', 'certified']
     """
     problem_of(problem, "compare")
-    chosen = _named([m for m in METHODS if not m.missing(problem.form)] if methods is None else methods)
+    chosen = _named([m for m in listed() if not m.missing(problem.form)] if methods is None else methods)
     if all(method.missing(problem.form) for method in chosen.values()):
         lacks = "; ".join(f"{name}: {', '.join(m.missing(problem.form))}" for name, m in chosen.items())
         raise MethodError(f"none of the methods applies to the problem: {lacks}")
@@ -204,7 +250,7 @@ def _run(problem: Problem, method: AbstractMethod, budget: dict[str, Any]) -> So
     try:
         return problem.solve(method, progress=False, on_failure="return", **budget)
     except KeyboardInterrupt:
-        return NoRun("interrupted", "Interrupted before there was an answer.")
+        return NoRun("interrupted", "The run was interrupted before there was an answer.")
     except (MethodError, SolverError) as error:
         return NoRun("refused", str(error))
     except GraphregError:  # the budget, not the method

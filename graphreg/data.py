@@ -10,6 +10,7 @@ import numpy as np
 
 from .columns import Columns, column_of, listed, matrix, names_of, numbers_of, raw, seen, shown, stack, table, vector
 from .errors import DataError
+from .messages import did_you_mean
 from .reading import FILL, is_missing, numbered, plain_label
 
 if TYPE_CHECKING:
@@ -78,11 +79,20 @@ class NodeData:
         intercept : bool
             Whether to add a leading feature "intercept" of ones.
 
+        Returns
+        -------
+        NodeData
+
         Raises
         ------
         DataError
             For a frame without rows, an unknown or repeated column, a feature that is not numeric, NaN or infinite
             entries, missing nodes, or weights that are not positive. The message names the column, node and row.
+
+        Examples
+        --------
+        >>> gr.NodeData.from_frame(frame, node="site", target="level", features=["rain"], intercept=True).features
+        ('intercept', 'rain')
         """
         columns = Columns(node, names_of(target), names_of(features), weights, offset, intercept)
         whole = table(frame)
@@ -113,11 +123,20 @@ class NodeData:
         intercept : bool
             Whether to add a leading feature "intercept" of ones.
 
+        Returns
+        -------
+        NodeData
+
         Raises
         ------
         DataError
             For an entry that is not such a pair, has no rows, or has another number of features or targets than the
             others (the node is named), and as for `from_frame`.
+
+        Examples
+        --------
+        >>> gr.NodeData.from_dict({"a": ([[1.0], [2.0]], [0.5, 1.5])}).counts()
+        array([2])
         """
         if not isinstance(samples, Mapping):
             raise DataError(f"from_dict takes a mapping of node labels to pairs (X, y), got {type(samples).__name__}")
@@ -156,10 +175,19 @@ class NodeData:
         intercept : bool
             Whether to add a leading feature "intercept" of ones.
 
+        Returns
+        -------
+        NodeData
+
         Raises
         ------
         DataError
             For arrays of other shapes or lengths, and as for `from_frame`.
+
+        Examples
+        --------
+        >>> gr.NodeData.from_arrays([[1.0], [2.0]], [0.5, 1.5], ["a", "b"]).labels
+        ('a', 'b')
         """
         if features is None and (frame := seen(X, "DataFrame")) is not None:
             features = list(map(str, frame.columns))
@@ -183,21 +211,57 @@ class NodeData:
         return len(self.features)
 
     def counts(self) -> Array:
-        """The number of samples of each node, (n,) int, in the order of ``labels``."""
+        """The number of samples of each node, (n,) int, in the order of ``labels``.
+
+        Returns
+        -------
+        array of int, shape (n,)
+
+        Examples
+        --------
+        >>> data.counts()
+        array([6, 6, 6, 6])
+        """
         return np.bincount(self.node, minlength=len(self.labels))
 
     def at(self, label: Hashable) -> NodeData:
-        """The samples of one node alone, as a copy."""
+        """The samples of one node alone, as a copy.
+
+        Returns
+        -------
+        NodeData
+
+        Raises
+        ------
+        DataError
+            For a node without samples.
+
+        Examples
+        --------
+        >>> data.at("b").counts()
+        array([6])
+        """
+        if label not in self.labels:
+            raise DataError(f"there are no samples at {label!r}{did_you_mean(label, self.labels)}")
         return self.take(np.flatnonzero(self.node == self.labels.index(label)))
 
     def take(self, rows: Any) -> NodeData:
         """The samples of the given rows, as a copy: a mask (M,) or positions, in their order. Nodes of which no sample
         is left are no part of it.
 
+        Returns
+        -------
+        NodeData
+
         Raises
         ------
         DataError
             Where no row is left, or a mask has another length.
+
+        Examples
+        --------
+        >>> data.take(np.arange(7)).counts()
+        array([6, 1])
         """
         chosen = np.asarray(rows)
         if chosen.dtype == bool and chosen.shape != self.node.shape:
@@ -229,6 +293,12 @@ class NodeData:
         ------
         DataError
             For data that were not read from a frame, and as for `from_frame`.
+
+        Examples
+        --------
+        >>> labels, X, offset = data.read(frame[:2])
+        >>> labels
+        ['a', 'a']
         """
         columns = self.columns
         if columns is None:

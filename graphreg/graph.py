@@ -126,7 +126,23 @@ class Graph:
     # ---- constructors ------------------------------------------------------------------------------------------------
     @staticmethod
     def of(graph: Any) -> Graph:
-        """``graph`` as a `Graph`: a `Graph`, an undirected networkx graph or a symmetric scipy sparse adjacency."""
+        """``graph`` as a `Graph`: a `Graph`, an undirected networkx graph or a symmetric scipy sparse adjacency.
+
+        Returns
+        -------
+        Graph
+            The same object where it is one.
+
+        Raises
+        ------
+        GraphError
+            For anything else, and as for `Graph`.
+
+        Examples
+        --------
+        >>> gr.Graph.of(nx.path_graph(3)).edges()
+        [(0, 1), (1, 2)]
+        """
         if isinstance(graph, Graph):
             return graph
         if is_networkx(graph):
@@ -149,10 +165,19 @@ class Graph:
         weight : str, optional
             The edge attribute with the weights; an edge without it has weight 1. None: all weights are 1.
 
+        Returns
+        -------
+        Graph
+
         Raises
         ------
         GraphError
             For a directed graph or a multigraph, and as for `Graph`.
+
+        Examples
+        --------
+        >>> gr.Graph.from_networkx(nx.cycle_graph(3)).n_edges
+        3
         """
         if not is_networkx(graph):
             raise GraphError(f"from_networkx takes a networkx graph, got {type(graph).__name__}")
@@ -187,10 +212,19 @@ class Graph:
         nodes : iterable of hashables, optional
             All nodes in order, including those without edges. Default: the labels in order of first appearance.
 
+        Returns
+        -------
+        Graph
+
         Raises
         ------
         GraphError
             For an entry that is not an edge, a label that is not among ``nodes``, and as for `Graph`.
+
+        Examples
+        --------
+        >>> gr.Graph.from_edges([("a", "b", 2.0)]).weight
+        array([2.])
         """
         entries = checked_edges(edges)
         if weights is None:
@@ -221,10 +255,19 @@ class Graph:
         labels : iterable of n hashables, optional
             Default: 0 to n - 1.
 
+        Returns
+        -------
+        Graph
+
         Raises
         ------
         GraphError
             For a matrix that is not numeric, square or symmetric (an entry is named), and as for `Graph`.
+
+        Examples
+        --------
+        >>> gr.Graph.from_sparse([[0, 1], [1, 0]]).edges()
+        [(0, 1)]
         """
         matrix: Any = square_matrix(adjacency)
         names = given_labels(labels, matrix.shape[0], "rows of the adjacency")
@@ -235,7 +278,22 @@ class Graph:
 
     @staticmethod
     def grid(rows: int, columns: int) -> Graph:
-        """The grid with nodes ``(i, j)``, each joined to those left, right, above and below of it; weights 1."""
+        """The grid with nodes ``(i, j)``, each joined to those left, right, above and below of it; weights 1.
+
+        Returns
+        -------
+        Graph
+
+        Raises
+        ------
+        GraphError
+            For sizes that are no positive integers.
+
+        Examples
+        --------
+        >>> gr.Graph.grid(2, 3).n_edges
+        7
+        """
         rows, columns = checked_size(rows, "rows"), checked_size(columns, "columns")
         number = np.arange(rows * columns).reshape(rows, columns)
         tail = np.concatenate([number[:, :-1].ravel(), number[:-1].ravel()])
@@ -244,7 +302,22 @@ class Graph:
 
     @staticmethod
     def chain(nodes: int | Iterable[Hashable]) -> Graph:
-        """The chain through ``nodes`` in their order (a number n stands for 0 to n - 1); weights 1."""
+        """The chain through ``nodes`` in their order (a number n stands for 0 to n - 1); weights 1.
+
+        Returns
+        -------
+        Graph
+
+        Raises
+        ------
+        GraphError
+            For labels that are no labels, or come twice.
+
+        Examples
+        --------
+        >>> gr.Graph.chain(["up", "middle", "down"]).edges()
+        [('up', 'middle'), ('middle', 'down')]
+        """
         labels = tuple(nodes) if isinstance(nodes, Iterable) else tuple(range(checked_size(nodes, "nodes")))
         steps = np.arange(max(len(labels) - 1, 0))
         return Graph(labels, steps, steps + 1, np.ones(len(steps)))
@@ -266,10 +339,19 @@ class Graph:
             None: weights 1. "gaussian": exp(-d^2 / median of d^2 over the edges). A callable maps the squared
             distances (m,) to weights (m,).
 
+        Returns
+        -------
+        Graph
+
         Raises
         ------
         GraphError
             For points that are not finite numbers (the node is named), a ``k`` out of range, and as for `Graph`.
+
+        Examples
+        --------
+        >>> gr.Graph.nearest_neighbours([0.0, 1.0, 5.0], k=1).edges()
+        [(0, 1), (1, 2)]
         """
         places, names = _places(points, labels)
         k = checked_size(k, "k")
@@ -296,22 +378,62 @@ class Graph:
         return len(self.tail)
 
     def edges(self) -> list[tuple[Hashable, Hashable]]:
-        """The (tail, head) labels of each edge, in edge order."""
+        """The (tail, head) labels of each edge, in edge order.
+
+        Returns
+        -------
+        list of (hashable, hashable)
+
+        Examples
+        --------
+        >>> gr.Graph.chain(3).edges()
+        [(0, 1), (1, 2)]
+        """
         labels = self.labels
         return [(labels[i], labels[j]) for i, j in zip(self.tail.tolist(), self.head.tolist(), strict=True)]
 
     def difference(self) -> sp.csr_array:
-        """K (m, n), with (K w)_e = w_tail - w_head; its transpose is the divergence."""
+        """K (m, n), with (K w)_e = w_tail - w_head; its transpose is the divergence.
+
+        Returns
+        -------
+        scipy.sparse.csr_array, shape (m, n)
+
+        Examples
+        --------
+        >>> gr.Graph.chain(2).difference().toarray()
+        array([[ 1., -1.]])
+        """
         return difference_matrix(self.tail, self.head, self.n_nodes)
 
     def components(self) -> Array:
-        """The number of the connected component of each node, (n,) int, counted by first appearance."""
+        """The number of the connected component of each node, (n,) int, counted by first appearance.
+
+        Returns
+        -------
+        array of int, shape (n,)
+
+        Examples
+        --------
+        >>> gr.Graph.from_edges([(0, 1), (2, 3)]).components()
+        array([0, 0, 1, 1])
+        """
         raw = components_of(self.tail, self.head, self.n_nodes)[1]
         _, first, inverse = np.unique(raw, return_index=True, return_inverse=True)
         return np.argsort(np.argsort(first))[inverse]
 
     def to_networkx(self) -> nx.Graph:
-        """The same graph in networkx, with the edge attribute ``weight``."""
+        """The same graph in networkx, with the edge attribute ``weight``.
+
+        Returns
+        -------
+        networkx.Graph
+
+        Examples
+        --------
+        >>> gr.Graph.chain(2).to_networkx().edges[0, 1]["weight"]
+        1.0
+        """
         import networkx as nx
 
         graph = nx.Graph()

@@ -14,11 +14,11 @@ from .form import Form
 from .lowering.arcs import arcs_of
 from .lowering.centring import centred
 from .lowering.site import Site
-from .methods import AbstractMethod
-from .methods._base import AbstractIteration
-from .methods._driver import Budget, Outcome, drive
+from .methods._base import AbstractIteration, AbstractMethod
+from .methods._driver import drive
 from .methods._snapshot import Keeper
 from .methods.ledger import Ledger
+from .methods.task import Budget, Outcome
 from .terms.records import Array
 
 

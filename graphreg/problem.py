@@ -25,10 +25,11 @@ from .errors import (
 )
 from .form import Form
 from .lowering import conic
-from .methods import METHODS, AbstractIteration, AbstractMethod, Exact
-from .methods._base import METHOD, Start
-from .methods._driver import Budget
+from .methods import listed
+from .methods._base import METHOD, AbstractMethod, Start
 from .methods.checkpoint import Checkpoint
+from .methods.exact import Exact
+from .methods.task import Budget
 from .methods.trace import Record
 from .solution import Solution
 from .solving import solve
@@ -65,7 +66,24 @@ class Compiled:
     conic: conic.ConicProblem
 
     def read(self) -> Solution:
-        """The answer that stands in the CVXPY problem, certified by graphreg's own code."""
+        """The answer that stands in the CVXPY problem, certified by graphreg's own code.
+
+        Returns
+        -------
+        Solution
+
+        Raises
+        ------
+        FailedError
+            Where the CVXPY problem has no values: it was not solved, or not successfully.
+
+        Examples
+        --------
+        >>> compiled = problem.compile()
+        >>> _ = compiled.cvxpy.solve(solver="CLARABEL")
+        >>> compiled.read().certificate.holds(1e-6)
+        True
+        """
         found = self.conic.point()
         if found is None:
             raise FailedError("the CVXPY problem holds no answer; call .cvxpy.solve(...) first")
@@ -153,16 +171,18 @@ class Problem:
             The checkpoint is of another problem, method or start, is damaged or cannot be written; with what differs.
         SolveError
             See ``on_failure``; the exception's ``solution`` holds what there is.
+
+        Examples
+        --------
+        >>> problem.solve(gr.PrimalDual(), gap=1e-4).status
+        'certified'
         """
         method = Exact() if method is None else method
         self._check_call(method, gap, rounds, seconds, callback, on_failure)
         (checks.seed | None)(seed, "seed")
         kept = Checkpoint.of(checkpoint)
-        if kept is not None and isinstance(method, Exact):
-            raise CheckpointError(
-                "Exact takes no checkpoint: a conic solver cannot be resumed; leave it out, or use an iterative method "
-                "such as PrimalDual()"
-            )
+        if kept is not None and (said := method.without_checkpoint()):
+            raise CheckpointError(said)
         self._check_engine(engine, method, kept)
         budget = Budget(gap, rounds, seconds, self._start(start), callback, progress, kept, seed, engine)
         solution = solve(self.form.frozen(), method, budget, self._compiler)
@@ -187,10 +207,8 @@ class Problem:
         (checks.instance(Actors, "gr.Actors(...)") | None)(engine, "engine")
         if engine is None:
             return
-        if isinstance(method, Exact):
-            raise MethodError("Exact has no actors: a conic solver needs all data in one place; leave engine out")
-        if isinstance(method, AbstractIteration) and method.central:
-            raise MethodError(f"{method.name} has no actors: a step takes all data in one place; leave engine out")
+        if said := method.without_actors():
+            raise MethodError(said)
         if kept is not None:
             raise CheckpointError(
                 "a run of actors is not kept: each holds its own state; leave checkpoint or engine out"
@@ -219,7 +237,23 @@ class Problem:
         return conic.Compiler(self.form)
 
     def compile(self, form: str = "primal") -> Compiled:
-        """The problem in CVXPY, primal or dual, stacked and sparse."""
+        """The problem in CVXPY, primal or dual, stacked and sparse.
+
+        Returns
+        -------
+        Compiled
+            ``.cvxpy`` (the cvxpy.Problem), ``.w``, and ``.read()`` for the certified answer.
+
+        Raises
+        ------
+        ModelError
+            For another ``form``.
+
+        Examples
+        --------
+        >>> type(problem.compile("dual").cvxpy).__name__
+        'Problem'
+        """
         checks.one_of("primal", "dual")(form, "form")
         built = conic.primal(self.form) if form == "primal" else conic.dual(self.form)
         built.refresh()
@@ -230,25 +264,64 @@ class Problem:
         """Which methods apply, what the others lack, what each needs in general and sends in a round.
 
         A DataFrame with the columns applies, missing, needs and sends, which ``print`` shows as text.
+
+        Returns
+        -------
+        Overview
+
+        Examples
+        --------
+        >>> bool(problem.methods().loc["PrimalDual", "applies"])
+        True
         """
         from .methods._overview import overview
 
-        return overview(self.form, METHODS)
+        return overview(self.form, listed())
 
     def dual(self) -> Written:
-        """The dual problem: flows, capacities, conservation; ``print`` it, or ``.latex()``."""
+        """The dual problem: flows, capacities, conservation; ``print`` it, or ``.latex()``.
+
+        Returns
+        -------
+        Written
+
+        Examples
+        --------
+        >>> str(problem.dual()).startswith("maximise over")
+        True
+        """
         from .explain import text
 
         return text.dual(self.form)
 
     def kkt(self) -> Written:
-        """The optimality conditions; ``print`` them, or ``.latex()``."""
+        """The optimality conditions; ``print`` them, or ``.latex()``.
+
+        Returns
+        -------
+        Written
+
+        Examples
+        --------
+        >>> str(problem.kkt()).partition(":")[0]
+        'stationarity'
+        """
         from .explain import text
 
         return text.kkt(self.form)
 
     def latex(self) -> str:
-        """The primal problem in LaTeX."""
+        """The primal problem in LaTeX.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> "minimise" in problem.latex()
+        True
+        """
         from .explain import text
 
         return text.primal(self.form).latex()

@@ -130,7 +130,17 @@ class Solution:
 
     def table(self) -> pd.DataFrame:
         """The coefficients, one row per node label and one column per feature (per feature and class, for
-        multinomial losses)."""
+        multinomial losses).
+
+        Returns
+        -------
+        pandas.DataFrame
+
+        Examples
+        --------
+        >>> solution.table().columns.tolist()
+        ['rain', 'temp']
+        """
         import pandas as pd
 
         index = pd.Index(list(self.labels), dtype=object, name="node", tupleize_cols=False)
@@ -158,6 +168,16 @@ class Solution:
             A proof of fusion takes about as long as a certificate, and a gap of the order of the slack squared (a
             smaller ``gap`` proves more). Edges that are open then cost a conic programme for each pair of clusters, at
             most 50 of them, the largest differences first.
+
+        Returns
+        -------
+        Clusters
+            ``.edges``, ``.labels``, ``.members()``, and ``.certain``: whether every edge is decided.
+
+        Examples
+        --------
+        >>> len(solution.clusters().edges)
+        3
         """
         return self._proved_clusters if prove else self._clusters
 
@@ -189,6 +209,12 @@ class Solution:
         ProofError
             Where a term cannot be stated in a proof (it is named), no exact point is found near the certificate's, or
             a claim on one edge, or "unattained", is not proved (the edge is named).
+
+        Examples
+        --------
+        >>> proved = solution.prove(folder / "proof.json")
+        >>> bool(proved.lower <= proved.upper)
+        True
         """
         from .certificate.proof import prove
 
@@ -208,6 +234,17 @@ class Solution:
         Returns
         -------
         Series of pandas, or a DataFrame with one column per class for the link and the response of multinomial losses.
+
+        Raises
+        ------
+        DataError
+            For columns that are missing or cannot be used, nodes that the problem lacks, another ``kind``, and classes
+            of a loss that has none.
+
+        Examples
+        --------
+        >>> solution.predict(frame).shape
+        (24,)
         """
         import pandas as pd
 

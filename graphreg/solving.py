@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -11,17 +12,13 @@ from . import statuses
 from .breakdown import Watched, broken, cause
 from .certificate import AtInfinity, Certificate, Certifier, Enclosed, at_infinity, common
 from .clock import OutOfTimeError, within
-from .conic_route import by_cones
 from .form import DualPoint, Form
 from .iterating import iterate
 from .lowering import conic
-from .methods import AbstractMethod, Exact
-from .methods._base import AbstractIteration
-from .methods._baseline import AbstractBaseline, in_problem, start_of
-from .methods._driver import Budget
-from .methods._snapshot import Keeper, KeptRuns
+from .methods._base import AbstractIteration, AbstractMethod, Start
+from .methods._snapshot import KeptRuns
+from .methods.task import Budget, Outcome
 from .solution import Solution
-from .statuses import End, judged
 
 DEEPEST = 3  # how often what is left at infinity may have an infinity of its own
 
@@ -40,104 +37,109 @@ def solve(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Co
     budget = replace(budget, seed=seed, callback=callback)
     try:
         with within(budget.seconds):
-            if isinstance(method, AbstractBaseline):
-                solution = _baseline(form, method, budget, store)
-            else:
-                solution = _solve(form, method, budget, compiler, store)
+            found = _Task(form, method, budget, compiler, store).solved()
     except OutOfTimeError:  # before the first round
-        said = statuses.used_up(0, Certifier(form).best())
-        solution = _without_answer(form, method, budget, "budget", said)
+        found = _without_answer(form, "budget", statuses.used_up(0, Certifier(form).best()))
     except Exception as error:
         if not broken(error, callback):
             raise
         compiler.forget()
-        solution = _without_answer(form, method, budget, "failed", statuses.failed(cause(error)))
-    solution = replace(solution, seed=seed)
-    if store is not None and store.note:
-        solution = replace(solution, message=f"{solution.message} {store.note}")
-    return solution
+        found = _without_answer(form, "failed", statuses.failed(cause(error)))
+    message = f"{found.message} {store.note}" if store is not None and store.note else found.message
+    own = None if found.own is None else found.own.certificate
+    more = (found.rounds, found.seconds, found.trace, found.ledger, seed, found.gathered, own)
+    return Solution(found.certificate.form, found.certificate, found.status, message, found.by or method.name, *more)
 
 
-def _without_answer(form: Form, method: AbstractMethod, budget: Budget, status: str, message: str) -> Solution:
-    return Solution(form, Certifier(form).best(), status, message, method.name)
+def _without_answer(form: Form, status: str, message: str) -> Outcome:
+    certifier = Certifier(form)
+    return Outcome(certifier.best(), certifier, status, status=status, message=message)
 
 
-def _baseline(form: Form, method: AbstractBaseline, budget: Budget, store: KeptRuns | None) -> Solution:
-    """The solution of another problem, as one of the user's; see `AbstractBaseline`."""
-    target = method.target(form)
-    there = replace(budget, start=start_of(target, budget.start), carried=None, known=None)
-    run = _solve(target, method.iteration, there, conic.Compiler(target), store)
-    own = run.certificate
-    certificate = in_problem(form, own, budget.gap)
-    status = "no_certificate" if run.status == "certified" else run.status
-    if certificate.holds(budget.gap) and run.status != "interrupted":
-        status, message = "certified", statuses.certified(budget.gap)
-    else:
-        message = _of_another_problem(method, run, certificate)
-    return replace(run, form=form, certificate=certificate, own=own, status=status, message=message, method=method.name)
+@dataclass(frozen=True)
+class _Task:
+    """A form, and the method that solves it; see `methods.task.Task`."""
 
+    form: Form
+    method: AbstractMethod
+    budget: Budget
+    compiler: conic.Compiler
+    store: KeptRuns | None
+    depth: int = 0  # how often the form is what was left at infinity
 
-def _of_another_problem(method: AbstractBaseline, run: Solution, certificate: Certificate) -> str:
-    """What a baseline's answer is worth in either problem."""
-    known = f"that is certified to {run.certificate.relative_gap:.2g}" if run.status == "certified" else run.message
-    reached = (
-        f"at a {statuses.gap_of(certificate)}" if certificate.valid else f"without certificate ({certificate.note})"
-    )
-    head = f"{method.name} minimises another problem ({method.aim})"
-    said = f"{head}; {known}; of" if run.status == "certified" else f"{head}: {known} Of"
-    return f"{said} this problem its point is {reached}."
+    @property
+    def certifier(self) -> Certifier:
+        return self._certifier
 
+    @cached_property
+    def _certifier(self) -> Certifier:
+        form, budget, certifier = self.form, self.budget, Certifier(self.form)
+        if budget.known is not None:
+            certifier.admit(budget.known.w, budget.known.point)
+        if budget.gap > 0.0 and common(form).exact:  # few methods come that near by themselves
+            w = np.where(form.free[:, None], 0.0, common(form).w)
+            certifier.certify(w, form.nothing().flows, None, budget.gap)
+        return certifier
 
-def _solve(
-    form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Compiler, store: KeptRuns | None, depth: int = 0
-) -> Solution:
-    solution, recedes = _run(form, method, budget, compiler, None if store is None else store.keeper(depth))
-    left = _left(budget, method, solution)
-    same = solution.form is form  # or the method has chosen another problem, for which it would choose again
-    if not recedes or left is None or not same or depth == DEEPEST:
-        return solution
-    try:
-        return _at_infinity(form, method, left, store, depth, solution)
-    except KeyboardInterrupt:
-        said = statuses.interrupted(solution.rounds, solution.certificate)
-        return solution if solution.status == "unattained" else replace(solution, status="interrupted", message=said)
+    def iterate(self, method: AbstractIteration, budget: Budget) -> Outcome:
+        keeper = None if self.store is None or budget.checkpoint is None else self.store.keeper(self.depth)
+        return iterate(self.form, method, self.certifier, budget, keeper)
 
+    def instead(self, form: Form, method: AbstractIteration, start: Start | None) -> Outcome:
+        budget = replace(self.budget, start=start, carried=None, known=None)
+        return _Task(form, method, budget, conic.Compiler(form), self.store, self.depth).solved()
 
-def _at_infinity(
-    form: Form, method: AbstractMethod, left: Budget, store: KeptRuns | None, depth: int, solution: Solution
-) -> Solution:
-    """The solution with what is known of the problem without what falls away at infinity."""
-    infinity, gap = at_infinity(form), left.gap
-    if infinity is None:
-        return solution
-    there = replace(left, start=(solution.certificate.w, None), carried=None, known=None)
-    rest = _solve(infinity.rest, method, there, conic.Compiler(infinity.rest), store, depth + 1)
-    certificate = _extend(infinity, rest.certificate, solution.certificate, gap)
-    status, message = rest.status, rest.message
-    if solution.status == "unattained" or infinity.attained is False:
-        status, message = "unattained", statuses.unattained(certificate, gap)
-    elif certificate.holds(gap):
-        status, message = "certified", statuses.certified(gap, infinity.attained)
-    elif status in ("certified", "no_certificate"):  # of the rest; the gap of the whole is another
-        status, message = "no_certificate", statuses.no_certificate(certificate, gap)
-    elif status == "budget":
-        message = statuses.used_up(solution.rounds + rest.rounds, certificate)
-    return replace(
-        solution,
-        certificate=certificate,
-        status=status,
-        message=message,
-        rounds=solution.rounds + rest.rounds,
-        seconds=solution.seconds + rest.seconds,
-    )
+    def solved(self) -> Outcome:
+        """The outcome, judged; with what is known of the problem at infinity, where that says more."""
+        found = self._run()
+        left = self._left(found)
+        same = found.certificate.form is self.form  # or the method has chosen another, for which it would choose again
+        if left is None or not same or self.depth == DEEPEST or not _further(found, left.gap):
+            return found
+        try:
+            return self._at_infinity(left, found)
+        except KeyboardInterrupt:
+            said = statuses.interrupted(found.rounds, found.certificate)
+            return found if found.status == "unattained" else replace(found, status="interrupted", message=said)
 
+    def _run(self) -> Outcome:
+        """The outcome of the method, judged."""
+        if not self.form.samples:  # everything ran away: 0 is optimal, with nothing to pay and nothing to carry
+            self.certifier.admit(np.zeros(self.form.shape), self.form.nothing())
+            best, said = self.certifier.best(), "Nothing is left to fit."
+            return Outcome(best, self.certifier, "gap", status="certified", message=said)
+        with np.errstate(over="ignore", invalid="ignore"):
+            outcome = self.method.run(self)
+        return statuses.judged(outcome, self.budget.gap)
 
-def _left(budget: Budget, method: AbstractMethod, solution: Solution) -> Budget | None:
-    """What a run has left of the budget; None where that is nothing. A conic solver knows no rounds."""
-    rounds = None if budget.rounds is None or isinstance(method, Exact) else budget.rounds - solution.rounds
-    seconds = None if budget.seconds is None else budget.seconds - solution.seconds
-    spent = (rounds is not None and rounds < 1) or (seconds is not None and seconds <= 0.0)
-    return None if spent else replace(budget, rounds=rounds, seconds=seconds)
+    def _left(self, found: Outcome) -> Budget | None:
+        """What a run has left of the budget; None where that is nothing."""
+        budget = self.budget
+        rounds = None if budget.rounds is None else budget.rounds - found.rounds
+        seconds = None if budget.seconds is None else budget.seconds - found.seconds
+        spent = (rounds is not None and rounds < 1) or (seconds is not None and seconds <= 0.0)
+        return None if spent else replace(budget, rounds=rounds, seconds=seconds)
+
+    def _at_infinity(self, left: Budget, found: Outcome) -> Outcome:
+        """The outcome with what is known of the problem without what falls away at infinity."""
+        infinity, gap = at_infinity(self.form), left.gap
+        if infinity is None:
+            return found
+        there = replace(left, start=(found.certificate.w, None), carried=None, known=None)
+        compiler = conic.Compiler(infinity.rest)
+        rest = _Task(infinity.rest, self.method, there, compiler, self.store, self.depth + 1).solved()
+        certificate = _extend(infinity, rest.certificate, found.certificate, gap)
+        rounds, seconds = found.rounds + rest.rounds, found.seconds + rest.seconds
+        status, message = rest.status, rest.message
+        if found.status == "unattained" or infinity.attained is False:
+            status, message = "unattained", statuses.unattained(certificate, gap)
+        elif certificate.holds(gap):
+            status, message = "certified", statuses.certified(gap, infinity.attained)
+        elif status in ("certified", "no_certificate"):  # of the rest; the gap of the whole is another
+            status, message = "no_certificate", statuses.no_certificate(certificate, gap)
+        elif status == "budget":
+            message = statuses.used_up(rounds, certificate)
+        return replace(found, certificate=certificate, status=status, message=message, rounds=rounds, seconds=seconds)
 
 
 def _extend(infinity: AtInfinity, rest: Certificate, before: Certificate, gap: float) -> Certificate:
@@ -156,34 +158,8 @@ def _extend(infinity: AtInfinity, rest: Certificate, before: Certificate, gap: f
     return certifier.best()
 
 
-def _run(
-    form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Compiler, keeper: Keeper | None
-) -> tuple[Solution, bool]:
-    """The solution, and whether more can be said at infinity."""
-    certifier = Certifier(form)
-    if budget.known is not None:
-        certifier.admit(budget.known.w, budget.known.point)
-    if budget.gap > 0.0 and common(form).exact:  # few methods come that near by themselves
-        w = np.where(form.free[:, None], 0.0, common(form).w)
-        certifier.certify(w, form.nothing().flows, None, budget.gap)
-    if not form.samples:  # everything ran away: 0 is optimal, with nothing to pay and nothing to carry
-        certifier.admit(np.zeros(form.shape), form.nothing())
-        return Solution(form, certifier.best(), "certified", "Nothing is left to fit.", method.name), False
-    with np.errstate(over="ignore", invalid="ignore"):
-        if isinstance(method, Exact):
-            solution = by_cones(form, method, certifier, budget, compiler)
-            return solution, _further(solution, certifier, budget.gap)
-        assert isinstance(method, AbstractIteration)
-        outcome = iterate(form, method, certifier, budget, keeper)
-    certifier = outcome.certifier
-    certificate, trace = outcome.certificate, outcome.trace
-    status, message = judged(certifier, certificate, End(outcome.ended, outcome.cause), budget.gap, outcome.rounds)
-    more = (method.name, outcome.rounds, outcome.seconds, trace, outcome.ledger, budget.seed or 0, outcome.gathered)
-    solution = Solution(certificate.form, certificate, status, message, *more)
-    return solution, _further(solution, certifier, budget.gap)
-
-
-def _further(solution: Solution, certifier: Certifier, gap: float) -> bool:
+def _further(found: Outcome, gap: float) -> bool:
     """Whether it is worth while to go on at infinity: what is left was not interrupted, and may be certified there."""
-    known = solution.status == "certified" or (gap == 0.0 and solution.certificate.valid)
-    return solution.status == "unattained" or (not known and solution.status != "interrupted" and certifier.recedes())
+    known = found.status == "certified" or (gap == 0.0 and found.certificate.valid)
+    more = found.status == "unattained" or (not known and found.status != "interrupted" and found.certifier.recedes())
+    return more and found.own is None  # a baseline has been there in its own problem

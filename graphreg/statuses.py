@@ -2,42 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
-from .certificate import Certificate, Certifier
+from .certificate import Certificate
 from .form import Form
+from .methods.task import Outcome
 
 UNLIKE = 1e3  # times the size of the smallest feature: a larger one is in another unit
 UNKNOWN = (
-    "Whether the infimum is attained is not known (no exact argument was found either way); with a small ridge it is."
+    "It is not known whether the infimum is attained (no exact argument was found either way); "
+    "with a small ridge it is."
 )
 
 
-@dataclass(frozen=True)
-class End:
-    """Why a run ended: 'gap', 'budget', 'limit', 'recession', 'interrupted', 'infeasible' or 'failed', and the cause of
-    a failure where that is known."""
-
-    why: str
-    cause: str = ""
-
-
-def judge(  # noqa: PLR0911 - one return per status
-    certifier: Certifier, certificate: Certificate, end: End, gap: float, rounds: int
-) -> tuple[str, str]:
+def judge(outcome: Outcome, gap: float) -> tuple[str, str]:  # noqa: PLR0911 - one return per status
     """The status, decided by the certificate, and the sentence that goes with it."""
-    ended = end.why
+    certificate, ended, rounds = outcome.certificate, outcome.ended, outcome.rounds
     if ended == "infeasible":
         return "unbounded", "No point satisfies all constraints; look at the boxes, balls and centers together."
-    attained = certifier.attained()
+    attained = outcome.certifier.attained()
     if attained is False:
         return "unattained", unattained(certificate, gap)
     if certificate.holds(gap):
         return "certified", certified(gap, attained)
     if ended == "failed":
-        return "failed", failed(end.cause)
+        return "failed", failed(outcome.cause)
     if ended == "interrupted":
         return "interrupted", interrupted(rounds, certificate)
     if ended == "budget":
@@ -45,12 +36,26 @@ def judge(  # noqa: PLR0911 - one return per status
     return "no_certificate", no_certificate(certificate, gap)
 
 
-def judged(certifier: Certifier, certificate: Certificate, end: End, gap: float, rounds: int) -> tuple[str, str]:
-    """The status and its sentence; whether the infimum is attained may take a programme that is interrupted, too."""
+def judged(outcome: Outcome, gap: float) -> Outcome:
+    """With its status; whether the infimum is attained may take a programme that is interrupted, too."""
     try:
-        return judge(certifier, certificate, end, gap, rounds)
+        status, message = judge(outcome, gap) if outcome.own is None else _of_another_problem(outcome, outcome.own, gap)
     except KeyboardInterrupt:
-        return "interrupted", interrupted(rounds, certificate)
+        status, message = "interrupted", interrupted(outcome.rounds, outcome.certificate)
+    return replace(outcome, status=status, message=f"{message} {outcome.note}" if outcome.note else message, note="")
+
+
+def _of_another_problem(outcome: Outcome, own: Outcome, gap: float) -> tuple[str, str]:
+    """What a baseline's answer is worth in either problem."""
+    certificate = outcome.certificate
+    if certificate.holds(gap) and own.status != "interrupted":
+        return "certified", certified(gap)
+    reached = f"at a {gap_of(certificate)}" if certificate.valid else f"without certificate ({certificate.note})"
+    head = f"{outcome.by} minimises another problem ({outcome.aim})"
+    if own.status == "certified":
+        known = f"that is certified to {own.certificate.relative_gap:.2g}"
+        return "no_certificate", f"{head}; {known}; of this problem its point is {reached}."
+    return own.status, f"{head}: {own.message} Of this problem its point is {reached}."
 
 
 def certified(gap: float, attained: bool | None = True) -> str:
@@ -62,8 +67,8 @@ def certified(gap: float, attained: bool | None = True) -> str:
 def interrupted(rounds: int, certificate: Certificate) -> str:
     """The sentence of an interrupted run."""
     if not (rounds or np.isfinite(certificate.primal)):
-        return "Interrupted before there was an answer."
-    return f"Interrupted after {rounds} rounds; this is the best point so far, a {_reached(certificate)}."
+        return "The run was interrupted before there was an answer."
+    return f"The run was interrupted after {rounds} rounds; this is the best point so far, a {_reached(certificate)}."
 
 
 def failed(cause: str) -> str:
@@ -82,7 +87,7 @@ def used_up(rounds: int, certificate: Certificate) -> str:
 def no_certificate(certificate: Certificate, gap: float) -> str:
     why = f" ({certificate.note})" if certificate.note else ""
     remedy = f"{unlike(certificate.form) or 'standardise the features'}, add a small ridge, or ask for a larger gap"
-    return f"Ended at a {_reached(certificate)} where {gap:.3g} was asked for{why}; {remedy}."
+    return f"The run ended at a {_reached(certificate)} where {gap:.3g} was asked for{why}; {remedy}."
 
 
 def unlike(form: Form) -> str:
@@ -117,11 +122,11 @@ def _reached(certificate: Certificate) -> str:
 
 def unattained(certificate: Certificate, gap: float) -> str:
     if certificate.holds(gap):
-        known = "Infimum certified, not attained"
+        known = "The infimum is certified, but not attained"
     elif certificate.valid:
-        known = f"Infimum bounded (relative gap of {certificate.relative_gap:.2g}), not attained"
+        known = f"The infimum is bounded (relative gap of {certificate.relative_gap:.2g}), but not attained"
     else:
-        known = "Infimum not attained"
+        known = "The infimum is not attained"
     return (
         f"{known}: along some direction the losses fall for ever (separable classes, counts that are all 0); add a "
         "ridge, for instance 1e-3 * NodePenalty(SquaredL2()), on every coordinate that may run away."

@@ -115,3 +115,12 @@ def moved(name, noise):
     rng = np.random.default_rng(5)
     prices = tuple(a * (1.0 + noise * rng.standard_normal(a.shape)) for a in point.prices)
     return problem.form, DualPoint(point.flows, prices)
+
+
+# ---- what breaks a bound ---------------------------------------------------------------------------------------------
+def each_for_itself(self, values):
+    return values
+
+
+def prices_stay(self, prices, T):
+    return 0.0

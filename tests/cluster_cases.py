@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
+from core_cases import site_of
 
 import graphreg as gr
 from graphreg.lowering.streams import Streams
+from graphreg.methods._clusters import Averages
 
 RIDGE = 0.1
+SEED = 5
 
 
 @dataclass(frozen=True)
@@ -190,3 +194,65 @@ def by_hand_2(case, rounds, seed, p0, p, tau, m, *, rows=None, printed=False):
         if not np.abs(y).max() < 1e100:
             break
     return out
+
+
+# ---- runs, and what a state says of a case ---------------------------------------------------------------------------
+def begin(method, c, seed=SEED):
+    return method.init(replace(site_of(c.problem.form), seed=seed), None)
+
+
+def run(method, c, rounds, seed=SEED):
+    state, out = begin(method, c, seed), []
+    for _ in range(rounds):
+        state = method.step(state)
+        out.append(state)
+    return out
+
+
+def settings(state):
+    """p0, and p and tau per cluster."""
+    j = state.site.tree.clusters
+    return float(state.odds.p0[0]), state.odds.p[j], state.odds.tau[j]
+
+
+def rows_of(c, seed, batch):
+    samples = Streams(seed, "samples", range(c.n))
+    return lambda k: (samples.uniform(k, batch) * c.X.shape[1]).astype(int)
+
+
+def network(state, show):
+    return np.full(state.site.form.n, bool(show))
+
+
+def at_clusters(state, shows):
+    """The coins of all clusters as a mask over nodes."""
+    tree, out = state.site.tree, np.zeros(state.site.form.n, dtype=bool)
+    out[tree.clusters] = shows
+    return tree.from_cluster(out)
+
+
+def exact_averages(c, state, theta):
+    center, top = (np.zeros(state.site.form.shape) for _ in range(2))
+    center[: c.n], top[: c.n] = c.averages(theta)
+    return Averages(center, top)
+
+
+def outcomes(c, p0, p):
+    """Every outcome of all coins, with its probability."""
+    for shows in product([False, True], repeat=len(c.alpha) + 1):
+        chance = np.prod([q if show else 1 - q for q, show in zip([p0, *p], shows, strict=True)])
+        yield shows[0], np.array(shows[1:]), chance
+
+
+def random(c, seed):
+    return np.random.default_rng(seed).standard_normal((c.n, c.X.shape[2]))
+
+
+def padded(c, state, theta):
+    out = np.zeros(state.site.form.shape)
+    out[: c.n] = theta
+    return out
+
+
+def padded_start(c, theta):
+    return np.concatenate([theta, np.zeros((len(c.problem.form.latent), theta.shape[1]))])

@@ -1,6 +1,53 @@
-"""Where shells start tests in the background they ignore Ctrl-C, and so would all that the tests interrupt."""
+"""What all tests share with pytest: the option ``--whole``, figures without a screen, Ctrl-C.
+
+Sweeps are thinned (`factories.thinned`), so that the tests take minutes; ``make test ARGS=--whole`` goes through all of
+each, which takes about twice as long.
+"""
+
+from __future__ import annotations
 
 import signal
+import warnings
 
+import pytest
+
+from graphreg.errors import MethodWarning
+
+# Where shells start tests in the background they ignore Ctrl-C, and so would all that the tests interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_addoption(parser):
+    parser.addoption("--whole", action="store_true", help="the sweeps in whole, not the part that is run by default")
+
+
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("--whole"):
+        left_out = [item for item in items if item.get_closest_marker("whole")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("whole")]
+
+
+@pytest.fixture
+def whole(request):
+    """Whether a sweep within a test goes through all of its cases."""
+    return request.config.getoption("--whole")
+
+
+@pytest.fixture
+def pyplot():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    yield pyplot
+    pyplot.close("all")
+
+
+@pytest.fixture
+def quiet():
+    """Without what methods warn of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MethodWarning)
+        yield

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
+from benchmarks.soundness.formulas import excess, loss_conjugate, loss_values, penalty_conjugate, penalty_value
+from benchmarks.soundness.formulas import predictors as predictors_of
 from graphreg.engines import InProcess
 from graphreg.form import DualPoint
 from graphreg.lowering.arcs import arcs_of
 from graphreg.lowering.site import Site
 from graphreg.methods.ledger import Ledger
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # benchmarks is no part of the package
-
-from benchmarks.soundness.formulas import excess, loss_conjugate, loss_values, penalty_conjugate, penalty_value
-from benchmarks.soundness.formulas import predictors as predictors_of
 
 
 # ---- the sums --------------------------------------------------------------------------------------------------------

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import sys
 from functools import cache
-from pathlib import Path
 from types import ModuleType
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+from places import DOCS
+
 FENCE = re.compile(r"^```python[ \t]*\n(?P<body>.*?)^```[ \t]*$", re.M | re.S)
 
 

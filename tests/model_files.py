@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+import graphreg as gr
+
 DATE = datetime.date(2020, 11, 3)  # a type that no key takes
 
 OWN = '''
@@ -231,3 +233,7 @@ def changed(content: dict[str, Any], path: tuple[Any, ...], key: str, **how: Any
     if how:
         table[how.get("name", key)] = how.get("value", value)
     return new
+
+
+def read(folder, content, **options):
+    return gr.read_model(write(folder, content), **options)

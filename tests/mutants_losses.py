@@ -1,4 +1,4 @@
-"""Deliberately broken losses: of counts, quantiles, several classes, and hinges, and what losses say of far away."""
+"""Deliberately broken losses: of counts, quantiles and several classes, and what losses say of far away."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from law_cases import CLASSES, COUNTS, KINDS, NUMBERS, samples
 from mutant import mutant
 
 from graphreg.terms.losses._base import AbstractLoss
-from graphreg.terms.losses.hinge import HingeLoss, SquaredHingeLoss
 from graphreg.terms.losses.huber import HuberLoss
 from graphreg.terms.losses.logistic import LogisticLoss
 from graphreg.terms.losses.multinomial import MultinomialLoss
@@ -20,7 +19,6 @@ from graphreg.terms.losses.quantile import QuantileLoss
 
 POISSON, QUANTILE = PoissonLoss(samples(COUNTS)), QuantileLoss(samples(NUMBERS), tau=0.3)
 MULTINOMIAL, TWO = MultinomialLoss(samples(KINDS)), MultinomialLoss(samples(CLASSES))
-HINGE, SQUARED_HINGE = HingeLoss(samples(CLASSES)), SquaredHingeLoss(samples(CLASSES))
 LOGISTIC, HUBER = LogisticLoss(samples(CLASSES)), HuberLoss(samples(NUMBERS))
 
 
@@ -286,113 +284,6 @@ MULTINOMIALS = [
     ),
 ]
 
-HINGES = [
-    mutant("hinge: margin 0", HINGE, "gradient differences, cvxpy value", value=lambda s, x, y: np.maximum(-y * x, 0)),
-    mutant(
-        "hinge: the other class",
-        HINGE,
-        "gradient differences, cvxpy value",
-        value=lambda s, x, y: np.maximum(1 + y * x, 0),
-    ),
-    mutant("hinge: no domain", HINGE, "fenchel young everywhere, domain", conjugate=lambda s, b, y: b * y),
-    mutant(
-        "hinge: domain of both signs",
-        HINGE,
-        "fenchel young everywhere",
-        conjugate=lambda s, b, y: np.where(np.abs(b) <= 1, b * y, np.inf),
-    ),
-    mutant(
-        "hinge: prox without the kink",
-        HINGE,
-        "prox fenchel young, cvxpy argmin",
-        prox=lambda s, v, t, y: np.where(y * v < 1, v + t * y, v),
-    ),
-    mutant(
-        "hinge: gradient 0 inside the margin",
-        HINGE,
-        "gradient differences",
-        gradient=lambda s, x, y: np.where(y * x < 0, -y, 0.0),
-    ),
-    mutant("hinge: 0 is inside", HINGE, "interior", interior=lambda s, y: np.full(y.shape, True)),
-    mutant("hinge: falls for ever", HINGE, "descent", descent=for_ever(HingeLoss, ever=True)),
-    mutant("hinge: falls the other way", HINGE, "descent", descent=turned(HingeLoss)),
-    mutant("hinge: what fell stays", HINGE, "remains", remains=keeps_samples),
-    mutant("hinge: smoothed outside the domain", HINGE, "smoothed", smoothed=smooth(HingeLoss, gradient=-1.0)),
-    mutant("hinge: swapped classes", HINGE, "classify", classify=lambda s, x: HingeLoss.classify(s, -x)),
-    mutant("hinge: classes coded as signs", HINGE, "classify", classify=lambda s, x: np.where(x > 0, 1, -1)),
-    mutant("hinge: any coding", HINGE, "encode", encode=lambda s, y: np.where(np.asarray(y) == 1, 1.0, -1.0)),
-    mutant(
-        "squared hinge: no half",
-        SQUARED_HINGE,
-        "gradient differences, cvxpy value",
-        value=lambda s, x, y: np.maximum(1 - y * x, 0) ** 2,
-    ),
-    mutant(
-        "squared hinge: not squared",
-        SQUARED_HINGE,
-        "gradient differences, slopes",
-        gradient=lambda s, x, y: np.where(y * x < 1, -y, 0.0),
-    ),
-    mutant(
-        "squared hinge: no domain",
-        SQUARED_HINGE,
-        "fenchel young everywhere, domain",
-        conjugate=lambda s, b, y: b * b / 2 + b * y,
-    ),
-    mutant(
-        "squared hinge: domain of the hinge",
-        SQUARED_HINGE,
-        "gradient fenchel young, prox fenchel young",
-        conjugate=lambda s, b, y: np.where((b * y <= 0) & (b * y >= -1), b * b / 2 + b * y, np.inf),
-    ),
-    mutant(
-        "squared hinge: prox of the square",
-        SQUARED_HINGE,
-        "prox fenchel young",
-        prox=lambda s, v, t, y: v + y * t * (1 - y * v) / (1 + t),
-    ),
-    mutant(
-        "squared hinge: prox without a denominator",
-        SQUARED_HINGE,
-        "prox fenchel young, cvxpy argmin",
-        prox=lambda s, v, t, y: v + y * t * np.maximum(1 - y * v, 0),
-    ),
-    mutant("squared hinge: strongly convex", SQUARED_HINGE, "slopes, curvature", least_curvature=lambda s: 1.0),
-    mutant(
-        "squared hinge: curvature on both sides", SQUARED_HINGE, "curvature", curvature=lambda s, x, y: np.ones_like(x)
-    ),
-    mutant("squared hinge: falls for ever", SQUARED_HINGE, "descent", descent=for_ever(SquaredHingeLoss, ever=True)),
-    mutant(
-        "squared hinge: both ways",
-        SQUARED_HINGE,
-        "descent",
-        descent=lambda s, y: replace(SquaredHingeLoss.descent(s, y), falls=0 * SquaredHingeLoss.descent(s, y).falls),
-    ),
-    mutant(
-        "squared hinge: smoothed by itself",
-        SQUARED_HINGE,
-        "smoothed",
-        smoothed=lambda s, x, y: (s.value(x, y), s.gradient(x, y), -s.curvature(x, y)),
-    ),
-    mutant(
-        "squared hinge: swapped classes",
-        SQUARED_HINGE,
-        "classify",
-        classify=lambda s, x: SquaredHingeLoss.classify(s, -x),
-    ),
-    mutant(
-        "squared hinge: CVXPY without the square",
-        SQUARED_HINGE,
-        "cvxpy value, cvxpy argmin",
-        cvxpy=lambda s, x, y: cp.pos(1 - cp.multiply(y, x)),
-    ),
-    mutant(
-        "squared hinge: CVXPY conjugate without a domain",
-        SQUARED_HINGE,
-        "cvxpy conjugate value",
-        cvxpy_conjugate=lambda s, b, y: cp.square(b) / 2 + cp.multiply(b, y),
-    ),
-]
 
 FAR_AWAY = [
     mutant("logistic: never falls", LOGISTIC, "descent", descent=nowhere),
@@ -405,4 +296,4 @@ FAR_AWAY = [
     mutant("huber: smoothed gradient", HUBER, "smoothed", smoothed=smooth(HuberLoss, gradient=0.9)),
 ]
 
-LOSSES = [*POISSONS, *QUANTILES, *MULTINOMIALS, *HINGES, *FAR_AWAY]
+LOSSES = [*POISSONS, *QUANTILES, *MULTINOMIALS, *FAR_AWAY]

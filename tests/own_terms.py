@@ -82,6 +82,26 @@ class OwnL1(gr.Penalty):
         return cp.sum(cp.abs(Z), axis=1)
 
 
+@dataclass(frozen=True)
+class Elastic(gr.Penalty):
+    """||z||_1 + ridge/2 ||z||^2, by the four methods alone."""
+
+    ridge: float = 1.0
+
+    def value(self, z):
+        return np.abs(z).sum(axis=1) + self.ridge * (z * z).sum(axis=1) / 2
+
+    def prox(self, v, step):
+        t = np.broadcast_to(np.asarray(step, dtype=float), (len(v),))[:, None]
+        return np.sign(v) * np.maximum(np.abs(v) - t, 0.0) / (1.0 + self.ridge * t)
+
+    def conjugate(self, u):
+        return (np.maximum(np.abs(u) - 1.0, 0.0) ** 2).sum(axis=1) / (2.0 * self.ridge)
+
+    def cvxpy(self, Z):
+        return cp.sum(cp.abs(Z), axis=1) + self.ridge / 2 * cp.sum(cp.square(Z), axis=1)
+
+
 class OwnSquare(AbstractSmoothPenalty):
     """Half the square: its Hessian lies between 1 and 1."""
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # benchmarks is no part of the package
+from places import ROOT
 
 from benchmarks.datasets import WORKLOADS, tiny
 from benchmarks.docs import machine, write_docs
@@ -19,7 +16,6 @@ from benchmarks.report import HEADER, accuracy, headline, load, lower_bound, mer
 from benchmarks.solvers import CLARABEL, OURS, SOLVERS, as_problem
 from benchmarks.worker import Limits, Run, failure, measure
 
-ROOT = Path(__file__).resolve().parents[1]
 LIMITS = Limits(6.0, 60.0)
 FIRST = (OURS, CLARABEL, "CVXPY + SCS", "CVXPY + OSQP")
 

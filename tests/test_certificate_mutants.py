@@ -6,6 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from core_cases import iterate
+from factories import noise
 
 import graphreg as gr
 from graphreg.certificate import Certifier, attained, certify, feasible, record
@@ -21,23 +22,17 @@ GAP = 1e-6
 LINE = nx.path_graph(6)
 
 
-def data(classes=False, seed=0, scale=1.0, m=6, d=2):
-    rng = np.random.default_rng(seed)
-    X, y = rng.standard_normal((6 * m, d)), scale * rng.standard_normal(6 * m)
-    return gr.NodeData.from_arrays(X, (y > 0).astype(int) if classes else y, np.repeat(range(6), m))
-
-
 def logistic():
-    return gr.Problem(gr.LogisticLoss(data(classes=True)) + 0.05 * gr.TotalVariation(LINE, gr.L2()))
+    return gr.Problem(gr.LogisticLoss(noise(6, 6, 2, binary=True)) + 0.05 * gr.TotalVariation(LINE, gr.L2()))
 
 
 def huber():
-    return gr.Problem(gr.HuberLoss(data()) + 0.1 * gr.TotalVariation(LINE, gr.L2()))
+    return gr.Problem(gr.HuberLoss(noise(6, 6, 2)) + 0.1 * gr.TotalVariation(LINE, gr.L2()))
 
 
 def singular(kernel):
     """A singular Quadratic on the edges, or (kernel) with its kernel tied as well: a problem with a larger optimum."""
-    model = gr.SquaredLoss(data()) + gr.TotalVariation(LINE, gr.Quadratic(np.diag([1.0, 0.0])))
+    model = gr.SquaredLoss(noise(6, 6, 2)) + gr.TotalVariation(LINE, gr.Quadratic(np.diag([1.0, 0.0])))
     return gr.Problem(model + gr.Consensus(LINE, features=["x1"]) if kernel else model)
 
 
@@ -86,7 +81,7 @@ def gaps():
 
 
 def over_relaxed(self, state):
-    return state.w_hat, state.u, state.site.form.gradient_prices(state.w_hat)
+    return state.hat.w, state.x.u, state.site.form.gradient_prices(state.hat.w)
 
 
 def small_gaps():
@@ -127,7 +122,7 @@ def test_a_centre_of_zero_for_logistic_losses(monkeypatch):
 # ---- (c) the primal repair -------------------------------------------------------------------------------------------
 def in_balls():
     shared = gr.TotalVariation(LINE, gr.Zero(), features=["x0"])
-    return gr.Problem(gr.SquaredLoss(data(scale=5.0)) + shared + gr.NodePenalty(gr.Ball(0.5))).form
+    return gr.Problem(gr.SquaredLoss(noise(6, 6, 2, scale=5.0)) + shared + gr.NodePenalty(gr.Ball(0.5))).form
 
 
 def finite_and_shared(form):
@@ -155,7 +150,7 @@ def test_balls_node_by_node_after_the_averaging(monkeypatch):
 # ---- (d) the balance -------------------------------------------------------------------------------------------------
 def slightly_off():
     """An optimal dual point, moved a little along its gradient: off the balance, and better than the optimum."""
-    problem = gr.Problem(gr.SquaredLoss(data(), scale="sum") + 0.1 * gr.TotalVariation(LINE, gr.SquaredL2()))
+    problem = gr.Problem(gr.SquaredLoss(noise(6, 6, 2), scale="sum") + 0.1 * gr.TotalVariation(LINE, gr.SquaredL2()))
     best = problem.solve(gap=1e-12, on_failure="return").certificate
     move = 1e-7
     prices = tuple(
@@ -213,7 +208,7 @@ def test_the_pseudo_inverse_off_the_range(monkeypatch):
 
 
 def fused(strength):
-    return gr.Problem(gr.SquaredLoss(data(scale=100.0)) + strength * gr.TotalVariation(LINE, gr.L2()))
+    return gr.Problem(gr.SquaredLoss(noise(6, 6, 2, scale=100.0)) + strength * gr.TotalVariation(LINE, gr.L2()))
 
 
 def over_capacity(strength):
@@ -373,7 +368,7 @@ def test_attainment_that_overlooks_a_ridge(monkeypatch):
 
 def test_the_largest_curvature_for_the_least(monkeypatch):
     problem = gr.Problem(
-        gr.HuberLoss(data()) + 0.01 * gr.NodePenalty(gr.SquaredL2(), weights=dict.fromkeys(range(6), 1.0))
+        gr.HuberLoss(noise(6, 6, 2)) + 0.01 * gr.NodePenalty(gr.SquaredL2(), weights=dict.fromkeys(range(6), 1.0))
     )
     exact = problem.solve(gap=1e-12, on_failure="return").certificate
 

@@ -6,14 +6,16 @@ import os
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass, fields, is_dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 import networkx as nx
 import numpy as np
 import pytest
-from core_cases import iterate, site_of
+from core_cases import iterate
+from factories import chain, named, thinned
+from places import PACKAGE, TESTS
+from sameness import ROUNDS, assert_identical, bits, broken, carried, contents, facts
 
 import graphreg as gr
 from graphreg.datasets import random_problem
@@ -24,10 +26,8 @@ from graphreg.methods._baseline import AbstractBaseline
 from graphreg.methods._fingerprint import entry
 from graphreg.methods._packing import Packed, laid_out, layout
 
-ROOT = Path(__file__).resolve().parents[1]
 ITERATIVE = [method for method in METHODS if not isinstance(method, gr.Exact)]
 FAST = (gr.PrimalDual, gr.ADMM)  # the others get so many rounds at most
-ROUNDS = 400
 SEEDS = (540, 431, 162, 383, 214, 355, 476, 97, 408, 129, 516, 299, 504)  # every loss, all penalties, latent nodes
 
 
@@ -51,19 +51,6 @@ class Tilted(gr.Penalty):
         raise NotImplementedError
 
 
-def chain(n=8, loss=gr.SquaredLoss, penalty=None, strength=0.2, seed=0, shift=0.0, labels=None, weight=1.0, **more):
-    """A path of n nodes with 4 samples of 3 features each."""
-    rng = np.random.default_rng(seed)
-    X, y = rng.standard_normal((4 * n, 3)), rng.standard_normal(4 * n)
-    X[0, 0] += shift
-    y = (y > 0).astype(int) if loss is gr.LogisticLoss else y
-    labels = list(range(n)) if labels is None else labels
-    graph = nx.path_graph(labels)
-    graph.edges[labels[0], labels[1]]["weight"] = weight
-    data = gr.NodeData.from_arrays(X, y, [labels[k // 4] for k in range(4 * n)])
-    return gr.Problem(loss(data, **more) + strength * gr.TotalVariation(graph, penalty or gr.L2()))
-
-
 def separable():
     """Three logistic regressions whose classes part ways at one node: two runs, the second at infinity."""
     rng = np.random.default_rng(3)
@@ -76,75 +63,11 @@ def separable():
     return gr.Problem(gr.LogisticLoss(data) + 0.1 * gr.TotalVariation(graph, gr.L2()))
 
 
-# ---- sameness, bit for bit -------------------------------------------------------------------------------------------
-def bits(value):
-    """A number or an array as bytes: 0.0 and -0.0 differ, nan is itself."""
-    if isinstance(value, int):
-        return value
-    array = np.asarray(value)
-    return array.dtype.str, array.shape, array.tobytes()
-
-
-def facts(run):
-    """All that a run reports, but for the seconds."""
-    c = run.certificate
-    arrays = [c.w, *c.point.flows, *c.point.prices]
-    return (
-        [bits(x) for x in (c.primal, c.dual, c.charge, c.relative_gap, *arrays, run.coef)],
-        (c.scope, c.note, run.status, run.message, run.method, run.rounds),
-        (run.ledger.rounds, run.ledger.messages, run.ledger.bytes),
-        [(r.round, r.certified, bits([r.relative_gap, r.primal, r.dual])) for r in run.trace.records],
-    )
-
-
-def contents(path):
-    """What a checkpoint holds, but for the seconds and the versions."""
-    header, arrays = _archive.read(path)
-
-    def timeless(tree):
-        if isinstance(tree, dict):
-            return {key: timeless(each) for key, each in tree.items() if key not in ("seconds", "check_seconds")}
-        return [timeless(each) for each in tree] if isinstance(tree, list) else tree
-
-    header.pop("versions")
-    return timeless(header), {name: (*bits(array), array.strides) for name, array in arrays.items()}
-
-
-def assert_identical(one, two, where="state"):
-    """Types, bits, layouts and signs of zero, all the way down."""
-    assert type(one) is type(two), where
-    if is_dataclass(one):
-        for f in fields(one):
-            if f.name != "site":
-                assert_identical(getattr(one, f.name), getattr(two, f.name), f"{where}.{f.name}")
-    elif isinstance(one, (tuple, list)):
-        assert len(one) == len(two), where
-        for k, (a, b) in enumerate(zip(one, two, strict=True)):
-            assert_identical(a, b, f"{where}[{k}]")
-    elif isinstance(one, dict):
-        assert list(one) == list(two), where
-        for key in one:
-            assert_identical(one[key], two[key], f"{where}[{key!r}]")
-    elif isinstance(one, np.ndarray):
-        assert one.strides == two.strides or one.size == 0, where
-        assert bits(one) == bits(two), where
-    elif isinstance(one, np.random.Generator):
-        assert_identical(one.bit_generator.state, two.bit_generator.state, where)
-    else:
-        assert bits(one) == bits(two), where
-
-
-def broken(problem, method, path, breaks, every=10_000, **budget):
-    """The answer of a run that is broken off after each of the given rounds, each time with a fresh problem."""
-    for k in breaks:
-        problem().solve(method, checkpoint=gr.Checkpoint(path, rounds=every), **{**budget, "rounds": k})
-    return problem().solve(method, checkpoint=gr.Checkpoint(path, rounds=every), **budget)
-
-
 # ---- exact resume ----------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("method", ITERATIVE, ids=lambda method: method.name)
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(("seed", "method"), thinned(SEEDS, ITERATIVE, every=3), ids=named)
 def test_a_broken_run_has_the_bits_of_an_unbroken_one(seed, method, tmp_path):
+    """Every method on some of the problems; on all with ``make test ARGS=--whole``, on more by `make resume`."""
+
     def problem():
         return random_problem(seed).problem
 
@@ -181,10 +104,12 @@ def test_every_break_of_a_short_run(case, options, tmp_path):
     assert facts(broken(problem, method, path, [1, 9, 10, 11, 20, 40, 44], gap=0, rounds=45)) == whole
 
 
-@pytest.mark.parametrize("method", ITERATIVE, ids=lambda method: method.name)
-@pytest.mark.parametrize("seed", [61, 96, 121, 144])
+@pytest.mark.parametrize(("seed", "method"), thinned([61, 96, 121, 144], ITERATIVE, every=2), ids=named)
 def test_breaks_between_repairs(seed, method, tmp_path):
-    """Repairs remember a scale and a Slater centre, which cost messages to find; the schedule learns from them."""
+    """Repairs remember a scale and a Slater centre, which cost messages to find; the schedule learns from them.
+
+    Every method on two of the problems; on all with ``make test ARGS=--whole``.
+    """
 
     def problem():
         return random_problem(seed).problem
@@ -195,7 +120,7 @@ def test_breaks_between_repairs(seed, method, tmp_path):
     whole = problem().solve(method, **budget)
     repaired = [record.round for record in whole.trace.certified()]
     if isinstance(method, gr.PrimalDual):
-        assert len(repaired) > 2
+        assert len(repaired) > 1
     again = broken(problem, method, tmp_path / "run", repaired[:-1], **budget)
     assert facts(again) == facts(whole)
 
@@ -289,8 +214,7 @@ def test_an_interruption_within_a_round(call, tmp_path, monkeypatch):
 
 CHILD = """
 import os, signal, sys
-sys.path.insert(0, "tests")
-from test_checkpoint import chain
+from factories import chain
 import graphreg as gr
 from graphreg.methods import _archive
 
@@ -324,7 +248,7 @@ def test_a_killed_process_goes_on(what, tmp_path):
     count = int(rounds if what == "round" else 10 * rounds // 3 if what == "file" else rounds // 3)
     child = subprocess.run(
         [sys.executable, "-c", CHILD, str(path), what, str(count)],
-        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(PACKAGE.parent), str(TESTS)])},
         capture_output=True,
         text=True,
         check=False,
@@ -723,19 +647,9 @@ def test_a_link_stays_a_link(kept, tmp_path):
 
 
 # ---- what a state consists of ----------------------------------------------------------------------------------------
-def carried(value, tmp_path):
-    """Through a file and back."""
-    site = site_of(chain(n=2).form)
-    packed = Packed.of(value, "state")
-    arrays = {str(k): array for k, array in enumerate(packed.arrays)}
-    _archive.write(tmp_path / "carried", {"tree": packed.tree, "generators": packed.generators}, arrays)
-    header, read = _archive.read(tmp_path / "carried")
-    return Packed(header["tree"], header["generators"], list(read.values())).value(site)
-
-
-@pytest.mark.parametrize("method", ITERATIVE, ids=lambda method: method.name)
-@pytest.mark.parametrize("seed", SEEDS)
-def test_the_state_of_every_method_can_be_kept(method, seed, tmp_path):
+@pytest.mark.parametrize(("seed", "method"), thinned(SEEDS, ITERATIVE, every=3), ids=named)
+def test_the_state_of_every_method_can_be_kept(seed, method, tmp_path):
+    """Of every method on some of the problems; on all of them with ``make test ARGS=--whole``."""
     form = random_problem(seed).problem.form
     if method.missing(form):
         pytest.skip(f"{method.name} does not apply")

@@ -86,7 +86,7 @@ def test_a_check_refuses_all_else_by_name_and_value(name):
         with pytest.raises(TermError) as caught:
             check(value, "mu", TermError, "Mine")
         assert type(caught.value) is TermError
-        assert re.match(r"the mu (of the node '\w' )?of Mine must be ", str(caught.value))
+        assert re.match(r"Mine\(mu=...\) (of the node '\w' )?must be ", str(caught.value))
         guilty = value if not isinstance(value, dict) else next((x for x in value.values() if x != 1), None)
         assert f", got {guilty!r}" in str(caught.value)
 
@@ -103,10 +103,10 @@ def test_messages():
     assert said(checks.count | None, 0, "rounds") == "rounds must be a whole number, at least 1, or None, got 0"
     assert (
         said(inside("(0, 2)"), 2, "relaxation", owner="ADMM")
-        == "the relaxation of ADMM must be a number in (0, 2), got 2"
+        == "ADMM(relaxation=...) must be a number in (0, 2), got 2"
     )
     assert said(per("node", checks.positive), {"a": 1, "b": 0}, "lam", owner="PFedMe") == (
-        "the lam of the node 'b' of PFedMe must be a positive finite number, got 0"
+        "PFedMe(lam=...) of the node 'b' must be a positive finite number, got 0"
     )
     assert (
         said(one_of("primal", "dual"), "duel", "form")
@@ -164,11 +164,11 @@ def test_a_checked_dataclass_is_a_dataclass():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"size": 0}, "the size of Options must be a whole number, at least 1, got 0"),
-        ({"size": None}, "the size of Options must be a whole number, at least 1, got None"),
-        ({"balance": -1.0}, "the balance of Options must be a positive finite number, got -1.0"),
-        ({"share": None}, "the share of Options must be a number in (0, 1], got None"),
-        ({"rates": {"b": 0}}, "the rates of the node 'b' of Options must be a positive finite number, got 0"),
+        ({"size": 0}, "Options(size=...) must be a whole number, at least 1, got 0"),
+        ({"size": None}, "Options(size=...) must be a whole number, at least 1, got None"),
+        ({"balance": -1.0}, "Options(balance=...) must be a positive finite number, got -1.0"),
+        ({"share": None}, "Options(share=...) must be a number in (0, 1], got None"),
+        ({"rates": {"b": 0}}, "Options(rates=...) of the node 'b' must be a positive finite number, got 0"),
     ],
 )
 def test_a_field_that_is_not_what_it_may_be_is_refused(given, message):
@@ -193,13 +193,13 @@ def test_what_derives_from_our_bases_is_checked_by_them():
 
     data = gr.NodeData.from_dict({"a": ([[1.0]], [1.0])})
     assert Mine(momentum=0).momentum == Scaled().factor - 1 == Tilted(data).tilt - 0.5
-    with pytest.raises(MethodError, match=r"the momentum of Mine must be a number in \[0, 1\), got 1"):
+    with pytest.raises(MethodError, match=r"Mine\(momentum=...\) must be a number in \[0, 1\), got 1"):
         Mine(momentum=1)
-    with pytest.raises(MethodError, match="the balance of Mine must be"):
+    with pytest.raises(MethodError, match=r"Mine\(balance=...\) must be"):
         Mine(balance=0.0)
-    with pytest.raises(TermError, match="the factor of Scaled must be a positive finite number, got 0"):
+    with pytest.raises(TermError, match=r"Scaled\(factor=...\) must be a positive finite number, got 0"):
         Scaled(factor=0)
-    with pytest.raises(TermError, match="the tilt of Tilted must be a number between 0 and 1, got 1"):
+    with pytest.raises(TermError, match=r"Tilted\(tilt=...\) must be a number between 0 and 1, got 1"):
         Tilted(data, tilt=1)
 
 
@@ -213,7 +213,7 @@ def test_every_checked_option_of_a_method_refuses_what_nothing_may_be(method):
 
     options = [f.name for f in fields(method) if "check" in f.metadata]
     for name in options:
-        with pytest.raises(MethodError, match=rf"the {name} of {type(method).__name__} must be .*, got <nothing>"):
+        with pytest.raises(MethodError, match=rf"{type(method).__name__}\({name}=...\) must be .*, got <nothing>"):
             replace(method, **{name: Nothing()})
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import tomllib
 from dataclasses import dataclass, fields
-from pathlib import Path
 
 import pytest
 from model_files import write
+from places import DOCS, README, ROOT
 
 import graphreg as gr
 from graphreg.cli import _folder, main
@@ -17,8 +17,7 @@ from graphreg.cli._exits import EXITS
 from graphreg.errors import GraphregError
 from graphreg.model_file._schema import TABLES
 
-ROOT = Path(__file__).resolve().parents[1]
-DOCS = ROOT / "docs" / "command-line.md"
+PAGE = DOCS / "command-line.md"
 FENCE = re.compile(r"^```(?P<language>\w+)[ \t]*(?P<word>[^\n]*)\n(?P<body>.*?)^```$", re.M | re.S)
 
 
@@ -30,7 +29,7 @@ class Block:
 
 
 def blocks():
-    return [Block(b["language"], b["word"], b["body"]) for b in FENCE.finditer(DOCS.read_text(encoding="utf-8"))]
+    return [Block(b["language"], b["word"], b["body"]) for b in FENCE.finditer(PAGE.read_text(encoding="utf-8"))]
 
 
 BLOCKS = blocks()
@@ -73,7 +72,7 @@ def test_errors_are_as_printed(folder, changes, message):
 
 
 def test_every_key_is_explained():
-    text = DOCS.read_text(encoding="utf-8")
+    text = PAGE.read_text(encoding="utf-8")
     rows = re.findall(r"^\| (`.*?) \|", text, re.M)
     explained = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
     keys = {field.name for kind in TABLES.values() for field in fields(kind)}
@@ -81,7 +80,7 @@ def test_every_key_is_explained():
 
 
 def test_files_exit_codes_and_commands_are_those_of_the_program(folder):
-    text = DOCS.read_text(encoding="utf-8")
+    text = PAGE.read_text(encoding="utf-8")
     assert all(f"| `{name}` |" in text for name in _folder.NAMES)
     assert all(re.search(rf"^\| {code} \|", text, re.M) for code in EXITS)
     lines = [line for block in BLOCKS if block.language == "console" for line in block.body.splitlines()]
@@ -99,6 +98,6 @@ def test_tables_begin_as_shown(folder):
 
 
 def test_the_readme_shows_the_example():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    readme = README.read_text(encoding="utf-8")
     shown = [tomllib.loads(found["body"]) for found in FENCE.finditer(readme) if found["language"] == "toml"]
     assert shown == [tomllib.loads(MODEL)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import networkx as nx
 import numpy as np
 import pytest
-from test_methods import chain
+from factories import chain
 
 import graphreg as gr
 from graphreg.errors import MethodError, ModelError
@@ -69,7 +69,7 @@ def stopped(monkeypatch):
 
     monkeypatch.setattr(conic.ConicProblem, "solve", solve)
     monkeypatch.setattr(conic, "ATTEMPTS", {"CLARABEL": ((True, {}),)})
-    monkeypatch.setattr("graphreg.conic_route.REFINEMENT", 1)
+    monkeypatch.setattr("graphreg.methods.exact.REFINEMENT", 1)
 
 
 # ---- the table -------------------------------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ def test_every_method_that_applies_is_compared(problem):
     table = comparison.table()
     assert table.columns.drop("own_gap").tolist() == COLUMNS
     assert (table["own_gap"].dropna() <= 1e-6).all()  # of baselines: of what they minimise
-    assert table["own_gap"].dropna().index.tolist() == ["LocalOnly", "Pooled", "FedAvg"]
+    assert table["own_gap"].dropna().index.tolist() == ["FedAvg", "LocalOnly", "Pooled"]
     applying = problem.methods().query("applies").index
     assert [name.partition("(")[0] for name in table.index] == list(applying)
     own = ["Exact(clarabel)", "PrimalDual", "ADMM"]
@@ -268,16 +268,6 @@ def test_progress_names_the_methods(problem, capsys):
 
 
 # ---- figures ---------------------------------------------------------------------------------------------------------
-@pytest.fixture
-def pyplot():
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    yield plt
-    plt.close("all")
-
-
 @pytest.fixture(scope="module")
 def comparison(problem):
     slow = gr.PrimalDual(balance=1.0, relaxation=1.0)

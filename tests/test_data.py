@@ -439,3 +439,10 @@ def test_a_refusal_counts_the_others(frame):
     frame["floor"] = np.nan
     with pytest.raises(DataError, match=r"row 0 \(and 3 more\)"):
         NodeData.from_frame(frame, **READ)
+
+
+def test_a_node_without_samples_is_named(frame):
+    data = NodeData.from_frame(frame, node="county", target="radon", features=["floor"])
+    assert data.at("b").counts().tolist() == [2]
+    with pytest.raises(DataError, match=r"no samples at 'B'.*'b'"):
+        data.at("B")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from fractions import Fraction
-from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -12,16 +10,13 @@ import pytest
 from box_cases import BOXES, LINE, box_holds, enclosed, moved, number, numbers
 
 import graphreg as gr
+from benchmarks.soundness.exact import above, below, exact
+from benchmarks.soundness.stored import as_stored
 from graphreg.certificate.enclosure import Enclosure, upper_bound
 from graphreg.certificate.feasible import feasible
 from graphreg.datasets import random_problem
 from graphreg.datasets.wild_problems import wild_problem
 from graphreg.form import DualPoint
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # benchmarks is no part of the package
-
-from benchmarks.soundness.exact import above, below, exact
-from benchmarks.soundness.stored import as_stored
 
 RANDOM = (0, 21, 42, 63, 84, 95, 116, 137, 158, 179, 187, 208, 229, 244)  # every loss; most penalties and structures
 WILD = (0, 3, 11, 24, 37, 55, 86, 99, 103)

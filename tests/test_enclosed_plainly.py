@@ -8,7 +8,7 @@ from fractions import Fraction
 import networkx as nx
 import numpy as np
 import pytest
-from box_cases import BOXES, carried, moved, number, pulls, widened
+from box_cases import BOXES, carried, each_for_itself, moved, number, prices_stay, pulls, widened
 
 import graphreg as gr
 from graphreg.certificate.enclosure import Enclosure
@@ -212,14 +212,6 @@ def test_a_strength_that_vanishes_leaves_no_way():
     all_move = [np.full((3, 3), True)]
     assert structure.ways(all_move) is structure.ways([all_move[0].copy()])
     assert structure.ways([~all_move[0]]).forest.count > structure.ways(all_move).forest.count
-
-
-def each_for_itself(self, values):
-    return values
-
-
-def prices_stay(self, prices, T):
-    return 0.0
 
 
 BROKEN = {

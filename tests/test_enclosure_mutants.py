@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from box_cases import LINE, box_holds, moved, numbers
+from box_cases import LINE, box_holds, each_for_itself, moved, numbers, prices_stay
 from test_enclosure import cancelling, conditioned, dummies, exact, exact_move, within
 
 import graphreg as gr
@@ -97,16 +97,8 @@ def test_a_dependency_up_to_rounding(monkeypatch):
 TOTALS = Totals.__init__
 
 
-def each_for_itself(self, values):
-    return values
-
-
 def no_fixed_flows(self, vertex, tree, arcs, u):
     TOTALS(self, vertex, tree, arcs, 0.0 * u)
-
-
-def prices_stay(self, prices, T):
-    return 0.0
 
 
 def saturated():

@@ -324,16 +324,6 @@ def test_tokens_are_replaced_with_sense(template, weight, filled):
 
 
 # ---- plots -----------------------------------------------------------------------------------------------------------
-@pytest.fixture
-def pyplot():
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    yield pyplot
-    pyplot.close("all")
-
-
 def two_groups():
     graph = nx.barbell_graph(4, 0)
     truth = np.repeat([0.0, 5.0], 4)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.formula.api as smf
+from places import DATA
 from scipy.optimize import minimize
 
 import graphreg as gr
 from graphreg.errors import DataError, MethodError, ModelError, TermError
 from graphreg.inference import compare_estimators, hierarchical, james_stein
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 NAMES = ("intercept", "x", "z")
 
 

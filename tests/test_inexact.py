@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from core_cases import iterate, site_of
-from test_methods import chain
+from factories import chain
 
 import graphreg as gr
 from graphreg.datasets import random_problem
@@ -43,7 +43,7 @@ def test_a_tolerance_bounds_the_distance_from_the_prox(seed, tolerance):
     for _ in range(40):  # each call is accurate to a hundredth of its move
         exact, memory = site.prox(v, tau, exact, memory)
     size = tolerance * np.linalg.norm(exact - v, axis=1).max()
-    found, curvature = gradient_steps(site.losses, v, tau, v, None, Accuracy(tolerance=size))
+    found, curvature = gradient_steps(site.losses, v, tau, v, (), Accuracy(tolerance=size))
     distance = np.linalg.norm(found - exact, axis=1)
     assert (distance <= size * (1 + 1e-6) + 1e-9 * np.linalg.norm(exact)).all()
     assert np.isfinite(curvature).all()
@@ -95,13 +95,13 @@ def test_a_tolerance_of_zero_is_the_exact_method():
     form = chain(loss=gr.SquaredLoss).form
     options = {"balance": 1.0, "relaxation": 1.0}
     one, two = (iterate(gr.PrimalDual(**options, **more), form, [5])[0] for more in ({}, {"inexact": constant(0.0)}))
-    np.testing.assert_allclose(one.w, two.w, atol=1e-12)
+    np.testing.assert_allclose(one.x.w, two.x.w, atol=1e-12)
 
 
 # ---- what is refused -------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("inexact", [0, -1, 0.0, -2.0, np.inf, np.nan, "3", True, [1]])
 def test_what_is_no_schedule_is_refused(inexact):
-    with pytest.raises(MethodError, match="inexact of PrimalDual must be a whole number"):
+    with pytest.raises(MethodError, match=r"PrimalDual\(inexact=...\) must be a whole number"):
         gr.PrimalDual(inexact=inexact)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from law_cases import LOSSES, PENALTIES, SOLVED_PENALTIES, SOLVER_TOLERANCE, concrete_subclasses
+from own_terms import Elastic
 
 from graphreg.terms.losses._base import AbstractLoss
 from graphreg.terms.penalties._base import AbstractPenalty
@@ -19,8 +20,9 @@ def test_penalty(penalty):
 
 
 @pytest.mark.parametrize("penalty", SOLVED_PENALTIES, ids=repr)
-def test_penalty_that_runs_a_solver(penalty):
-    check_penalty(penalty, k=(1, 3), tolerance=SOLVER_TOLERANCE).raise_if_failed()
+def test_penalty_that_runs_a_solver(penalty, whole):
+    """On two coordinates; on one and on three with ``make test ARGS=--whole``."""
+    check_penalty(penalty, k=(1, 2, 3) if whole else 2, tolerance=SOLVER_TOLERANCE).raise_if_failed()
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
@@ -80,25 +82,6 @@ def test_sizes_that_a_penalty_refuses_are_left_out():
 
 
 def test_user_penalty_of_four_methods_passes():
-    class Elastic(AbstractPenalty):
-        """||z||_1 + 1/2 ||z||^2"""
-
-        def value(self, z):
-            return np.abs(z).sum(axis=1) + (z**2).sum(axis=1) / 2
-
-        def prox(self, v, step):
-            t = np.asarray(step, dtype=float)
-            t = t[:, None] if t.ndim else t
-            return np.sign(v) * np.maximum(np.abs(v) - t, 0) / (1 + t)
-
-        def conjugate(self, u):
-            return (np.maximum(np.abs(u) - 1, 0) ** 2).sum(axis=1) / 2
-
-        def cvxpy(self, Z):
-            import cvxpy as cp
-
-            return cp.sum(cp.abs(Z) + cp.square(Z) / 2, axis=1)
-
     check_penalty(Elastic()).raise_if_failed()
 
 

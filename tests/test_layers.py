@@ -7,18 +7,18 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
+from places import PACKAGE, ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = ROOT / "graphreg"
 FACE = "__init__"  # the public names of the package as a whole
 
 LAYERS = (
     "errors",
+    "declaring",  # of classes, by which they are known
     "messages",  # what is said alike
     "checks",  # of arguments
     "sharing",  # of what copies have in common
@@ -44,7 +44,6 @@ LAYERS = (
     "solution",
     "statuses",  # of a solution, with their sentences
     "iterating",  # a run of a method, around the best common model
-    "conic_route",  # attempts of a conic solver, for solving
     "solving",  # of one form, for problem
     "theory",
     "inference",
@@ -54,6 +53,7 @@ LAYERS = (
     "datasets",  # problems that are drawn at random
     "tuning",
     "explain",
+    "catalogue",  # of what is declared
     FACE,  # what follows is written as a user would write it, on the public names
     "papers",
     "model_file",
@@ -144,11 +144,15 @@ def layer_of(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
-def all_imports() -> Iterator[tuple[Path, Import]]:
-    for path in sorted(PACKAGE.rglob("*.py")):
-        package = ".".join(path.relative_to(ROOT).parent.parts)
-        for found in imports_of(path.read_text(encoding="utf-8"), package):
-            yield path, found
+@cache
+def all_imports() -> list[tuple[Path, Import]]:
+    return [
+        (path, found)
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for found in imports_of(
+            path.read_text(encoding="utf-8"), ".".join(path.relative_to(PACKAGE.parent).parent.parts)
+        )
+    ]
 
 
 def allowed(source: str, found: Import) -> bool:
@@ -164,7 +168,7 @@ def allowed(source: str, found: Import) -> bool:
 
 
 def where(path: Path, found: Import) -> str:
-    return f"{path.relative_to(ROOT)}:{found.line} imports {found.name}"
+    return f"{path.relative_to(PACKAGE.parent)}:{found.line} imports {found.name}"
 
 
 def test_every_module_has_a_layer():

@@ -8,6 +8,8 @@ import cvxpy as cp
 import networkx as nx
 import numpy as np
 import pytest
+from factories import noise
+from own_terms import Elastic
 
 import graphreg as gr
 from graphreg.certificate import Certifier, common
@@ -25,18 +27,12 @@ TIGHT = {"tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9}
 N = 8
 
 
-def data(classes=False, n=N, seed=4):
-    rng = np.random.default_rng(seed)
-    X, y = rng.standard_normal((5 * n, 3)), rng.standard_normal(5 * n)
-    return gr.NodeData.from_arrays(X, (y > 0).astype(int) if classes else y, np.repeat(range(n), 5))
-
-
 def graph(n=N):
     return nx.circulant_graph(n, [1, 3])
 
 
 def network_lasso(strength=0.1, n=N):
-    return gr.Problem(gr.SquaredLoss(data(n=n)) + strength * gr.TotalVariation(graph(n), gr.L2()))
+    return gr.Problem(gr.SquaredLoss(noise(n, 5, seed=4)) + strength * gr.TotalVariation(graph(n), gr.L2()))
 
 
 # ---- both forms ------------------------------------------------------------------------------------------------------
@@ -109,7 +105,8 @@ def test_flows_have_the_sign_of_the_design(form):
     assert split.any()
     np.testing.assert_allclose(u[split], 0.05 * z[split] / norm[split, None], atol=1e-5)
     gradient = np.zeros_like(w)
-    X, y, node = data().X, np.asarray(data().y), data().node
+    data = noise(N, 5, seed=4)
+    X, y, node = data.X, np.asarray(data.y), data.node
     np.add.at(gradient, node, X * (np.einsum("ij,ij->i", X, w[node]) - y)[:, None] / 5)
     pull = np.zeros_like(w)
     np.add.at(pull, edge.tail, u)
@@ -138,7 +135,7 @@ def test_flows_to_the_ground_and_centers(form):
     ridge = gr.NodePenalty(
         gr.SquaredL2(), center=center, features=["x0", "x2"], weights={i: 0.1 + 0.1 * i for i in range(N)}
     )
-    frame = data()
+    frame = noise(N, 5, seed=4)
     model = gr.HuberLoss(frame) + ridge + 0.1 * gr.TotalVariation(graph(), gr.L1(), features=[frame.features[1]])
     solution = gr.Problem(model).solve(gr.Exact(form=form), gap=1e-7)
     for i in range(N):
@@ -209,7 +206,11 @@ def test_a_solve_keeps_what_was_compiled(monkeypatch):
 
 def test_one_cvxpy_parameter_for_each_of_the_model():
     lam, mu = gr.Parameter(0.1, name="lam"), gr.Parameter(0.2, name="mu")
-    model = gr.SquaredLoss(data()) + lam * gr.TotalVariation(graph(), gr.L1()) + 2 * lam * gr.NodePenalty(gr.L2())
+    model = (
+        gr.SquaredLoss(noise(N, 5, seed=4))
+        + lam * gr.TotalVariation(graph(), gr.L1())
+        + 2 * lam * gr.NodePenalty(gr.L2())
+    )
     compiled = gr.Problem(model + mu * gr.NodePenalty(gr.SquaredL2())).compile()
     assert sorted(p.name() for p in compiled.cvxpy.parameters()) == ["lam", "mu"]
     assert all(p.size == 1 for p in compiled.cvxpy.parameters())
@@ -218,30 +219,12 @@ def test_one_cvxpy_parameter_for_each_of_the_model():
 
 
 # ---- own penalties ---------------------------------------------------------------------------------------------------
-class Elastic(gr.Penalty):
-    """||z||_1 + 1/2 ||z||^2, by the four methods alone."""
-
-    def value(self, z):
-        return np.abs(z).sum(axis=1) + (z**2).sum(axis=1) / 2
-
-    def prox(self, v, step):
-        t = np.asarray(step, dtype=float)
-        t = t[:, None] if t.ndim else t
-        return np.sign(v) * np.maximum(np.abs(v) - t, 0) / (1 + t)
-
-    def conjugate(self, u):
-        return (np.maximum(np.abs(u) - 1, 0) ** 2).sum(axis=1) / 2
-
-    def cvxpy(self, Z):
-        return cp.sum(cp.abs(Z) + cp.square(Z) / 2, axis=1)
-
-
 def own():
-    return gr.Problem(gr.LogisticLoss(data(classes=True)) + 0.05 * gr.TotalVariation(graph(), Elastic()))
+    return gr.Problem(gr.LogisticLoss(noise(N, 5, seed=4, binary=True)) + 0.05 * gr.TotalVariation(graph(), Elastic()))
 
 
 def written_out():
-    frame = data(classes=True)
+    frame = noise(N, 5, seed=4, binary=True)
     both = gr.TotalVariation(graph(), gr.L1()), gr.TotalVariation(graph(), gr.SquaredL2())
     return gr.Problem(gr.LogisticLoss(frame) + 0.05 * both[0] + 0.05 * both[1])
 

@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import cvxpy as cp
 import networkx as nx
 import numpy as np
 import pytest
 from core_cases import iterate, site_of
+from factories import chain, interrupt
 
 import graphreg as gr
 from graphreg.certificate import common
 from graphreg.datasets import random_problem
 from graphreg.methods._base import AbstractMethod
+from graphreg.methods.task import Outcome
 
 SEEDS = (  # every loss and every penalty twice, every structure
     *(540, 431, 162, 383, 214, 355, 476, 97, 408, 129),
     *(250, 171, 502, 233, 364, 145, 516, 427, 388, 299),
 )
-
-
-def chain(n=8, loss=gr.SquaredLoss, penalty=None, strength=0.2, features=None, seed=0, **more):
-    rng = np.random.default_rng(seed)
-    X, y = rng.standard_normal((4 * n, 3)), rng.standard_normal(4 * n)
-    y = (y > 0).astype(int) if loss is gr.LogisticLoss else y
-    data = gr.NodeData.from_arrays(X, y, np.repeat(range(n), 4))
-    edges = gr.TotalVariation(nx.path_graph(n), penalty or gr.L2(), features=features)
-    return gr.Problem(loss(data, **more) + strength * edges)
 
 
 # ---- optima ----------------------------------------------------------------------------------------------------------
@@ -81,8 +72,8 @@ def test_one_step_of_the_paper_by_hand():
         u = u + 0.5 * D @ (2 * new - w)
         u = u * np.minimum(1.0, 0.2 / np.linalg.norm(u, axis=1))[:, None]
         w = new
-        np.testing.assert_allclose(state.w, w, atol=1e-12)
-        np.testing.assert_allclose(state.u[0], u, atol=1e-12)
+        np.testing.assert_allclose(state.x.w, w, atol=1e-12)
+        np.testing.assert_allclose(state.x.u[0], u, atol=1e-12)
 
 
 @pytest.mark.parametrize("options", [{"balance": 0.05}, {"balance": 20.0}, {"relaxation": 1.0}, {"relaxation": 1.99}])
@@ -94,43 +85,6 @@ def test_every_balance_and_relaxation_leads_there(options):
 
 
 # ---- a step ----------------------------------------------------------------------------------------------------------
-def arrays(state):
-    """All arrays of a state; the memory of a prox is None, an array, or a tuple of them."""
-    memory = [part for m in state.memory if m is not None for part in (m if isinstance(m, tuple) else [m])]
-    return [state.w, *state.u, state.w_hat, *state.u_hat, *memory, state.w_last]
-
-
-@pytest.mark.parametrize("seed", [162, 171, 355, 156, 367, 389])
-@pytest.mark.parametrize("after", [0, 9, 25])  # round 10 adapts
-def test_a_step_is_repeatable_and_changes_nothing(seed, after):
-    method, form = gr.PrimalDual(), random_problem(seed).problem.form
-    state = iterate(method, form, [after])[0]
-    before = [a.copy() for a in arrays(state)]
-    once, again = method.step(state), method.step(state)
-    assert all(np.array_equal(a, b) for a, b in zip(arrays(state), before, strict=True))
-    assert all(np.array_equal(a, b) for a, b in zip(arrays(once), arrays(again), strict=True))
-    assert once.round == again.round == after + 1
-    assert once.s == again.s
-
-
-@pytest.mark.parametrize("loss", [gr.SquaredLoss, gr.HuberLoss])
-def test_one_step_touches_neighbours_only(loss):
-    """Of a chain, disturbed at node 0: one round reaches node 0 and its edge, then one node and edge further."""
-    problem = chain(loss=loss)
-    method = gr.PrimalDual(balance=1.0)
-    state = iterate(method, problem.form, [5])[0]
-    w = state.w.copy()
-    w[0] += 1.0
-    other = replace(state, w=w)
-    for reach in (0, 1, 2, 3):
-        state, other = method.step(state), method.step(other)
-        moved = np.flatnonzero((state.w != other.w).any(axis=1))
-        flows = np.flatnonzero((state.u[0] != other.u[0]).any(axis=1))
-        assert set(moved) <= set(range(reach + 1))
-        assert set(flows) <= set(range(reach + 1))
-        assert 0 in moved
-
-
 @pytest.mark.parametrize("loss", [gr.SquaredLoss, gr.HuberLoss])
 def test_other_data_at_a_far_node_do_not_matter_at_once(loss):
     rng = np.random.default_rng(0)
@@ -144,7 +98,7 @@ def test_other_data_at_a_far_node_do_not_matter_at_once(loss):
     changed = y.copy()
     changed[-4:] += 1.0
     for k, (one, two) in enumerate(zip(states(y), states(changed), strict=True)):
-        same = np.flatnonzero((one.w == two.w).all(axis=1))
+        same = np.flatnonzero((one.x.w == two.x.w).all(axis=1))
         assert set(range(8 - 1 - k)) <= set(same)
         assert 7 not in same
 
@@ -294,9 +248,6 @@ def test_an_interruption_returns_the_best_point_with_its_certificate(at):
 
 @pytest.mark.parametrize("budget", [{"gap": 1e-12}, {"gap": 0, "rounds": 5}])
 def test_a_callback_that_interrupts_again_and_again(budget):
-    def interrupt(record):
-        raise KeyboardInterrupt
-
     run = interrupted(chain(), interrupt, **budget)
     assert run.status in ("interrupted", "budget")
     assert run.certificate.valid
@@ -357,10 +308,31 @@ def test_a_method_that_does_not_apply_says_what_is_missing():
         def missing(self, form):
             return ("a tree", "strong convexity")
 
+        def run(self, task):
+            raise NotImplementedError
+
     with pytest.raises(gr.errors.MethodError, match="Never does not apply: a tree; strong convexity") as caught:
         chain().solve(Never())
     assert caught.value.missing == ("a tree", "strong convexity")
     assert chain().methods().loc["PrimalDual", "applies"]
+
+
+def test_a_method_runs_itself_and_is_judged_by_its_certificate():
+    class AtZero(AbstractMethod):
+        """Solves by a guess."""
+
+        def missing(self, form):
+            return ()
+
+        def run(self, task):
+            certificate = task.certifier.certify(np.zeros(task.form.shape), None, None, task.budget.gap)
+            return Outcome(certificate, task.certifier, "limit", note="It was a guess.")
+
+    problem = chain()
+    found, rough = (problem.solve(AtZero(), gap=gap) for gap in (1e-9, 1e9))
+    assert (found.status, rough.status, found.method) == ("no_certificate", "certified", "AtZero")
+    assert found.message.endswith("It was a guess.")
+    assert found.certificate.dual <= problem.solve().objective <= found.objective
 
 
 # ---- determinism -----------------------------------------------------------------------------------------------------

@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from law_cases import SOLVER_TOLERANCE, concrete_subclasses
-from mutants import LOSSES as FIRST_LOSSES
-from mutants import PENALTIES as FIRST_PENALTIES
+from law_cases import LOSSES as LOSS_CASES
+from law_cases import NUMBERS, SOLVER_TOLERANCE, samples
+from law_cases import PENALTIES as PENALTY_CASES
+from mutants import PENALTIES as BROKEN_PENALTIES
+from mutants_any import broken_loss, broken_penalty
 from mutants_bounds import LOSSES as BOUNDS_OF_LOSSES
 from mutants_bounds import PENALTIES as BOUNDS_OF_PENALTIES
+from mutants_hinges import HINGES
 from mutants_losses import LOSSES as FURTHER_LOSSES
+from mutants_smooth import LOSSES as SMOOTH_LOSSES
+from own_terms import LogCosh, OwnL1, OwnSquare
 
-from graphreg.terms.losses._base import AbstractLoss
-from graphreg.terms.penalties._base import AbstractPenalty
 from graphreg.testing import check_loss, check_penalty
 
-LOSSES = [*FIRST_LOSSES, *FURTHER_LOSSES, *BOUNDS_OF_LOSSES]
-PENALTIES = [*FIRST_PENALTIES, *BOUNDS_OF_PENALTIES]
+LOSSES = [*SMOOTH_LOSSES, *FURTHER_LOSSES, *HINGES, *BOUNDS_OF_LOSSES]
+PENALTIES = [*BROKEN_PENALTIES, *BOUNDS_OF_PENALTIES]
 
 
 def refused(mutant, report):
@@ -40,8 +43,22 @@ def test_loss_is_refused(mutant):
     refused(mutant, check_loss(mutant.broken))
 
 
-@pytest.mark.parametrize(("base", "least"), [(AbstractPenalty, 2), (AbstractLoss, 4)])
-def test_every_term_has_mutants(base, least):
-    mutants = Counter(type(mutant.original) for mutant in (*PENALTIES, *LOSSES))
-    few = [cls.__name__ for cls in concrete_subclasses(base) if mutants[cls] < least]
-    assert not few, f"fewer than {least} broken copies of {few}"
+# ---- terms without broken copies of their own ------------------------------------------------------------------------
+def without(mutants, terms, least):
+    """One case of each class that has fewer broken copies than that."""
+    count = Counter(type(mutant.original) for mutant in mutants)
+    return [term for term in {type(term): term for term in terms}.values() if count[type(term)] < least]
+
+
+NEW_LOSSES = [LogCosh(samples(NUMBERS)), *without(LOSSES, LOSS_CASES, 4)]
+NEW_PENALTIES = [OwnL1(), OwnSquare(), *without(PENALTIES, PENALTY_CASES, 2)]
+
+
+@pytest.mark.parametrize("mutant", [m for loss in NEW_LOSSES for m in broken_loss(loss)], ids=lambda m: m.name)
+def test_a_slip_in_any_loss_is_refused(mutant):
+    refused(mutant, check_loss(mutant.broken))
+
+
+@pytest.mark.parametrize("mutant", [m for each in NEW_PENALTIES for m in broken_penalty(each)], ids=lambda m: m.name)
+def test_a_slip_in_any_penalty_is_refused(mutant):
+    refused(mutant, check_penalty(mutant.broken))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
+from factories import weighted
 
 import graphreg as gr
 from graphreg.errors import DataError, MethodError, ModelError, TermError
@@ -24,17 +25,10 @@ def drawn(graph, seed=0, m=M):
     return gr.NodeData.from_dict(rows)
 
 
-def weighted(graph, seed=1):
-    rng = np.random.default_rng(seed)
-    for _, _, edge in graph.edges(data=True):
-        edge["weight"] = float(rng.uniform(0.3, 3.0))
-    return graph
-
-
 @pytest.mark.parametrize("penalty", DUAL)
 def test_the_quantile_is_that_of_the_formula(penalty):
     """Also on several components, one an isolated node; with the pseudo-inverse written out."""
-    graph = weighted(nx.disjoint_union(nx.cycle_graph(5), nx.path_graph(4)))
+    graph = weighted(nx.disjoint_union(nx.cycle_graph(5), nx.path_graph(4)), 1, 0.3)
     graph.add_node(9)
     data, draws = drawn(graph), 4000
     problem = gr.Problem(gr.SquaredLoss(data) + 0.3 * gr.TotalVariation(graph, penalty()))
@@ -55,7 +49,7 @@ def test_loads_of_one_draw_exactly():
     """The electrical flows of given scores are the rows of the pseudo-inverse."""
     from graphreg.theory._varying import varying
 
-    graph = weighted(nx.gnp_random_graph(8, 0.6, seed=2))
+    graph = weighted(nx.gnp_random_graph(8, 0.6, seed=2), 1, 0.3)
     problem = gr.Problem(gr.SquaredLoss(drawn(graph)) + gr.TotalVariation(graph, gr.L2()))
     network = varying(problem, None, "it").network
     psi = np.random.default_rng(0).normal(size=network.shape)

@@ -257,7 +257,6 @@ MAKERS = {  # modules that make a loss or a penalty of some class, and why
     "theory/gossip.py": "the consensus that gossip reaches",
 }
 TABLES = {  # modules that list classes, and why
-    "__init__.py": "the public names",
     "datasets/_families.py": "losses that random problems are drawn from",
     "datasets/_random_penalties.py": "penalties that random problems are drawn from",
 }

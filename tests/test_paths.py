@@ -8,6 +8,7 @@ from itertools import pairwise
 import networkx as nx
 import numpy as np
 import pytest
+from factories import interrupt, thinned
 
 import graphreg as gr
 from graphreg.methods import _archive, _driver
@@ -36,10 +37,14 @@ def problem_of(penalty=None, loss=gr.SquaredLoss, extra=None, side=4, seed=0):
 
 
 # ---- the answers -----------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("loss", [gr.SquaredLoss, gr.LogisticLoss])
-@pytest.mark.parametrize("penalty", [gr.L1(), gr.L2(), gr.SquaredL2()])
-@pytest.mark.parametrize("method", [None, gr.Exact(), gr.ADMM()])
+@pytest.mark.parametrize(
+    ("loss", "penalty", "method"),
+    thinned(
+        [gr.SquaredLoss, gr.LogisticLoss], [gr.L1(), gr.L2(), gr.SquaredL2()], [None, gr.Exact(), gr.ADMM()], every=2
+    ),
+)
 def test_every_point_is_that_of_a_cold_exact_solve(loss, penalty, method):
+    """Every other case; all of them with ``make test ARGS=--whole``."""
     problem, lam = problem_of(penalty, loss, 0.1 * gr.NodePenalty(gr.SquaredL2()))
     path = gr.path(problem, GRID[::-1], method=method, gap=1e-7)
     assert lam.value == 0.3
@@ -350,9 +355,6 @@ def test_an_interruption_within_a_run_drops_the_half_done_point():
     warm = Warm(problem)
     warm.solve(0.3)
     known, state, schedule = warm.known, warm.carried.state, warm.carried.schedule
-
-    def interrupt(record):
-        raise KeyboardInterrupt
 
     warm.budget = replace(warm.budget, gap=1e-14, callback=interrupt)
     assert warm.solve(0.2).status == "interrupted"

@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 import shlex
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
+from places import README, ROOT
 
 import graphreg as gr
 
-ROOT = Path(__file__).resolve().parents[1]
-README = ROOT / "README.md"
 SHELLS = ("console", "bash", "sh", "shell")
 FENCE = re.compile(r"^(?P<fence>`{3,})(?P<language>\w*)[^\n]*\n(?P<body>.*?)^(?P=fence)[ \t]*$", re.M | re.S)
 

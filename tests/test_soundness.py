@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from graphreg.datasets import random_problem
-from graphreg.datasets.random_problems import LOSSES, PENALTIES
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # benchmarks is no part of the package
-
 from benchmarks.soundness.examine import Answer, _judge_bounds, examine
 from benchmarks.soundness.objective import objective, repaired, violation
 from benchmarks.soundness.reference import solve
+from graphreg.datasets import random_problem
+from graphreg.datasets.random_problems import LOSSES, PENALTIES
 
 # every loss, penalty, structure and trait, among the quick ones
 SEEDS = (310, 291, 432, 173, 504, 425, 156, 367, 548, 389, 431, 383, 97, 76, 66, 540, 162, 214, 355, 476, 408, 129)

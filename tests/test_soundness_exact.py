@@ -9,17 +9,9 @@ import sys
 from dataclasses import asdict, replace
 from fractions import Fraction
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
-
-from graphreg.datasets import random_problem
-from graphreg.datasets._plain import PlainEdge, PlainProblem, PlainSamples
-from graphreg.datasets.random_problems import LOSSES, PENALTIES
-from graphreg.datasets.wild_problems import ALL_STRUCTURES, WILD, wild_problem
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # benchmarks is no part of the package
 
 from benchmarks.soundness import judged, pool, reals, tally
 from benchmarks.soundness.attained import attained
@@ -29,6 +21,10 @@ from benchmarks.soundness.failures import FAILURES, almost_collinear, near_fusio
 from benchmarks.soundness.linear import kernel, nonnegative, solved
 from benchmarks.soundness.objective import objective, recedes, repaired
 from benchmarks.soundness.stored import StoredOtherwiseError, as_stored
+from graphreg.datasets import random_problem
+from graphreg.datasets._plain import PlainEdge, PlainProblem, PlainSamples
+from graphreg.datasets.random_problems import LOSSES, PENALTIES
+from graphreg.datasets.wild_problems import ALL_STRUCTURES, WILD, wild_problem
 
 UP, DOWN = np.inf, -np.inf
 

@@ -8,19 +8,13 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+from factories import weighted
 
 import graphreg as gr
 from graphreg.errors import GraphError, MethodError
 from graphreg.lowering.mixing import spectral_gap
 
 theory = gr.theory
-
-
-def weighted(graph, seed=0):
-    rng = np.random.default_rng(seed)
-    for a, b in graph.edges:
-        graph.edges[a, b]["weight"] = float(rng.uniform(0.2, 3.0))
-    return graph
 
 
 def renamed(graph, seed=0):

@@ -6,6 +6,7 @@ import cvxpy as cp
 import networkx as nx
 import numpy as np
 import pytest
+from own_terms import Elastic
 
 import graphreg as gr
 from graphreg.errors import MethodError, TermError, UnattainedError
@@ -324,25 +325,8 @@ def test_factors(factor):
         found.certificate(0.9)
 
 
-class Elastic(gr.Penalty):
-    """phi(z) = ||z||_1 + ||z||^2: a kink at 0 in every direction, and no norm."""
-
-    def value(self, z):
-        return np.abs(z).sum(axis=1) + (z * z).sum(axis=1)
-
-    def prox(self, v, step):
-        t = np.broadcast_to(np.asarray(step, dtype=float), (len(v),))[:, None]
-        return np.sign(v) * np.maximum(np.abs(v) - t, 0.0) / (1.0 + 2.0 * t)
-
-    def conjugate(self, u):
-        return 0.25 * (np.maximum(np.abs(u) - 1.0, 0.0) ** 2).sum(axis=1)
-
-    def cvxpy(self, Z):
-        return cp.sum(cp.abs(Z) + cp.square(Z), axis=1)
-
-
 @pytest.mark.parametrize("shape", ["tree", "random"])
-@pytest.mark.parametrize("penalty", [Elastic(), gr.Penalty.from_cvxpy(lambda z: cp.norm1(z) + cp.sum_squares(z))])
+@pytest.mark.parametrize("penalty", [Elastic(2.0), gr.Penalty.from_cvxpy(lambda z: cp.norm1(z) + cp.sum_squares(z))])
 def test_an_elastic_net_has_that_of_its_norm(penalty, shape):
     """At 0 only its kink counts."""
     norm = strength_max(problem_of("squared", gr.L1(), shape, 6))

@@ -6,7 +6,8 @@ import networkx as nx
 import numpy as np
 import pytest
 from core_cases import iterate, site_of
-from test_checkpoint import facts
+from factories import noise
+from sameness import facts
 
 import graphreg as gr
 from graphreg.datasets import random_problem
@@ -17,23 +18,18 @@ from graphreg.methods.subgradient import State
 N, GRAPH = 6, nx.cycle_graph(6)
 
 
-def data_of(seed=0):
-    rng = np.random.default_rng(seed)
-    return gr.NodeData.from_arrays(rng.standard_normal((8 * N, 2)), rng.standard_normal(8 * N), np.repeat(range(N), 8))
-
-
 def smooth(strength=0.5, ridge=0.2):
     edges = strength * gr.TotalVariation(GRAPH, gr.SquaredL2())
-    return gr.Problem(gr.SquaredLoss(data_of()) + edges + ridge * gr.NodePenalty(gr.SquaredL2()))
+    return gr.Problem(gr.SquaredLoss(noise(N, 8, 2)) + edges + ridge * gr.NodePenalty(gr.SquaredL2()))
 
 
 def rough():
     edges = 0.1 * gr.TotalVariation(GRAPH, gr.L1())
-    return gr.Problem(gr.QuantileLoss(data_of(), tau=0.3) + edges + 0.05 * gr.NodePenalty(gr.L1()))
+    return gr.Problem(gr.QuantileLoss(noise(N, 8, 2), tau=0.3) + edges + 0.05 * gr.NodePenalty(gr.L1()))
 
 
 def test_a_step_by_hand():
-    problem, data = rough(), data_of()
+    problem, data = rough(), noise(N, 8, 2)
     method = gr.SubgradientDescent(step_size=lambda t: 0.1 / (t + 2))
     w = np.random.default_rng(1).standard_normal((N, 2))
     states = iterate(method, problem.form, [1, 2], (w, None))
@@ -84,7 +80,7 @@ def test_default_steps():
     def eta(method, form_site, mu, t):
         zero = np.zeros(form_site.form.shape)
         smooth_too = method.init(form_site, None).smooth
-        return method._eta(State(form_site, t, zero, L, mu, smooth_too, zero, zero))
+        return method._eta(State(form_site, t, zero, L, mu, smooth_too))
 
     assert eta(gr.SubgradientDescent(), site, mu, 50) == pytest.approx(1 / L)
     stochastic = gr.SubgradientDescent(batch=1)
@@ -111,7 +107,7 @@ def test_samples_estimate_the_step():
     method = gr.SubgradientDescent(step_size=0.01, batch=1)
     for seed in range(3000):
         site = Site(form, site_of(form).engine, seed)
-        state = State(site, 0, start[0], 1.0, 1.0, True, 0 * start[0], 0 * start[0])
+        state = State(site, 0, start[0], 1.0, 1.0, True)
         steps.append(method.step(state).w)
     full = iterate(gr.SubgradientDescent(step_size=0.01), form, [1], start)[0].w
     error = np.std(steps, axis=0) / np.sqrt(len(steps))
@@ -163,7 +159,7 @@ def test_a_broken_run_has_the_bits_of_an_unbroken_one(tmp_path):
 
 
 def test_constraints_are_refused_by_name():
-    model = gr.SquaredLoss(data_of()) + gr.Consensus(GRAPH) + gr.NodePenalty(gr.Box(-1.0, 1.0))
+    model = gr.SquaredLoss(noise(N, 8, 2)) + gr.Consensus(GRAPH) + gr.NodePenalty(gr.Box(-1.0, 1.0))
     with pytest.raises(MethodError, match=r"Consensus is a constraint.*NodePenalty\(Box\) is a constraint") as caught:
         gr.Problem(model).solve(gr.SubgradientDescent())
     assert len(caught.value.missing) == 2

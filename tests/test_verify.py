@@ -18,13 +18,10 @@ import pytest
 from click.testing import CliRunner
 
 import graphreg as gr
+from benchmarks.forgeries import HOSTILE
 from graphreg import verify
 from graphreg.cli import main
 from graphreg.verify import NotProvedError, State, check
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # benchmarks is no part of the package
-
-from benchmarks.forgeries import HOSTILE
 
 FILE = Path(verify.__file__)
 ALLOWED = {"argparse", "hashlib", "json", "re", "sys", "time", "fractions", "math", "typing", "flint"}

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 
 import networkx as nx
 import numpy as np
 import pytest
 
 import graphreg as gr
+from benchmarks import invariance
 from graphreg.certificate import common, lengths, relative
 from graphreg.certificate.pooled import Pool
 from graphreg.datasets import random_problem
 from graphreg.datasets.wild_problems import wild_problem
 from graphreg.lowering.centring import centred
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # benchmarks is no part of the package
-
-from benchmarks import invariance
 
 SHIFTS = (1e3, 1e6, 1e9)
 LOSSES = {"squared": gr.SquaredLoss, "huber": gr.HuberLoss, "quantile": gr.QuantileLoss}

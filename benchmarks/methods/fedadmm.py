@@ -15,7 +15,8 @@ from graphreg.lowering.arcs import arcs_of
 from graphreg.lowering.site import Site
 from graphreg.lowering.streams import Streams
 from graphreg.methods._averages import Mean, SuffixMean
-from graphreg.methods.fed_admm import State
+from graphreg.methods._fed_steps import Decreasing
+from graphreg.methods.fed_algorithm_2 import State
 from graphreg.methods.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -99,14 +100,14 @@ def _averages(problem: gr.Problem, method: gr.FedADMM, seeds: int) -> dict[str, 
     out = {name: np.zeros(len(MARKS)) for name in ("last", "printed", "suffix")}
     for seed in range(seeds):
         state = method.init(_site(problem, seed), None)
-        printed, suffix = Mean(np.zeros_like(state.w), 0), None
+        printed, suffix = Mean(np.zeros_like(state.theta), 0), None
         for t in range(1, MARKS[-1] + 1):
-            printed = printed.step(state.w)
+            printed = printed.step(state.theta)
             state = method.step(state)
-            suffix = SuffixMean.of(state.w) if suffix is None else suffix.step(state.w)
+            suffix = SuffixMean.of(state.theta) if suffix is None else suffix.step(state.theta)
             if t in MARKS:
                 k = int(np.searchsorted(MARKS, t))
-                for name, w in (("last", state.w), ("printed", printed.value()), ("suffix", suffix.value())):
+                for name, w in (("last", state.theta), ("printed", printed.value()), ("suffix", suffix.value())):
                     out[name][k] += ((w - exact) ** 2).sum() / V / seeds
     return out
 
@@ -121,7 +122,8 @@ def _on_a_server(problem: gr.Problem, start: State, seed: int, p: Array) -> Iter
     (edge,), data = problem.form.edges, _data()
     assert data.X is not None
     X, y = data.X.reshape(V, SAMPLES, -1), np.asarray(data.y).reshape(V, SAMPLES)
-    i, j, c, rho, kappa = edge.tail, edge.head, edge.weight, start.rho, start.kappa or np.nan
+    i, j, c, rho, rule = edge.tail, edge.head, edge.weight, start.scale.rho, start.scale.rule
+    assert isinstance(rule, Decreasing)
     theta = np.zeros((V, X.shape[2]))
     beta, alpha = np.zeros((2, len(i), X.shape[2])), np.zeros((2, len(i), X.shape[2]))
     coins = Streams(seed, "availability", range(V))
@@ -130,7 +132,7 @@ def _on_a_server(problem: gr.Problem, start: State, seed: int, p: Array) -> Iter
         slope = (there / p)[:, None] * np.einsum("vnd,vn->vd", X, np.einsum("vnd,vd->vn", X, theta) - y) / SAMPLES
         for k, end in enumerate((i, j)):
             np.add.at(slope, end, rho * (theta[end] - beta[k]) - alpha[k])
-        theta = theta - (kappa / (t + kappa * (start.smoothness / p + start.held)))[:, None] * slope
+        theta = theta - rule.at(t, start.scale.bound(start.L / p))[:, None] * slope
         a, b = theta[i] - alpha[0] / rho, theta[j] - alpha[1] / rho
         d = a - b
         d = d * np.maximum(0.0, 1.0 - (2.0 * c / rho) / np.maximum(np.linalg.norm(d, axis=1), LEAST))[:, None]
@@ -208,10 +210,11 @@ def study_ipw_without_its_server() -> pd.DataFrame:
         errors = np.zeros((len(marks), 2))
         for seed in seeds:
             state = method.init(_site(problem, seed), None)
+            assert isinstance(state, State)
             for t, theta in zip(range(1, marks[-1] + 1), _on_a_server(problem, state, seed, p), strict=False):
                 state = method.step(state)
                 if t in marks:
-                    errors[marks.index(t)] += [((w - exact) ** 2).sum() / V / len(seeds) for w in (theta, state.w)]
+                    errors[marks.index(t)] += [((w - exact) ** 2).sum() / V / len(seeds) for w in (theta, state.theta)]
         there = f"{p.min():.1f} to {p.max():.2f}"
         out.append(pd.DataFrame({"there": there, "rounds": marks, "asked": errors[:, 0], "found": errors[:, 1]}))
     return pd.concat(out, ignore_index=True)

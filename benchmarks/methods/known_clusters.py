@@ -99,7 +99,7 @@ def study_neighbourhood() -> pd.DataFrame:
             for k in range(T := int(8 / (eta * mu))):
                 state = method.step(state)
                 if k > T // 4:
-                    errors.append(((state.w[: c.n] - star) ** 2).sum())
+                    errors.append(((state.theta[: c.n] - star) ** 2).sum())
         rows.append((eta, float(np.mean(errors))))
     slope = float(np.polyfit(*np.log(np.array(rows)).T, 1)[0])
     return pd.DataFrame(
@@ -119,7 +119,7 @@ def study_decreasing() -> pd.DataFrame:
             state = method.step(state)
             for i, t in enumerate(rounds):
                 if 0.8 * t < k <= t:
-                    errors[i] += ((state.w[: c.n] - star) ** 2).sum() / (0.2 * t * 4)
+                    errors[i] += ((state.theta[: c.n] - star) ** 2).sum() / (0.2 * t * 4)
     slope = float(np.polyfit(np.log(rounds), np.log(errors), 1)[0])
     rows = [(t, e, "slope -1", f"slope {slope:.2f}") for t, e in zip(rounds, errors, strict=True)]
     return pd.DataFrame(rows, columns=["rounds", "error", "asked", "found"])

@@ -80,7 +80,17 @@ class Certificate:
         return self.scope != "none"
 
     def holds(self, gap: float) -> bool:
-        """Whether the relative gap is certified to be at most ``gap``."""
+        """Whether the relative gap is certified to be at most ``gap``.
+
+        Returns
+        -------
+        bool
+
+        Examples
+        --------
+        >>> solution.certificate.holds(1e-6)
+        True
+        """
         return self.valid and self.relative_gap <= gap
 
     @cached_property
@@ -100,7 +110,18 @@ class Certificate:
         return self.form.residuals(self.w, self.point)
 
     def per_node(self) -> pd.Series:
-        """The part of the gap that the samples of each node hold, by label."""
+        """The part of the gap that the samples of each node hold, by label.
+
+        Returns
+        -------
+        pandas.Series
+            At least 0 each; with the edges' parts and the charge they add up to the gap.
+
+        Examples
+        --------
+        >>> solution.certificate.per_node().index.tolist()
+        ['a', 'b', 'c', 'd']
+        """
         import pandas as pd
 
         total = np.zeros(self.form.n)
@@ -109,7 +130,18 @@ class Certificate:
         return pd.Series(total[: self.form.space.n_observed], index=pd.Index(list(self.form.space.index), dtype=object))
 
     def per_edge(self) -> pd.DataFrame:
-        """The part of the gap that each edge holds, with its term, its flow's norm and its capacity."""
+        """The part of the gap that each edge holds, with its term, its flow's norm and its capacity.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per edge, by tail and head.
+
+        Examples
+        --------
+        >>> len(solution.certificate.per_edge())
+        3
+        """
         import pandas as pd
 
         labels = self.form.labels

@@ -10,14 +10,12 @@ import numpy as np
 
 from ..terms.hierarchy import Hierarchy
 from ..terms.sums import Consensus, NodePenalty, TotalVariation
-from ._plain import CONSTRAINTS, Array, PlainEdge
+from ._plain import Array, PlainEdge
 from ._random_losses import Losses
-from ._random_penalties import Drawn, PenaltyDraw
+from ._random_penalties import Drawn, PenaltyDraw, is_constraint, is_one_sided
 
 if TYPE_CHECKING:
     import networkx as nx
-
-ONE_SIDED = ("NonNegative", "Box")
 
 
 @dataclass(frozen=True)
@@ -59,14 +57,14 @@ class Builder:
         self.groups = self._groups()
 
     def build(self, penalty: str, structure: str) -> None:
-        on_nodes = penalty in ONE_SIDED or structure == "node penalty"
+        on_nodes = is_one_sided(penalty) or structure == "node penalty"
         other = self.draw.other(penalty)
         if structure == "consensus":
             self._consensus()
             on_nodes, penalty = True, "SquaredL2" if penalty == "Zero" else penalty
         if structure == "hierarchy":
-            self._hierarchy(other if penalty in CONSTRAINTS else penalty)
-        if structure not in ("hierarchy", "consensus") or (penalty in CONSTRAINTS and not on_nodes):
+            self._hierarchy(other if is_constraint(penalty) else penalty)
+        if structure not in ("hierarchy", "consensus") or (is_constraint(penalty) and not on_nodes):
             columns = self._columns(structure == "feature subset")
             self._total_variation(self._graph(), other if on_nodes else penalty, columns)
         if structure == "two graphs":
@@ -79,7 +77,7 @@ class Builder:
     # ---- terms -------------------------------------------------------------------------------------------------------
     def _total_variation(self, graph: nx.Graph, kind: str, columns: Array | None) -> None:
         drawn = self.draw(kind, self.d if columns is None else len(columns))
-        if kind not in CONSTRAINTS and self.rng.random() < 0.6:
+        if not is_constraint(kind) and self.rng.random() < 0.6:
             self.traits.append("edge weights")
             for _, _, attributes in graph.edges(data=True):
                 attributes["weight"] = self._weight()
@@ -97,7 +95,7 @@ class Builder:
         center = self.draw.center(kind, columns) if self.rng.random() < self.spread.center else None
         drawn = self.draw(kind, k, center, columns)
         weights = None
-        if kind not in CONSTRAINTS and self.rng.random() < 0.4:
+        if not is_constraint(kind) and self.rng.random() < 0.4:
             weights = {label: self._weight() for label in self.labels}
         self.model = self.model + drawn.scaled(NodePenalty(drawn.penalty, weights, center, features))
         self.traits += ["node weights"] * (weights is not None) + ["center"] * (center is not None)
@@ -148,7 +146,7 @@ class Builder:
     ) -> None:
         columns = np.arange(self.d) if columns is None else columns
         center = np.zeros(len(columns)) if center is None else np.asarray(center)
-        scale = 1.0 if drawn.kind in CONSTRAINTS else drawn.strength * weight
+        scale = 1.0 if is_constraint(drawn.kind) else drawn.strength * weight
         self.edges.append(PlainEdge(tail, head, drawn.kind, scale, columns, center, drawn.parameter))
 
     def _consensus(self) -> None:

@@ -17,14 +17,16 @@ from ..terms.losses.multinomial import MultinomialLoss
 from ..terms.losses.poisson import PoissonLoss
 from ..terms.losses.quantile import QuantileLoss
 from ..terms.losses.squared import MeanLoss, SquaredLoss
+from . import _newcomers as newcomers
 from ._plain import Array, PlainSamples
 
 SCALAR = ("squared", "logistic", "huber", "poisson", "quantile", "hinge", "squared hinge")  # one predictor, a number
 BINARY = ("logistic", "hinge", "squared hinge")
-ONE_SIDED = ("poisson", "multinomial", *BINARY)  # the price 0 is on the boundary of dom l*, or beside its span
-UNITLESS = ("poisson", "multinomial", *BINARY)  # targets have no unit, and predictors are of the size of 1
+ONE_SIDED = ("poisson", "multinomial", *BINARY)
+UNITLESS = ONE_SIDED
 KINKED = ("quantile", "hinge")  # piecewise linear
 COUNTS = np.log(2e4)  # the largest predictor of a count
+OTHERS = ("huber", "quantile", "multinomial", "mean", "mixed")
 PLAIN = {
     "squared": SquaredLoss,
     "logistic": LogisticLoss,
@@ -33,6 +35,25 @@ PLAIN = {
     "hinge": HingeLoss,
     "squared hinge": SquaredHingeLoss,
 }
+
+
+def drawn_like(family: str) -> str:
+    """The family of the table that targets are drawn as: the family itself where it is in it."""
+    return family if family in PLAIN or family in OTHERS else newcomers.like(family)
+
+
+def is_one_sided(family: str) -> bool:
+    """Whether the price 0 is on the boundary of dom l*, or beside its span."""
+    return drawn_like(family) in ONE_SIDED
+
+
+def is_unitless(family: str) -> bool:
+    """Whether targets have no unit, and predictors are of the size of 1."""
+    return drawn_like(family) in UNITLESS
+
+
+def is_kinked(family: str) -> bool:
+    return family in KINKED if drawn_like(family) == family else newcomers.is_kinked(family)
 
 
 @dataclass(frozen=True)
@@ -58,6 +79,7 @@ def random_shape(rng: np.random.Generator, response: float, classes: int) -> Sha
 
 def targets(rng: np.random.Generator, family: str, eta: Array, response: float, offset: Array, shape: Shape) -> Array:
     """Targets at the predictors ``eta``, of the size of ``response``; (m, k) for multinomial ones."""
+    family = drawn_like(family)
     if family == "multinomial":
         noisy = 2.0 * eta / response + rng.gumbel(size=eta.shape)
         return np.argmax(noisy, axis=1).astype(float)
@@ -78,7 +100,7 @@ def coded(rng: np.random.Generator, family: str, y: Array, shape: Shape) -> Arra
         names = np.empty(len(shape.classes), dtype=object)
         names[:] = shape.classes
         return names[y.astype(int)]
-    if family in BINARY:
+    if drawn_like(family) in BINARY:
         return (y + 1) / 2 if rng.random() < 0.5 else y
     return y[:, 0] if family == "mean" and y.shape[1] == 1 else y
 
@@ -93,7 +115,7 @@ def term(rng: np.random.Generator, family: str, data: NodeData, scale: Any, shap
         seen = set(np.asarray(data.y).tolist())
         named = len(seen) < len(shape.classes) or rng.random() < 0.5
         return MultinomialLoss(data, scale=scale, classes=shape.classes if named else None)
-    return PLAIN[family](data, scale=scale)
+    return PLAIN[family](data, scale=scale) if family in PLAIN else newcomers.loss_of(family, data, scale)
 
 
 def gradient_at_zero(part: PlainSamples) -> Array:
@@ -101,6 +123,8 @@ def gradient_at_zero(part: PlainSamples) -> Array:
     if part.X is None:
         return -(part.scale @ part.y)
     x, y = part.offset, part.y
+    if drawn_like(part.family) != part.family:
+        return part.X.T @ (part.scale * newcomers.sample_of(part.family).gradient(x, y))
     match part.family:
         case "logistic":
             slope = -y / (1.0 + np.exp(y * x))
@@ -127,6 +151,8 @@ def typical_curvature(part: PlainSamples) -> float:
     if part.X is None:
         return float(part.scale.sum())
     each = np.ones(len(part.y))
+    if drawn_like(part.family) != part.family:
+        each = newcomers.sample_of(part.family).steepness(part.offset, part.y)
     if part.family in ("logistic", "multinomial"):
         each *= 0.25
     elif part.family == "poisson":

@@ -9,7 +9,17 @@ from typing import Any
 import numpy as np
 
 from ..data import NodeData
-from ._families import KINKED, ONE_SIDED, SCALAR, UNITLESS, coded, gradient_at_zero, random_shape, targets, term
+from ._families import (
+    SCALAR,
+    coded,
+    gradient_at_zero,
+    is_kinked,
+    is_one_sided,
+    is_unitless,
+    random_shape,
+    targets,
+    term,
+)
 from ._families import typical_curvature as curvature_of
 from ._plain import Array, PlainSamples
 
@@ -97,10 +107,10 @@ def random_losses(rng: np.random.Generator, loss: str, labels: list[Hashable], d
             model, plain = model + loss_term, plain + parts
     traits += ["intercept"] * intercept + ["offsets"] * offsets + ["sample weights"] * weighted
     traits += ["nodes without data"] * (min(counts) == 0) + [f"{classes} classes"] * (classes > 1)
-    traits += [LOSSES_WITH_KINKS] * any(part.family in KINKED for part in plain)
+    traits += [LOSSES_WITH_KINKS] * any(is_kinked(part.family) for part in plain)
     curvature = float(np.median([curvature_of(part) for part in plain]))
     gradient = max(float(np.linalg.norm(gradient_at_zero(part))) for part in plain)
-    one_sided = any(part.family in ONE_SIDED for part in plain)
+    one_sided = any(is_one_sided(part.family) for part in plain)
     size = np.repeat(response / source.columns / (1.0 + np.abs(source.means)), classes)
     return Losses(model, tuple(plain), names, classes, intercept, one_sided, gradient, curvature, size)
 
@@ -108,7 +118,7 @@ def random_losses(rng: np.random.Generator, loss: str, labels: list[Hashable], d
 def _response(rng: np.random.Generator, families: tuple[str, ...]) -> float:
     """The size of targets and predictors: 1 where targets have no unit, and near 1 where predictors are exponents."""
     if len(families) == 1:
-        return 1.0 if families[0] in UNITLESS else 10.0 ** rng.uniform(-4, 4)
+        return 1.0 if is_unitless(families[0]) else 10.0 ** rng.uniform(-4, 4)
     return 10.0 ** rng.uniform(-1, 0.5) if "poisson" in families else 10.0 ** rng.uniform(-4, 4)
 
 
@@ -157,7 +167,7 @@ def _one_family(
     shape = random_shape(rng, source.response, classes)
     strength = float(10.0 ** rng.uniform(-1, 1)) if rng.random() < 0.3 else 1.0
     scale, factors = _scale(rng, list(counts))
-    unit = 1.0 if family in UNITLESS else source.response
+    unit = 1.0 if is_unitless(family) else source.response
     parts: list[PlainSamples] = []
     rows: list[tuple[Array | None, Array, Array, Array]] = []
     for label, m in counts.items():

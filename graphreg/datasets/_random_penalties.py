@@ -7,13 +7,36 @@ from typing import Any
 
 import numpy as np
 
-from ..terms.penalties import L1, L2, Ball, Box, HuberNorm, LInf, NonNegative, Quadratic, SquaredL2, Zero
-from ..terms.penalties._base import AbstractPenalty
-from ._plain import CONSTRAINTS, Array
+from ..declaring import declared
+from ..terms.penalties._base import AbstractConstraint, AbstractOneSided, AbstractPenalty
+from ..terms.penalties.ball import Ball
+from ..terms.penalties.box import Box
+from ..terms.penalties.huber_norm import HuberNorm
+from ..terms.penalties.l1 import L1
+from ..terms.penalties.l2 import L2
+from ..terms.penalties.linf import LInf
+from ..terms.penalties.non_negative import NonNegative
+from ..terms.penalties.quadratic import Quadratic
+from ..terms.penalties.squared_l2 import SquaredL2
+from ..terms.penalties.zero import Zero
+from . import _newcomers as newcomers
+from ._plain import Array
 from ._random_losses import Losses
 
 PENALTIES = ("L1", "L2", "LInf", "SquaredL2", "Quadratic", "HuberNorm", "Ball", "Zero", "NonNegative", "Box")
-STRENGTHS = tuple(kind for kind in PENALTIES if kind not in CONSTRAINTS)
+
+
+def is_constraint(kind: str) -> bool:
+    """Whether a penalty takes no strength."""
+    return issubclass(declared(AbstractPenalty)[kind], AbstractConstraint)
+
+
+def is_one_sided(kind: str) -> bool:
+    """Whether a penalty stands on nodes only."""
+    return issubclass(declared(AbstractPenalty)[kind], AbstractOneSided)
+
+
+STRENGTHS = tuple(kind for kind in PENALTIES if not is_constraint(kind))
 
 
 @dataclass(frozen=True)
@@ -26,7 +49,7 @@ class Drawn:
     parameter: Any = None
 
     def scaled(self, term: Any) -> Any:
-        return term if self.kind in CONSTRAINTS else self.strength * term
+        return term if is_constraint(self.kind) else self.strength * term
 
 
 class PenaltyDraw:
@@ -67,7 +90,7 @@ class PenaltyDraw:
         strength: float | None = None,
     ) -> Drawn:
         """A penalty of the kind on k coordinates."""
-        if center is not None and kind in CONSTRAINTS:
+        if center is not None and is_constraint(kind):
             self.inner[np.arange(len(self.inner)) if columns is None else columns] = center
         level = self.factor * 10.0 ** self.rng.uniform(-2, 2)
         force = level * max(self.losses.gradient, 1e-300)
@@ -83,7 +106,10 @@ class PenaltyDraw:
         if kind == "HuberNorm":
             delta = float(self.typical * 10.0 ** self.rng.uniform(-1.5, 1))
             return Drawn(kind, HuberNorm(delta), force / delta, delta)
-        return self._constraint(kind, k)
+        if kind in PENALTIES:
+            return self._constraint(kind, k)
+        penalty = newcomers.penalty_of(kind)
+        return Drawn(kind, penalty, stiffness if newcomers.is_stiff(penalty) else force)
 
     def _constraint(self, kind: str, k: int) -> Drawn:
         if kind == "Ball":

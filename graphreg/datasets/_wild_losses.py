@@ -9,14 +9,25 @@ from typing import Any
 import numpy as np
 
 from ..data import NodeData
-from ._families import ONE_SIDED, SCALAR, UNITLESS, Shape, coded, gradient_at_zero, random_shape, targets, term
+from ._families import (
+    SCALAR,
+    Shape,
+    coded,
+    drawn_like,
+    gradient_at_zero,
+    is_kinked,
+    is_one_sided,
+    is_unitless,
+    random_shape,
+    targets,
+    term,
+)
 from ._families import typical_curvature as curvature_of
 from ._plain import Array, PlainSamples
 from ._random_losses import LOSSES_WITH_KINKS, MOST, Losses, names_of
 
 REAL = ("squared", "huber", "quantile", "mean")  # targets that may be shifted
 EXPONENTS = ("poisson", "logistic", "multinomial")  # predictors are exponents, so that offsets stay moderate
-KINKED = ("quantile", "hinge")
 DECADES = 12.0  # of column scales, on each side of 1
 WEIGHTS = 6.0  # of weights
 NEAR = 1e-10  # relative: so near are collinear columns
@@ -70,11 +81,11 @@ class _Wild:
             y = eta + noise * self.response * columns.scale * rng.standard_normal((m, len(columns.scale)))
         else:
             eta = X @ truth if family == "multinomial" else (X @ truth)[:, 0]
-            y = targets(rng, family, eta, 1.0 if family in UNITLESS else self.response, offset, self.shape)
-            y = eta + offset if family in REAL and noise == 0.0 else y
+            y = targets(rng, family, eta, 1.0 if is_unitless(family) else self.response, offset, self.shape)
+            y = eta + offset if drawn_like(family) in REAL and noise == 0.0 else y
         if "separable" in self.traits and X is not None:
             y = _separated(family, eta, y)
-        y = y + self.shift if family in REAL else y
+        y = y + self.shift if drawn_like(family) in REAL else y
         decades = WEIGHTS if "wild weights" in self.traits else 0.0
         weight = 10.0 ** rng.uniform(-decades, decades, size=m)
         if "duplicate rows" in self.traits:
@@ -85,16 +96,16 @@ class _Wild:
     def _offsets(self, family: str, m: int) -> Array:
         if self.offset == 0.0 or family in ("mean", "multinomial"):
             return np.zeros(m)
-        return (0.0 if family in EXPONENTS else self.offset) + self.rng.standard_normal(m)
+        return (0.0 if drawn_like(family) in EXPONENTS else self.offset) + self.rng.standard_normal(m)
 
 
 def _separated(family: str, eta: Array, y: Array) -> Array:
     """Targets that a hyperplane separates: no minimum is attained without a ridge."""
     if family == "multinomial":
         return np.argmax(eta, axis=1).astype(float)
-    if family == "poisson":
+    if drawn_like(family) == "poisson":
         return np.where(eta < 0, 0.0, y)
-    return np.where(eta > 0, 1.0, -1.0) if family in UNITLESS else y
+    return np.where(eta > 0, 1.0, -1.0) if is_unitless(family) else y
 
 
 def wild_losses(rng: np.random.Generator, loss: str, labels: list[Hashable], d: int, traits: list[str]) -> Losses:
@@ -116,10 +127,10 @@ def wild_losses(rng: np.random.Generator, loss: str, labels: list[Hashable], d: 
             rows = {label: wild.one_node(family, m, truth[label]) for label, m in chosen.items()}
             loss_term, parts = _one_family(wild, family, rows, names)
             model, plain = model + loss_term, plain + parts
-    traits += [LOSSES_WITH_KINKS] * any(part.family in KINKED for part in plain)
+    traits += [LOSSES_WITH_KINKS] * any(is_kinked(part.family) for part in plain)
     gradient = max(float(np.linalg.norm(gradient_at_zero(part))) for part in plain) or 1.0
     curvature = float(np.median([curvature_of(part) for part in plain])) or 1.0
-    one_sided = any(part.family in ONE_SIDED for part in plain)
+    one_sided = any(is_one_sided(part.family) for part in plain)
     size = np.repeat(np.abs(np.array(list(truth.values()))).max(axis=(0, 2)), classes)
     size = np.where(size > 0, size, 1.0)
     return Losses(model, tuple(plain), names, classes, columns.intercept, one_sided, gradient, curvature, size)
@@ -150,7 +161,7 @@ def _columns(rng: np.random.Generator, loss: str, d: int, traits: list[str]) -> 
 
 def _sizes(rng: np.random.Generator, loss: str, classes: int, traits: list[str]) -> tuple[float, float, float, Shape]:
     """The size of responses, the shift of targets, the size of offsets (0: none), and the parameters of families."""
-    response = 1.0 if loss in UNITLESS or loss == "mixed" else 10.0 ** rng.uniform(-2, 2)
+    response = 1.0 if loss == "mixed" or is_unitless(loss) else 10.0 ** rng.uniform(-2, 2)
     sign = rng.choice([-1.0, 1.0])
     shift = sign * 10.0 ** rng.uniform(3, 9) if "shifted targets" in traits else 0.0
     offset = 10.0 ** rng.uniform(3, 9) if "large offsets" in traits else 0.0

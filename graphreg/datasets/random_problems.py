@@ -9,18 +9,23 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from ..problem import Problem
 from ..terms.calculus import Model
+from ..terms.losses._base import AbstractLoss
+from ..terms.penalties._base import AbstractPenalty
 from ._builder import Builder, Spread
+from ._newcomers import chosen
 from ._plain import PlainProblem
 from ._random_losses import LOSSES, LOSSES_WITH_KINKS, random_losses
 from ._random_penalties import PENALTIES
 
 __all__ = ["LOSSES", "LOSSES_WITH_KINKS", "PENALTIES", "RandomProblem", "random_problem"]
 
+Choice = str | type[Any] | None  # a loss or penalty, or what the seed chooses
 STRUCTURES = ("one graph", "two graphs", "hierarchy", "feature subset", "node penalty")
 HARD = ("collinear columns", "column scales", "unscaled intercept", "extreme strengths")
 
@@ -68,7 +73,7 @@ class RandomProblem:
         return "; ".join([what, ", ".join(dict.fromkeys(self.traits))])
 
 
-def random_problem(seed: int, hard: bool = False) -> RandomProblem:
+def random_problem(seed: int, hard: bool = False, *, loss: Choice = None, penalty: Choice = None) -> RandomProblem:
     """A random problem; the same for the same arguments.
 
     Nodes 2 to 60, features 1 to 8, samples per node 0 to twice the features, responses of size 1e-4 to 1e4, weights
@@ -84,9 +89,19 @@ def random_problem(seed: int, hard: bool = False) -> RandomProblem:
     hard : bool
         Whether the data have collinear columns, column scales of 1e-2 to 1e2 or an unscaled intercept, or the
         strengths are 1e-4 or 1e3 times as large: at least one of them.
+    loss, penalty : str or type, optional
+        What stands in for what the seed chooses: one of ``LOSSES`` and ``PENALTIES``, or any other loss of one
+        predictor and any penalty that is declared, in the library or by you, as a class or by its name; with its
+        default options. A seed alone chooses from the tables: its problem stays what it is when terms are added.
+
+    Raises
+    ------
+    TermError
+        Where there is no such loss or penalty, or none of the targets that are drawn suits it.
     """
     rng = np.random.default_rng([seed, int(hard)])
-    loss, penalty = LOSSES[seed % len(LOSSES)], PENALTIES[seed // len(LOSSES) % len(PENALTIES)]
+    loss = chosen(AbstractLoss, loss, LOSSES[seed % len(LOSSES)], LOSSES)
+    penalty = chosen(AbstractPenalty, penalty, PENALTIES[seed // len(LOSSES) % len(PENALTIES)], PENALTIES)
     structure = STRUCTURES[seed // (len(LOSSES) * len(PENALTIES)) % len(STRUCTURES)]
     traits = _hard_traits(rng) if hard else []
     n, d = int(np.exp(rng.uniform(np.log(2), np.log(61)))), int(rng.integers(1, 9))

@@ -14,10 +14,14 @@ import numpy as np
 
 from ..problem import Problem
 from ..terms.calculus import Model
+from ..terms.losses._base import AbstractLoss
+from ..terms.penalties._base import AbstractPenalty
 from ._builder import Builder, Spread
+from ._families import drawn_like
+from ._newcomers import chosen
 from ._plain import PlainProblem
 from ._wild_losses import EXPONENTS, REAL, wild_losses
-from .random_problems import LOSSES, PENALTIES, STRUCTURES
+from .random_problems import LOSSES, PENALTIES, STRUCTURES, Choice
 
 __all__ = ["WILD", "WildProblem", "wild_problem"]
 
@@ -94,7 +98,7 @@ class WildProblem:
         return "; ".join([what, ", ".join(dict.fromkeys(self.traits))])
 
 
-def wild_problem(seed: int) -> WildProblem:
+def wild_problem(seed: int, *, loss: Choice = None, penalty: Choice = None) -> WildProblem:
     """A wild problem; the same for the same seed.
 
     One to three of: column scales log-uniform over 1e-12 to 1e12; targets shifted by 1e3 to 1e9; offsets of 1e3 to 1e9
@@ -107,10 +111,13 @@ def wild_problem(seed: int) -> WildProblem:
     ----------
     seed : int
         Non-negative.
+    loss, penalty : str or type, optional
+        As in `random_problem`.
     """
     rng = np.random.default_rng([seed, 2])  # 0 and 1 are the streams of `random_problem`
     a, b = divmod(seed, len(LOSSES))
-    loss, penalty = LOSSES[b], PENALTIES[a % len(PENALTIES)]
+    loss = chosen(AbstractLoss, loss, LOSSES[b], LOSSES)
+    penalty = chosen(AbstractPenalty, penalty, PENALTIES[a % len(PENALTIES)], PENALTIES)
     structure = ALL_STRUCTURES[a // len(PENALTIES) % len(ALL_STRUCTURES)]
     traits = _traits(rng, loss, seed + a)
     n, d = _shape(rng, loss, traits)
@@ -131,8 +138,8 @@ def wild_problem(seed: int) -> WildProblem:
 def _traits(rng: np.random.Generator, loss: str, turn: int) -> list[str]:
     """The trait whose turn it is, or the next that fits the loss, and up to two others."""
     names = list(WILD)
-    first = next(name for k in range(len(names)) if loss in WILD[name := names[(turn + k) % len(names)]])
-    fitting = [name for name in names if loss in WILD[name] and name != first]
+    first = next(name for k in range(len(names)) if drawn_like(loss) in WILD[name := names[(turn + k) % len(names)]])
+    fitting = [name for name in names if drawn_like(loss) in WILD[name] and name != first]
     others = rng.choice(fitting, size=int(rng.integers(3)), replace=False).tolist()
     return [first, *others]
 

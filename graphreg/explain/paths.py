@@ -36,6 +36,10 @@ def plot_path(path: Path, node: Hashable = None, feature: Any = None, ax: Axes |
 
     Strengths whose solution is not certified to the gap asked for are marked by crosses at the bottom.
 
+    Returns
+    -------
+    matplotlib.axes.Axes
+
     Raises
     ------
     ModelError

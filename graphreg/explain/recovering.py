@@ -1,4 +1,4 @@
-"""The graph of a `Recovery`: its clusters, and the sets of nodes that hang too loosely. matplotlib when drawn."""
+"""The graph of a `Recovery`: its clusters, and the sets of nodes that are too loosely connected."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 EDGES = (  # name, line style, colour, width
     ("between clusters", "--", "0.75", 0.9),
     ("inside", "-", "0.4", 1.2),
-    ("cut of a set that hangs too loosely", "-", "tab:red", 2.2),
+    ("cut of a set that is too loosely connected", "-", "tab:red", 2.2),
 )
 
 
@@ -42,6 +42,10 @@ def plot_recovery(
         A pair (x, y) per node label; a spring layout (seed 0) by default.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
 
     Raises
     ------
@@ -88,4 +92,6 @@ def _nodes(axes: Axes, place: Array, number: Array, loose: Array, shown: list[Ha
         axes.scatter(*place[which].T, s=area, color=f"C{c % 10}", zorder=2, label=said)
     if loose.any():
         style: dict[str, Any] = {"facecolors": "none", "edgecolors": "tab:red", "linewidths": 2.0}
-        axes.scatter(*place[loose].T, s=1.3 * area, zorder=3, label=f"hang too loosely ({int(loose.sum())})", **style)
+        axes.scatter(
+            *place[loose].T, s=1.3 * area, zorder=3, label=f"are too loosely connected ({int(loose.sum())})", **style
+        )

@@ -31,6 +31,11 @@ def plot_region(
     Returns
     -------
     matplotlib Axes
+
+    Raises
+    ------
+    DataError
+        For coefficients that the region does not have, or twice the same.
     """
     points, intervals = region.ellipse(a, b, level), region.intervals(level)
     axes = axes_for(ax, (6.0, 5.4))

@@ -28,6 +28,11 @@ def primal(form: Form) -> Written:
     -------
     Written
         One line per loss and per penalty, the constraints, and a legend.
+
+    Examples
+    --------
+    >>> str(gr.explain.primal(problem.form)).startswith("minimise over")
+    True
     """
     symbols = Symbols(form)
     terms = [words.sum + grouped(words.value(words.argument).math) for words in symbols.samples]
@@ -50,6 +55,15 @@ def dual(form: Form) -> Written:
     ----------
     form : Form
         The canonical form of a problem.
+
+    Returns
+    -------
+    Written
+
+    Examples
+    --------
+    >>> str(gr.explain.dual(problem.form)).startswith("maximise over")
+    True
     """
     symbols = Symbols(form)
     heading = prose("maximise over ") + _variables(symbols)
@@ -77,6 +91,10 @@ def kkt(form: Form) -> Written:
     ----------
     form : Form
         The canonical form of a problem.
+
+    Returns
+    -------
+    Written
     """
     symbols = Symbols(form)
     stationarity = Row(symbols.conservation, prose("at every node i"))

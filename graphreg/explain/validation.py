@@ -30,6 +30,10 @@ def plot_cross_validation(found: CrossValidation, ax: Axes | None = None) -> Axe
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
+    Returns
+    -------
+    matplotlib.axes.Axes
+
     Raises
     ------
     ModelError

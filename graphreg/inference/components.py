@@ -235,7 +235,8 @@ def _unit(likelihood: Likelihood) -> Array:
 # ---- what cannot be told apart ---------------------------------------------------------------------------------------
 NO_NOISE_LEFT = (
     "the likelihood grows as the noise goes to 0 beside the variances of the levels: the nodes' own coefficients "
-    "reproduce their samples, so that nothing tells the noise; give components=(noise, ...), more samples per node, or "
+    "reproduce their samples, so that the noise cannot be estimated; give "
+    "components=(noise, ...), more samples per node, or "
     "fewer random coefficients"
 )
 

@@ -15,7 +15,8 @@ from scipy.linalg import cho_factor, cho_solve
 
 from .. import checks
 from ..errors import DataError, MethodError, MethodWarning
-from ..methods import DecreasingStep, ExactDiffusion
+from ..methods._decreasing import DecreasingStep
+from ..methods.exact_diffusion import ExactDiffusion
 from ..solution import Solution
 from ..terms.records import Array
 from ._hypotheses import written
@@ -206,7 +207,7 @@ def _check_gathered(run: Solution) -> None:
             if full
             else "a consensus by stochastic gradients does"
         )
-        raise MethodError(f"the run of {run.method} has gathered no moments of gradients; {why}; {remedy}")
+        raise MethodError(f"the run of {run.method} has no moments of gradients; {why}; {remedy}")
     if run.gathered["steps"] < 2:
         after = f" after {run.gathered['burn_in']} of burn-in" if run.gathered["burn_in"] else ""
         raise MethodError(

@@ -22,8 +22,8 @@ from ..lowering.conic import Compiler
 from ..lowering.damped import minimisers
 from ..lowering.gradients import STEPPING, NodeGradients, without_gradient
 from ..lowering.star import alone
-from ..methods import Exact
-from ..methods._driver import Budget
+from ..methods.exact import Exact
+from ..methods.task import Budget
 from ..solving import solve
 from ..terms.records import Array
 from ._failing import RIDGE, SINGULAR, check_attained, check_rank, more, of_losses
@@ -144,7 +144,7 @@ class LocalFits:
                 label = self.form.labels[int(block.node[full[0]])]
                 raise DataError(
                     f"a sample of the node {label!r} alone determines a coefficient (its leverage is 1), so that "
-                    f"{kind} knows nothing of its noise; give the node more samples, drop the feature, or take HC0"
+                    f"{kind} cannot estimate its noise; give the node more samples, drop the feature, or take HC0"
                 )
             if kind == "HC4":
                 mean = np.bincount(block.node, h, self.form.n) / np.maximum(self.counts, 1)
@@ -178,8 +178,8 @@ class LocalFits:
         if bad.size:
             label, m = self.form.labels[bad[0]], self.counts[bad[0]]
             raise DataError(
-                f"the node {label!r} has {m} samples for {self.form.d} coefficients: nothing is left to tell the noise "
-                f"by, which {what} needs; give it more samples, or use fewer features"
+                f"the node {label!r} has {m} samples for {self.form.d} coefficients: no residual degrees of "
+                f"freedom are left for the noise, which {what} needs; give it more samples, or use fewer features"
             )
 
 

@@ -185,8 +185,8 @@ def _check_determined(form: Form, A: Array, size: int) -> None:
     """Whether the samples of all nodes together determine the root's coefficients and leave something for the noise."""
     if size <= form.d:
         raise DataError(
-            f"there are {size} samples in all for {form.d} coefficients of the root: nothing is left to tell the noise "
-            "by; give more samples, or use fewer features"
+            f"there are {size} samples in all for {form.d} coefficients of the root: no residual degrees of "
+            "freedom are left for the noise; give more samples, or use fewer features"
         )
     zero = np.flatnonzero(np.diag(A) <= 0)
     if zero.size:

@@ -168,7 +168,7 @@ class ConfidenceRegion:
         flat = flat_direction(V)
         if flat is not None:
             raise DataError(
-                f"the covariance is singular: it knows of no error of {written(flat @ R, self.names)}; ask for the "
+                f"the covariance is singular: it has no variance along {written(flat @ R, self.names)}; ask for the "
                 "intervals, or test fewer combinations at once"
             )
         return np.linalg.solve(V, off)
@@ -288,7 +288,7 @@ def _check_covariance(estimate: Array, V: Array, names: list[Any]) -> None:
         raise DataError("the covariance is not symmetric")
     if (np.diag(V) <= 0.0).any():
         name = names[int(np.argmin(np.diag(V)))]
-        raise DataError(f"the covariance knows of no error of the coefficient {name!r}; leave it out")
+        raise DataError(f"the covariance has variance 0 at the coefficient {name!r}; leave it out")
     size = np.sqrt(np.diag(V))
     if np.linalg.eigvalsh(V / size[:, None] / size[None, :])[0] < -INDEFINITE:
         raise DataError("the covariance is not positive semidefinite: some combination has a negative variance")

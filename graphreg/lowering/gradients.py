@@ -48,8 +48,12 @@ class NodeGradients:
     def sampled(self, w: Array, uniform: Array) -> Array:
         """Unbiased estimates of grad h_i from b samples of each node, drawn with replacement by uniform (n, b): of
         the losses m_i / b times the sum over the samples drawn."""
+        return self.at_samples(w, self.places(uniform))
+
+    def places(self, uniform: Array) -> Array:
+        """The samples drawn with replacement by uniform (n, b), each node's counted from 0."""
         place = (uniform * self.counts[:, None]).astype(np.intp)
-        return self.at_samples(w, np.minimum(place, np.maximum(self.counts - 1, 0)[:, None]))
+        return np.minimum(place, np.maximum(self.counts - 1, 0)[:, None])
 
     def at_samples(self, w: Array, place: Array) -> Array:
         """The estimates from given samples: ``place`` (n, b) counts the samples of each node from 0, in the order of
@@ -166,6 +170,13 @@ class NodeGradients:
             np.maximum.at(out, block.node, each)
         return out + self._ground_bound(largest=True)
 
+    def expected_smoothness(self, batch: int | None) -> Array:
+        """L_i with E[H^2] <= L_i E[H] for the Hessian H of a batch, the mean of b samples drawn with replacement:
+        (1 - 1/b) L_i + max_k L_ik / b, as E[H^2] = (1 - 1/b) E[H]^2 + E[H_k^2] / b. Of all samples, L_i; (n,)."""
+        if batch is None:
+            return self.smoothness
+        return (1.0 - 1.0 / batch) * self.smoothness + self.sample_smoothness / batch
+
     def _extremes(self, bound: Callable[[SampleBlock], float], *, largest: bool) -> Array:
         """bound(block) times the extreme eigenvalue of sum_r s_r x_r x_r' at each node."""
         out = np.zeros(self.form.n)
@@ -211,12 +222,17 @@ def without_ground_gradient(form: Form) -> tuple[str, ...]:
     return tuple(f"{edge.name} is not smooth{STEPPING}" for edge in _rough_ground(form))
 
 
+def unbounded(form: Form) -> list[str]:
+    """The names of the smooth losses without a bound of their curvature."""
+    smooth = [block.loss for block in form.samples if isinstance(block.loss, AbstractSmoothLoss)]
+    return sorted({type(loss).__name__ for loss in smooth if not np.isfinite(loss.smoothness())})
+
+
 def without_bound(form: Form) -> tuple[str, ...]:
     """Smooth losses without a bound of their curvature, from which steps follow by default, as sentences."""
-    smooth = [block.loss for block in form.samples if isinstance(block.loss, AbstractSmoothLoss)]
-    names = sorted({type(loss).__name__ for loss in smooth if not np.isfinite(loss.smoothness())})
+    remedy = "give step_size"
     return tuple(
-        f"the curvature of {name} has no bound from which a step would follow: give step_size" for name in names
+        f"the curvature of {name} has no bound from which a step would follow: {remedy}" for name in unbounded(form)
     )
 
 

@@ -12,10 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 
+from ..checks import Check, inside, is_number
 from ..clock import look
+from ..errors import MethodError
 from ..form import Form
 from ..terms.penalties._base import row_norm
 from ..terms.records import Array
@@ -26,6 +30,14 @@ EASE = 0.7  # by which the curvature of a step is tried lower each time, where t
 ROUNDING = 1e-14  # of a point: no tolerance is met more closely
 
 
+INEXACT = Check(
+    "a whole number of gradient steps, a number c for the tolerance c / (t + 1)^2, or a function of the round t",
+    lambda given: callable(given) or (is_number(given) and 0.0 < given < np.inf),
+)
+TOLERANCE = inside("[0, inf]", "a tolerance >= 0")
+Inexact = int | float | Callable[[int], float]
+
+
 @dataclass(frozen=True)
 class Accuracy:
     """When a node stops: after ``steps``, or within ``tolerance`` of its prox by (1)."""
@@ -33,19 +45,29 @@ class Accuracy:
     steps: int = MOST_STEPS
     tolerance: float = 0.0
 
+    @staticmethod
+    def of(given: Inexact, t: int, owner: str) -> Accuracy:
+        """In round t = 0, 1, ..., as the option ``inexact`` of a method says."""
+        if isinstance(given, Integral):
+            return Accuracy(steps=int(given))
+        tolerance = given(t) if callable(given) else float(given) / (t + 1) ** 2
+        return Accuracy(
+            tolerance=float(TOLERANCE(tolerance, f"the value of {owner}(inexact=...) in round {t}", MethodError))
+        )
+
 
 def gradient_steps(
-    gradients: NodeGradients, v: Array, tau: Array, warm: Array, curvature: Array | None, accuracy: Accuracy
-) -> tuple[Array, Array]:
-    """Points near the prox of every node's losses, and the curvatures of the last steps, to be given back next time.
+    gradients: NodeGradients, v: Array, tau: Array, warm: Array, memory: tuple[Any, ...], accuracy: Accuracy
+) -> tuple[Array, tuple[Array]]:
+    """Points near the prox of every node's losses, and as ``memory`` the curvatures of the last steps; () at first.
 
     Steps are 1/(L_i + 1/tau_i), L_i the smoothness of f_i. Where that is infinite (Poisson losses) L_i is the
-    ``curvature``, tried lower each time and doubled until the step does not go beyond the minimum along its direction:
-    <grad h(w+), grad h(w)> >= 0, which also says that h has decreased.
+    curvature of the last step, tried lower each time and doubled until the step does not go beyond the minimum along
+    its direction: <grad h(w+), grad h(w)> >= 0, which also says that h has decreased.
     """
     bound = gradients.smoothness
     free, convexity = ~np.isfinite(bound), gradients.convexity + 1.0 / tau
-    L = np.where(free, 1.0, bound) if curvature is None else curvature
+    L = memory[0] if memory else np.where(free, 1.0, bound)
     has = gradients.counts > 0
     w = np.where(has[:, None], warm, v)
 
@@ -60,7 +82,7 @@ def gradient_steps(
             break
         L = np.where(free & left, EASE * L, L)
         w, g, L = _step(slope, w, g, L, tau, left, free)
-    return w, L
+    return w, (L,)
 
 
 def _step(

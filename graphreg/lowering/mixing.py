@@ -111,7 +111,8 @@ class MixingMatrix:
         nodes = set(form.labels)
         if self.labels is not None and (unknown := [label for label in self.labels if label not in nodes]):
             return (f"the mixing matrix has a row for {unknown[0]!r}, which is not a node",)
-        C, names = self._entries(np.arange(form.n), form.labels), form.labels
+        place, names = self._places(np.arange(form.n), form.labels), form.labels
+        C = self.values[np.ix_(place, place)]
         if not np.isfinite(C).all():
             i, j = np.argwhere(~np.isfinite(C))[0]
             return (f"the mixing matrix is not finite at ({names[i]!r}, {names[j]!r})",)
@@ -137,19 +138,15 @@ class MixingMatrix:
 
     def on(self, site: Site, edge: EdgeBlock) -> Array:
         """c_ij of each edge."""
-        place, labels = site.ids, site.form.labels
-        if self.labels is not None:
-            at = {label: k for k, label in enumerate(self.labels)}
-            place = np.array([at[label] for label in labels])
+        place = self._places(site.ids, site.form.labels)
         return self.values[place[edge.tail], place[edge.head]]
 
-    def _entries(self, ids: Array, labels: tuple[Hashable, ...]) -> Array:
-        """The matrix in node order."""
+    def _places(self, ids: Array, labels: tuple[Hashable, ...]) -> Array:
+        """The rows of nodes in the matrix."""
         if self.labels is None:
-            return self.values[np.ix_(ids, ids)]
+            return ids
         at = {label: k for k, label in enumerate(self.labels)}
-        place = [at[label] for label in labels]
-        return self.values[np.ix_(place, place)]
+        return np.array([at[label] for label in labels])
 
 
 def mixing_of(site: Site, given: MixingMatrix | str, lazy: bool) -> Mixing:

@@ -6,9 +6,10 @@ A step goes beyond its own nodes only through ``exchange`` (the values of neighb
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,11 +25,14 @@ from .nodeprox import AbstractNodeProx, Memory, node_proxes
 from .streams import Streams
 from .tree import Tree, tree_of
 
+if TYPE_CHECKING:
+    from ..methods.ledger import Ledger
+
 
 class Engine(Protocol):
     """Where a method runs; see graphreg/engines. ``ledger`` books what is sent (see `graphreg.methods.ledger`)."""
 
-    ledger: Any
+    ledger: Ledger
 
     def exchange(
         self, values: Array, along: Array | None = None, *, parameters: bool = True, purpose: str = "method"
@@ -72,6 +76,7 @@ class WholeGraph:
 
 Memories = tuple[Memory, ...]  # one per prox
 T = TypeVar("T")
+LONELY = 1e-6  # the degree by which a node without edges steps: a proximal-point iteration with a long step
 
 
 class of_losses(shared[T]):  # noqa: N801  (a decorator)
@@ -159,6 +164,12 @@ class Site:
         """Gradients of the nodes' losses."""
         return NodeGradients(self.form)
 
+    def gradient(self, w: Array, batch: int | None, t: int) -> Array:
+        """grad h_i(w_i), (n, d): of all samples, or an estimate from a batch drawn with replacement in step t."""
+        if batch is None:
+            return self.gradients.full(w)
+        return self.gradients.sampled(w, self.streams("samples").uniform(t, batch))
+
     @of_losses
     def losses(self) -> NodeGradients:
         """Gradients of the nodes' losses alone, without edges to the ground."""
@@ -224,11 +235,34 @@ class Site:
             out[prox.nodes] = prox.curvature()
         return out
 
+    def steps(self, s: float) -> Array:
+        """tau_i = s / deg_i, (n,); long at a node without edges."""
+        return s / np.maximum(self.degree, LONELY)
+
+    def adjoint(self, flows: Iterable[Array]) -> Array:
+        """K'u, (n, d); at a node all of whose edges the site has."""
+        out = np.zeros(self.form.shape)
+        for edge, u in zip(self.form.edges, flows, strict=True):
+            edge.add_adjoint(u, out)
+        return out
+
+    def dual_prox(self, u: tuple[Array, ...], w: Array, s: float) -> tuple[Array, ...]:
+        """The prox of sigma g* at u + sigma (K w - center), sigma = 1/(2 s), on edges to the ground 1/s."""
+        out: list[Array] = []
+        for edge, each, c in zip(self.form.edges, u, self.weights, strict=True):
+            sigma = (1.0 if edge.ground else 0.5) / s
+            v = edge.difference(w)  # in place from here on: these are the largest arrays of a round
+            v *= sigma
+            v += each
+            out.append(edge.penalty.dual_prox(v, np.full(len(c), sigma), c))
+        return tuple(out)
+
     def memory(self) -> Memories:
         return (None,) * len(self.proxes)
 
     def prox(self, v: Array, tau: Array, warm: Array, memory: Memories) -> tuple[Array, Memories]:
         """argmin f_i(w) + 1/(2 tau_i) ||w - v_i||^2 at every node; v_i where a node has no data."""
+        memory = memory or self.memory()
         if self.whole:
             w, new = self.proxes[0](v, tau, warm, memory[0])
             return w, (new,)
@@ -248,6 +282,6 @@ class Site:
         if all(isinstance(block.loss, AbstractSmoothLoss) for block in self.form.samples):
             return None
         out = tuple(block.prices(w) for block in self.form.samples)
-        for prox, each in zip(self.proxes, memory, strict=True):
+        for prox, each in zip(self.proxes, memory or self.memory(), strict=True):
             prox.write_prices(each, out)
         return out

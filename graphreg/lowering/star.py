@@ -105,12 +105,15 @@ class Star:
     ----------
     client, server : (c,) arrays
         Nodes of the site.
+    weight : (n,) array
+        c_e of the edge of each client, 0 at the servers.
     down, up : masks over the arcs of the site
         From the servers, and to them.
     """
 
     client: Array
     server: Array
+    weight: Array
     down: Array
     up: Array
 
@@ -119,8 +122,9 @@ class Star:
         blocks = [edge for edge in site.form.edges if edge.role == TO_SERVER]
         client = np.concatenate([edge.tail for edge in blocks])
         server = np.concatenate([edge.head for edge in blocks])
-        latent = site.ids >= site.n_observed
-        return Star(client, server, latent[site.arcs.source], latent[site.arcs.target])
+        weight, latent = np.zeros(site.form.n), site.ids >= site.n_observed
+        weight[client] = np.concatenate([edge.weight for edge in blocks])
+        return Star(client, server, weight, latent[site.arcs.source], latent[site.arcs.target])
 
     def sums(self, values: Array, chosen: Array | None = None) -> Array:
         """The sums of the clients' rows (n, k) at their servers, (n, k); of the clients of a mask (n,) alone."""
@@ -134,6 +138,15 @@ class Star:
         out = np.zeros(values.shape)
         np.maximum.at(out, self.server, values[self.client])
         return out
+
+    def means(self, values: Array, weight: Array, otherwise: Array, chosen: Array | None = None) -> Array:
+        """The means of the clients' rows (n, k) by weights (n, 1), at their servers; ``otherwise`` without weight."""
+        total, mass = self.sums(weight * values, chosen), self.sums(weight, chosen)
+        return np.where(mass > 0, total / np.where(mass > 0, mass, 1.0), otherwise)
+
+    def broadcast(self, site: Site, values: Array, *, parameters: bool = True) -> Array:
+        """The rows of the servers, sent to their clients."""
+        return self.told(site.engine.exchange(values, self.down, parameters=parameters))
 
     def told(self, values: Array) -> Array:
         """The values with those of the servers in the rows of their clients."""

@@ -1,31 +1,40 @@
-"""The methods, one file each."""
+"""The methods, one file each; whatever lies here is imported, and so declared."""
 
-from ._base import AbstractIteration as AbstractIteration
-from ._base import AbstractMethod
-from ._decreasing import DecreasingStep as DecreasingStep
-from .admm import ADMM
-from .async_al2sgd import AsyncAL2SGD
-from .async_l2gd import AsyncL2GD
-from .availability import Availability as Availability
-from .checkpoint import Checkpoint as Checkpoint
-from .clustered_fed_avg import ClusteredFedAvg
-from .exact import Exact
-from .exact_diffusion import ExactDiffusion
-from .fed_admm import FedADMM
-from .fed_avg import FedAvg
-from .gradient_tracking import GradientTracking
-from .ifca import IFCA
-from .interior_point import InteriorPoint
-from .local_only import LocalOnly
-from .local_sgd import LocalSGD
-from .pfedme import PFedMe
-from .pooled import Pooled
-from .primal_dual import PrimalDual
-from .subgradient import SubgradientDescent
+from typing import Any
 
-METHODS: tuple[AbstractMethod, ...] = (  # what problem.methods() and compare go through
-    *(Exact(), InteriorPoint(), PrimalDual(), ADMM(), FedADMM(), SubgradientDescent()),
-    *(AsyncL2GD(), AsyncAL2SGD()),
-    *(LocalSGD(), GradientTracking(), ExactDiffusion()),
-    *(LocalOnly(), Pooled(), FedAvg(), ClusteredFedAvg(), IFCA(), PFedMe()),
-)
+from ..declaring import declared, import_files, needs_no_options
+from ..lowering.gradients import NodeGradients, without_gradient
+from ..lowering.site import Site
+from ._base import AbstractIteration, AbstractMethod
+from ._baseline import AbstractBaseline
+
+__all__ = [
+    "METHODS",
+    "AbstractIteration",
+    "AbstractMethod",
+    "NodeGradients",
+    "Site",
+    "listed",
+    "without_gradient",
+]
+
+import_files(__name__, __path__)
+
+
+def listed(*, users: bool = True) -> tuple[AbstractMethod, ...]:
+    """Every method with its default options, which `Problem.methods` and `compare` go through: what takes all data in
+    one place first, then the decentralised ones, and last the baselines; by name among these, the user's at the end."""
+    ours = declared(AbstractMethod, users=False)
+    known: list[Any] = list(declared(AbstractMethod, users=users).values())
+    made: list[AbstractMethod] = [each() for each in known if needs_no_options(each)]
+    return tuple(sorted(made, key=lambda method: (method.name not in ours, _kind(method))))
+
+
+def _kind(method: AbstractMethod) -> int:
+    if isinstance(method, AbstractBaseline):
+        return 3
+    return 1 + (not method.central) if isinstance(method, AbstractIteration) else 0
+
+
+METHODS = listed(users=False)
+globals().update(declared(AbstractMethod, users=False))  # so that a method can be imported from here, too

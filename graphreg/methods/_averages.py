@@ -54,6 +54,6 @@ class SuffixMean:
 
 def averaged(printed: bool, average: Mean | SuffixMean | None, before: Array, w: Array) -> Mean | SuffixMean:
     """The average after one more round: that of theta(0), ..., theta(T - 1), without the last one, or of a suffix."""
-    if printed:
-        return Mean(before, 1) if average is None else average.step(before)
-    return SuffixMean.of(w) if average is None else average.step(w)
+    if average is None:
+        return Mean(before, 1) if printed else SuffixMean.of(w)
+    return average.step(before if printed else w)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 
@@ -10,14 +9,15 @@ import numpy as np
 
 from ..checks import inside, per
 from ..clock import look
-from ..errors import MethodWarning
 from ..form import Form
 from ..lowering.gradients import without_bound, without_gradient
 from ..lowering.site import Site
 from ..lowering.star import Star, balanced_flows
 from ..messages import unmatched
 from ..terms.records import Array
-from ._base import AbstractIteration, Point, Start
+from ._base import AbstractIteration, Point, Start, warn
+from ._baseline import AbstractBaseline, AbstractRounds
+from .availability import per_node
 
 PARTICIPATION = per("node", inside("(0, 1]", "in (0, 1]")).so("or give {node: probability}")
 
@@ -32,48 +32,50 @@ class State:
     step_size: Array  # eta of each server, in the rows of its clients as well
 
 
-@dataclass(frozen=True)
-class Averaging(AbstractIteration):
-    """See `FedAvg`, whose options these are; ``owner`` is the method they were given to, for messages."""
+class AbstractAveraging(AbstractBaseline):
+    """One model per server, by local steps of its clients: see `FedAvg`, whose options these are."""
 
-    owner: str
     local_steps: int
     step_size: float | None
     batch: int | None
     participation: float | Mapping[Hashable, float]
 
-    @property
-    def name(self) -> str:
-        return self.owner
-
     def missing(self, form: Form) -> tuple[str, ...]:
-        unbounded = without_bound(form) if self.step_size is None else ()
-        unfit = unmatched("participation", self.participation, form.space.index)
-        return (*without_gradient(form), *unbounded, *unfit)
+        bound = without_bound(form) if self.step_size is None else ()
+        return (*without_gradient(form), *bound, *unmatched("participation", self.participation, form.space.index))
+
+    @property
+    def iteration(self) -> AbstractIteration:
+        return Averaging(self)
+
+
+@dataclass(frozen=True)
+class Averaging(AbstractRounds):
+    """Algorithm 1 of McMahan et al.; for the map see `FedAvg`."""
+
+    options: AbstractAveraging
 
     def init(self, site: Site, start: Start | None) -> State:
         """The servers learn a_i and the smoothness of the F_i of their clients, and tell them the step."""
         w = np.zeros(site.form.shape) if start is None else start[0]
-        circle, share = Star.of(site), site.gradients.shares
-        gradients = site.gradients
-        L = (gradients.smoothness if self.batch is None else gradients.sample_smoothness) / np.maximum(share, 1e-300)
+        options, circle, share = self.options, Star.of(site), site.gradients.shares
+        L = site.gradients.smoothness if options.batch is None else site.gradients.sample_smoothness
+        L = L / np.maximum(share, 1e-300)
         told = site.engine.exchange(np.stack([share, np.where(share > 0, L, 0.0)], axis=1), circle.up, parameters=False)
         bound = self._bound(site, circle, told)
-        step = bound if self.step_size is None else np.full(len(bound), float(self.step_size))
+        step = bound if self.options.step_size is None else np.full(len(bound), float(self.options.step_size))
         known = bound > 0.0  # 0 where a loss has no bound
         if (step > 2.0 * bound)[known].any():
             least = 2.0 * float(bound[known].min())
-            message = f"the step_size {self.step_size} of {self.owner} is beyond 2/L = {least:.3g}: it may diverge"
-            warnings.warn(message, MethodWarning, stacklevel=2)
-        both = site.engine.exchange(np.column_stack([step, w]), circle.down, parameters=False)
-        both = circle.told(both)
+            warn(f"the step_size {options.step_size} of {self.name} is beyond 2/L = {least:.3g}: it may diverge")
+        both = circle.broadcast(site, np.column_stack([step, w]), parameters=False)
         return State(site, 0, circle, both[:, 1:], np.nan_to_num(told[:, 0]), both[:, 0])
 
     def _bound(self, site: Site, circle: Star, told: Array) -> Array:
         """1/L, (n,), inf where there is no server or nothing to fit: L that of the mean of the F_i, or, where clients
         take several steps by themselves, of the steepest of them."""
         share, L = told[:, 0], told[:, 1]
-        if self.local_steps > 1:
+        if self.options.local_steps > 1:
             largest = circle.largest(L)
         else:
             total = circle.sums(np.stack([share * L, share], axis=1))
@@ -82,39 +84,25 @@ class Averaging(AbstractIteration):
         return np.where(latent & (largest > 0), 1.0 / np.maximum(largest, 1e-300), np.where(latent, 1.0, np.inf))
 
     def step(self, state: State) -> State:
-        site, circle = state.site, state.star
+        site, circle, R = state.site, state.star, self.options.local_steps
         there, chance = self._there(state)
         moves = there & (state.share > 0)
-        rate = np.where(moves, state.step_size / np.where(moves, state.share, 1.0), 0.0)[:, None]
+        rate = np.where(moves, state.step_size / np.where(moves, state.share, 1.0), 0.0)[:, None]  # eta / a_i
         w = state.w
-        for k in range(self.local_steps):
+        for k in range(R):  # w_i <- w_i - eta grad F_i(w_i)
             look()
-            w = w - rate * self._gradient(site, w, state.round * self.local_steps + k)
+            w = w - rate * site.gradient(w, self.options.batch, state.round * R + k)
         if not there.all():
             site.engine.away(~there & site.own)
         heard = site.engine.exchange(w, circle.up & there[site.arcs.source])
-        weight = (state.share / chance)[:, None]
-        total = circle.sums(weight * heard, there), circle.sums(weight, there)
-        new = np.where(total[1] > 0, total[0] / np.where(total[1] > 0, total[1], 1.0), state.w)
-        new = circle.told(site.engine.exchange(new, circle.down))
-        return replace(state, round=state.round + 1, w=new)
-
-    def _gradient(self, site: Site, w: Array, at: int) -> Array:
-        if self.batch is None:
-            return site.gradients.full(w)
-        return site.gradients.sampled(w, site.streams("samples").uniform(at, self.batch))
+        new = circle.means(heard, (state.share / chance)[:, None], state.w, there)  # w <- sum_i p_i w_i
+        return replace(state, round=state.round + 1, w=circle.broadcast(site, new))
 
     def _there(self, state: State) -> tuple[Array, Array]:
         """Who takes part in this round, (n,), by coins that clients and servers share, and how probable it was."""
-        form = state.site.form
-        latent = state.site.ids >= state.site.n_observed
-        chance: Array = np.ones(form.n)
-        if isinstance(self.participation, Mapping):
-            chance[~latent] = [self.participation[form.labels[i]] for i in np.flatnonzero(~latent)]
-        else:
-            chance[~latent] = self.participation
+        chance = per_node(state.site.form, self.options.participation, 1.0)
         if (chance == 1.0).all():
-            return np.full(form.n, True), chance
+            return np.full(len(chance), True), chance
         return state.site.streams("availability").uniform(state.round, 1)[:, 0] < chance, chance
 
     def point(self, state: State) -> Point:

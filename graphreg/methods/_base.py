@@ -6,16 +6,20 @@ certificates belong to the driver.
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from dataclasses import MISSING, fields, is_dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..certificate import Certifier
 from ..checks import check_fields, instance
-from ..errors import MethodError
+from ..errors import MethodError, MethodWarning
 from ..form import Form
 from ..lowering.site import Site
 from ..terms.records import Array
+
+if TYPE_CHECKING:
+    from .task import Outcome, Task
 
 Start = tuple[Array, tuple[Array, ...] | None]  # parameters (n, d), and flows where they are known
 Point = tuple[Array, tuple[Array, ...] | None, tuple[Array, ...] | None]
@@ -27,6 +31,10 @@ def written(value: object) -> str:
     """An option as it is shown; of a function its name, of what is too long for a label its type."""
     text = str(getattr(value, "__name__", repr(value)))
     return text if len(text) <= LONGEST and "\n" not in text else f"<{type(value).__name__}>"
+
+
+def warn(message: str) -> None:
+    warnings.warn(message, MethodWarning, stacklevel=3)
 
 
 class AbstractMethod(ABC):
@@ -43,6 +51,18 @@ class AbstractMethod(ABC):
     @abstractmethod
     def missing(self, form: Form) -> tuple[str, ...]:
         """Each requirement that the problem does not meet, as a sentence; empty where the method applies."""
+
+    @abstractmethod
+    def run(self, task: Task) -> Outcome:
+        """Solve the form of the task within its budget."""
+
+    def without_actors(self) -> str:
+        """Why no actors can carry the method out; empty where they can."""
+        return ""
+
+    def without_checkpoint(self) -> str:
+        """Why a run cannot be kept and resumed; empty where it can."""
+        return ""
 
     def centres(self) -> bool:
         """Whether the method runs around the best common model (where that helps, see `graphreg.certificate.center`),
@@ -84,6 +104,13 @@ class AbstractIteration(AbstractMethod):
     central: ClassVar[bool] = False  # whether a step takes all data in one place, so that no actors can carry it out
     every: ClassVar[int] = 10  # rounds between two screens, at least
     most_rounds: ClassVar[int] = 100_000  # where the caller sets no budget
+
+    def run(self, task: Task) -> Outcome:
+        return task.iterate(self, task.budget)
+
+    def without_actors(self) -> str:
+        said = f"{self.name} has no actors: a step takes all data in one place; leave engine out"
+        return said if self.central else ""
 
     @abstractmethod
     def init(self, site: Site, start: Start | None) -> Any:

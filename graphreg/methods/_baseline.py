@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,10 +17,20 @@ from ..certificate.latent import placed
 from ..form import Form
 from ..lowering.star import with_servers
 from ._base import AbstractIteration, AbstractMethod, Start
+from .task import Outcome, Task
 
 
 class AbstractBaseline(AbstractMethod):
-    """Another problem, and an iteration for it."""
+    """Another problem, and an iteration for it. ``aim`` says in a few words what is minimised."""
+
+    aim: ClassVar[str]
+
+    def run(self, task: Task) -> Outcome:
+        """The outcome of the other problem, as one of the user's."""
+        target = self.target(task.form)
+        own = task.instead(target, self.iteration, start_of(target, task.budget.start))
+        certificate = in_problem(task.form, own.certificate, task.budget.gap)
+        return replace(own, certificate=certificate, by=self.name, own=own, aim=self.aim)
 
     @abstractmethod
     def target(self, form: Form) -> Form:
@@ -30,10 +41,18 @@ class AbstractBaseline(AbstractMethod):
     def iteration(self) -> AbstractIteration:
         """How the target is minimised."""
 
+
+class AbstractRounds(AbstractIteration):
+    """How the target of a baseline is minimised, under the name of the baseline, which knows what is missing."""
+
+    options: Any  # the baseline
+
     @property
-    @abstractmethod
-    def aim(self) -> str:
-        """What is minimised, in a few words."""
+    def name(self) -> str:
+        return self.options.name
+
+    def missing(self, form: Form) -> tuple[str, ...]:
+        return ()
 
 
 def start_of(target: Form, start: Start | None) -> Start | None:

@@ -12,7 +12,6 @@ from functools import partial
 import numpy as np
 from scipy.special import betaincinv
 
-from ..lowering.gradients import NodeGradients
 from ..lowering.site import Site
 from ..terms.records import Array
 
@@ -74,13 +73,6 @@ def _told(site: Site, values: Array, along: Array, purpose: str = "method") -> A
     out, senders = values.copy(), site.arcs.source[along]
     out[senders] = heard[senders]
     return out
-
-
-def smoothness(gradients: NodeGradients, batch: int | None) -> Array:
-    """The (expected) smoothness of h_i: with b samples, drawn with replacement, Ltilde_i / b + (1 - 1/b) L_i, (n,)."""
-    if batch is None:
-        return gradients.smoothness
-    return gradients.sample_smoothness / batch + (1 - 1 / batch) * gradients.smoothness
 
 
 def cluster_of(site: Site) -> Array:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import Any
-
 import numpy as np
 
-from ..errors import MethodWarning
 from ..form import Form
-from ..lowering.gradients import without_gradient
+from ..lowering.gradients import unbounded, without_gradient
 from ..lowering.mixing import Mixing, MixingMatrix, largest
 from ..lowering.site import Site
-from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.penalties._base import AbstractSmoothPenalty
 from ..terms.records import Array
-from ._base import Start
+from ._base import Start, warn
 
 
 def missing(form: Form, mixing: MixingMatrix | str, lazy: bool, stepped: bool) -> tuple[str, ...]:
@@ -23,17 +18,12 @@ def missing(form: Form, mixing: MixingMatrix | str, lazy: bool, stepped: bool) -
     out = [*without_gradient(form), *_not_tied(form)]
     out += [] if out else _apart(form)
     if not (out or stepped):
-        endless = {type(b.loss).__name__ for b in form.samples if not np.isfinite(_bend(b.loss))}
         out += [
-            f"{name} has no bound of its curvature, so no step follows: give step_size=" for name in sorted(endless)
+            f"{name} has no bound of its curvature, so no step follows: give step_size=" for name in unbounded(form)
         ]
     if not out and isinstance(mixing, MixingMatrix):
         out += mixing.wrong(form, lazy)
     return tuple(out)
-
-
-def _bend(loss: Any) -> float:
-    return loss.smoothness() if isinstance(loss, AbstractSmoothLoss) else np.inf
 
 
 def _not_tied(form: Form) -> list[str]:
@@ -72,21 +62,7 @@ def step_of(given: float | None, bound: float, method: str, source: str) -> floa
 
 def warn_beyond(step: float, bound: float, method: str, source: str) -> None:
     if step > bound > 0.0:
-        warnings.warn(
-            f"the step {step:.4g} of {method} is beyond its bound {bound:.4g} ({source}): it may diverge",
-            MethodWarning,
-            stacklevel=2,
-        )
-
-
-def warn_short(step: float, bound: float, source: str) -> None:
-    if step <= bound:
-        warnings.warn(
-            f"the D = {step:.4g} of a step with alpha = 1 is not beyond its bound {bound:.4g} ({source}): what is left "
-            "of the start falls slower than the noise",
-            MethodWarning,
-            stacklevel=2,
-        )
+        warn(f"the step {step:.4g} of {method} is beyond its bound {bound:.4g} ({source}): it may diverge")
 
 
 def start_of(site: Site, start: Start | None) -> tuple[Array, tuple[Array, ...]]:

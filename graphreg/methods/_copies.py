@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..form import EdgeBlock, Form
 from ..lowering.site import Site
@@ -28,26 +27,22 @@ class Copies:
     @staticmethod
     def of(site: Site, w: Array, flows: Flows) -> Copies:
         """Copies that agree with the parameters, and the flows of all edges that have copies."""
-        u = tuple(u for edge, u in zip(site.form.edges, flows, strict=True) if not smooth_ground(edge))
-        return Copies(u, tuple(_at_ends(edge, w) for edge, _ in copied(site)))
+        each = copied(site.form)
+        return Copies(tuple(flows[k] for k, _ in each), tuple(_at_ends(edge, w) for _, edge in each))
 
     def pull(self, site: Site, w: Array, rho: float) -> Array:
         """K'u + rho sum over the edges of each node of (theta_i - beta_ij), (n, d)."""
         out = np.zeros(site.form.shape)
-        for (edge, ends), u, beta in zip(copied(site), self.u, self.beta, strict=True):
+        for (k, edge), u, beta in zip(copied(site.form), self.u, self.beta, strict=True):
             edge.add_adjoint(u, out)
-            apart = rho * (ends @ (_at_ends(edge, w) - beta))
-            if edge.features is None:
-                out += apart
-            else:
-                out[:, edge.features] += apart
+            add(edge, np.asarray(rho * (site.ends[k] @ (_at_ends(edge, w) - beta))), out)
         return out
 
     def step(self, site: Site, w: Array, rho: float, there: Array) -> Copies:
         """(18) and (19) at the edges both of whose ends are there; the others stay."""
         flows: list[Array] = []
         copies: list[Array] = []
-        for (edge, _), u, beta in zip(copied(site), self.u, self.beta, strict=True):
+        for (_, edge), u, beta in zip(copied(site.form), self.u, self.beta, strict=True):
             meet = np.flatnonzero(there[edge.tail] & (edge.ground | there[edge.head]))
             sigma = rho if edge.ground else 0.5 * rho
             v = u[meet] + sigma * edge.difference(w)[meet]
@@ -79,17 +74,21 @@ def flows_of(form: Form, w: Array, u: Flows) -> Flows:
 
 def copies_at(site: Site) -> Array:
     """deg_i, the number of copies of each node, (n,)."""
-    return sum((np.asarray(ends.sum(axis=1)) for _, ends in copied(site)), np.zeros(site.form.n))
+    return sum((np.asarray(site.ends[k].sum(axis=1)) for k, _ in copied(site.form)), np.zeros(site.form.n))
 
 
-def copied(site: Site) -> list[tuple[EdgeBlock, sp.csr_array]]:
-    """The edge blocks that have copies, and their ends (see `Site.ends`)."""
-    pairs = zip(site.form.edges, site.ends, strict=True)
-    return [(edge, ends) for edge, ends in pairs if not smooth_ground(edge)]
+def copied(form: Form) -> list[tuple[int, EdgeBlock]]:
+    """The edge blocks that have copies, with their numbers in the form."""
+    return [(k, edge) for k, edge in enumerate(form.edges) if not smooth_ground(edge)]
 
 
 def smooth_ground(edge: EdgeBlock) -> bool:
     return edge.ground and isinstance(edge.penalty, AbstractSmoothPenalty)
+
+
+def add(edge: EdgeBlock, values: Array, out: Array) -> None:
+    """To the coordinates of a block, in place."""
+    out[:, slice(None) if edge.features is None else edge.features] += values
 
 
 def _at_ends(edge: EdgeBlock, w: Array) -> Array:

@@ -12,6 +12,7 @@ from ..lowering.mixing import largest
 from ..lowering.site import Site
 from ..terms.records import Array
 from . import _consensus as consensus
+from ._base import warn
 
 MARGIN = 2.5  # of the default D over 1/mu; Theorem 2 asks for more than 2
 NOTHING = 1e-10  # of the largest eigenvalue: a direction without curvature, in which no gradient points either
@@ -91,8 +92,11 @@ def steps_of(
     steps = Steps(float(D), float(gamma), float(asked.alpha), tau)
     least = min([b for b in (bound, 1.0 / mu if mu > 0.0 else 0.0) if b > 0.0], default=0.0)
     consensus.warn_beyond(steps.at(0), least, f"{method} at the start", "the lesser of 2 / (K max L_i) and 1 / mu")
-    if asked.alpha == 1.0 and mu > 0.0:
-        consensus.warn_short(steps.D, 2.0 / mu, "2 / mu of Theorem 2, mu the curvature of the sum at the start")
+    if asked.alpha == 1.0 and mu > 0.0 and 2.0 / mu >= steps.D:
+        warn(
+            f"the D = {steps.D:.4g} of a step with alpha = 1 is not beyond its bound {2.0 / mu:.4g} (2 / mu of Theorem "
+            "2, mu the curvature of the sum at the start): what is left of the start falls slower than the noise"
+        )
     return steps
 
 

@@ -20,46 +20,13 @@ from ..certificate.latent import settles
 from ..clock import OutOfTimeError, left
 from ..errors import CheckpointError
 from ..lowering.site import Site
-from ._base import AbstractIteration, Point, Start
-from ._carried import Carried
+from ._base import AbstractIteration, Point
 from ._polish import applies, guess, merged, polish
 from ._schedule import Schedule
 from ._snapshot import Checked, Keeper, Snapshot
-from .checkpoint import Checkpoint
 from .ledger import Ledger
+from .task import Budget, Outcome
 from .trace import Record, Trace
-
-
-@dataclass(frozen=True)
-class Budget:
-    """What the caller asked for; see `Problem.solve`."""
-
-    gap: float = 1e-6
-    rounds: int | None = None
-    seconds: float | None = None
-    start: Start | None = None
-    callback: Callable[[Record], Any] | None = None
-    progress: bool | None = None
-    checkpoint: Checkpoint | None = None
-    seed: int | None = None
-    engine: Any = None  # graphreg.engines.Actors; None: whole arrays
-    carried: Carried | None = None
-    known: Certificate | None = None  # bounds that are known beforehand
-
-
-@dataclass
-class Outcome:
-    """What a run gave. ``ended`` is 'gap', 'budget', 'limit', 'recession', 'interrupted' or 'failed'."""
-
-    certificate: Certificate
-    certifier: Certifier  # whose it is
-    ended: str
-    trace: Trace
-    ledger: Ledger
-    rounds: int
-    seconds: float
-    gathered: dict[str, Any]
-    cause: str = ""  # of what failed, where that is known
 
 
 def _now() -> float:

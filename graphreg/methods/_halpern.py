@@ -12,7 +12,6 @@ Applegate et al. 2021). Where losses are smooth it takes half as many rounds aga
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,7 +24,26 @@ SUFFICIENT, NECESSARY = 0.2, 0.8  # of its value after the last restart: restart
 LONG = 0.36  # of all rounds, after which a restart is due anyway
 LEAST = 20  # rounds before that
 
-Flows = Sequence[Array]
+Flows = tuple[Array, ...]  # one array per edge block
+
+
+@dataclass(frozen=True)
+class Iterate:
+    """Parameters (n, d) and flows: a point of the space on which T acts."""
+
+    w: Array
+    u: Flows
+
+    def toward(self, end: Iterate, t: float) -> Iterate:
+        """self + t (end - self)."""
+        return Iterate(_toward(self.w, end.w, t), tuple(_toward(a, b, t) for a, b in zip(self.u, end.u, strict=True)))
+
+
+def _toward(a: Array, b: Array, t: float) -> Array:
+    out = b - a  # in place from here on: flows are the largest arrays of a round
+    out *= t
+    out += a
+    return out
 
 
 @dataclass(frozen=True)
@@ -36,10 +54,11 @@ class Halpern:
     first: float = np.inf  # ||x - T x|| right after the restart
     last: float = np.inf  # and when it was looked at last
 
-    def pull(self, points: Flows, anchors: Flows) -> tuple[Array, ...]:
-        """The points after their step, pulled towards the anchors."""
-        t = (self.steps + 1.0) / (self.steps + 2.0)
-        return tuple(t * x + (1.0 - t) * x0 for x, x0 in zip(points, anchors, strict=True))
+    def pull(self, x: Iterate, anchor: Iterate) -> Iterate:
+        """The point after its step, which this counts already, pulled towards the anchor."""
+        t = self.steps / (self.steps + 1.0)
+        u = tuple(t * each + (1.0 - t) * last for each, last in zip(x.u, anchor.u, strict=True))
+        return Iterate(t * x.w + (1.0 - t) * anchor.w, u)
 
     def step(self) -> Halpern:
         return replace(self, steps=self.steps + 1)
@@ -59,20 +78,16 @@ class Halpern:
         return None if fallen or turned or long else replace(self, last=residual)
 
 
-def distances(site: Site, *moves: tuple[Array, Flows]) -> Array:
-    """For each move (dw, du): sum_i deg_i ||dw_i||^2 and sum_e (2, to the ground 1) ||du_e||^2, one reduction, (k, 2).
+def distances(site: Site, *pairs: tuple[Iterate, Iterate]) -> Array:
+    """For each pair: sum_i deg_i ||dw_i||^2 and sum_e (2, to the ground 1) ||du_e||^2, one reduction, (k, 2).
 
-    With steps tau = s / deg and sigma = 1/(2 s) the squared length of the move is the first over s plus s times the
+    With steps tau = s / deg and sigma = 1/(2 s) the squared length of (dw, du) is the first over s plus s times the
     second.
     """
-    each = np.zeros((site.form.n, len(moves), 2))  # booked at the node, or at the tail of the edge
-    for k, (dw, du) in enumerate(moves):
-        each[:, k, 0] = site.degree * (dw**2).sum(axis=1)
-        for edge, d in zip(site.form.edges, du, strict=True):
-            size = (1.0 if edge.ground else 2.0) * (d**2).sum(axis=1)
+    each = np.zeros((site.form.n, len(pairs), 2))  # booked at the node, or at the tail of the edge
+    for k, (a, b) in enumerate(pairs):
+        each[:, k, 0] = site.degree * ((a.w - b.w) ** 2).sum(axis=1)
+        for edge, here, there in zip(site.form.edges, a.u, b.u, strict=True):
+            size = (1.0 if edge.ground else 2.0) * ((here - there) ** 2).sum(axis=1)
             each[:, k, 1] += np.bincount(edge.tail, size, minlength=site.form.n)
     return site.engine.reduce(each)
-
-
-def difference(a: Flows, b: Flows) -> list[Array]:
-    return [x - y for x, y in zip(a, b, strict=True)]

@@ -1,17 +1,40 @@
-"""A round of the primal-dual method of which any message may be lost."""
+"""A round of a primal-dual method of which any message may be lost."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from ..form import EdgeBlock
-from ..lowering.site import Site
+from ..lowering.site import Memories, Site
 from ..terms.records import Array
-from .tolerance import Swap
+from ._halpern import Iterate
+from .fixed_point import AbstractFixedPoint, State
+from .tolerance import Swap, ToleratesLoss
 
 Ends = tuple[Array, Array, Array]  # of the flows of a block: of this end, prox outputs; which ends were heard (m, 1)
+
+
+class LossyEdges(AbstractFixedPoint, ToleratesLoss):
+    """A fixed-point method whose map is a half of the nodes, then (33) at the edges (`Site.dual_prox`): the edges' half
+    may miss messages."""
+
+    @abstractmethod
+    def nodes(self, state: State) -> tuple[Array, Memories]:
+        """The nodes' half of T x."""
+
+    def step_under_loss(self, state: State, swap: Swap) -> State:
+        """See `edges_under_loss`: the same round where nothing is lost."""
+        x, relaxation = state.x, self.acceleration.relaxation
+        w_hat, memory = self.nodes(state)
+        w = x.w + relaxation * (w_hat - x.w)
+        ends = edges_under_loss(state.site, (x.w, w_hat, w), x.u, state.s, relaxation, swap)
+        u_hat = (np.where(heard, new, old) for (_, new, heard), old in zip(ends, state.hat.u, strict=True))
+        x, hat = Iterate(w, tuple(u for u, _, _ in ends)), Iterate(w_hat, tuple(u_hat))
+        return self.adapted(replace(state, round=state.round + 1, x=x, hat=hat, memory=memory))
 
 
 def edges_under_loss(

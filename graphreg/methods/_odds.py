@@ -6,21 +6,21 @@ the site; what belongs to a cluster stands at it and at its clients.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..checks import inside, per
-from ..errors import MethodError, MethodWarning
+from ..errors import MethodError
 from ..form import Form
-from ..lowering.gradients import NodeGradients, without_gradient
+from ..lowering.gradients import NodeGradients, unbounded, without_gradient
 from ..lowering.site import Site
 from ..lowering.tree import without_tree
 from ..messages import unmatched
 from ..terms.records import Array
-from ._clusters import SAME, Constants, cluster_of
+from ._base import AbstractIteration, warn
+from ._clusters import SAME, Constants, cluster_of, learn
 
 PerCluster = float | Mapping[Hashable, float] | None
 P_GLOBAL, P_CLUSTER, TAU = inside("[0, 1)"), per("cluster", inside("[0, 1)")), per("cluster", inside("[0, 1]"))
@@ -52,24 +52,47 @@ class Coins:
         return p is not None and not any(p.values() if isinstance(p, Mapping) else [p])
 
 
-def lacks(form: Form, coins: Coins) -> tuple[str, ...]:
-    """What a form lacks for either method: a tree, gradients with a bounded slope, the clusters that coins name."""
-    rough = without_gradient(form)
-    tree = without_tree(form)
-    steep = () if rough else _steep(form)
-    return (*tree, *rough, *steep, *(() if tree else coins.unfit(form)))
+class AbstractKnownClusters(AbstractIteration):
+    """A method for known clusters: steps along a part of the gradient, which coins choose."""
 
+    step_size: float | None
+    p_global: float | None
+    p_cluster: PerCluster
+    tau: PerCluster
+    batch: int | None
 
-def _steep(form: Form) -> tuple[str, ...]:
-    names = {type(b.loss).__name__ for b in form.samples if not np.isfinite(b.loss.smoothness())}  # pyright: ignore[reportAttributeAccessIssue]  (all are smooth)
-    return tuple(f"{name} has no bound of its curvature, on which the step depends" for name in sorted(names))
+    @property
+    def coins(self) -> Coins:
+        return Coins(self.p_global, self.p_cluster, self.tau)
+
+    def missing(self, form: Form) -> tuple[str, ...]:
+        """A tree, gradients with a bounded slope, the clusters that options name."""
+        tree, rough = without_tree(form), without_gradient(form)
+        steep = [] if rough else unbounded(form)
+        bound = [f"{name} has no bound of its curvature, on which the step depends" for name in steep]
+        return (*tree, *rough, *bound, *(() if tree else self.coins.unfit(form)))
+
+    def odds(self, site: Site) -> Odds:
+        """Before the first round: the constants of the tree, and the probabilities that follow from them."""
+        return odds(site, learn(site, site.gradients.expected_smoothness(self.batch)), self.coins)
+
+    def step_within(self, site: Site, bound: Array, what: str) -> Array:
+        """eta (n,): the bound, or the step that was given, with a warning beyond it."""
+        if self.step_size is None:
+            return bound
+        least, step = float(bound[site.own].min()), self.step_size
+        if step > least * (1 + SAME):
+            said = f"the step_size of {self.name}, {step:.3g}, is beyond the bound {what}, which is {least:.3g}"
+            warn(f"{said}: it may diverge")
+        return np.full(len(bound), step)
 
 
 # ---- what theory chooses ---------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Odds:
-    """p0, p_j and tau_j at the nodes, and a bound of the expected smoothness, (n,) arrays."""
+    """p0, p_j and tau_j at the nodes, a bound of the expected smoothness, (n,) arrays; and what they follow from."""
 
+    constants: Constants
     p0: Array
     p: Array
     tau: Array
@@ -105,7 +128,7 @@ def odds(site: Site, constants: Constants, coins: Coins) -> Odds:
         tau_j = _of_clusters(site, coins.tau, label, _tau(p0, p_j))
         kappa = np.maximum(kappa, over(2 * tau_j**2, p0) + over((1 - tau_j) ** 2, (1 - p0) * p_j))
         busiest = np.maximum(busiest, p_j)
-    return Odds(p0, p, tau, np.max([over(2 * C1, p0), C2 * kappa, L / ((1 - p0) * (1 - busiest))], axis=0))
+    return Odds(constants, p0, p, tau, np.max([over(2 * C1, p0), C2 * kappa, L / ((1 - p0) * (1 - busiest))], axis=0))
 
 
 def over(a: Array, b: Array) -> Array:
@@ -162,13 +185,3 @@ def without_convexity(form: Form) -> tuple[str, ...]:
     more = f" (and so at {len(flat) - 1} more)" if len(flat) > 1 else ""
     remedy = "add a small ridge on every coordinate, for instance 1e-3 * NodePenalty(SquaredL2(), features=[...])"
     return (f"the loss at {form.labels[flat[0]]!r} is not strongly convex{more}; {remedy}",)
-
-
-def warn_beyond(method: str, step: float, site: Site, bound: Array, what: str) -> None:
-    least = float(bound[site.own].min())
-    if step > least * (1 + SAME):
-        warnings.warn(
-            f"the step_size of {method}, {step:.3g}, is beyond the bound {what}, which is {least:.3g}: it may diverge",
-            MethodWarning,
-            stacklevel=4,
-        )

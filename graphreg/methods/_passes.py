@@ -47,13 +47,6 @@ def next_places(site: Site, at: int, batch: int, order: Order | None) -> tuple[A
     return out, order
 
 
-def drawn_places(site: Site, at: int, batch: int) -> Array:
-    """The samples (n, b) of step ``at``, drawn with replacement."""
-    counts = site.gradients.counts[:, None]
-    place = (site.streams("samples").uniform(at, batch) * counts).astype(np.int64)
-    return np.minimum(place, np.maximum(counts - 1, 0))
-
-
 @dataclass(frozen=True)
 class Moments:
     """Of the stochastic gradients of each node so far; by Welford's updates, free of cancellation."""

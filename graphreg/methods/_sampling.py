@@ -2,35 +2,44 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from math import ceil
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from ..errors import MethodWarning
+from ..lowering.mixing import MixingMatrix
 from ..lowering.site import Site
 from ..terms.records import Array
-from ._decreasing import Steps
-from ._passes import Moments, Order, drawn_places, next_places
+from ._base import AbstractIteration, warn
+from ._decreasing import DecreasingStep, Steps
+from ._passes import Moments, Order, next_places
 
 
-class Samples(Protocol):
-    """A method that takes stochastic gradients: its options on samples."""
+class AbstractConsensusMethod(AbstractIteration):
+    """A method for a consensus: nodes mix their parameters, and step along gradients, full or stochastic."""
+
+    needs = (
+        "smooth losses (a bound of their curvature or a given step), smooth node penalties, a Consensus of all nodes "
+        "in all coordinates and no other edges"
+    )
+    step_size: float | DecreasingStep | None
+    mixing: Any
+    batch: int | None
+    replacement: bool
+    shuffle: bool
+    hessian_samples: int | None
+    burn_in: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "mixing", MixingMatrix.of(self.mixing, self.name))
 
     @property
-    def name(self) -> str: ...
-    @property
-    def batch(self) -> int | None: ...
-    @property
-    def replacement(self) -> bool: ...
-    @property
-    def shuffle(self) -> bool: ...
-    @property
-    def hessian_samples(self) -> int | None: ...
-    @property
-    def burn_in(self) -> int: ...
+    def steps_are_given(self) -> bool:
+        """Whether none need follow from the curvature."""
+        step = self.step_size
+        return None not in (step.D, step.gamma) if isinstance(step, DecreasingStep) else step is not None
 
 
 @dataclass(frozen=True)
@@ -42,7 +51,7 @@ class Seen:
     moments: Moments | None  # None with full gradients
 
 
-def start(method: Samples, site: Site, theta: Array) -> Seen:
+def start(method: AbstractConsensusMethod, site: Site, theta: Array) -> Seen:
     """Before the first step. The Hessians are taken over a(T) = ceil(100 d / (K batch)) steps by default."""
     order, moments, form = None, None, site.form
     if method.batch is not None:
@@ -52,14 +61,14 @@ def start(method: Samples, site: Site, theta: Array) -> Seen:
     return Seen(order, np.zeros_like(theta), moments)
 
 
-def look(method: Samples, site: Site, theta: Array, seen: Seen, t: int) -> tuple[Array, Seen]:
+def look(method: AbstractConsensusMethod, site: Site, theta: Array, seen: Seen, t: int) -> tuple[Array, Seen]:
     """The gradients G_kt of f_k that the nodes see at theta_kt in step t, and what they have seen with them."""
     order, moments, counted = seen.order, seen.moments, t - method.burn_in + 1
     if moments is None or method.batch is None:
         G = site.gradients.full(theta)
     else:
         if method.replacement:
-            place = drawn_places(site, t, method.batch)
+            place = site.gradients.places(site.streams("samples").uniform(t, method.batch))
         else:
             place, order = next_places(site, t, method.batch, order)
             _warn_of_a_second_pass(method, site, t)
@@ -68,7 +77,9 @@ def look(method: Samples, site: Site, theta: Array, seen: Seen, t: int) -> tuple
     return G, Seen(order, seen.mean + (theta - seen.mean) / counted if counted > 0 else seen.mean, moments)
 
 
-def gathered(method: Samples, site: Site, theta: Array, seen: Seen, steps: Steps, t: int) -> dict[str, Any]:
+def gathered(
+    method: AbstractConsensusMethod, site: Site, theta: Array, seen: Seen, steps: Steps, t: int
+) -> dict[str, Any]:
     """What inference needs after t steps (see `LocalSGD`), one row per node; without noise, averages alone."""
     moments, counts = seen.moments, site.gradients.counts
     counted = {"steps": max(t - method.burn_in, 0), "burn_in": min(t, method.burn_in)}
@@ -90,16 +101,14 @@ def gathered(method: Samples, site: Site, theta: Array, seen: Seen, steps: Steps
     }
 
 
-def _warn_of_a_second_pass(method: Samples, site: Site, t: int) -> None:
+def _warn_of_a_second_pass(method: AbstractConsensusMethod, site: Site, t: int) -> None:
     """At the step in which the first node takes a sample for the second time."""
     counts, batch = site.gradients.counts, method.batch or 1
     if not (site.own & (counts > 0)).any():
         return
     k = int(np.argmin(np.where(site.own & (counts > 0), counts, np.iinfo(np.int64).max)))
     if t * batch <= counts[k] < (t + 1) * batch:
-        warnings.warn(
+        warn(
             f"the {counts[k]} samples of the node {site.form.labels[k]!r} are used up after {t} steps of "
-            f"{method.name}: from here on samples are taken again, which inference from a single pass does not allow",
-            MethodWarning,
-            stacklevel=3,
+            f"{method.name}: from here on samples are taken again, which inference from a single pass does not allow"
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from ..lowering.mixing import Mixing
 from ..lowering.site import Site
@@ -12,14 +12,7 @@ from . import _consensus as consensus
 from . import _sampling as sampling
 from ._base import Point
 from ._decreasing import DecreasingStep, Steps, steps_of
-from ._sampling import Samples, Seen
-
-
-class Tracking(Samples, Protocol):
-    """A method of that kind: its options on samples and steps."""
-
-    @property
-    def step_size(self) -> float | DecreasingStep | None: ...
+from ._sampling import AbstractConsensusMethod, Seen
 
 
 @dataclass(frozen=True)
@@ -39,34 +32,31 @@ class Tracked:
         """The step of this round, in units of 1 / curvature of the summands."""
         return self.steps.at(self.round)
 
-    def point(self, batch: int | None) -> Point:
-        """What is certified. With batches the flows are as noisy as the gradients: the certifier finds better ones."""
-        flows = None if batch is not None else consensus.certifiable(self.site, self.theta, self.u)
-        return self.theta, flows, None
 
-    def gathered(self, method: Tracking) -> dict[str, Any]:
+class AbstractTracking(AbstractConsensusMethod):
+    """A method of that kind."""
+
+    def begin(
+        self, site: Site, theta: Array, u: tuple[Array, ...], mixing: Mixing, slowed: float, source: str
+    ) -> Tracked:
+        """Before the first step. Nodes step along their own gradients, not K times these: the eta_t of a
+        `DecreasingStep`, by which the mean moves along the sum of all gradients, are K times as long here."""
+        if isinstance(self.step_size, DecreasingStep):
+            steps = steps_of(site, theta, self.step_size, self.batch, 1, self.name, slowed)
+            steps = replace(steps, D=site.n_nodes * steps.D)
+        else:
+            L = consensus.smoothness(site, self.batch)
+            bound = slowed * 2.0 / L if L > 0.0 else 0.0
+            steps = Steps(consensus.step_of(self.step_size, bound, self.name, source), 0.0, 0.0, 1)
+        return Tracked(site, 0, theta, u, mixing, steps, sampling.start(self, site, theta))
+
+    def point(self, state: Tracked) -> Point:
+        """With batches the flows are as noisy as the gradients: the certifier finds better ones."""
+        flows = None if self.batch is not None else consensus.certifiable(state.site, state.theta, state.u)
+        return state.theta, flows, None
+
+    def gathered(self, state: Tracked) -> dict[str, Any]:
         """Nothing with full gradients: there is no noise to speak of, and Hessians are large."""
-        if method.batch is None:
+        if self.batch is None:
             return {}
-        return sampling.gathered(method, self.site, self.theta, self.seen, self.steps, self.round)
-
-
-def stepped(method: Tracking) -> bool:
-    """Whether steps are given, so that none need follow from the curvature."""
-    step = method.step_size
-    return step is not None if not isinstance(step, DecreasingStep) else None not in (step.D, step.gamma)
-
-
-def start(
-    method: Tracking, site: Site, theta: Array, u: tuple[Array, ...], mixing: Mixing, slowed: float, source: str
-) -> Tracked:
-    """Before the first step. Nodes step along their own gradients, not K times these: the eta_t of a `DecreasingStep`,
-    by which the mean moves along the sum of all gradients, are K times as long here."""
-    if isinstance(method.step_size, DecreasingStep):
-        steps = steps_of(site, theta, method.step_size, method.batch, 1, method.name, slowed)
-        steps = replace(steps, D=site.n_nodes * steps.D)
-    else:
-        L = consensus.smoothness(site, method.batch)
-        bound = slowed * 2.0 / L if L > 0.0 else 0.0
-        steps = Steps(consensus.step_of(method.step_size, bound, method.name, source), 0.0, 0.0, 1)
-    return Tracked(site, 0, theta, u, mixing, steps, sampling.start(method, site, theta))
+        return sampling.gathered(self, state.site, state.theta, state.seen, state.steps, state.round)

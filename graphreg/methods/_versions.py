@@ -13,7 +13,7 @@ import numpy as np
 from ..form import EdgeBlock, Form
 from ..lowering.site import Site
 from ..terms.records import Array
-from ._copies import Copies, Flows, copied, flows_of, smooth_ground
+from ._copies import Copies, Flows, add, copied, flows_of
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Versions:
     def of(site: Site, copies: Copies) -> Versions:
         """One version, and everything else as it is when all have met."""
         blocks: list[Version] = []
-        for (edge, _), u, beta in zip(copied(site), copies.u, copies.beta, strict=True):
+        for (_, edge), u, beta in zip(copied(site.form), copies.u, copies.beta, strict=True):
             other = beta if edge.ground else np.roll(beta, len(u), axis=0)
             blocks.append(Version(u if edge.ground else np.tile(u, (2, 1)), beta, other, other))
         never = np.zeros(len(site.arcs.source), dtype=np.int64)
@@ -47,20 +47,15 @@ class Versions:
 
     def flows(self, form: Form, w: Array) -> Flows:
         """The flows of all edges at the parameters w, those of edges in the tails' version."""
-        edges = [edge for edge in form.edges if not smooth_ground(edge)]
-        each = zip(edges, self.blocks, strict=True)
-        return flows_of(form, w, tuple(block.u[: len(edge.tail)] for edge, block in each))
+        each = zip(copied(form), self.blocks, strict=True)
+        return flows_of(form, w, tuple(block.u[: len(edge.tail)] for (_, edge), block in each))
 
     def pull(self, site: Site, w: Array, rho: float) -> Array:
         """K'u + rho sum over the edges of each node of (theta_i - beta_ij), each in the node's own version, (n, d)."""
         out = np.zeros(site.form.shape)
         for edge, k, block in self._each(site):
             me, _, sign = _ends(edge)
-            each = site.ends[k] @ (rho * (_rows(edge, w, me) - block.beta) + sign * block.u)
-            if edge.features is None:
-                out += each
-            else:
-                out[:, edge.features] += each
+            add(edge, site.ends[k] @ (rho * (_rows(edge, w, me) - block.beta) + sign * block.u), out)
         return out
 
     # ---- a round ---------------------------------------------------------------------------------------------------
@@ -107,9 +102,8 @@ class Versions:
 
     def _each(self, site: Site) -> Iterator[tuple[EdgeBlock, int, Version]]:
         """The blocks that have copies, and their numbers in the form."""
-        places = [k for k, edge in enumerate(site.form.edges) if not smooth_ground(edge)]
-        for k, block in zip(places, self.blocks, strict=True):
-            yield site.form.edges[k], k, block
+        for (k, edge), block in zip(copied(site.form), self.blocks, strict=True):
+            yield edge, k, block
 
     def _told(self, site: Site) -> tuple[Array, ...]:
         """Per edge block of the form what each end has for the other: u, the other's copy, and its theta."""
@@ -120,9 +114,7 @@ class Versions:
         return tuple(out)
 
 
-def begun(
-    site: Site, known: Array, w: Array, copies: Copies | Versions, started: bool
-) -> tuple[Array, Array, Versions]:
+def begun(site: Site, known: Array, w: Array, copies: Copies, started: bool) -> tuple[Array, Array, Versions]:
     """What neighbours tell each other before the first round, so that they can act for each other: what is known of
     each node, (n, 2) and back as (2, n), and its parameters where these do not start from zero; and the versions to
     start from."""
@@ -130,7 +122,6 @@ def begun(
     if started:
         w = site.engine.exchange(w, purpose="adaptation")
         copies = Copies.of(site, w, copies.flows(site.form, w))
-    assert isinstance(copies, Copies)
     return known.T, w, Versions.of(site, copies)
 
 

@@ -11,10 +11,10 @@ from ..checks import checked, count, fraction, inside, positive
 from ..form import Form
 from ..lowering.site import Site
 from ..terms.records import Array
-from . import _clusters, _odds
-from ._base import AbstractIteration, Point, Start
-from ._clusters import Averages, Constants
-from ._odds import P_CLUSTER, P_GLOBAL, TAU, Coins, Odds, PerCluster, over
+from . import _clusters
+from ._base import Point, Start
+from ._clusters import Averages
+from ._odds import P_CLUSTER, P_GLOBAL, TAU, AbstractKnownClusters, Odds, PerCluster, over, without_convexity
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,12 @@ class State:
     z: Array
     slope: Array  # grad f_i(x_i)
     of_x: Averages
-    constants: Constants
     odds: Odds
     momentum: Momentum
 
 
 @dataclass(frozen=True)
-class AsyncAL2SGD(AbstractIteration):
+class AsyncAL2SGD(AbstractKnownClusters):
     """Async-AL2SGD+ (Algorithm 2 of Personalized Federated Learning with Multiple Known Clusters), corrected.
 
     L-Katyusha on (2.1), for smooth and strongly convex losses (smooth ground edges count into f_i) with a Hierarchy
@@ -104,49 +103,53 @@ class AsyncAL2SGD(AbstractIteration):
     b1: float | None = checked(fraction, None)
     b2: float | None = checked(positive, None)
 
-    def _coins(self) -> Coins:
-        return Coins(self.p_global, self.p_cluster, self.tau)
-
     def missing(self, form: Form) -> tuple[str, ...]:
-        return _odds.lacks(form, self._coins()) or _odds.without_convexity(form)
+        return super().missing(form) or without_convexity(form)
 
     def init(self, site: Site, start: Start | None) -> State:
-        constants = _clusters.learn(site, _clusters.smoothness(site.gradients, self.batch))
-        odds = _odds.odds(site, constants, self._coins())
+        odds = self.odds(site)
         x = np.zeros(site.form.shape) if start is None else start[0]
         averages, all_ = Averages(x, x), np.full(site.form.n, True)
         if start is not None:  # of zeros the averages are known
-            averages = _clusters.average(site, constants.share, x, averages, all_, ~all_, all_)
-        momentum = self._momentum(site, constants, odds)
-        return State(site, 0, x, x, x, site.gradients.full(x), averages, constants, odds, momentum)
+            averages = _clusters.average(site, odds.constants.share, x, averages, all_, ~all_, all_)
+        momentum = self._momentum(site, odds)
+        return State(site, 0, x, x, x, site.gradients.full(x), averages, odds, momentum)
 
     def step(self, state: State) -> State:
-        site, m = state.site, state.momentum
-        a1, a2, eta = m.a1[:, None], m.a2[:, None], m.eta[:, None]
+        site, m, k = state.site, state.momentum, state.round
+        a1, a2, b1, b2, eta = (each[:, None] for each in (m.a1, m.a2, m.b1, m.b2, m.eta))
         theta = a1 * state.z + a2 * state.x + (1 - a1 - a2) * state.y
-        network = _clusters.network_coin(site, state.odds.p0, state.round)
-        cluster = ~network & _clusters.cluster_coin(site, state.odds.p, state.round)
-        asked = network | cluster
-        averages = _clusters.average(site, state.constants.share, theta, state.of_x, asked, cluster, network)
-        y = theta - eta * self.estimate(state, theta, averages, network, cluster)
-        b1, b2 = m.b1[:, None], m.b2[:, None]
+        xi_0 = _clusters.network_coin(site, state.odds.p0, k)
+        xi_j = ~xi_0 & _clusters.cluster_coin(site, state.odds.p, k)
+        bars = _clusters.average(site, state.odds.constants.share, theta, state.of_x, xi_0 | xi_j, xi_j, xi_0)
+        y = theta - eta * self.estimate(state, theta, bars, xi_0, xi_j)  # (4.1)
         z = b1 * state.z + (1 - b1) * theta + (b2 / eta) * (y - theta)
-        return self._refreshed(replace(state, round=state.round + 1, y=y, z=z), state.round)
+        return self._refreshed(replace(state, round=k + 1, y=y, z=z), k)
 
-    def estimate(self, state: State, theta: Array, averages: Averages, network: Array, cluster: Array) -> Array:
+    def _refreshed(self, state: State, k: int) -> State:
+        """x <- y where the coin of round k says so, with its gradient and averages."""
+        site = state.site
+        all_ = _clusters.network_coin(site, state.momentum.rho, k, _clusters.REFRESH)
+        averages = _clusters.average(site, state.odds.constants.share, state.y, state.of_x, all_, all_ & False, all_)
+        if not all_.any():
+            return state
+        x = np.where(all_[:, None], state.y, state.x)
+        slope = np.where(all_[:, None], site.gradients.full(x), state.slope)
+        return replace(state, x=x, slope=slope, of_x=averages)
+
+    def estimate(self, state: State, theta: Array, bars: Averages, xi_0: Array, xi_j: Array) -> Array:
         """g (n, d) for coins (n,) bool: (4.1), with the term added by which it is unbiased."""
-        p, alpha, gamma = state.odds, state.constants.alpha, state.site.tree.gamma
-        to_top = alpha * gamma
-        to_center = (1 - alpha) * gamma
+        p, alpha, gamma = state.odds, state.odds.constants.alpha, state.site.tree.gamma
+        top, center = alpha * gamma, (1 - alpha) * gamma
         from_top, from_center = state.x - state.of_x.top, state.x - state.of_x.center
-        g = state.slope + to_top[:, None] * from_top + to_center[:, None] * from_center
-        more_top = np.where(network, over(to_top, p.p0), 0.0)
-        more_center = np.where(network, over(to_center * p.tau, p.p0), 0.0)  # not in (4.1), which is biased without
-        more_center += np.where(cluster, over(to_center * (1 - p.tau), (1 - p.p0) * p.p), 0.0)
-        g += more_top[:, None] * (theta - averages.top - from_top)
-        g += more_center[:, None] * (theta - averages.center - from_center)
-        downhill = np.where(network | cluster, 0.0, 1.0 / ((1 - p.p0) * (1 - p.p)))
-        return g + downhill[:, None] * self._change(state, theta) if downhill.any() else g
+        g = state.slope + top[:, None] * from_top + center[:, None] * from_center
+        more_top = np.where(xi_0, over(top, p.p0), 0.0)
+        more_center = np.where(xi_0, over(center * p.tau, p.p0), 0.0)  # not in (4.1), which is biased without
+        more_center += np.where(xi_j, over(center * (1 - p.tau), (1 - p.p0) * p.p), 0.0)
+        g += more_top[:, None] * (theta - bars.top - from_top)
+        g += more_center[:, None] * (theta - bars.center - from_center)
+        down = np.where(xi_0 | xi_j, 0.0, 1.0 / ((1 - p.p0) * (1 - p.p)))
+        return g + down[:, None] * self._change(state, theta) if down.any() else g
 
     def point(self, state: State) -> Point:
         return _clusters.with_latents(state.site, state.y, state.of_x), None, None
@@ -165,25 +168,11 @@ class AsyncAL2SGD(AbstractIteration):
         uniform = state.site.streams("samples").uniform(state.round, self.batch)
         return gradients.sampled(theta, uniform) - gradients.sampled(state.x, uniform)
 
-    def _refreshed(self, state: State, k: int) -> State:
-        """x <- y where the coin of round k says so, with its gradient and averages."""
-        site = state.site
-        all_ = _clusters.network_coin(site, state.momentum.rho, k, _clusters.REFRESH)
-        averages = _clusters.average(site, state.constants.share, state.y, state.of_x, all_, all_ & False, all_)
-        if not all_.any():
-            return state
-        x = np.where(all_[:, None], state.y, state.x)
-        slope = np.where(all_[:, None], site.gradients.full(x), state.slope)
-        return replace(state, x=x, slope=slope, of_x=averages)
-
-    def _momentum(self, site: Site, constants: Constants, odds: Odds) -> Momentum:
+    def _momentum(self, site: Site, odds: Odds) -> Momentum:
         """Theorem 4.3, in the order in which the constants depend on one another."""
-        L_F, mu = constants.L + constants.gamma, constants.mu
+        L_F, mu = odds.constants.L + odds.constants.gamma, odds.constants.mu
         most = np.maximum(L_F, odds.bound)
-        eta = 0.25 / most
-        if self.step_size is not None:
-            _odds.warn_beyond(self.name, self.step_size, site, eta, "1/(4 max(L_F, L)) of Theorem 4.3")
-        eta = _set(self.step_size, eta)
+        eta = self.step_within(site, 0.25 / most, "1/(4 max(L_F, L)) of Theorem 4.3")
         p = np.where(odds.p0 > 0, odds.p0, odds.p)
         rho = _set(self.rho, p * (1 - p))
         a2 = _set(self.a2, odds.bound / (2 * most))

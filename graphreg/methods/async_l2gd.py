@@ -12,10 +12,10 @@ from ..errors import MethodError
 from ..form import Form
 from ..lowering.site import Site
 from ..terms.records import Array
-from . import _clusters, _odds
-from ._base import AbstractIteration, Point, Start
-from ._clusters import Averages, Constants
-from ._odds import P_CLUSTER, P_GLOBAL, TAU, Coins, Odds, PerCluster, over
+from . import _clusters
+from ._base import Point, Start
+from ._clusters import Averages
+from ._odds import P_CLUSTER, P_GLOBAL, TAU, AbstractKnownClusters, Coins, Odds, PerCluster, over, without_convexity
 
 COINS = ("separate", "single")
 
@@ -26,17 +26,16 @@ class State:
 
     site: Site
     round: int
-    w: Array  # theta at the clients
+    theta: Array
     averages: Averages
     known: Array
     known_top: Array
-    constants: Constants
     odds: Odds
     step_size: Array  # eta, (n,)
 
 
 @dataclass(frozen=True)
-class AsyncL2GD(AbstractIteration):
+class AsyncL2GD(AbstractKnownClusters):
     """Async-L2GD (Algorithm 1 of Personalized Federated Learning with Multiple Known Clusters).
 
     SGD on (2.1), sum_i f_i + the hierarchy with its latent nodes minimised out, with one part of its gradient at a
@@ -103,48 +102,43 @@ class AsyncL2GD(AbstractIteration):
         if self.coin == "single" and (self.p_cluster is not None or self.tau is not None):
             raise MethodError(f"with coin='single' {self.name} takes no p_cluster and no tau: they are 0 and 1")
 
-    def _coins(self) -> Coins:
+    @property
+    def coins(self) -> Coins:
         return Coins(self.p_global, 0.0 if self.coin == "single" else self.p_cluster, self.tau)
 
     def missing(self, form: Form) -> tuple[str, ...]:
-        out = _odds.lacks(form, self._coins())
-        return (*out, *(_odds.without_convexity(form) if self.decreasing and not out else ()))
+        return super().missing(form) or (without_convexity(form) if self.decreasing else ())
 
     def init(self, site: Site, start: Start | None) -> State:
-        constants = _clusters.learn(site, _clusters.smoothness(site.gradients, self.batch))
-        odds = _odds.odds(site, constants, self._coins())
-        eta = 0.5 / odds.bound
-        if self.step_size is not None:
-            _odds.warn_beyond(self.name, self.step_size, site, eta, "1/(2 L) of Theorem 3.5")
-            eta = np.full(len(eta), self.step_size)
-        w = np.zeros(site.form.shape) if start is None else start[0]
+        odds = self.odds(site)
+        eta = self.step_within(site, 0.5 / odds.bound, "1/(2 L) of Theorem 3.5")
+        theta = np.zeros(site.form.shape) if start is None else start[0]
         nothing = np.zeros(site.form.n, dtype=bool)
-        return State(site, 0, w, Averages(w, w), nothing, nothing, constants, odds, eta)
+        return State(site, 0, theta, Averages(theta, theta), nothing, nothing, odds, eta)
 
     def step(self, state: State) -> State:
-        site, p, c = state.site, state.odds, state.constants
-        network = self._network_coin(state)
-        cluster = ~network & _clusters.cluster_coin(site, p.p, state.round)
-        local = ~network & ~cluster
-        between, within = network & ~state.known_top, cluster & ~state.known
+        site, c, eta = state.site, state.odds.constants, self._eta(state)[:, None]
+        xi_0 = self._network_coin(state)
+        xi_j = ~xi_0 & _clusters.cluster_coin(site, state.odds.p, state.round)
+        local = ~(xi_0 | xi_j)
+        between, within = xi_0 & ~state.known_top, xi_j & ~state.known
         up = (between | within) & ~state.known
-        averages = _clusters.average(site, c.share, state.w, state.averages, up, within, between)
-        eta = self._eta(state)[:, None]
-        w = state.w - eta * oracle(state, state.w, averages, network, cluster, self._gradient(state, local))
+        bars = _clusters.average(site, c.share, state.theta, state.averages, up, within, between)
+        g = site.gradient(state.theta, self.batch, state.round) if local.any() else np.zeros_like(state.theta)
+        theta = state.theta - eta * oracle(state, state.theta, bars, xi_0, xi_j, g)  # (3.2)
         # thetabar_j moves as a client at thetabar_j would; what no longer is the average is not known
-        moved = averages.center - eta * oracle(state, averages.center, averages, network, cluster, np.zeros_like(w))
-        center = np.where((network & c.even)[:, None], moved, averages.center)
+        moved = bars.center - eta * oracle(state, bars.center, bars, xi_0, xi_j, np.zeros_like(theta))
         return replace(
             state,
             round=state.round + 1,
-            w=_clusters.with_latents(site, w, averages),
-            averages=Averages(center, averages.top),
+            theta=_clusters.with_latents(site, theta, bars),
+            averages=replace(bars, center=np.where((xi_0 & c.even)[:, None], moved, bars.center)),
             known=c.even & ~local,
-            known_top=c.level & network,
+            known_top=c.level & xi_0,
         )
 
     def point(self, state: State) -> Point:
-        return state.w, None, None
+        return state.theta, None, None
 
     def gathered(self, state: State) -> dict[str, Any]:
         """The probabilities, fractions and steps at the nodes."""
@@ -153,33 +147,23 @@ class AsyncL2GD(AbstractIteration):
 
     def _network_coin(self, state: State) -> Array:
         if self.majority:
-            return _clusters.majority_coin(state.site, state.odds.p0, state.constants.voters, state.round)
+            return _clusters.majority_coin(state.site, state.odds.p0, state.odds.constants.voters, state.round)
         return _clusters.network_coin(state.site, state.odds.p0, state.round)
-
-    def _gradient(self, state: State, local: Array) -> Array:
-        site = state.site
-        if not local.any():
-            return np.zeros(site.form.shape)
-        if self.batch is None:
-            return site.gradients.full(state.w)
-        return site.gradients.sampled(state.w, site.streams("samples").uniform(state.round, self.batch))
 
     def _eta(self, state: State) -> Array:
         """The step of this round; decreasing: (2 t + 1)/((t + 1)^2 mu) for t > 4 K, K = 1/(2 eta mu)."""
         if not self.decreasing:
             return state.step_size
-        t, mu = state.round, np.maximum(state.constants.mu, 1e-300)  # mu > 0 at all clients
+        t, mu = state.round, np.maximum(state.odds.constants.mu, 1e-300)  # mu > 0 at all clients
         later = t > 4 * np.ceil(0.5 / (state.step_size * mu))
         return np.where(later, (2 * t + 1) / ((t + 1) ** 2 * mu), state.step_size)
 
 
-def oracle(state: State, w: Array, averages: Averages, network: Array, cluster: Array, gradient: Array) -> Array:
-    """G (n, d), equation (3.2), for coins (n,) bool."""
-    p, alpha, gamma = state.odds, state.constants.alpha, state.site.tree.gamma
-    to_top = np.where(network, over(gamma * alpha, p.p0), 0.0)
-    to_center = np.where(network, over(gamma * p.tau * (1 - alpha), p.p0), 0.0)
-    to_center += np.where(cluster, over(gamma * (1 - p.tau) * (1 - alpha), (1 - p.p0) * p.p), 0.0)
-    downhill = np.where(network | cluster, 0.0, 1.0 / ((1 - p.p0) * (1 - p.p)))
-    return (
-        to_top[:, None] * (w - averages.top) + to_center[:, None] * (w - averages.center) + downhill[:, None] * gradient
-    )
+def oracle(state: State, theta: Array, bars: Averages, xi_0: Array, xi_j: Array, g: Array) -> Array:
+    """G (n, d), equation (3.2), for coins (n,) bool, of which xi_j counts where xi_0 = 0."""
+    p, alpha, gamma = state.odds, state.odds.constants.alpha, state.site.tree.gamma
+    to_top = np.where(xi_0, over(gamma * alpha, p.p0), 0.0)
+    to_center = np.where(xi_0, over(gamma * p.tau * (1 - alpha), p.p0), 0.0)
+    to_center += np.where(xi_j, over(gamma * (1 - p.tau) * (1 - alpha), (1 - p.p0) * p.p), 0.0)
+    down = np.where(xi_0 | xi_j, 0.0, 1.0 / ((1 - p.p0) * (1 - p.p)))
+    return to_top[:, None] * (theta - bars.top) + to_center[:, None] * (theta - bars.center) + down[:, None] * g

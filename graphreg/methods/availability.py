@@ -34,6 +34,14 @@ SAMPLER = Check("a function of t, labels, uniform and common", _takes_four)
 
 
 @dataclass(frozen=True)
+class Presence:
+    """What a run knows of who is there."""
+
+    p: Array | None  # p_i, 1 at latent nodes, (n,); None where only a sampler decides
+    online: Array  # rounds in which each node was there, (n,)
+
+
+@dataclass(frozen=True)
 class Availability:
     """Nodes that are not always there: R_i(t) = 1 with probability p_i, independently from round to round (Algorithm 2
     of graph-fused M-estimation).
@@ -83,12 +91,25 @@ class Availability:
         """Nodes without a probability, and probabilities without a node, as sentences."""
         return tuple(unmatched("availability", self.probability, form.space.index))
 
-    def probabilities(self, site: Site) -> Array | None:
-        """p_i, 1 at latent nodes, (n,); None where only the sampler decides."""
-        return None if self.probability is None else per_node(site.form, self.probability, 1.0)
+    def begin(self, site: Site) -> Presence:
+        """Before the first round."""
+        p = None if self.probability is None else per_node(site.form, self.probability, 1.0)
+        return Presence(p, np.zeros(site.form.n, dtype=np.int64))
+
+    def attend(self, site: Site, t: int, presence: Presence) -> tuple[Array, Array, Presence]:
+        """Who is there in round t, (n,) bool, noted in the ledger; the arcs both of whose ends are, (2p,) bool; and
+        what is known after the round."""
+        there = self.there(site, t, presence.p)
+        site.engine.away(~there)
+        along = there[site.arcs.source] & there[site.arcs.target]
+        return there, along, Presence(presence.p, presence.online + there)
+
+    def inverse(self, presence: Presence, t: int) -> Array:
+        """1/p_i, p_i known or else the proportion of the rounds so far, (n,)."""
+        return 1.0 / presence.p if self.known and presence.p is not None else t / np.maximum(presence.online, 1)
 
     def there(self, site: Site, t: int, p: Array | None) -> Array:
-        """Which nodes of the site are there in round t = 1, 2, ..., (n,) bool; p as `probabilities` gave them."""
+        """Which nodes of the site are there in round t = 1, 2, ..., (n,) bool; p as in `Presence`."""
         uniform = site.streams("availability").uniform(t, 1)[:, 0]
         if self.sampler is None:
             assert p is not None

@@ -15,13 +15,11 @@ from ..lowering.star import star
 from ..messages import strays
 from ..terms.hierarchy import latent_label, tree_levels
 from ..terms.penalties.zero import Zero
-from ._averaging import PARTICIPATION, Averaging
-from ._base import AbstractIteration
-from ._baseline import AbstractBaseline
+from ._averaging import PARTICIPATION, AbstractAveraging
 
 
 @dataclass(frozen=True)
-class ClusteredFedAvg(AbstractBaseline):
+class ClusteredFedAvg(AbstractAveraging):
     """`FedAvg` within each of several known clusters: ``minimise sum_j sum_(i in cluster j) f_i(w_j)``.
 
     The oracle of clustered federated learning: one server and one model per cluster, everything else as in `FedAvg`
@@ -36,6 +34,7 @@ class ClusteredFedAvg(AbstractBaseline):
         As for `FedAvg`.
     """
 
+    aim = "the fit of one model to each cluster"
     needs = (
         "a cluster for every node (given, or of a Hierarchy); smooth losses (a bound of their curvature or a given "
         "step), smooth node penalties; it drops the edges between nodes"
@@ -60,7 +59,7 @@ class ClusteredFedAvg(AbstractBaseline):
             raise MethodError(f"the clusters of ClusteredFedAvg: {error}") from error
 
     def missing(self, form: Form) -> tuple[str, ...]:
-        return (*self._uncovered(form), *self.iteration.missing(form))
+        return (*self._uncovered(form), *super().missing(form))
 
     def _uncovered(self, form: Form) -> tuple[str, ...]:
         """What is wrong with the clusters."""
@@ -89,11 +88,3 @@ class ClusteredFedAvg(AbstractBaseline):
         place = {label: j for j, label in enumerate(dict.fromkeys(cluster.values()))}
         member = np.array([place[cluster[node]] for node in form.space.index], dtype=np.intp)
         return star(form, Zero(), member=member, clusters=list(place))
-
-    @property
-    def iteration(self) -> AbstractIteration:
-        return Averaging(self.name, self.local_steps, self.step_size, self.batch, self.participation)
-
-    @property
-    def aim(self) -> str:
-        return "the fit of one model to each cluster"

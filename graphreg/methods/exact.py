@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 
+import numpy as np
+
+from ..breakdown import Watched, broken, cause
+from ..certificate import Certificate, common
 from ..checks import checked, one_of, text
+from ..clock import OutOfTimeError
 from ..form import Form
+from ..lowering import conic
+from ..lowering.emptiness import excluded, overflow
 from ._base import AbstractMethod
+from .primal_dual import PrimalDual
+from .task import Budget, Outcome, Task
 
 GAP = 1e-7  # beyond it a second solve at tight tolerances is worth its time
+REFINEMENT = 3000  # rounds, where no attempt of a conic solver has sufficed
+End = tuple[str, str]  # why an attempt ended, and the cause of a failure; as in `Outcome`
+UNPROVED = "no point was found that satisfies all constraints, nor a proof that there is none"
 
 
 @dataclass(frozen=True)
@@ -41,3 +54,111 @@ class Exact(AbstractMethod):
     def missing(self, form: Form) -> tuple[str, ...]:
         del form
         return ()
+
+    def without_actors(self) -> str:
+        return "Exact has no actors: a conic solver needs all data in one place; leave engine out"
+
+    def without_checkpoint(self) -> str:
+        return (
+            "Exact takes no checkpoint: a conic solver cannot be resumed; leave it out, or use an iterative method "
+            "such as PrimalDual()"
+        )
+
+    def run(self, task: Task) -> Outcome:
+        attempts, certifier = _Attempts(self, task), task.certifier
+        ended, why = attempts.carried_out()
+        if not np.isfinite(certifier.best().primal) and ended in ("budget", "limit"):
+            certificate = certifier.certify(np.zeros(task.form.shape), None, None, task.budget.gap)
+            if ended == "limit":
+                ended, why = attempts.without_point(np.isfinite(certificate.primal))
+        said = dict.fromkeys([*map(str, attempts.outcomes), *attempts.refined])
+        note = f"{self.solver} said: {', then '.join(said)}." if attempts.outcomes else ""
+        by, seconds = f"{self.name}({self.solver})", attempts.elapsed()
+        return Outcome(certifier.best(), certifier, ended, seconds=seconds, cause=why, by=by, note=note)
+
+
+@dataclass
+class _Attempts:
+    """The attempts of one solve, what became of each, and what was done beyond them."""
+
+    method: Exact
+    task: Task
+    outcomes: list[conic.Outcome] = field(default_factory=list[conic.Outcome])
+    refined: list[str] = field(default_factory=list[str])
+    began: float = field(default_factory=time.perf_counter)
+
+    def elapsed(self) -> float:
+        return time.perf_counter() - self.began
+
+    def left(self) -> float | None:
+        return None if self.task.budget.seconds is None else self.task.budget.seconds - self.elapsed()
+
+    def carried_out(self) -> End:
+        """Why there is no better certificate."""
+        try:
+            return self._in_turn(), ""
+        except OutOfTimeError:
+            end = "budget", ""
+        except KeyboardInterrupt:
+            end = "interrupted", ""
+            if self.task.budget.carried is not None:
+                self.task.budget.carried.interrupted = True
+        except Exception as error:
+            if not broken(error, Watched.of(self.task.budget.callback)):
+                raise
+            end = "failed", cause(error)
+        self.task.compiler.forget()
+        return end
+
+    def _in_turn(self) -> str:
+        form, certifier = self.task.form, self.task.certifier
+        method, gap = self.method, self.task.budget.gap
+        certificate = certifier.best()
+        for scaled, options in conic.attempts(method.solver, method.form):
+            compiled = self.task.compiler(method.form, scaled)
+            left = self.left()
+            if left is not None and left <= 0.0:
+                return "budget"
+            self.outcomes.append(compiled.solve(method.solver, {**options, **conic.time_limit(method.solver, left)}))
+            found = compiled.point()
+            if found is not None and np.isfinite(found[0]).all():
+                w = np.where(form.free[:, None], 0.0, found[0])
+                certificate = certifier.certify(w, found[1].flows, found[1].prices, gap)
+            enough = gap if len(self.outcomes) > 1 else min(gap, GAP)
+            if certificate.holds(enough) or certifier.recedes():
+                return "limit"
+        if not np.isfinite(certificate.primal) and self.misled():
+            for w in (np.tile(common(form).w, (form.n, 1)), np.zeros(form.shape)):
+                certificate = certifier.certify(np.where(form.free[:, None], 0.0, w), None, None, gap)
+        if not certificate.holds(gap) and np.isfinite(certificate.primal):
+            self.refined.append(f"refined by {self._refine(certificate)} rounds of PrimalDual")
+        return "limit"
+
+    def _refine(self, certificate: Certificate) -> int:
+        """Some rounds of the primal-dual method, from where the solver stopped short; how many."""
+        method, gap = PrimalDual(), self.task.budget.gap
+        if method.missing(self.task.form) or gap == 0.0:
+            return 0
+        start = (certificate.w, certificate.point.flows)
+        budget = Budget(gap, REFINEMENT, self.left(), start, progress=self.task.budget.progress)
+        outcome = self.task.iterate(method, budget)
+        if outcome.ended == "interrupted":
+            raise KeyboardInterrupt
+        return outcome.rounds
+
+    def misled(self) -> bool:
+        """Whether the solver has said that there is no point (maybe there is one), or no bound (there always is)."""
+        return any(outcome.denies for outcome in self.outcomes)
+
+    def without_point(self, feasible: bool) -> End:
+        """Why no attempt has found a point: the constraints exclude each other, which is proved (a solver's word is no
+        proof), the losses overflow where they hold, or the solver broke down."""
+        try:
+            if not feasible and excluded(self.task.form, self.method.solver, self.left()):
+                return "infeasible", ""
+        except OutOfTimeError:
+            return "budget", ""
+        except KeyboardInterrupt:
+            return "interrupted", ""
+        broke = next((outcome.cause for outcome in self.outcomes if outcome.cause), "")
+        return "failed", broke if feasible else overflow(self.task.form) or broke or UNPROVED

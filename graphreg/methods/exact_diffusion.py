@@ -7,20 +7,19 @@ from typing import Any
 
 from ..checks import checked, count, switch, whole
 from ..form import Form
-from ..lowering.mixing import MixingMatrix, mixing_of
+from ..lowering.mixing import mixing_of
 from ..lowering.site import Site
 from . import _consensus as consensus
 from . import _sampling as sampling
-from . import _tracked as tracked
-from ._base import AbstractIteration, Point, Start
+from ._base import Start
 from ._decreasing import STEP, DecreasingStep
-from ._tracked import Tracked
+from ._tracked import AbstractTracking, Tracked
 
 SOURCE = "2 / max L_i (Li, Shi and Yan 2019, Theorem 1)"
 
 
 @dataclass(frozen=True)
-class ExactDiffusion(AbstractIteration):
+class ExactDiffusion(AbstractTracking):
     """Exact diffusion (Yuan, Ying, Zhao and Sayed 2019) for a smooth consensus, with g_i = grad f_i(theta_i):
 
         psi+   = theta - eta g
@@ -55,10 +54,6 @@ class ExactDiffusion(AbstractIteration):
         `graphreg.inference.confidence_region` needs.
     """
 
-    needs = (
-        "smooth losses (a bound of their curvature or a given step), smooth node penalties, a Consensus of all nodes "
-        "in all coordinates and no other edges"
-    )
     sends = "the parameters after the gradient step, both ways across every edge"
 
     step_size: float | DecreasingStep | None = checked(STEP, None)
@@ -69,17 +64,13 @@ class ExactDiffusion(AbstractIteration):
     hessian_samples: int | None = checked(count, None)
     burn_in: int = checked(whole(0), 0)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "mixing", MixingMatrix.of(self.mixing, self.name))
-
     def missing(self, form: Form) -> tuple[str, ...]:
-        return consensus.missing(form, self.mixing, True, tracked.stepped(self))
+        return consensus.missing(form, self.mixing, True, self.steps_are_given)
 
     def init(self, site: Site, start: Start | None) -> Tracked:
         theta, u = consensus.start_of(site, start)
         mixing = mixing_of(site, self.mixing, lazy=True)
-        return tracked.start(self, site, theta, u, mixing, 1.0, SOURCE)
+        return self.begin(site, theta, u, mixing, 1.0, SOURCE)
 
     def step(self, state: Tracked) -> Tracked:
         site, theta, eta = state.site, state.theta, state.eta
@@ -88,9 +79,3 @@ class ExactDiffusion(AbstractIteration):
         u = consensus.pushed(site, state.mixing, state.u, phi, 1.0 / eta)  # the mixing is lazy: c stands for c/2
         theta = theta - eta * (g + consensus.divergence(site, u))
         return replace(state, round=state.round + 1, theta=theta, u=u, seen=seen)
-
-    def point(self, state: Tracked) -> Point:
-        return state.point(self.batch)
-
-    def gathered(self, state: Tracked) -> dict[str, Any]:
-        return state.gathered(self)

@@ -6,48 +6,21 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from ..checks import checked, count, one_of, positive
-from ..clock import look
 from ..errors import MethodError
 from ..form import Form
-from ..lowering.gradients import without_gradient
+from ..lowering.gradients import unbounded, without_gradient
 from ..lowering.site import Site
 from ..messages import unmatched
-from ..terms.losses._base import AbstractSmoothLoss
-from ..terms.records import Array
-from ._averages import Mean, SuffixMean, averaged
+from ._averages import averaged
 from ._base import AbstractIteration, Point, Start
-from ._copies import Copies, copies_at
-from ._fed_steps import STEPS, StepSize, batch_smoothness, bends_more, constant_steps, scheduled, warn
-from ._lossy import edges_under_loss
-from ._versions import Versions, begun
+from ._fed_steps import STEPS, Descent, StepSize
 from .availability import Availability
+from .fed_algorithm_1 import Algorithm1
+from .fed_algorithm_1 import State as State1
+from .fed_algorithm_2 import Algorithm2
+from .fed_algorithm_2 import State as State2
 from .tolerance import Swap, ToleratesLoss
-
-RHO = 4.0  # in units of mean curvature / mean degree
-KAPPA = 3.0  # in units of 1 / mean curvature
-LEAST = 1e-300  # the curvature of a node without samples and edges, which does not move
-
-
-@dataclass(frozen=True)
-class State:
-    """Iterates, in the variables of `FedADMM`."""
-
-    site: Site
-    round: int
-    w: Array  # theta
-    copies: Copies | Versions  # beta, and the flows u = -alpha, which are certified
-    rho: float
-    kappa: float | None  # of the decreasing step; None where it is constant or given
-    given: Array | None  # the constant steps that were given, (n,)
-    smoothness: Array  # L_i; where the loss has no bound, what the steps so far have shown, (n,)
-    held: Array  # rho deg_i, deg_i the number of copies of node i, (n,)
-    probability: Array | None  # p_i; None where there is no Availability or it has none
-    online: Array  # rounds in which each node was there, (n,)
-    told: Array | None  # with weights, L_i as neighbours know it, (n,): they step for node i while it is away
-    average: Mean | SuffixMean | None  # None: the last iterate
 
 
 @dataclass(frozen=True)
@@ -138,170 +111,59 @@ class FedADMM(AbstractIteration, ToleratesLoss):
             raise MethodError("FedADMM takes a step_size or a kappa, of which the step follows, and not both")
         _ = self.away  # raises where it is wrong
 
-    # ---- what it needs ---------------------------------------------------------------------------------------------
+    # ---- which algorithm it is -------------------------------------------------------------------------------------
     @cached_property
     def away(self) -> Availability | None:
         """Which nodes are there; None: all, always."""
         return Availability.of(self.availability)
 
-    @property
-    def weighted(self) -> bool:
-        """Whether gradients count 1/p_i."""
-        return self.availability is not None and self.dropout == "ipw"
-
-    @property
-    def noisy(self) -> bool:
-        """Whether steps must decrease to converge."""
-        return self.batch is not None or self.weighted
+    @cached_property
+    def algorithm(self) -> Algorithm1 | Algorithm2:
+        """Algorithm 2 where gradients count 1/p_i, else Algorithm 1."""
+        if self.away is None or self.dropout == "freeze":
+            noisy = self.batch is not None
+            return Algorithm1(Descent(self.rho, self.step_size, self.kappa, self.batch, noisy), self.away)
+        return Algorithm2(Descent(self.rho, self.step_size, self.kappa, self.batch, noisy=True), self.away)
 
     def missing(self, form: Form) -> tuple[str, ...]:
         out = [*without_gradient(replace(form, edges=()))]  # of the losses: edges have a prox
         if self.batch is not None and self.step_size is None:
-            losses = [b.loss for b in form.samples if isinstance(b.loss, AbstractSmoothLoss)]
-            names = sorted({type(loss).__name__ for loss in losses if np.isinf(loss.smoothness())})
-            out += [f"the curvature of {each} has no bound: leave batch out, or give a step_size" for each in names]
+            remedy = "leave batch out, or give a step_size"
+            out += [f"the curvature of {name} has no bound: {remedy}" for name in unbounded(form)]
         out += unmatched("step_size", self.step_size, form.space.index)
         return (*out, *(() if self.away is None else self.away.missing(form)))
 
     # ---- a run -----------------------------------------------------------------------------------------------------
-    def init(self, site: Site, start: Start | None) -> State:
-        w, flows = (np.zeros(site.form.shape), None) if start is None else start
-        rho, kappa = self._constants(site)
-        L = batch_smoothness(site.gradients, self.batch)
-        L = np.where(np.isfinite(L), L, site.curvature)  # the mean curvature where there is no bound, to begin with
-        state = State(
-            site=site,
-            round=0,
-            w=w,
-            copies=Copies.of(site, w, site.form.nothing().flows if flows is None else flows),
-            rho=rho,
-            kappa=kappa,
-            given=None,
-            smoothness=L,
-            held=rho * copies_at(site),
-            probability=None if self.away is None else self.away.probabilities(site),
-            online=np.zeros(site.form.n, dtype=np.int64),
-            told=None,
-            average=None,
-        )
-        if self.weighted:
-            known = np.stack([L, state.held], axis=1)
-            (L, held), w, versions = begun(site, known, w, state.copies, start is not None)
-            state = replace(state, w=w, copies=versions, smoothness=L, held=held, told=L)
-        return self._with_given_steps(state)
+    def init(self, site: Site, start: Start | None) -> State1 | State2:
+        return self.algorithm.init(site, start)
 
-    def step(self, state: State) -> State:
-        site, t = state.site, state.round + 1
-        there = self._there(state, t)
-        online = state.online + there
-        inverse = self._inverse(state, online, t)
-        if self.availability is not None:
-            site.engine.away(~there)
-        if isinstance(state.copies, Versions):
-            assert state.told is not None
-            degree = np.rint(state.held / state.rho)
-            copies, w = state.copies.met(site, state.w, degree, there)
-            w, smoothness = self._moved(replace(state, copies=copies, w=w), there, inverse, t)
-            eta = self._step_sizes(state, state.told * inverse, t)
-            copies = copies.step(site, w, eta, degree, state.rho, there)
-        else:
-            w, smoothness = self._moved(state, there, inverse, t)
-            along = there[site.arcs.source] & there[site.arcs.target] if self.availability is not None else None
-            copies = state.copies.step(site, site.engine.exchange(w, along), state.rho, there)
-        more = {"round": t, "online": online, "average": self._averaged(state, w)}
-        return replace(state, w=w, copies=copies, smoothness=smoothness, **more)
+    def step(self, state: Any) -> Any:
+        return self._averaged(state, self.algorithm.step(state))
 
     def under_loss(self) -> FedADMM:
-        if self.noisy or self.kappa is not None or callable(self.step_size) or self.availability is not None:
+        constant = self.batch is None and self.kappa is None and not callable(self.step_size)
+        if not constant or self.availability is not None:
             raise MethodError(
                 "FedADMM is proven under lost messages with full gradients and constant steps; leave batch, kappa and "
                 "schedules out, and say who is away in Faults(crash=...) and not in availability"
             )
         return self
 
-    def step_under_loss(self, state: State, swap: Swap) -> State:
-        """The halves of Fed-ADMM in the order of `edges_under_loss`: Davis-Yin splitting, as averaged, for 1/L_i."""
-        site, all_there = state.site, np.full(state.site.form.n, True)
-        w, smoothness = self._moved(state, all_there, np.ones(len(all_there)), state.round + 1)
-        flows = state.copies.flows(site.form, state.w)
-        ends = edges_under_loss(site, (state.w, w, w), flows, 1.0 / state.rho, 1.0, swap)
-        copies = Copies.of(site, w, tuple(u for u, _, _ in ends))
-        more = {"round": state.round + 1, "average": self._averaged(state, w)}
-        return replace(state, w=w, copies=copies, smoothness=smoothness, **more)
+    def step_under_loss(self, state: Any, swap: Swap) -> Any:
+        assert isinstance(self.algorithm, Algorithm1)  # or `under_loss` refuses it
+        return self._averaged(state, self.algorithm.step_under_loss(state, swap))
 
-    def point(self, state: State) -> Point:
-        w = state.w if state.average is None else state.average.value()
-        return w, state.copies.flows(state.site.form, w), None
+    def point(self, state: State1 | State2) -> Point:
+        theta = state.theta if state.average is None else state.average.value()
+        return theta, state.copies.flows(state.site.form, theta), None
 
-    def gathered(self, state: State) -> dict[str, Any]:
+    def gathered(self, state: State1 | State2) -> dict[str, Any]:
         """The proportion of the rounds in which each node was there, where there is an Availability."""
-        return {} if self.availability is None else {"online": state.online / max(state.round, 1)}
+        return {} if state.presence is None else {"online": state.presence.online / max(state.round, 1)}
 
-    # ---- steps -----------------------------------------------------------------------------------------------------
-    def _constants(self, site: Site) -> tuple[float, float | None]:
-        """rho, and kappa where the step decreases."""
-        decreasing = self.step_size is None and (self.noisy or self.kappa is not None)
-        if self.rho is not None and (self.kappa is not None or not decreasing):
-            return self.rho, self.kappa
-        scales = site.scales()
-        h, degree = scales.curvature or 1.0, scales.degree or 1.0
-        return self.rho or RHO * h / degree, (self.kappa or KAPPA / h) if decreasing else None
-
-    def _with_given_steps(self, state: State) -> State:
-        """The state with the constant steps that were given, if any."""
-        if self.step_size is None or callable(self.step_size):
-            return state
-        p = state.probability if self.weighted and state.probability is not None else 1.0
-        if self.noisy:
-            warn("a constant step_size keeps the variance of its gradients: let it decrease like 1/t")
-        bound = 1.0 / np.maximum(state.smoothness / p + state.held, LEAST)
-        bound = np.where(np.isfinite(state.site.gradients.smoothness), bound, np.inf)
-        return replace(state, given=constant_steps(state.site, self.step_size, bound))
-
-    def _there(self, state: State, t: int) -> Array:
-        if self.away is None:
-            return np.full(state.site.form.n, True)
-        return self.away.there(state.site, t, state.probability)
-
-    def _inverse(self, state: State, online: Array, t: int) -> Array:
-        """1/p_i where gradients are weighted: p_i known, or the proportion of the rounds so far; else 1."""
-        if self.away is None or not self.weighted:
-            return np.ones(len(online))
-        if self.away.known and state.probability is not None:
-            return 1.0 / state.probability
-        return t / np.maximum(online, 1)
-
-    def _moved(self, state: State, there: Array, inverse: Array, t: int) -> tuple[Array, Array]:
-        """(17), (21a) and (21b): the parameters after the nodes' half of round t, and L_i."""
-        gradients, L = state.site.gradients, state.smoothness
-        if self.batch is None:
-            g = gradients.full(state.w)
-        else:
-            g = gradients.sampled(state.w, state.site.streams("samples").uniform(t, self.batch))
-        slope = np.where(there, inverse, 0.0)[:, None] * g + state.copies.pull(state.site, state.w, state.rho)
-        unbounded = ~np.isfinite(gradients.smoothness) if self.step_size is None else np.full(len(L), False)
-        while True:  # at most a thousand times: then the L_i of all that bend more are infinite
-            look()
-            w = state.w - self._step_sizes(state, L * inverse, t)[:, None] * slope
-            if not self.weighted:
-                w = np.where(there[:, None], w, state.w)
-            short = unbounded & bends_more(gradients, state.w, w, g, L) if unbounded.any() else unbounded
-            short = short & np.isfinite(L)  # a gradient that is no number is not mended by shorter steps
-            if not short.any():
-                return w, L
-            L = np.where(short, 2.0 * L, L)
-
-    def _step_sizes(self, state: State, L: Array, t: int) -> Array:
-        """eta_i(t), (n,)."""
-        if state.given is not None:
-            return state.given
-        if callable(self.step_size):
-            return scheduled(state.site, self.step_size, t)
-        bound = np.maximum(L + state.held, LEAST)
-        return 1.0 / bound if state.kappa is None else state.kappa / (t + state.kappa * bound)
-
-    def _averaged(self, state: State, w: Array) -> Mean | SuffixMean | None:
-        average = self.average or ("suffix" if self.noisy else "last")
+    def _averaged(self, before: Any, state: Any) -> Any:
+        average = self.average or ("suffix" if self.algorithm.descent.noisy else "last")
         if average == "last":
-            return None
-        return averaged(average == "printed", state.average, state.w, w)
+            return state
+        mean = averaged(average == "printed", before.average, before.theta, state.theta)
+        return replace(state, average=mean)

@@ -9,13 +9,11 @@ from ..checks import checked, count, positive
 from ..form import Form
 from ..lowering.star import star
 from ..terms.penalties.zero import Zero
-from ._averaging import PARTICIPATION, Averaging
-from ._base import AbstractIteration
-from ._baseline import AbstractBaseline
+from ._averaging import PARTICIPATION, AbstractAveraging
 
 
 @dataclass(frozen=True)
-class FedAvg(AbstractBaseline):
+class FedAvg(AbstractAveraging):
     """Federated averaging (McMahan et al., AISTATS 2017, Algorithm 1) of the model of `Pooled`.
 
     With f_i = a_i F_i, a_i the sum of the scales s_r of the samples of node i (1 for ``scale="mean"``, m_i for
@@ -47,6 +45,7 @@ class FedAvg(AbstractBaseline):
     A round sends the model down to every client and up from those that take part.
     """
 
+    aim = "the fit of one model to all nodes"
     needs = (
         "smooth losses (a bound of their curvature or a given step), smooth node penalties; it drops the edges "
         "between nodes"
@@ -60,16 +59,5 @@ class FedAvg(AbstractBaseline):
     batch: int | None = checked(count | None, None)
     participation: float | Mapping[Hashable, float] = checked(PARTICIPATION, 1.0)
 
-    def missing(self, form: Form) -> tuple[str, ...]:
-        return self.iteration.missing(form)
-
     def target(self, form: Form) -> Form:
         return star(form, Zero())
-
-    @property
-    def iteration(self) -> AbstractIteration:
-        return Averaging(self.name, self.local_steps, self.step_size, self.batch, self.participation)
-
-    @property
-    def aim(self) -> str:
-        return "the fit of one model to all nodes"

@@ -7,20 +7,19 @@ from typing import Any
 
 from ..checks import checked, count, switch, whole
 from ..form import Form
-from ..lowering.mixing import MixingMatrix, largest, mixing_of
+from ..lowering.mixing import largest, mixing_of
 from ..lowering.site import Site
 from . import _consensus as consensus
 from . import _sampling as sampling
-from . import _tracked as tracked
-from ._base import AbstractIteration, Point, Start
+from ._base import Start
 from ._decreasing import STEP, DecreasingStep
-from ._tracked import Tracked
+from ._tracked import AbstractTracking, Tracked
 
 SOURCE = "2 / max L_i (Alghunaim et al. 2021, Theorem 1), less where the mixing has negative eigenvalues"
 
 
 @dataclass(frozen=True)
-class GradientTracking(AbstractIteration):
+class GradientTracking(AbstractTracking):
     """Gradient tracking, adapt then combine (Xu, Zhu, Soh and Xie 2015; Nedic, Olshevsky and Shi 2017), for a smooth
     consensus, with g_i = grad f_i(theta_i):
 
@@ -61,10 +60,6 @@ class GradientTracking(AbstractIteration):
         `graphreg.inference.confidence_region` needs.
     """
 
-    needs = (
-        "smooth losses (a bound of their curvature or a given step), smooth node penalties, a Consensus of all nodes "
-        "in all coordinates and no other edges"
-    )
     sends = (
         "two messages each way, one after the other: what is left of the gradient, and the parameters after the step"
     )
@@ -78,18 +73,14 @@ class GradientTracking(AbstractIteration):
     hessian_samples: int | None = checked(count, None)
     burn_in: int = checked(whole(0), 0)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "mixing", MixingMatrix.of(self.mixing, self.name))
-
     def missing(self, form: Form) -> tuple[str, ...]:
-        return consensus.missing(form, self.mixing, self.lazy, tracked.stepped(self))
+        return consensus.missing(form, self.mixing, self.lazy, self.steps_are_given)
 
     def init(self, site: Site, start: Start | None) -> Tracked:
         theta, u = consensus.start_of(site, start)
         mixing = mixing_of(site, self.mixing, self.lazy)
         slowed = _slowed(largest(site, mixing.outflow(site.form)))
-        return tracked.start(self, site, theta, u, mixing, slowed, SOURCE)
+        return self.begin(site, theta, u, mixing, slowed, SOURCE)
 
     def step(self, state: Tracked) -> Tracked:
         site, mixing = state.site, state.mixing
@@ -99,12 +90,6 @@ class GradientTracking(AbstractIteration):
         y = g + consensus.divergence(site, u)
         theta = mixing.apply(site.form, site.engine.exchange(state.theta - state.eta * y))
         return replace(state, round=state.round + 1, theta=theta, u=u, seen=seen)
-
-    def point(self, state: Tracked) -> Point:
-        return state.point(self.batch)
-
-    def gathered(self, state: Tracked) -> dict[str, Any]:
-        return state.gathered(self)
 
 
 def _slowed(outflow: float) -> float:

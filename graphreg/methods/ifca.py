@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +10,6 @@ import numpy as np
 from ..certificate import Certifier
 from ..checks import Check, checked, count, one_of, positive
 from ..clock import look
-from ..errors import MethodWarning
 from ..form import Form
 from ..lowering.gradients import without_bound, without_gradient
 from ..lowering.site import Site
@@ -19,8 +17,8 @@ from ..lowering.star import Star, balanced_flows, star, tied
 from ..lowering.streams import Streams
 from ..terms.penalties.zero import Zero
 from ..terms.records import Array
-from ._base import AbstractIteration, Point, Start
-from ._baseline import AbstractBaseline
+from ._base import AbstractIteration, Point, Start, warn
+from ._baseline import AbstractBaseline, AbstractRounds
 
 SETTLED = 10  # rounds without a change of any assignment, after which the starts are compared
 LONGEST = 500  # rounds, after which they are compared anyway
@@ -45,8 +43,7 @@ class State:
     star: Star
     models: Array  # (s, k, d), of each start, as the servers sent them last
     cluster: Array  # (s, n), of each client in each start
-    smoothness: Array  # L_i, as the server knows them, (n,)
-    shares: Array  # a_i
+    scale: Array  # L_i as the server knows them, a_i where a step was given, (n,)
     calm: int  # rounds without a change of any assignment
     objectives: Array  # of each start, (rounds of the search, starts)
 
@@ -85,6 +82,7 @@ class IFCA(AbstractBaseline):
     the server), and ``objectives``, those of every start in every round of the search, (rounds, starts).
     """
 
+    aim = "the fits of the clusters that it found"
     needs = (
         "a number of models k; smooth losses (a bound of their curvature or a given step), smooth node penalties; it "
         "drops the edges between nodes"
@@ -114,122 +112,46 @@ class IFCA(AbstractBaseline):
 
     @property
     def iteration(self) -> AbstractIteration:
-        assert self.k is not None  # or it is missing
-        return _Search(self.k, self.starts, self.start, self.step_size)
-
-    @property
-    def aim(self) -> str:
-        return "the fits of the clusters that it found"
+        return _Search(self)
 
 
 @dataclass(frozen=True)
-class _Search(AbstractIteration):
-    k: int
-    starts: int
-    start: Any
-    step_size: float | None
-
-    @property
-    def name(self) -> str:
-        return IFCA.__name__
-
-    def missing(self, form: Form) -> tuple[str, ...]:
-        return without_gradient(form)
+class _Search(AbstractRounds):
+    options: IFCA
 
     def init(self, site: Site, start: Start | None) -> State:
-        circle = Star.of(site)
-        own = np.stack([_finite(site.gradients.smoothness), site.gradients.shares], axis=1)
-        told = site.engine.exchange(own, circle.up, parameters=False)
-        self._check_step(told, circle)
         del start  # that of one model per node says nothing about k
-        models = self._first_models(site, circle)
-        cluster = np.zeros((len(models), site.form.n), dtype=np.int64)
-        state = State(site, 0, circle, models, cluster, told[:, 0], told[:, 1], 0, np.zeros((0, len(models))))
-        return self._broadcast(state, models)
-
-    def _check_step(self, told: Array, circle: Star) -> None:
-        L, share = told[circle.client, 0], told[circle.client, 1]
-        bound = 2.0 * float((share[L > 0] / L[L > 0]).min(initial=np.inf))
-        if self.step_size is not None and self.step_size > bound:
-            message = f"the step_size {self.step_size} of IFCA is beyond 2/L = {bound:.3g}: its objective may grow"
-            warnings.warn(message, MethodWarning, stacklevel=3)
-
-    def _first_models(self, site: Site, circle: Star) -> Array:
-        """(s, k, d), at the server; what it has not heard of is 0."""
-        k, d = self.k, site.form.d
-        if not isinstance(self.start, str):
-            return np.array(self.start, dtype=float).reshape(-1, k, d)
-        if self.start == "zero":
-            message = (
-                "IFCA(start='zero') begins with equal models: every client picks the first, and it fits one to all"
-            )
-            if k > 1:
-                warnings.warn(message, MethodWarning, stacklevel=4)
-            return np.zeros((1, k, d))
-        if self.start == "random":
-            coins = Streams(site.seed, "start", range(self.starts))
-            return _size(site) * np.stack([coins.generator(s, 0).standard_normal((k, d)) for s in range(self.starts)])
-        return self._own_fits(site, circle)
-
-    def _own_fits(self, site: Site, circle: Star) -> Array:
-        """Of k clients drawn for each start."""
-        coins = Streams(site.seed, "start", range(self.starts))
-        drawn = np.array([coins.generator(s, 0).permutation(site.n_observed)[: self.k] for s in range(self.starts)])
-        w, memory = np.zeros(site.form.shape), site.memory()
-        tau = LONG / np.where(site.curvature > 0, site.curvature, 1.0)
-        for _ in range(OWN_STEPS):
-            look()
-            w, memory = site.prox(w, tau, w, memory)
-        asked = np.isin(site.ids, drawn)
-        heard = site.engine.exchange(w, circle.up & asked[site.arcs.source])
-        place = np.full(site.n_observed, -1)  # -1: the models of clients that this site knows nothing of
-        place[site.ids[asked]] = np.flatnonzero(asked)
-        return np.where(place[drawn][:, :, None] >= 0, heard[place[drawn]], 0.0)
-
-    def _broadcast(self, state: State, models: Array) -> State:
-        """All models of all starts from the server to every client; what the clients pick follows."""
-        site, circle = state.site, state.star
-        s, k, d = models.shape
-        servers = np.unique(circle.server)
-        values = np.zeros((site.form.n, s * k * d))
-        values[servers] = models.ravel()
-        models = site.engine.exchange(values, circle.down, parameters=False)[servers[0]].reshape(s, k, d)
-        return replace(state, models=models)
+        circle, step = Star.of(site), self.options.step_size
+        own = np.stack([_finite(site.gradients.smoothness), site.gradients.shares], axis=1)
+        L, share = site.engine.exchange(own, circle.up, parameters=False).T
+        i = circle.client[L[circle.client] > 0]
+        bound = 2.0 * float((share[i] / L[i]).min(initial=np.inf))
+        if step is not None and step > bound:
+            warn(f"the step_size {step} of IFCA is beyond 2/L = {bound:.3g}: its objective may grow")
+        models = _broadcast(site, circle, _first_models(self.options, site, circle))
+        cluster, objectives = np.zeros((len(models), site.form.n), dtype=np.int64), np.zeros((0, len(models)))
+        return State(site, 0, circle, models, cluster, (L if step is None else share).copy(), 0, objectives)
 
     def step(self, state: State) -> State:
-        site, circle = state.site, state.star
-        s, _, d = state.models.shape
-        cluster, least = self._pick(state)
-        sent = np.empty((site.form.n, s, d + 1))
-        for r in range(s):
-            sent[:, r, :d] = site.gradients.full(state.models[r][cluster[r]])
-            sent[:, r, d] = cluster[r]
-        heard = site.engine.exchange(sent.reshape(site.form.n, -1), circle.up, parameters=False)
-        new = self._broadcast(state, self._stepped(state, heard.reshape(-1, s, d + 1)))
-        new = replace(new, round=state.round + 1, cluster=cluster)
+        site, circle, gradients = state.site, state.star, state.site.gradients
+        values = [[gradients.value(np.broadcast_to(w_j, site.form.shape)) for w_j in w] for w in state.models]
+        cluster, least = np.argmin(values, axis=1), np.min(values, axis=1)  # j_i = argmin over j of f_i(w_j)
+        sent = [np.column_stack([gradients.full(w[j]), j]) for w, j in zip(state.models, cluster, strict=True)]
+        heard = site.engine.exchange(np.concatenate(sent, axis=1), circle.up, parameters=False)
+        each = np.split(heard[circle.client], len(sent), axis=1)
+        scale = state.scale[circle.client]
+        models = np.stack([self._stepped(w, h, scale) for w, h in zip(state.models, each, strict=True)])
+        models = _broadcast(site, circle, models)
+        new = replace(state, round=state.round + 1, models=models, cluster=cluster)
         return self._compared(state, new, least) if self.searches(state) else new
 
-    def _pick(self, state: State) -> tuple[Array, Array]:
-        """The number of each client's model and its f_i, in each start, (s, n)."""
-        shape = state.site.form.shape
-        values = np.stack(
-            [[state.site.gradients.value(np.broadcast_to(w, shape)) for w in models] for models in state.models]
-        )
-        return values.argmin(axis=1), values.min(axis=1)
-
-    def _stepped(self, state: State, heard: Array) -> Array:
-        """The server's half of a round."""
-        (s, k, d), client = state.models.shape, state.star.client
-        models = state.models.copy()
-        for r in range(s):
-            picked = heard[client, r, d].astype(np.int64)
-            total = np.zeros((k, d))
-            np.add.at(total, picked, heard[client, r, :d])
-            scale = state.smoothness if self.step_size is None else state.shares
-            mass = np.bincount(picked, scale[client], k)
-            eta = (1.0 if self.step_size is None else self.step_size) / np.where(mass > 0, mass, 1.0)
-            models[r] -= eta[:, None] * total
-        return models
+    def _stepped(self, w: Array, heard: Array, scale: Array) -> Array:
+        """w_j - eta_j sum over {i : j_i = j} of grad f_i(w_j), from what the clients sent, (c, d + 1)."""
+        j, total = heard[:, -1].astype(np.int64), np.zeros(w.shape)
+        np.add.at(total, j, heard[:, :-1])
+        mass = np.bincount(j, scale, len(w))
+        eta = (1.0 if self.options.step_size is None else self.options.step_size) / np.where(mass > 0, mass, 1.0)
+        return w - eta[:, None] * total
 
     def _compared(self, before: State, new: State, least: Array) -> State:
         """The search after a round: what it has cost, and whether it is over."""
@@ -269,6 +191,45 @@ class _Search(AbstractIteration):
     def gathered(self, state: State) -> dict[str, Any]:
         latent = state.site.ids >= state.site.n_observed
         return {"cluster": np.where(latent, -1, self._found(state)), "objectives": state.objectives}
+
+
+# ---- models of the servers, (s, k, d) --------------------------------------------------------------------------------
+def _broadcast(site: Site, circle: Star, models: Array) -> Array:
+    """From the server to every client."""
+    servers = np.unique(circle.server)
+    values = np.zeros((site.form.n, models.size))
+    values[servers] = models.ravel()
+    return site.engine.exchange(values, circle.down, parameters=False)[servers[0]].reshape(models.shape)
+
+
+def _first_models(options: IFCA, site: Site, circle: Star) -> Array:
+    """At the server; what it has not heard of is 0."""
+    k, d, start = options.k or 1, site.form.d, options.start
+    if not isinstance(start, str):
+        return np.array(start, dtype=float).reshape(-1, k, d)
+    if start == "zero":
+        if k > 1:
+            warn("IFCA(start='zero') begins with equal models: every client picks the first, and it fits one to all")
+        return np.zeros((1, k, d))
+    coins = Streams(site.seed, "start", range(options.starts))
+    draws = [coins.generator(s, 0) for s in range(options.starts)]
+    if start == "random":
+        return _size(site) * np.stack([each.standard_normal((k, d)) for each in draws])
+    return _own_fits(site, circle, np.array([each.permutation(site.n_observed)[:k] for each in draws]))
+
+
+def _own_fits(site: Site, circle: Star, drawn: Array) -> Array:
+    """Of the clients drawn for each start, (s, k)."""
+    w, memory = np.zeros(site.form.shape), site.memory()
+    tau = LONG / np.where(site.curvature > 0, site.curvature, 1.0)
+    for _ in range(OWN_STEPS):
+        look()
+        w, memory = site.prox(w, tau, w, memory)
+    asked = np.isin(site.ids, drawn)
+    heard = site.engine.exchange(w, circle.up & asked[site.arcs.source])
+    place = np.full(site.n_observed, -1)  # -1: the models of clients that this site knows nothing of
+    place[site.ids[asked]] = np.flatnonzero(asked)
+    return np.where(place[drawn][:, :, None] >= 0, heard[place[drawn]], 0.0)
 
 
 def _same_ties(one: Form, two: Form) -> bool:

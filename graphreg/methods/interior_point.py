@@ -54,12 +54,12 @@ class InteriorPoint(AbstractIteration):
 
     def missing(self, form: Form) -> tuple[str, ...]:
         out = [
-            f"losses with second derivatives, which {type(block.loss).__name__} has not"
+            f"{type(block.loss).__name__} has no second derivatives, which Newton steps need"
             for block in form.samples
             if not isinstance(block.loss, AbstractSmoothLoss)
         ]
         out += [
-            f"penalties L1, L2 or smooth ones, which {type(edge.penalty).__name__} of {edge.name} is not"
+            f"{edge.name} has the penalty {type(edge.penalty).__name__}, and the method takes L1, L2 and smooth ones"
             for edge in form.edges
             if not (isinstance(edge.penalty, AbstractSmoothPenalty) or edge.penalty.pieces(form.width(edge)))
         ]

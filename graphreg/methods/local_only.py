@@ -13,7 +13,7 @@ from ..lowering.site import Memories, Site
 from ..lowering.star import alone
 from ..terms.records import Array
 from ._base import AbstractIteration, Point, Start
-from ._baseline import AbstractBaseline
+from ._baseline import AbstractBaseline, AbstractRounds
 from .primal_dual import PrimalDual
 
 LONG = 1e6  # the step of the proximal-point iteration, over the inverse of a node's mean curvature
@@ -36,6 +36,7 @@ class LocalOnly(AbstractBaseline):
     either but for the sums by which its balance adapts.
     """
 
+    aim = "each node's own fit, without the edges between nodes"
     needs = "losses that are smooth or piecewise linear; it drops the edges between nodes"
     sends = "nothing"
 
@@ -47,17 +48,12 @@ class LocalOnly(AbstractBaseline):
 
     @property
     def iteration(self) -> AbstractIteration:
-        return _Alone()
-
-    @property
-    def aim(self) -> str:
-        return "each node's own fit, without the edges between nodes"
+        return _Alone(self)
 
 
 @dataclass(frozen=True)
-class _Alone(AbstractIteration):
-    def missing(self, form: Form) -> tuple[str, ...]:
-        return without_prox(form)
+class _Alone(AbstractRounds):
+    options: LocalOnly
 
     def polishes(self) -> bool:
         return True

@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from ..checks import checked, count, inside, is_number, per, switch, whole
+from ..checks import checked, count, inside, per, switch, whole
 from ..form import Form
-from ..lowering.mixing import Mixing, MixingMatrix, mixing_of
+from ..lowering.mixing import Mixing, mixing_of
 from ..lowering.site import Site
 from ..messages import strays
 from ..terms.records import Array
 from . import _consensus as consensus
 from . import _sampling as sampling
-from ._base import AbstractIteration, Point, Start
+from ._base import Point, Start
 from ._decreasing import STEP, DecreasingStep, Steps, steps_of
-from ._sampling import Seen
+from ._sampling import AbstractConsensusMethod, Seen
 
 NEVER = "a node that never answers is no part of the network: leave it out"
 NONRESPONSE = per("node", inside("[0, 1)", "a probability in [0, 1)").so(NEVER))
@@ -38,7 +38,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class LocalSGD(AbstractIteration):
+class LocalSGD(AbstractConsensusMethod):
     """Local SGD with gossip, for a smooth consensus over K nodes. Step t = 0, 1, ...:
 
         theta_k <- theta_k - eta_t K grad f_k(theta_k; samples of the step)        at every node k
@@ -96,10 +96,6 @@ class LocalSGD(AbstractIteration):
     With full gradients there is no noise to speak of, hence no ``gradient_mean`` and no ``gradient_covariance``.
     """
 
-    needs = (
-        "smooth losses (a bound of their curvature or a given step), smooth node penalties, a Consensus of all nodes "
-        "in all coordinates and no other edges"
-    )
     sends = "in every tau-th round the parameters, both ways across every edge both of whose ends answer; else nothing"
 
     step_size: float | DecreasingStep | None = checked(STEP, None)
@@ -113,14 +109,8 @@ class LocalSGD(AbstractIteration):
     hessian_samples: int | None = checked(count, None)
     burn_in: int = checked(whole(0), 0)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "mixing", MixingMatrix.of(self.mixing, self.name))
-
     def missing(self, form: Form) -> tuple[str, ...]:
-        step = self.step_size
-        stepped = is_number(step) or (isinstance(step, DecreasingStep) and None not in (step.D, step.gamma))
-        out = consensus.missing(form, self.mixing, self.lazy, stepped)
+        out = consensus.missing(form, self.mixing, self.lazy, self.steps_are_given)
         known = self.nonresponse if isinstance(self.nonresponse, Mapping) else {}
         return (*out, *strays("the nonresponse of LocalSGD", known, form.space.index))
 
@@ -155,8 +145,8 @@ class LocalSGD(AbstractIteration):
         return state.mixing.apply(site.form, site.engine.exchange(theta, along), answers)
 
     def _silence(self, form: Form) -> Array | None:
-        if self.nonresponse is None:
+        silence = self.nonresponse
+        if silence is None:
             return None
-        if isinstance(self.nonresponse, Mapping):
-            return np.array([float(self.nonresponse.get(label, 0.0)) for label in form.labels])
-        return np.full(form.n, float(self.nonresponse))
+        known: Any = silence if isinstance(silence, Mapping) else dict.fromkeys(form.labels, silence)
+        return np.array([float(known.get(label, 0.0)) for label in form.labels])

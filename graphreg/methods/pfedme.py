@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 
@@ -10,7 +9,6 @@ import numpy as np
 
 from ..checks import checked, count, per, positive
 from ..clock import look
-from ..errors import MethodWarning
 from ..form import Form
 from ..lowering.gradients import without_ground_gradient
 from ..lowering.nodeprox import without_prox
@@ -19,8 +17,9 @@ from ..lowering.star import Star, star
 from ..messages import unmatched
 from ..terms.penalties.squared_l2 import SquaredL2
 from ..terms.records import Array
-from ._base import AbstractIteration, Point, Start
-from ._baseline import AbstractBaseline
+from ._base import AbstractIteration, Point, Start, warn
+from ._baseline import AbstractBaseline, AbstractRounds
+from .availability import per_node
 
 
 @dataclass(frozen=True)
@@ -64,6 +63,7 @@ class PFedMe(AbstractBaseline):
         more, a MethodWarning.
     """
 
+    aim = "the Moreau envelopes of the nodes' own losses, tied to one server"
     needs = (
         "a pull lam; losses that are smooth or piecewise linear, smooth node penalties; it drops the edges between "
         "nodes"
@@ -83,60 +83,37 @@ class PFedMe(AbstractBaseline):
 
     def target(self, form: Form) -> Form:
         assert self.lam is not None  # or it is missing
-        n = form.space.n_observed
-        lam = [self.lam[x] for x in form.space.index] if isinstance(self.lam, Mapping) else [self.lam] * n
-        return star(form, SquaredL2(), np.array(lam, dtype=float))
+        return star(form, SquaredL2(), per_node(form, self.lam, 1.0)[: form.space.n_observed])
 
     @property
     def iteration(self) -> AbstractIteration:
-        return _Envelopes(self.local_steps, self.step_size, self.beta)
-
-    @property
-    def aim(self) -> str:
-        return "the Moreau envelopes of the nodes' own losses, tied to one server"
+        return _Envelopes(self)
 
 
 @dataclass(frozen=True)
-class _Envelopes(AbstractIteration):
-    local_steps: int
-    step_size: float
-    beta: float
-
-    @property
-    def name(self) -> str:
-        return PFedMe.__name__
-
-    def missing(self, form: Form) -> tuple[str, ...]:
-        return (*without_prox(form), *without_ground_gradient(form))
+class _Envelopes(AbstractRounds):
+    options: PFedMe
 
     def init(self, site: Site, start: Start | None) -> State:
-        together = self.beta * self.step_size
-        factor = together if self.local_steps == 1 else max(self.beta, self.step_size)
+        beta, step = self.options.beta, self.options.step_size
+        alone = self.options.local_steps == 1
+        factor, what = (beta * step, "beta * step_size") if alone else (max(beta, step), "beta or step_size")
         if factor >= 2.0:
-            what = "beta * step_size" if self.local_steps == 1 else "beta or step_size"
-            message = f"{what} of PFedMe is {factor:.3g}, beyond its bound 2: it may diverge"
-            warnings.warn(message, MethodWarning, stacklevel=2)
+            warn(f"{what} of PFedMe is {factor:.3g}, beyond its bound 2: it may diverge")
         w = np.zeros(site.form.shape) if start is None else start[0]
         circle = Star.of(site)
-        model = circle.told(site.engine.exchange(w, circle.down))
-        return State(site, 0, circle, w, model, site.memory())
+        return State(site, 0, circle, w, circle.broadcast(site, w), site.memory())
 
     def step(self, state: State) -> State:
-        site, circle, lam = state.site, state.star, _pull(state.site)
-        ground = site.gradients.ground_smoothness
-        tau = 1.0 / np.where(lam > 0, lam + ground, 1.0)
-        theta, own, memory = state.theta, state.model, state.memory
-        for _ in range(self.local_steps):
+        site, circle, lam, beta = state.site, state.star, state.star.weight[:, None], self.options.beta
+        theta, w_i, memory = state.theta, state.model, state.memory
+        for _ in range(self.options.local_steps):
             look()
-            pull = lam[:, None] * own + ground[:, None] * theta - site.gradients.ground_gradient(theta)
-            theta, memory = site.prox(tau[:, None] * pull, tau, theta, memory)
-            own = own - self.step_size * (own - theta)
-        heard = site.engine.exchange(own, circle.up)
-        total = circle.sums(lam[:, None] * heard), circle.sums(lam[:, None])
-        mean = total[0] / np.where(total[1] > 0, total[1], 1.0)
-        model = np.where(total[1] > 0, (1.0 - self.beta) * state.model + self.beta * mean, state.model)
-        model = circle.told(site.engine.exchange(model, circle.down))
-        return replace(state, round=state.round + 1, theta=theta, model=model, memory=memory)
+            theta, memory = _personal(site, lam, theta, w_i, memory)
+            w_i = w_i - self.options.step_size * (w_i - theta)
+        heard = site.engine.exchange(w_i, circle.up)
+        w = (1.0 - beta) * state.model + beta * circle.means(heard, lam, state.model)
+        return replace(state, round=state.round + 1, theta=theta, model=circle.broadcast(site, w), memory=memory)
 
     def point(self, state: State) -> Point:
         site = state.site
@@ -144,10 +121,9 @@ class _Envelopes(AbstractIteration):
         return w, None, site.prices(w, state.memory)
 
 
-def _pull(site: Site) -> Array:
-    """lam_i at the clients, (n,); 0 at the server."""
-    out = np.zeros(site.form.n)
-    for edge in site.form.edges:
-        if not edge.ground:
-            out[edge.tail] = edge.weight
-    return out
+def _personal(site: Site, lam: Array, theta: Array, w: Array, memory: Memories) -> tuple[Array, Memories]:
+    """argmin f_i(theta) + lam_i/2 ||theta - w_i||^2, with the smooth node penalties by their gradient at theta."""
+    ground = site.gradients.ground_smoothness[:, None]
+    tau = 1.0 / np.where(lam > 0, lam + ground, 1.0)
+    pull = lam * w + ground * theta - site.gradients.ground_gradient(theta)
+    return site.prox(tau * pull, tau[:, 0], theta, memory)

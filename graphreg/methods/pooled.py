@@ -20,6 +20,7 @@ class Pooled(AbstractBaseline):
     The fit of all data in one place, found without moving them: consensus `ADMM` between the nodes and a server.
     """
 
+    aim = "the fit of one model to all nodes"
     needs = "losses that are smooth or piecewise linear; it drops the edges between nodes"
     sends = (
         "nothing across the edges; every node sends the server its over-relaxed parameters, and gets back the server's"
@@ -34,7 +35,3 @@ class Pooled(AbstractBaseline):
     @property
     def iteration(self) -> AbstractIteration:
         return ADMM()
-
-    @property
-    def aim(self) -> str:
-        return "the fit of one model to all nodes"

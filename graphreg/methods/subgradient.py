@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..checks import checked, count, function, is_number, one_of, positive
-from ..errors import MethodWarning
 from ..form import Form
 from ..lowering.site import Site
 from ..terms.losses._base import AbstractSmoothLoss
 from ..terms.penalties._base import AbstractConstraint, AbstractSmoothPenalty
 from ..terms.records import Array
-from ._base import AbstractIteration, Point, Start
+from ._averages import Mean, SuffixMean, averaged
+from ._base import AbstractIteration, Point, Start, warn
 
 POWER = 16  # of the norms that bound the largest and the least of numbers from their sums
 
@@ -28,8 +27,7 @@ class State:
     L: float  # bounds of the curvature of P; mu may be 0
     mu: float
     smooth: bool  # whether all of P is
-    earlier: Array  # sum of the iterates of the rounds from t/2 to t, t the last power of 2
-    later: Array  # and of those since
+    average: Mean | SuffixMean | None = None  # None: the last iterate is certified
 
 
 @dataclass(frozen=True)
@@ -75,24 +73,20 @@ class SubgradientDescent(AbstractIteration):
         if is_number(self.step_size) and smooth:
             eta = float(self.step_size)
             if eta > 2.0 / L:
-                message = f"the step_size {eta:.3g} of SubgradientDescent is beyond 2/L = {2.0 / L:.3g}: it may diverge"
-                warnings.warn(message, MethodWarning, stacklevel=2)
-        return State(site, 0, w, L, mu, smooth, np.zeros(w.shape), np.zeros(w.shape))
+                warn(f"the step_size {eta:.3g} of SubgradientDescent is beyond 2/L = {2.0 / L:.3g}: it may diverge")
+        return State(site, 0, w, L, mu, smooth)
 
     def step(self, state: State) -> State:
         site, t = state.site, state.round
         seen = site.engine.exchange(state.w)
-        if self.batch is None:
-            g = site.gradients.full(state.w)
-        else:
-            g = site.gradients.sampled(state.w, site.streams("samples").uniform(t, self.batch))
+        g = site.gradient(state.w, self.batch, t)
         for edge in site.form.edges:
             if not any(edge is known for known in site.gradients.ground):
                 edge.add_adjoint(edge.weight[:, None] * edge.penalty.subgradient(edge.difference(seen)), g)
         w = state.w - self._eta(state) * g
-        doubled = (t + 1) & t == 0  # t + 1 is a power of 2
-        earlier, later = (state.later, w) if doubled else (state.earlier, state.later + w)
-        return replace(state, round=t + 1, w=w, earlier=earlier, later=later)
+        if self.average is None:
+            return replace(state, round=t + 1, w=w)
+        return replace(state, round=t + 1, w=w, average=averaged(False, state.average, state.w, w))
 
     def _eta(self, state: State) -> float:
         t, L, mu = state.round, state.L, state.mu
@@ -105,15 +99,7 @@ class SubgradientDescent(AbstractIteration):
         return 2.0 / (mu * t + 2.0 * L) if mu > 0 else 1.0 / (L * np.sqrt(t + 1.0))
 
     def point(self, state: State) -> Point:
-        if self.average is None or state.round == 0:
-            return state.w, None, None
-        return (state.earlier + state.later) / _averaged(state.round), None, None
-
-
-def _averaged(t: int) -> int:
-    """How many iterates w_1 ... w_t the two sums hold: those from 2^(k-1) on, 2^k the largest power of 2 up to t."""
-    power = 1 << (t.bit_length() - 1)
-    return t - power + 1 + power // 2
+        return state.w if state.average is None else state.average.value(), None, None
 
 
 def _kinks(form: Form) -> Array:

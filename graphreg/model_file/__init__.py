@@ -55,7 +55,22 @@ class ModelFile:
     folders: Folders = field(repr=False)
 
     def solve(self, method: AbstractMethod | None = None, **options: Any) -> Solution:
-        """Solve the problem as the file says; what is given here comes before that. See `Problem.solve`."""
+        """Solve the problem as the file says; what is given here comes before that. See `Problem.solve`.
+
+        Returns
+        -------
+        Solution
+
+        Raises
+        ------
+        GraphregError
+            What `Problem.solve` raises.
+
+        Examples
+        --------
+        >>> gr.read_model(folder / "model.toml").solve(gap=1e-4).status
+        'certified'
+        """
         asked = {**self.options, **options}
         if method is not None or self.options.keys() & options.keys():
             return self.problem.solve(method or self.method, **asked)
@@ -93,6 +108,12 @@ def read_model(path: str | Path, data: str | Path | None = None) -> ModelFile:
         there. The message names the file, the table and the key.
     DataError, GraphError
         For tables whose content cannot be used; and what `Problem` raises.
+
+    Examples
+    --------
+    >>> file = gr.read_model(folder / "model.toml")
+    >>> file.solve().status
+    'certified'
     """
     path = Path(path)
     content = _parse(path)

@@ -1,7 +1,7 @@
-"""Losses, penalties and methods by name: the concrete public classes of graphreg, and classes of the user's own.
+"""Losses, penalties and methods by name: the classes of graphreg, and classes of the user's own.
 
-Nothing is listed here. A class that graphreg exports has its name, and the options of a class are the arguments of its
-constructor; a class of the user's is named ``module:Class``.
+Nothing is listed here. A class of graphreg, or one of the user's that is imported already, has its name; any
+class of the user's is named ``module:Class``. The options of a class are the arguments of its constructor.
 """
 
 from __future__ import annotations
@@ -9,33 +9,18 @@ from __future__ import annotations
 import importlib
 import inspect
 import sys
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import graphreg as gr
 
+from ..catalogue import BASES
+from ..declaring import declared
 from ..messages import closest, near
-from ..methods._base import AbstractMethod
-from ..terms.losses._base import AbstractLoss
-from ..terms.penalties._base import AbstractPenalty
 from ._place import Place, Table, text_of
 from ._schema import check, type_hints, unknown_key
-
-KINDS: dict[str, type[Any]] = {"loss": AbstractLoss, "penalty": AbstractPenalty, "method": AbstractMethod}
-
-
-@cache
-def public(kind: str) -> Mapping[str, type[Any]]:
-    """The concrete classes of a kind that graphreg exports, by name."""
-    found = {name: getattr(gr, name) for name in gr.__all__}
-    return {
-        name: each
-        for name, each in found.items()
-        if isinstance(each, type) and issubclass(each, KINDS[kind]) and not inspect.isabstract(each)
-    }
 
 
 def options(family: type[Any]) -> dict[str, inspect.Parameter]:
@@ -45,7 +30,7 @@ def options(family: type[Any]) -> dict[str, inspect.Parameter]:
         name: each
         for name, each in found.items()
         if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
-        and not (name == "data" and issubclass(family, AbstractLoss))
+        and not (name == "data" and issubclass(family, BASES["loss"]))
     }
 
 
@@ -96,7 +81,7 @@ def find(kind: str, name: str, place: Place, folders: Sequence[Path]) -> Any:
     """The class called ``name`` (or, from a module of the user's, an object of such a class)."""
     if ":" in name:
         return _own(kind, name, place, folders)
-    known = public(kind)
+    known = declared(BASES[kind])
     if name not in known:
         place.refuse(f"there is no {kind} {name!r}; {near(name, list(known))} (your own is 'module:Class')")
     return known[name]
@@ -116,10 +101,10 @@ def _own(kind: str, name: str, place: Place, folders: Sequence[Path]) -> Any:
             place.refuse(f"importing {module!r} failed: {text_of(error)}")
     if not hasattr(holder, attribute):
         own = {each: value for each, value in vars(holder).items() if not each.startswith("_")}
-        mine = [each for each, value in own.items() if isinstance(value, (type, KINDS[kind]))]
+        mine = [each for each, value in own.items() if isinstance(value, (type, BASES[kind]))]
         place.refuse(f"the module {module!r} has no {attribute!r}; {near(attribute, mine)}")
     found = getattr(holder, attribute)
-    kinds = KINDS[kind]
+    kinds = BASES[kind]
     if isinstance(found, type) and issubclass(found, kinds):
         if inspect.isabstract(found):
             lacking = ", ".join(sorted(found.__abstractmethods__))
@@ -130,7 +115,7 @@ def _own(kind: str, name: str, place: Place, folders: Sequence[Path]) -> Any:
 
 
 def _base(kind: str) -> str:
-    return {"penalty": "graphreg.Penalty"}.get(kind, f"{KINDS[kind].__module__}.{KINDS[kind].__name__}")
+    return {"loss": "graphreg.Loss", "penalty": "graphreg.Penalty", "method": "graphreg.AbstractIteration"}[kind]
 
 
 @contextmanager

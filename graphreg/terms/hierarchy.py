@@ -79,6 +79,21 @@ class Hierarchy(AbstractTerm):
             the root.
         gamma : float or mapping
             Positive, one for all or one per node.
+
+        Returns
+        -------
+        AlphaHierarchy
+            A term like any other.
+
+        Raises
+        ------
+        TermError
+            For an alpha outside [0, 1], and as for `Hierarchy`.
+
+        Examples
+        --------
+        >>> clients = {"east": ["a", "b"], "west": ["c", "d"]}
+        >>> tree = gr.Hierarchy.from_alpha(clients, alpha=0.3, gamma=1.0)
         """
         return AlphaHierarchy(clusters, alpha, gamma)
 

@@ -36,6 +36,12 @@ class Notation:
     latex_gradient: str = ""
 
 
+def names_of(term: object) -> tuple[str, str]:
+    """The name of a term's class, as text and as LaTeX."""
+    name = type(term).__name__
+    return name, rf"\mathrm{{{name}}}".replace("_", r"\_")
+
+
 @dataclass(frozen=True)
 class Stated:
     """How a proof states a loss or a penalty: by a name of its format (docs/proofs.md), and the parameter that goes

@@ -15,16 +15,16 @@ from ..checks import instance
 from ..errors import MethodError
 from ..form import Form
 from ..lowering.conic import Compiler
-from ..methods import Exact
 from ..methods._base import AbstractIteration
-from ..methods._driver import Budget
+from ..methods.exact import Exact
+from ..methods.task import Budget
 from ..solution import Solution
 from ..solving import solve
 from ._report import Failure, LawError, Report, demand, name_of, try_laws
 from ._rounds import after, bits, disturbed, moved, reached, site_of, strays
 from ._small import Case, small_problems
 
-AT = (0, 1, 5, 12)  # rounds at which states are looked at; methods that adapt do so at round 10
+AT = (0, 1, 9, 12)  # rounds after which states are looked at; methods that adapt do so at round 10
 EXACT = 1e-8  # the relative gap of the optima that answers are held to
 ITERATION = instance(AbstractIteration, "a method that iterates, such as gr.PrimalDual()")
 
@@ -256,6 +256,11 @@ def check_method(
     -------
     Report
         True where every law holds; printed, one line per law, and for each failure on which problem it happened.
+
+    Examples
+    --------
+    >>> gr.testing.check_method(gr.PrimalDual(), rounds=20, accuracy=None).ok
+    True
     """
     ITERATION(method, "the method of check_method", MethodError)
     cases = small_problems(seed) if problems is None else tuple(_case(k, each) for k, each in enumerate(problems))

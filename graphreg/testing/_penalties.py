@@ -210,6 +210,11 @@ def check_penalty(
     -------
     Report
         True where every law holds; printed, one line per law, and for each failure where it happened.
+
+    Examples
+    --------
+    >>> gr.testing.check_penalty(gr.L1()).ok
+    True
     """
     failures: list[Failure] = []
     refused: list[str] = []

@@ -20,8 +20,8 @@ from ..form import DualPoint, Form
 from ..lowering.conic import Compiler
 from ..lowering.damped import descended
 from ..lowering.gradients import NodeGradients
-from ..methods import Exact
-from ..methods._driver import Budget
+from ..methods.exact import Exact
+from ..methods.task import Budget
 from ..solution import Solution
 from ..solving import solve
 from ..terms.penalties.zero import Zero

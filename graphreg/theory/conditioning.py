@@ -14,7 +14,10 @@ from ..form import Form
 from ..lowering.arcs import arcs_of
 from ..lowering.gradients import NodeGradients
 from ..lowering.site import Site
-from ..methods import AsyncL2GD, ExactDiffusion, FedADMM, GradientTracking
+from ..methods.async_l2gd import AsyncL2GD
+from ..methods.exact_diffusion import ExactDiffusion
+from ..methods.fed_admm import FedADMM
+from ..methods.gradient_tracking import GradientTracking
 from ..methods.ledger import Ledger
 from ..tables import Table
 from ..terms.losses._base import AbstractQuadraticLoss
@@ -160,7 +163,11 @@ def _steps(form: Form) -> dict[str, Row]:
     gossip = FedADMM()
     if not gossip.missing(form) and np.isfinite(L).all():
         state = gossip.init(site, None)
-        each = state.smoothness + state.held
+        each = state.L + state.scale.rho * state.scale.degree
         least = float(1.0 / each.max()) if each.max(initial=0.0) > 0 else np.inf
-        out[f"step of {gossip.name}"] = (least, "bound", f"the least 1 / (L_i + rho deg_i), at rho = {state.rho:.4g}")
+        out[f"step of {gossip.name}"] = (
+            least,
+            "bound",
+            f"the least 1 / (L_i + rho deg_i), at rho = {state.scale.rho:.4g}",
+        )
     return out

@@ -188,6 +188,11 @@ def strength_max(problem: Any, parameter: Parameter | str | None = None) -> Stre
     Notes
     -----
     Graph-regularised estimation by GTV minimisation, the dual (24)-(27), and graph-fused M-estimation, (4).
+
+    Examples
+    --------
+    >>> float(gr.strength_max(problem)) > 0
+    True
     """
     vary = varying(problem, parameter, NAME)
     check_smooth(vary, NAME)

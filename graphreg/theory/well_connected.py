@@ -86,7 +86,7 @@ class WellConnected(Stated):
         sides = f"capacity {self.capacity:.4g} against demand {self.demand:.4g}"
         if not self.holds:
             tie = " (equal, or equal up to rounding)" if self.capacity >= self.demand else ""
-            return f"{self._set()} hang{'s' * (len(self.tightest) == 1)} too loosely: {sides}{tie}"
+            return f"{self._set()} {'is' if len(self.tightest) == 1 else 'are'} too loosely connected: {sides}{tie}"
         if math.isinf(self.margin):
             return "well-connected, with nothing to route" if self.flow else "well-connected, a single node"
         return f"well-connected: tightest at {self._set()}, {sides}"

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import MethodError, ModelError
 from ..form import Form
-from ..methods import AbstractMethod
+from ..methods._base import AbstractMethod
 from ..problem import Problem
 from ..terms.blocks import Lowered
 from ..terms.calculus import AbstractTerm, Model, Strength

@@ -11,11 +11,13 @@ from ..form import Form
 from ..iterating import around, site_of
 from ..lowering.newton import work
 from ..lowering.site import Site
-from ..methods import AbstractMethod, Exact, InteriorPoint, PrimalDual
-from ..methods._base import Start
+from ..methods._base import AbstractMethod, Start
 from ..methods._carried import Carried
-from ..methods._driver import Budget
 from ..methods._interior import Interior
+from ..methods.exact import Exact
+from ..methods.interior_point import InteriorPoint
+from ..methods.primal_dual import PrimalDual
+from ..methods.task import Budget
 from ..problem import RAISES, Problem
 from ..solution import Solution
 from ..solving import solve

@@ -13,7 +13,7 @@ import pandas as pd
 
 from ..errors import ModelError
 from ..form import Form
-from ..methods import AbstractMethod
+from ..methods._base import AbstractMethod
 from ..problem import Problem
 from ..solution import Solution
 from ..tables import Table, assumed_lines

@@ -9,8 +9,7 @@ import numpy as np
 
 from .. import checks
 from ..clock import progress_bar
-from ..methods import AbstractMethod
-from ..methods._base import METHOD
+from ..methods._base import METHOD, AbstractMethod
 from ..problem import Problem, problem_of
 from ._fold_runs import FoldRun, Task, carried_out
 from ._kept import KeptFolds
@@ -100,6 +99,12 @@ def cross_validate(  # noqa: PLR0913
     ------
     ModelError, DataError, MethodError, CheckpointError
         For a grid, folds, a scoring or a file that cannot be used; the message names what is wrong.
+
+    Examples
+    --------
+    >>> found = gr.cross_validate(problem, [0.01, 1.0], folds=3)
+    >>> found.best in ({"lam": 0.01}, {"lam": 1.0})
+    True
     """
     _check(problem, rule, gap, seed, jobs, method)
     values, split = grid_of(problem, grid), folds_of(problem.form, folds, by, seed)

@@ -14,7 +14,7 @@ from .. import checks
 from ..clock import progress_bar
 from ..clusters import STATES
 from ..errors import ModelError
-from ..methods import AbstractMethod
+from ..methods._base import AbstractMethod
 from ..methods.checkpoint import Checkpoint
 from ..problem import RAISES, Problem, problem_of
 from ..solution import Solution
@@ -213,6 +213,11 @@ def path(  # noqa: PLR0913
         For what is no problem, Parameter of the model or strength.
     MethodError, CheckpointError, SolveError
         As `Problem.solve`.
+
+    Examples
+    --------
+    >>> [one.status for one in gr.path(problem, [0.1, 0.3])]
+    ['certified', 'certified']
     """
     problem_of(problem, "path")
     checks.seed(seed, "seed")

@@ -106,8 +106,8 @@ def exact_optimum(form: Form, model: Model, w: Array, point: DualPoint) -> tuple
         if model.primal(W, dual.stated()) == 0 and model.primal(W) >= model.dual(dual.stated()):
             return W, dual.stated()
     except NotProvedError as error:
-        raise ProofError(f"what is fused near the answer is not so at the optimum: {error}") from None
-    raise ProofError("what is fused near the answer is not so at the optimum")
+        raise ProofError(f"edges that are fused near the answer are not fused at the optimum: {error}") from None
+    raise ProofError("edges that are fused near the answer are not fused at the optimum")
 
 
 def _refuse(model: Model) -> None:
@@ -115,7 +115,7 @@ def _refuse(model: Model) -> None:
     for block in model.blocks:
         smooth = block.kind in (*LOSSES, "SquaredL2")
         if not smooth and (block.kind not in TYING or block.center is not None):
-            raise ProofError(f"with {block.kind} an optimum is no rational number, or none is looked for")
+            raise ProofError(f"an optimum with {block.kind} is no rational number, or none is looked for")
 
 
 def _tied(form: Form, model: Model, w: Array, point: DualPoint) -> list[Array]:

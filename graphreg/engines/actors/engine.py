@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -32,7 +31,7 @@ class ActorEngine:
 
     def __init__(self, part: Part, post: Post, hand: Hand, stale: bool) -> None:
         self.part, self.post, self.hand, self.stale = part, post, hand, stale
-        self.ledger: Any = Ledger()  # of no use here: the post has the tally
+        self.ledger = Ledger()  # of no use here: the post has the tally
         self.at, self.call = 0, 0  # the round, and the exchanges of it so far
         self.me = int(np.flatnonzero(part.whole.own)[0])
         self.links = _links(part, self.me)

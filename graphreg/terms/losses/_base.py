@@ -2,65 +2,40 @@
 
     sum_i scale_i sum_{r at i} weight_r l( x_r' w_i + o_r ; y_r )
 
-A new loss is one file in this folder: a frozen dataclass that derives from `AbstractSmoothLoss` (or
-`AbstractQuadraticLoss`, or `AbstractPiecewiseLinearLoss`) and writes l, its derivatives, its conjugate and its CVXPY
-form, all per sample. In what follows ``x`` are predictors, ``y`` coded targets, ``b = a_r / s_r`` prices at scale 1,
-all of one shape: (M,), or (M, k) where the predictor is a vector. Curvatures and conductances have that shape too, or
-(M, k, k) where the coordinates of a vector are coupled. (Methods are also given stacks, (g, m) or (g, m, k).)
+A new loss is one file in this folder, or one class of the user's: a frozen dataclass that derives from
+`AbstractSmoothLoss` (`graphreg.Loss`; or `AbstractQuadraticLoss`, or `AbstractPiecewiseLinearLoss`) and writes l, its
+derivatives, its conjugate and its CVXPY form, all per sample. In what follows ``x`` are predictors, ``y`` coded
+targets, ``b = a_r / s_r`` prices at scale 1, all of one shape: (M,), or (M, k) where the predictor is a vector.
+Curvatures and conductances have that shape too, or (M, k, k) where the coordinates of a vector are coupled. (Methods
+are also given stacks, (g, m) or (g, m, k).)
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from ...checks import check_fields
-from ...data import NodeData
 from ...errors import DataError, TermError
-from ...messages import gaps
 from ..blocks import Lowered, SampleBlock
-from ..bounds import ends, shown
-from ..calculus import AbstractTerm, Strength, positive
-from ..records import Array, Coordinate, Descent, Notation, Space, Stated
+from ..bounds import half_square, largest_around
+from ..calculus import Strength
+from ..records import Array, Descent, Notation, Space, Stated, names_of
+from ._roots import increasing_root, slopes_far_out
+from ._samples import AbstractSamples
 
 INSIDE = 1.0 - 1e-14
-ULP = 2.0**-52
+FLAT = 1e-9  # the least conductance that is derived
 
 
 @dataclass(frozen=True)
-class AbstractLoss(AbstractTerm):
-    """A convex loss with a closed-form conjugate, on the samples of ``data``.
-
-    Parameters
-    ----------
-    data : NodeData
-    scale : {"mean", "sum"}, float or mapping
-        The factor scale_i of a node's sum: "mean" is 1 / (sum of its sample weights), "sum" is 1; a number, or a
-        number per node label.
-    """
-
-    data: NodeData
-    scale: str | float | Mapping[Hashable, float] = field(default="mean", kw_only=True)
-
-    def __post_init__(self) -> None:
-        name = type(self).__name__
-        if not isinstance(self.data, NodeData):
-            got = f"the class {self.data.__name__}" if isinstance(self.data, type) else type(self.data).__name__
-            raise TermError(f"{name} takes NodeData, got {got}; see NodeData.from_frame, from_dict and from_arrays")
-        check_fields(self, TermError)
-        for read in (self.design, self.targets, self.scales):
-            read()  # refuses what it cannot use
+class AbstractLoss(AbstractSamples):
+    """A convex loss with a closed-form conjugate, on samples (whose parameters `AbstractSamples` has)."""
 
     # ---- one sample; rows independent ----------------------------------------------------------------------------
-    @abstractmethod
-    def encode(self, target: Array) -> Array:
-        """The targets as floats in the coding of the loss; `DataError` where they are anything else."""
-
     @abstractmethod
     def value(self, x: Array, y: Array) -> Array:
         """l(x; y), shape (M,)."""
@@ -81,9 +56,13 @@ class AbstractLoss(AbstractTerm):
     def cvxpy(self, x: Any, y: Array) -> Any:
         """l as a CVXPY expression with one value per sample."""
 
-    @abstractmethod
     def cvxpy_conjugate(self, b: Any, y: Array) -> Any:
-        """l* as a CVXPY expression with one value per sample, or the list of its constraints."""
+        """l* as a CVXPY expression with one value per sample, or as a list: the constraints of its domain, then the
+        expression. Needed only for the dual form."""
+        raise TermError(
+            f"{type(self).__name__} has no method cvxpy_conjugate, which the dual form needs; "
+            "add one, or compile the primal form"
+        )
 
     @abstractmethod
     def conductance(self, b: Array, y: Array) -> Array:
@@ -99,9 +78,13 @@ class AbstractLoss(AbstractTerm):
         """Value, gradient and curvature of a smooth loss whose gradients lie inside dom l* as those of l do."""
 
     @property
-    @abstractmethod
     def notation(self) -> Notation:
-        """How one sample's loss is printed."""
+        """How one sample's loss is printed; by default as a function with the name of the class."""
+        name, latex = names_of(self)
+        return Notation(
+            *(f"{name}(%z; %y)", f"%c {name}*(%u / %c; %y)", ""),
+            *(f"{latex}(%z; %y)", rf"%c \, {latex}^*(%u / %c; %y)", ""),
+        )
 
     def domain(self, y: Array) -> tuple[Array, Array]:
         """The interval [low, high] that is the closure of dom l*; infinite where it is everywhere."""
@@ -156,19 +139,16 @@ class AbstractLoss(AbstractTerm):
         eye = sp.csr_array((sign, (np.arange(flat.sum()), rows[flat])), shape=(int(flat.sum()), y.size))
         return Descent(eye, np.nonzero(flat)[0], np.full(len(sign), True), np.flatnonzero(~flat.ravel()))
 
+    def lower(self, space: Space, strength: Strength) -> Lowered:
+        data = self.data
+        node = np.fromiter((space.index[label] for label in data.labels), dtype=np.intp)[data.node]
+        X, offset = self.design()
+        return Lowered(losses=(SampleBlock(self, strength, node, X, self.targets(), offset, self.scales()),))
+
     # ---- proofs ----------------------------------------------------------------------------------------------------
     def stated(self) -> Stated | None:
         """How a proof states the loss; None where it cannot."""
         return None
-
-    def factors(self) -> tuple[str | Array, Array]:
-        """What `scales` are made of: the rule ("mean", "sum", or a number per sample) and the sample weights (M,)."""
-        data, scale = self.data, self.scale
-        if isinstance(scale, str):
-            return scale, data.weights
-        if isinstance(scale, Mapping):
-            return np.array([float(scale[label]) for label in data.labels])[data.node], data.weights
-        return np.full(len(data.node), float(scale)), data.weights
 
     def stated_targets(self, y: Array) -> list[Any]:
         """The coded targets as a proof states them: floats, lists of floats, or the number of a class."""
@@ -220,72 +200,24 @@ class AbstractLoss(AbstractTerm):
         del x
         raise DataError(f"kind='class' needs a classification loss, and {type(self).__name__} is none")
 
-    # ---- the term --------------------------------------------------------------------------------------------------
-    def lower(self, space: Space, strength: Strength) -> Lowered:
-        data = self.data
-        node = np.fromiter((space.index[label] for label in data.labels), dtype=np.intp)[data.node]
-        X, offset = self.design()
-        return Lowered(losses=(SampleBlock(self, strength, node, X, self.targets(), offset, self.scales()),))
-
-    def at(self, label: Hashable) -> Self:
-        """The loss of one node alone, which holds the data of no other."""
-        scale = {label: self.scale[label]} if isinstance(self.scale, Mapping) else self.scale
-        return replace(self, data=self.data.at(label), scale=scale, **self.coding())
-
-    def take(self, rows: Any) -> Self:
-        """The same loss on some rows of its data, see `NodeData.take`; a mean is over the rows that are left."""
-        return replace(self, data=self.data.take(rows), **self.coding())
-
-    def coding(self) -> dict[str, Any]:
-        """The fields that say how all data are coded, where one node's do not tell."""
-        return {}
-
-    def design(self) -> tuple[Array | None, Array]:
-        """The design matrix (None where the predictor of a sample is w_i itself) and the offsets."""
-        if self.data.X is None or self.data.n_features == 0:
-            raise DataError(f"{type(self).__name__} needs features, and the data have none; name them, or use MeanLoss")
-        return self.data.X, self.data.offset
-
-    def coordinates(self) -> tuple[Coordinate, ...]:
-        """The names of the columns of w that the loss speaks of."""
-        return self.data.features
-
-    def targets(self) -> Array:
-        target = self.data.y
-        if target is None:
-            raise DataError(f"{type(self).__name__} needs a target, and the data have none")
-        if target.ndim != 1:
-            columns = f"the {target.shape[1]} columns {self.data.targets}"
-            raise DataError(f"{type(self).__name__} takes one target, got {columns}")
-        return self.encode(target)
-
-    def scales(self) -> Array:
-        """s_r (M,), without the strength."""
-        data, scale = self.data, self.scale
-        if isinstance(scale, str):
-            if scale not in ("mean", "sum"):
-                raise TermError(f"scale must be 'mean', 'sum', a number or a mapping, got {scale!r}")
-            total = np.bincount(data.node, data.weights, len(data.labels))
-            return data.weights / total[data.node] if scale == "mean" else data.weights.copy()
-        if isinstance(scale, Mapping):
-            for said in gaps("scale", scale, data.labels):
-                raise TermError(said)
-            each = np.array([positive(scale[label], f"the scale of the node {label!r}") for label in data.labels])
-            return data.weights * each[data.node]
-        return data.weights * positive(scale, f"the scale of {type(self).__name__}")
-
 
 @dataclass(frozen=True)
 class AbstractSmoothLoss(AbstractLoss):
-    """A differentiable loss: ``0 <= l'' <= smoothness``, which may be infinite."""
+    """A differentiable loss: ``0 <= l'' <= smoothness``, which may be infinite.
+
+    A loss of one predictor per sample writes five methods: ``value``, ``gradient``, ``curvature``, ``conjugate`` and
+    ``cvxpy``. The rest is derived, and may be overridden where a closed form is better: proxes and conductances by
+    Newton's method, the domain of prices from the gradient far out, the bounds of certificates by convexity. A loss of
+    a vector of predictors whose coordinates are coupled also writes ``prox``, ``conductance``, ``domain``, ``clip``.
+    """
 
     @abstractmethod
     def curvature(self, x: Array, y: Array) -> Array:
         """l''(x; y) (where it jumps: any value between), shaped like x, or the Hessians (M, k, k)."""
 
-    @abstractmethod
     def smoothness(self) -> float:
-        """The smallest L with l''(x; y) <= L everywhere; inf where there is none."""
+        """The smallest L with l''(x; y) <= L everywhere; inf where there is none, or none is known."""
+        return np.inf
 
     def curvature_within(self, low: Array, high: Array, y: Array) -> tuple[Array, Array] | None:
         """Bounds of l'' from below and above while the predictor stays in [low, high] (infinite where it may go
@@ -294,11 +226,43 @@ class AbstractSmoothLoss(AbstractLoss):
         m, L = self.least_curvature(), self.smoothness()
         return (np.full(low.shape, m), np.full(high.shape, L)) if m == L else None
 
+    def prox(self, v: Array, step: Any, y: Array) -> Array:
+        self._alone("prox", v, y)
+        step = np.asarray(step, dtype=float)
+        step = step[..., None] if 0 < step.ndim < v.ndim else step
+        return increasing_root(
+            lambda p: p + step * self.gradient(p, y) - v, lambda p: 1.0 + step * self.curvature(p, y), v
+        )
+
+    def domain(self, y: Array) -> tuple[Array, Array]:
+        if self.curvature(np.zeros(y.shape), y).ndim > y.ndim:
+            return super().domain(y)
+        return slopes_far_out(lambda x: self.gradient(x, y), y.shape)
+
+    def conductance(self, b: Array, y: Array) -> Array:
+        self._alone("conductance", b, y)
+        x = increasing_root(lambda x: self.gradient(x, y) - b, lambda x: self.curvature(x, y), self.anchor(y))
+        with np.errstate(all="ignore"):
+            bend = self.curvature(x, y)  # one over that of l* at b
+        return np.clip(np.nan_to_num(bend, nan=0.0), FLAT, 1.0 / FLAT)
+
     def steepness(self, x: Array, y: Array) -> Array:
-        return np.full(len(y), self.smoothness())
+        L = self.smoothness()
+        if np.isfinite(L):
+            return np.full(len(y), L)
+        with np.errstate(over="ignore"):
+            here = np.nan_to_num(self.curvature(x, y), posinf=1.0 / FLAT)
+        best = self.conductance(self.clip(np.zeros(y.shape), y), y)  # at the best of all predictors
+        return np.maximum(*(each.reshape(len(y), -1).max(axis=1, initial=FLAT) for each in (here, best)))
 
     def smoothed(self, x: Array, y: Array) -> tuple[Array, Array, Array]:
         return self.value(x, y), self.gradient(x, y), self.curvature(x, y)
+
+    def _alone(self, method: str, x: Array, y: Array) -> None:
+        """Refuses a loss whose predictors are coupled."""
+        if self.curvature(x, y).ndim > x.ndim:
+            name = type(self).__name__
+            raise TermError(f"{name} couples the coordinates of its predictor, and then must have a method {method}")
 
 
 @dataclass(frozen=True)
@@ -317,8 +281,12 @@ class AbstractPeakedLoss(AbstractSmoothLoss):
 class AbstractQuadraticLoss(AbstractSmoothLoss):
     """1/2 ||x - y||^2: curvature 1 everywhere, so that the prox of a node's sum is one linear solve."""
 
+    @property
+    @abstractmethod
+    def notation(self) -> Notation: ...
+
     def value(self, x: Array, y: Array) -> Array:
-        return _squares(x - y) / 2
+        return _dots(x - y, x - y) / 2
 
     def gradient(self, x: Array, y: Array) -> Array:
         return x - y
@@ -368,37 +336,9 @@ class AbstractQuadraticLoss(AbstractSmoothLoss):
         return each if y.ndim == 1 else cp.sum(each, axis=1)
 
 
-def largest_around(function: Any, x: Array, spread: Array) -> Array:
-    """A bound of a convex function of rows over the box ``x +- spread``, its values trusted to 16 ulp.
-
-    The box lies in the convex hull of the points ``x +- k spread_j e_j``, k the number of coordinates.
-    """
-    if x.ndim == 1:
-        values = [function(end) for end in ends(x, spread)]
-    else:
-        k = x.shape[1]
-        steps = k * spread[:, None, :] * np.eye(k)
-        values = [function(x)] + [function(end) for j in range(k) for end in ends(x, steps[:, j])]
-    top, size = values[0], np.abs(values[0])
-    for end in values[1:]:
-        top, size = np.maximum(top, end), np.maximum(size, np.abs(end))
-    return np.where(np.isnan(top), np.inf, top + 16.0 * ULP * size)
-
-
 def _every(a: Array) -> Array:
     return a if a.ndim == 1 else np.logical_and.reduce(a, axis=1)
 
 
 def _dots(a: Array, b: Array) -> Array:
     return a * b if a.ndim == 1 else np.einsum("ij,ij->i", a, b)
-
-
-def _squares(a: Array) -> Array:
-    return _dots(a, a)
-
-
-def half_square(a: Array) -> Array:
-    """Not less than 1/2 ||a||^2, (M,), for a >= 0."""
-    k = 1 if a.ndim == 1 else a.shape[1]
-    live = a != 0.0 if a.ndim == 1 else (a != 0.0).any(axis=1)
-    return shown(_squares(a) * (0.5 * (1.0 + (4 + k) * ULP)), live)

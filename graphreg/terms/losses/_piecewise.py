@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..bounds import ends, shown
+from ..bounds import ULP, ends, shown
 from ..records import Array
-from ._base import INSIDE, ULP, AbstractLoss
+from ._base import INSIDE, AbstractLoss
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..bounds import ULP, half_square
 from ..records import Array, Descent, Notation, Stated
-from ._base import ULP, AbstractLoss, AbstractPeakedLoss, half_square
+from ._base import AbstractLoss, AbstractPeakedLoss
 from ._piecewise import AbstractPiecewiseLinearLoss, smooth_rise
 from .coding import signs, two_classes
 

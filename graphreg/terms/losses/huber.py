@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ...checks import checked, positive
+from ..bounds import ULP, half_square
 from ..records import Array, Notation, Stated
-from ._base import ULP, AbstractPeakedLoss, half_square
-from .coding import numeric
+from ._base import AbstractPeakedLoss
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,6 @@ class HuberLoss(AbstractPeakedLoss):
     """
 
     delta: float = checked(positive, 1.0)
-
-    def encode(self, target: Array) -> Array:
-        return numeric(target, "HuberLoss")
 
     def value(self, x: Array, y: Array) -> Array:
         r = np.abs(x - y)

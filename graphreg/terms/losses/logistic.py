@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..bounds import ends, shown
+from ..bounds import ULP, ends, shown
 from ..records import Array, Notation, Stated
-from ._base import INSIDE, ULP, AbstractPeakedLoss
+from ._base import INSIDE, AbstractPeakedLoss
 from .coding import signs, two_classes
 
 

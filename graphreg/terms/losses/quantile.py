@@ -10,7 +10,6 @@ import numpy as np
 from ...checks import checked, inside
 from ..records import Array, Notation, Stated
 from ._piecewise import AbstractPiecewiseLinearLoss
-from .coding import numeric
 
 
 @dataclass(frozen=True)
@@ -30,9 +29,6 @@ class QuantileLoss(AbstractPiecewiseLinearLoss):
     """
 
     tau: float = checked(inside("(0, 1)"), 0.5)
-
-    def encode(self, target: Array) -> Array:
-        return numeric(target, "QuantileLoss")
 
     def domain(self, y: Array) -> tuple[Array, Array]:
         return np.full(y.shape, -float(self.tau)), np.full(y.shape, 1.0 - float(self.tau))

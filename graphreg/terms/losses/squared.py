@@ -9,7 +9,6 @@ import numpy as np
 from ...errors import DataError
 from ..records import Array, Notation, Stated
 from ._base import AbstractQuadraticLoss
-from .coding import numeric
 
 
 @dataclass(frozen=True)
@@ -26,9 +25,6 @@ class SquaredLoss(AbstractQuadraticLoss):
     scale : {"mean", "sum"}, float or mapping
         See `AbstractLoss`.
     """
-
-    def encode(self, target: Array) -> Array:
-        return numeric(target, "SquaredLoss")
 
     def stated(self) -> Stated:
         return Stated("squared")
@@ -54,9 +50,6 @@ class MeanLoss(AbstractQuadraticLoss):
     scale : {"mean", "sum"}, float or mapping
         See `AbstractLoss`.
     """
-
-    def encode(self, target: Array) -> Array:
-        return numeric(target, "MeanLoss")
 
     def design(self) -> tuple[None, Array]:
         if self.data.X is not None:

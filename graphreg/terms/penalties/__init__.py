@@ -1,30 +1,7 @@
-"""The penalties, one file per concept."""
+"""The penalties, one file per concept; whatever lies here is imported, and so declared."""
 
-from ._base import AbstractConstraint, AbstractNorm, AbstractOneSided, AbstractPenalty
-from .ball import Ball
-from .box import Box
-from .huber_norm import HuberNorm
-from .l1 import L1
-from .l2 import L2
-from .linf import LInf
-from .non_negative import NonNegative
-from .quadratic import Quadratic
-from .squared_l2 import SquaredL2
-from .zero import Zero
+from ...declaring import declared, import_files
+from ._base import AbstractPenalty
 
-__all__ = [
-    "L1",
-    "L2",
-    "AbstractConstraint",
-    "AbstractNorm",
-    "AbstractOneSided",
-    "AbstractPenalty",
-    "Ball",
-    "Box",
-    "HuberNorm",
-    "LInf",
-    "NonNegative",
-    "Quadratic",
-    "SquaredL2",
-    "Zero",
-]
+import_files(__name__, __path__)
+globals().update(declared(AbstractPenalty, users=False))  # so that a penalty can be imported from here, too

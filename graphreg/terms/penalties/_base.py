@@ -15,23 +15,12 @@ import numpy as np
 
 from ...checks import check_fields
 from ...errors import TermError
-from ..bounds import SHORT, ends, shown
-from ..records import Array, Notation, RecessionCone, Stated
+from ..bounds import largest_around
+from ..records import Array, Notation, RecessionCone, Stated, names_of
+from ._rows import column, gauge_of, norm_bound, pieces_of, row_norm
 
-ULP = 2.0**-52
 INSIDE = 1.0 - 1e-14  # clipped points lie inside their domain by this factor
 LEAST_SLACK = 1e-2  # conductance of a saturated edge, relative to its capacity
-
-
-def column(step: Any) -> Any:
-    """A step (a number, or one per row) that broadcasts against rows."""
-    step = np.asarray(step, dtype=float)
-    return step[:, None] if step.ndim == 1 else step
-
-
-def row_norm(z: Array) -> Array:
-    """Euclidean norm of each row."""
-    return np.sqrt(np.einsum("ij,ij->i", z, z))
 
 
 class AbstractPenalty(ABC):
@@ -73,7 +62,7 @@ class AbstractPenalty(ABC):
 
     def gauge(self, u: Array) -> Array:
         """inf {t >= 0 : u / t in dom phi*} for each row: 0 where no multiple of u leaves the domain."""
-        return _gauge(u, lambda rows: np.isfinite(self.conjugate(rows)))
+        return gauge_of(u, lambda rows: np.isfinite(self.conjugate(rows)))
 
     def gauge_at_zero(self, u: Array) -> Array:
         """The pull at 0 that the flow u takes up: inf {t >= 0 : u / t is a subgradient of phi at 0} for each row.
@@ -88,7 +77,7 @@ class AbstractPenalty(ABC):
         this may be too large, and never too small.
         """
         none = ~(self.value(np.zeros((1, u.shape[1]))) == 0.0).all()  # a set that does not contain 0
-        return np.full(len(u), np.inf) if none else _gauge(u, lambda rows: self.conjugate(rows) <= 0.0)
+        return np.full(len(u), np.inf) if none else gauge_of(u, lambda rows: self.conjugate(rows) <= 0.0)
 
     def pull(self, k: int) -> Array:
         """What each of the k coordinates must pull by to move from 0: t_j (k,) with ``phi(z) >= |z_j| / t_j`` for every
@@ -192,12 +181,12 @@ class AbstractPenalty(ABC):
         By default from `conjugate`, whose values are trusted to 16 units in the last place: phi* is convex, and largest
         at the ends.
         """
-        return _largest_around(self.conjugate, u, spread)
+        return largest_around(self.conjugate, u, spread)
 
     def value_bound(self, z: Array, spread: Array) -> Array:
         """An upper bound of phi over each box ``z +- spread``, (m,). By default from `value`, trusted as `conjugate`
         is."""
-        return _largest_around(self.value, z, spread)
+        return largest_around(self.value, z, spread)
 
     def squares(self) -> Array | None:
         """R (r, k) with r < k where phi is 1/2 ||Rz||^2: its flows are R'q with r free numbers q. None elsewhere."""
@@ -237,7 +226,7 @@ class AbstractPenalty(ABC):
     @property
     def notation(self) -> Notation:
         """How the penalty is printed."""
-        name, latex = _names(self)
+        name, latex = names_of(self)
         return Notation(f"{name}(%z)", f"%c {name}*(%u / %c)", "", f"{latex}(%z)", rf"%c \, {latex}^*(%u / %c)", "")
 
     # ---- proofs ----------------------------------------------------------------------------------------------------
@@ -345,7 +334,7 @@ class AbstractConstraint(AbstractPenalty):
 
     @property
     def notation(self) -> Notation:
-        name, latex = _names(self)
+        name, latex = names_of(self)
         text = f"max over p in {name} of <p, %u>"
         return Notation(
             f"[%z in {name}]",
@@ -387,10 +376,10 @@ class AbstractNorm(AbstractPenalty):
         return self.project_dual(u, INSIDE)
 
     def conjugate_bound(self, u: Array, spread: Array) -> Array:
-        return np.where(_norm_bound(self.dual_norm, u, spread) <= 1.0, 0.0, np.inf)
+        return np.where(norm_bound(self.dual_norm, u, spread) <= 1.0, 0.0, np.inf)
 
     def value_bound(self, z: Array, spread: Array) -> Array:
-        return _norm_bound(self.value, z, spread)
+        return norm_bound(self.value, z, spread)
 
     def dual_prox(self, v: Array, step: Array, weight: Array) -> Array:
         del step
@@ -406,81 +395,6 @@ class AbstractNorm(AbstractPenalty):
 
     @property
     def notation(self) -> Notation:
-        name, latex = _names(self)
+        name, latex = names_of(self)
         dual = f"dual norm of {name} at %u <= %c"
         return Notation(f"{name}(%z)", "", dual, f"{latex}(%z)", "", rf"{latex}^\circ(%u) \le %c")
-
-
-def pieces_of(function: Callable[[Array], Array], k: int) -> int | None:
-    """The p of `AbstractPenalty.pieces` for any function of rows of k coordinates, tried at rows large and small."""
-    z = np.random.default_rng(0).standard_normal((6, k)) * 10.0 ** np.array([[-6], [-2], [0], [0], [2], [6]])
-    with np.errstate(all="ignore"):
-        value = function(z)
-    sums = ((p, row_norm(z.reshape(-1, p)).reshape(len(z), -1).sum(axis=1)) for p in range(1, k + 1) if k % p == 0)
-    return next((p for p, norms in sums if np.allclose(value, norms, rtol=1e-12, atol=0.0)), None)
-
-
-def _gauge(u: Array, inside: Callable[[Array], Array]) -> Array:
-    """inf {t >= 0 : u / t is inside} for each row, rounded upwards; ``inside`` tells of a convex set that holds 0."""
-    scale = np.maximum(row_norm(u), 1e-300)
-    direction = u / scale[:, None]
-    ok = inside(direction)
-    low, high = np.where(ok, 1.0, 0.0), np.where(ok, np.inf, 1.0)  # multiples of the direction inside, and outside
-    for _ in range(60):
-        grow = np.isinf(high) & (low < 1e12)
-        if not grow.any():
-            break
-        reach = low * 4.0
-        ok = inside(direction * reach[:, None])
-        high = np.where(grow & ~ok, reach, high)
-        low = np.where(grow & ok, reach, low)
-    for _ in range(100):
-        middle = np.where(np.isinf(high), low, 0.5 * (low + high))
-        ok = inside(direction * middle[:, None])
-        low, high = np.where(ok, middle, low), np.where(ok, high, middle)
-    with np.errstate(divide="ignore"):
-        gauge = np.where(np.isinf(high), 0.0, scale / low)
-    return np.where(row_norm(u) > 0, gauge, 0.0)
-
-
-def _largest_around(function: Any, x: Array, spread: Array) -> Array:
-    """A bound of a convex function of rows over the boxes ``x +- spread``, its values trusted to 16 ulp.
-
-    A box lies in the convex hull of the points ``x +- k spread_j e_j``, k the number of coordinates.
-    """
-    top = np.array(function(x), dtype=float)
-    size = np.abs(top)
-    k = x.shape[1]
-    for j in np.flatnonzero(spread.any(axis=0)):
-        for side in ends(x[:, j], k * spread[:, j]):
-            moved = x.copy()
-            moved[:, j] = side
-            end = function(moved)
-            top, size = np.maximum(top, end), np.maximum(size, np.abs(end))
-    return np.where(np.isnan(top), np.inf, top + 16.0 * ULP * size)
-
-
-def _norm_bound(norm: Any, x: Array, spread: Array) -> Array:
-    """||x + h|| <= ||x|| + sum_j |h_j| ||e_j||, the norm trusted to 4 + k ulp."""
-    k = x.shape[1]
-    unit, length = norm(np.eye(k)), norm(x)
-    length = np.where(length < SHORT, np.abs(x) @ unit, length)
-    return (length + spread @ unit) * (1.0 + (6 + k) * ULP)
-
-
-def half_square(z: Array) -> Array:
-    """Not less than 1/2 ||z||^2 of each row."""
-    return shown(np.einsum("ij,ij->i", z, z) * (0.5 * (1.0 + (4 + z.shape[1]) * ULP)), (z != 0.0).any(axis=1))
-
-
-def longest(z: Array, spread: Array) -> Array:
-    """Not less than the Euclidean norm of any point of ``z +- spread``."""
-    z = np.abs(z) + spread
-    length = row_norm(z)
-    return np.where(length < SHORT, z.sum(axis=1), length) * (1.0 + (4 + z.shape[1]) * ULP)
-
-
-def _names(penalty: AbstractPenalty) -> tuple[str, str]:
-    """The name of the class, as text and as LaTeX."""
-    name = type(penalty).__name__
-    return name, rf"\mathrm{{{name}}}".replace("_", r"\_")

@@ -99,15 +99,20 @@ class ConicForm:
         size = float(np.linalg.norm(u))
         if size == 0.0:
             return 0.0
-        flat = linalg.orth(self.P.toarray()).T
-        A = sparse.csc_array(sparse.vstack([self.A, sparse.csc_array(flat), sparse.csc_array(self.q[None])]))
-        b = np.concatenate([np.zeros(len(self.b) + len(flat)), [1.0]])
-        clarabel = _clarabel()
-        cones = ([clarabel.ZeroConeT(len(flat))] if len(flat) else []) + [clarabel.NonnegativeConeT(1)]
+        A, b = self._recession
+        clarabel, flat = _clarabel(), len(b) - len(self.b) - 1
+        cones = ([clarabel.ZeroConeT(flat)] if flat else []) + [clarabel.NonnegativeConeT(1)]
         best = self._minimise(sparse.csc_array(self.P.shape), self._on_z(-u / size), A, b, cones)
         if not isinstance(best, Optimum):
             return np.inf
         return -min(best.value, best.bound) * size * (1.0 + MARGIN)
+
+    @cached_property
+    def _recession(self) -> tuple[Any, Array]:
+        """A and b of `support`, which are the same for every row."""
+        flat = linalg.orth(self.P.toarray()).T
+        A = sparse.csc_array(sparse.vstack([self.A, sparse.csc_array(flat), sparse.csc_array(self.q[None])]))
+        return A, np.concatenate([np.zeros(len(self.b) + len(flat)), [1.0]])
 
     def support_at_zero(self, u: Array) -> float:
         """An upper bound of inf {t : u / t is a subgradient of phi at 0}; +inf unless one is proved.
@@ -120,7 +125,15 @@ class ConicForm:
             return 0.0
         if self.b.any() or abs(self.constant) > 0.0:
             return np.inf
-        return replace(self, P=sparse.csc_array(self.P.shape)).support(u)
+        return self._at_zero.support(u)
+
+    @cached_property
+    def _at_zero(self) -> ConicForm:
+        return replace(self, P=sparse.csc_array(self.P.shape))
+
+    @cached_property
+    def _upper(self) -> Any:
+        return sparse.csc_array(sparse.triu(self.P))
 
     def _on_z(self, v: Array) -> Array:
         return np.concatenate([v, np.zeros(len(self.q) - self.k)])
@@ -130,7 +143,7 @@ class ConicForm:
         from cvxpy.reductions.solvers.conic_solvers.clarabel_conif import dims_to_solver_cones
 
         cones, status = dims_to_solver_cones(self.dims) + further, ""
-        upper = sparse.csc_array(sparse.triu(P))
+        upper = self._upper if P is self.P else sparse.csc_array(sparse.triu(P)) if P.nnz else P
         for tolerance in TOLERANCES:
             answer = _clarabel().DefaultSolver(upper, q, A, b, cones, _settings(tolerance)).solve()
             status = str(answer.status)

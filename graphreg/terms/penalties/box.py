@@ -10,9 +10,9 @@ import numpy as np
 
 from ...checks import numbers
 from ...errors import TermError
-from ..bounds import ends
+from ..bounds import ULP, ends
 from ..records import Array, Notation, RecessionCone, Stated
-from ._base import INSIDE, ULP, AbstractConstraint, AbstractOneSided
+from ._base import INSIDE, AbstractConstraint, AbstractOneSided
 
 LEAST_CONDUCTANCE = 0.1  # of a coordinate without flow, whose conjugate has a kink there
 

@@ -11,11 +11,14 @@ import numpy as np
 
 from ...errors import TermError
 from ..records import Array, Notation, RecessionCone
-from ._base import LEAST_SLACK, AbstractOneSided, AbstractPenalty, column, row_norm
+from ._base import LEAST_SLACK, AbstractOneSided, AbstractPenalty
 from ._examine import Shape, apply, examine, values
+from ._rows import column, row_norm
 
 OUTWARD = 1e-8  # gauges are inflated by this, and clipped points are put this far inside
 SIZES = (3, 2, 1, *range(4, 33))  # the sizes of rows on which a function is tried when the penalty is made
+
+__all__ = ["from_cvxpy"]  # its classes are made by the function
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from ...checks import checked, positive
-from ..bounds import shown
+from ..bounds import ULP, half_square, shown
 from ..records import Array, Notation, RecessionCone, Stated
-from ._base import INSIDE, ULP, AbstractSmoothPenalty, column, half_square, longest, row_norm
+from ._base import INSIDE, AbstractSmoothPenalty
+from ._rows import column, longest, row_norm
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..bounds import ULP
 from ..records import Array, Notation, Stated
-from ._base import ULP, AbstractNorm, column
+from ._base import AbstractNorm
+from ._rows import column
 
 
 @dataclass(frozen=True)

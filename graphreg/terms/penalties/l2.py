@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..records import Array, Notation, Stated
-from ._base import AbstractNorm, column, longest, row_norm
+from ._base import AbstractNorm
+from ._rows import column, longest, row_norm
 
 
 @dataclass(frozen=True)

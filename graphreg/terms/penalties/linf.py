@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..records import Array, Notation, Stated
-from ._base import AbstractNorm, column
+from ._base import AbstractNorm
+from ._rows import column
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,10 @@ import numpy as np
 
 from ...checks import numbers
 from ...errors import TermError
-from ..bounds import shown
+from ..bounds import ULP, half_square, shown
 from ..records import Array, Notation, RecessionCone, Stated
-from ._base import ULP, AbstractSmoothPenalty, column, half_square, longest, row_norm
+from ._base import AbstractSmoothPenalty
+from ._rows import column, longest, row_norm
 
 ROUNDING = 1e-12  # relative to the largest eigenvalue: below it an eigenvalue is 0
 

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..bounds import half_square
 from ..records import Array, Notation, RecessionCone, Stated
-from ._base import AbstractSmoothPenalty, column, half_square
+from ._base import AbstractSmoothPenalty
+from ._rows import column
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,81 @@
+# ruff: noqa
+"""The names of `graphreg.catalogue` for type checkers; written by ``make listings``."""
+
+from typing import Any
+
+from .methods.admm import ADMM as ADMM
+from .methods.async_al2sgd import AsyncAL2SGD as AsyncAL2SGD
+from .methods.async_l2gd import AsyncL2GD as AsyncL2GD
+from .methods.clustered_fed_avg import ClusteredFedAvg as ClusteredFedAvg
+from .methods.exact import Exact as Exact
+from .methods.exact_diffusion import ExactDiffusion as ExactDiffusion
+from .methods.fed_admm import FedADMM as FedADMM
+from .methods.fed_avg import FedAvg as FedAvg
+from .methods.gradient_tracking import GradientTracking as GradientTracking
+from .methods.ifca import IFCA as IFCA
+from .methods.interior_point import InteriorPoint as InteriorPoint
+from .methods.local_only import LocalOnly as LocalOnly
+from .methods.local_sgd import LocalSGD as LocalSGD
+from .methods.pfedme import PFedMe as PFedMe
+from .methods.pooled import Pooled as Pooled
+from .methods.primal_dual import PrimalDual as PrimalDual
+from .methods.subgradient import SubgradientDescent as SubgradientDescent
+from .terms.losses.hinge import HingeLoss as HingeLoss
+from .terms.losses.hinge import SquaredHingeLoss as SquaredHingeLoss
+from .terms.losses.huber import HuberLoss as HuberLoss
+from .terms.losses.logistic import LogisticLoss as LogisticLoss
+from .terms.losses.multinomial import MultinomialLoss as MultinomialLoss
+from .terms.losses.poisson import PoissonLoss as PoissonLoss
+from .terms.losses.quantile import QuantileLoss as QuantileLoss
+from .terms.losses.squared import MeanLoss as MeanLoss
+from .terms.losses.squared import SquaredLoss as SquaredLoss
+from .terms.penalties.ball import Ball as Ball
+from .terms.penalties.box import Box as Box
+from .terms.penalties.huber_norm import HuberNorm as HuberNorm
+from .terms.penalties.l1 import L1 as L1
+from .terms.penalties.l2 import L2 as L2
+from .terms.penalties.linf import LInf as LInf
+from .terms.penalties.non_negative import NonNegative as NonNegative
+from .terms.penalties.quadratic import Quadratic as Quadratic
+from .terms.penalties.squared_l2 import SquaredL2 as SquaredL2
+from .terms.penalties.zero import Zero as Zero
+
+BASES: dict[str, type[Any]]
+__all__ = [
+    "ADMM",
+    "AsyncAL2SGD",
+    "AsyncL2GD",
+    "Ball",
+    "Box",
+    "ClusteredFedAvg",
+    "Exact",
+    "ExactDiffusion",
+    "FedADMM",
+    "FedAvg",
+    "GradientTracking",
+    "HingeLoss",
+    "HuberLoss",
+    "HuberNorm",
+    "IFCA",
+    "InteriorPoint",
+    "L1",
+    "L2",
+    "LInf",
+    "LocalOnly",
+    "LocalSGD",
+    "LogisticLoss",
+    "MeanLoss",
+    "MultinomialLoss",
+    "NonNegative",
+    "PFedMe",
+    "PoissonLoss",
+    "Pooled",
+    "PrimalDual",
+    "Quadratic",
+    "QuantileLoss",
+    "SquaredHingeLoss",
+    "SquaredL2",
+    "SquaredLoss",
+    "SubgradientDescent",
+    "Zero",
+]

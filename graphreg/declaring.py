@@ -1,0 +1,74 @@
+"""Declaring is registering: a loss, a penalty or a method is known because its class exists.
+
+A room of the library (a package with a base class) imports the files that lie in it, and `declared` goes through the
+classes that derive from the base. So a new term is one file in its room, or one class of the user's anywhere.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from pkgutil import walk_packages
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def import_files(package: str, folders: Iterable[str]) -> None:
+    """Import every file of a package that is not private to it, in the order of their names."""
+    for name in sorted(found.name for found in walk_packages(folders, f"{package}.")):
+        if not is_private(name):
+            import_module(name)
+
+
+def declared(base: type[T], *, users: bool = True) -> dict[str, type[T]]:
+    """The final classes that derive from ``base``, by name: those of the library, and then the user's.
+
+    Final is a class that leaves nothing abstract and derives from abstract classes alone (a class that derives from a
+    final one is a variant of it, and is not listed). Of the library those count that lie in a public file of the room
+    of the base; of the user's those that their module holds under their name, so that a class written inside a function
+    does not count, nor one that was written again since.
+    """
+    room = base.__module__.rpartition(".")[0]
+    found = sorted((each for each in set(_final(base)) if not each.__name__.startswith("_")), key=_place)
+    ours = {each.__name__: each for each in found if each.__module__.startswith(f"{room}.") and _public(each)}
+    theirs = {each.__name__: each for each in found if not _in_library(each) and _held(each)}
+    return {**ours, **{name: each for name, each in theirs.items() if name not in ours}} if users else ours
+
+
+def is_private(module: str) -> bool:
+    """Whether a part of a module's name begins with an underscore."""
+    return any(part.startswith("_") for part in module.split("."))
+
+
+def needs_no_options(each: type[Any]) -> bool:
+    """Whether an object of the class can be made without arguments."""
+    given = inspect.signature(each).parameters.values()
+    return all(p.default is not p.empty or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in given)
+
+
+def _final(base: type[T]) -> Iterator[type[T]]:
+    for each in base.__subclasses__():
+        if inspect.isabstract(each):
+            yield from _final(each)
+        elif all(inspect.isabstract(other) for other in each.__mro__[1:] if issubclass(other, base)):
+            yield each
+
+
+def _place(each: type[Any]) -> tuple[str, str]:
+    return each.__name__, each.__module__
+
+
+def _in_library(each: type[Any]) -> bool:
+    return each.__module__.partition(".")[0] == __name__.partition(".")[0]
+
+
+def _public(each: type[Any]) -> bool:
+    names = getattr(sys.modules[each.__module__], "__all__", [each.__name__])  # a file may say what of it is public
+    return each.__name__ in names and not is_private(each.__module__) and _held(each)
+
+
+def _held(each: type[Any]) -> bool:
+    return getattr(sys.modules.get(each.__module__), each.__name__, None) is each

@@ -1,0 +1,103 @@
+"""The samples of a loss as a term of a model: which node, which predictor, which target, which scale."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+
+from ...checks import check_fields
+from ...data import NodeData
+from ...errors import DataError, TermError
+from ...messages import gaps
+from ..calculus import AbstractTerm, positive
+from ..records import Array, Coordinate
+from .coding import numeric
+
+
+@dataclass(frozen=True)
+class AbstractSamples(AbstractTerm):
+    """A sum over the samples of ``data``.
+
+    Parameters
+    ----------
+    data : NodeData
+    scale : {"mean", "sum"}, float or mapping
+        The factor scale_i of a node's sum: "mean" is 1 / (sum of its sample weights), "sum" is 1; a number, or a
+        number per node label.
+    """
+
+    data: NodeData
+    scale: str | float | Mapping[Hashable, float] = field(default="mean", kw_only=True)
+
+    def __post_init__(self) -> None:
+        name = type(self).__name__
+        if not isinstance(self.data, NodeData):
+            got = f"the class {self.data.__name__}" if isinstance(self.data, type) else type(self.data).__name__
+            raise TermError(f"{name} takes NodeData, got {got}; see NodeData.from_frame, from_dict and from_arrays")
+        check_fields(self, TermError)
+        for read in (self.design, self.targets, self.scales):
+            read()  # refuses what it cannot use
+
+    def encode(self, target: Array) -> Array:
+        """The targets as floats in the coding of the loss; `DataError` where they are anything else. Numbers, by
+        default."""
+        return numeric(target, type(self).__name__)
+
+    def factors(self) -> tuple[str | Array, Array]:
+        """What `scales` are made of: the rule ("mean", "sum", or a number per sample) and the sample weights (M,)."""
+        data, scale = self.data, self.scale
+        if isinstance(scale, str):
+            return scale, data.weights
+        if isinstance(scale, Mapping):
+            return np.array([float(scale[label]) for label in data.labels])[data.node], data.weights
+        return np.full(len(data.node), float(scale)), data.weights
+
+    def at(self, label: Hashable) -> Self:
+        """The loss of one node alone, which holds the data of no other."""
+        scale = {label: self.scale[label]} if isinstance(self.scale, Mapping) else self.scale
+        return replace(self, data=self.data.at(label), scale=scale, **self.coding())
+
+    def take(self, rows: Any) -> Self:
+        """The same loss on some rows of its data, see `NodeData.take`; a mean is over the rows that are left."""
+        return replace(self, data=self.data.take(rows), **self.coding())
+
+    def coding(self) -> dict[str, Any]:
+        """The fields that say how all data are coded, where one node's do not tell."""
+        return {}
+
+    def design(self) -> tuple[Array | None, Array]:
+        """The design matrix (None where the predictor of a sample is w_i itself) and the offsets."""
+        if self.data.X is None or self.data.n_features == 0:
+            raise DataError(f"{type(self).__name__} needs features, and the data have none; name them, or use MeanLoss")
+        return self.data.X, self.data.offset
+
+    def coordinates(self) -> tuple[Coordinate, ...]:
+        """The names of the columns of w that the loss speaks of."""
+        return self.data.features
+
+    def targets(self) -> Array:
+        target = self.data.y
+        if target is None:
+            raise DataError(f"{type(self).__name__} needs a target, and the data have none")
+        if target.ndim != 1:
+            columns = f"the {target.shape[1]} columns {self.data.targets}"
+            raise DataError(f"{type(self).__name__} takes one target, got {columns}")
+        return self.encode(target)
+
+    def scales(self) -> Array:
+        """s_r (M,), without the strength."""
+        data, scale = self.data, self.scale
+        if isinstance(scale, str):
+            if scale not in ("mean", "sum"):
+                raise TermError(f"scale must be 'mean', 'sum', a number or a mapping, got {scale!r}")
+            total = np.bincount(data.node, data.weights, len(data.labels))
+            return data.weights / total[data.node] if scale == "mean" else data.weights.copy()
+        if isinstance(scale, Mapping):
+            for said in gaps("scale", scale, data.labels):
+                raise TermError(said)
+            each = np.array([positive(scale[label], f"the scale of the node {label!r}") for label in data.labels])
+            return data.weights * each[data.node]
+        return data.weights * positive(scale, f"the scale of {type(self).__name__}")

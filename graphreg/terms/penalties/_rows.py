@@ -1,0 +1,69 @@
+"""Functions of the rows of an array, of which penalties are made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..bounds import SHORT, ULP
+from ..records import Array
+
+
+def column(step: Any) -> Any:
+    """A step (a number, or one per row) that broadcasts against rows."""
+    step = np.asarray(step, dtype=float)
+    return step[:, None] if step.ndim == 1 else step
+
+
+def row_norm(z: Array) -> Array:
+    """Euclidean norm of each row."""
+    return np.sqrt(np.einsum("ij,ij->i", z, z))
+
+
+def pieces_of(function: Callable[[Array], Array], k: int) -> int | None:
+    """The p of `AbstractPenalty.pieces` for any function of rows of k coordinates, tried at rows large and small."""
+    z = np.random.default_rng(0).standard_normal((6, k)) * 10.0 ** np.array([[-6], [-2], [0], [0], [2], [6]])
+    with np.errstate(all="ignore"):
+        value = function(z)
+    sums = ((p, row_norm(z.reshape(-1, p)).reshape(len(z), -1).sum(axis=1)) for p in range(1, k + 1) if k % p == 0)
+    return next((p for p, norms in sums if np.allclose(value, norms, rtol=1e-12, atol=0.0)), None)
+
+
+def gauge_of(u: Array, inside: Callable[[Array], Array]) -> Array:
+    """inf {t >= 0 : u / t is inside} for each row, rounded upwards; ``inside`` tells of a convex set that holds 0."""
+    scale = np.maximum(row_norm(u), 1e-300)
+    direction = u / scale[:, None]
+    ok = inside(direction)
+    low, high = np.where(ok, 1.0, 0.0), np.where(ok, np.inf, 1.0)  # multiples of the direction inside, and outside
+    for _ in range(60):
+        grow = np.isinf(high) & (low < 1e12)
+        if not grow.any():
+            break
+        reach = low * 4.0
+        ok = inside(direction * reach[:, None])
+        high = np.where(grow & ~ok, reach, high)
+        low = np.where(grow & ok, reach, low)
+    for _ in range(100):
+        middle = np.where(np.isinf(high), low, 0.5 * (low + high))
+        ok = inside(direction * middle[:, None])
+        low, high = np.where(ok, middle, low), np.where(ok, high, middle)
+    with np.errstate(divide="ignore"):
+        gauge = np.where(np.isinf(high), 0.0, scale / low)
+    return np.where(row_norm(u) > 0, gauge, 0.0)
+
+
+def norm_bound(norm: Any, x: Array, spread: Array) -> Array:
+    """||x + h|| <= ||x|| + sum_j |h_j| ||e_j||, the norm trusted to 4 + k ulp."""
+    k = x.shape[1]
+    unit, length = norm(np.eye(k)), norm(x)
+    length = np.where(length < SHORT, np.abs(x) @ unit, length)
+    return (length + spread @ unit) * (1.0 + (6 + k) * ULP)
+
+
+def longest(z: Array, spread: Array) -> Array:
+    """Not less than the Euclidean norm of any point of ``z +- spread``."""
+    z = np.abs(z) + spread
+    length = row_norm(z)
+    return np.where(length < SHORT, z.sum(axis=1), length) * (1.0 + (4 + z.shape[1]) * ULP)
