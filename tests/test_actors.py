@@ -312,11 +312,11 @@ def test_what_cannot_be_pickled_stays_in_this_process():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"processes": 0}, "processes of Actors must be True, False or a number >= 1, got 0"),
-        ({"processes": "two"}, "processes of Actors"),
-        ({"faults": 0.2}, r"faults of Actors must be gr.Faults\(...\) or None, got 0.2"),
-        ({"timeout": 0.0}, "timeout of Actors must be a positive number of seconds"),
-        ({"timeout": float("inf")}, "timeout of Actors"),
+        ({"processes": 0}, r"Actors\(processes=...\) must be True, False or a number >= 1, got 0"),
+        ({"processes": "two"}, r"Actors\(processes=...\)"),
+        ({"faults": 0.2}, r"Actors\(faults=...\) must be gr.Faults\(...\) or None, got 0.2"),
+        ({"timeout": 0.0}, r"Actors\(timeout=...\) must be a positive number of seconds"),
+        ({"timeout": float("inf")}, r"Actors\(timeout=...\)"),
     ],
 )
 def test_bad_options_are_refused(options, words):

@@ -293,7 +293,7 @@ def test_the_optimum_stays():
 )
 def test_wrong_options(options):
     name = next(iter(options))
-    with pytest.raises(gr.errors.MethodError, match=f"the {name} of ADMM must be"):
+    with pytest.raises(gr.errors.MethodError, match=rf"ADMM\({name}=...\) must be"):
         gr.ADMM(**options)
 
 

@@ -172,9 +172,9 @@ def test_models(build, error, parts):
         "nan bound": (lambda: gr.Box([0, np.nan], 1), TermError, "low", "NaN at coordinate 1"),
         "text bound": (lambda: gr.Box("low", 1), TermError, "bound low", "'low'"),
         "bounds differ": (lambda: gr.Box([0, 0], [1, 1, 1]), TermError, "low has 2 and high has 3"),
-        "negative ball": (lambda: gr.Ball(-1), TermError, "radius of Ball", "positive", "-1"),
-        "text ball": (lambda: gr.Ball("1"), TermError, "radius of Ball", "number", "'1'"),
-        "no huber": (lambda: gr.HuberNorm(0), TermError, "delta of HuberNorm", "positive"),
+        "negative ball": (lambda: gr.Ball(-1), TermError, "Ball(radius=...)", "positive", "-1"),
+        "text ball": (lambda: gr.Ball("1"), TermError, "Ball(radius=...)", "number", "'1'"),
+        "no huber": (lambda: gr.HuberNorm(0), TermError, "HuberNorm(delta=...)", "positive"),
         "not convex": (
             lambda: gr.Penalty.from_cvxpy(lambda z: cp.norm1(z) + cp.sum(cp.sqrt(cp.abs(z)))),
             ConvexityError,

@@ -14,17 +14,17 @@ from graphreg.errors import MethodError, MethodWarning
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        *(({"rho": value}, "rho of FedADMM") for value in (0.0, -1.0, np.inf, np.nan, "1", True)),
-        *(({"kappa": value}, "kappa of FedADMM") for value in (0.0, np.nan)),
-        *(({"batch": value}, "batch of FedADMM") for value in (0, -3, 2.5, True, "all")),
-        ({"average": "mean"}, "average of FedADMM must be one of 'last', 'printed', 'suffix'"),
-        ({"dropout": "ignore"}, "dropout of FedADMM must be 'freeze' or 'ipw'"),
-        *(({"step_size": value}, "step_size of FedADMM must") for value in (0.0, -0.1, np.inf, "0.1")),
-        ({"step_size": {"a": 0.1, "b": 0.0}}, "step_size of the node 'b' of FedADMM"),
+        *(({"rho": value}, r"FedADMM\(rho=...\)") for value in (0.0, -1.0, np.inf, np.nan, "1", True)),
+        *(({"kappa": value}, r"FedADMM\(kappa=...\)") for value in (0.0, np.nan)),
+        *(({"batch": value}, r"FedADMM\(batch=...\)") for value in (0, -3, 2.5, True, "all")),
+        ({"average": "mean"}, r"FedADMM\(average=...\) must be one of 'last', 'printed', 'suffix'"),
+        ({"dropout": "ignore"}, r"FedADMM\(dropout=...\) must be 'freeze' or 'ipw'"),
+        *(({"step_size": value}, r"FedADMM\(step_size=...\) must") for value in (0.0, -0.1, np.inf, "0.1")),
+        ({"step_size": {"a": 0.1, "b": 0.0}}, r"FedADMM\(step_size=...\) of the node 'b'"),
         ({"step_size": 0.1, "kappa": 1.0}, "a step_size or a kappa"),
         *(({"availability": value}, r"must be in \(0, 1\]") for value in (0.0, 1.1, -0.2, np.nan)),
-        ({"availability": {"a": 0.5, "b": 0.0}}, "probability of the node 'b'"),
-        ({"availability": {"a": 0.5, "b": "often"}}, "probability of the node 'b'"),
+        ({"availability": {"a": 0.5, "b": 0.0}}, r"Availability\(probability=...\) of the node 'b'"),
+        ({"availability": {"a": 0.5, "b": "often"}}, r"Availability\(probability=...\) of the node 'b'"),
         ({"availability": "estimated"}, r"gr.Availability\(probability, sampler, known=False\)"),
         ({"availability": gr.Availability}, "availability is a probability"),
     ],
@@ -41,7 +41,7 @@ def test_wrong_availabilities():
         gr.Availability(0.5, sampler=0.5)
     with pytest.raises(MethodError, match="must be a function of t, labels, uniform and common"):
         gr.FedADMM(availability=lambda t: np.full(N, True))
-    with pytest.raises(MethodError, match="known of Availability must be True or False"):
+    with pytest.raises(MethodError, match=r"Availability\(known=...\) must be True or False"):
         gr.Availability(0.5, known="yes")
 
 

@@ -6,8 +6,9 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
+from graphreg import L1, L2, AbstractNorm, AbstractOneSided, LInf, SquaredL2
 from graphreg.errors import ConvexityError, TermError
-from graphreg.terms.penalties import L1, L2, AbstractNorm, AbstractOneSided, AbstractPenalty, LInf, SquaredL2
+from graphreg.terms.penalties._base import AbstractPenalty
 
 own = AbstractPenalty.from_cvxpy
 MIX = np.array([[1.0, 2.0, 0.5], [0.0, -1.0, 1.0]])

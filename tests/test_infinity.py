@@ -146,7 +146,7 @@ def test_classes_that_leave_one_after_the_other():
     data = samples([0, 0, 1, 1, 2, 2, 1], x0, x1)
     solution = gr.Problem(gr.MultinomialLoss(data, scale="sum")).solve(gap=1e-6, on_failure="return")
     assert solution.status == "unattained"
-    assert "Infimum certified" in solution.message
+    assert "The infimum is certified" in solution.message
 
 
 def test_a_box_is_restricted_to_the_coordinates_that_are_left():

@@ -460,7 +460,7 @@ def test_an_infimum_that_is_not_attained():
     data = gr.NodeData.from_dict({i: (np.ones((3, 1)), np.full(3, float(i > 1))) for i in range(4)})
     lam = gr.Parameter(0.1, name="lam")
     problem = gr.Problem(gr.LogisticLoss(data) + lam * gr.TotalVariation(nx.Graph([(0, 1), (2, 3)]), gr.L2()))
-    with pytest.raises(gr.errors.UnattainedError, match="at lam = 1: Infimum"):
+    with pytest.raises(gr.errors.UnattainedError, match="at lam = 1: The infimum"):
         gr.path(problem, [0.1, 1.0])
     assert lam.value == 0.1
     path = gr.path(problem, [0.1, 1.0], on_failure="return")
