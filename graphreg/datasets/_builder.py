@@ -10,7 +10,7 @@ import numpy as np
 
 from ..terms.hierarchy import Hierarchy
 from ..terms.sums import Consensus, NodePenalty, TotalVariation
-from ._plain import Array, PlainEdge
+from ._plain import Array, PlainEdge, PlainProblem
 from ._random_losses import Losses
 from ._random_penalties import Drawn, PenaltyDraw, is_constraint, is_one_sided
 
@@ -75,6 +75,11 @@ class Builder:
             self._ridge()
 
     # ---- terms -------------------------------------------------------------------------------------------------------
+    def plain(self) -> PlainProblem:
+        """What was added, as plain numbers."""
+        nodes, losses = (*self.labels, *self.latent), self.losses
+        return PlainProblem(nodes, self.d, losses.plain, tuple(self.edges), self.draw.inner, losses.size)
+
     def _total_variation(self, graph: nx.Graph, kind: str, columns: Array | None) -> None:
         drawn = self.draw(kind, self.d if columns is None else len(columns))
         if not is_constraint(kind) and self.rng.random() < 0.6:

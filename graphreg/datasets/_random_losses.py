@@ -11,6 +11,7 @@ import numpy as np
 from ..data import NodeData
 from ._families import (
     SCALAR,
+    Shape,
     coded,
     gradient_at_zero,
     is_kinked,
@@ -29,6 +30,9 @@ LOSSES = (
 )
 LOSSES_WITH_KINKS = "losses with kinks"  # the trait of problems whose losses are not all smooth
 MOST = 16  # coordinates of a multinomial problem: features times classes
+
+
+Rows = tuple[Array | None, Array, Array, Array]  # of one node: design, targets, offsets and weights
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,39 @@ class Losses:
     gradient: float
     curvature: float
     size: Array
+
+    @staticmethod
+    def of(
+        model: Any, plain: list[PlainSamples], names: tuple[str, ...], classes: int, intercept: bool, size: Array
+    ) -> Losses:
+        """With what follows from the samples of all nodes."""
+        gradient = max(float(np.linalg.norm(gradient_at_zero(part))) for part in plain) or 1.0
+        curvature = float(np.median([curvature_of(part) for part in plain])) or 1.0
+        one_sided = any(is_one_sided(part.family) for part in plain)
+        return Losses(model, tuple(plain), names, classes, intercept, one_sided, gradient, curvature, size)
+
+
+def data_of(
+    rng: np.random.Generator,
+    family: str,
+    rows: dict[Hashable, Rows],
+    shape: Shape,
+    names: tuple[str, ...],
+) -> NodeData:
+    """The samples of a family as a user would have them."""
+    node = [label for label, (_, y, *_) in rows.items() for _ in range(len(y))]
+    intercept = names[:1] == ("intercept",)
+    designs = [X[:, int(intercept) :] for X, *_ in rows.values() if X is not None]
+    y, offset, weight = (np.concatenate(column) for column in zip(*(row[1:] for row in rows.values()), strict=True))
+    return NodeData.from_arrays(
+        np.concatenate(designs) if designs else None,
+        coded(rng, family, y, shape),
+        node,
+        weights=weight if (weight != 1.0).any() else None,
+        offset=offset if offset.any() else None,
+        features=None if family == "mean" else list(names[int(intercept) :]),
+        intercept=intercept,
+    )
 
 
 @dataclass(frozen=True)
@@ -108,11 +145,8 @@ def random_losses(rng: np.random.Generator, loss: str, labels: list[Hashable], d
     traits += ["intercept"] * intercept + ["offsets"] * offsets + ["sample weights"] * weighted
     traits += ["nodes without data"] * (min(counts) == 0) + [f"{classes} classes"] * (classes > 1)
     traits += [LOSSES_WITH_KINKS] * any(is_kinked(part.family) for part in plain)
-    curvature = float(np.median([curvature_of(part) for part in plain]))
-    gradient = max(float(np.linalg.norm(gradient_at_zero(part))) for part in plain)
-    one_sided = any(is_one_sided(part.family) for part in plain)
     size = np.repeat(response / source.columns / (1.0 + np.abs(source.means)), classes)
-    return Losses(model, tuple(plain), names, classes, intercept, one_sided, gradient, curvature, size)
+    return Losses.of(model, plain, names, classes, intercept, size)
 
 
 def _response(rng: np.random.Generator, families: tuple[str, ...]) -> float:
@@ -169,7 +203,7 @@ def _one_family(
     scale, factors = _scale(rng, list(counts))
     unit = 1.0 if is_unitless(family) else source.response
     parts: list[PlainSamples] = []
-    rows: list[tuple[Array | None, Array, Array, Array]] = []
+    rows: dict[Hashable, Rows] = {}
     for label, m in counts.items():
         X = None if family == "mean" else source.design(m, intercept)
         offset = unit * rng.standard_normal(m) if offsets else np.zeros(m)
@@ -179,21 +213,10 @@ def _one_family(
         else:
             y = targets(rng, family, X @ w, source.response, offset, shape)
         weight = 10.0 ** rng.uniform(-1.5, 1.5, size=m) if weighted else np.ones(m)
-        rows.append((X, y, offset, weight))
+        rows[label] = X, y, offset, weight
         s = strength * weight * (1.0 / weight.sum() if factors is None else factors[label])
         parts.append(PlainSamples(label, family, X, y, s, offset, shape.delta, shape.tau, classes))
-    node = [label for label, m in counts.items() for _ in range(m)]
-    designs = [X[:, int(intercept) :] for X, *_ in rows if X is not None]
-    y, offset, weight = (np.concatenate(column) for column in zip(*(row[1:] for row in rows), strict=True))
-    data = NodeData.from_arrays(
-        np.concatenate(designs) if designs else None,
-        coded(rng, family, y, shape),
-        node,
-        weights=weight if weighted else None,
-        offset=offset if offsets else None,
-        features=None if family == "mean" else list(names[int(intercept) :]),
-        intercept=intercept,
-    )
+    data = data_of(rng, family, rows, shape, names)
     loss = term(rng, family, data, scale, shape)
     return (loss if strength == 1.0 else strength * loss), parts
 

@@ -8,23 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from ..data import NodeData
 from ._families import (
     SCALAR,
     Shape,
-    coded,
     drawn_like,
-    gradient_at_zero,
     is_kinked,
-    is_one_sided,
     is_unitless,
     random_shape,
     targets,
     term,
 )
-from ._families import typical_curvature as curvature_of
 from ._plain import Array, PlainSamples
-from ._random_losses import LOSSES_WITH_KINKS, MOST, Losses, names_of
+from ._random_losses import LOSSES_WITH_KINKS, MOST, Losses, Rows, data_of, names_of
 
 REAL = ("squared", "huber", "quantile", "mean")  # targets that may be shifted
 EXPONENTS = ("poisson", "logistic", "multinomial")  # predictors are exponents, so that offsets stay moderate
@@ -70,7 +65,7 @@ class _Wild:
     shape: Shape
     classes: int
 
-    def one_node(self, family: str, m: int, truth: Array) -> tuple[Array | None, Array, Array, Array]:
+    def one_node(self, family: str, m: int, truth: Array) -> Rows:
         """Design, targets, offsets and weights of one node."""
         rng, columns = self.rng, self.columns
         X = None if family == "mean" else columns.draw(rng, m)
@@ -128,12 +123,8 @@ def wild_losses(rng: np.random.Generator, loss: str, labels: list[Hashable], d: 
             loss_term, parts = _one_family(wild, family, rows, names)
             model, plain = model + loss_term, plain + parts
     traits += [LOSSES_WITH_KINKS] * any(is_kinked(part.family) for part in plain)
-    gradient = max(float(np.linalg.norm(gradient_at_zero(part))) for part in plain) or 1.0
-    curvature = float(np.median([curvature_of(part) for part in plain])) or 1.0
-    one_sided = any(is_one_sided(part.family) for part in plain)
     size = np.repeat(np.abs(np.array(list(truth.values()))).max(axis=(0, 2)), classes)
-    size = np.where(size > 0, size, 1.0)
-    return Losses(model, tuple(plain), names, classes, columns.intercept, one_sided, gradient, curvature, size)
+    return Losses.of(model, plain, names, classes, columns.intercept, np.where(size > 0, size, 1.0))
 
 
 def _columns(rng: np.random.Generator, loss: str, d: int, traits: list[str]) -> _Columns:
@@ -188,21 +179,9 @@ def _counts(rng: np.random.Generator, labels: list[Hashable], p: int, traits: li
 
 
 def _one_family(
-    wild: _Wild, family: str, rows: dict[Hashable, Any], names: tuple[str, ...]
+    wild: _Wild, family: str, rows: dict[Hashable, Rows], names: tuple[str, ...]
 ) -> tuple[Any, list[PlainSamples]]:
-    node = [label for label, (_, y, *_) in rows.items() for _ in range(len(y))]
-    intercept, weighted, shape = wild.columns.intercept, "wild weights" in wild.traits, wild.shape
-    designs = [X[:, int(intercept) :] for X, *_ in rows.values() if X is not None]
-    y, offset, weight = (np.concatenate(column) for column in zip(*(row[1:] for row in rows.values()), strict=True))
-    data = NodeData.from_arrays(
-        np.concatenate(designs) if designs else None,
-        coded(wild.rng, family, y, shape),
-        node,
-        weights=weight if weighted else None,
-        offset=offset if offset.any() else None,
-        features=None if family == "mean" else list(names[int(intercept) :]),
-        intercept=intercept,
-    )
+    shape, data = wild.shape, data_of(wild.rng, family, rows, wild.shape, names)
     mean = wild.rng.random() < 0.5
     parts = [
         PlainSamples(

@@ -111,8 +111,7 @@ def random_problem(seed: int, hard: bool = False, *, loss: Choice = None, penalt
     spread = Spread(factor, ridge=0.5 if losses.one_sided else 0.25)
     builder = Builder(rng, labels, losses, traits, spread)
     builder.build(penalty, structure)
-    nodes = (*labels, *builder.latent)
-    plain = PlainProblem(nodes, builder.d, losses.plain, tuple(builder.edges), builder.draw.inner, losses.size)
+    plain = builder.plain()
     model = losses.model + builder.model
     return RandomProblem(seed, hard, loss, penalty, structure, tuple(traits), plain.condition(), model, plain)
 

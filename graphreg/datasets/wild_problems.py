@@ -127,12 +127,10 @@ def wild_problem(seed: int, *, loss: Choice = None, penalty: Choice = None) -> W
     losses = wild_losses(rng, loss, labels, d, traits)
     builder = Builder(rng, labels, losses, traits, _spread(rng, traits))
     builder.build(penalty, structure)
-    nodes = (*labels, *builder.latent)
-    plain = PlainProblem(nodes, builder.d, losses.plain, tuple(builder.edges), builder.draw.inner, losses.size)
     gap, rounds = float(10.0 ** rng.uniform(-10, -2)), [*FEW_ROUNDS, None, None, None][int(rng.integers(6))]
     from_zero = bool(rng.random() < 0.3)
     model = losses.model + builder.model
-    return WildProblem(seed, loss, penalty, structure, tuple(traits), model, plain, gap, rounds, from_zero)
+    return WildProblem(seed, loss, penalty, structure, tuple(traits), model, builder.plain(), gap, rounds, from_zero)
 
 
 def _traits(rng: np.random.Generator, loss: str, turn: int) -> list[str]:
