@@ -64,9 +64,9 @@ def plot_recovery(
     pairs = [(at[i], at[j]) for ends in kinds for i, j in ends.tolist()]
     place = np.full((len(labels), 2), np.nan)
     place[nodes] = placed([labels[i] for i in nodes], pairs, positions)
-    for (name, *look), ends in zip(EDGES, kinds, strict=True):
+    for (name, style, colour, width), ends in zip(EDGES, kinds, strict=True):
         if len(ends):
-            draw_links(axes, place[ends], name, *look)
+            draw_links(axes, place[ends], name, style, colour, width)
     _nodes(axes, place, number, loose, shown)
     if len(nodes) <= MOST_LABELS:
         write_labels(axes, [labels[i] for i in nodes], place[nodes], len(nodes))

@@ -47,11 +47,11 @@ def plot_selection(
     place = placed(graph.labels, kept, positions, [(index[a], index[b]) for a, b in removed])
     axes = axes_for(ax, (8.0, 6.0))
     tests: Any = selection.tests
-    for keep, (name, *look) in DRAWN.items():
+    for keep, (name, style, colour, width) in DRAWN.items():
         rows = tests[tests["keep"] == keep]
         if len(rows):
             ends = place[[[index[a], index[b]] for a, b in zip(rows["tail"], rows["head"], strict=True)]]
-            draw_links(axes, ends, f"{name} ({len(rows)})", *look)
+            draw_links(axes, ends, f"{name} ({len(rows)})", style, colour, width)
     component = graph.components()
     colours = [f"C{number % 10}" for number in component.tolist()]
     axes.scatter(*place.T, s=float(np.clip(12000.0 / graph.n_nodes, 15.0, 260.0)), c=colours, zorder=2)

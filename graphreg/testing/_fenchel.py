@@ -9,7 +9,7 @@ which is >= 0 for all x and b, and 0 exactly where b is a subgradient of f at x.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from ..terms.records import Array
 from ._report import Failure, distance, dots, frozen, judge, rowwise, shaped, size
 
 FAR = (1.0, 1e2, 1e4, 1e6)  # how far points are pushed along prices
+Call = tuple[str, Callable[..., Array], tuple[int, ...]]  # a name, the function of steps and points, its shape
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,26 @@ class Pair:
             return b, np.zeros(len(b))
         inside = np.where(rowwise(outside.astype(float), b) > 0, self.clip(b), b)
         return inside, size(inside - b) / np.maximum(slack, 1e-300)
+
+
+def rows_are_independent(
+    calls: Sequence[Call], rng: np.random.Generator, tolerance: float, **points: Array
+) -> list[Failure]:
+    """Each call has the right shape and treats rows independently; the last, the prox, takes one step per row."""
+    given = list(points.values())
+    steps = frozen(10.0 ** rng.uniform(-1, 1, len(given[0])))
+    order = rng.permutation(len(steps))[: len(steps) // 2]
+    found: list[Failure] = []
+    for name, call, shape in calls:
+        whole, part = call(steps, *given), call(*(frozen(each[order]) for each in (steps, *given)))
+        shaped(name, whole, shape)
+        where = {key: each[order] for key, each in points.items()}
+        found += judge(f"{name} treats rows independently", distance(whole[order], part), tolerance, **where)
+    few, prox = order[:6], calls[-1][1]
+    alone = np.concatenate([prox(float(steps[i]), *(each[i : i + 1] for each in given)) for i in few])
+    by = size(alone - prox(steps, *given)[few]) / (1e-300 + sum(size(each[few]) for each in given))
+    where = {key: each[few] for key, each in points.items()}
+    return found + judge("prox takes one step per row", by, tolerance, **where, step=steps[few])
 
 
 def prox_is_optimal(pair: Pair, v: Array, step: Any, tolerance: float, **where: Any) -> list[Failure]:

@@ -21,7 +21,6 @@ from ._report import (
     LawError,
     Report,
     demand,
-    distance,
     dots,
     frozen,
     judge,
@@ -40,26 +39,14 @@ STEP = 1e-5  # of differences
 
 def shapes_and_rows(loss: AbstractLoss, samples: Samples) -> list[Failure]:
     """The right shapes, rows independent of each other, inputs left as they are (they are read-only)."""
-    x, y, rng = samples.x, samples.y, samples.rng
-    steps = frozen(10.0 ** rng.uniform(-1, 1, len(x)))
-    order = rng.permutation(len(x))[: len(x) // 2]
-    found = []
-    for name, call, shape in (
-        ("value", lambda x, y, t: loss.value(x, y), (len(x),)),
-        ("gradient", lambda x, y, t: loss.gradient(x, y), x.shape),
-        ("conjugate", lambda x, y, t: loss.conjugate(x, y), (len(x),)),
-        ("prox", lambda x, y, t: loss.prox(x, t, y), x.shape),
-    ):
-        whole, part = call(x, y, steps), call(frozen(x[order]), frozen(y[order]), frozen(steps[order]))
-        shaped(name, whole, shape)
-        gap = distance(whole[order], part)
-        found += judge(f"{name} treats rows independently", gap, samples.tolerance, x=x[order], y=y[order])
-    first = order[:6]
-    alone = [loss.prox(x[i : i + 1], float(steps[i]), y[i : i + 1]) for i in first]
-    by = size(np.concatenate(alone) - loss.prox(x, steps, y)[first]) / (1e-300 + size(x[first]) + size(y[first]))
-    return found + judge(
-        "prox takes one step per row", by, samples.tolerance, v=x[first], step=steps[first], y=y[first]
-    )
+    x = samples.x
+    calls: list[fenchel.Call] = [
+        ("value", lambda t, x, y: loss.value(x, y), (len(x),)),
+        ("gradient", lambda t, x, y: loss.gradient(x, y), x.shape),
+        ("conjugate", lambda t, x, y: loss.conjugate(x, y), (len(x),)),
+        ("prox", lambda t, x, y: loss.prox(x, t, y), x.shape),
+    ]
+    return fenchel.rows_are_independent(calls, samples.rng, samples.tolerance, x=x, y=samples.y)
 
 
 def convex(loss: AbstractLoss, samples: Samples) -> list[Failure]:

@@ -23,24 +23,13 @@ ARGMIN_TOLERANCE = 1e-4  # of minimisers, relative to their size: the root of th
 # ---- the four methods --------------------------------------------------------------------------------------------
 def shapes_and_rows(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
     """One value per row, rows independent of each other, inputs left as they are (they are read-only)."""
-    z, rng = probe.points, probe.rng
-    steps = frozen(10.0 ** rng.uniform(-1, 1, len(z)))
-    order = rng.permutation(len(z))[: len(z) // 2]
-    found = []
-    for name, call in (
-        ("value", lambda rows, t: penalty.value(rows)),
-        ("conjugate", lambda rows, t: penalty.conjugate(rows)),
-        ("prox", penalty.prox),
-    ):
-        whole, part = call(z, steps), call(frozen(z[order]), frozen(steps[order]))
-        shape = z.shape if name == "prox" else (len(z),)
-        shaped(name, whole, shape)
-        found += judge(
-            f"{name} treats rows independently", distance(whole[order], part), probe.tolerance, rows=z[order]
-        )
-    alone = np.vstack([penalty.prox(z[i : i + 1], float(steps[i])) for i in order[:6]])
-    by = size(alone - penalty.prox(z, steps)[order[:6]]) / (1e-300 + size(z[order[:6]]))
-    return found + judge("prox takes one step per row", by, probe.tolerance, v=z[order[:6]], step=steps[order[:6]])
+    z = probe.points
+    calls: list[fenchel.Call] = [
+        ("value", lambda t, z: penalty.value(z), (len(z),)),
+        ("conjugate", lambda t, z: penalty.conjugate(z), (len(z),)),
+        ("prox", lambda t, z: penalty.prox(z, t), z.shape),
+    ]
+    return fenchel.rows_are_independent(calls, probe.rng, probe.tolerance, z=z)
 
 
 def non_negative(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
