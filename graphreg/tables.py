@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pandas as pd
@@ -20,6 +20,12 @@ def assumed_lines(assumed: Sequence[str]) -> list[str]:
         first = head if not lines else rest
         lines += textwrap.wrap(sentence, WIDTH, initial_indent=first, subsequent_indent=rest)
     return lines
+
+
+def by_label(values: Any, labels: Iterable[Any], columns: Iterable[Any], name: str = "node") -> pd.DataFrame:
+    """A DataFrame with a row per label; labels stay what they are, tuples as well."""
+    index = pd.Index(list(labels), dtype=object, name=name, tupleize_cols=False)
+    return pd.DataFrame(values, index=index, columns=list(columns))
 
 
 class Stated(ABC):

@@ -19,9 +19,8 @@ import pandas as pd
 from ..data import NodeData
 from ..errors import DataError
 from ..messages import look_alike
-from ..tables import Table
+from ..tables import Table, by_label
 from ..terms.losses._base import AbstractQuadraticLoss
-from ..terms.records import Array
 from .hierarchical import Described, fitted
 from .james_stein import shrunken
 from .mixed import HierarchicalEstimate
@@ -110,15 +109,10 @@ def compare_estimators(
         values[name] = fit.coef[[place[label] for label in labels]]
     if len(names) >= 3:
         values["James-Stein"] = shrunken(flat, fits["single cluster"].components).coef
-    coef = {name: _frame(value, labels, names) for name, value in values.items()}
+    coef = {name: by_label(value, labels, names) for name, value in values.items()}
     errors = None if truth is None else _errors(coef, truth)
     assumed = (*list(fits.values())[-1].assumed, FLAT)
     return EstimatorComparison(coef, fits, errors, assumed)
-
-
-def _frame(values: Array, labels: Sequence[Any], names: Sequence[str]) -> pd.DataFrame:
-    index = pd.Index(list(labels), dtype=object, name="node", tupleize_cols=False)
-    return pd.DataFrame(values, index=index, columns=list(names))
 
 
 def _errors(coef: dict[str, pd.DataFrame], truth: Any) -> pd.DataFrame:

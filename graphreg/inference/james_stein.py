@@ -24,11 +24,10 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
 from ..data import NodeData
 from ..errors import DataError, MethodError
-from ..tables import Table
+from ..tables import Table, by_label
 from ..terms.losses._base import AbstractQuadraticLoss
 from ..terms.records import Array
 from ._failing import SINGULAR, condition
@@ -64,8 +63,7 @@ class JamesSteinEstimate:
 
     def table(self) -> Table:
         """The coefficients of the nodes and their shrinkage factors C_i, one row per label."""
-        index = pd.Index(list(self.labels), dtype=object, name="node", tupleize_cols=False)
-        frame = pd.DataFrame(self.coef, index=index, columns=list(self.features))
+        frame = by_label(self.coef, self.labels, self.features)
         frame["shrinkage"] = self.shrinkage
         return Table.of(frame, "James-Stein estimates of the nodes", self.assumed)
 

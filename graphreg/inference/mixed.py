@@ -13,7 +13,7 @@ from .. import checks
 from ..building import build
 from ..certificate import Certificate, Certifier
 from ..errors import ModelError
-from ..tables import Stated, Table
+from ..tables import Stated, Table, by_label
 from ..terms.calculus import Model
 from ..terms.records import Array
 from .components import Components
@@ -79,7 +79,7 @@ class HierarchicalEstimate(Stated):
     def table(self) -> Table:
         """The coefficients of the nodes, one row per label."""
         return self._titled(
-            self._frame(self.w[: self.n_nodes], self.labels[: self.n_nodes]), "coefficients of the nodes"
+            by_label(self.w[: self.n_nodes], self.labels[: self.n_nodes], self.features), "coefficients of the nodes"
         )
 
     def intervals(self, confidence: float = 0.95) -> Table:
@@ -116,9 +116,7 @@ class HierarchicalEstimate(Stated):
             )
         child, parent = self.tree.levels[level - 1]
         names = [self.features[j] for j in self.tree.random]
-        frame = self._frame(
-            (self.w[child] - self.w[parent])[:, self.tree.random], [self.labels[i] for i in child], names
-        )
+        frame = by_label((self.w[child] - self.w[parent])[:, self.tree.random], [self.labels[i] for i in child], names)
         return self._titled(frame, f"random effects of level {level}")
 
     def variances(self) -> Table:
@@ -128,10 +126,6 @@ class HierarchicalEstimate(Stated):
         rows = ["noise", *(f"level {k + 1}" for k in range(len(c.levels)))]
         columns = {"variance": values, "std_dev": np.sqrt(values), "std_error": np.array(c.std_errors)}
         return self._titled(pd.DataFrame(columns, index=pd.Index(rows, name="component")), "variance components")
-
-    def _frame(self, values: Array, labels: object, names: object = None) -> pd.DataFrame:
-        index = pd.Index(list(labels), dtype=object, name="node", tupleize_cols=False)  # type: ignore[call-overload]
-        return pd.DataFrame(values, index=index, columns=list(self.features if names is None else names))  # type: ignore[call-overload]
 
     def _titled(self, frame: pd.DataFrame, title: str) -> Table:
         return Table.of(frame, title, self.assumed)

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ..form import EdgeBlock, Form
+from ..form import EdgeBlock
 from ..graph import Graph
-from ..tables import Stated, Table
+from ..tables import Stated, Table, by_label
 from ..terms.records import Array
 from ._asked import part_of, total_variation
 from ._clusterwise import Clusterwise, exact_on_ball
@@ -168,9 +168,8 @@ def recovery(problem: Any, clusters: Any) -> Recovery:
     reasons = {name: _why(test, at, c) for c, (name, test) in enumerate(tests.items()) if not test.holds}
     table = _table(names, parts, at, tests, ends)
     owner = {label: names[c] for label, c in zip(form.labels, member, strict=True)}
-    return Recovery(
-        table, lam, interval, tests, reasons, _centers(form, names, losses), owner, graph, _assumed(losses, block)
-    )
+    centers = by_label(losses.optimum[0], names, form.space.names, "cluster")
+    return Recovery(table, lam, interval, tests, reasons, centers, owner, graph, _assumed(losses, block))
 
 
 def _why(test: WellConnected, at: AtStrength, c: int) -> str:
@@ -208,11 +207,6 @@ def _table(
     ]
     index = pd.Index(names, dtype=object, name="cluster", tupleize_cols=False)
     return Table.of(pd.DataFrame(rows, index=index), "Theorem 2, cluster by cluster", ())
-
-
-def _centers(form: Form, names: list[Hashable], losses: Clusterwise) -> Any:
-    index = pd.Index(names, dtype=object, name="cluster", tupleize_cols=False)
-    return pd.DataFrame(losses.optimum[0], index=index, columns=form.space.names)
 
 
 def _assumed(losses: Clusterwise, block: EdgeBlock) -> tuple[str, ...]:
