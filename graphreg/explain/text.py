@@ -79,9 +79,7 @@ def dual(form: Form) -> Written:
     )
     objective = Section(heading, (*_sum(_dual_terms(symbols), "-"), *definitions))
     sections = objective, Section(SUBJECT, tuple(rows))
-    rows = [*_flow_rows(symbols), *legend.matrices(symbols), *legend.scales(symbols)]
-    rows += [*legend.weights(symbols), *_sets(symbols), *legend.parameters(symbols)]
-    return Written(sections, tuple(rows), _reading(symbols))
+    return Written(sections, _letters(symbols), _reading(symbols))
 
 
 def kkt(form: Form) -> Written:
@@ -110,9 +108,7 @@ def kkt(form: Form) -> Written:
     sections.append(
         Section(prose("and for all w, u, a the duality gap is the sum of what is missing"), conditions.identity())
     )
-    rows = [*_flow_rows(symbols), *legend.matrices(symbols), *legend.scales(symbols)]
-    rows += [*legend.weights(symbols), *_sets(symbols)]
-    return Written(tuple(sections), (*rows, *legend.parameters(symbols)))
+    return Written(tuple(sections), _letters(symbols))
 
 
 # ---- the parts of the dual ---------------------------------------------------------------------------------------
@@ -180,9 +176,10 @@ def _flow_rows(symbols: Symbols) -> list[Row]:
     return [Row(key, prose("the sums of the flows on the edges that leave node i, and on those that enter it"))]
 
 
-def _sets(symbols: Symbols) -> list[Row]:
-    """The sets of coordinates that flows live on."""
-    return legend.coordinates(symbols)[1:]
+def _letters(symbols: Symbols) -> tuple[Row, ...]:
+    """What the letters of a dual mean; of the coordinates only the sets that formulas speak of."""
+    rows = [*_flow_rows(symbols), *legend.matrices(symbols), *legend.scales(symbols), *legend.weights(symbols)]
+    return (*rows, *legend.coordinates(symbols)[1:], *legend.parameters(symbols))
 
 
 def _reading(symbols: Symbols) -> tuple[str, ...]:

@@ -62,7 +62,7 @@ def _part(form: Form, arcs: Arcs, i: int) -> Part:
     ids = np.unique(np.append(near, i))
     own = ids == i
     samples = [(k, rows) for k, b in enumerate(form.samples) if len(rows := np.flatnonzero(b.node == i))]
-    edges = [(k, rows) for k, e in enumerate(form.edges) if len(rows := np.flatnonzero(_touches(e, i)))]
+    edges = [(k, rows) for k, e in enumerate(form.edges) if len(rows := np.flatnonzero((e.tail == i) | (e.head == i)))]
     labels = [form.labels[j] for j in ids]
     n_observed = int((ids < form.space.n_observed).sum())
     index = {label: k for k, label in enumerate(labels[:n_observed])}
@@ -75,10 +75,6 @@ def _part(form: Form, arcs: Arcs, i: int) -> Part:
     )
     whole = WholeGraph(form.n, form.space.n_observed, ids, own)
     return Part(i, form.labels[i], part, whole, _tree(arcs, i), tuple(samples), tuple(edges))
-
-
-def _touches(edge: EdgeBlock, i: int) -> Array:
-    return (edge.tail == i) | (edge.head == i)
 
 
 def _samples(form: Form, k: int, rows: Array, ids: Array, i: int) -> SampleBlock:
