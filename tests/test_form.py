@@ -13,7 +13,7 @@ from graphreg.certificate.feasible import feasible
 from graphreg.certificate.repair import Repair
 from graphreg.datasets import random_problem
 from graphreg.datasets.random_problems import LOSSES
-from graphreg.form import DualPoint
+from graphreg.form import DualPoint, held_together
 
 SEEDS = tuple(range(0, 500, 21))  # every loss, penalty and structure
 ROUNDING = 1e-12
@@ -378,3 +378,8 @@ def test_what_depends_on_the_strengths_of_losses_is_found_anew_with_these():
     third = second.beside(problem.form.frozen(), first.engine)
     assert third.curvature == pytest.approx(2.0 * found)
     assert third.arcs is arcs
+
+
+def test_coordinates_are_grouped_by_the_sets_that_hold_them():
+    found = held_together([np.array([0, 2]), np.array([2, 3, 0])], 5)
+    assert [(sets, columns.tolist()) for sets, columns in found] == [((0, 1), [0, 2]), ((1,), [3])]

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from graphreg.errors import GraphError
-from graphreg.graph import GROUND, Graph, difference_matrix
+from graphreg.graph import GROUND, Graph, difference_matrix, groups_of, means_of
 
 
 def triples(graph):
@@ -236,3 +236,15 @@ def test_refusal_names_the_guilty_part(case):
         build()
     for part in parts:
         assert part in str(caught.value)
+
+
+# ---- positions by number ---------------------------------------------------------------------------------------------
+def test_positions_stand_in_groups_by_their_number():
+    found = [group.tolist() for group in groups_of(np.array([2, 0, 2, 0]), 4)]
+    assert found == [[1, 3], [], [0, 2], []]
+    assert groups_of(np.zeros(0, dtype=int)) == []
+
+
+def test_rows_of_one_number_have_their_mean():
+    values = np.array([[1.0, 0.0], [5.0, 2.0], [3.0, 4.0]])
+    np.testing.assert_array_equal(means_of(np.array([0, 1, 0]), values), [[2.0, 2.0], [5.0, 2.0], [2.0, 2.0]])
