@@ -20,8 +20,8 @@ import numpy as np
 import graphreg as gr
 from graphreg.certificate import common, relative
 from graphreg.datasets import RandomProblem, random_problem
-from graphreg.form import Form
-from graphreg.terms.losses._base import AbstractLoss
+from graphreg.form.form import Form
+from graphreg.terms.losses.base import AbstractLoss
 
 from .soundness.objective import objective
 from .soundness.reference import solve as reference_of

@@ -88,7 +88,7 @@ def _by_own_time(profiler: cProfile.Profile) -> list[tuple[tuple[str, int, str],
 
 
 def _place(file: str, line: int, function: str) -> str:
-    """graphreg/form.py:70 apply, or numpy's and scipy's module and function."""
+    """graphreg/form/form.py:70 apply, or numpy's and scipy's module and function."""
     parts = Path(file).parts
     for package in ("graphreg", "numpy", "scipy"):
         if package in parts:

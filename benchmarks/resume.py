@@ -26,8 +26,8 @@ from tqdm import tqdm
 import graphreg as gr
 from graphreg.datasets import random_problem
 from graphreg.methods import METHODS
-from graphreg.methods._archive import read
-from graphreg.methods._base import AbstractIteration
+from graphreg.methods.base import AbstractIteration
+from graphreg.running.checkpoints.archive import read
 
 from .worker import THREADS
 

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 import graphreg as gr
-from graphreg.explain import plot_selection
+from graphreg.plots import plot_selection
 
 rng = np.random.default_rng(2)
 clinics = [f"clinic {k:02}" for k in range(16)]

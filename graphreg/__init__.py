@@ -10,35 +10,28 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from . import catalogue, errors
+from . import catalogue, errors, moved
 from .catalogue import *  # noqa: F403 - the losses, penalties and methods, which are not listed
 from .certificate import Certificate
 from .compare import Comparison, compare
-from .data import NodeData
-from .engines import Actors, Faults
-from .graph import Graph
-from .methods._base import AbstractIteration
-from .methods._decreasing import DecreasingStep
-from .methods.availability import Availability
-from .methods.checkpoint import Checkpoint
-from .methods.fixed_point import AbstractFixedPoint, Acceleration
+from .engines.actors import Actors, Faults
+from .inputs import Graph, NodeData
+from .methods import AbstractFixedPoint, AbstractIteration, Acceleration, DecreasingStep
+from .network import Availability
 from .problem import Compiled, Problem
-from .solution import Solution
-from .terms.calculus import Model, Parameter
-from .terms.hierarchy import Hierarchy
-from .terms.losses._base import AbstractPeakedLoss, AbstractQuadraticLoss
-from .terms.losses._base import AbstractSmoothLoss as Loss
-from .terms.losses._piecewise import AbstractPiecewiseLinearLoss
-from .terms.penalties._base import AbstractConstraint, AbstractNorm, AbstractOneSided, AbstractSmoothPenalty
-from .terms.penalties._base import AbstractPenalty as Penalty
-from .terms.sums import Consensus, NodePenalty, TotalVariation
+from .running import Checkpoint, Solution
+from .terms import Consensus, Hierarchy, Model, NodePenalty, Parameter, TotalVariation
+from .terms.losses import AbstractPeakedLoss, AbstractPiecewiseLinearLoss, AbstractQuadraticLoss
+from .terms.losses import AbstractSmoothLoss as Loss
+from .terms.penalties import AbstractConstraint, AbstractNorm, AbstractOneSided, AbstractSmoothPenalty
+from .terms.penalties import AbstractPenalty as Penalty
+from .version import __version__ as __version__
 
 if TYPE_CHECKING:
     from .model_file import ModelFile, read_model
     from .theory import strength_max
     from .tuning import cross_validate, path
 
-__version__ = "0.1.0"
 __all__ = [
     "AbstractConstraint",
     "AbstractFixedPoint",
@@ -84,6 +77,7 @@ _SUBMODULES = (
     "datasets",
     "explain",
     "inference",
+    "plots",
     "testing",
     "theory",
     "tuning",
@@ -95,6 +89,8 @@ _LATER = {
     "read_model": "model_file",
     "strength_max": "theory",
 }  # public names that are imported when first used
+
+moved.install()
 
 
 def __getattr__(name: str) -> Any:

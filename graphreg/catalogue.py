@@ -7,9 +7,9 @@ list in ``catalogue.pyi``, written by ``make listings``; a name that is not in i
 from __future__ import annotations
 
 from .declaring import declared
-from .methods._base import AbstractMethod
-from .terms.losses._base import AbstractLoss
-from .terms.penalties._base import AbstractPenalty
+from .methods import AbstractMethod
+from .terms.losses import AbstractLoss
+from .terms.penalties import AbstractPenalty
 
 BASES: dict[str, type] = {"loss": AbstractLoss, "penalty": AbstractPenalty, "method": AbstractMethod}
 

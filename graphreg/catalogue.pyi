@@ -3,23 +3,23 @@
 
 from typing import Any
 
-from .methods.admm import ADMM as ADMM
-from .methods.async_al2sgd import AsyncAL2SGD as AsyncAL2SGD
-from .methods.async_l2gd import AsyncL2GD as AsyncL2GD
-from .methods.clustered_fed_avg import ClusteredFedAvg as ClusteredFedAvg
+from .methods.baselines.clustered_fed_avg import ClusteredFedAvg as ClusteredFedAvg
+from .methods.baselines.fed_avg import FedAvg as FedAvg
+from .methods.baselines.ifca import IFCA as IFCA
+from .methods.baselines.local_only import LocalOnly as LocalOnly
+from .methods.baselines.pfedme import PFedMe as PFedMe
+from .methods.baselines.pooled import Pooled as Pooled
+from .methods.baselines.subgradient import SubgradientDescent as SubgradientDescent
+from .methods.consensus.exact_diffusion import ExactDiffusion as ExactDiffusion
+from .methods.consensus.gradient_tracking import GradientTracking as GradientTracking
+from .methods.consensus.local_sgd import LocalSGD as LocalSGD
 from .methods.exact import Exact as Exact
-from .methods.exact_diffusion import ExactDiffusion as ExactDiffusion
-from .methods.fed_admm import FedADMM as FedADMM
-from .methods.fed_avg import FedAvg as FedAvg
-from .methods.gradient_tracking import GradientTracking as GradientTracking
-from .methods.ifca import IFCA as IFCA
-from .methods.interior_point import InteriorPoint as InteriorPoint
-from .methods.local_only import LocalOnly as LocalOnly
-from .methods.local_sgd import LocalSGD as LocalSGD
-from .methods.pfedme import PFedMe as PFedMe
-from .methods.pooled import Pooled as Pooled
-from .methods.primal_dual import PrimalDual as PrimalDual
-from .methods.subgradient import SubgradientDescent as SubgradientDescent
+from .methods.fed_admm.fed_admm import FedADMM as FedADMM
+from .methods.interior_point.interior_point import InteriorPoint as InteriorPoint
+from .methods.known_clusters.async_al2sgd import AsyncAL2SGD as AsyncAL2SGD
+from .methods.known_clusters.async_l2gd import AsyncL2GD as AsyncL2GD
+from .methods.splitting.admm import ADMM as ADMM
+from .methods.splitting.primal_dual import PrimalDual as PrimalDual
 from .terms.losses.hinge import HingeLoss as HingeLoss
 from .terms.losses.hinge import SquaredHingeLoss as SquaredHingeLoss
 from .terms.losses.huber import HuberLoss as HuberLoss

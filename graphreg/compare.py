@@ -11,11 +11,9 @@ import numpy as np
 
 from .clock import progress_bar
 from .errors import GraphregError, MethodError, SolverError
-from .methods import listed
-from .methods._base import METHOD, AbstractMethod
-from .methods.exact import Exact
+from .methods import METHOD, AbstractMethod, Exact, listed
 from .problem import Problem, problem_of
-from .solution import Solution
+from .running import Solution
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,7 +112,7 @@ class Comparison:
         >>> gr.compare(problem, [gr.ADMM()]).plot("messages").get_xscale()
         'log'
         """
-        from .explain import plot_comparison
+        from .plots import plot_comparison
 
         return plot_comparison(self, x, ax)
 
@@ -130,7 +128,7 @@ class Comparison:
         >>> len(gr.compare(problem, [gr.ADMM()]).figure().axes)
         4
         """
-        from .explain import comparison_figure
+        from .plots import comparison_figure
 
         return comparison_figure(self)
 

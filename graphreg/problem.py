@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import checks
-from .building import build
 from .certificate import Certifier
-from .engines import Actors
+from .compiling import conic
+from .engines.actors import Actors
 from .errors import (
     CheckpointError,
     FailedError,
@@ -23,21 +23,14 @@ from .errors import (
     UnattainedError,
     UnboundedError,
 )
-from .form import Form
-from .lowering import conic
-from .methods import listed
-from .methods._base import METHOD, AbstractMethod, Start
-from .methods.checkpoint import Checkpoint
-from .methods.exact import Exact
-from .methods.task import Budget
-from .methods.trace import Record
-from .solution import Solution
-from .solving import solve
-from .terms.calculus import Model
+from .form import Form, build
+from .methods import METHOD, AbstractMethod, Exact, Start, listed
+from .running import Budget, Checkpoint, Record, Solution, solve
+from .terms import Model
 
 if TYPE_CHECKING:
-    from .explain.text import Written
-    from .methods._overview import Overview
+    from .form.notation import Written
+    from .running.overview import Overview
 
 RAISES: dict[str, type[SolveError]] = {
     "unattained": UnattainedError,
@@ -274,7 +267,7 @@ class Problem:
         >>> bool(problem.methods().loc["PrimalDual", "applies"])
         True
         """
-        from .methods._overview import overview
+        from .running.overview import overview
 
         return overview(self.form, listed())
 
@@ -290,7 +283,7 @@ class Problem:
         >>> str(problem.dual()).startswith("maximise over")
         True
         """
-        from .explain import text
+        from .form.notation import text
 
         return text.dual(self.form)
 
@@ -306,7 +299,7 @@ class Problem:
         >>> str(problem.kkt()).partition(":")[0]
         'stationarity'
         """
-        from .explain import text
+        from .form.notation import text
 
         return text.kkt(self.form)
 
@@ -322,12 +315,12 @@ class Problem:
         >>> "minimise" in problem.latex()
         True
         """
-        from .explain import text
+        from .form.notation import text
 
         return text.primal(self.form).latex()
 
     def __str__(self) -> str:
-        from .explain import text
+        from .form.notation import text
 
         return str(text.primal(self.form))
 

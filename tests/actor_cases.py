@@ -11,11 +11,11 @@ from graphreg.engines import InProcess
 from graphreg.engines.actors.actor import Actor
 from graphreg.engines.actors.threads import Threads
 from graphreg.errors import MethodError
-from graphreg.lowering.arcs import arcs_of
-from graphreg.lowering.site import Site
 from graphreg.methods import METHODS
-from graphreg.methods._base import AbstractIteration
-from graphreg.methods.ledger import Ledger
+from graphreg.methods.base import AbstractIteration
+from graphreg.network.arcs import arcs_of
+from graphreg.network.ledger import Ledger
+from graphreg.network.site import Site
 
 ITERATIONS = [method for method in METHODS if isinstance(method, AbstractIteration) and not method.central]
 FIXED = [

@@ -8,8 +8,8 @@ import networkx as nx
 import numpy as np
 
 import graphreg as gr
-from graphreg.certificate.enclosure import Enclosure
-from graphreg.form import DualPoint
+from graphreg.certificate import Enclosure
+from graphreg.form.form import DualPoint
 
 LINE = nx.path_graph(4)
 

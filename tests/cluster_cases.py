@@ -9,8 +9,8 @@ import numpy as np
 from core_cases import site_of
 
 import graphreg as gr
-from graphreg.lowering.streams import Streams
-from graphreg.methods._clusters import Averages
+from graphreg.methods.known_clusters._clusters import Averages
+from graphreg.network.streams import Streams
 
 RIDGE = 0.1
 SEED = 5

@@ -9,10 +9,10 @@ import numpy as np
 from benchmarks.soundness.formulas import excess, loss_conjugate, loss_values, penalty_conjugate, penalty_value
 from benchmarks.soundness.formulas import predictors as predictors_of
 from graphreg.engines import InProcess
-from graphreg.form import DualPoint
-from graphreg.lowering.arcs import arcs_of
-from graphreg.lowering.site import Site
-from graphreg.methods.ledger import Ledger
+from graphreg.form.form import DualPoint
+from graphreg.network.arcs import arcs_of
+from graphreg.network.ledger import Ledger
+from graphreg.network.site import Site
 
 
 # ---- the sums --------------------------------------------------------------------------------------------------------

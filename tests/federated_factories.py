@@ -7,10 +7,10 @@ import numpy as np
 
 import graphreg as gr
 from graphreg.engines import InProcess
-from graphreg.lowering.arcs import arcs_of
-from graphreg.lowering.site import Site
-from graphreg.lowering.streams import Streams
-from graphreg.methods.ledger import Ledger
+from graphreg.network.arcs import arcs_of
+from graphreg.network.ledger import Ledger
+from graphreg.network.site import Site
+from graphreg.network.streams import Streams
 
 N, M, D = 6, 8, 3
 P = dict(zip(range(N), (0.3, 0.9, 0.5, 1.0, 0.7, 0.4), strict=True))

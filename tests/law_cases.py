@@ -11,7 +11,7 @@ import cvxpy as cp
 import numpy as np
 
 import graphreg.terms
-from graphreg.data import NodeData
+from graphreg.inputs.data import NodeData
 from graphreg.terms.losses.hinge import HingeLoss, SquaredHingeLoss
 from graphreg.terms.losses.huber import HuberLoss
 from graphreg.terms.losses.logistic import LogisticLoss

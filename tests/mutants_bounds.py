@@ -8,7 +8,7 @@ import numpy as np
 from law_cases import CLASSES, COUNTS, KINDS, NUMBERS, POINTS, SINGULAR, samples
 from mutant import mutant
 
-from graphreg.terms.losses._base import AbstractLoss
+from graphreg.terms.losses.base import AbstractLoss
 from graphreg.terms.losses.hinge import HingeLoss, SquaredHingeLoss
 from graphreg.terms.losses.huber import HuberLoss
 from graphreg.terms.losses.logistic import LogisticLoss
@@ -16,8 +16,8 @@ from graphreg.terms.losses.multinomial import MultinomialLoss
 from graphreg.terms.losses.poisson import PoissonLoss
 from graphreg.terms.losses.quantile import QuantileLoss
 from graphreg.terms.losses.squared import MeanLoss, SquaredLoss
-from graphreg.terms.penalties._base import AbstractPenalty
 from graphreg.terms.penalties.ball import Ball
+from graphreg.terms.penalties.base import AbstractPenalty
 from graphreg.terms.penalties.box import Box
 from graphreg.terms.penalties.huber_norm import HuberNorm
 from graphreg.terms.penalties.l1 import L1

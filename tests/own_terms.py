@@ -8,9 +8,9 @@ import cvxpy as cp
 import numpy as np
 
 import graphreg as gr
-from graphreg.terms.losses._base import AbstractPeakedLoss
+from graphreg.terms.losses.base import AbstractPeakedLoss
 from graphreg.terms.losses.coding import numeric
-from graphreg.terms.penalties._base import AbstractSmoothPenalty
+from graphreg.terms.penalties.base import AbstractSmoothPenalty
 from graphreg.terms.records import Notation
 
 

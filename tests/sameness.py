@@ -9,8 +9,8 @@ from core_cases import site_of
 from factories import chain
 
 import graphreg as gr
-from graphreg.methods import _archive
-from graphreg.methods._packing import Packed
+from graphreg.running.checkpoints import archive
+from graphreg.running.checkpoints.packing import Packed
 
 ROUNDS = 250  # that runs to be broken off have at most, where a round costs much
 
@@ -37,7 +37,7 @@ def facts(run):
 
 def contents(path):
     """What a checkpoint holds, but for the seconds and the versions."""
-    header, arrays = _archive.read(path)
+    header, arrays = archive.read(path)
 
     def timeless(tree):
         if isinstance(tree, dict):
@@ -84,6 +84,6 @@ def carried(value, tmp_path):
     site = site_of(chain(n=2).form)
     packed = Packed.of(value, "state")
     arrays = {str(k): array for k, array in enumerate(packed.arrays)}
-    _archive.write(tmp_path / "carried", {"tree": packed.tree, "generators": packed.generators}, arrays)
-    header, read = _archive.read(tmp_path / "carried")
+    archive.write(tmp_path / "carried", {"tree": packed.tree, "generators": packed.generators}, arrays)
+    header, read = archive.read(tmp_path / "carried")
     return Packed(header["tree"], header["generators"], list(read.values())).value(site)

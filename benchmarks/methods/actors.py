@@ -14,7 +14,7 @@ import graphreg as gr
 from graphreg.datasets import random_problem
 from graphreg.errors import MethodWarning
 from graphreg.methods import METHODS
-from graphreg.methods._base import AbstractIteration
+from graphreg.methods.base import AbstractIteration
 from graphreg.methods.tolerance import ToleratesLoss
 
 SEEDS = range(0, 500, 21)

@@ -11,9 +11,9 @@ import pandas as pd
 
 import graphreg as gr
 from graphreg.engines import InProcess
-from graphreg.lowering.arcs import arcs_of
-from graphreg.lowering.site import Site
-from graphreg.methods.ledger import Ledger
+from graphreg.network.arcs import arcs_of
+from graphreg.network.ledger import Ledger
+from graphreg.network.site import Site
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

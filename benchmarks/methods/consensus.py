@@ -11,10 +11,10 @@ import pandas as pd
 
 import graphreg as gr
 from graphreg.engines import InProcess
-from graphreg.lowering.arcs import arcs_of
-from graphreg.lowering.mixing import mixing_of, spectral_gap
-from graphreg.lowering.site import Site
-from graphreg.methods.ledger import Ledger
+from graphreg.network.arcs import arcs_of
+from graphreg.network.ledger import Ledger
+from graphreg.network.mixing import mixing_of, spectral_gap
+from graphreg.network.site import Site
 
 K, D, M = 20, 3, 40  # nodes, coordinates, samples per node
 GRAPH = nx.random_regular_graph(4, K, seed=1)

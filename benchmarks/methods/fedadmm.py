@@ -11,13 +11,13 @@ import numpy as np
 
 import graphreg as gr
 from graphreg.engines import InProcess
-from graphreg.lowering.arcs import arcs_of
-from graphreg.lowering.site import Site
-from graphreg.lowering.streams import Streams
-from graphreg.methods._averages import Mean, SuffixMean
-from graphreg.methods._fed_steps import Decreasing
-from graphreg.methods.fed_algorithm_2 import State
-from graphreg.methods.ledger import Ledger
+from graphreg.methods.fed_admm._averages import Mean, SuffixMean
+from graphreg.methods.fed_admm._fed_steps import Decreasing
+from graphreg.methods.fed_admm.fed_algorithm_2 import State
+from graphreg.network.arcs import arcs_of
+from graphreg.network.ledger import Ledger
+from graphreg.network.site import Site
+from graphreg.network.streams import Streams
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -198,7 +198,7 @@ def study_ipw_without_its_server() -> pd.DataFrame:
     """The mean squared error of the last iterate beside that of Algorithm 2 on its server, with the same coins, for
     nodes that are there in 0.3 to 1 of the rounds, and in a third of these: that neighbours do not know what becomes of
     the other edges of a node that is away shows as a bias of the size of the step, which goes away faster than the
-    noise. Leaves of a star are no such nodes: there the two are the same (see tests/test_fed_ipw.py)."""
+    noise. Leaves of a star are no such nodes: there the two are the same (see tests/methods/test_fed_ipw.py)."""
     import pandas as pd
 
     problem, marks, seeds = _squared(), (300, 1000, 3000, 10_000), range(3)

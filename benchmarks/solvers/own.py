@@ -12,9 +12,9 @@ import numpy as np
 
 import graphreg as gr
 from graphreg.methods import METHODS, AbstractMethod
-from graphreg.methods._base import AbstractIteration
-from graphreg.methods._baseline import AbstractBaseline
-from graphreg.methods.trace import Record
+from graphreg.methods.base import AbstractIteration
+from graphreg.methods.baselines._baseline import AbstractBaseline
+from graphreg.running.trace import Record
 
 from ..objective import Objective
 from ._base import AbstractSolver, Answer

@@ -13,7 +13,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
-from graphreg.datasets._plain import PlainEdge, PlainProblem, PlainSamples
+from graphreg.datasets.plain import PlainEdge, PlainProblem, PlainSamples
 
 from .exact import ExactProblem, ExactSamples
 from .formulas import Array

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from graphreg.datasets._plain import PlainEdge, PlainProblem, PlainSamples
+from graphreg.datasets.plain import PlainEdge, PlainProblem, PlainSamples
 
 from .reals import HALF, ZERO, Interval, approximately, dot, exp, log, rational, rationals, sqrt
 

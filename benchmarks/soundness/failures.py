@@ -14,7 +14,7 @@ import networkx as nx
 import numpy as np
 
 import graphreg as gr
-from graphreg.datasets._plain import Array, PlainEdge, PlainProblem, PlainSamples
+from graphreg.datasets.plain import Array, PlainEdge, PlainProblem, PlainSamples
 from graphreg.datasets.wild_problems import WildProblem
 
 LOSSES = {"squared": gr.SquaredLoss, "logistic": gr.LogisticLoss, "quantile": gr.QuantileLoss, "huber": gr.HuberLoss}

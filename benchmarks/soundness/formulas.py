@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from graphreg.datasets._plain import PlainEdge, PlainSamples
+from graphreg.datasets.plain import PlainEdge, PlainSamples
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -17,7 +17,7 @@ import numpy as np
 
 import graphreg as gr
 from graphreg.datasets import random_problem
-from graphreg.datasets._plain import PlainProblem
+from graphreg.datasets.plain import PlainProblem
 from graphreg.datasets.wild_problems import WildProblem, wild_problem
 from graphreg.errors import GraphregError
 

@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 from scipy.optimize import linprog
 
-from graphreg.datasets._plain import CONSTRAINTS, PlainEdge, PlainProblem, PlainSamples
+from graphreg.datasets.plain import CONSTRAINTS, PlainEdge, PlainProblem, PlainSamples
 
 from .formulas import LABELS, Array, excess, indicators, loss_values, penalty_value, predictors
 

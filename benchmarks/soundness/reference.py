@@ -14,7 +14,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
-from graphreg.datasets._plain import PlainEdge, PlainProblem, PlainSamples
+from graphreg.datasets.plain import PlainEdge, PlainProblem, PlainSamples
 
 from .formulas import Array, indicators
 from .objective import objective, repaired

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from graphreg.datasets._plain import CONSTRAINTS, Array, PlainEdge, PlainProblem, PlainSamples
+from graphreg.datasets.plain import CONSTRAINTS, Array, PlainEdge, PlainProblem, PlainSamples
 
 LAST_BITS = 1e-14  # relative: of products and quotients
 ROOT = 1e-8  # relative to the largest eigenvalue: of R'R against the Q that was given

@@ -16,12 +16,12 @@ import pandas as pd
 from scipy.optimize import root
 
 import graphreg as gr
-from graphreg.building import build
 from graphreg.engines import InProcess
-from graphreg.inference.decentralised import region_of
-from graphreg.lowering.arcs import arcs_of
-from graphreg.lowering.site import Site, WholeGraph
-from graphreg.methods.ledger import Ledger
+from graphreg.form.building import build
+from graphreg.inference.regions.decentralised import region_of
+from graphreg.network.arcs import arcs_of
+from graphreg.network.ledger import Ledger
+from graphreg.network.site import Site, WholeGraph
 from graphreg.terms.calculus import Model
 
 D = 3  # coefficients

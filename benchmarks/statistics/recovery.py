@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 import graphreg as gr
-from graphreg.graph import Graph
+from graphreg.inputs.graph import Graph
 
 LOSSES = {"squared": gr.SquaredLoss, "logistic": gr.LogisticLoss, "poisson": gr.PoissonLoss}
 

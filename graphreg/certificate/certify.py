@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 
 from ..errors import InternalError
-from ..form import DualPoint, Form
-from ..terms.losses._base import AbstractSmoothLoss
-from ..terms.penalties._base import AbstractSmoothPenalty, row_norm
-from ..terms.records import Array
-from .attainment import at_infinity, attained
-from .best_common import common
-from .enclosure import Enclosed, Enclosure, upper_bound
-from .feasible import feasible
-from .latent import settled
-from .recession import cones_of
+from ..form import DualPoint, Form, settled
+from ..terms import Array
+from ..terms.losses import AbstractSmoothLoss
+from ..terms.penalties import AbstractSmoothPenalty, row_norm
+from .attainment.attainment import at_infinity, attained
+from .attainment.recession import cones_of
+from .common_model.best_common import common
+from .enclosure.lower import Enclosed, Enclosure
+from .enclosure.upper import upper_bound
 from .record import Certificate, relative
-from .repair import Repair
-from .tie import tie
+from .repairing.feasible import feasible
+from .repairing.repair import Repair
+from .repairing.tie import tie
 
 CHARGE = 1e-2  # of the gap asked for: rounding that costs less need not be avoided
 SERVES = 0.1  # of the gap asked for: a point whose bound costs less needs no repair

@@ -9,10 +9,9 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from ..batches import at_a_time, gram
 from ..form import EdgeBlock, Form
-from ..terms.penalties._base import AbstractSmoothPenalty
-from ..terms.records import Array
+from ..terms import Array, at_a_time, gram
+from ..terms.penalties import AbstractSmoothPenalty
 from .definite import U, least_of_sparse, least_of_stack
 
 DENSE = 600  # up to this many parameters the whole Hessian is factorised densely

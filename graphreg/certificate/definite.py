@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cholesky
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, splu
 
-from ..terms.records import Array
+from ..terms import Array
 
 U = 2.0**-53  # the unit roundoff
 BELOW = (1.0 - 1e-9, 1.0 - 1e-6, 0.99, 0.7, 0.3, 0.03)  # of the eigenvalue as it is estimated: tried in this order

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..form import DualPoint, Form
-from ..terms.records import Array
-from .best_common import common
+from ..terms import Array
+from .common_model.best_common import common
 from .convexity import strong_convexity
 
 if TYPE_CHECKING:

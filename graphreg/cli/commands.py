@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from .. import __version__
-from . import _exits as exits
+from . import exits
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -30,7 +30,7 @@ class _WithExample(click.Command):
     """A command whose help ends with a complete model file."""
 
     def get_help(self, ctx: click.Context) -> str:
-        from ._example import MODEL
+        from .example import MODEL
 
         model = "\n".join(f"  {line}".rstrip() for line in MODEL.splitlines())
         return f"{super().get_help(ctx)}\n\nA complete model file (`graphreg example DIR` writes it):\n\n{model}"
@@ -91,9 +91,7 @@ def solve(  # noqa: PLR0913, PLR0917 - one argument per option
     written.
     """
     from ..model_file import read_model
-    from . import _folder as folder
-    from . import _report as report
-    from . import _results as results
+    from . import folder, report, results
 
     said = not (quiet or as_json)
     read = read_model(model, data)
@@ -162,8 +160,7 @@ def compare(  # noqa: PLR0913, PLR0917 - one argument per option
     import graphreg as gr
 
     from ..model_file import read_model
-    from . import _folder as folder
-    from . import _results as results
+    from . import folder, results
 
     read = read_model(model, data)
     methods: dict[str, Any] = {name: _method(name, read) or read.method for name in names}
@@ -263,7 +260,7 @@ def check_penalty(
     """Check a penalty: NAME, or MODULE:CLASS."""
     import graphreg as gr
 
-    from . import _checks as checks
+    from . import checks
 
     penalty = checks.penalty(name, checks.options(given))
     _say(ctx, gr.testing.check_penalty(penalty, k=sizes or (1, 3), seed=seed, tolerance=tolerance))
@@ -279,7 +276,7 @@ def check_loss(ctx: click.Context, name: str, given: tuple[str, ...], seed: int,
     """Check a loss: NAME, or MODULE:CLASS. It is tried on random data of a kind that it takes."""
     import graphreg as gr
 
-    from . import _checks as checks
+    from . import checks
 
     loss = checks.loss(name, checks.options(given), seed)
     _say(ctx, gr.testing.check_loss(loss, seed=seed, tolerance=tolerance))
@@ -298,12 +295,12 @@ def example(folder: Path | None) -> None:
 
     Without FOLDER the model file alone is printed.
     """
-    from . import _example
+    from . import example
 
     if folder is None:
-        click.echo(_example.MODEL, nl=False)
+        click.echo(example.MODEL, nl=False)
         return
-    names = _example.write(folder)
+    names = example.write(folder)
     click.echo(f"written to {folder}: {', '.join(names)}\nnow: graphreg solve {folder / names[-1]}")
 
 
@@ -312,8 +309,7 @@ def example(folder: Path | None) -> None:
 @force_option
 def demo(out: Path | None, force: bool) -> None:
     """A tour of the example: the model file, the problem and its dual, both routes, their certificate, clusters."""
-    from . import _example
-    from . import _folder as folder
+    from . import example, folder
 
     place = folder.Folder.prepare(out, force) if out is not None else None
 
@@ -321,13 +317,13 @@ def demo(out: Path | None, force: bool) -> None:
         if place is not None:
             click.echo(f"\nwritten to {place.path}: {', '.join(place.write(model, solution, pictures=True))}")
 
-    for heading, text in _example.tour(keep):
+    for heading, text in example.tour(keep):
         click.echo(f"\n== {heading} ==\n\n{text.rstrip()}")
 
 
 def _method(text: str | None, model: Any) -> Any:
     """The method that an option names; None where that is the model file's own, which has its options."""
-    from . import _methods as methods
+    from . import methods
 
     if text is None or (model.method is not None and model.method.name == text):
         return None

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from ..problem import Problem
-from ..terms.calculus import Model
-from ..terms.losses._base import AbstractLoss
-from ..terms.penalties._base import AbstractPenalty
-from ._builder import Builder, Spread
-from ._newcomers import chosen
-from ._plain import PlainProblem
-from ._random_losses import LOSSES, LOSSES_WITH_KINKS, random_losses
-from ._random_penalties import PENALTIES
+from ..terms import Model
+from ..terms.losses import AbstractLoss
+from ..terms.penalties import AbstractPenalty
+from .builder import Builder, Spread
+from .newcomers import chosen
+from .plain import PlainProblem
+from .random_losses import LOSSES, LOSSES_WITH_KINKS, random_losses
+from .random_penalties import PENALTIES
 
 __all__ = ["LOSSES", "LOSSES_WITH_KINKS", "PENALTIES", "RandomProblem", "random_problem"]
 

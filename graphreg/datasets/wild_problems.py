@@ -13,15 +13,15 @@ from functools import cached_property
 import numpy as np
 
 from ..problem import Problem
-from ..terms.calculus import Model
-from ..terms.losses._base import AbstractLoss
-from ..terms.penalties._base import AbstractPenalty
-from ._builder import Builder, Spread
-from ._families import drawn_like
-from ._newcomers import chosen
-from ._plain import PlainProblem
-from ._wild_losses import EXPONENTS, REAL, wild_losses
+from ..terms import Model
+from ..terms.losses import AbstractLoss
+from ..terms.penalties import AbstractPenalty
+from .builder import Builder, Spread
+from .families import drawn_like
+from .newcomers import chosen
+from .plain import PlainProblem
 from .random_problems import LOSSES, PENALTIES, STRUCTURES, Choice
+from .wild_losses import EXPONENTS, REAL, wild_losses
 
 __all__ = ["WILD", "WildProblem", "wild_problem"]
 

@@ -1,5 +1,5 @@
 """Where a method runs."""
 
-from .actors import Actors as Actors
-from .actors import Faults as Faults
-from .in_process import InProcess as InProcess
+from ..network import InProcess as InProcess
+from .actors.config import Actors as Actors
+from .actors.faults import Faults as Faults

@@ -14,19 +14,16 @@ from functools import cached_property
 import numpy as np
 
 from .. import checks
-from ..batches import batches, gram
 from ..certificate import Certificate, Certifier
+from ..compiling import Compiler
 from ..errors import DataError, MethodError
 from ..form import Form, SampleBlock
-from ..lowering.conic import Compiler
-from ..lowering.damped import minimisers
-from ..lowering.gradients import STEPPING, NodeGradients, without_gradient
-from ..lowering.star import alone
-from ..methods.exact import Exact
-from ..methods.task import Budget
-from ..solving import solve
-from ..terms.records import Array
-from ._failing import RIDGE, SINGULAR, check_attained, check_rank, more, of_losses
+from ..methods import Exact
+from ..network import alone
+from ..oracles import STEPPING, NodeGradients, minimisers, without_gradient
+from ..running import Budget, solve
+from ..terms import Array, batches, gram
+from .failing import RIDGE, SINGULAR, check_attained, check_rank, more, of_losses
 
 COVARIANCES = ("HC0", "HC1", "HC2", "HC3", "HC4", "model")
 GAP = 1e-9  # relative, to which estimates are to be certified

@@ -3,10 +3,27 @@
 from typing import Any
 
 from ..declaring import declared, import_files, needs_no_options
-from ..lowering.gradients import NodeGradients, without_gradient
-from ..lowering.site import Site
-from ._base import AbstractIteration, AbstractMethod
-from ._baseline import AbstractBaseline
+from ..network import Availability as Availability
+from ..network import Site
+from ..oracles import NodeGradients, without_gradient
+from ..running import Checkpoint as Checkpoint
+from .base import METHOD as METHOD
+from .base import AbstractIteration, AbstractMethod
+from .base import Point as Point
+from .base import Start as Start
+from .baselines._baseline import AbstractBaseline
+from .consensus._decreasing import DecreasingStep as DecreasingStep
+from .consensus.exact_diffusion import ExactDiffusion as ExactDiffusion
+from .consensus.gradient_tracking import GradientTracking as GradientTracking
+from .exact import Exact as Exact
+from .fed_admm.fed_admm import FedADMM as FedADMM
+from .interior_point._interior import Interior as Interior
+from .interior_point.interior_point import InteriorPoint as InteriorPoint
+from .known_clusters.async_l2gd import AsyncL2GD as AsyncL2GD
+from .splitting.fixed_point import AbstractFixedPoint as AbstractFixedPoint
+from .splitting.fixed_point import Acceleration as Acceleration
+from .splitting.primal_dual import PrimalDual as PrimalDual
+from .tolerance import ToleratesLoss as ToleratesLoss
 
 __all__ = [
     "METHODS",

@@ -11,12 +11,11 @@ from ..breakdown import Watched, broken, cause
 from ..certificate import Certificate, common
 from ..checks import checked, one_of, text
 from ..clock import OutOfTimeError
+from ..compiling import conic, excluded, overflow
 from ..form import Form
-from ..lowering import conic
-from ..lowering.emptiness import excluded, overflow
-from ._base import AbstractMethod
-from .primal_dual import PrimalDual
-from .task import Budget, Outcome, Task
+from ..running import Budget, Outcome, Task
+from .base import AbstractMethod
+from .splitting.primal_dual import PrimalDual
 
 GAP = 1e-7  # beyond it a second solve at tight tolerances is worth its time
 REFINEMENT = 3000  # rounds, where no attempt of a conic solver has sufficed

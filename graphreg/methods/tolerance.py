@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
-from ..terms.records import Array
+from ..terms import Array
 
 Swap = Callable[[tuple[Array, ...]], tuple[Array, ...]]
 

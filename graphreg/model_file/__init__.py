@@ -10,17 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ModelFileError
-from ..graph import Graph
-from ..methods._base import AbstractMethod
+from ..inputs import Graph
+from ..methods import AbstractMethod
 from ..problem import Problem
-from ..solution import Solution
-from ._families import make_inline
-from ._graphs import read_graph
-from ._place import Place
-from ._samples import Samples, read_samples
-from ._schema import Section, SolveKeys, read_tables
-from ._tables import Folders
-from ._terms import Sources, build_problem, build_terms
+from ..running import Solution
+from .families import make as make
+from .families import make_inline
+from .graphs import read_graph
+from .place import Place
+from .samples import Samples, read_samples
+from .schema import Section, SolveKeys, read_tables
+from .tables import Folders
+from .terms import Sources, build_problem, build_terms
 
 __all__ = ["ModelFile", "Samples", "read_model"]
 

@@ -1,1 +1,36 @@
 """The terms that a model is a sum of."""
+
+from .blocks import EdgeBlock as EdgeBlock
+from .blocks import Lowered as Lowered
+from .blocks import SampleBlock as SampleBlock
+from .calculus import AbstractTerm as AbstractTerm
+from .calculus import Model as Model
+from .calculus import Parameter as Parameter
+from .calculus import Strength as Strength
+from .calculus import positive as positive
+from .hierarchy import Hierarchy as Hierarchy
+from .hierarchy import latent_label as latent_label
+from .hierarchy import tree_levels as tree_levels
+from .padding import Batch as Batch
+from .padding import adjoint as adjoint
+from .padding import at_a_time as at_a_time
+from .padding import batches as batches
+from .padding import block_diagonal as block_diagonal
+from .padding import gram as gram
+from .padding import predictors as predictors
+from .padding import times as times
+from .records import GROUND as GROUND
+from .records import IN_GRAPH as IN_GRAPH
+from .records import TO_SERVER as TO_SERVER
+from .records import Array as Array
+from .records import Notation as Notation
+from .records import RecessionCone as RecessionCone
+from .records import Space as Space
+from .records import Stated as Stated
+from .records import feature_of as feature_of
+from .records import name_of as name_of
+from .sharing import alike as alike
+from .sharing import shared as shared
+from .sums import Consensus as Consensus
+from .sums import NodePenalty as NodePenalty
+from .sums import TotalVariation as TotalVariation

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..batches import Batch, batches, gram
-from ..graph import difference_matrix, narrow
-from ..sharing import alike, shared
+from ..inputs import difference_matrix, narrow
 from .calculus import Strength
-from .penalties._base import AbstractPenalty, row_norm
+from .padding import Batch, batches, gram
+from .penalties.base import AbstractPenalty, row_norm
 from .records import Array, Role
+from .sharing import alike, shared
 
 if TYPE_CHECKING:
-    from .losses._base import AbstractLoss
+    from .losses.base import AbstractLoss
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ import numpy as np
 
 from ..checks import inside, per
 from ..errors import TermError
+from ..inputs import is_missing, plain_label
 from ..messages import unmatched
-from ..reading import is_missing, plain_label
 from .blocks import EdgeBlock, Lowered
 from .calculus import AbstractTerm, Strength, positive
-from .penalties._base import AbstractConstraint, AbstractPenalty
+from .penalties.base import AbstractConstraint, AbstractPenalty
 from .penalties.squared_l2 import SquaredL2
 from .penalties.zero import Zero
 from .records import Array, Role, Space

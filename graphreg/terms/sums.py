@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import GraphError, TermError
-from ..graph import Graph
+from ..inputs import Graph
 from .blocks import EdgeBlock, Lowered
 from .calculus import AbstractTerm, Strength, positive
-from .penalties._base import AbstractConstraint, AbstractOneSided, AbstractPenalty
+from .penalties.base import AbstractConstraint, AbstractOneSided, AbstractPenalty
 from .penalties.zero import Zero
 from .records import GROUND, IN_GRAPH, TO_GROUND, Array, Space
 

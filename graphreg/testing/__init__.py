@@ -7,9 +7,9 @@ True
 >>> print(report)  # doctest: +SKIP
 """
 
-from ._losses import check_loss
-from ._methods import check_method
-from ._penalties import check_penalty
-from ._report import Failure, Report
+from .losses import check_loss
+from .methods import check_method
+from .penalties import check_penalty
+from .report import Failure, Report
 
 __all__ = ["Failure", "Report", "check_loss", "check_method", "check_penalty"]

@@ -13,12 +13,12 @@ import pandas as pd
 
 from ..errors import ModelError
 from ..form import Form
-from ..methods._base import AbstractMethod
+from ..methods import AbstractMethod
 from ..problem import Problem
-from ..solution import Solution
+from ..running import Solution
 from ..tables import Table, assumed_lines
-from ..terms.records import Array, name_of
-from ._fold_runs import FoldRun
+from ..terms import Array, name_of
+from .fold_runs import FoldRun
 from .folds import Fold, Folds, nodes_of
 from .points import Grid
 from .scoring import Scorer, held
@@ -248,7 +248,7 @@ class CrossValidation:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """The scores with their standard errors against the strength; see `explain.plot_cross_validation`."""
-        from ..explain import plot_cross_validation
+        from ..plots import plot_cross_validation
 
         return plot_cross_validation(self, ax)
 

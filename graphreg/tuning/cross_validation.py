@@ -9,15 +9,15 @@ import numpy as np
 
 from .. import checks
 from ..clock import progress_bar
-from ..methods._base import METHOD, AbstractMethod
+from ..methods import METHOD, AbstractMethod
 from ..problem import Problem, problem_of
-from ._fold_runs import FoldRun, Task, carried_out
-from ._kept import KeptFolds
-from ._warm import usual_method
 from .chosen import RULES, CrossValidation, scores_of
+from .fold_runs import FoldRun, Task, carried_out
 from .folds import Folds, folds_of
+from .kept import KeptFolds
 from .points import grid_of
 from .scoring import Scorer, held, scorer_of
+from .warm import usual_method
 
 ALL_PROCESSORS = checks.Check("-1 for all processors", lambda jobs: checks.is_whole(jobs) and jobs == -1)
 

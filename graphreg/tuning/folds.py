@@ -13,13 +13,11 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..columns import listed
 from ..errors import DataError, ModelError
 from ..form import Form
-from ..graph import components_of
-from ..reading import numbered
-from ..terms.penalties._base import AbstractConstraint
-from ..terms.records import Array
+from ..inputs import components_of, listed, numbered
+from ..terms import Array
+from ..terms.penalties import AbstractConstraint
 
 
 @dataclass(frozen=True)

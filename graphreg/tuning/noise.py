@@ -18,12 +18,10 @@ from scipy.stats import binom
 
 from .. import checks
 from ..clock import progress_bar
-from ..inference.local import local_fits
+from ..inference import local_fits
 from ..tables import StatedNumber
-from ..terms.calculus import Parameter
-from ..terms.records import Array
-from ..theory._network import Network
-from ..theory._varying import varying
+from ..terms import Array, Parameter
+from ..theory import Network, varying
 
 NAME = "noise_strength"
 LEAST = 20  # draws

@@ -11,20 +11,18 @@ import numpy as np
 import pandas as pd
 
 from .. import checks
+from ..certificate import STATES
 from ..clock import progress_bar
-from ..clusters import STATES
 from ..errors import ModelError
-from ..methods._base import AbstractMethod
-from ..methods.checkpoint import Checkpoint
+from ..methods import AbstractMethod
 from ..problem import RAISES, Problem, problem_of
-from ..solution import Solution
+from ..running import Checkpoint, Solution
 from ..tables import Table, assumed_lines
-from ..terms.calculus import Parameter
-from ..terms.records import Array
-from ._events import events
-from ._grid import grid, parameter_of
-from ._kept import KeptPath
-from ._warm import Warm, restored
+from ..terms import Array, Parameter
+from .events import events
+from .grid import grid, parameter_of
+from .kept import KeptPath
+from .warm import Warm, restored
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -116,7 +114,7 @@ class Path:
 
     def plot(self, node: Hashable = None, feature: Any = None, ax: Axes | None = None) -> Axes:
         """Coefficients and the number of clusters against the strength; see `explain.plot_path`."""
-        from ..explain import plot_path
+        from ..plots import plot_path
 
         return plot_path(self, node, feature, ax)
 

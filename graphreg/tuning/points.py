@@ -15,10 +15,10 @@ from .. import checks
 from ..errors import ModelError, TermError
 from ..form import Form
 from ..problem import Problem
-from ..terms.calculus import Parameter, positive
-from ..theory._varying import meant
-from ._grid import downwards, some_parameters
-from ._warm import restored
+from ..terms import Parameter, positive
+from ..theory import meant
+from .grid import downwards, some_parameters
+from .warm import restored
 
 POINTS = 20  # of a grid that nobody gave
 

@@ -22,8 +22,8 @@ import numpy as np
 from .. import checks
 from ..errors import ModelError
 from ..form import Form, SampleBlock
-from ..terms.losses._base import AbstractLoss
-from ..terms.records import Array
+from ..terms import Array
+from ..terms.losses import AbstractLoss
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import breadth_first_order, dijkstra
 
 from ...form import Form
-from ...graph import components_of
-from ...terms.records import Array
+from ...inputs import components_of
+from ...terms import Array
 
 LEAST_ROOM = 1e-15  # of the largest number of its coordinate: an arc with less room keeps its flow
 NARROW = 1e3  # times that: arcs with less room than this are gone through where there is no other way

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ...graph import components_of, groups_of
-from ...terms.records import Array
+from ...inputs import components_of, groups_of
+from ...terms import Array
 from .sums import EPS, MORE
 from .systems import ENOUGH, RANK
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...batches import at_a_time
 from ...form import EdgeBlock, Form, SampleBlock
-from ...terms.records import Array
+from ...terms import Array, at_a_time
 from .structure import Structure
 from .sums import DUST, EPS, MORE, Runs
 from .value import Bound, live, rowwise

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ...batches import at_a_time
-from ...terms.records import Array
+from ...terms import Array, at_a_time
 from .arrow import Arrow
 from .rows import AbstractRows, Prices
 from .sums import EPS, MORE, Pair

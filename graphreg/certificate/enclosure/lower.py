@@ -13,9 +13,8 @@ from functools import cached_property
 
 import numpy as np
 
-from ...batches import at_a_time
 from ...form import DualPoint, Form
-from ...terms.records import Array
+from ...terms import Array, at_a_time
 from .arcs import Arcs, Forest, forest, rooms
 from .boxes import Box, worth
 from .closing import ENOUGH, SWEEPS, Closing

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ...form import DualPoint, Form
-from ...terms.records import Array
+from ...terms import Array
 from .boxes import Box
 from .closing import Closing
 from .rows import AbstractRows, Prices, SampleRows

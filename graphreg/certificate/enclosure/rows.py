@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from ...form import EdgeBlock, SampleBlock
-from ...terms.records import Array
+from ...terms import Array
 from .sums import DUST, EPS, MORE, Pair, Runs, total, two_sum
 
 

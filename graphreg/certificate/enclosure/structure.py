@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from ...form import EdgeBlock, Form
-from ...terms.records import Array
+from ...terms import Array
 from .arcs import Arcs, Forest, forest_of
 from .rows import AbstractRows, Design, RootRows, SampleRows
 from .sums import Runs

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...terms.records import Array
+from ...terms import Array
 
 EPS = 2.0**-52  # twice the unit roundoff: the other half pays for terms of second order
 MORE = 1.0 + 1e-7  # for sums of bounds, which are rounded themselves: enough for 4e8 summands in any order

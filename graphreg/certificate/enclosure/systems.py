@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...terms.records import Array
+from ...terms import Array
 from .sums import EPS, MORE, total
 
 ENOUGH = 0.5  # ||E||_inf below it proves Z'SZ nonsingular

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...graph import components_of, groups_of
-from ...terms.records import Array
+from ...inputs import components_of, groups_of
+from ...terms import Array
 from .rows import AbstractRows
 
 

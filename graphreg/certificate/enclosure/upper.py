@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...batches import at_a_time
 from ...form import EdgeBlock, Form, SampleBlock
-from ...terms.records import Array
+from ...terms import Array, at_a_time
 from .rows import Design
 from .sums import CHUNK, DUST, EPS, MORE, Runs, dust, total, two_product, two_sum
 

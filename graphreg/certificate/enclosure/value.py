@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ...form import EdgeBlock, Form, SampleBlock
-from ...terms.records import Array
+from ...terms import Array
 from .rows import Prices, RootRows, SampleRows
 from .sums import DUST, EPS, MORE, Pair, Runs, total, two_product, two_sum
 

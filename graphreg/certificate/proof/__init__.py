@@ -1,9 +1,9 @@
 """Proofs: a certificate written down in exact numbers, to be checked by `graphreg.verify` or by anybody else.
 
-The certificate's dual point is balanced exactly (`_conserve`), its primal point put exactly inside every constraint
-(`_primal`); both bounds are then those of exact arithmetic. docs/proofs.md has the format.
+The certificate's dual point is balanced exactly (`conserve`), its primal point put exactly inside every constraint
+(`primal`); both bounds are then those of exact arithmetic. docs/proofs.md has the format.
 """
 
-from ._prove import Proved, exact_dual, exact_primal, model_hash, prove
+from .prove import Proved, exact_dual, exact_primal, model_hash, prove
 
 __all__ = ["Proved", "exact_dual", "exact_primal", "model_hash", "prove"]

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ...lowering.site import Site
-from ...methods._base import AbstractIteration, Point, Start
-from ...methods._packing import Packed
-from ...methods.tolerance import ToleratesLoss
-from ...terms.records import Array
+from ...methods import AbstractIteration, Point, Start, ToleratesLoss
+from ...network import Site
+from ...running import Packed
+from ...terms import Array
 from .engine import ActorEngine, Hand
 from .mail import Order
 from .parts import Part

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 from ...checks import Check, check_fields, checked, inside, instance, is_whole
 from ...errors import MethodError, MethodWarning
 from ...form import Form
-from ...lowering.arcs import Arcs
 from ...messages import strays
-from ...methods._base import AbstractIteration
-from ...methods.tolerance import ToleratesLoss
+from ...methods import AbstractIteration, ToleratesLoss
+from ...network import Arcs
 from .faults import Faults, Weather
 from .parts import split
 from .threads import Script, Threads

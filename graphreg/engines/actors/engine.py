@@ -7,9 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from ...errors import MethodError
-from ...lowering.arcs import arcs_of
-from ...methods.ledger import Ledger
-from ...terms.records import Array
+from ...network import Ledger, arcs_of
+from ...terms import Array
 from .faults import Tag
 from .mail import DOWN, UP
 from .parts import COORDINATOR, Part
@@ -19,7 +18,7 @@ Hand = Callable[[int, Tag, Array], None]  # a root's sum to the coordinator
 
 
 class ActorEngine:
-    """The engine of one actor; see `graphreg.lowering.site.Engine`.
+    """The engine of one actor; see `graphreg.network.site.Engine`.
 
     ``exchange`` sends the own row to the neighbours and waits for theirs. ``reduce`` sends sums up the spanning tree,
     children added in the order of their numbers, and the total down again; with several components the roots' sums are

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
-from ...terms.records import Array
+from ...terms import Array
 from .faults import Tag
 
 VALUES, UP, DOWN, ACKNOWLEDGEMENT = "values", "up", "down", "acknowledgement"  # kinds of messages

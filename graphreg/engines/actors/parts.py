@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...form import EdgeBlock, Form, SampleBlock
-from ...lowering.arcs import Arcs
-from ...lowering.site import WholeGraph
-from ...methods._base import Start
-from ...terms.records import Array, Space
+from ...methods import Start
+from ...network import Arcs, WholeGraph
+from ...terms import Array, Space
 
 COORDINATOR = -1  # where the sums of several components meet
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...terms.records import Array
+from ...terms import Array
 from .faults import Tag, Weather
 from .mail import ACKNOWLEDGEMENT, DOWN, VALUES, Carry, Mailbox, Message, SilenceError
 

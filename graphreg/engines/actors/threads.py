@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any
 
-from ...methods._base import AbstractIteration
-from ...terms.records import Array
+from ...methods import AbstractIteration
+from ...terms import Array
 from .actor import Actor
 from .faults import Tag, Weather
 from .mail import Carry, Mailbox, Message, Order, Stop, StoppedError

@@ -13,10 +13,9 @@ import numpy as np
 
 from ...errors import ActorError, GraphregError
 from ...form import Form
-from ...lowering.site import Site
-from ...methods._base import AbstractIteration, Point, Start
-from ...methods.ledger import PURPOSES, Ledger
-from ...terms.records import Array
+from ...methods import AbstractIteration, Point, Start
+from ...network import PURPOSES, Ledger, Site
+from ...terms import Array
 from .actor import Answer
 from .faults import Tag
 from .mail import DOWN, Message

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..bounds import ULP, ends, shown
 from ..records import Array
-from ._base import INSIDE, AbstractLoss
+from .base import INSIDE, AbstractLoss
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 
 from ...checks import check_fields
-from ...data import NodeData
 from ...errors import DataError, TermError
+from ...inputs import NodeData
 from ...messages import gaps
 from ..calculus import AbstractTerm, positive
 from ..records import Array, Coordinate

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..bounds import ULP, half_square
 from ..records import Array, Descent, Notation, Stated
-from ._base import AbstractLoss, AbstractPeakedLoss
 from ._piecewise import AbstractPiecewiseLinearLoss, smooth_rise
+from .base import AbstractLoss, AbstractPeakedLoss
 from .coding import signs, two_classes
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from ...checks import checked, positive
 from ..bounds import ULP, half_square
 from ..records import Array, Notation, Stated
-from ._base import AbstractPeakedLoss
+from .base import AbstractPeakedLoss
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..bounds import ULP, ends, shown
 from ..records import Array, Notation, Stated
-from ._base import INSIDE, AbstractPeakedLoss
+from .base import INSIDE, AbstractPeakedLoss
 from .coding import signs, two_classes
 
 

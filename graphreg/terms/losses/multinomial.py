@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from ...errors import DataError, TermError
 from ..bounds import ULP, ends, shown
 from ..records import Array, Coordinate, Descent, Notation, Stated
-from ._base import INSIDE, AbstractSmoothLoss
+from .base import INSIDE, AbstractSmoothLoss
 from .coding import classes_of, named_classes, one_hot
 
 ROUNDING = 1e-14  # of the sum of a sample's prices over the classes

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...errors import DataError
 from ..records import Array, Notation, Stated
-from ._base import AbstractQuadraticLoss
+from .base import AbstractQuadraticLoss
 
 
 @dataclass(frozen=True)

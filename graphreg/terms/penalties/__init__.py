@@ -1,7 +1,23 @@
 """The penalties, one file per concept; whatever lies here is imported, and so declared."""
 
 from ...declaring import declared, import_files
-from ._base import AbstractPenalty
+from .ball import Ball as Ball
+from .base import AbstractConstraint as AbstractConstraint
+from .base import AbstractNorm as AbstractNorm
+from .base import AbstractOneSided as AbstractOneSided
+from .base import AbstractPenalty
+from .base import AbstractSmoothPenalty as AbstractSmoothPenalty
+from .base import pieces_of as pieces_of
+from .base import row_norm as row_norm
+from .box import Box as Box
+from .huber_norm import HuberNorm as HuberNorm
+from .l1 import L1 as L1
+from .l2 import L2 as L2
+from .linf import LInf as LInf
+from .non_negative import NonNegative as NonNegative
+from .quadratic import Quadratic as Quadratic
+from .squared_l2 import SquaredL2 as SquaredL2
+from .zero import Zero as Zero
 
 import_files(__name__, __path__)
 globals().update(declared(AbstractPenalty, users=False))  # so that a penalty can be imported from here, too

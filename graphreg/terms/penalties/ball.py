@@ -10,8 +10,8 @@ import numpy as np
 from ...checks import checked, positive
 from ..bounds import ULP
 from ..records import Array, Notation, RecessionCone, Stated
-from ._base import AbstractConstraint
 from ._rows import column, longest, row_norm
+from .base import AbstractConstraint
 
 MARGIN = 1e-14  # relative; points that are projected land twice as far inside, so that rounding never leaves the ball
 LEAST_CONDUCTANCE = 0.1  # of an edge without flow, whose conjugate has a kink there

@@ -12,7 +12,7 @@ from ...checks import numbers
 from ...errors import TermError
 from ..bounds import ULP, ends
 from ..records import Array, Notation, RecessionCone, Stated
-from ._base import INSIDE, AbstractConstraint, AbstractOneSided
+from .base import INSIDE, AbstractConstraint, AbstractOneSided
 
 LEAST_CONDUCTANCE = 0.1  # of a coordinate without flow, whose conjugate has a kink there
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from ...errors import TermError
 from ..records import Array, Notation, RecessionCone
-from ._base import LEAST_SLACK, AbstractOneSided, AbstractPenalty
 from ._examine import Shape, apply, examine, values
 from ._rows import column, row_norm
+from .base import LEAST_SLACK, AbstractOneSided, AbstractPenalty
 
 OUTWARD = 1e-8  # gauges are inflated by this, and clipped points are put this far inside
 SIZES = (3, 2, 1, *range(4, 33))  # the sizes of rows on which a function is tried when the penalty is made

@@ -10,8 +10,8 @@ import numpy as np
 from ...checks import checked, positive
 from ..bounds import ULP, half_square, shown
 from ..records import Array, Notation, RecessionCone, Stated
-from ._base import INSIDE, AbstractSmoothPenalty
 from ._rows import column, longest, row_norm
+from .base import INSIDE, AbstractSmoothPenalty
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..bounds import ULP
 from ..records import Array, Notation, Stated
-from ._base import AbstractNorm
 from ._rows import column
+from .base import AbstractNorm
 
 
 @dataclass(frozen=True)

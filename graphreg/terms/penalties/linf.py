@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..records import Array, Notation, Stated
-from ._base import AbstractNorm
 from ._rows import column
+from .base import AbstractNorm
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..records import Array, Notation, RecessionCone, Stated
-from ._base import INSIDE, LEAST_SLACK, AbstractConstraint, AbstractOneSided
+from .base import INSIDE, LEAST_SLACK, AbstractConstraint, AbstractOneSided
 
 
 @dataclass(frozen=True)

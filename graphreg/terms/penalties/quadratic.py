@@ -12,8 +12,8 @@ from ...checks import numbers
 from ...errors import TermError
 from ..bounds import ULP, half_square, shown
 from ..records import Array, Notation, RecessionCone, Stated
-from ._base import AbstractSmoothPenalty
 from ._rows import column, longest, row_norm
+from .base import AbstractSmoothPenalty
 
 ROUNDING = 1e-12  # relative to the largest eigenvalue: below it an eigenvalue is 0
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..bounds import half_square
 from ..records import Array, Notation, RecessionCone, Stated
-from ._base import AbstractSmoothPenalty
 from ._rows import column
+from .base import AbstractSmoothPenalty
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..records import Array, Notation, RecessionCone, Stated
-from ._base import AbstractConstraint
+from .base import AbstractConstraint
 
 
 @dataclass(frozen=True)

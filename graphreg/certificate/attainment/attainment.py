@@ -1,0 +1,257 @@
+"""Attainment: whether the infimum is reached, decided on the directions along which the objective does not grow.
+
+Every summand is non-negative up to a linear term, so its recession function is >= 0; the infimum is attained if every
+direction v along which all recession functions vanish is one along which all summands are constant, or fall to a
+minimum that they reach (hinges). That fails only through samples whose loss falls for ever (logistic: b x_r'v >= 0;
+each loss says so by its `descent`). A linear programme looks for such a v and for the multipliers that rule it out;
+what it finds is believed where exact arithmetic, or an enclosure, confirms it, and otherwise nothing is known.
+Coordinates that coercive edges tie together are one unknown there. Where nothing falls for ever, but hinges fall to 0
+or constraints slacken, the infimum is attained and the same programme finds the prices and flows that are 0 at every
+dual point.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...clock import OutOfTimeError, look
+from ...form import DualPoint, EdgeBlock, Form, SampleBlock
+from ...terms import Array, RecessionCone
+from ..common_model.best_common import common
+from . import simplex
+from .directions import Part
+from .programmes import Answer, answers, smallest
+from .recession import Conditions, conditions, cones_of, multipliers
+
+
+def attained(form: Form, point: DualPoint | None = None) -> bool | None:
+    """Whether the infimum of P is attained; None where that is not known: a penalty does not say how it grows, no
+    answer of the linear programme is confirmed, or time is up.
+
+    ``point`` is a conserved dual point: where the prices of the one-sided samples lie well inside their domains it
+    mostly settles the question at once (Gordan: <a, Xv> = -<u, Kv> leaves no room for a direction of recession).
+    """
+    if not any(block.loss.descent(block.y).for_ever.any() for block in form.samples):
+        return True
+    cones = cones_of(form)
+    if cones is None:
+        return None
+    try:
+        return _decided(form, cones, point)
+    except OutOfTimeError:
+        return None
+
+
+def _decided(form: Form, cones: list[RecessionCone], point: DualPoint | None) -> bool | None:
+    exact = all(cone.exact for cone in cones)  # equations known to rounding only are left out: more is allowed then
+    found = conditions(form, [cone if cone.exact else replace(cone, equations=None) for cone in cones])
+    parts = found.parts()
+    single = [_along_one(part) for part in parts if len(part.columns) == 1]
+    if any(single):
+        return False if exact else None
+    parts = [part for part in parts if len(part.columns) > 1]
+    if point is not None and parts:
+        raw = multipliers(form, cones, point)
+        given = tuple(kind.multipliers(each) for kind, each in zip(found.kinds, raw, strict=True))
+        parts = [part for part in parts if not _excluded(part, given)]
+    if not parts:
+        return True
+    for answer in answers(*found.matrices):
+        for part in parts:
+            moves = float((found.falls.matrix[part.places[0]] @ answer.x).max()) > 0.5
+            if exact and moves and part.recedes(answer.x[part.columns]):
+                return False
+        parts = [part for part in parts if not _excluded(part, (answer.falls, answer.slack, answer.still))]
+        if not parts:
+            return True
+    closer = [_decided_closely(part) for part in parts]
+    if exact and False in closer:
+        return False
+    return True if all(closer) else None
+
+
+def _decided_closely(part: Part) -> bool | None:
+    """The same for one part, by the simplex method in exact arithmetic where it is small."""
+    found = simplex.decided(part)
+    return None if found is None else found is False
+
+
+def _along_one(part: Part) -> bool:
+    """Whether samples fall for ever along the only unknown of a part, one way or the other: signs say it exactly."""
+    if part.still.shape[0]:
+        return False
+    moved = np.concatenate([part.falls.data, part.slack.data])
+    return bool((moved > 0).all() or (moved < 0).all())
+
+
+def _excluded(part: Part, given: tuple[Array, ...]) -> bool:
+    look()
+    return part.excluded(*(kind[places] for kind, places in zip(given, part.places, strict=True)))
+
+
+@dataclass(frozen=True)
+class AtInfinity:
+    """A problem that does not change along some direction but that samples fall and constraints slacken, and what is
+    left of it far out along that direction.
+
+    At every dual point the prices and flows of what falls away are 0: <a, Xv> + <u, Kv> = 0 is a sum of numbers that
+    are all <= 0. So no dual point lies well inside all domains, and none can be repaired; but those of ``rest``, the
+    problem without what falls away, can. Its infimum is that of the whole.
+
+    Attributes
+    ----------
+    attained : bool or None
+        Whether the whole attains its infimum: nothing that falls away falls for ever (hinges fall to 0). None where
+        something seems to, and exact arithmetic does not confirm it.
+    samples : tuple of masks
+        The samples that are left, one mask per block.
+    edges : tuple of (block, rows, columns)
+        Where each edge block of the rest stands in the whole.
+    """
+
+    form: Form
+    direction: Array
+    rest: Form
+    attained: bool | None
+    samples: tuple[Array, ...]
+    edges: tuple[tuple[int, Array, Array], ...]
+
+    def extend(self, point: DualPoint) -> DualPoint:
+        """A dual point of the rest as one of the whole: what has fallen away has no price and no flow."""
+        whole = self.form.nothing()
+        remaining = iter(point.prices)
+        for a, kept in zip(whole.prices, self.samples, strict=True):
+            if kept.any():
+                a[kept] = next(remaining)
+        for (block, rows, columns), u in zip(self.edges, point.flows, strict=True):
+            whole.flows[block][np.ix_(rows, columns)] = u
+        return whole
+
+    def dropped(self) -> float:
+        """An upper bound of the sum of s_r l_r*(0) over the samples that have fallen away: they are nowhere less than
+        minus that (0, for losses >= 0)."""
+        total = 0.0
+        for block, kept in zip(self.form.samples, self.samples, strict=True):
+            y = block.y[~kept]
+            zero = np.zeros(y.shape)
+            each = block.scale[~kept] * np.maximum(block.loss.conjugate_bound(zero, zero, y), 0.0)
+            total += float(each.sum()) * (1.0 + 1e-9)
+        return total
+
+    def push(self, w: Array, gap: float) -> Array:
+        """w moved along the direction until P is near the infimum: to a tenth of the relative gap, and no further,
+        so that the coefficients stay as small as the gap allows."""
+        steps = np.r_[0.0, np.logspace(-2, 6, 60)]
+        values = np.array([self.form.primal(w + t * self.direction) for t in steps])
+        low = float(np.nanmin(values))
+        near = values <= low + 0.1 * gap * max(abs(low), common(self.form).floor)
+        return w + steps[int(np.argmax(near))] * self.direction
+
+
+def at_infinity(form: Form) -> AtInfinity | None:
+    """What is left of a problem at infinity; None where nothing falls away (or that is not known)."""
+    cones = cones_of(form)
+    away = None if cones is None else _away(form, cones)
+    if away is None or cones is None:
+        return None
+    masks: list[Array] = []
+    blocks: list[SampleBlock] = []
+    for block, fallen in zip(form.samples, away.fallen, strict=True):
+        rows, y = block.loss.remains(block.y, fallen)
+        masks.append(rows)
+        if rows.any():
+            blocks.append(replace(block.part(np.flatnonzero(rows)), y=y))
+    places: list[tuple[int, Array, Array]] = []
+    edges: list[EdgeBlock] = []
+    for k, (edge, slack) in enumerate(zip(form.edges, away.slack, strict=True)):
+        for rows, columns, part in _tight(edge, slack):
+            places.append((k, rows, columns))
+            edges.append(part)
+    rest = replace(form, samples=tuple(blocks), edges=tuple(edges))
+    return AtInfinity(form, away.direction, rest, away.attained, tuple(masks), tuple(places))
+
+
+@dataclass(frozen=True)
+class _Away:
+    """A direction (n, d), the rows of each block's `descent` that fall along it, and the coordinates (m, k) of each
+    edge block's differences that slacken."""
+
+    direction: Array
+    fallen: list[Array]
+    slack: list[Array]
+    attained: bool | None
+
+
+def _away(form: Form, cones: list[RecessionCone]) -> _Away | None:
+    """A direction along which nothing grows and all samples fall, and constraints slacken, that can."""
+    found = conditions(form, cones, everything=True)
+    if not found.falls.matrix.shape[0]:
+        return None
+    answer = next(answers(*found.matrices), None)
+    if answer is None or not (found.falls.matrix @ answer.x > 0.5).any():
+        return None
+    x = smallest(answer.x, found, answer.tolerance)
+    moved = found.falls.moved(x)
+    chosen = moved > 0.5
+    if not chosen.any():
+        return None
+    x = x / (moved[chosen] / found.falls.across[chosen]).min()  # in the data's own units they fall by 1 or more
+    fallen, slack = _by_block(form, cones, chosen)
+    ends = any((each & b.loss.descent(b.y).for_ever).any() for each, b in zip(fallen, form.samples, strict=True))
+    return _Away(found.spread(x), fallen, slack, _confirmed(form, cones, answer, found) if ends else True)
+
+
+def _confirmed(form: Form, cones: list[RecessionCone], answer: Answer, found: Conditions) -> bool | None:
+    """False where some part of a direction is one of recession exactly; None where that is not known."""
+    if not all(cone.exact for cone in cones):
+        return None
+    own = conditions(form, cones)
+    x = answer.x * found.scale / own.scale
+    try:
+        seen = any(part.recedes(x[part.columns]) for part in own.parts())
+    except OutOfTimeError:
+        return None
+    return False if seen else None
+
+
+def _by_block(form: Form, cones: list[RecessionCone], chosen: Array) -> tuple[list[Array], list[Array]]:
+    """The rows of `conditions` that fall, by sample block and by edge block."""
+    descents = [block.loss.descent(block.y) for block in form.samples]
+    fallen = [np.zeros(len(descent.for_ever), dtype=bool) for descent in descents]
+    at = 0
+    for kind in (True, False):  # in the order of `conditions`
+        for mask, descent in zip(fallen, descents, strict=True):
+            rows = np.flatnonzero(descent.for_ever == kind)
+            mask[rows] = chosen[at : at + len(rows)]
+            at += len(rows)
+    slack: list[Array] = []
+    for edge, cone in zip(form.edges, cones, strict=True):
+        loose = np.zeros((len(edge.tail), form.width(edge)), dtype=bool)
+        for one_sided, _ in cone.one_sided:
+            size = len(edge.tail) * int(one_sided.sum())
+            loose[:, one_sided] |= chosen[at : at + size].reshape(len(edge.tail), -1)
+            at += size
+        slack.append(loose)
+    return fallen, slack
+
+
+def _tight(edge: EdgeBlock, slack: Array) -> list[tuple[Array, Array, EdgeBlock]]:
+    """What is left of an edge block whose constraints slacken at some coordinates, by those that are left: rows,
+    columns within the block, and the block."""
+    m, k = slack.shape
+    if not slack.any():
+        return [(np.arange(m), np.arange(k), edge)]
+    out: list[tuple[Array, Array, EdgeBlock]] = []
+    for pattern in np.unique(slack, axis=0):
+        rows, columns = np.flatnonzero((slack == pattern).all(axis=1)), np.flatnonzero(~pattern)
+        penalty = edge.penalty if not pattern.any() else edge.penalty.restricted(columns) if len(columns) else None
+        if penalty is None and len(columns):  # not a sum over coordinates: it stays as it is
+            penalty, columns = edge.penalty, np.arange(k)
+        if penalty is not None:
+            features = columns if edge.features is None else edge.features[columns]
+            center = None if edge.center is None else edge.center[np.ix_(rows, columns)]
+            cut = replace(edge.part(rows), penalty=penalty, features=features, center=center)
+            out.append((rows, columns, cut))
+    return out

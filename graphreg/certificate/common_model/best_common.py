@@ -1,0 +1,193 @@
+"""The best common model: one parameter vector for all nodes, which says of what size a problem's numbers are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...form import EdgeBlock, Form
+from ...terms import Array
+from ...terms.penalties import AbstractConstraint
+from .coordinates import largest, slices
+from .pooled import ENOUGH, Pool, magnitude, moved, of_difference, predictors
+
+SHARE = 1e-3  # of P_common: what an objective is measured by where it is smaller
+EPS = 2.0**-52
+STRONG = 1e-3  # of a length: below it what a penalty allows for is another scale
+FEW = 16  # samples by which most columns are seen not to be constant
+DECADES = 40  # by which a penalty may shorten a length
+NEAR = 1e-2  # of the losses at 0: where those at the best common model are less, it is worth while to run around it
+FURTHER = 3  # sums over all nodes: two Gram matrices for the coordinates, and one for least squares to begin with
+RESOLVED = 1e10  # times what rounding leaves of the objective: below it a fit is exact for all that floats can tell
+
+
+@dataclass(frozen=True)
+class Common:
+    """What the best common model tells.
+
+    Attributes
+    ----------
+    w : (d,) array
+        Its parameters.
+    value : float
+        P_common, its objective without constraints.
+    floor : float
+        ``max(1e-3 P_common, rounding)``, see `common`: the least yardstick of a relative gap.
+    size : float
+        A scale of the objective: |P_common|, and above 0 also where that is small.
+    sums : int
+        How often a gradient and a Hessian were added up over all nodes to find it.
+    """
+
+    w: Array
+    value: float
+    floor: float
+    size: float
+    sums: int
+
+    @property
+    def exact(self) -> bool:
+        """Whether the common model fits all data, for all that can be told."""
+        return SHARE * abs(self.value) < self.floor
+
+
+def common(form: Form) -> Common:
+    """The best common model of a form, computed once for the strengths of this moment.
+
+    P_common counts as at least a hundredth of sum_r s_r |l_r(0; y_r)| of the losses that are no functions of the
+    difference of predictor and target, and thus have no shift to be invariant to: these vanish where classes are
+    separable, or by chance. The floor is also at least the rounding, 1e10 sum_r s_r B_r, where B_r is how much a loss
+    bends over the rounding of its predictor, (l(x + d) + l(x - d)) / 2 - l(x) with
+    d = eps (|o_r| + |y_r| + sum_j |x_rj w_j|); but no more than a thousandth of the losses at 0, or their rounding
+    there: where columns are collinear, huge coefficients may cancel that no better model needs.
+    """
+    key = tuple(float(block.strength) for block in (*form.samples, *(edge for edge in form.edges if edge.ground)))
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        return form.once("common", key, lambda: _common(form))
+
+
+def center(form: Form) -> tuple[Array, int]:
+    """Around which parameters a method is to run, the same at all nodes, and how many sums over all nodes these take.
+
+    The best common model of the losses, on the coordinates that no edge to the ground acts on: where these have an
+    intercept (or are means), so that a shift of the targets is one of w and changes no round; or where losses of the
+    difference of predictor and target are less than a hundredth there of what they are at 0, so that around 0 digits
+    would be lost. Elsewhere 0. No strength of a penalty changes it.
+    """
+    key = tuple(float(block.strength) for block in form.samples)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        return form.once("center", key, lambda: _center(form))
+
+
+def _center(form: Form) -> tuple[Array, int]:
+    ground, none = [edge for edge in form.edges if edge.ground], np.zeros(form.d)
+    fixed = np.zeros(form.d, dtype=bool)
+    for edge in ground:
+        fixed[edge.coordinates] = True
+    if fixed.all() or not any(of_difference(block) for block in form.samples):
+        return none, 0
+    if ground:
+        pool = Pool(form, fixed)
+        w, sums = pool.descend(pool.start(), [])[0], FURTHER + pool.sums
+    else:
+        w, sums = common(form).w, common(form).sums
+    near = _intercept(form, ~fixed) or _differences(form, w) < NEAR * _differences(form, none)
+    return (w, sums) if near else (none, 0)
+
+
+def _intercept(form: Form, free: Array) -> bool:
+    """Whether some free column is constant."""
+    for block in form.samples:
+        if block.X is None:
+            continue
+        p = block.X.shape[1]
+        constant = free.reshape(p, -1).all(axis=1) & (block.X[:FEW] == block.X[:1]).all(axis=0)
+        constant[constant] = (block.X[:, constant] == block.X[:1, constant]).all(axis=0)
+        free = np.repeat(constant, len(free) // p)
+    return bool(free.all() if all(block.X is None for block in form.samples) else free.any())
+
+
+def _differences(form: Form, v: Array) -> float:
+    """The losses that are functions of a difference, at v."""
+    total = 0.0
+    for block in form.samples:
+        if of_difference(block):
+            y, x = block.loss.moved(block.y, predictors(block, v))
+            total += float(block.scale @ np.abs(block.loss.value(x, y)))
+    return total
+
+
+def _common(form: Form) -> Common:
+    pool = Pool(form)
+    w, _, value = pool.fit()
+    bends, zeros = _rounding(pool, w)
+    least, rounding = ENOUGH * zeros, RESOLVED * bends
+    if not rounding <= SHARE * max(abs(value), least):
+        rounding = min(rounding, _plain_rounding(pool)) if rounding >= 0.0 else _plain_rounding(pool)
+    floor = max(SHARE * abs(value), SHARE * least, rounding)
+    size = max(abs(value), least, rounding) or 1.0
+    return Common(w, value, floor, size, FURTHER + pool.sums)
+
+
+def lengths(form: Form) -> tuple[Array, Array]:
+    """A scale of each parameter, (d,): how far it moves the losses at the best common model by about its ``size``; and
+    one of its differences across edges and from centers: the same, but where penalties are so strong that they allow
+    for less than a thousandth."""
+    best = common(form)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        long = _lengths(form, best.w, best.size)
+        allowed = long.copy()
+        for edge in form.edges:
+            _shorten(edge, allowed, best.size)
+    return long, np.where(allowed < STRONG * long, allowed, long)
+
+
+def _plain_rounding(pool: Pool) -> float:
+    """A thousandth of the objective at 0, and at least its rounding: huge coefficients that cancel say nothing of what
+    can be told apart, since at 0 there are none."""
+    none = np.zeros_like(pool.base)
+    return max(SHARE * abs(pool.value(none, [])), RESOLVED * _rounding(pool, none)[0])
+
+
+def _rounding(pool: Pool, w: Array) -> tuple[float, float]:
+    """The sums of s_r B_r and of s_r |l_r(0; .)|, see `common`."""
+    bends, zeros = 0.0, 0.0
+    for block, scale, y, x in moved(pool.form, w):
+        shift = EPS * magnitude(block, w)
+        value = block.loss.value(x, y)
+        bend = (block.loss.value(x + shift, y) + block.loss.value(x - shift, y)) / 2.0 - value
+        bends += float(scale @ np.maximum(bend, 0.0))
+        zeros += float(scale @ np.abs(block.loss.value(np.zeros_like(x), y)))
+    return bends, zeros
+
+
+def _lengths(form: Form, w: Array, size: float) -> Array:
+    """sqrt(2 size / sum_r s_r h_r x_rj^2), h_r the steepness of the losses; of a column without data the longest."""
+    bends, tops = np.zeros(len(w)), largest(form)
+    for block, scale, y, x in moved(form, w):
+        h = scale * block.loss.steepness(x, y)
+        if block.X is None:
+            bends += h.sum()
+            continue
+        squares = np.zeros(len(tops))
+        for rows in slices(block.X):
+            squares += h[rows] @ (block.X[rows] / tops) ** 2
+        bends += np.repeat(squares, len(w) // len(tops))
+    unit = np.repeat(tops, len(w) // len(tops)) if len(tops) else np.ones(len(w))
+    known = (bends > 0.0) & np.isfinite(bends)
+    lengths = np.sqrt(2.0 * size / np.where(known, bends, 1.0)) / unit
+    return np.where(known, lengths, lengths[known].max(initial=0.0) or 1.0)
+
+
+def _shorten(edge: EdgeBlock, lengths: Array, size: float) -> None:
+    """Cut the lengths of an edge block's coordinates down, by a power of ten, to where its penalty is at most ``size``
+    on an edge: a strong penalty allows for less than the data do."""
+    if isinstance(edge.penalty, AbstractConstraint):
+        return
+    place = edge.columns(len(lengths))
+    powers = 10.0 ** -np.arange(DECADES)
+    z = (powers[:, None, None] * np.diag(lengths[place])).reshape(-1, len(place))
+    value = float(np.median(edge.weight)) * edge.penalty.value(z).reshape(DECADES, len(place))
+    fits = ~(value > size)
+    lengths[place] *= np.where(fits.any(axis=0), powers[np.argmax(fits, axis=0)], powers[-1])

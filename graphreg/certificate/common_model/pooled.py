@@ -1,0 +1,268 @@
+"""One parameter vector for all nodes: its objective, and its best value by a few Newton steps.
+
+    P_common(v) = sum_r s_r l_r(x_r'v + o_r)  +  sum over edges to the ground of c_e phi_e(v - center_e)
+
+The steps are taken in coordinates in which the pooled design has orthonormal columns, so that neither the units of the
+columns nor their collinearity matter. Constraints are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...form import EdgeBlock, Form, SampleBlock
+from ...terms import Array, gram
+from ...terms.losses import AbstractSmoothLoss
+from ...terms.penalties import AbstractConstraint, AbstractSmoothPenalty
+from .coordinates import RANK, coordinates, largest, slices, weighted
+from .ground import centers, derivatives, differences, kinks
+
+STEPS = 16  # at most; what is not attained falls for ever
+WIDE = 3  # the first so many of them are those of quadratics that touch the losses from above
+LEAST = 1e-6  # of the mean residual: smaller ones count as this where a quadratic is to touch a kink
+HALVINGS = 40  # of a step
+SETTLED = 1e-12  # of the objective: what a step may still gain
+WORTH = 1e-9  # of the objective: less is not worth more halvings
+ENOUGH = 1e-2  # of the objective at 0 of losses that fall for ever where classes are separable: no need to go on
+
+
+class Pool:
+    """P_common of one form at the strengths of this moment."""
+
+    def __init__(self, form: Form, fixed: Array | None = None) -> None:
+        """``fixed`` marks coordinates that stay 0."""
+        self.form = form
+        ground = [edge for edge in form.edges if edge.ground and not isinstance(edge.penalty, AbstractConstraint)]
+        self.smooth = [edge for edge in ground if isinstance(edge.penalty, AbstractSmoothPenalty)]
+        self.kinked = [edge for edge in ground if not isinstance(edge.penalty, AbstractSmoothPenalty)]
+        self.sums = 0  # how often gradients and Hessians were added up over all nodes
+        self.grams: dict[int, Array] = {}  # of blocks, which the form keeps
+        self.enough = ENOUGH * self._unfitted()
+        self.largest = largest(form)
+        self.base, self.soft, bends = np.zeros(form.d), np.zeros(form.d), np.zeros(form.d)
+        if fixed is None and ground:
+            self.base, bends = centers(ground, form.d), self._bends(ground)
+        self.T = coordinates(form, self.largest, np.zeros(form.d, dtype=bool) if fixed is None else fixed, bends)
+        designs = [block for block in form.samples if block.X is not None]
+        if len(designs) == 1 and not bends.any():  # by the definition of T
+            size = float(designs[0].scale.max())
+            self.grams[id(designs[0])] = size * np.eye(self.T.shape[1])
+
+    def parameters(self, theta: Array) -> Array:
+        """v (d,) from the coordinates of the steps."""
+        return (self.T @ theta.reshape(self.T.shape[1], self.form.d // len(self.T))).ravel()
+
+    def pull(self, gradient: Array) -> Array:
+        """A gradient in v as one in the coordinates of the steps."""
+        return (self.T.T @ gradient.reshape(len(self.T), -1)).ravel()
+
+    def value(self, v: Array, edges: list[EdgeBlock]) -> float:
+        """P_common(v), with the penalties of these edges."""
+        losses = sum(float(scale @ block.loss.value(x, y)) for block, scale, y, x in moved(self.form, v))
+        return losses + sum(float(edge.weight @ edge.penalty.value(differences(edge, v))) for edge in edges)
+
+    def _unfitted(self) -> float:
+        """The sum of s_r |l_r(0)| of the losses that are no functions of a difference."""
+        total = 0.0
+        for block in self.form.samples:
+            if not of_difference(block):
+                total += float(block.scale @ np.abs(block.loss.value(np.zeros_like(block.offset), block.y)))
+        return total
+
+    def _bends(self, ground: list[EdgeBlock]) -> Array:
+        """How much the penalties bend at the centers, (d,): what counts as data do where steps are to be taken."""
+        self.base = centers(ground, self.form.d)
+        if self.kinked:
+            self.soft = kinks(self.kinked, self.form.d, self._spread())
+        bends = self.soft.copy()
+        for edge in self.smooth:
+            bends[edge.columns(len(bends))] += np.diagonal(derivatives(edge, self.base, self.soft)[1])
+        return np.where(np.isfinite(bends), bends, 0.0)
+
+    def _spread(self) -> float:
+        """The losses at the centers, those of differences around their mean, so that no shift changes it."""
+        around, at = 0.0, 0.0
+        for block, scale, y, x in moved(self.form, self.base):
+            at += float(scale @ np.abs(block.loss.value(x, y)))
+            mean = scale @ y / scale.sum() if of_difference(block) else 0.0
+            around += float(scale @ np.abs(block.loss.value(x, y - mean)))
+        return around if around > LEAST * at else at
+
+    def start(self) -> Array:
+        """Least squares, with the smooth penalties, on the samples whose loss is a function of the difference, so that
+        a shift of the targets shifts all that follows; 0 where there are none."""
+        slope, H = np.zeros(self.form.d), np.zeros(())
+        for block in self.form.samples:
+            if of_difference(block):
+                x = predictors(block, self.base) if self.base.any() else block.offset
+                y = block.loss.moved(block.y, x)[0]
+                slope -= adjoint(block, block.scaled(y))
+                H = H + self._hessian(block, np.ones_like(y))
+        if not H.ndim:
+            return slope
+        g, bend = self._penalties(self.base, self.smooth)
+        return self.base - self.parameters(_solve(H + bend, self.pull(slope + g)))
+
+    def model(self, v: Array, edges: list[EdgeBlock], wide: bool) -> tuple[Array, Array]:
+        """Gradient and Hessian of the smoothed P_common, in the coordinates of the steps; a ``wide`` one bends at
+        least as much as the quadratic that touches a loss of the difference from above."""
+        T, d = self.T, len(v)
+        self.sums += 1
+        classes = d // len(T)
+        slope, H = np.zeros(d), np.zeros((T.shape[1] * classes, T.shape[1] * classes))
+        for block, _, y, x in moved(self.form, v):
+            a, h = _derivatives(block, x, y)
+            if wide and of_difference(block):
+                size = np.abs(y)
+                h = np.maximum(h, np.abs(a) / np.maximum(size, LEAST * (float(size.mean()) or 1.0)))
+            slope += adjoint(block, block.scaled(a))
+            H += self._hessian(block, h)
+        g, bend = self._penalties(v, edges)
+        return self.pull(slope + g), H + bend
+
+    def _penalties(self, v: Array, edges: list[EdgeBlock]) -> tuple[Array, Array | float]:
+        """The gradient of these edges' penalties in v, and their Hessian in the coordinates of the steps."""
+        if not edges:
+            return np.zeros(len(v)), 0.0
+        slope, bend = np.zeros(len(v)), np.zeros((len(v), len(v)))
+        for edge in edges:
+            at = edge.columns(len(v))
+            g, h = derivatives(edge, v, self.soft)
+            slope[at] += g
+            bend[np.ix_(at, at)] += h
+        J = np.kron(self.T, np.eye(len(v) // len(self.T)))
+        return slope, J.T @ bend @ J
+
+    def _hessian(self, block: SampleBlock, h: Array) -> Array:
+        """The sum of s_r Z'h_r Z; where h is one number, from the sum of s_r Z'Z, which is found once."""
+        if block.X is None or h.ndim > 1 or not len(h) or h.min() != h.max():
+            return _hessian(block, block.scaled(h), self.T)
+        key = id(block)
+        if key not in self.grams:
+            self.grams[key] = weighted(block.X, block.scale, self.T)
+        return float(h[0]) * self.grams[key]
+
+    def descend(self, v: Array, edges: list[EdgeBlock]) -> tuple[Array, float]:
+        """A few damped Newton steps from v, and P_common there."""
+        best = self.value(v, edges)
+        for k in range(STEPS):
+            if abs(best) <= self.enough:
+                return v, best
+            for wide in (True, False) if k < WIDE else (False, True):
+                slope, H = self.model(v, edges, wide)
+                step = _solve(H, slope)
+                gain = float(slope @ step)
+                if gain <= SETTLED * abs(best):
+                    return v, best
+                after, value = self._along(v, -self.parameters(step), best, edges, gain)
+                if value < best:
+                    break
+            else:
+                return v, best
+            v, best = after, value
+        return v, best
+
+    def _along(self, v: Array, move: Array, best: float, edges: list[EdgeBlock], gain: float) -> tuple[Array, float]:
+        """The first point of v + move, v + move / 2, ... below ``best``, and its value; v itself where none is. At
+        v + t move no more than t ``gain`` can be won, but for kinks."""
+        t = 1.0
+        for _ in range(HALVINGS):
+            value = self.value(v + t * move, edges)
+            if value < best:
+                return v + t * move, value
+            t *= 0.5
+            if t * gain <= WORTH * abs(best):
+                break
+        return v, best
+
+    def fit(self) -> tuple[Array, list[EdgeBlock], float]:
+        """The best v that was found, the edges whose penalties count (those that are finite there), and P_common."""
+        v, value, edges = *self._better(self.start(), self.smooth), self.smooth
+        kinked = [edge for edge in self.kinked if np.isfinite(edge.penalty.value(differences(edge, v))).all()]
+        if kinked:
+            edges = [*self.smooth, *kinked]
+            v, value = self._better(v, edges)
+        return v, edges, value
+
+    def _better(self, v: Array, edges: list[EdgeBlock]) -> tuple[Array, float]:
+        """Steps from v; and, unless they come below 0 and the centers, from there: numbers may overflow at v, or
+        penalties be far stronger than the data."""
+        start, (v, best) = v, self.descend(v, edges)
+        for other in (self.base, np.zeros_like(v)) if self.base.any() else (self.base,):
+            if (start != other).any() and not best <= (1.0 - SETTLED) * self.value(other, edges):
+                w, value = self.descend(other, edges)
+                v, best = (w, value) if value < best or np.isnan(best) else (v, best)
+        return v, best
+
+
+def moved(form: Form, v: Array) -> Iterator[tuple[SampleBlock, Array, Array, Array]]:
+    """Per block its scales, and targets and predictors at v, moved to where their numbers are small."""
+    for block in form.samples:
+        y, x = block.loss.moved(block.y, predictors(block, v))
+        yield block, block.scale, y, x
+
+
+def of_difference(block: SampleBlock) -> bool:
+    """Whether the loss is a function of the difference of predictor and target."""
+    return not block.loss.moved(block.y, np.ones_like(block.offset))[1].any()
+
+
+def _derivatives(block: SampleBlock, x: Array, y: Array) -> tuple[Array, Array]:
+    """First and second derivatives, of a smoothed loss where it has kinks."""
+    loss = block.loss
+    if isinstance(loss, AbstractSmoothLoss):
+        return loss.gradient(x, y), loss.curvature(x, y)
+    return loss.smoothed(x, y)[1:]
+
+
+def predictors(block: SampleBlock, v: Array) -> Array:
+    """x_r'v + o_r for one v at all nodes, shaped like the offsets."""
+    if block.X is None:
+        return v + block.offset
+    if not v.any():
+        return block.offset
+    W = v.reshape(block.X.shape[1], -1)
+    return (block.X @ W).reshape(block.offset.shape) + block.offset
+
+
+def adjoint(block: SampleBlock, a: Array) -> Array:
+    """The sum of X_i'a_i over all nodes, (d,)."""
+    return a.sum(axis=0) if block.X is None else (block.X.T @ a).ravel()
+
+
+def magnitude(block: SampleBlock, v: Array) -> Array:
+    """|o_r| + |y_r| + sum_j |x_rj v_j|: what a predictor at v and its target are sums of."""
+    size = np.abs(block.offset) + np.abs(block.y)
+    if block.X is None:
+        return size + np.abs(v)
+    W = np.abs(v).reshape(block.X.shape[1], -1)
+    for rows in slices(block.X):
+        size[rows] += (np.abs(block.X[rows]) @ W).reshape(size[rows].shape)
+    return size
+
+
+def _hessian(block: SampleBlock, h: Array, T: Array) -> Array:
+    """The sum of Z'hZ, where h has numbers, or matrices between the predictors of a sample."""
+    if block.X is None:
+        return T.T @ (np.diag(h.sum(axis=0)) if h.ndim == 2 else h.sum(axis=0)) @ T
+    if h.ndim == 1:
+        return weighted(block.X, h, T)
+    M = h if h.ndim == 3 else h[:, :, None] * np.eye(h.shape[1])
+    out = 0.0
+    for rows in slices(block.X):
+        out = out + gram((block.X[rows] @ T)[None], M[None, rows])[0]
+    return np.asarray(out)
+
+
+def _solve(H: Array, slope: Array) -> Array:
+    """The shortest solution of Hx = slope, on equilibrated coordinates, without what rounding hides."""
+    size = np.sqrt(np.maximum(np.diagonal(H), 0.0))
+    scale = np.where(size > 0.0, 1.0 / np.maximum(size, 1e-300), 0.0)
+    H = H * np.outer(scale, scale)
+    if not (np.isfinite(H).all() and np.isfinite(slope).all()):
+        return np.zeros_like(slope)
+    values, U = np.linalg.eigh(H)
+    kept = values > RANK * values.max(initial=0.0)
+    return scale * (U[:, kept] @ ((U[:, kept].T @ (scale * slope)) / values[kept]))

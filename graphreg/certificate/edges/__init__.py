@@ -1,0 +1,1 @@
+"""What a certificate says of edges: near, fused, split or undecided."""

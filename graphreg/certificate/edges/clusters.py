@@ -1,0 +1,232 @@
+"""What may be said of the edges of an answer: near, fused, split, or undecided.
+
+- *near*: at every optimum the ends are at most so far apart. The slack of the flow and the gap prove it, for every
+  penalty with a kink at 0 (see `certificate.near`), or strong convexity does; it costs nothing beyond the certificate.
+- *fused*: at every optimum the ends are equal, exactly. By definition (a consensus), by a gap of exactly 0, or, where a
+  proof is asked for, by `certificate.fusion`.
+- *split*: at no optimum are the ends equal. By strong convexity, of the nodes or, with a proof, of clusters that were
+  proved; or by a dual point of the problem in which they are tied, whose value exceeds P (see `splitting`).
+- *undecided* otherwise; and so the number of clusters is known up to a range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...form import EdgeBlock, Form
+from ...inputs import components_of
+from ...terms import Array
+from ...terms.penalties import row_norm
+from ..convexity import node_convexity
+from ..record import Certificate
+from .apart import cluster_radius
+from .fusion import fused
+from .near import nearness, radius, spread_of, upper_gap
+from .scales import scales
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NEGLIGIBLE = 1e-3  # of the scale of each coordinate: edges whose ends are provably closer are near
+STATES = ("fused", "near", "split", "undecided")
+COLUMNS = ("term", "tail", "head", "state", "slack", "difference", "bound", "certain")
+Splitter = Callable[[Certificate, list[Array], Array], list[Array]]
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """The clusters of an answer.
+
+    Attributes
+    ----------
+    edges : DataFrame
+        One row per edge between nodes (latent ones included) and per term: term, tail, head, state ("fused", "near",
+        "split" or "undecided"), slack (capacity left by the flow, at the least; 0 where it is used up or the penalty
+        has no kink at 0), difference (||w_tail - w_head|| in this answer, on the term's coordinates), bound (what that
+        is at most, at every optimum; inf where nothing is proved), certain (fused or split: proved, with nothing left
+        open; of a near edge its bound is proved, and not whether the ends are equal).
+    labels : dict
+        A cluster number per node label: the components of the graph of near and fused edges. They rest on proofs up to
+        the bounds of the near edges, which are negligible beside the scale of every coordinate.
+    certain : bool
+        Whether every edge is proved to be fused or split.
+    count_range : (int, int)
+        Between how many clusters every optimum has, nodes with equal parameters along edges being one: the least if all
+        near and undecided edges are fused, the most if none is.
+    """
+
+    edges: pd.DataFrame
+    labels: dict[Hashable, int]
+    certain: bool
+    count_range: tuple[int, int]
+
+    @property
+    def count(self) -> int:
+        """The number of clusters of ``labels``; what is proved of it is ``count_range``."""
+        return len(set(self.labels.values()))
+
+    def members(self) -> list[list[Hashable]]:
+        """The node labels of each cluster, the largest first."""
+        groups: dict[int, list[Hashable]] = {}
+        for label, number in self.labels.items():
+            groups.setdefault(number, []).append(label)
+        return sorted(groups.values(), key=len, reverse=True)
+
+    def __str__(self) -> str:
+        found = self.edges["state"].value_counts() if len(self.edges) else {}
+        count = {state: int(found.get(state, 0) or 0) for state in STATES}
+        states = ", ".join(f"{number} {state}" for state, number in count.items() if number or state != "near")
+        sizes = ", ".join(str(len(group)) for group in self.members()[:8]) + (", ..." if self.count > 8 else "")
+        groups = f"{self.count} clusters of sizes {sizes}"
+        if self.count == 1:
+            groups = f"1 cluster of size {sizes}"
+        elif self.count == len(self.labels):
+            groups = f"{self.count} clusters, a node each"
+        return f"{groups}; edges: {states} ({self._proved(count)})"
+
+    def _proved(self, count: dict[str, int]) -> str:
+        """What is proved, in a few words."""
+        if self.certain:
+            return "every edge is decided by a proof"
+        said: list[str] = []
+        if count["near"]:
+            near = self.edges["state"] == "near"
+            bound = float(self.edges["bound"][near].max())  # pyright: ignore[reportArgumentType]
+            said.append(f"near: proved to be at most {bound:.2g} apart at every optimum")
+        low, high = self.count_range
+        said.append(f"proved: {low} clusters" if low == high else f"proved: between {low} and {high} clusters")
+        return "; ".join(said)
+
+
+def clusters(certificate: Certificate, prove: bool = False, splitter: Splitter | None = None) -> Clusters:
+    """The clusters of a certified answer.
+
+    With ``prove`` edges that are near are tried for a proof that they are fused, and the others, by the curvature of
+    the clusters that were proved and then by ``splitter``, for a proof that they are split.
+    """
+    form = certificate.form
+    claims = _claims(certificate)
+    if prove and certificate.valid:
+        _prove(certificate, claims, splitter)
+    tables = [claim.table(form) for claim in claims]
+    table, ends = _table(tables), [(c.edge, c.state) for c in claims]
+    number = _joined(form, ends, lambda state: np.isin(state, ("fused", "near")))
+    least = _joined(form, ends, lambda state: state != "split")
+    most = _joined(form, ends, lambda state: state == "fused")
+    first = {old: new for new, old in enumerate(dict.fromkeys(number.tolist()))}
+    by_label = {label: first[int(k)] for label, k in zip(form.labels, number, strict=False)}
+    between = len(np.unique(least)), len(np.unique(most))
+    return Clusters(table, by_label, certificate.valid and bool(table["certain"].all()), between)
+
+
+@dataclass
+class _Claim:
+    """What is said of the edges of one block between nodes; the state is refined as proofs come in."""
+
+    place: int  # of the block in the form
+    edge: EdgeBlock
+    state: Array
+    slack: Array
+    difference: Array
+    bound: Array
+
+    def table(self, form: Form) -> pd.DataFrame:
+        import pandas as pd
+
+        labels, edge = form.labels, self.edge
+        ends = {"tail": [labels[t] for t in edge.tail], "head": [labels[h] for h in edge.head]}
+        values = {"state": self.state, "slack": self.slack, "difference": self.difference, "bound": self.bound}
+        return pd.DataFrame({"term": edge.name, **ends, **values, "certain": np.isin(self.state, ("fused", "split"))})
+
+
+def _claims(certificate: Certificate) -> list[_Claim]:
+    """What the certificate says by itself."""
+    form, gap = certificate.form, upper_gap(certificate)
+    whole = certificate.strong_convexity if certificate.valid else 0.0
+    mu, size = node_convexity(form), scales(form, certificate.w)
+    return [
+        _of_block(certificate, k, edge, gap, radius(edge, mu, whole, gap), size)
+        for k, edge in enumerate(form.edges)
+        if not edge.ground
+    ]
+
+
+def _of_block(certificate: Certificate, k: int, edge: EdgeBlock, gap: float, reach: Array, size: Array) -> _Claim:
+    z = edge.difference(certificate.w)
+    difference = row_norm(z)
+    if edge.penalty.is_equality(z.shape[1]):
+        m = len(difference)
+        return _Claim(k, edge, np.full(m, "fused", dtype=object), np.full(m, np.inf), difference, np.zeros(m))
+    found = nearness(edge, certificate.point.flows[k], spread_of(certificate, k), gap)
+    kink = edge.penalty.has_kink(certificate.form.width(edge))
+    columns = edge.coordinates
+    far = np.minimum(found.reach, np.abs(z) * (1 + 1e-12) + reach[:, None])
+    near = kink & (far <= NEGLIGIBLE * size[columns]).all(axis=1)
+    equal = kink & (found.value == 0.0)
+    apart = difference * (1 - 1e-12) > reach
+    state = np.where(equal, "fused", np.where(apart, "split", np.where(near, "near", "undecided"))).astype(object)
+    slack = np.where(kink & np.isfinite(found.load), np.maximum(edge.weight * (1.0 - found.load), 0.0), 0.0)
+    bound = np.minimum(found.length, difference * (1 + 1e-12) + reach) if kink else difference + reach
+    return _Claim(k, edge, state, slack, difference, bound)
+
+
+def _prove(certificate: Certificate, claims: list[_Claim], splitter: Splitter | None) -> None:
+    """Refines the states by what is proved on demand."""
+    form = certificate.form
+    apart = [np.zeros(len(edge.tail), dtype=bool) for edge in form.edges]
+    for claim in claims:
+        apart[claim.place] = claim.state == "split"
+    masks = fused(certificate, apart)
+    for claim in claims:
+        mask = masks[claim.place] & (claim.state != "split")
+        claim.state[mask], claim.bound[mask] = "fused", 0.0
+    member = _joined(form, [(c.edge, c.state) for c in claims], lambda state: state == "fused", observed=False)
+    for claim, reach in zip(claims, cluster_radius(certificate, member, [c.edge for c in claims]), strict=True):
+        open_ = ~np.isin(claim.state, ("fused", "split"))
+        apart = open_ & (claim.difference * (1 - 1e-12) > reach)
+        claim.state[apart] = "split"
+        claim.bound = np.where(open_, np.minimum(claim.bound, claim.difference * (1 + 1e-12) + reach), claim.bound)
+    if splitter is None:
+        return
+    open_ = [np.zeros(len(edge.tail), dtype=bool) for edge in form.edges]
+    for claim in claims:
+        open_[claim.place] = claim.state == "undecided"
+    for claim, mask in zip(claims, _of_places(claims, splitter(certificate, open_, member)), strict=True):
+        claim.state[mask] = "split"
+
+
+def _of_places(claims: list[_Claim], masks: list[Array]) -> list[Array]:
+    return [masks[claim.place] for claim in claims]
+
+
+def _joined(
+    form: Form, ends: list[tuple[EdgeBlock, Array]], chosen: Callable[[Array], Array], observed: bool = True
+) -> Array:
+    """The component of each node in the graph of the pairs that chosen edges join: on all coordinates, by all terms
+    together, and none of the terms of the pair being split."""
+    covered: dict[tuple[int, int], set[int]] = {}
+    whole, apart = list[Array](), set[tuple[int, int]]()
+    for edge, state in ends:
+        pairs = np.stack([edge.tail, edge.head], axis=1)
+        apart.update(map(tuple, pairs[state == "split"].tolist()))
+        mask = chosen(state)
+        if edge.features is None:
+            whole.append(pairs[mask])
+        else:  # on some coordinates: a cluster only where the terms together cover all of them
+            for i, j in pairs[mask].tolist():
+                covered.setdefault((i, j), set()).update(map(int, edge.features))
+    joined = [tuple(pair) for part in whole for pair in part.tolist()]
+    joined += [pair for pair, columns in covered.items() if len(columns) == form.d]
+    links = np.array([pair for pair in joined if pair not in apart], dtype=int).reshape(-1, 2)
+    number = components_of(links[:, 0], links[:, 1], form.n)[1]
+    return number[: form.space.n_observed] if observed else number
+
+
+def _table(tables: list[pd.DataFrame]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=list(COLUMNS))

@@ -1,0 +1,86 @@
+"""How far apart the ends of an edge are at most, at every optimum.
+
+Let (u, a) be conserved, w* any optimum and G = P(w) - Q(u, a). Then c phi(z*) + c phi*(u / c) - <u, z*> <= G on every
+edge, z* = (Kw*)_e. With t the gauge at 0 of u / c, that is <u, z*> <= t c phi(z*), and as phi* >= 0,
+
+    phi(z*) <= G / (c (1 - t)),        |z*_j| <= t_j phi(z*),   t_j the pull of coordinate j.
+
+Where P is strongly convex with mu_i at the ends, ||z - z*|| <= sqrt(2 G (1 / mu_i + 1 / mu_j)).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...form import EdgeBlock
+from ...terms import GROUND, Array
+from ..record import Certificate
+
+U = 2.0**-53
+UNKNOWN = 1e-12  # of the largest flow: its rounding, where a certificate does not say how far the conserved one may be
+
+
+def upper_gap(certificate: Certificate) -> float:
+    """P(w) - P* at most; inf where there is no certificate."""
+    if not certificate.valid:
+        return float("inf")
+    return 0.0 if certificate.primal <= certificate.dual else float(np.nextafter(certificate.gap, np.inf))
+
+
+def spread_of(certificate: Certificate, k: int) -> Array:
+    """How far the exactly conserved flows of edge block k may be from those that are shown, (m, k)."""
+    if certificate.spread:
+        return certificate.spread[k]
+    u = certificate.point.flows[k]
+    return np.full(u.shape, UNKNOWN * float(np.abs(u).max(initial=0.0)))
+
+
+def load(edge: EdgeBlock, u: Array, eta: Array) -> Array:
+    """t = gauge_at_zero(v / c) at most, over all flows v with |v - u| <= eta, (m,)."""
+    c = edge.weight[:, None]
+    return edge.penalty.gauge_around(u / c, eta / c * (1 + 4 * U)) * (1.0 + (4 * u.shape[1] + 16) * U)
+
+
+@dataclass(frozen=True)
+class Nearness:
+    """What the slack of the edges of a block says.
+
+    Attributes
+    ----------
+    load : (m,)
+        t; the edge has slack where it is below 1.
+    value : (m,)
+        What phi(z) is at most at every optimum.
+    reach : (m, k)
+        What each |z_j| is at most at every optimum.
+    length : (m,)
+        What ||z|| is at most at every optimum.
+    """
+
+    load: Array
+    value: Array
+    reach: Array
+    length: Array
+
+
+def nearness(edge: EdgeBlock, u: Array, eta: Array, gap: float) -> Nearness:
+    """The bounds of the module's docstring, rounded upwards."""
+    t = load(edge, u, eta)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = np.where(t < 1.0, gap / (edge.weight * (1.0 - t)) * (1.0 + 16 * U), np.inf)
+        pull = edge.penalty.pull(u.shape[1])
+        reach = np.where(pull > 0, pull * value[:, None] * (1.0 + 4 * U), 0.0)
+        extent = edge.penalty.extent(u.shape[1])
+        length = extent * value * (1.0 + 8 * U) if extent > 0 else np.zeros(len(t))
+    return Nearness(t, value, reach, length)
+
+
+def radius(edge: EdgeBlock, mu: Array, whole: float, gap: float) -> Array:
+    """What ||z - z*|| is at most by strong convexity: mu_i of the nodes (n,), or that of the whole objective, (m,)."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        each = np.where(mu > 0, 1.0 / mu, np.inf)
+        ends = each[edge.tail] + np.where(edge.head == GROUND, 0.0, each[edge.head])
+        own = np.where(np.isinf(ends), np.inf, np.sqrt(2.0 * gap * ends))
+    return np.minimum(own, 2.0 * np.sqrt(gap / whole) if whole > 0 else np.inf) * (1.0 + 16 * U)

@@ -1,0 +1,218 @@
+"""What more than its bounds a proof can say of an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ... import verify
+from ...errors import ProofError
+from ...form import EdgeBlock, Form
+from ...terms import Array
+from ...verify import FLOWS, UNIT, Model, NotProvedError, rational
+from ..record import Certificate
+from .numbers import exact, nearest, text, texts
+from .receding import receding
+from .tied import tied_point
+
+NORMS = ("L1", "L2", "LInf")
+MOST = 50  # programmes for the edges of one answer that may be split
+TIGHT = 1e-3  # only edges whose flow is so near its capacity, as a share, are tried
+Claim = str | tuple[Any, ...]
+Tie = Callable[[Form, EdgeBlock, int], Certificate | None]
+
+
+@dataclass(frozen=True)
+class Found:
+    """The exact points and bounds of a proof, and the answer that they are of.
+
+    ``tie`` solves the problem in which the ends of an edge are tied; ``inexact`` is why no exact optimum was found.
+    """
+
+    form: Form
+    model: Model
+    w: list[list[Any]]
+    point: list[Any]
+    lower: int
+    upper: int
+    within: Any
+    floats: Array
+    tie: Tie | None
+    inexact: str = ""
+
+
+@dataclass(frozen=True)
+class Edge:
+    """An edge of a norm without a centre: its place among the edges of the model, the checker's block, its flow."""
+
+    block: int
+    place: int
+    checked: Any
+    flow: list[Any]
+
+    @property
+    def capacity(self) -> Any:
+        return self.checked.c[self.place]
+
+    def keeps(self, capacity: Any) -> bool:
+        """Whether the dual norm of the flow is at most this."""
+        try:
+            FLOWS[self.checked.kind](None, capacity, self.flow)
+        except NotProvedError:
+            return False
+        return True
+
+    def slack(self) -> float:
+        """What is left of the capacity, to rounding."""
+        t = [abs(nearest(x)) for x in self.flow]
+        kind = self.checked.kind
+        norm = max(t) if kind == "L1" else sum(t) if kind == "LInf" else sum(x * x for x in t) ** 0.5
+        return nearest(self.capacity) - norm
+
+
+def kinds(claims: Sequence[Claim]) -> list[str]:
+    """The kinds of the wanted claims; `ProofError` for what is none."""
+    names = [claim if isinstance(claim, str) else str(claim[0]) if claim else "" for claim in claims]
+    unknown = [name for name in names if name not in ("bounds", "unattained", *OF_EDGES)]
+    if unknown:
+        raise ProofError(f"there is no claim {unknown[0]!r}; there are bounds, {', '.join(OF_EDGES)}, unattained")
+    return names
+
+
+def claims_of(found: Found, wanted: Sequence[Claim]) -> list[dict[str, Any]]:
+    """The claims of the wanted kinds that hold; those of one edge, and "unattained", or a `ProofError`."""
+    verify.State.work, out = verify.WORK, list[dict[str, Any]]()
+    for name, claim in zip(kinds(wanted), wanted, strict=True):
+        if name == "unattained":
+            out.append(unattained(found))
+        elif name != "bounds":
+            out += _of_all(found, name) if isinstance(claim, str) or len(claim) == 1 else _of_one(found, claim)
+    return out
+
+
+def _of_all(found: Found, kind: str) -> list[dict[str, Any]]:
+    edges = list(_edges(found))
+    if kind == "split":
+        edges = _candidates(found, edges)
+    out: list[dict[str, Any]] = []
+    for edge in edges:
+        try:
+            out.append(OF_EDGES[kind](found, edge, None))
+        except ProofError:
+            continue  # wanted is what holds
+    return out
+
+
+def _of_one(found: Found, claim: tuple[Any, ...]) -> list[dict[str, Any]]:
+    """The claim on every norm between two nodes, or on one node; with its distance where that is given."""
+    labels = found.form.labels
+    kind, ends, distance = _read(claim, labels)
+    unknown = [end for end in ends if end not in labels]
+    if unknown or len(ends) > 2:
+        raise ProofError(
+            f"{kind}: {unknown[0]!r} is no node" if unknown else f"{kind}: an edge has two ends, not {ends}"
+        )
+    numbers = sorted(labels.index(end) for end in ends)
+    chosen = [edge for edge in _edges(found) if _ends(edge) == numbers]
+    if not chosen:
+        raise ProofError(f"{kind}: there is no norm without a centre {_named(found, numbers)}")
+    try:
+        return [OF_EDGES[kind](found, edge, distance) for edge in chosen]
+    except ProofError as error:
+        raise ProofError(f"{kind} is not proved {_named(found, numbers)}: {error}") from None
+
+
+def _read(claim: tuple[Any, ...], labels: Sequence[Any]) -> tuple[str, list[Any], float | None]:
+    """The kind, the ends, and of `near` the distance: what comes last and is no node, or comes after two ends."""
+    kind, *ends = claim
+    if kind != "near" or len(ends) < 2 or (len(ends) == 2 and ends[-1] in labels):
+        return kind, ends, None
+    last = ends[-1]
+    if not isinstance(last, (int, float)):
+        return kind, ends, None
+    if not 0 < last < float("inf"):
+        raise ProofError(f"near: a distance is a positive number, not {last!r}")
+    return kind, ends[:-1], float(last)
+
+
+def _named(found: Found, numbers: list[int]) -> str:
+    names = [repr(found.form.labels[i]) for i in numbers]
+    return f"at the node {names[0]}" if len(names) == 1 else f"of the edge {' - '.join(names)}"
+
+
+def _ends(edge: Edge) -> list[int]:
+    return sorted(i for i in (edge.checked.tail[edge.place], edge.checked.head[edge.place]) if i >= 0)
+
+
+def _edges(found: Found) -> Iterator[Edge]:
+    first = found.model.m
+    for b, checked in enumerate(found.model.blocks[first:]):
+        if checked.kind in NORMS and checked.center is None:
+            for i in range(checked.size):
+                yield Edge(b, i, checked, found.point[first + b][i])
+
+
+# ---- the claims ------------------------------------------------------------------------------------------------------
+def near(found: Found, edge: Edge, distance: float | None) -> dict[str, Any]:
+    """How far apart the ends are at most at every optimum: (c - dual norm of u) phi(z) <= gap."""
+    gap = rational(found.upper - found.lower, 1 << UNIT)
+    slack = edge.slack()
+    least = nearest(gap) / slack * (1.0 + 1e-9) if slack > 0 else float("inf")
+    r = exact(least if distance is None and least < float("inf") else distance or 0.0)
+    if r <= 0 or gap >= edge.capacity * r or not edge.keeps(edge.capacity - gap / r):
+        said = f"at most {least:.3g} apart is proved" if slack > 0 else "its flow has no slack"
+        raise ProofError(f"{said}; a smaller gap proves more")
+    return {"says": "near", "block": edge.block, "edge": edge.place, "distance": text(r)}
+
+
+def fused(found: Found, edge: Edge, _: float | None) -> dict[str, Any]:
+    """The ends are equal at every optimum: the gap is exactly 0, and the flow inside its capacity."""
+    if found.inexact:
+        raise ProofError(f"there is no exact optimum ({found.inexact}); `near` needs none")
+    if not edge.keeps(edge.capacity * (1 - rational(1, 1 << 64))):
+        raise ProofError("its flow is at its capacity")
+    return {"says": "fused", "block": edge.block, "edge": edge.place}
+
+
+def split(found: Found, edge: Edge, _: float | None) -> dict[str, Any]:
+    """The ends differ at every optimum: a dual point of the problem with z_e = 0 has a value above P(w)."""
+    block = found.form.edges[edge.block]
+    tied = None if found.tie is None else found.tie(found.form, block, edge.place)
+    if tied is None or not tied.valid:
+        raise ProofError("no dual point was found of the problem in which the ends are equal")
+    point, bound = tied_point(found, edge.block, edge.place, tied)
+    if bound <= found.upper:
+        low, high = (nearest(rational(x, 1 << UNIT)) for x in (bound, found.upper))
+        raise ProofError(f"equal ends may cost as little as {low:.10g}, and P(w) is {high:.10g}")
+    m = found.model.m
+    dual = {"flows": texts(point[m:]), "prices": texts(point[:m])}
+    return {"says": "split", "block": edge.block, "edge": edge.place, "dual": dual}
+
+
+def unattained(found: Found) -> dict[str, Any]:
+    """No minimum is attained: along a direction nothing grows and something falls for ever."""
+    v = receding(found.form)
+    if v is None:
+        raise ProofError("unattained is not proved: along no direction that was found does a loss fall for ever")
+    v = [[rational(x.numerator, x.denominator) for x in row] for row in v]
+    for _, i, block in found.model.terms():
+        if not block.recedes(i, block.argument(i, v, False)):
+            where, verify.State.where = verify.State.where, ""
+            raise ProofError(f"unattained is not proved: {where}grows along the direction that was found")
+    return {"says": "unattained", "direction": texts(v)}
+
+
+def _candidates(found: Found, edges: list[Edge]) -> list[Edge]:
+    """The edges that may be split, those with the largest differences first."""
+    size = [abs(block.difference(found.floats)).max(axis=1, initial=0.0) for block in found.form.edges]
+    far = [edge for edge in edges if size[edge.block][edge.place] > 0]
+    tight = [edge for edge in far if edge.slack() <= TIGHT * nearest(edge.capacity)]
+    return sorted(tight, key=lambda edge: -float(size[edge.block][edge.place]))[:MOST]
+
+
+OF_EDGES: dict[str, Callable[[Found, Edge, float | None], dict[str, Any]]] = {
+    "near": near,
+    "fused": fused,
+    "split": split,
+}

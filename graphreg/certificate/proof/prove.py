@@ -1,0 +1,164 @@
+"""From a certificate to the file of a proof."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ... import verify
+from ...errors import ProofError
+from ...form import DualPoint, Form
+from ...terms import Array
+from ...verify import UNIT, Model, NotProvedError, rational
+from ..record import Certificate
+from .attempts import Lower, lower_bound
+from .claims import Claim, Found, Tie, claims_of, kinds
+from .numbers import text, texts
+from .optimum import exact_optimum
+from .parts import write_out
+from .primal import feasible_exactly
+from .statement import statement
+
+DISAGREE = 1e-6  # relative; where exact arithmetic differs more from P(w), the statement is not of this problem
+
+
+@dataclass(frozen=True)
+class Proved:
+    """What a proof says: ``lower <= inf P <= upper``, of the model with this ``hash``; written to ``path``."""
+
+    path: Path
+    hash: str
+    lower: Fraction
+    upper: Fraction
+    claims: tuple[str, ...]
+    within: bool
+
+    def __str__(self) -> str:
+        return f"{float(self.lower)!r} <= infimum <= {float(self.upper)!r}, proved in {self.path} of {self.hash}"
+
+
+def prove(
+    certificate: Certificate,
+    path: str | Path,
+    claims: str | Sequence[Claim] = (),
+    tie: Tie | None = None,
+    *,
+    python_flint: bool = True,
+) -> Proved:
+    """Write the proof of a certificate; see `Solution.prove`. ``tie`` certifies the problem in which the ends of an
+    edge are tied; without it no edge is proved to be split."""
+    _begin(python_flint)
+    claims = (claims,) if isinstance(claims, str) else claims
+    form, point = write_out(certificate.form, certificate.w, certificate.point)
+    data = statement(form)
+    found = _found(certificate, form, Model(data), point, "fused" in kinds(claims), tie)
+    low, high = _padded(found.lower, found.upper)
+    more = claims_of(found, claims)
+    path, samples = Path(path), len(form.samples)
+    document = {
+        "format": verify.FORMAT,
+        "model": data,
+        "w": texts(found.w),
+        "dual": {"flows": texts(found.point[samples:]), "prices": texts(found.point[:samples])},
+        "within": None if found.within is None else text(found.within),
+        "claims": [{"says": "bounds", "lower": text(low), "upper": text(high)}, *more],
+    }
+    path.write_text(_lines(document), encoding="ascii")
+    proved_low, proved_high = (Fraction(int(x.numerator), int(x.denominator)) for x in (low, high))
+    said = ("bounds", *(claim["says"] for claim in more))
+    return Proved(path, found.model.hash(), proved_low, proved_high, said, found.within is not None)
+
+
+def _found(
+    certificate: Certificate, form: Form, model: Model, point: DualPoint, optimal: bool, tie: Tie | None
+) -> Found:
+    """The exact points: an optimum where that is wanted and found, else those near the certificate's."""
+    why = "none was looked for"
+    if optimal:
+        try:
+            W, dual = exact_optimum(form, model, certificate.w, point)
+        except ProofError as error:
+            why = str(error)
+        else:
+            lowest, highest = model.dual(dual), model.primal(W)
+            _agree(certificate, float(Fraction(highest, 1 << UNIT)))
+            return Found(form, model, W, dual, lowest, highest, None, certificate.w, tie)
+    W, upper = _upper(form, model, certificate.w)
+    _agree(certificate, float(Fraction(upper, 1 << UNIT)))
+    verify.State.work = verify.WORK
+    enough = upper - 2.0 * certificate.gap * 2.0**UNIT if certificate.valid else -np.inf
+    lower: Lower = lower_bound(form, model, certificate.w, point, enough)
+    return Found(form, model, W, lower.point, lower.bound, upper, lower.within, certificate.w, tie, why)
+
+
+def model_hash(form: Form) -> str:
+    """The hash by which proofs name the problem."""
+    _begin(True)
+    form, _ = write_out(form, np.zeros(form.shape), form.nothing())
+    return Model(statement(form)).hash()
+
+
+def exact_primal(form: Form, w: Array) -> Fraction:
+    """An upper bound of P(w), in exact arithmetic but for the last rounding upwards (2^-200 per term).
+
+    Where a constraint does not hold exactly at the floats w, P is taken at the nearest point at which it does.
+    """
+    _begin(True)
+    form, _ = write_out(form, w, form.nothing())
+    return Fraction(_upper(form, Model(statement(form)), w)[1], 1 << UNIT)
+
+
+def exact_dual(form: Form, point: DualPoint, w: Array | None = None) -> Fraction | None:
+    """A lower bound of inf P by an exactly balanced dual point near ``point``; None where none is found, or only one
+    that is valid within a box. ``w`` sets the scale of the pull into the domains, where one is needed."""
+    _begin(True)
+    w = np.zeros(form.shape) if w is None else w
+    form, point = write_out(form, w, point)
+    try:
+        lower = lower_bound(form, Model(statement(form)), w, point)
+    except ProofError:
+        return None
+    return Fraction(lower.bound, 1 << UNIT) if lower.within is None else None
+
+
+def _begin(python_flint: bool) -> None:
+    """The checker's arithmetic, with python-flint where it is there and wanted."""
+    state = verify.State
+    state.flint, state.work, state.where = python_flint and verify.flint is not None, verify.WORK, ""
+    state.end = float("inf")
+
+
+def _upper(form: Form, model: Model, w: Array) -> tuple[list[list[Any]], int]:
+    try:
+        return feasible_exactly(form, model, w)
+    except NotProvedError as error:
+        raise ProofError(f"no exact primal point was found: {error}") from None
+
+
+def _agree(certificate: Certificate, exact: float) -> None:
+    form, zero = certificate.form, np.zeros(certificate.form.shape)
+    computed = form.primal(certificate.w)
+    at_zero = float(sum(np.abs(block.values(zero)).sum() for block in form.samples))
+    if not abs(exact - computed) <= DISAGREE * max(abs(exact), abs(computed), at_zero):
+        raise ProofError(
+            f"P(w) is {computed:.10g} as the terms compute it and {exact:.10g} as they are stated in a proof; a "
+            "`stated` or `parts` does not say what `value` computes"
+        )
+
+
+def _padded(lower: int, upper: int) -> tuple[Any, Any]:
+    """The bounds with a margin of 2^-90, so that any sound checker gets there however it rounds."""
+    pad = (abs(upper) + abs(lower) >> 90) + (1 << UNIT - 150)
+    low, high = (lower - pad) >> 40, -(-(upper + pad) >> 40)
+    return rational(low, 1 << UNIT - 40), rational(high, 1 << UNIT - 40)
+
+
+def _lines(document: Any) -> str:
+    """JSON with one inner list per line, so that a place in it can be found."""
+    return json.dumps(document, separators=(",", ":")).replace("],[", "],\n[").replace("},{", "},\n{") + "\n"

@@ -1,0 +1,1 @@
+"""Points and flows moved to where every constraint and every balance holds."""

@@ -1,0 +1,122 @@
+"""The primal point, repaired where constraints (Zero, Ball, Box, NonNegative) ask for it.
+
+Coordinates that equations tie are averaged over their components; what a ground edge constrains is projected; what
+balls constrain is scaled with its whole component by one common factor towards 0 (where nothing ties it to the ground,
+towards the best common model), which every penalty tolerates.
+(Projecting each node onto its own ball after the averaging breaks a consensus.)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...form import EdgeBlock, Form, held_together
+from ...inputs import components_of, means_of
+from ...terms import Array
+from ...terms.penalties import AbstractConstraint, AbstractNorm
+from ..common_model.best_common import center
+from ..enclosure.upper import differences
+
+ROUNDS = 100
+MARGIN = 2e-14  # by so much a component is scaled further than its constraints ask for
+ULPS = 4  # by which a projected coordinate may be moved on
+
+
+def feasible(form: Form, w: Array) -> Array:
+    """A point near w at which P is finite, where one is found."""
+    constraints = [edge for edge in form.edges if isinstance(edge.penalty, AbstractConstraint)]
+    ties = [edge for edge in constraints if edge.penalty.is_equality(form.width(edge))]
+    for k in range(ROUNDS):
+        if all(satisfied(edge, w).all() for edge in constraints):
+            break
+        w = tied_means(form, ties, w)
+        for edge in constraints:
+            if edge.ground:
+                w = _project(edge, w)
+        w = tied_means(form, ties, w)
+        w = _shrink(form, constraints, w, min(MARGIN * 2.0**k, 0.5))  # more, where rounding undoes it
+    own = [edge for edge in form.edges if not isinstance(edge.penalty, (AbstractConstraint, AbstractNorm))]
+    finite = all(satisfied(edge, w).all() for edge in own)
+    return w if finite else _shrink_all(form, w)
+
+
+def tied_means(form: Form, ties: list[EdgeBlock], w: Array) -> Array:
+    """Equal values across every edge of these, exactly: the mean over each component, per coordinate; coordinates
+    that none of them ties as they are."""
+    between = [edge for edge in ties if not edge.ground]
+    if between:
+        w = w.copy()
+        for touching, columns in held_together([edge.columns(form.d) for edge in between], form.d):
+            tail = np.concatenate([between[k].tail for k in touching])
+            head = np.concatenate([between[k].head for k in touching])
+            member = components_of(tail, head, form.n)[1]
+            w[:, columns] = means_of(member, w[:, columns])
+    return w
+
+
+def satisfied(edge: EdgeBlock, w: Array) -> Array:
+    """Which edges' penalties are finite at these very numbers, whatever rounding does to their differences, (m,)."""
+    return np.isfinite(edge.penalty.value_bound(*differences(edge, w)))
+
+
+def _project(edge: EdgeBlock, w: Array) -> Array:
+    """Each node of a ground constraint to the nearest point of its set; coordinates that rounding leaves outside are
+    moved on by a unit in the last place."""
+    w = w.copy()
+    columns = edge.columns(w.shape[1])
+    outside = ~satisfied(edge, w)
+    if not outside.any():
+        return w
+    place = np.ix_(edge.tail[outside], columns)
+    before = w[place]
+    center = 0.0 if edge.center is None else edge.center[outside]
+    z = edge.penalty.project(before - center)  # pyright: ignore[reportAttributeAccessIssue]  (constraints only)
+    w[place] = z + center
+    inward = np.where(w[place] < before, -np.inf, np.inf)
+    for _ in range(ULPS):
+        left = ~satisfied(edge, w)[outside]
+        if not left.any():
+            break
+        moved = (w[place] != before) & left[:, None]
+        w[place] = np.where(moved, np.nextafter(w[place], inward), w[place])
+    return w
+
+
+def _shrink(form: Form, constraints: list[EdgeBlock], w: Array, margin: float) -> Array:
+    """Every component scaled towards the center of the form (see `center`; 0 where nodes are tied to the ground) until
+    its centred constraints hold: so a shift of all targets changes nothing."""
+    factor = np.ones(form.n_components)
+    for edge in constraints:
+        if edge.center is not None or edge.penalty.is_equality(form.width(edge)):
+            continue
+        z = edge.difference(w)
+        outside = ~satisfied(edge, w)
+        if outside.any():
+            factor_of = 1.0 / np.maximum(_excess(edge, z[outside]), 1.0)
+            np.minimum.at(factor, form.component[edge.tail[outside]], factor_of)
+    if (factor == 1.0).all():
+        return w
+    v, factor = center(form)[0], factor[form.component][:, None]
+    return np.where(factor < 1.0, v + (w - v) * (factor * (1.0 - margin)), w)
+
+
+def _excess(edge: EdgeBlock, z: Array) -> Array:
+    """The smallest t with z / t inside, per row, by bisection (the set contains 0); inf where there is none."""
+    low, high = np.zeros(len(z)), np.ones(len(z))  # factors, not their inverses
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        ok = np.isfinite(edge.penalty.value_bound(z * middle[:, None], np.zeros(z.shape)))
+        low, high = np.where(ok, middle, low), np.where(ok, high, middle)
+    with np.errstate(divide="ignore"):
+        return 1.0 / low
+
+
+def _shrink_all(form: Form, w: Array) -> Array:
+    """For penalties of the user that are +inf somewhere: one common factor towards 0, by bisection."""
+    low, high = 0.0, 1.0
+    if not np.isfinite(form.primal(0.0 * w)):
+        return w
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if np.isfinite(form.primal(middle * w)) else (low, middle)
+    return low * w

@@ -1,0 +1,218 @@
+"""The linear system of the repair, (K'CK + X'MX) z = r, by conjugate gradients with a block-Jacobi preconditioner.
+
+Where all coordinates of a flow give way alike, K'CK is a graph Laplacian on the nodes, and no array over the edges is
+touched in an iteration. X'MX is one matrix per node, or by Woodbury's identity a thin product where a node has fewer
+samples than coordinates. The preconditioner has one block per node: its X_i'M X_i and the sum of the conductances of
+its edges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from ...form import DualPoint, EdgeBlock, Form
+from ...terms import Array, Batch, gram, times
+from ...terms.penalties import AbstractPenalty
+
+MOST = 400  # iterations
+ALIKE = 1e6  # diagonals of coordinates that differ by less are in the same units
+SMALL = 8  # coordinates up to which a dense matrix per node is cheaper than Woodbury's formula
+
+# per sample block its batches, None where the predictor is w_i itself
+Stacks = tuple[tuple[Batch, ...] | None, ...]
+Map = Callable[[Array], Array]
+
+
+@dataclass(frozen=True)
+class Conductances:
+    """C on the edges (one (m, k) or (m, 1) array per block) and M on the samples (shaped like predictors, or with a
+    matrix (k, k) per sample)."""
+
+    edges: tuple[Array, ...]
+    samples: tuple[Array, ...]
+
+
+class System:
+    """The system for one set of conductances, set up once and solved for any residual of conservation."""
+
+    def __init__(self, form: Form, stacks: Stacks, C: Conductances, units: Array | float = 1.0) -> None:
+        self.form, self.conductances, self.units = form, C, units
+        self._parts: list[
+            Callable[[Array, Array], None]
+        ] = []  # each adds its share of a product to its second argument
+        self._inverses: list[tuple[Array | slice, Map]] = []
+        diagonal = np.zeros(form.shape)
+        for edge, conductance in zip(form.edges, C.edges, strict=True):
+            self._parts.append(_edge_part(edge, conductance))
+            columns = slice(None) if edge.features is None else edge.features
+            diagonal[:, columns] += abs(edge.transposed) @ conductance
+        nodes: list[tuple[Batch, Array]] = []
+        for block, stack, M in zip(form.samples, stacks, C.samples, strict=True):
+            if stack is None:
+                mass = np.zeros(form.shape)
+                np.add.at(mass, block.node, M)
+                diagonal += mass
+                self._parts.append(_diagonal_part(mass))
+            else:
+                for batch in stack:
+                    each = batch.pad(M)
+                    nodes.append((batch, each * batch.mask.reshape(*batch.mask.shape, *[1] * (each.ndim - 2))))
+        scale = float(diagonal.max(initial=0.0)) or 1.0
+        self._bare = 1.0 / np.where(diagonal > 0.0, diagonal, scale)
+        for batch, M in nodes:
+            product, inverse = _node_maps(batch.X, M, diagonal[batch.nodes])
+            # a slice where they are all nodes in their order: gathers would cost more than the products
+            chosen = slice(None) if np.array_equal(batch.nodes, np.arange(form.n)) else batch.nodes
+            self._parts.append(_node_part(chosen, product))
+            self._inverses.append((chosen, inverse))
+
+    def currents(self, z: Array) -> DualPoint:
+        """(C K z, M X z): the flows and prices that the potentials z drive."""
+        C = self.conductances
+        pairs = zip(self.form.edges, C.edges, strict=True)
+        flows = tuple(edge.penalty.conduct(conductance, edge.apply(z)) for edge, conductance in pairs)
+        prices = tuple(times(M, block.apply(z)) for block, M in zip(self.form.samples, C.samples, strict=True))
+        return DualPoint(flows, prices)
+
+    def solve(self, r: Array, tolerance: float) -> tuple[Array, int]:
+        """z with (K'CK + X'MX) z = r to a relative residual of ``tolerance`` in the units of the coordinates, and the
+        iterations that it took.
+
+        The system is consistent for every residual r of conservation.
+        """
+        z, r = np.zeros_like(r), r.copy()
+        target = tolerance * np.linalg.norm(self.units * r)
+        y = self._precondition(r)
+        p, ry = y.copy(), float(np.vdot(r, y))
+        best, best_norm = z.copy(), np.inf
+        iteration = 0
+        while iteration < MOST:
+            norm = float(np.linalg.norm(self.units * r))
+            if norm < best_norm:
+                best[:], best_norm = z, norm
+            if norm <= target or not ry > 0.0:
+                break
+            Ap = self._apply(p)
+            curvature = float(np.vdot(p, Ap))
+            if not curvature > 0.0:
+                break
+            alpha = ry / curvature
+            z += alpha * p
+            r -= alpha * Ap
+            y = self._precondition(r)
+            ry, previous = float(np.vdot(r, y)), ry
+            p *= ry / previous
+            p += y
+            iteration += 1
+        return best, iteration
+
+    def _apply(self, z: Array) -> Array:
+        out = np.zeros_like(z)
+        for part in self._parts:
+            part(z, out)
+        return out
+
+    def _precondition(self, r: Array) -> Array:
+        y = self._bare * r
+        for chosen, inverse in self._inverses:
+            y[chosen] = inverse(r[chosen])
+        return y
+
+
+def _edge_part(edge: EdgeBlock, C: Array) -> Callable[[Array, Array], None]:
+    columns = slice(None) if edge.features is None else edge.features
+    if C.shape[1] == 1 and type(edge.penalty).conduct is AbstractPenalty.conduct:
+        L = sp.csr_array(edge.transposed @ sp.diags_array(C[:, 0]) @ edge.K)
+
+        def laplacian(z: Array, out: Array) -> None:
+            out[:, columns] += L @ np.ascontiguousarray(z[:, columns])
+
+        return laplacian
+
+    def general(z: Array, out: Array) -> None:
+        edge.add_adjoint(edge.penalty.conduct(C, edge.apply(z)), out)
+
+    return general
+
+
+def _diagonal_part(mass: Array) -> Callable[[Array, Array], None]:
+    def add(z: Array, out: Array) -> None:
+        out += mass * z
+
+    return add
+
+
+def _node_part(nodes: Array | slice, product: Map) -> Callable[[Array, Array], None]:
+    def add(z: Array, out: Array) -> None:
+        out[nodes] += product(z[nodes])
+
+    return add
+
+
+def _node_maps(X: Array, M: Array, D: Array) -> tuple[Map, Map]:
+    """v -> X'MX v and v -> (diag(D) + X'MX)^-1 v for a stack of nodes.
+
+    D (g, d) is lifted a little where the inverse would be singular.
+    """
+    if M.ndim == 4:
+        return _coupled_maps(X, M, D)
+    _, size, d = X.shape
+    thick = size >= d or d <= SMALL
+    root = np.sqrt(M)[:, :, None] * X
+    turned = root.transpose(0, 2, 1)
+    if thick:
+        H = np.matmul(turned, root)
+        return _dense_maps(H, _lifted(np.einsum("gii->gi", H), D, 1e-10))
+    # Woodbury's formula divides by D, and more of a lift keeps its cancellation harmless
+    lifted = _lifted(np.einsum("gmd,gmd->gd", root, root), D, 1e-6)
+    thin = turned / lifted[:, :, None]
+    S = np.matmul(root, thin)
+    S[:, np.arange(size), np.arange(size)] += 1.0
+    inner = np.linalg.inv(S)
+
+    def woodbury(v: Array) -> Array:
+        scaled = v / lifted
+        return scaled - _times(thin, _times(inner, _times(root, scaled)))
+
+    return (lambda v: _times(turned, _times(root, v))), woodbury
+
+
+def _lifted(own: Array, D: Array, share: float) -> Array:
+    """D (g, d), at least a share of the whole diagonal own + D of its coordinate, in whatever unit that is.
+
+    A coordinate that a node knows nothing of takes the node's largest.
+    """
+    whole = own + D
+    most = whole.max(axis=1, keepdims=True)
+    whole = np.where(whole > 0.0, whole, np.where(most > 0.0, most, 1.0))
+    alike = most <= ALIKE * whole.min(axis=1, keepdims=True)
+    return np.maximum(D, share * np.where(alike, whole.mean(axis=1, keepdims=True), whole))
+
+
+def _dense_maps(H: Array, D: Array) -> tuple[Map, Map]:
+    d = np.arange(H.shape[1])
+    lifted = H.copy()
+    lifted[:, d, d] += D
+    diagonal = lifted[:, d, d]
+    if diagonal.max(initial=0.0) <= ALIKE * diagonal.min(initial=np.inf):
+        inverse = np.linalg.inv(lifted)
+    else:
+        scale = 1.0 / np.sqrt(diagonal)
+        both = scale[:, :, None] * scale[:, None, :]
+        inverse = np.linalg.inv(lifted * both) * both
+    return (lambda v: _times(H, v)), (lambda v: _times(inverse, v))
+
+
+def _coupled_maps(X: Array, M: Array, D: Array) -> tuple[Map, Map]:
+    """The same with a matrix M per sample, which couples its k predictors."""
+    H = gram(X, M)
+    return _dense_maps(H, _lifted(np.einsum("gii->gi", H), D, 1e-10))
+
+
+def _times(A: Array, v: Array) -> Array:
+    """A stack of matrices times a stack of vectors."""
+    return np.matmul(A, v[:, :, None])[:, :, 0]

@@ -1,0 +1,341 @@
+"""Repair: from any flows and prices to conserved ones inside every domain, by one procedure for all terms.
+
+Clip into the domains; correct the conservation through conductances; repeat; pull back to a Slater centre until it is
+inside; correct once more. What rounding leaves of the conservation is charged to the bound by the caller.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...form import DualPoint, EdgeBlock, Form, SampleBlock
+from ...terms import Array
+from ...terms.penalties import AbstractConstraint, AbstractNorm, row_norm
+from .linear import Conductances, System
+
+CYCLES = 5
+SMALL = 0.1
+ROUNDED = 1e-15  # of what flows through the nodes: an imbalance that no further correction makes smaller
+COARSE, FINE = 1e-2, 1e-9  # relative residuals of the linear solves within the cycles, and after them
+FIT_STEPS = 50
+UNLIKE = 1e3  # columns whose sizes differ by more are in units of their own
+FARTHEST = 1e8  # gauge of the fit, beyond which it lies in no multiple of the domains
+
+
+class Repair:
+    """The repair for one problem; keeps what depends on the problem alone (stacks, the Slater centre)."""
+
+    def __init__(self, form: Form) -> None:
+        self.form = form
+        self.size = 0.0  # of w, at the first repair
+        self.slater: bool | None = None  # whether the fit found a point well inside; None: not asked for so far
+        self.exchanges = 0  # rounds of messages between neighbours that the repairs so far would have taken
+        self.stacks = tuple(block.stacks for block in form.samples)
+
+    def remembered(self) -> dict[str, Any]:
+        """What the repairs to come depend on beside the problem; of the Slater centre whether it was found, too."""
+        return {name: value for name, value in vars(self).items() if name not in ("form", "stacks")}
+
+    def recall(self, remembered: dict[str, Any]) -> None:
+        vars(self).update(remembered)
+
+    def __call__(self, w: Array, point: DualPoint, gap: float = 0.0) -> DualPoint:
+        """A point near ``point``, conserved up to rounding, inside every domain (where one was found).
+
+        ``w`` sets the scale of the potentials, so that the repair does not depend on the units of the data. Cycles
+        end where what sticks out of the domains is small beside the relative ``gap`` that is asked for.
+        """
+        size = self.size_of(w)
+        if not self.size:
+            self.size = size
+        point = self.clip(point)
+        system = self.system(point, size)  # for all corrections of this repair
+        for _ in range(CYCLES):
+            point = self.correct(self.clip(point), system, COARSE)
+            if self.gauge(point).max() <= 1.0 + SMALL * gap:
+                break
+        point = self.correct(point, system, FINE)
+        if not self.inside(point):
+            point = self.pull_back(point)
+        if self.unbalance(point) <= ROUNDED * self.throughput(point):
+            return point
+        refined = self.correct(point, system, FINE)
+        return refined if self.inside(refined) and self.unbalance(refined) <= self.unbalance(point) else point
+
+    def size_of(self, w: Array) -> float:
+        """The root mean square of w, in the units of its coordinates; 1 where that is 0."""
+        return float(np.sqrt(np.mean((w / self.units) ** 2))) or 1.0
+
+    def unbalance(self, point: DualPoint) -> float:
+        """sum_i ||(K'u)_i + X_i'a_i||, and what rounding leaves of the sums over the classes of prices that have the
+        sum 0: ``sum_r ||x_r|| |sum_k a_rk| / sqrt(k)``."""
+        total = float(np.linalg.norm(self.units * self.form.conservation(point), axis=1).sum())
+        for block, a in zip(self.form.samples, point.prices, strict=True):
+            if block.X is not None and a.ndim == 2:
+                k = a.shape[1]
+                total += float(self._lengths(block)[::k] @ np.abs(a.sum(axis=1))) / np.sqrt(k)
+        return total
+
+    def throughput(self, point: DualPoint) -> float:
+        """What flows through the nodes, against which their imbalance is judged; at least a thousandth of the
+        gradient at 0, for optima at which nothing flows."""
+        total = 1e-3 * self.pressure
+        for edge, u in zip(self.form.edges, point.flows, strict=True):
+            units = self.units if edge.features is None else self.units[edge.features]
+            total += float(row_norm(u * units).sum())
+        prices = zip(self.form.samples, point.prices, strict=True)
+        return total + sum(float(np.abs(a).ravel() @ self._lengths(block)) for block, a in prices)
+
+    def _lengths(self, block: SampleBlock) -> Array:
+        """||x_r|| of each row of A, in the units of the coordinates."""
+        if block.X is None or (self.units == 1.0).all():
+            return block.lengths
+        k = self.form.d // block.X.shape[1]
+        each = [np.sqrt((block.X * self.units[c::k]) ** 2 @ np.ones(block.X.shape[1])) for c in range(k)]
+        return np.stack(each, axis=1).ravel()
+
+    @cached_property
+    def units(self) -> Array:
+        """The unit of each coordinate, (d,): what makes the columns of the data as large as one another. 1 where they
+        differ by less than a factor of 1000, as those of standardised data do."""
+        d = self.form.d
+        squares, count = np.zeros(d), 0.0
+        for block in self.form.samples:
+            if block.X is not None:
+                k = d // block.X.shape[1]
+                squares += np.repeat(np.einsum("r,rj,rj->j", block.base_scale, block.X, block.X), k)
+                count += float(block.base_scale.sum())
+        size = np.sqrt(squares / count) if count > 0.0 else np.ones(d)
+        known = size[size > 0.0]
+        if not len(known) or known.max() <= UNLIKE * known.min():
+            return np.ones(d)
+        return np.where(size > 0.0, np.median(known) / np.where(size > 0.0, size, 1.0), 1.0)
+
+    def clip(self, point: DualPoint) -> DualPoint:
+        flows = tuple(edge.clip(u) for edge, u in zip(self.form.edges, point.flows, strict=True))
+        prices = []
+        for block, a in zip(self.form.samples, point.prices, strict=True):
+            s = block.column(block.scale)
+            prices.append(s * block.loss.clip(a / s, block.y))
+        return DualPoint(flows, tuple(prices))
+
+    def inside(self, point: DualPoint) -> bool:
+        return all(np.isfinite(part).all() for part in self.form.dual_parts(point))
+
+    def conductances(self, point: DualPoint, size: float) -> Conductances:
+        """How readily each flow and price gives way; ``size`` is the scale of w, by which penalties are conducted."""
+        edges = []
+        for edge, u in zip(self.form.edges, point.flows, strict=True):
+            # the capacity of a norm is a flow: over the scale of w it becomes a conductance; a constraint has none,
+            # and takes the scale of the losses' gradients for it
+            if isinstance(edge.penalty, AbstractConstraint):
+                C = self.pressure / size * edge.penalty.conductance(u / self.pressure)
+                C = C / np.square(self._units_of(edge))
+            else:
+                c = edge.weight[:, None]
+                C = c * edge.penalty.conductance(u / c)
+                C = C / (size * self._units_of(edge)) if isinstance(edge.penalty, AbstractNorm) else C
+            edges.append(C)
+        samples = []
+        for block, a in zip(self.form.samples, point.prices, strict=True):
+            b = a / block.column(block.scale)
+            samples.append(block.scaled(block.loss.conductance(b, block.y)))
+        return Conductances(tuple(edges), tuple(samples))
+
+    def _units_of(self, edge: EdgeBlock) -> Array | float:
+        """The units of the coordinates of an edge block; the number 1 where all are."""
+        if (self.units == 1.0).all():
+            return 1.0
+        return self.units if edge.features is None else self.units[edge.features]
+
+    def system(self, point: DualPoint, size: float) -> System:
+        return System(self.form, self.stacks, self.conductances(point, size), self.units)
+
+    def correct(self, point: DualPoint, system: System, tolerance: float) -> DualPoint:
+        """The nearest conserved point in the metric of the conductances: u - CKz, a - MXz with the z that balances."""
+        r = self.form.conservation(point)
+        if not r.any():
+            return point
+        z, iterations = system.solve(r, tolerance)
+        self.exchanges += iterations + 1
+        move = system.currents(z)
+        return DualPoint(
+            tuple(
+                edge.penalty.span(u - v) for edge, u, v in zip(self.form.edges, point.flows, move.flows, strict=True)
+            ),
+            tuple(
+                block.loss.span(a - b) for block, a, b in zip(self.form.samples, point.prices, move.prices, strict=True)
+            ),
+        )
+
+    @cached_property
+    def pressure(self) -> float:
+        """The root mean square gradient of the nodes' losses at 0, in the units of the coordinates."""
+        total = np.zeros(self.form.shape)
+        for block in self.form.samples:
+            total += block.adjoint(block.scaled(block.loss.gradient(block.offset, block.y)), self.form.shape)
+        return float(np.sqrt(np.mean((self.units * total) ** 2))) or 1.0
+
+    # ---- the pull back ---------------------------------------------------------------------------------------------
+    def pull_back(self, point: DualPoint) -> DualPoint:
+        """The best point of the segment from a Slater centre to ``point`` that lies inside, per component.
+
+        The centre is half of ``point``, scaled into the domains, where a multiple of it lies inside; else the fit's.
+        """
+        center, scaled = self.shrink(point), np.isfinite(self.gauge(point))
+        if not scaled.all():
+            center = self.blend(self.center, center, scaled.astype(float))
+        most = np.ones(self.form.n_components)
+        for block, start, end in zip(self.form.samples, center.prices, point.prices, strict=True):
+            s = block.column(block.scale)
+            t = block.loss.reach(start / s, end / s, block.y)
+            np.minimum.at(most, self._where(block), t if t.ndim == 1 else t.min(axis=1))
+        for edge, start, end in zip(self.form.edges, center.flows, point.flows, strict=True):
+            c = edge.weight[:, None]
+            np.minimum.at(most, self._where(edge), edge.penalty.reach(start / c, end / c))
+        most = np.where(most < 1.0, most * (1.0 - 1e-12), 1.0)
+        return self._line_search(center, point, most)
+
+    def _line_search(self, center: DualPoint, point: DualPoint, most: Array) -> DualPoint:
+        """Maximise the concave Q per component over t in [0, most] by golden section."""
+        golden = (np.sqrt(5.0) - 1.0) / 2.0
+        low, high = np.zeros_like(most), most.copy()
+        left, right = high - golden * (high - low), low + golden * (high - low)
+        f_left, f_right = self._values(self.blend(center, point, left)), self._values(self.blend(center, point, right))
+        f_most = self._values(self.blend(center, point, most))
+        for _ in range(40):
+            if np.all(f_most >= np.maximum(f_left, f_right)):  # concave and highest at the end, as it mostly is
+                break
+            go = f_left >= f_right
+            high, low = np.where(go, right, high), np.where(go, low, left)
+            new = np.where(go, high - golden * (high - low), low + golden * (high - low))
+            f_new = self._values(self.blend(center, point, new))
+            left, right = np.where(go, new, right), np.where(go, left, new)
+            f_left, f_right = np.where(go, f_new, f_right), np.where(go, f_left, f_new)
+        inner = np.where(f_left >= f_right, left, right)
+        return self.blend(center, point, np.where(f_most >= np.maximum(f_left, f_right), most, inner))
+
+    def _values(self, point: DualPoint) -> Array:
+        """Q per component."""
+        total = np.zeros(self.form.n_components)
+        for part, block in zip(self.form.dual_parts(point), (*self.form.samples, *self.form.edges), strict=True):
+            total += np.bincount(self._where(block), part, len(total))
+        return total
+
+    def _where(self, block: SampleBlock | EdgeBlock) -> Array:
+        """The component of each sample or edge."""
+        return self.form.component[block.node if isinstance(block, SampleBlock) else block.tail]
+
+    def blend(self, start: DualPoint, end: DualPoint, t: Array) -> DualPoint:
+        """start + t (end - start), t per component."""
+        form = self.form
+        flows = []
+        for edge, u, v in zip(form.edges, start.flows, end.flows, strict=True):
+            flows.append(edge.penalty.span(u + t[self._where(edge)][:, None] * (v - u)))
+        prices = []
+        for block, a, b in zip(form.samples, start.prices, end.prices, strict=True):
+            each = t[self._where(block)]
+            prices.append(block.loss.span(a + (each[:, None] if a.ndim == 2 else each) * (b - a)))
+        return DualPoint(tuple(flows), tuple(prices))
+
+    # ---- the Slater centre -------------------------------------------------------------------------------------------
+    @cached_property
+    def center(self) -> DualPoint:
+        """A conserved point well inside every domain: 0 where 0 is inside; else half of a fit, scaled into them.
+
+        The fit minimises the losses plus 1/2 sum_e C_e ||(Kw)_e||^2 (a logistic function of the coordinates on which
+        flows must keep a sign). Its gradients are conserved and inside the domains of the losses and the cones;
+        domains are star-shaped, so a multiple t <= 1/2 stays inside these and can be chosen to lie inside all.
+        """
+        form = self.form
+        signs = [edge.penalty.interior(form.width(edge)) for edge in form.edges]
+        if all(b.loss.interior(b.y).all() for b in form.samples) and not any(sign.any() for sign in signs):
+            return form.nothing()
+        fit = self._fit(form.nothing(), signs)
+        self.slater = bool((self.gauge(fit) < FARTHEST).all())
+        return self.shrink(fit)
+
+    def gauge(self, point: DualPoint) -> Array:
+        """inf {t : point / t inside} per component."""
+        gauge = np.zeros(self.form.n_components)
+        for edge, u in zip(self.form.edges, point.flows, strict=True):
+            np.maximum.at(gauge, self._where(edge), edge.penalty.gauge(u / edge.weight[:, None]))
+        for block, a in zip(self.form.samples, point.prices, strict=True):
+            np.maximum.at(gauge, self._where(block), _price_gauge(block, a))
+        return gauge
+
+    def shrink(self, point: DualPoint) -> DualPoint:
+        """t point with t = 1/2 min(1, 1/gauge) per component: domains are star-shaped about 0."""
+        with np.errstate(divide="ignore"):
+            t = 0.5 * np.minimum(1.0, 1.0 / self.gauge(point))
+        return self.blend(self.form.nothing(), point, t)
+
+    def _fit(self, origin: DualPoint, signs: list[Array]) -> DualPoint:
+        """Newton's method on the smooth fit, with backtracking; its gradients, corrected once."""
+        form, size = self.form, self.size
+        C = self.conductances(origin, size).edges
+        w = np.zeros(form.shape)
+        point, slopes, curvatures, value = self._drive(w, signs, C)
+        for _ in range(FIT_STEPS):
+            r = form.conservation(point)
+            if np.linalg.norm(self.units * r) <= 1e-9 * sum(np.linalg.norm(a) for a in point.prices):
+                break
+            z, iterations = System(form, self.stacks, Conductances(slopes, curvatures), self.units).solve(r, 1e-4)
+            self.exchanges += iterations + 1
+            t, fall = 1.0, float(np.vdot(r, z))
+            new, reached = point, value
+            for _ in range(30):
+                new, slopes, curvatures, reached = self._drive(w - t * z, signs, C)
+                if reached <= value - 1e-4 * t * fall + 1e-14 * abs(value):
+                    break
+                t *= 0.5
+            w, point, value = w - t * z, new, reached
+        return self.correct(point, self.system(point, size), 1e-12)
+
+    def _drive(
+        self, w: Array, signs: list[Array], C: tuple[Array, ...]
+    ) -> tuple[DualPoint, tuple[Array, ...], tuple[Array, ...], float]:
+        """The gradients of the fit at w as flows and prices, the derivatives of both, and its value."""
+        flows: list[Array] = []
+        slopes: list[Array] = []
+        prices: list[Array] = []
+        curvatures: list[Array] = []
+        value = 0.0
+        for block in self.form.samples:
+            each, gradient, curvature = block.loss.smoothed(block.predict(w), block.y)
+            value += float(block.scale @ each)
+            prices.append(block.scaled(gradient))
+            curvatures.append(block.scaled(_lifted(curvature)))
+        for edge, sign, conductance in zip(self.form.edges, signs, C, strict=True):
+            z = edge.difference(w)
+            u, slope = edge.penalty.conduct(conductance, z), conductance
+            if sign.any():  # pressure size log(1 + exp(sign z / size)), flat one way like the losses it stands for
+                steep = np.clip(sign * z / self.size, -500, 500)
+                pressed = self.pressure / (1.0 + np.exp(-steep))
+                value += self.pressure * self.size * float(np.logaddexp(0.0, steep)[:, sign != 0].sum())
+                value += 0.5 * float((z * u)[:, sign == 0].sum())
+                u = np.where(sign == 0, u, sign * pressed)
+                slope = np.where(sign == 0, slope, pressed * (1.0 - pressed / self.pressure) / self.size)
+            else:
+                value += 0.5 * float(np.vdot(z, u))
+            flows.append(u)
+            slopes.append(slope)
+        return DualPoint(tuple(flows), tuple(prices)), tuple(slopes), tuple(curvatures), value
+
+
+def _lifted(curvature: Array) -> Array:
+    """Curvatures of at least 1e-9; those of vectors, matrices that keep prices in the span of their domain, as they
+    are."""
+    return curvature if curvature.ndim == 3 else np.maximum(curvature, 1e-9)
+
+
+def _price_gauge(block: SampleBlock, a: Array) -> Array:
+    """inf {t : a / t in dom l*} for each sample, (M,)."""
+    low, high = block.loss.domain(block.y)
+    b = a / block.column(block.scale)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gauge = np.abs(np.where(b > 0, b / high, np.where(b < 0, b / low, 0.0)))
+    return gauge if gauge.ndim == 1 else gauge.max(axis=1)

@@ -1,0 +1,106 @@
+"""A complete small example: a model file with its tables, and the tour of it that ``graphreg demo`` gives."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+import graphreg as gr
+
+from ..errors import ModelFileError
+from ..model_file import ModelFile, read_model
+from .folder import write_all
+
+STATIONS, SAMPLES = 10, 8
+MODEL = """\
+# Stations along a river. Below km4 a plant changes how the water level responds to rain and temperature.
+# Eight samples per station are too few for a fit of its own, but neighbours help.
+
+[data]
+file = "stations.csv"            # one sample per row
+node = "station"                 # whose sample it is
+target = "level"
+features = ["rain", "temp"]
+intercept = true
+
+[graph]
+edges = "river.csv"              # its first two columns: stations that are neighbours
+
+[loss]
+family = "SquaredLoss"           # sum_i 1/m_i sum_r (x_r'w_i - y_r)^2 / 2
+
+[total_variation]
+penalty = "L2"                   # + 0.3 sum over edges of ||w_i - w_j||: neighbours become equal where they can
+strength = 0.3
+
+[node_penalty]
+penalty = "SquaredL2"            # + 0.001 sum over stations of ||w_i||^2 / 2, without the intercept
+strength = 0.001
+
+[solve]
+method = "PrimalDual"            # messages between neighbours; leave it out for the exact optimum
+gap = 1e-6                       # the relative gap to be certified
+"""
+
+
+def files() -> dict[str, bytes]:
+    """The example by file name. The last station has no samples: it takes its neighbour's answer."""
+    rng = np.random.default_rng(0)
+    station = np.repeat(np.arange(STATIONS), SAMPLES)
+    rain, temp = rng.normal(size=(2, len(station)))
+    level = np.where(station < STATIONS // 2, 1.0, -1.0) * rain + 0.5 * temp + 0.5 * rng.normal(size=len(station))
+    days = rng.integers(1, 4, len(station))  # over which a sample is averaged
+    columns = (station.tolist(), rain.tolist(), temp.tolist(), days.tolist(), level.tolist())
+    rows = [
+        f"km{s},{'upper' if s < STATIONS // 2 else 'lower'},{a:.3f},{b:.3f},{m},{y:.3f}"
+        for s, a, b, m, y in zip(*columns, strict=True)
+    ]
+    edges = [f"km{k},km{k + 1},{1 + (k % 2)}" for k in range(STATIONS)]
+    return {
+        "stations.csv": "\n".join(["station,reach,rain,temp,days,level", *rows, ""]).encode(),
+        "river.csv": "\n".join(["upstream,downstream,width", *edges, ""]).encode(),
+        "model.toml": MODEL.encode(),
+    }
+
+
+def write(folder: Path) -> list[str]:
+    """Write the example into a folder, which is made; files that are there already are refused."""
+    contents = files()
+    there = [name for name in contents if (folder / name).exists()]
+    if there:
+        raise ModelFileError(f"{folder / there[0]} exists; name another folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ModelFileError(f"{folder} cannot be made: {error.strerror}") from None
+    write_all(folder, contents)
+    return list(contents)
+
+
+def tour(use: Callable[[ModelFile, gr.Solution], None]) -> Iterator[tuple[str, str]]:
+    """Headings and texts; ``use`` is given the model and its answer while its files are there."""
+    with tempfile.TemporaryDirectory() as name:
+        write(Path(name))
+        model = read_model(Path(name) / "model.toml")
+        yield "A model file", MODEL
+        yield "What was read", str(model)
+        yield "The problem, as the sum it is", str(model.problem)
+        yield (
+            "Its dual: flows and prices that are conserved and within capacity bound the optimum from below",
+            str(model.problem.dual()),
+        )
+        exact = model.problem.solve(progress=False)
+        yield "Route 1: the exact optimum, compiled to CVXPY and certified by graphreg itself", str(exact)
+        run = model.solve(progress=False)
+        yield "Route 2: messages between neighbours, the same certificate", f"{run}\n{run.ledger}"
+        yield "All methods that apply", str(gr.compare(model.problem, seconds=20))
+        yield (
+            "Coefficients by station: those of one cluster are equal, and km10 has no samples",
+            run.table().round(3).to_string(),
+        )
+        members = "\n".join("  " + ", ".join(map(str, each)) for each in run.clusters().members())
+        yield "Clusters, decided from the certificate", f"{run.clusters()}\n{members}"
+        use(model, run)

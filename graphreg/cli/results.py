@@ -1,0 +1,176 @@
+"""An answer as tables and as one JSON document."""
+
+from __future__ import annotations
+
+import math
+import platform
+from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import graphreg as gr
+
+from ..model_file import ModelFile
+from ..terms import name_of
+
+PACKAGES = ("numpy", "scipy", "pandas", "cvxpy", "clarabel", "scs")
+WRITER = "graphreg"
+
+
+def has_point(solution: gr.Solution) -> bool:
+    """Whether there are coefficients at all: a point that satisfies every constraint."""
+    return math.isfinite(solution.objective)
+
+
+def tables(model: ModelFile, solution: gr.Solution) -> dict[str, pd.DataFrame]:
+    """The tables of an answer by file name; none where no point was found."""
+    if not has_point(solution):
+        return {}
+    clusters = solution.clusters()
+    found = {
+        "coefficients.csv": _rows(solution, "node", dict(zip(solution.labels, solution.coef, strict=True))),
+        "clusters.csv": pd.DataFrame({"node": clusters.labels.keys(), "cluster": clusters.labels.values()}),
+        "edges.csv": clusters.edges,
+        "flows.csv": _flows(solution),
+    }
+    if solution.latent:
+        found["latent.csv"] = _rows(solution, "latent node", solution.latent)
+    rows = [
+        (samples.name or samples.file, feature, center, samples.standardised.scale[feature])
+        for samples in model.samples
+        if samples.standardised is not None
+        for feature, center in samples.standardised.center.items()
+    ]
+    if rows:
+        found["standardised.csv"] = pd.DataFrame(rows, columns=["data", "feature", "center", "scale"])
+    for name in ("edges.csv", "flows.csv"):
+        ends = {end: found[name][end].map(_name) for end in ("tail", "head")}
+        found[name] = found[name].assign(**ends)  # a copy: the solution keeps its own
+    return found
+
+
+def _rows(solution: gr.Solution, what: str, rows: Mapping[Any, Any]) -> pd.DataFrame:
+    """Coefficients by label."""
+    table = pd.DataFrame(list(rows.values()), columns=_coordinates(solution))
+    table.insert(0, what, list(map(_name, rows)), allow_duplicates=True)
+    return table
+
+
+def _flows(solution: gr.Solution) -> pd.DataFrame:
+    """The flow of every edge, one column per coordinate; the head of an edge to the ground is empty."""
+    form = solution.form
+    parts: list[pd.DataFrame] = []
+    for edge, u in zip(form.edges, solution.certificate.point.flows, strict=True):
+        flow = np.zeros((len(u), form.d))
+        flow[:, edge.coordinates] = u
+        part = pd.DataFrame(flow, columns=_coordinates(solution))
+        heads = [None] * len(u) if edge.ground else [form.labels[h] for h in edge.head]
+        for k, (name, values) in enumerate(
+            {"term": edge.name, "tail": [form.labels[t] for t in edge.tail], "head": heads}.items()
+        ):
+            part.insert(k, name, values, allow_duplicates=True)
+        parts.append(part)
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["term", "tail", "head"])
+
+
+def document(model: ModelFile, solution: gr.Solution, files: Sequence[str] = ()) -> dict[str, Any]:
+    """Everything that is known of an answer, but for the flows, as plain JSON."""
+    certificate, ledger = solution.certificate, solution.ledger
+    content = {
+        "written_by": WRITER,
+        "versions": versions(),
+        "model": {"file": str(model.path), "data": str(model.folders.data), "content": model.content},
+        "options": {key: str(each) if isinstance(each, Path) else each for key, each in model.options.items()},
+        "status": solution.status,
+        "message": solution.message,
+        "method": solution.method,
+        "rounds": solution.rounds,
+        "seconds": solution.seconds,
+        "objective": solution.objective,
+        "certificate": {
+            "valid": certificate.valid,
+            "scope": certificate.scope,
+            "lower_bound": certificate.dual if certificate.valid else None,
+            "objective": certificate.primal,
+            "gap": certificate.gap,
+            "relative_gap": certificate.relative_gap,
+            "charge": certificate.charge,
+            "distance": certificate.distance,
+            "note": certificate.note,
+        },
+        "size": {
+            "nodes": len(solution.labels),
+            "latent_nodes": len(solution.latent),
+            "coordinates": _coordinates(solution),
+            "free_nodes": list(map(_name, solution.free)),
+        },
+        **(_point(solution) if has_point(solution) else {}),
+        "standardised": [
+            {"data": s.name or s.file, "center": dict(s.standardised.center), "scale": dict(s.standardised.scale)}
+            for s in model.samples
+            if s.standardised is not None
+        ],
+        "ledger": {"rounds": ledger.rounds, "messages": ledger.messages, "bytes": ledger.bytes},
+        "trace": [vars(record) for record in solution.trace.records],
+        "files": list(files),
+    }
+    return plain(content)
+
+
+def _point(solution: gr.Solution) -> dict[str, Any]:
+    """What can be read off the coefficients."""
+    clusters = solution.clusters()
+    return {
+        "coefficients": _by_label(solution, dict(zip(solution.labels, solution.coef, strict=True))),
+        "latent": _by_label(solution, solution.latent),
+        "clusters": {
+            "count": clusters.count,
+            "proved_count": list(clusters.count_range),
+            "certain": clusters.certain,
+            "edges": {state: int(number) for state, number in clusters.edges["state"].value_counts().items()},
+            "labels": {_name(label): number for label, number in clusters.labels.items()},
+        },
+    }
+
+
+def plain(value: Any) -> Any:
+    """The value with Python's own types; numbers that JSON does not have are null."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(each) for each in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def versions() -> dict[str, str]:
+    """Of graphreg, Python and what the numbers come from."""
+    found = {"graphreg": gr.__version__, "python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _by_label(solution: gr.Solution, rows: Mapping[Any, Any]) -> dict[str, dict[str, float]]:
+    names = _coordinates(solution)
+    return {_name(label): dict(zip(names, map(float, row), strict=True)) for label, row in rows.items()}
+
+
+def _coordinates(solution: gr.Solution) -> list[str]:
+    """The names of the coordinates, ``feature[class]`` for a multinomial loss."""
+    return list(map(name_of, solution.form.space.coordinates))
+
+
+def _name(label: Any) -> Any:
+    """A label as text: those of model files are; a deeper cluster is the path that leads to it."""
+    if isinstance(label, tuple):
+        return "/".join(map(str, label))
+    return label if label is None else str(label)

@@ -1,0 +1,8 @@
+"""A form as the conic programme that CVXPY takes, and what a conic solver can say of it."""
+
+from . import conic as conic
+from .conic import Compiler as Compiler
+from .emptiness import excluded as excluded
+from .emptiness import overflow as overflow
+from .steepness import Links as Links
+from .steepness import steepest as steepest

@@ -1,0 +1,357 @@
+"""The canonical form as a CVXPY problem, primal or dual, stacked and sparse, with the read-back of both points.
+
+One (n, d) variable for the parameters (or one per block for flows and prices) and sparse matrices, never one
+expression per edge. Data and weights go in as constants, strengths that are Parameters as scalar CVXPY parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..breakdown import cause, panic
+from ..certificate import common
+from ..clock import OutOfTimeError, carry_out
+from ..errors import ConvexityError, SolverError
+from ..form import DualPoint, EdgeBlock, Form, SampleBlock
+from ..terms import Array, Parameter, Strength, batches
+from ..terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
+from ..terms.penalties import AbstractConstraint
+from .units import PLAIN, Parameters, Units, units
+
+_TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11, "accept_unknown": True}
+_SHORT = {**_TIGHT, "max_step_fraction": 0.9, "min_terminate_step_length": 1e-8}
+
+# What a solver is asked, in this order, until the certificate suffices: (in units of the data?, its options). First
+# its defaults, then tight tolerances, in both units: solvers stop on absolute tolerances, so that very small or large
+# responses want the units of the data, while losses of very different sizes are better told apart in the user's.
+# Clarabel's exponential cones (logistic losses) sometimes stall; shorter steps, or no equilibration, get past that.
+Attempt = tuple[bool, dict[str, Any]]
+ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
+    "CLARABEL": (
+        (True, {}),
+        (True, _TIGHT),
+        (False, _TIGHT),
+        (False, _SHORT),
+        (True, _SHORT),
+        (True, {**_SHORT, "equilibrate_enable": False}),
+    ),
+    "SCS": ((True, {}), (True, {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 200_000})),
+    "OSQP": ((True, {}), (True, {"eps_abs": 1e-10, "eps_rel": 1e-10, "max_iter": 200_000})),
+    "ECOS": ((True, {}), (True, {"abstol": 1e-11, "reltol": 1e-11, "feastol": 1e-11})),
+}
+
+
+def attempts(solver: str, kind: str) -> tuple[Attempt, ...]:
+    """The attempts with a solver; its defaults alone where nothing is known of it. The dual form has no units."""
+    known = ATTEMPTS.get(solver_name(solver), ((True, {}),))
+    return tuple(attempt for attempt in known if kind == "primal" or attempt[0])
+
+
+TIME_LIMITS = {"CLARABEL": "time_limit", "SCS": "time_limit_secs", "OSQP": "time_limit"}
+
+
+def time_limit(solver: str, seconds: float | None) -> dict[str, Any]:
+    """The option by which a solver ends after so many seconds: it looks at the clock between its iterations, not while
+    CVXPY compiles. Nothing for solvers of which no such option is known."""
+    name = TIME_LIMITS.get(solver_name(solver))
+    return {} if seconds is None or name is None else {name: seconds}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a solve: the status that CVXPY reports, or the cause of a breakdown."""
+
+    status: str = ""
+    cause: str = ""
+
+    @property
+    def denies(self) -> bool:
+        """Whether the solver says that there is no point, or no bound."""
+        from cvxpy.settings import INF_OR_UNB
+
+        return self.status in INF_OR_UNB
+
+    def __str__(self) -> str:
+        return f"failed ({self.cause})" if self.cause else self.status
+
+
+@dataclass
+class ConicProblem:
+    """A compiled problem: ``cvxpy`` (the cvxpy.Problem), ``w`` and ``z`` (or ``flows`` and ``prices``), and ``point``.
+
+    ``strengths`` are the CVXPY parameters that stand for the model's Parameters; ``refresh`` sets their values.
+    """
+
+    form: Form
+    cvxpy: Any
+    w: Any
+    z: list[Any]
+    point: Callable[[], tuple[Array, DualPoint] | None]
+    strengths: list[tuple[Parameter, Any]] = field(default_factory=list)
+
+    def refresh(self) -> None:
+        for parameter, stand_in in self.strengths:
+            stand_in.value = parameter.value
+
+    def solve(self, solver: str, options: dict[str, Any]) -> Outcome:
+        """Solve in place.
+
+        Raises
+        ------
+        OutOfTimeError
+            Where time is up; the problem is then still being worked on, and no longer of use.
+        """
+        import warnings
+
+        import cvxpy as cp
+
+        name = solver_name(solver)
+        self.refresh()
+        for variable in self.cvxpy.variables():
+            variable.value = None  # nothing of an earlier solve may be taken for an answer of this one
+        try:
+            broke = breakdown_of(lambda: self.cvxpy.get_problem_data(name))
+        except cp.SolverError as error:
+            raise SolverError(f"{solver} cannot take this problem: {str(error).splitlines()[0]}") from None
+        except cp.error.DCPError as error:  # pyright: ignore[reportAttributeAccessIssue]
+            raise ConvexityError(f"a term is not convex by CVXPY's rules: {str(error).splitlines()[0]}") from error
+        if broke:
+            return Outcome(cause=broke)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # "may be inaccurate": the certificate decides
+            try:
+                broke = breakdown_of(lambda: self.cvxpy.solve(solver=name, **options))
+            except cp.SolverError as error:
+                broke = str(error).splitlines()[0]
+        return Outcome(cause=broke) if broke else Outcome(str(self.cvxpy.status))
+
+
+def breakdown_of(work: Callable[[], Any]) -> str:
+    """Carries out what CVXPY or a solver does; the cause where it breaks down, but for errors that CVXPY has names
+    for."""
+    import cvxpy as cp
+
+    try:
+        carry_out(work)
+    except (OutOfTimeError, cp.SolverError, cp.error.DCPError):  # pyright: ignore[reportAttributeAccessIssue]
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever it is
+        return cause(error)
+    except BaseException as error:
+        if not panic(error):
+            raise
+        return cause(error)
+    return ""
+
+
+class Compiler:
+    """Compiles one form, and keeps what it compiled between solves (the dual form holds weights as constants)."""
+
+    def __init__(self, form: Form) -> None:
+        self.form = form
+        self._primal: dict[bool, ConicProblem] = {}
+
+    def __call__(self, kind: str, scaled: bool) -> ConicProblem:
+        """The "primal" (in units of the data where ``scaled``) or the "dual" problem."""
+        if kind == "dual":
+            return carry_out(lambda: dual(self.form, common(self.form).w))
+        if scaled not in self._primal:
+            self._primal[scaled] = carry_out(lambda: primal(self.form, self._units(scaled)))
+        return self._primal[scaled]
+
+    def _units(self, scaled: bool) -> Units:
+        return units(self.form) if scaled else Units(center=common(self.form).w)
+
+    def forget(self) -> None:
+        """Drop what is compiled: a solve that was broken off may still be at work on it."""
+        self._primal.clear()
+
+
+def solver_name(solver: str) -> str:
+    """The name under which CVXPY knows an installed solver."""
+    import cvxpy as cp
+
+    installed = cp.installed_solvers()
+    if solver.upper() not in installed:
+        raise SolverError(
+            f"the solver {solver!r} is not installed; there are {', '.join(s.lower() for s in installed)}"
+        )
+    return solver.upper()
+
+
+class _Strengths:
+    """Scalar CVXPY parameters for the Parameters of a model, one each."""
+
+    def __init__(self) -> None:
+        self.known: dict[int, tuple[Parameter, Any]] = {}
+
+    def __call__(self, strength: Strength) -> Any:
+        import cvxpy as cp
+
+        parameter = strength.parameter
+        if parameter is None:
+            return strength.factor
+        if id(parameter) not in self.known:
+            self.known[id(parameter)] = (parameter, cp.Parameter(nonneg=True, name=parameter.name))
+        return strength.factor * self.known[id(parameter)][1]
+
+
+def split(written: Any) -> tuple[Any, list[Any]]:
+    """What a term wrote down as (expression with one value per row or None, list of constraints)."""
+    from cvxpy.constraints.constraint import Constraint
+
+    parts = written if isinstance(written, (list, tuple)) else [written]
+    constraints = [part for part in parts if isinstance(part, Constraint)]
+    values = [part for part in parts if not isinstance(part, Constraint)]
+    return (values[0] if values else None), constraints
+
+
+def primal(form: Form, units: Units = PLAIN) -> ConicProblem:
+    """minimise P(w) with one variable z = Kw - center per edge block, whose constraint's dual value is the flow."""
+    import cvxpy as cp
+
+    inner = units.inner(form)
+    parameters = Parameters(inner, units)
+    strengths = _Strengths()
+    constraints: list[Any] = []
+    losses = [_loss(block, parameters, constraints) for block in inner.samples]
+    objective: list[Any] = [
+        strengths(block.strength) * value for block, (value, _) in zip(inner.samples, losses, strict=True)
+    ]
+    links: list[Any] = []
+    zs: list[Any] = []
+    for k, edge in enumerate(inner.edges):
+        z = cp.Variable((len(edge.tail), form.width(edge)), name=f"z{k}")
+        size, part = parameters.differences(edge)
+        link = part - z == (0.0 if edge.center is None else edge.center / size)
+        value, domain = split(edge.penalty.cvxpy(z if size == 1.0 else size * z))
+        if value is not None:
+            objective.append(strengths(edge.strength) * (edge.base_weight @ value))
+        constraints += [link, *domain]
+        links.append(link)
+        zs.append(z)
+    total = sum(objective[1:], objective[0])
+    problem = cp.Problem(cp.Minimize(total if units.value == 1.0 else total / units.value), constraints)
+
+    def point() -> tuple[Array, DualPoint] | None:
+        found = parameters.read()
+        if found is None:
+            return None
+        moved, w = found
+        flows = tuple(
+            units.value / units.of(edge)[0] * _value(link.dual_value, z.shape)
+            for edge, link, z in zip(inner.edges, links, zs, strict=True)
+        )
+        prices = tuple(
+            block.prices(moved) if link is None else units.value * _value(link.dual_value, block.offset.shape)
+            for block, (_, link) in zip(inner.samples, losses, strict=True)
+        )
+        return w, DualPoint(flows, prices)
+
+    return ConicProblem(form, problem, parameters.V, zs, point, list(strengths.known.values()))
+
+
+def _loss(block: SampleBlock, w: Parameters, constraints: list[Any]) -> tuple[Any, Any]:
+    """The loss, and where its prices are not its gradients the constraint Aw + offset = x whose dual value they are."""
+    import cvxpy as cp
+
+    if isinstance(block.loss, AbstractQuadraticLoss):
+        B, q, constant = _reduced(block)
+        return cp.sum_squares(w.apply(B) - q) / 2 + constant, None
+    x, link = w.apply(block.A), None
+    if block.offset.ndim == 2:
+        x = cp.reshape(x, block.offset.shape, order="C")
+    x = x + block.offset
+    if not isinstance(block.loss, AbstractSmoothLoss):
+        free = cp.Variable(block.offset.shape)
+        link = x - free == 0
+        constraints.append(link)
+        x = free
+    value, domain = split(block.loss.cvxpy(x, block.y))
+    constraints += domain
+    return block.base_scale @ value, link
+
+
+def _reduced(block: SampleBlock) -> tuple[sp.csr_array, Array, float]:
+    """Squared losses as 1/2 ||B vec(w) - q||^2 + constant, each node's samples reduced to d rows by QR."""
+    root = np.sqrt(block.base_scale)
+    target = block.y - block.offset
+    if block.X is None:
+        B = sp.diags_array(np.repeat(root, target.shape[1])) @ block.A
+        return sp.csr_array(B), (root[:, None] * target).ravel(), 0.0
+    d, size = block.X.shape[1], block.A.shape[1]  # pyright: ignore[reportOptionalSubscript]  (scipy has no types)
+    rows: list[sp.csr_array] = []
+    right: list[Array] = []
+    constant = 0.0
+    for batch in batches(block.node, block.X):
+        lift = batch.pad(root) * batch.mask
+        X, y = lift[:, :, None] * batch.X, lift * batch.pad(target)
+        if X.shape[1] > d:
+            Q, X = np.linalg.qr(X)
+            inner = np.einsum("gmk,gm->gk", Q, y)
+            constant += float((y**2).sum() - (inner**2).sum()) / 2
+            y = inner
+        g, k, _ = X.shape
+        columns = np.broadcast_to(batch.nodes[:, None, None] * d + np.arange(d), X.shape)
+        starts = np.arange(0, g * k * d + 1, d)
+        rows.append(sp.csr_array((X.ravel(), columns.ravel(), starts), shape=(g * k, size)))
+        right.append(y.ravel())
+    return sp.csr_array(sp.vstack(rows)), np.concatenate(right), max(constant, 0.0)
+
+
+def dual(user: Form, center: Array | None = None) -> ConicProblem:
+    """maximise Q(u, a) subject to conservation, whose dual value is -w, less the center where one is given."""
+    import cvxpy as cp
+
+    form = Units(center=center).inner(user)
+    n, d = form.shape
+    flows = [cp.Variable((len(e.tail), form.width(e)), name=f"u{k}") for k, e in enumerate(form.edges)]
+    prices = [cp.Variable(block.offset.shape, name=f"a{k}") for k, block in enumerate(form.samples)]
+    objective: list[Any] = []
+    constraints: list[Any] = []
+    balance: list[Any] = []
+    for block, a in zip(form.samples, prices, strict=True):
+        s = block.scale
+        inverse = 1.0 / (s[:, None] * np.ones(block.offset.shape) if block.offset.ndim == 2 else s)
+        value, domain = split(block.loss.cvxpy_conjugate(cp.multiply(inverse, a), block.y))
+        constraints += domain
+        objective.append(s @ value - cp.sum(cp.multiply(a, block.offset)))
+        balance.append(block.A.T @ cp.vec(a, order="C"))
+    for edge, u in zip(form.edges, flows, strict=True):
+        balance.append(edge.flat(form.d).T @ cp.vec(u, order="C"))
+        objective += _edge_conjugate(edge, u, constraints)
+    conservation: Any = cp.sum(balance) == 0 if len(balance) == 1 else sum(balance[1:], balance[0]) == 0
+    constraints.append(conservation)
+    problem = cp.Problem(cp.Maximize(-sum(objective[1:], objective[0])), constraints)
+
+    def point() -> tuple[Array, DualPoint] | None:
+        if any(v.value is None for v in (*flows, *prices)) or conservation.dual_value is None:
+            return None
+        w = -np.asarray(conservation.dual_value, dtype=float).reshape(n, d)
+        w = w if center is None else w + center
+        return w, DualPoint(tuple(np.asarray(u.value) for u in flows), tuple(np.asarray(a.value) for a in prices))
+
+    return ConicProblem(user, problem, None, flows, point)
+
+
+def _edge_conjugate(edge: EdgeBlock, u: Any, constraints: list[Any]) -> list[Any]:
+    import cvxpy as cp
+
+    c = edge.weight[:, None] * np.ones(u.shape)
+    value, domain = split(
+        edge.penalty.cvxpy_conjugate(u if isinstance(edge.penalty, AbstractConstraint) else cp.multiply(1.0 / c, u))
+    )
+    constraints += domain
+    terms = [] if value is None else [edge.weight @ value]
+    if edge.center is not None:
+        terms.append(cp.sum(cp.multiply(u, edge.center)))
+    return terms
+
+
+def _value(value: Any, shape: tuple[int, ...]) -> Array:
+    return np.zeros(shape) if value is None else np.asarray(value, dtype=float).reshape(shape)

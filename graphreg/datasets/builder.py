@@ -1,0 +1,222 @@
+"""Penalties, graphs and hierarchies for random losses, added to a model and, edge by edge, to plain numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..terms import Consensus, Hierarchy, NodePenalty, TotalVariation
+from .plain import Array, PlainEdge, PlainProblem
+from .random_losses import Losses
+from .random_penalties import Drawn, PenaltyDraw, is_constraint, is_one_sided
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How far apart the numbers lie that a `Builder` draws.
+
+    Attributes
+    ----------
+    factor : float
+        Multiplies every strength.
+    decades : float
+        Weights of edges and nodes are log-uniform over so many decades on each side of 1.
+    ridge : float
+        How likely there is one.
+    center, far : float
+        How likely a node penalty has a centre, and its size in units of the coefficients behind the data.
+    """
+
+    factor: float = 1.0
+    decades: float = 1.5
+    ridge: float = 0.25
+    center: float = 0.4
+    far: float = 1.0
+
+
+class Builder:
+    """Adds terms to a model and, edge by edge, to the plain problem."""
+
+    def __init__(
+        self, rng: np.random.Generator, labels: list[Hashable], losses: Losses, traits: list[str], spread: Spread
+    ) -> None:
+        self.rng, self.labels, self.losses, self.traits, self.spread = rng, labels, losses, traits, spread
+        self.names = losses.names
+        self.d = len(losses.size)
+        self.draw = PenaltyDraw(rng, losses, spread.factor, spread.far)
+        self.model: Any = 0
+        self.edges: list[PlainEdge] = []
+        self.latent: list[Hashable] = []
+        self.groups = self._groups()
+
+    def build(self, penalty: str, structure: str) -> None:
+        on_nodes = is_one_sided(penalty) or structure == "node penalty"
+        other = self.draw.other(penalty)
+        if structure == "consensus":
+            self._consensus()
+            on_nodes, penalty = True, "SquaredL2" if penalty == "Zero" else penalty
+        if structure == "hierarchy":
+            self._hierarchy(other if is_constraint(penalty) else penalty)
+        if structure not in ("hierarchy", "consensus") or (is_constraint(penalty) and not on_nodes):
+            columns = self._columns(structure == "feature subset")
+            self._total_variation(self._graph(), other if on_nodes else penalty, columns)
+        if structure == "two graphs":
+            self._total_variation(self._graph(), self.draw.other(penalty), None)
+        if on_nodes:
+            self._node_penalty(penalty, structure == "feature subset")
+        if self.rng.random() < self.spread.ridge:
+            self._ridge()
+
+    # ---- terms -------------------------------------------------------------------------------------------------------
+    def plain(self) -> PlainProblem:
+        """What was added, as plain numbers."""
+        nodes, losses = (*self.labels, *self.latent), self.losses
+        return PlainProblem(nodes, self.d, losses.plain, tuple(self.edges), self.draw.inner, losses.size)
+
+    def _total_variation(self, graph: nx.Graph, kind: str, columns: Array | None) -> None:
+        drawn = self.draw(kind, self.d if columns is None else len(columns))
+        if not is_constraint(kind) and self.rng.random() < 0.6:
+            self.traits.append("edge weights")
+            for _, _, attributes in graph.edges(data=True):
+                attributes["weight"] = self._weight()
+        features = self._features(columns)
+        self.model = self.model + drawn.scaled(TotalVariation(graph, drawn.penalty, features))
+        for tail, head, weight in graph.edges(data="weight", default=1.0):
+            self._edge(tail, head, drawn, weight, columns)
+
+    def _node_penalty(self, kind: str, subset: bool) -> None:
+        columns = self._columns(True) if subset or self.rng.random() < 0.3 else None
+        features = self._features(columns)
+        if columns is None and self.losses.intercept:
+            columns = np.arange(self.losses.classes, self.d)
+        k = self.d if columns is None else len(columns)
+        center = self.draw.center(kind, columns) if self.rng.random() < self.spread.center else None
+        drawn = self.draw(kind, k, center, columns)
+        weights = None
+        if not is_constraint(kind) and self.rng.random() < 0.4:
+            weights = {label: self._weight() for label in self.labels}
+        self.model = self.model + drawn.scaled(NodePenalty(drawn.penalty, weights, center, features))
+        self.traits += ["node weights"] * (weights is not None) + ["center"] * (center is not None)
+        for label in self.labels:
+            weight = 1.0 if weights is None else weights[label]
+            each = center[label] if isinstance(center, dict) else center
+            self._edge(label, None, drawn, weight, columns, each)
+
+    def _hierarchy(self, kind: str) -> None:
+        drawn = self.draw(kind, self.d)
+        names = sorted(set(self.groups.values()))
+        deep = len(names) > 2 and self.rng.random() < 0.4
+        leaf = {label: self._weight() for label in self.labels}
+        level = 10.0 ** self.rng.uniform(-1, 1, size=2)
+        members = {name: [label for label in self.labels if self.groups[label] == name] for name in names}
+        if deep:
+            sides = {"west": names[:2], "east": names[2:]}
+            clusters: Any = {side: {name: members[name] for name in inner} for side, inner in sides.items()}
+            above = {name: ("west" if name in names[:2] else "east", name) for name in names}
+            parents: dict[Any, Any] = {path: path[0] for path in above.values()} | dict.fromkeys(sides, "root")
+        else:
+            clusters, above, parents = self.groups, {name: name for name in names}, dict.fromkeys(names, "root")
+        weights = (leaf, *(float(x) for x in level[: 1 + deep]))
+        self.traits.append("three levels" if deep else "two levels")
+        self.model = self.model + drawn.scaled(Hierarchy(clusters, weights, drawn.penalty))
+        for label in self.labels:
+            self._edge(label, above[self.groups[label]], drawn, leaf[label], None)
+        for child, parent in parents.items():
+            self._edge(child, parent, drawn, float(level[1 if deep and parent == "root" else 0]), None)
+        self.latent = [*parents, "root"]
+
+    def _ridge(self) -> None:
+        strength = float(self.losses.curvature * 10.0 ** self.rng.uniform(-4, -1))
+        drawn = self.draw("SquaredL2", self.d, strength=strength)
+        self.traits.append("ridge")
+        self.model = self.model + drawn.scaled(NodePenalty(drawn.penalty, features=list(self.names)))
+        for label in self.labels:
+            self._edge(label, None, drawn, 1.0, None)
+
+    def _edge(
+        self,
+        tail: Hashable,
+        head: Hashable | None,
+        drawn: Drawn,
+        weight: float,
+        columns: Array | None,
+        center: Any = None,
+    ) -> None:
+        columns = np.arange(self.d) if columns is None else columns
+        center = np.zeros(len(columns)) if center is None else np.asarray(center)
+        scale = 1.0 if is_constraint(drawn.kind) else drawn.strength * weight
+        self.edges.append(PlainEdge(tail, head, drawn.kind, scale, columns, center, drawn.parameter))
+
+    def _consensus(self) -> None:
+        """A consensus on a connected graph, in half of the cases on some of the features alone."""
+        import networkx as nx
+
+        columns = self._columns(self.rng.random() < 0.5)
+        order = self.rng.permutation(len(self.labels))
+        graph = nx.Graph()
+        graph.add_nodes_from(self.labels)
+        graph.add_edges_from((self.labels[i], self.labels[j]) for i, j in _connected(self.rng, order))
+        self.model = self.model + Consensus(graph, self._features(columns))
+        zero = self.draw("Zero", self.d if columns is None else len(columns))
+        for tail, head in graph.edges:
+            self._edge(tail, head, zero, 1.0, columns)
+
+    def _weight(self) -> float:
+        return float(10.0 ** self.rng.uniform(-self.spread.decades, self.spread.decades))
+
+    # ---- what the terms stand on -------------------------------------------------------------------------------------
+    def _columns(self, subset: bool) -> Array | None:
+        """The coordinates of some features, with all their classes."""
+        if not subset:
+            return None
+        count, classes = len(self.names), self.losses.classes
+        k = int(self.rng.integers(1, max(2, count)))
+        chosen = np.sort(self.rng.choice(count, size=k, replace=False))
+        return (chosen[:, None] * classes + np.arange(classes)).ravel()
+
+    def _features(self, columns: Array | None) -> list[str] | None:
+        """The names of the features whose coordinates these are."""
+        return (
+            None if columns is None else [self.names[j // self.losses.classes] for j in columns[:: self.losses.classes]]
+        )
+
+    def _groups(self) -> dict[Hashable, str]:
+        count = min(len(self.labels), int(self.rng.integers(1, 6)))
+        member = np.concatenate([np.arange(count), self.rng.integers(count, size=len(self.labels) - count)])
+        return {label: f"cluster {c}" for label, c in zip(self.labels, member, strict=True)}
+
+    def _graph(self) -> nx.Graph:
+        """A random graph with a random number of parts, each connected, and perhaps isolated nodes."""
+        import networkx as nx
+
+        rng, n = self.rng, len(self.labels)
+        order = rng.permutation(n)
+        alone = int(rng.integers(1, 1 + n // 4)) if n >= 4 and rng.random() < 0.25 else 0
+        parts = int(rng.integers(2, 4)) if n - alone >= 6 and rng.random() < 0.25 else 1
+        self.traits += ["isolated nodes"] * (alone > 0) + ["disconnected"] * (parts > 1)
+        graph = nx.Graph()
+        graph.add_nodes_from(self.labels)
+        for part in np.array_split(order[alone:], parts):
+            for i, j in _connected(rng, part):
+                graph.add_edge(self.labels[i], self.labels[j])
+        return graph
+
+
+def _connected(rng: np.random.Generator, nodes: Array) -> list[tuple[int, int]]:
+    """The edges of a path, a star or a random tree on the nodes, with further random edges."""
+    kind, count = rng.integers(4), len(nodes)
+    edges: list[tuple[int, int]] = []
+    for k in range(1, count):
+        up = k - 1 if kind == 0 else 0 if kind == 1 else int(rng.integers(k))
+        edges.append((int(nodes[up]), int(nodes[k])))
+    if kind == 3 and count > 3:
+        for _ in range(int(rng.integers(1, 1 + 2 * count))):
+            i, j = rng.choice(count, size=2, replace=False)
+            edges.append((int(nodes[i]), int(nodes[j])))
+    return edges

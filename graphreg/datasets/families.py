@@ -1,0 +1,166 @@
+"""The families of losses that `random_problem` draws from: their targets, their terms, and how steep they are."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..inputs import NodeData
+from ..terms.losses import (
+    AbstractLoss,
+    HingeLoss,
+    HuberLoss,
+    LogisticLoss,
+    MeanLoss,
+    MultinomialLoss,
+    PoissonLoss,
+    QuantileLoss,
+    SquaredHingeLoss,
+    SquaredLoss,
+)
+from . import newcomers
+from .plain import Array, PlainSamples
+
+SCALAR = ("squared", "logistic", "huber", "poisson", "quantile", "hinge", "squared hinge")  # one predictor, a number
+BINARY = ("logistic", "hinge", "squared hinge")
+ONE_SIDED = ("poisson", "multinomial", *BINARY)
+UNITLESS = ONE_SIDED
+KINKED = ("quantile", "hinge")  # piecewise linear
+COUNTS = np.log(2e4)  # the largest predictor of a count
+OTHERS = ("huber", "quantile", "multinomial", "mean", "mixed")
+PLAIN = {
+    "squared": SquaredLoss,
+    "logistic": LogisticLoss,
+    "mean": MeanLoss,
+    "poisson": PoissonLoss,
+    "hinge": HingeLoss,
+    "squared hinge": SquaredHingeLoss,
+}
+
+
+def drawn_like(family: str) -> str:
+    """The family of the table that targets are drawn as: the family itself where it is in it."""
+    return family if family in PLAIN or family in OTHERS else newcomers.like(family)
+
+
+def is_one_sided(family: str) -> bool:
+    """Whether the price 0 is on the boundary of dom l*, or beside its span."""
+    return drawn_like(family) in ONE_SIDED
+
+
+def is_unitless(family: str) -> bool:
+    """Whether targets have no unit, and predictors are of the size of 1."""
+    return drawn_like(family) in UNITLESS
+
+
+def is_kinked(family: str) -> bool:
+    return family in KINKED if drawn_like(family) == family else newcomers.is_kinked(family)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a family is drawn with: Huber's delta, the quantile tau, the level of the counts, and the classes."""
+
+    delta: float
+    tau: float
+    level: float
+    classes: tuple[Hashable, ...]
+
+
+def random_shape(rng: np.random.Generator, response: float, classes: int) -> Shape:
+    """The parameters of all families; counts are few (many of them 0) or up to some ten thousand."""
+    names: list[tuple[Hashable, ...]] = [("ash", "beech", "cedar", "dogwood"), (0, 1, 2, 3)]
+    return Shape(
+        float(response * 10.0 ** rng.uniform(-1, 0.5)),
+        float(rng.uniform(0.05, 0.95)),
+        float(rng.uniform(-1.5, 7.5)),
+        names[int(rng.integers(2))][:classes],
+    )
+
+
+def targets(rng: np.random.Generator, family: str, eta: Array, response: float, offset: Array, shape: Shape) -> Array:
+    """Targets at the predictors ``eta``, of the size of ``response``; (m, k) for multinomial ones."""
+    family = drawn_like(family)
+    if family == "multinomial":
+        noisy = 2.0 * eta / response + rng.gumbel(size=eta.shape)
+        return np.argmax(noisy, axis=1).astype(float)
+    if family == "poisson":
+        return rng.poisson(np.exp(np.clip(eta / response + offset + shape.level, -50, COUNTS))).astype(float)
+    if family in BINARY:
+        chance = 1.0 / (1.0 + np.exp(-np.clip(2.0 * eta / response + offset, -50, 50)))
+        return np.where(rng.random(len(eta)) < chance, 1.0, -1.0)
+    noise = rng.standard_normal(len(eta))
+    if family in ("huber", "quantile"):
+        noise = np.where(rng.random(len(eta)) < 0.2, 10.0 * noise, noise)
+    return eta + offset + 0.3 * response * noise
+
+
+def coded(rng: np.random.Generator, family: str, y: Array, shape: Shape) -> Array:
+    """The targets as a user would have them: labels {-1, 1} or {0, 1}, names of classes, columns of numbers."""
+    if family == "multinomial":
+        names = np.empty(len(shape.classes), dtype=object)
+        names[:] = shape.classes
+        return names[y.astype(int)]
+    if drawn_like(family) in BINARY:
+        return (y + 1) / 2 if rng.random() < 0.5 else y
+    return y[:, 0] if family == "mean" and y.shape[1] == 1 else y
+
+
+def term(rng: np.random.Generator, family: str, data: NodeData, scale: Any, shape: Shape) -> AbstractLoss:
+    """The loss; the classes are named where some were not seen, and otherwise perhaps."""
+    if family == "huber":
+        return HuberLoss(data, scale=scale, delta=shape.delta)
+    if family == "quantile":
+        return QuantileLoss(data, scale=scale, tau=shape.tau)
+    if family == "multinomial":
+        seen = set(np.asarray(data.y).tolist())
+        named = len(seen) < len(shape.classes) or rng.random() < 0.5
+        return MultinomialLoss(data, scale=scale, classes=shape.classes if named else None)
+    return PLAIN[family](data, scale=scale) if family in PLAIN else newcomers.loss_of(family, data, scale)
+
+
+def gradient_at_zero(part: PlainSamples) -> Array:
+    """The gradient of one node's loss at w = 0, flattened."""
+    if part.X is None:
+        return -(part.scale @ part.y)
+    x, y = part.offset, part.y
+    if drawn_like(part.family) != part.family:
+        return part.X.T @ (part.scale * newcomers.sample_of(part.family).gradient(x, y))
+    match part.family:
+        case "logistic":
+            slope = -y / (1.0 + np.exp(y * x))
+        case "huber":
+            slope = np.clip(x - y, -part.delta, part.delta)
+        case "poisson":
+            slope = np.exp(x) - y
+        case "quantile":
+            slope = np.where(x > y, 1.0, 0.0) - part.tau
+        case "hinge":
+            slope = np.where(y * x < 1.0, -y, 0.0)
+        case "squared hinge":
+            slope = -y * np.maximum(1.0 - y * x, 0.0)
+        case "multinomial":
+            slope = 1.0 / part.classes - np.eye(part.classes)[y.astype(int)]
+            return (part.X.T @ (part.scale[:, None] * slope)).ravel()
+        case _:
+            slope = x - y
+    return part.X.T @ (part.scale * slope)
+
+
+def typical_curvature(part: PlainSamples) -> float:
+    """The mean over the coordinates of a typical second derivative of one node's loss."""
+    if part.X is None:
+        return float(part.scale.sum())
+    each = np.ones(len(part.y))
+    if drawn_like(part.family) != part.family:
+        each = newcomers.sample_of(part.family).steepness(part.offset, part.y)
+    if part.family in ("logistic", "multinomial"):
+        each *= 0.25
+    elif part.family == "poisson":
+        each = np.maximum(np.exp(part.offset), part.y)
+    elif part.family == "quantile":  # that of a kink smoothed over the size of the targets
+        each /= np.abs(part.y - part.offset).mean() or 1.0
+    return float(((part.scale * each) @ part.X**2).mean())

@@ -1,0 +1,14 @@
+"""The canonical form of a problem: blocks of samples and of edges, and how a model becomes one."""
+
+from .building import build as build
+from .building import distinct as distinct
+from .form import DualPoint as DualPoint
+from .form import EdgeBlock as EdgeBlock
+from .form import Form as Form
+from .form import SampleBlock as SampleBlock
+from .form import T as T
+from .form import held_together as held_together
+from .latent import halves_squares as halves_squares
+from .latent import placed as placed
+from .latent import settled as settled
+from .latent import settles as settles

@@ -1,0 +1,164 @@
+"""The canonical form: samples and edges, tied together by the parameters at the nodes. Values and residuals.
+
+P(w)    =   sum_r s_r l_r((Xw)_r + o_r)  +  sum_e c_e phi_e((Kw)_e - center_e)
+Q(u, a) = - sum_r s_r l_r*(a_r / s_r) + <a, o>  -  sum_e c_e phi_e*(u_e / c_e) - <u, center>
+subject to (K'u)_i + X_i'a_i = 0 at every node
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..inputs import components_of
+from ..terms import Array, EdgeBlock, SampleBlock, Space, alike, shared
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class DualPoint:
+    """Flows per edge block and prices per sample block."""
+
+    flows: tuple[Array, ...]
+    prices: tuple[Array, ...]
+
+
+@dataclass(frozen=True)
+class Form:
+    """A problem in canonical form over n nodes (first ``n_observed`` of the user's, then the latent ones)."""
+
+    space: Space
+    latent: tuple[Hashable, ...]
+    samples: tuple[SampleBlock, ...]
+    edges: tuple[EdgeBlock, ...]
+
+    @property
+    def n(self) -> int:
+        return self.space.n_observed + len(self.latent)
+
+    @property
+    def d(self) -> int:
+        return len(self.space.coordinates)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.n, self.d
+
+    def width(self, edge: EdgeBlock) -> int:
+        """The number k of coordinates that the edges of a block act on."""
+        return self.d if edge.features is None else len(edge.features)
+
+    @shared
+    def labels(self) -> tuple[Hashable, ...]:
+        return (*self.space.index, *self.latent)
+
+    @shared
+    def component(self) -> Array:
+        """The connected component (of all edges between nodes) of each node, (n,)."""
+        tails = [b.tail for b in self.edges if not b.ground]
+        heads = [b.head for b in self.edges if not b.ground]
+        if not tails:
+            return np.arange(self.n)
+        return components_of(np.concatenate(tails), np.concatenate(heads), self.n)[1]
+
+    @shared
+    def n_components(self) -> int:
+        return int(self.component.max()) + 1
+
+    @shared
+    def free(self) -> Array:
+        """Nodes whose component has no loss and no edge to the ground: any common value is optimal, 0 is given."""
+        tied = np.zeros(self.n_components, dtype=bool)
+        for block in self.samples:
+            tied[self.component[block.node]] = True
+        for edge in self.edges:
+            if edge.ground:
+                tied[self.component[edge.tail]] = True
+        return ~tied[self.component]
+
+    def frozen(self) -> Form:
+        """The form at the strengths of this moment: later values of Parameters do not reach it."""
+        if not any(block.strength.parameter for block in (*self.samples, *self.edges)):
+            return self
+        samples, edges = tuple(b.fixed() for b in self.samples), tuple(e.fixed() for e in self.edges)
+        return alike(self, samples=samples, edges=edges)
+
+    @shared
+    def memory(self) -> dict[str, Any]:
+        """What others found out about the form, shared with its copies at other strengths; see `once`."""
+        return {}
+
+    def once(self, name: str, key: Any, find: Callable[[], T]) -> T:
+        """What ``find`` finds, remembered by its name until it is asked for at another key (of strengths)."""
+        if name not in self.memory or self.memory[name][0] != key:
+            self.memory[name] = key, find()
+        return self.memory[name][1]
+
+    def nothing(self) -> DualPoint:
+        """No flow anywhere, all prices 0."""
+        return DualPoint(
+            tuple(np.zeros((len(edge.tail), self.width(edge))) for edge in self.edges),
+            tuple(np.zeros_like(block.offset) for block in self.samples),
+        )
+
+    def primal(self, w: Array) -> float:
+        """P(w)."""
+        return float(sum(b.values(w).sum() for b in self.samples) + sum(b.values(w).sum() for b in self.edges))
+
+    def dual(self, point: DualPoint) -> float:
+        """Q(u, a); -inf outside the domains. A lower bound of P only where the point is conserved."""
+        return float(sum(part.sum() for part in self.dual_parts(point)))
+
+    def dual_parts(self, point: DualPoint) -> list[Array]:
+        """The summands of Q, one array per sample block and then per edge block."""
+        samples = [block.duals(a) for block, a in zip(self.samples, point.prices, strict=True)]
+        return samples + [edge.duals(u) for edge, u in zip(self.edges, point.flows, strict=True)]
+
+    def conservation(self, point: DualPoint) -> Array:
+        """K'u + X'a, (n, d): zero where flow and prices are conserved."""
+        out = np.zeros(self.shape)
+        for block, a in zip(self.samples, point.prices, strict=True):
+            out += block.adjoint(a, self.shape)
+        for edge, u in zip(self.edges, point.flows, strict=True):
+            edge.add_adjoint(u, out)
+        return out
+
+    def residuals(self, w: Array, point: DualPoint) -> tuple[list[Array], list[Array]]:
+        """The Fenchel-Young residuals of every sample and of every edge, per block."""
+        samples = [block.residuals(w, a) for block, a in zip(self.samples, point.prices, strict=True)]
+        return samples, [edge.residuals(w, u) for edge, u in zip(self.edges, point.flows, strict=True)]
+
+    def gradient_prices(self, w: Array) -> tuple[Array, ...]:
+        """Prices at w: the (sub)gradients of the losses."""
+        return tuple(block.prices(w) for block in self.samples)
+
+    def degree(self) -> Array:
+        """Edges at each node, those to the ground included, (n,)."""
+        out = np.zeros(self.n)
+        for edge in self.edges:
+            out += abs(edge.K).sum(axis=0)
+        return out
+
+    @cached_property
+    def step_length(self) -> float:
+        """The length of a gradient step from w = 0, root mean square: a scale of the coefficients; 1 where it is 0."""
+        gradient = self.conservation(DualPoint(self.nothing().flows, self.gradient_prices(np.zeros(self.shape))))
+        curvature = np.zeros(self.n)
+        for block in self.samples:
+            squares = (block.lengths**2).reshape(len(block.node), -1).sum(axis=1)
+            bound = block.loss.steepness(block.offset, block.y)
+            curvature += np.bincount(block.node, bound * block.scale * squares, self.n) / self.d
+        return float(np.sqrt(np.mean(gradient**2)) / max(np.sqrt(np.mean(curvature**2)), 1e-300)) or 1.0
+
+
+def held_together(columns: Sequence[Array], d: int) -> list[tuple[tuple[int, ...], Array]]:
+    """Coordinates of 0 ... d - 1 that the same of some sets hold: the numbers of these sets, and the coordinates."""
+    found: dict[tuple[int, ...], list[int]] = {}
+    for j in range(d):
+        found.setdefault(tuple(k for k, each in enumerate(columns) if j in each), []).append(j)
+    return [(holding, np.array(places)) for holding, places in found.items() if holding]

@@ -1,0 +1,69 @@
+"""Latent nodes at their minimisers given the others, where that is a linear system: of squared penalties.
+
+There u_e = c_e z_e is conserved at the latent nodes by construction, and a method that carries no flows need not know
+better than its clients what the centres of their clusters are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+
+from ..terms import Array
+from .form import EdgeBlock, Form
+
+
+def settles(form: Form) -> bool:
+    """Whether only squared penalties on all coordinates tie the latent nodes, and equations these to one another."""
+    return bool(form.latent) and all(_fits(form, edge) for edge in _touching(form))
+
+
+def settled(form: Form, w: Array) -> Array:
+    """w with the latent nodes at the minimisers of the penalties given the others, where `settles`."""
+    return placed(form, w) if settles(form) else w
+
+
+def placed(form: Form, w: Array) -> Array:
+    """w with the latent nodes where sum_e c_e/2 ||(Kw)_e||^2 is least given the others.
+
+    Where penalties are SquaredL2 these are their minimisers, else weighted means of their neighbours. Latent nodes that
+    equations tie together share one value.
+    """
+    n, latent = form.space.n_observed, len(form.latent)
+    if not latent:
+        return w
+    L: Any = sp.csr_array((form.n, form.n))
+    ties: Any = sp.csr_array((form.n, form.n))
+    for edge in form.edges:
+        if edge.penalty.is_equality(form.width(edge)) and not edge.ground:
+            ties = ties + sp.csr_array((np.ones(len(edge.tail)), (edge.tail, edge.head)), shape=ties.shape)
+        elif not edge.ground:
+            L = L + edge.K.T @ sp.diags_array(edge.weight) @ edge.K
+    from scipy.sparse.linalg import splu
+
+    groups, member = connected_components(sp.csr_array(ties)[n:, n:], directed=False)  # latent nodes that are one
+    onto = sp.csr_array((np.ones(latent), (np.arange(latent), member)), shape=(latent, groups))
+    L, out = sp.csr_array(L), w.copy()
+    H, pull = onto.T @ L[n:, n:] @ onto, -(onto.T @ (L[n:, :n] @ w[:n]))
+    out[n:] = splu(sp.csc_matrix(H)).solve(pull)[member]
+    return out
+
+
+def _touching(form: Form) -> list[EdgeBlock]:
+    n = form.space.n_observed
+    return [edge for edge in form.edges if (edge.tail >= n).any() or (edge.head >= n).any()]
+
+
+def _fits(form: Form, edge: EdgeBlock) -> bool:
+    if edge.penalty.is_equality(form.width(edge)):
+        return bool((edge.tail >= form.space.n_observed).all())
+    return halves_squares(form, edge) and not edge.ground and edge.features is None
+
+
+def halves_squares(form: Form, edge: EdgeBlock) -> bool:
+    """Whether the penalty is 1/2 ||z||^2."""
+    Q = edge.penalty.quadratic(form.width(edge))
+    return Q is not None and np.array_equal(Q, np.eye(len(Q)))

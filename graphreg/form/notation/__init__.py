@@ -1,0 +1,7 @@
+"""How a form is written: the problem, its dual and its optimality conditions, as text and LaTeX."""
+
+from .text import Written as Written
+from .text import dual as dual
+from .text import kkt as kkt
+from .text import primal as primal
+from .writing import count as count

@@ -1,0 +1,293 @@
+"""A block of samples or of edges with its letters, as text and as LaTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ...terms import Notation
+from ...terms.penalties import AbstractConstraint, AbstractNorm
+from ..form import EdgeBlock, SampleBlock
+from .filling import Filled, fill
+from .writing import NOTHING, Math, join, number, same
+
+ONE = same("1")
+
+
+@dataclass(frozen=True)
+class SampleWords:
+    """A block of samples in symbols."""
+
+    block: SampleBlock
+    mark: str  # its number, empty where it is the only one
+    strength: Math
+
+    @cached_property
+    def notation(self) -> Notation:
+        return self.block.loss.notation
+
+    @property
+    def title(self) -> str:
+        return type(self.block.loss).__name__
+
+    @property
+    def price(self) -> Math:
+        return same("a_r") if not self.mark else Math(f"a{self.mark}_r", f"{{a^{{({self.mark})}}_r}}")
+
+    @property
+    def scale(self) -> Math:
+        return same("s_r") if not self.mark else Math(f"s{self.mark}_r", f"{{s^{{({self.mark})}}_r}}")
+
+    @property
+    def several(self) -> bool:
+        """Whether the predictor of a sample is a vector."""
+        return self.block.offset.ndim == 2
+
+    @property
+    def matrix(self) -> bool:
+        """Whether the parameters of a node are a matrix, with a column per class."""
+        return self.several and self.block.X is not None
+
+    @property
+    def pull(self) -> Math:
+        """What a price pulls on the parameters of its node."""
+        if self.block.X is None:
+            return self.price
+        if self.matrix:
+            return Math(f"x_r {self.price.text}'", rf"x_r {self.price.latex}^\top")
+        return self.price + Math(" x_r", r" \, x_r")
+
+    @property
+    def argument(self) -> Math:
+        if self.block.X is None:
+            plain = same("w_i")
+        elif self.matrix:
+            plain = Math("W_i'x_r", r"W_i^\top x_r")
+        else:
+            plain = Math("x_r'w_i", r"x_r^\top w_i")
+        return plain + same(" + o_r") if self.shifted else plain
+
+    @property
+    def shifted(self) -> bool:
+        """Whether a sample has an offset."""
+        return bool(self.block.offset.any())
+
+    @property
+    def weighted(self) -> bool:
+        """Whether samples have weights of their own."""
+        return bool(np.any(self.block.loss.data.weights != 1.0))
+
+    @property
+    def node_scale(self) -> Math:
+        """The factor of a node's sum that depends on the node, empty where none does."""
+        scale = self.block.loss.scale
+        if scale == "mean":
+            return Math("1/V_i", r"\frac{1}{V_i}") if self.weighted else Math("1/m_i", r"\frac{1}{m_i}")
+        return same("b_i") if isinstance(scale, Mapping) else NOTHING
+
+    @property
+    def factor(self) -> Math:
+        """The factor of the whole block: its strength, and its scale where that is one number."""
+        scale = self.block.loss.scale
+        plain = NOTHING if isinstance(scale, (str, Mapping)) or scale == 1 else number(float(scale))
+        return join([plain, self.strength], " * ", r" \cdot ")
+
+    @property
+    def scale_value(self) -> Math:
+        """What s_r is."""
+        mean = self.block.loss.scale == "mean"
+        parts = [self.factor, same("v_r") if self.weighted else NOTHING, NOTHING if mean else self.node_scale]
+        above = join(parts, " ", r" \, ") or ONE
+        if not mean:
+            return above
+        below = "V_i" if self.weighted else "m_i"
+        return Math(f"{above.text} / {below}", rf"\frac{{{above.latex}}}{{{below}}}")
+
+    @property
+    def every(self) -> Math:
+        """The sum sign over the samples of the block."""
+        return Math("sum_r ", r"\sum_r ") if not self.mark else _over(f"r in R{self.mark}", rf"r \in R_{{{self.mark}}}")
+
+    @property
+    def each(self) -> str:
+        """'at every sample r'."""
+        return "at every sample r" + (f" in R{self.mark}" if self.mark else "")
+
+    @property
+    def at_node(self) -> Math:
+        """The sum sign over the samples at a node."""
+        if not self.mark:
+            return _over("r at i", r"r \text{ at } i")
+        return _over(f"r in R{self.mark} at i", rf"r \in R_{{{self.mark}}} \text{{ at }} i")
+
+    @property
+    def sum(self) -> Math:
+        """The sum signs of the primal, with the scales as they were given."""
+        weight = Math("v_r ", r"v_r \, ") if self.weighted else NOTHING
+        factor = self.factor + Math(" ", r" \, ") if self.factor else NOTHING
+        if not self.node_scale:
+            return factor + self.every + weight
+        nodes = Math("sum_i ", r"\sum_i ") + self.node_scale + Math(" ", " ")
+        return factor + nodes + self.at_node + weight
+
+    def value(self, argument: Math) -> Filled:
+        """l at an argument."""
+        return fill(self.notation.value, self.notation.latex_value, argument, self.price, self.scale, same("y_r"))
+
+    @property
+    def conjugate(self) -> Filled:
+        return self._fill(self.notation.conjugate, self.notation.latex_conjugate)
+
+    @property
+    def domain(self) -> Filled:
+        return self._fill(self.notation.domain, self.notation.latex_domain)
+
+    def _fill(self, text: str, latex: str) -> Filled:
+        return fill(text, latex, self.argument, self.price, self.scale, same("y_r"))
+
+
+def _over(text: str, latex: str) -> Math:
+    return Math(f"sum_({text}) ", rf"\sum_{{{latex}}} ")
+
+
+@dataclass(frozen=True)
+class EdgeWords:
+    """A block of edges in symbols."""
+
+    block: EdgeBlock
+    mark: str  # its number, empty where it is the only one
+    set: str  # the name of its set of edges, empty where there is only one
+    strength: Math
+    features: Math  # the name of its set of coordinates, empty where it has them all
+    nodes: str  # what a ground edge starts from, in words
+    width: int  # of the coordinates that it has
+
+    @cached_property
+    def notation(self) -> Notation:
+        return self.block.penalty.notation
+
+    @property
+    def constraint(self) -> bool:
+        return isinstance(self.block.penalty, AbstractConstraint)
+
+    @property
+    def equality(self) -> bool:
+        return self.block.penalty.is_equality(self.width)
+
+    @property
+    def norm(self) -> bool:
+        return isinstance(self.block.penalty, AbstractNorm)
+
+    @property
+    def index(self) -> str:
+        return "i" if self.block.ground else "e"
+
+    @property
+    def flow(self) -> Math:
+        return self.flows("_" + self.index)
+
+    def flows(self, index: str = "") -> Math:
+        """The letter of the flows, with an index."""
+        letter = Math(f"u{self.mark}", f"u^{{({self.mark})}}") if self.mark else same("u")
+        return Math(letter.text + index, f"{{{letter.latex}{index}}}" if self.mark and index else letter.latex + index)
+
+    @property
+    def divergence(self) -> Math:
+        """What leaves node i, less what enters it."""
+        if self.block.ground:
+            return self.flow
+        flows = self.flows()
+        return Math(
+            f"out_i({flows.text}) - in_i({flows.text})",
+            rf"\mathrm{{out}}_i({flows.latex}) - \mathrm{{in}}_i({flows.latex})",
+        )
+
+    def ends(self) -> tuple[Math, Math]:
+        """What is compared: the two nodes, or a node with its centre (or 0)."""
+        head = "j"
+        if self.block.ground:
+            head = "" if self.block.center is None else "c_i"
+        tail = Math(f"w_i[{self.features.text}]", f"w_{{i,{self.features.latex}}}") if self.features else same("w_i")
+        if head != "j":
+            return tail, same(head)
+        other = Math(f"w_j[{self.features.text}]", f"w_{{j,{self.features.latex}}}") if self.features else same("w_j")
+        return tail, other
+
+    @property
+    def argument(self) -> Math:
+        return join(self.ends(), " - ")
+
+    @property
+    def base_weight(self) -> Math:
+        return same("A_" + self.index) if np.any(self.block.base_weight != 1.0) else NOTHING
+
+    @property
+    def weight(self) -> Math:
+        """c_e: strength times edge weight."""
+        return join([self.strength, self.base_weight], " ", r" \, ") or ONE
+
+    @property
+    def every(self) -> Math:
+        """The sum sign over the edges of the block."""
+        if self.block.ground:
+            return Math("sum_i ", r"\sum_i ")
+        if not self.set:
+            return Math("sum_e ", r"\sum_{e=(i,j)} ")
+        return _over(f"e in {self.set}", rf"e=(i,j) \in E_{{{self.mark}}}")
+
+    @property
+    def sum(self) -> Math:
+        parts = [self.strength, Math(self.every.text.rstrip(), self.every.latex.rstrip()), self.base_weight]
+        return join(parts, " ", r" \, ") + Math(" ", r" \, ")
+
+    @property
+    def each(self) -> str:
+        """'at every node i', 'on every edge e = (i, j) of E1'."""
+        if self.block.ground:
+            return f"at every {self.nodes}"
+        return "on every edge e = (i, j)" + (f" of {self.set}" if self.set else "")
+
+    def value(self, argument: Math | None = None) -> Filled:
+        """phi at an argument."""
+        argument = self.argument if argument is None else argument
+        return self._fill(self.notation.value, self.notation.latex_value, argument)
+
+    @property
+    def gradient(self) -> Math:
+        """The gradient of phi at its argument, empty where it is not written."""
+        z = self.argument
+        bracket = Math(f"({z.text})", f"({z.latex})") if " - " in z.text else z
+        text, latex = self.notation.gradient, self.notation.latex_gradient
+        return Math(
+            text.replace("(%z)", bracket.text).replace("%z", z.text),
+            latex.replace("(%z)", bracket.latex).replace("%z", z.latex),
+        )
+
+    @property
+    def condition(self) -> Math:
+        """The constraint, of a block that is one."""
+        math = self.value().math
+        inner = Math(_inside(math.text, "[", "]"), _inside(math.latex, r"\iota\{", r"\}"))
+        left, right = self.ends()
+        if right and inner.text == f"{left.text} - {right.text} = 0":
+            return join((left, right), " = ")
+        return inner
+
+    @property
+    def conjugate(self) -> Filled:
+        return self._fill(self.notation.conjugate, self.notation.latex_conjugate, self.argument)
+
+    @property
+    def domain(self) -> Filled:
+        return self._fill(self.notation.domain, self.notation.latex_domain, self.argument)
+
+    def _fill(self, text: str, latex: str, argument: Math) -> Filled:
+        return fill(text, latex, argument, self.flow, self.weight, NOTHING)
+
+
+def _inside(written: str, opening: str, closing: str) -> str:
+    whole = written.startswith(opening) and written.endswith(closing)
+    return written[len(opening) : len(written) - len(closing)] if whole else f"{written} = 0"

@@ -1,0 +1,164 @@
+"""What the symbols of a problem stand for, with its sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from ..form import Form
+from .blocks import EdgeWords, SampleWords
+from .symbols import Symbols
+from .writing import Row, count, prose, same, some, span
+
+
+def sizes(symbols: Symbols) -> list[Row]:
+    """Samples, edges, nodes, coordinates and parameters, for the primal."""
+    rows = [Row(prose(words.title), prose(_samples(words))) for words in symbols.samples]
+    rows += [*matrices(symbols), *_scale_rows(symbols)]
+    rows += [Row(prose(words.block.name), prose(_edges(words, symbols))) for words in symbols.edges]
+    return [*rows, *_nodes(symbols.form), *coordinates(symbols), *parameters(symbols)]
+
+
+def matrices(symbols: Symbols) -> list[Row]:
+    """The parameters as a matrix, and the targets as vectors, where there are several classes."""
+    if not any(words.matrix for words in symbols.samples):
+        return []
+    return [
+        Row(same("W_i"), prose("w_i as a matrix: a row per feature, a column per class")),
+        Row(same("y_r"), prose("1 for the class of sample r, 0 for the others")),
+    ]
+
+
+def _scale_rows(symbols: Symbols) -> list[Row]:
+    """The symbols that the scales are made of, each once: losses stand on disjoint nodes and share them."""
+    meaning = {
+        "v_r": "the weight of sample r ({})",
+        "V_i": "the sum of the weights at node i ({}); the loss of a node is the weighted mean over its samples",
+        "m_i": "the number of samples at node i ({}); the loss of a node is the mean over its samples",
+        "b_i": "the scale given for node i ({})",
+        "o_r": "the offset of sample r ({})",
+    }
+    values: dict[str, list[float]] = {}
+    for words in symbols.samples:
+        for symbol, found in _scale_values(words):
+            values.setdefault(symbol, []).extend(found)
+    return [
+        Row(same(symbol), prose(meaning[symbol].format(span(values[symbol])))) for symbol in meaning if symbol in values
+    ]
+
+
+def _scale_values(words: SampleWords) -> Iterator[tuple[str, list[float]]]:
+    loss, data = words.block.loss, words.block.loss.data
+    if words.weighted:
+        yield "v_r", data.weights.tolist()
+    if loss.scale == "mean":
+        yield words.node_scale.text[2:], np.bincount(data.node, data.weights).tolist()
+    elif isinstance(loss.scale, Mapping):
+        yield "b_i", [float(loss.scale[label]) for label in data.labels]
+    if words.shifted:
+        yield "o_r", words.block.offset.ravel().tolist()
+
+
+def _samples(words: SampleWords) -> str:
+    block = words.block
+    at = count(len(np.unique(block.node)), "node")
+    among = f", r in R{words.mark}" if words.mark else ""
+    return f"{count(len(block.node), 'sample')} at {at}{among}"
+
+
+def _edges(words: EdgeWords, symbols: Symbols) -> str:
+    block, form = words.block, symbols.form
+    if block.ground:
+        parts = [count(len(block.tail), "node")]
+        if form.latent:
+            parts[0] += ", the latent ones left out"
+    else:
+        parts = [count(len(block.tail), "edge") + " e = (i, j)" + (f" in {words.set}" if words.set else "")]
+    if words.base_weight:
+        parts.append(f"weights {words.base_weight.text} from {span(block.base_weight)}")
+    elif not words.constraint:
+        parts.append("all weights 1")
+    if words.features:
+        parts.append(f"on the coordinates {words.features.text} only")
+    if block.center is not None:
+        rows = np.unique(block.center, axis=0)
+        parts.append(f"with the center c_i = {_vector(rows[0])}" if len(rows) == 1 else "with a center c_i per node")
+    latent = int(np.sum((block.tail >= form.space.n_observed) | (block.head >= form.space.n_observed)))
+    if latent:
+        parts.append("w_j latent" if bool(np.all(block.tail < form.space.n_observed)) else "w_i and w_j latent")
+    return ", ".join(parts)
+
+
+def _vector(row: np.ndarray) -> str:
+    return "(" + ", ".join(f"{value:.4g}" for value in row[:4]) + (", ...)" if len(row) > 4 else ")")
+
+
+def _nodes(form: Form) -> list[Row]:
+    n = form.space.n_observed
+    labels = np.empty(n, dtype=object)
+    labels[:] = list(form.space.index)
+    silent, alone = np.ones(form.n, dtype=bool), np.ones(form.n, dtype=bool)
+    for block in form.samples:
+        silent[block.node] = False
+    for edge in form.edges:
+        if not edge.ground:
+            alone[edge.tail] = alone[edge.head] = False
+    facts = [count(form.n_components, "connected component")]
+    for which, word in ((silent[:n], "without data"), (alone[:n], "without edges")):
+        if which.any() and not which.all():
+            facts.append(f"{int(which.sum())} {word} ({some(labels[which], 3)})")
+    size = f"n = {form.n}" + (f", of which {n} are observed" if form.latent else "")
+    rows = [Row(prose("nodes"), prose(f"{size}: {some(labels)}; {', '.join(facts)}"))]
+    if form.latent:
+        latent = f"{count(len(form.latent), 'node')} without data that the model introduces: {some(form.latent)}"
+        rows.append(Row(prose("latent"), prose(latent)))
+    free = form.free[:n]
+    if free.any():
+        which = f"{count(int(free.sum()), 'node')} ({some(labels[free], 3)})"
+        rows.append(
+            Row(prose("free"), prose(f"{which} where no loss decides: every common value is optimal, 0 is given"))
+        )
+    return rows
+
+
+def coordinates(symbols: Symbols) -> list[Row]:
+    """The coordinates, and the sets of them that penalties act on."""
+    space = symbols.form.space
+    names = space.names
+    rows = [Row(prose("coordinates"), prose(f"d = {len(names)}: {some(names)}"))]
+    for columns, letter in symbols.features.items():
+        rest = [names[j] for j in range(len(names)) if j not in columns]
+        few = len(rest) < len(columns) and len(rest) <= 3
+        what = f"all coordinates but {some(rest)}" if few else some([names[j] for j in columns])
+        rows.append(Row(letter, prose(what)))
+    return rows
+
+
+def parameters(symbols: Symbols) -> list[Row]:
+    """The parameters with their values of the moment."""
+    return [
+        Row(letter, prose(f"a parameter, now {parameter.value:.6g}"))
+        for parameter, letter in symbols.parameters.values()
+    ]
+
+
+def scales(symbols: Symbols) -> list[Row]:
+    """s_r and what it is made of, for the dual."""
+    rows = [
+        Row(words.scale + same(" = ") + words.scale_value, prose("the scale of sample r at node i"))
+        for words in symbols.samples
+    ]
+    return rows + _scale_rows(symbols)
+
+
+def weights(symbols: Symbols) -> list[Row]:
+    """The edge weights and centers."""
+    rows: list[Row] = []
+    for words in symbols.edges:
+        of = "node i" if words.block.ground else "edge e" + (f" in {words.set}" if words.set else "")
+        if words.base_weight:
+            rows.append(Row(words.base_weight, prose(f"the weight of {of} ({span(words.block.base_weight)})")))
+        if words.block.center is not None:
+            rows.append(Row(same("c_i"), prose("the center of node i")))
+    return rows

@@ -1,0 +1,1 @@
+"""Estimators for nodes that are drawn at random."""

@@ -1,0 +1,18 @@
+"""What a user brings: graphs, and samples per node, read from whatever holds them."""
+
+from .columns import is_frame as is_frame
+from .columns import is_series as is_series
+from .columns import listed as listed
+from .data import NodeData as NodeData
+from .graph import Graph as Graph
+from .graph import components_of as components_of
+from .graph import difference_matrix as difference_matrix
+from .graph import groups_of as groups_of
+from .graph import is_networkx as is_networkx
+from .graph import means_of as means_of
+from .graph import narrow as narrow
+from .reading import edge_name as edge_name
+from .reading import is_in as is_in
+from .reading import is_missing as is_missing
+from .reading import numbered as numbered
+from .reading import plain_label as plain_label

@@ -1,0 +1,204 @@
+"""Columns of samples as users give them: read from frames and arrays, checked, and named in messages."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .. import checks
+from ..errors import DataError
+from ..messages import near
+from .reading import is_missing
+
+if TYPE_CHECKING:
+    import narwhals.stable.v2 as nw
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+PLAIN = (type(None), np.ndarray, list, tuple, str)  # are no frames, which is known without narwhals
+INTERCEPT = "intercept"
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns that data were read from; names that cannot stand together are refused."""
+
+    node: Hashable
+    targets: tuple[Hashable, ...]
+    features: tuple[Hashable, ...]
+    weights: Hashable | None = None
+    offset: Hashable | None = None
+    intercept: bool = False
+
+    def __post_init__(self) -> None:
+        checks.switch(self.intercept, "intercept", DataError)
+        for what, names in (("feature", self.features), ("target", self.targets)):
+            twice = [name for k, name in enumerate(names) if str(name) in map(str, names[:k])]
+            if twice:
+                raise DataError(f"the {what} {twice[0]!r} is named twice; give each {what} a name of its own")
+        both = [name for name in self.targets if name in self.features]
+        if both:
+            raise DataError(f"the target {both[0]!r} is also among the features; take it out of one of them")
+        if self.intercept and INTERCEPT in map(str, self.features):
+            raise DataError(
+                "a feature is named 'intercept', and intercept=True adds one of that name; rename or drop it"
+            )
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of the columns of X, with the intercept."""
+        return (INTERCEPT,) * self.intercept + tuple(map(str, self.features))
+
+
+def names_of(names: Any) -> tuple[Hashable, ...]:
+    """One name, several, or None, as a tuple."""
+    if names is None:
+        return ()
+    return (names,) if isinstance(names, str) or not isinstance(names, Iterable) else tuple(names)
+
+
+def is_frame(value: Any) -> bool:
+    pandas = sys.modules.get("pandas")  # whoever holds a frame has imported it
+    return pandas is not None and isinstance(value, pandas.DataFrame)
+
+
+def is_series(value: Any) -> bool:
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(value, (pandas.Series, pandas.Index))
+
+
+# ---- from frames -----------------------------------------------------------------------------------------------------
+def seen(value: Any, kind: str) -> Any:
+    """A frame of pandas, polars or pyarrow (of the kind "DataFrame") or a column of theirs ("Series") as narwhals sees
+    it; None for anything else."""
+    if isinstance(value, PLAIN):
+        return None
+    import narwhals.stable.v2 as nw
+    from narwhals.exceptions import DuplicateError
+
+    try:
+        found = nw.from_native(value, eager_only=True, allow_series=True, pass_through=True)
+    except DuplicateError:
+        ((name, count),) = Counter(value.columns).most_common(1)
+        raise DataError(f"the frame has {count} columns named {name!r}; rename them") from None
+    return found if isinstance(found, getattr(nw, kind)) else None
+
+
+def table(frame: Any) -> nw.DataFrame[Any]:
+    found = seen(frame, "DataFrame")
+    if found is None:
+        kind = type(frame).__name__
+        raise DataError(f"from a frame means from a DataFrame of pandas or polars or a Table of pyarrow, got {kind}")
+    return found
+
+
+def column_of(frame: nw.DataFrame[Any], name: Any) -> nw.Series[Any]:
+    """The column ``name``."""
+    if not isinstance(name, Hashable):
+        raise DataError(f"a column is named by one label, got {name!r}")
+    if name not in frame.columns:
+        index = getattr(frame.to_native(), "index", None)  # which frames of pandas have
+        hint = near(str(name), list(map(str, frame.columns)), "the columns are")
+        hint = "it is in the index: use frame.reset_index()" if name in getattr(index, "names", ()) else hint
+        raise DataError(f"the frame has no column {name!r}; {hint}")
+    return frame.get_column(name)  # pyright: ignore[reportArgumentType]  (in pandas a name may be anything)
+
+
+def numbers_of(frame: nw.DataFrame[Any], name: Any, what: str) -> Array:
+    """A numeric column as floats, NaN where it is missing."""
+    import narwhals.stable.v2 as nw
+
+    column = column_of(frame, name)
+    if column.dtype.is_numeric() or column.dtype == nw.Boolean:
+        return np.array(column.cast(nw.Float64()).to_numpy())
+    return floats(entries(column), f"the {what} {name!r}")
+
+
+def entries(column: nw.Series[Any]) -> Array:
+    """What a column holds, as it is; Python's objects where some of it is missing."""
+    if column.is_null().any():
+        return np.fromiter(column.to_list(), dtype=object, count=len(column))
+    return np.array(column.to_numpy())
+
+
+def listed(values: Any) -> list[Any]:
+    """What a column, an array or another iterable holds, as Python's objects."""
+    if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind not in "mM":
+        return values.tolist()
+    column = seen(values, "Series")
+    return list(values) if column is None else column.to_list()
+
+
+# ---- from arrays -----------------------------------------------------------------------------------------------------
+def floats(array: Array, what: str) -> Array:
+    """The array as floats, NaN where an object is missing; text and other objects are refused."""
+    if array.dtype.kind in "biuf":
+        return array.astype(float, order="C")  # rows side by side: forms hold views of them
+    flat = array.ravel().tolist()
+    maybe = array.dtype.kind == "O"
+    numeric = np.array([maybe and (isinstance(value, Real) or is_missing(value)) for value in flat], dtype=bool)
+    if not numeric.all():
+        k = int(np.flatnonzero(~numeric)[0])
+        row = k // max(1, array.size // len(array))
+        raise DataError(
+            f"{what} is not numeric: row {row} holds {flat[k]!r}; encode it (pandas.get_dummies for classes)"
+        )
+    return np.array([np.nan if is_missing(value) else value for value in flat], dtype=float).reshape(array.shape)
+
+
+def matrix(values: Any, what: str) -> Array:
+    """Features (M, d) as floats."""
+    if (frame := seen(values, "DataFrame")) is not None:
+        columns = [numbers_of(frame, name, "feature") for name in frame.columns]
+        return np.column_stack(columns) if columns else np.zeros((len(frame), 0))
+    if sp.issparse(values):
+        raise DataError(f"{what} is a sparse matrix; use its .toarray()")
+    array = _array(values, what)
+    if array.ndim != 2:
+        remedy = "; use X.reshape(-1, 1) for a single feature" if array.ndim == 1 else ""
+        raise DataError(f"{what} must have the shape (rows, features), got {array.shape}{remedy}")
+    return floats(array, what)
+
+
+def vector(values: Any, what: str) -> Array:
+    """One number per sample as floats."""
+    array = _array(values, what)
+    if array.ndim != 1:
+        raise DataError(f"{what} must hold one number per sample, got the shape {array.shape}")
+    return floats(array, what)
+
+
+def raw(values: Any, what: str = "y") -> Array:
+    """Targets as they are, (M,) or (M, k); text as objects."""
+    array = _array(values, what)
+    if array.ndim not in (1, 2):
+        raise DataError(f"{what} must have the shape (rows,) or (rows, targets), got {array.shape}")
+    if array.dtype.kind in "US":  # from the source where it is a list: numpy makes text of a missing value
+        array = array.astype(object) if isinstance(values, np.ndarray) else np.array(values, dtype=object)
+    return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+
+
+def stack(columns: list[Array]) -> Array | None:
+    """Columns side by side, None where there are none."""
+    return np.column_stack(columns) if columns else None
+
+
+def _array(values: Any, what: str) -> Array:
+    column = seen(values, "Series")
+    try:
+        return np.array(values) if column is None else entries(column)
+    except ValueError:
+        raise DataError(f"{what} is ragged: its rows have different lengths") from None
+
+
+def shown(names: Iterable[Any], most: int = 6) -> str:
+    """The first names, for messages."""
+    texts = [repr(str(name)) for name in names]
+    return ", ".join(texts[:most]) + (", ..." if len(texts) > most else "")

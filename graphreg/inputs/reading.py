@@ -1,0 +1,171 @@
+"""Labels, edges and weights as users give them: read, checked, and named in messages."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .. import checks
+from ..errors import GraphError, GraphregError
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+FILL = "fill it in or drop the row"
+SYMMETRY = 1e-10  # relative difference of two mirrored entries that rounding explains
+
+
+def plain_label(label: Any) -> Any:
+    """A numpy scalar as the Python scalar it stands for (``np.int64(3)`` -> ``3``); anything else as it is."""
+    if isinstance(label, np.generic) and label.dtype.kind not in "mM":  # .item() of a datetime64 may be a bare integer
+        return label.item()
+    return label
+
+
+def is_missing(label: Any) -> bool:
+    """Whether a label is None, NaN, NaT or pandas' NA."""
+    if label is None:
+        return True
+    if isinstance(label, (float, np.floating)):
+        return bool(np.isnan(label))
+    pandas = sys.modules.get("pandas")  # its NA and NaT are only about where it is imported
+    if pandas is not None and (label is pandas.NA or label is pandas.NaT):
+        return True
+    return isinstance(label, np.datetime64) and bool(np.isnat(label))
+
+
+def numbered(labels: Sequence[Any], what: str, error: type[GraphregError]) -> tuple[tuple[Hashable, ...], Array]:
+    """The distinct labels of rows by first appearance, and the position of each row's among them."""
+    index: dict[Any, int] = {}
+    for row, label in enumerate(labels):
+        try:
+            index.setdefault(label, len(index))
+        except TypeError:
+            remedy = "use a number, a string or a tuple"
+            raise error(f"the {what} {label!r} in row {row} is not hashable; {remedy}") from None
+    for missing in filter(is_missing, index):
+        row = next(row for row, label in enumerate(labels) if label is missing)
+        raise error(f"the {what} in row {row} is missing ({missing!r}); {FILL}")
+    return tuple(map(plain_label, index)), np.array([index[label] for label in labels], dtype=np.intp)
+
+
+def edge_name(a: Any, b: Any) -> str:
+    return f"the edge {plain_label(a)!r} - {plain_label(b)!r}"
+
+
+def label_index(labels: Iterable[Any], distinct: bool = True) -> dict[Hashable, int]:
+    """The position of each label by first appearance; repeated labels are refused where they must be distinct."""
+    index: dict[Hashable, int] = {}
+    for label in labels:
+        if not is_in(label, index):
+            if is_missing(label):
+                raise GraphError(
+                    f"the label of node {len(index)} is missing ({label!r}); name the node or leave it out"
+                )
+            index[label] = len(index)
+        elif distinct:
+            raise GraphError(f"the node label {label!r} appears twice; give each node a label of its own")
+    if not index:
+        raise GraphError("the graph is empty: it has no nodes; give it at least one")
+    return index
+
+
+def is_in(label: Any, index: Mapping[Hashable, int]) -> bool:
+    """Whether ``index`` has the label; an unhashable one is refused."""
+    try:
+        return label in index
+    except TypeError:
+        raise GraphError(f"the node label {label!r} is not hashable; use a number, a string or a tuple") from None
+
+
+def given_labels(labels: Iterable[Hashable] | None, n: int, what: str) -> tuple[Hashable, ...]:
+    names = tuple(range(n)) if labels is None else tuple(map(plain_label, labels))
+    if len(names) != n:
+        raise GraphError(f"there are {len(names)} labels and {n} {what}; give one label for each")
+    return names
+
+
+def checked_edges(edges: Iterable[Any]) -> list[Sequence[Any]]:
+    """The entries of an edge list, each (a, b) or (a, b, weight)."""
+    entries = edges.tolist() if isinstance(edges, np.ndarray) else list(edges)
+    for k, entry in enumerate(entries):
+        if isinstance(entry, (str, bytes)) or not isinstance(entry, Sequence) or len(entry) not in (2, 3):
+            raise GraphError(f"entry {k} of edges is {entry!r}; an edge is a tuple (a, b) or (a, b, weight)")
+    return entries
+
+
+def checked_size(value: Any, what: str) -> int:
+    return int(checks.count(value, what, GraphError))
+
+
+def checked_positions(values: Any, what: str, n: int) -> Array:
+    positions = np.array(values, dtype=None if len(values) else np.intp)
+    if positions.ndim != 1 or positions.dtype.kind not in "iu":
+        raise GraphError(f"{what} must be a one-dimensional array of node positions (whole numbers)")
+    outside = np.flatnonzero((positions < 0) | (positions >= n))
+    if outside.size:
+        e = outside[0]
+        raise GraphError(f"{what}[{e}] is {positions[e]}, and the positions of the {n} nodes are 0 to {n - 1}")
+    return positions.astype(np.intp)
+
+
+def check_simple(labels: tuple[Hashable, ...], tail: Array, head: Array) -> None:
+    loops = np.flatnonzero(tail == head)
+    if loops.size:
+        raise GraphError(f"the node {labels[tail[loops[0]]]!r} has an edge to itself (a self loop); remove that edge")
+    keys = np.minimum(tail, head) * len(labels) + np.maximum(tail, head)
+    ordered = np.sort(keys)
+    twice = ordered[1:][ordered[1:] == ordered[:-1]]
+    if twice.size:
+        i, j = divmod(int(twice[0]), len(labels))
+        raise GraphError(f"{edge_name(labels[i], labels[j])} appears twice; sum the weights into one edge")
+
+
+def checked_weights(weight: Any, labels: tuple[Hashable, ...], tail: Array, head: Array) -> Array:
+    def refuse(e: int, why: str) -> GraphError:
+        return GraphError(
+            f"{edge_name(labels[tail[e]], labels[head[e]])} has the weight {plain_label(weight[e])!r}; {why}"
+        )
+
+    if len(weight) != len(tail):
+        raise GraphError(f"there are {len(tail)} edges and {len(weight)} weights; give one weight per edge")
+    if not isinstance(weight, np.ndarray) or weight.dtype.kind not in "iuf":
+        guilty = next((e for e, w in enumerate(weight) if not checks.is_number(w)), None)
+        if guilty is not None:
+            raise refuse(guilty, "a weight must be a number")
+    values = np.array(weight, dtype=float)
+    if values.ndim != 1:
+        raise GraphError(f"the weights have the shape {values.shape}; give one number per edge")
+    bad = np.flatnonzero(~(np.isfinite(values) & (values > 0)))
+    if bad.size:
+        raise refuse(int(bad[0]), "a weight must be positive and finite; leave the edge out to switch it off")
+    return values
+
+
+def square_matrix(adjacency: Any) -> sp.csr_array:
+    if not sp.issparse(adjacency):
+        adjacency = np.asarray(adjacency)
+    if adjacency.ndim != 2 or adjacency.shape[0] != adjacency.shape[1]:
+        raise GraphError(f"an adjacency is a square matrix, got the shape {adjacency.shape}")
+    if adjacency.dtype.kind not in "biuf":
+        raise GraphError(f"an adjacency holds numbers, got the type {adjacency.dtype}")
+    return sp.csr_array(adjacency, dtype=float)
+
+
+def check_symmetric(matrix: sp.csr_array, names: tuple[Hashable, ...]) -> None:
+    entries: Any = matrix.tocoo()
+    infinite = np.flatnonzero(~np.isfinite(entries.data))
+    if infinite.size:
+        i, j = entries.row[infinite[0]], entries.col[infinite[0]]
+        raise GraphError(f"{edge_name(names[i], names[j])} has the weight {matrix[i, j]}; a weight must be finite")
+    excess: Any = (abs(matrix - matrix.T) - SYMMETRY * (abs(matrix) + abs(matrix.T))).tocoo()
+    guilty = np.flatnonzero(excess.data > 0)
+    if guilty.size:
+        i, j = int(excess.row[guilty[0]]), int(excess.col[guilty[0]])
+        raise GraphError(
+            f"the adjacency is not symmetric: the entry ({names[i]!r}, {names[j]!r}) is {matrix[i, j]:g} and its "
+            f"mirror is {matrix[j, i]:g}; use (A + A.T) / 2 if the directions mean nothing"
+        )

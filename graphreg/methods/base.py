@@ -1,0 +1,156 @@
+"""What a method is: a frozen configuration that says what it needs; an iterative one steps a state.
+
+``step(state) -> state`` is one communication round and changes nothing in its argument. Loop, clock, stopping and
+certificates belong to the driver.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from dataclasses import MISSING, fields, is_dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ..certificate import Certifier
+from ..checks import check_fields, instance
+from ..errors import MethodError, MethodWarning
+from ..form import Form
+from ..network import Site
+from ..terms import Array
+
+if TYPE_CHECKING:
+    from ..running import Outcome, Task
+
+Start = tuple[Array, tuple[Array, ...] | None]  # parameters (n, d), and flows where they are known
+Point = tuple[Array, tuple[Array, ...] | None, tuple[Array, ...] | None]
+
+LONGEST = 80  # characters of an option in a label
+
+
+def written(value: object) -> str:
+    """An option as it is shown; of a function its name, of what is too long for a label its type."""
+    text = str(getattr(value, "__name__", repr(value)))
+    return text if len(text) <= LONGEST and "\n" not in text else f"<{type(value).__name__}>"
+
+
+def warn(message: str) -> None:
+    warnings.warn(message, MethodWarning, stacklevel=3)
+
+
+class AbstractMethod(ABC):
+    """A way to solve a problem. ``needs`` and ``sends`` say in a line what it asks of a problem, and what goes across
+    an edge in a round."""
+
+    needs: ClassVar[str] = ""
+    sends: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        """Refuses options that are not what their fields say they must be (see `graphreg.checks`)."""
+        check_fields(self, MethodError, self.name)
+
+    @abstractmethod
+    def missing(self, form: Form) -> tuple[str, ...]:
+        """Each requirement that the problem does not meet, as a sentence; empty where the method applies."""
+
+    @abstractmethod
+    def run(self, task: Task) -> Outcome:
+        """Solve the form of the task within its budget."""
+
+    def without_actors(self) -> str:
+        """Why no actors can carry the method out; empty where they can."""
+        return ""
+
+    def without_checkpoint(self) -> str:
+        """Why a run cannot be kept and resumed; empty where it can."""
+        return ""
+
+    def centres(self) -> bool:
+        """Whether the method runs around the best common model (where that helps, see `graphreg.certificate.center`),
+        and begins there if no start is given: a shift of all targets changes no round. Iterations that follow a paper
+        do not, and begin at 0."""
+        return False
+
+    @property
+    def name(self) -> str:
+        return type(self).__name__
+
+    @property
+    def label(self) -> str:
+        """The name with the options that are not the default ones: ``PrimalDual(balance=1.0)``."""
+        if not is_dataclass(self):
+            return self.name
+        given = [(f.name, getattr(self, f.name)) for f in fields(self) if f.init and f.repr]
+        default = {f.name: f.default for f in fields(self) if f.default is not MISSING}
+        changed = (key not in default or getattr(value, "ndim", 0) or value != default[key] for key, value in given)
+        said = [f"{key}={written(value)}" for (key, value), new in zip(given, changed, strict=True) if new]
+        return f"{self.name}({', '.join(said)})" if said else self.name
+
+
+METHOD = instance(AbstractMethod, "a method such as gr.PrimalDual()")
+
+
+class AbstractIteration(AbstractMethod):
+    """A method that iterates on a site.
+
+    Its state is a frozen dataclass at the top level of a module and holds all that later rounds depend on, random
+    streams included, so that a checkpoint of it is the run (see `checkpoint`): arrays, numbers, strings, None, the
+    site, numpy Generators, and tuples, lists, dicts by name and dataclasses of these. What is kept elsewhere (on the
+    site, the method, its proxes) must follow from the problem alone. Nothing may depend on the clock.
+
+    A site may be a part of the graph, so a method reaches beyond its nodes through ``site.engine.exchange`` and
+    ``reduce`` alone, in `init` too; what is random comes from ``site.streams``, so that it is the same on any engine.
+    """
+
+    central: ClassVar[bool] = False  # whether a step takes all data in one place, so that no actors can carry it out
+    every: ClassVar[int] = 10  # rounds between two screens, at least
+    most_rounds: ClassVar[int] = 100_000  # where the caller sets no budget
+
+    def run(self, task: Task) -> Outcome:
+        return task.iterate(self, task.budget)
+
+    def without_actors(self) -> str:
+        said = f"{self.name} has no actors: a step takes all data in one place; leave engine out"
+        return said if self.central else ""
+
+    @abstractmethod
+    def init(self, site: Site, start: Start | None) -> Any:
+        """The state before the first round, from ``start`` where it is given."""
+
+    def resume(self, site: Site, state: Any, start: Start | None) -> Any:
+        """The state before the first round at other strengths of a problem, from the last one there: what is worth
+        keeping beside ``start``, which is near both."""
+        del state
+        return self.init(site, start)
+
+    @abstractmethod
+    def step(self, state: Any) -> Any:
+        """The state after one more round."""
+
+    def polishes(self) -> bool:
+        """Whether the driver may try to guess the fused differences and solve the rest (see `polish`)."""
+        return False
+
+    def telling(self, state: Any) -> tuple[Array, ...] | None:
+        """Flows that are strictly inside their capacities where differences vanish at the optimum, and at their
+        capacities elsewhere, as far as the state knows; None where it does not."""
+        return self.point(state)[1] if self.polishes() else None
+
+    @abstractmethod
+    def point(self, state: Any) -> Point:
+        """The parameters, and the flows and prices where the method has them, to be certified."""
+
+    def judge(self, state: Any, certifier: Certifier) -> Certifier:
+        """Who certifies the point: of a method whose problem depends on what it finds, a certifier of that problem."""
+        del state
+        return certifier
+
+    def searches(self, state: Any) -> bool:
+        """Whether it is too early to certify the point and stop, because the method has yet to make a choice."""
+        del state
+        return False
+
+    def gathered(self, state: Any) -> dict[str, Any]:
+        """What the method has gathered beside its point (averages, moments, assignments), by name: numbers, or arrays
+        with one row per node of the site."""
+        del state
+        return {}

@@ -1,0 +1,1 @@
+"""What methods are compared with: subgradients, and problems of which graphs are no part."""

@@ -1,0 +1,78 @@
+"""Baselines: methods that solve another problem than the user's, which is built from it.
+
+What is reported stays the user's: its form, and the certificate of the baseline's parameters in it. The certificate of
+what the baseline itself minimises stands beside it, as ``solution.own``.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...certificate import Certificate, Certifier
+from ...form import Form, placed
+from ...network import with_servers
+from ...running import Outcome, Task
+from ..base import AbstractIteration, AbstractMethod, Start
+
+
+class AbstractBaseline(AbstractMethod):
+    """Another problem, and an iteration for it. ``aim`` says in a few words what is minimised."""
+
+    aim: ClassVar[str]
+
+    def run(self, task: Task) -> Outcome:
+        """The outcome of the other problem, as one of the user's."""
+        target = self.target(task.form)
+        own = task.instead(target, self.iteration, start_of(target, task.budget.start))
+        certificate = in_problem(task.form, own.certificate, task.budget.gap)
+        return replace(own, certificate=certificate, by=self.name, own=own, aim=self.aim)
+
+    @abstractmethod
+    def target(self, form: Form) -> Form:
+        """What is minimised in place of the user's form: on the user's nodes, then latent ones of its own."""
+
+    @property
+    @abstractmethod
+    def iteration(self) -> AbstractIteration:
+        """How the target is minimised."""
+
+
+class AbstractRounds(AbstractIteration):
+    """How the target of a baseline is minimised, under the name of the baseline, which knows what is missing."""
+
+    options: Any  # the baseline
+
+    @property
+    def name(self) -> str:
+        return self.options.name
+
+    def missing(self, form: Form) -> tuple[str, ...]:
+        return ()
+
+
+def start_of(target: Form, start: Start | None) -> Start | None:
+    """The start of the target's iteration, from that of the user's form: flows are those of other edges."""
+    return None if start is None else (with_servers(target, start[0][: target.space.n_observed]), None)
+
+
+def in_problem(form: Form, own: Certificate, gap: float) -> Certificate:
+    """The certificate, in the user's form, of exactly the parameters that a baseline found.
+
+    Latent nodes of the user's form are put where they are best or nearly so. Where the parameters violate a constraint
+    P is +inf at them, and there is a lower bound alone: a point moved to where they hold would not be the baseline's.
+    """
+    w = np.zeros(form.shape)
+    w[: form.space.n_observed] = own.w[: form.space.n_observed]
+    w = placed(form, w)
+    with np.errstate(over="ignore", invalid="ignore"):
+        certifier = Certifier(form)
+        bounds = certifier.certify(w, None, None, gap)
+        if np.isfinite(form.primal(w)):
+            return bounds
+    broken = [edge.name for edge in form.edges if not np.isfinite(edge.values(w)).all()]
+    note = f"the parameters violate {', '.join(dict.fromkeys(broken))}, so the objective is +inf at them"
+    return replace(bounds, primal=np.inf, scope="none", w=w, note=note, rounding=0.0)

@@ -1,0 +1,63 @@
+"""Federated averaging: one model for all nodes, by local gradient steps."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+
+from ...checks import checked, count, positive
+from ...form import Form
+from ...network import star
+from ...terms.penalties import Zero
+from ._averaging import PARTICIPATION, AbstractAveraging
+
+
+@dataclass(frozen=True)
+class FedAvg(AbstractAveraging):
+    """Federated averaging (McMahan et al., AISTATS 2017, Algorithm 1) of the model of `Pooled`.
+
+    With f_i = a_i F_i, a_i the sum of the scales s_r of the samples of node i (1 for ``scale="mean"``, m_i for
+    ``scale="sum"``), so that F_i is a mean loss, and p_i = a_i / sum_j a_j, a round is
+
+        w_i <- w,  then ``local_steps`` times  w_i <- w_i - eta grad F_i(w_i)        at the clients
+        w   <- sum_i p_i w_i                                                          at the server
+
+    Smooth node penalties belong to f_i. One local step is gradient descent, w <- w - eta/A grad sum_i f_i(w) with
+    A = sum_j a_j, and ends at the pooled fit. With more of them and different data it does not: the limit w satisfies
+    sum_i p_i (sum of the gradients along the steps of i) = 0, off the pooled fit by O(eta (local_steps - 1))
+    (Charles and Konecny, 2021); the certificate then stops at that distance.
+
+    Parameters
+    ----------
+    local_steps : int
+        At least 1.
+    step_size : float, optional
+        eta. None (default): 1/L, L the bound sum_i p_i L_i of the smoothness of the mean with one local step, the
+        largest L_i with more; L_i that of F_i. Beyond 2/L a MethodWarning. One for all, learned by the server from
+        its clients before the first round.
+    batch : int, optional
+        Each local step takes so many samples of the node, drawn with replacement, in place of all: L_i is then that of
+        the steepest sample, and the iterates keep moving around the limit.
+    participation : float or mapping
+        The probability that a client takes part in a round, for all or by node label, in (0, 1]. The mean is over
+        those that do, with weights p_i / participation_i. Every client hears every model.
+
+    A round sends the model down to every client and up from those that take part.
+    """
+
+    aim = "the fit of one model to all nodes"
+    needs = (
+        "smooth losses (a bound of their curvature or a given step), smooth node penalties; it drops the edges "
+        "between nodes"
+    )
+    sends = (
+        "nothing across the edges; the server sends its model to every node, and those that take part send theirs back"
+    )
+
+    local_steps: int = checked(count, 1)
+    step_size: float | None = checked(positive, None)
+    batch: int | None = checked(count | None, None)
+    participation: float | Mapping[Hashable, float] = checked(PARTICIPATION, 1.0)
+
+    def target(self, form: Form) -> Form:
+        return star(form, Zero())

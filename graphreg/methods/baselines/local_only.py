@@ -1,0 +1,76 @@
+"""Every node by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ...form import Form
+from ...network import Memories, Site, alone
+from ...oracles import without_prox
+from ...terms import Array
+from ..base import AbstractIteration, Point, Start
+from ..splitting.primal_dual import PrimalDual
+from ._baseline import AbstractBaseline, AbstractRounds
+
+LONG = 1e6  # the step of the proximal-point iteration, over the inverse of a node's mean curvature
+
+
+@dataclass(frozen=True)
+class State:
+    site: Site
+    round: int
+    w: Array
+    memory: Memories
+
+
+@dataclass(frozen=True)
+class LocalOnly(AbstractBaseline):
+    """Every node's own fit: ``minimise f_i(w_i) + its node penalties`` at each node i; edges between nodes are dropped.
+
+    Without node penalties a round is one step of the proximal-point iteration at every node, so long that a few reach
+    the minimiser, and nothing is sent at all. With node penalties it is a round of `PrimalDual`, which sends nothing
+    either but for the sums by which its balance adapts.
+    """
+
+    aim = "each node's own fit, without the edges between nodes"
+    needs = "losses that are smooth or piecewise linear; it drops the edges between nodes"
+    sends = "nothing"
+
+    def missing(self, form: Form) -> tuple[str, ...]:
+        return without_prox(form)
+
+    def target(self, form: Form) -> Form:
+        return alone(form)
+
+    @property
+    def iteration(self) -> AbstractIteration:
+        return _Alone(self)
+
+
+@dataclass(frozen=True)
+class _Alone(AbstractRounds):
+    options: LocalOnly
+
+    def polishes(self) -> bool:
+        return True
+
+    def init(self, site: Site, start: Start | None) -> Any:
+        if site.form.edges:
+            return PrimalDual().init(site, start)
+        return State(site, 0, np.zeros(site.form.shape) if start is None else start[0], site.memory())
+
+    def step(self, state: Any) -> Any:
+        if not isinstance(state, State):
+            return PrimalDual().step(state)
+        curvature = state.site.curvature
+        tau = LONG / np.where(curvature > 0, curvature, 1.0)
+        w, memory = state.site.prox(state.w, tau, state.w, state.memory)
+        return replace(state, round=state.round + 1, w=w, memory=memory)
+
+    def point(self, state: Any) -> Point:
+        if not isinstance(state, State):
+            return PrimalDual().point(state)
+        return state.w, (), state.site.prices(state.w, state.memory)

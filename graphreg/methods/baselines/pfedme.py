@@ -1,0 +1,126 @@
+"""Personalised federated learning with Moreau envelopes."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...checks import checked, count, per, positive
+from ...clock import look
+from ...form import Form
+from ...messages import unmatched
+from ...network import Memories, Site, Star, per_node, star
+from ...oracles import without_ground_gradient, without_prox
+from ...terms import Array
+from ...terms.penalties import SquaredL2
+from ..base import AbstractIteration, Point, Start, warn
+from ._baseline import AbstractBaseline, AbstractRounds
+
+
+@dataclass(frozen=True)
+class State:
+    site: Site
+    round: int
+    star: Star
+    theta: Array  # the personal models, in the rows of the clients
+    model: Array  # of each server, in the rows of its clients as well
+    memory: Memories
+
+
+@dataclass(frozen=True)
+class PFedMe(AbstractBaseline):
+    """pFedMe (Dinh, Tran and Nguyen, NeurIPS 2020, Algorithm 1).
+
+        minimise over w  sum_i F_i(w),     F_i(w) = min over theta of  f_i(theta) + lam_i/2 ||theta - w||^2,
+
+    jointly over all theta_i and w: SquaredL2 edges of weight lam_i between the clients and a latent server. ``coef``
+    holds the personal models theta_i; w is the last row of ``solution.own.w``. (The paper has (1/N) sum_i F_i and the
+    same lam for all.) A round is
+
+        theta_i <- argmin f_i(theta) + lam_i/2 ||theta - w_i||^2,   w_i <- w_i - step_size (w_i - theta_i)
+        w <- (1 - beta) w + beta sum_i lam_i w_i / sum_j lam_j
+
+    with the first line ``local_steps`` times from w_i = w. The argmin is exact, but that smooth node penalties enter it
+    by their gradient at the last theta_i (a proximal-gradient step, exact for a SquaredL2 on all coordinates).
+    One local step with step_size 1 and beta 1 is gradient descent on sum_i F_i with step 1/L, L = sum_j lam_j, and ends
+    at the optimum; with more local steps and different data the limit is another (as for `FedAvg`).
+
+    Parameters
+    ----------
+    lam : float or mapping
+        lam_i, positive, one for all or one per node label. Required: None (default) is refused by `solve`.
+    local_steps : int
+        R in the paper, at least 1.
+    step_size : float
+        eta lam in the paper; 1 by default.
+    beta : float
+        1 by default. Where ``beta * step_size`` (``beta`` or ``step_size`` alone, with several local steps) is 2 or
+        more, a MethodWarning.
+    """
+
+    aim = "the Moreau envelopes of the nodes' own losses, tied to one server"
+    needs = (
+        "a pull lam; losses that are smooth or piecewise linear, smooth node penalties; it drops the edges between "
+        "nodes"
+    )
+    sends = "nothing across the edges; every node sends the server its w_i, and gets back the server's w"
+
+    lam: float | Mapping[Hashable, float] | None = checked(per("node", positive), None)
+    local_steps: int = checked(count, 1)
+    step_size: float = checked(positive, 1.0)
+    beta: float = checked(positive, 1.0)
+
+    def missing(self, form: Form) -> tuple[str, ...]:
+        out = unmatched("lam", self.lam, form.space.index)
+        if self.lam is None:
+            out.append("the pull of the server on the clients is to be chosen: give PFedMe(lam=...)")
+        return (*out, *without_prox(form), *without_ground_gradient(form))
+
+    def target(self, form: Form) -> Form:
+        assert self.lam is not None  # or it is missing
+        return star(form, SquaredL2(), per_node(form, self.lam, 1.0)[: form.space.n_observed])
+
+    @property
+    def iteration(self) -> AbstractIteration:
+        return _Envelopes(self)
+
+
+@dataclass(frozen=True)
+class _Envelopes(AbstractRounds):
+    options: PFedMe
+
+    def init(self, site: Site, start: Start | None) -> State:
+        beta, step = self.options.beta, self.options.step_size
+        alone = self.options.local_steps == 1
+        factor, what = (beta * step, "beta * step_size") if alone else (max(beta, step), "beta or step_size")
+        if factor >= 2.0:
+            warn(f"{what} of PFedMe is {factor:.3g}, beyond its bound 2: it may diverge")
+        w = np.zeros(site.form.shape) if start is None else start[0]
+        circle = Star.of(site)
+        return State(site, 0, circle, w, circle.broadcast(site, w), site.memory())
+
+    def step(self, state: State) -> State:
+        site, circle, lam, beta = state.site, state.star, state.star.weight[:, None], self.options.beta
+        theta, w_i, memory = state.theta, state.model, state.memory
+        for _ in range(self.options.local_steps):
+            look()
+            theta, memory = _personal(site, lam, theta, w_i, memory)
+            w_i = w_i - self.options.step_size * (w_i - theta)
+        heard = site.engine.exchange(w_i, circle.up)
+        w = (1.0 - beta) * state.model + beta * circle.means(heard, lam, state.model)
+        return replace(state, round=state.round + 1, theta=theta, model=circle.broadcast(site, w), memory=memory)
+
+    def point(self, state: State) -> Point:
+        site = state.site
+        w = np.where((site.ids >= site.n_observed)[:, None], state.model, state.theta)
+        return w, None, site.prices(w, state.memory)
+
+
+def _personal(site: Site, lam: Array, theta: Array, w: Array, memory: Memories) -> tuple[Array, Memories]:
+    """argmin f_i(theta) + lam_i/2 ||theta - w_i||^2, with the smooth node penalties by their gradient at theta."""
+    ground = site.gradients.ground_smoothness[:, None]
+    tau = 1.0 / np.where(lam > 0, lam + ground, 1.0)
+    pull = lam * w + ground * theta - site.gradients.ground_gradient(theta)
+    return site.prox(tau * pull, tau[:, 0], theta, memory)

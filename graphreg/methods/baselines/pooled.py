@@ -1,0 +1,37 @@
+"""One model for all nodes, exactly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...form import Form
+from ...network import star
+from ...oracles import without_prox
+from ...terms.penalties import Zero
+from ..base import AbstractIteration
+from ..splitting.admm import ADMM
+from ._baseline import AbstractBaseline
+
+
+@dataclass(frozen=True)
+class Pooled(AbstractBaseline):
+    """One model for all nodes: ``minimise sum_i f_i(w) + the node penalties at w``; edges between nodes are dropped.
+
+    The fit of all data in one place, found without moving them: consensus `ADMM` between the nodes and a server.
+    """
+
+    aim = "the fit of one model to all nodes"
+    needs = "losses that are smooth or piecewise linear; it drops the edges between nodes"
+    sends = (
+        "nothing across the edges; every node sends the server its over-relaxed parameters, and gets back the server's"
+    )
+
+    def missing(self, form: Form) -> tuple[str, ...]:
+        return without_prox(form)
+
+    def target(self, form: Form) -> Form:
+        return star(form, Zero())
+
+    @property
+    def iteration(self) -> AbstractIteration:
+        return ADMM()

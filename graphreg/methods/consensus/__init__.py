@@ -1,0 +1,1 @@
+"""Gossip: one model for all nodes, found by averaging with neighbours."""

@@ -1,0 +1,98 @@
+"""What the methods for a consensus have in common: what they need, bounds of their steps, flows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...form import Form
+from ...network import Mixing, MixingMatrix, Site, largest
+from ...oracles import unbounded, without_gradient
+from ...terms import Array
+from ...terms.penalties import AbstractSmoothPenalty
+from ..base import Start, warn
+
+
+def missing(form: Form, mixing: MixingMatrix | str, lazy: bool, stepped: bool) -> tuple[str, ...]:
+    """What a problem lacks of a smooth consensus; ``stepped``: a step is given, so that none need follow from L."""
+    out = [*without_gradient(form), *_not_tied(form)]
+    out += [] if out else _apart(form)
+    if not (out or stepped):
+        out += [
+            f"{name} has no bound of its curvature, so no step follows: give step_size=" for name in unbounded(form)
+        ]
+    if not out and isinstance(mixing, MixingMatrix):
+        out += mixing.wrong(form, lazy)
+    return tuple(out)
+
+
+def _not_tied(form: Form) -> list[str]:
+    """Edges between nodes that are no consensus on all coordinates."""
+    out: list[str] = []
+    for edge in form.edges:
+        if edge.ground:
+            continue
+        if not edge.penalty.is_equality(form.width(edge)):
+            out.append(f"{edge.name} is no consensus: between nodes the method takes gr.Consensus(graph) alone")
+        elif form.width(edge) < form.d:
+            out.append(f"{edge.name} ties some coordinates only, and the method takes a consensus on all of them")
+    return out
+
+
+def _apart(form: Form) -> list[str]:
+    other = np.flatnonzero(form.component != form.component[0])
+    if not len(other):
+        return []
+    ends = f"no path leads from {form.labels[0]!r} to {form.labels[other[0]]!r}"
+    return [f"the communication graph is disconnected: {ends}; tie all nodes by gr.Consensus(graph)"]
+
+
+def smoothness(site: Site, batch: int | None) -> float:
+    """max_i L_i, or with batches the smoothness of single samples."""
+    return largest(site, site.gradients.smoothness if batch is None else site.gradients.sample_smoothness)
+
+
+def step_of(given: float | None, bound: float, method: str, source: str) -> float:
+    """The step that is given, with a warning beyond its bound; half of the bound where none is."""
+    if given is None:
+        return 0.5 * bound if 0.0 < bound < np.inf else 1.0  # a problem without curvature has nothing to step along
+    warn_beyond(given, bound, method, source)
+    return float(given)
+
+
+def warn_beyond(step: float, bound: float, method: str, source: str) -> None:
+    if step > bound > 0.0:
+        warn(f"the step {step:.4g} of {method} is beyond its bound {bound:.4g} ({source}): it may diverge")
+
+
+def start_of(site: Site, start: Start | None) -> tuple[Array, tuple[Array, ...]]:
+    """Parameters and flows to begin with; flows to the ground play no part."""
+    w, flows = (np.zeros(site.form.shape), None) if start is None else start
+    nothing = site.form.nothing().flows
+    given = nothing if flows is None else flows
+    return w, tuple(u if edge.ground else v for edge, u, v in zip(site.form.edges, nothing, given, strict=True))
+
+
+def divergence(site: Site, flows: tuple[Array, ...]) -> Array:
+    """K'u over the edges between nodes."""
+    out = np.zeros(site.form.shape)
+    for edge, u in zip(site.form.edges, flows, strict=True):
+        if not edge.ground:
+            edge.add_adjoint(u, out)
+    return out
+
+
+def pushed(site: Site, mixing: Mixing, flows: tuple[Array, ...], w: Array, factor: float) -> tuple[Array, ...]:
+    """u + factor c K w."""
+    new = mixing.flows(site.form, w)
+    return tuple(u + factor * v for u, v in zip(flows, new, strict=True))
+
+
+def certifiable(site: Site, w: Array, flows: tuple[Array, ...]) -> tuple[Array, ...]:
+    """The flows with those of the smooth edges to the ground, their gradients at w."""
+    out: list[Array] = []
+    for edge, u in zip(site.form.edges, flows, strict=True):
+        if isinstance(edge.penalty, AbstractSmoothPenalty):  # to the ground: between nodes all are equations
+            out.append(edge.gradients(w))
+        else:
+            out.append(u)
+    return tuple(out)

@@ -1,0 +1,80 @@
+"""Exact diffusion: decentralised gradient descent without the bias of a constant step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...checks import checked, count, switch, whole
+from ...form import Form
+from ...network import Site, mixing_of
+from ..base import Start
+from . import _consensus as consensus
+from . import _sampling as sampling
+from ._decreasing import STEP, DecreasingStep
+from ._tracked import AbstractTracking, Tracked
+
+SOURCE = "2 / max L_i (Li, Shi and Yan 2019, Theorem 1)"
+
+
+@dataclass(frozen=True)
+class ExactDiffusion(AbstractTracking):
+    """Exact diffusion (Yuan, Ying, Zhao and Sayed 2019) for a smooth consensus, with g_i = grad f_i(theta_i):
+
+        psi+   = theta - eta g
+        theta+ = (I + C)/2 (psi+ + theta - psi),        psi_0 = theta_0.
+
+    As (I - C)/2 = 1/2 K' diag(c) K, the sum of all corrections is theta - psi = -eta K'u with a flow u on every edge,
+    and the round is, step for step the same,
+
+        phi    = theta - eta (g + K'u)              (sent to the neighbours: d numbers)
+        u+     = u + c / (2 eta) K phi
+        theta+ = theta - eta (g + K'u+).
+
+    At a fixed point all theta_i agree and (K'u)_i = -grad f_i: u are the flows of the certificate.
+
+    Parameters
+    ----------
+    step_size : float or DecreasingStep, optional
+        eta, in units of 1 / curvature of the summands f_i (not of their mean). By default 1 / max L_i; any step below
+        2 / max L_i converges linearly whatever the network, where the sum is strongly convex (Li, Shi and Yan, A
+        decentralized proximal-gradient method with network independent step-sizes, 2019; Alghunaim, Ryu, Yuan and
+        Sayed 2021, Theorem 1). The maximum is bounded by sums over all nodes (four numbers each), booked as adaptation.
+        A `DecreasingStep` is in units of its own.
+    mixing : "metropolis", (n, n) array in node order, DataFrame or {i: {j: c_ij}}
+        C: symmetric, rows of sum 1, positive on the edges of the communication graph and 0 off it.
+    batch : int, optional
+        Stochastic gradients from so many samples of each node; all of them by default. With a constant step the
+        iterates then stay within a distance of the optimum of the order of sqrt(eta), and the default step is that of
+        the roughest sample; with a `DecreasingStep` they converge.
+    replacement, shuffle : bool
+    hessian_samples, burn_in : int, optional
+        As for `LocalSGD`, and so is what ``solution.gathered`` has after a run with batches: what
+        `graphreg.inference.confidence_region` needs.
+    """
+
+    sends = "the parameters after the gradient step, both ways across every edge"
+
+    step_size: float | DecreasingStep | None = checked(STEP, None)
+    mixing: Any = "metropolis"
+    batch: int | None = checked(count | None, None)
+    replacement: bool = checked(switch, True)
+    shuffle: bool = checked(switch, True)
+    hessian_samples: int | None = checked(count, None)
+    burn_in: int = checked(whole(0), 0)
+
+    def missing(self, form: Form) -> tuple[str, ...]:
+        return consensus.missing(form, self.mixing, True, self.steps_are_given)
+
+    def init(self, site: Site, start: Start | None) -> Tracked:
+        theta, u = consensus.start_of(site, start)
+        mixing = mixing_of(site, self.mixing, lazy=True)
+        return self.begin(site, theta, u, mixing, 1.0, SOURCE)
+
+    def step(self, state: Tracked) -> Tracked:
+        site, theta, eta = state.site, state.theta, state.eta
+        g, seen = sampling.look(self, site, theta, state.seen, state.round)
+        phi = site.engine.exchange(theta - eta * (g + consensus.divergence(site, state.u)))
+        u = consensus.pushed(site, state.mixing, state.u, phi, 1.0 / eta)  # the mixing is lazy: c stands for c/2
+        theta = theta - eta * (g + consensus.divergence(site, u))
+        return replace(state, round=state.round + 1, theta=theta, u=u, seen=seen)

@@ -1,0 +1,151 @@
+"""Local SGD with gossip (Statistical inference for decentralised federated learning)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ...checks import checked, count, inside, per, switch, whole
+from ...form import Form
+from ...messages import strays
+from ...network import Mixing, Site, mixing_of
+from ...terms import Array
+from ..base import Point, Start
+from . import _consensus as consensus
+from . import _sampling as sampling
+from ._decreasing import STEP, DecreasingStep, Steps, steps_of
+from ._sampling import AbstractConsensusMethod, Seen
+
+NEVER = "a node that never answers is no part of the network: leave it out"
+NONRESPONSE = per("node", inside("[0, 1)", "a probability in [0, 1)").so(NEVER))
+
+
+@dataclass(frozen=True)
+class State:
+    """Iterates, in the variables of `LocalSGD`."""
+
+    site: Site
+    round: int  # t
+    theta: Array
+    mixing: Mixing
+    steps: Steps
+    silence: Array | None  # each node's probability of no answer, (n,)
+    seen: Seen
+
+
+@dataclass(frozen=True)
+class LocalSGD(AbstractConsensusMethod):
+    """Local SGD with gossip, for a smooth consensus over K nodes. Step t = 0, 1, ...:
+
+        theta_k <- theta_k - eta_t K grad f_k(theta_k; samples of the step)        at every node k
+        theta_k <- sum_j c_kj theta_j                                              where tau divides t + 1,
+
+    f_k our summand, which is w_k F_k in the paper, so that the mean of the theta_k follows the gradient of the sum.
+    Between gossips nothing is sent: a saving of 1 - 1/tau. With a constant step, nodes whose Hessians differ settle
+    away from the optimum, by a distance proportional to the step, even with full gradients; a decreasing step, or
+    `GradientTracking` and `ExactDiffusion`, end there.
+
+    Parameters
+    ----------
+    step_size : DecreasingStep or float, optional
+        eta_t; ``DecreasingStep()`` by default, a constant where a number is given, in units of 1 / curvature of the
+        sum of all f_k. Beyond 2 / (K max L_k) it warns.
+    tau : int
+        Steps per gossip; 1 by default.
+    batch : int, optional
+        Samples of each node per step, 1 by default; None for all of them.
+    replacement : bool
+        Whether samples are drawn with replacement (default). Without, every node goes through its samples one after the
+        other; once one of them has used them up it warns, and goes through them again, ``gathered["passes"]`` times.
+    shuffle : bool
+        Whether a pass without replacement takes the samples in the order of a permutation, a new one for each
+        pass (default); else in the order of the data.
+    mixing : "metropolis", (n, n) array in node order, DataFrame or {i: {j: c_ij}}
+        C: symmetric, rows of sum 1, positive on the edges of the communication graph and 0 off it.
+    lazy : bool
+        Whether (C + I)/2 takes the place of C.
+    nonresponse : float or {label: float}, optional
+        The probability, in [0, 1), that a node does not answer at a gossip (0 where a mapping has no entry). A pair
+        exchanges where both answer; else its c_ij goes to the diagonals of both, and C stays doubly stochastic.
+    hessian_samples : int, optional
+        a(T), over how many of the last steps the Hessians are taken; by default ceil(100 d / (K batch)), since
+        K a(T) >= 100 d is what coverage was found to need.
+
+    burn_in : int
+        B, how many of the first steps are left out of everything that is gathered; 0 by default. The rest is what a run
+        gathers that starts at theta_B with gamma + B for gamma, so that the theory of averages holds for it as it is.
+
+    After B + T steps ``solution.gathered`` has, with sums over t from B on, one row per node and G_kt the gradient of
+    f_k that node k saw at step t (the paper's w_k grad f_k):
+
+    - ``steps``: T. ``burn_in``: B. ``batch``, ``replacement`` (0 or 1). ``alpha``: of the step, 0 where it is constant.
+    - ``passes`` (n,): how many times the samples were gone through in these T steps, T batch / m_k.
+    - ``mean`` (n, d): (1/T) sum_t theta_kt. Its mean over the nodes is the Polyak-Ruppert estimator.
+    - ``gradient_mean`` (n, d): (1/T) sum_t G_kt. Its sum over the nodes is what H^-1 is applied to in the one-step
+      estimator (14): mean over k of ``mean`` - H^-1 sum over k of ``gradient_mean``.
+    - ``gradient_covariance`` (n, d, d): (1/T) sum_t G_kt G_kt' - the square of its mean, centred at each node. K times
+      its sum over the nodes is S = K sum_k w_k^2 S_k, of the means of batches.
+    - ``hessian`` (n, d, d): of f_k, at the last theta_k, from the samples of the last a(T) steps (12). Its sum is H.
+      ``hessian_samples``: how many these are at a node, a(T) batch.
+    `graphreg.inference.confidence_region` makes confidence regions of it.
+
+    With full gradients there is no noise to speak of, hence no ``gradient_mean`` and no ``gradient_covariance``.
+    """
+
+    sends = "in every tau-th round the parameters, both ways across every edge both of whose ends answer; else nothing"
+
+    step_size: float | DecreasingStep | None = checked(STEP, None)
+    tau: int = checked(count, 1)
+    batch: int | None = checked(count | None, 1)
+    replacement: bool = checked(switch, True)
+    shuffle: bool = checked(switch, True)
+    mixing: Any = "metropolis"
+    lazy: bool = checked(switch, False)
+    nonresponse: Any = checked(NONRESPONSE, None)
+    hessian_samples: int | None = checked(count, None)
+    burn_in: int = checked(whole(0), 0)
+
+    def missing(self, form: Form) -> tuple[str, ...]:
+        out = consensus.missing(form, self.mixing, self.lazy, self.steps_are_given)
+        known = self.nonresponse if isinstance(self.nonresponse, Mapping) else {}
+        return (*out, *strays("the nonresponse of LocalSGD", known, form.space.index))
+
+    def init(self, site: Site, start: Start | None) -> State:
+        theta, _ = consensus.start_of(site, start)
+        steps = steps_of(site, theta, self.step_size, self.batch, self.tau)
+        mixing = mixing_of(site, self.mixing, self.lazy)
+        return State(site, 0, theta, mixing, steps, self._silence(site.form), sampling.start(self, site, theta))
+
+    def step(self, state: State) -> State:
+        site, t = state.site, state.round
+        G, seen = sampling.look(self, site, state.theta, state.seen, t)
+        theta = state.theta - state.steps.at(t) * site.n_nodes * G
+        if (t + 1) % self.tau == 0:
+            theta = self._gossip(state, theta)
+        return replace(state, round=t + 1, theta=theta, seen=seen)
+
+    def point(self, state: State) -> Point:
+        return state.theta, None, None
+
+    def gathered(self, state: State) -> dict[str, Any]:
+        return sampling.gathered(self, state.site, state.theta, state.seen, state.steps, state.round)
+
+    def _gossip(self, state: State, theta: Array) -> Array:
+        """One exchange with the neighbours that answer. Both ends know who does: the coins are the nodes' own."""
+        site, answers, along = state.site, None, None
+        if state.silence is not None:
+            coin = site.streams("availability").uniform(state.round // self.tau, 1)[:, 0]
+            answers = coin >= state.silence
+            site.engine.away(~answers)
+            along = answers[site.arcs.source] & answers[site.arcs.target]
+        return state.mixing.apply(site.form, site.engine.exchange(theta, along), answers)
+
+    def _silence(self, form: Form) -> Array | None:
+        silence = self.nonresponse
+        if silence is None:
+            return None
+        known: Any = silence if isinstance(silence, Mapping) else dict.fromkeys(form.labels, silence)
+        return np.array([float(known.get(label, 0.0)) for label in form.labels])

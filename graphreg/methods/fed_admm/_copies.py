@@ -1,0 +1,97 @@
+"""The edges' half of Fed-ADMM: a flow per edge, and a copy of the parameters per edge and end.
+
+Smooth edges to the ground have neither: they are a part of the gradients of their nodes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...form import EdgeBlock, Form
+from ...network import Site
+from ...terms import Array
+from ...terms.penalties import AbstractSmoothPenalty
+
+Flows = tuple[Array, ...]
+
+
+@dataclass(frozen=True)
+class Copies:
+    """Flows and copies, one array each per block of edges that has them."""
+
+    u: Flows  # -alpha at the tails, alpha at the heads: outputs of the edges' prox
+    beta: tuple[Array, ...]  # those at the tails above those at the heads, (2m, k); (m, k) on edges to the ground
+
+    @staticmethod
+    def of(site: Site, w: Array, flows: Flows) -> Copies:
+        """Copies that agree with the parameters, and the flows of all edges that have copies."""
+        each = copied(site.form)
+        return Copies(tuple(flows[k] for k, _ in each), tuple(_at_ends(edge, w) for _, edge in each))
+
+    def pull(self, site: Site, w: Array, rho: float) -> Array:
+        """K'u + rho sum over the edges of each node of (theta_i - beta_ij), (n, d)."""
+        out = np.zeros(site.form.shape)
+        for (k, edge), u, beta in zip(copied(site.form), self.u, self.beta, strict=True):
+            edge.add_adjoint(u, out)
+            add(edge, np.asarray(rho * (site.ends[k] @ (_at_ends(edge, w) - beta))), out)
+        return out
+
+    def step(self, site: Site, w: Array, rho: float, there: Array) -> Copies:
+        """(18) and (19) at the edges both of whose ends are there; the others stay."""
+        flows: list[Array] = []
+        copies: list[Array] = []
+        for (_, edge), u, beta in zip(copied(site.form), self.u, self.beta, strict=True):
+            meet = np.flatnonzero(there[edge.tail] & (edge.ground | there[edge.head]))
+            sigma = rho if edge.ground else 0.5 * rho
+            v = u[meet] + sigma * edge.difference(w)[meet]
+            new = u.copy()
+            new[meet] = edge.penalty.dual_prox(v, np.full(len(meet), sigma), edge.weight[meet])
+            move = (new - u)[meet] / rho
+            rows = meet if edge.ground else np.concatenate([meet, meet + len(u)])
+            copy = beta.copy()
+            copy[rows] = _at_ends(edge, w)[rows] - (move if edge.ground else np.concatenate([move, -move]))
+            flows.append(new)
+            copies.append(copy)
+        return Copies(tuple(flows), tuple(copies))
+
+    def flows(self, form: Form, w: Array) -> Flows:
+        """The flows of all edges, at the parameters w."""
+        return flows_of(form, w, self.u)
+
+
+def flows_of(form: Form, w: Array, u: Flows) -> Flows:
+    """The flows of all edges, from those of the edges that have copies, at the parameters w."""
+    own, out = iter(u), list[Array]()
+    for edge in form.edges:
+        if smooth_ground(edge):
+            out.append(edge.gradients(w))
+        else:
+            out.append(next(own))
+    return tuple(out)
+
+
+def copies_at(site: Site) -> Array:
+    """deg_i, the number of copies of each node, (n,)."""
+    return sum((np.asarray(site.ends[k].sum(axis=1)) for k, _ in copied(site.form)), np.zeros(site.form.n))
+
+
+def copied(form: Form) -> list[tuple[int, EdgeBlock]]:
+    """The edge blocks that have copies, with their numbers in the form."""
+    return [(k, edge) for k, edge in enumerate(form.edges) if not smooth_ground(edge)]
+
+
+def smooth_ground(edge: EdgeBlock) -> bool:
+    return edge.ground and isinstance(edge.penalty, AbstractSmoothPenalty)
+
+
+def add(edge: EdgeBlock, values: Array, out: Array) -> None:
+    """To the coordinates of a block, in place."""
+    out[:, slice(None) if edge.features is None else edge.features] += values
+
+
+def _at_ends(edge: EdgeBlock, w: Array) -> Array:
+    """The parameters at the tails, and below them those at the heads, on the coordinates of the edges."""
+    part = w if edge.features is None else w[:, edge.features]
+    return part[edge.tail if edge.ground else np.concatenate([edge.tail, edge.head])]

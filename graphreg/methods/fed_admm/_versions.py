@@ -1,0 +1,168 @@
+"""The edges' half of Fed-ADMM with inverse-probability weights: each end of an edge acts for one that is away.
+
+Smooth edges to the ground have no copies: they are a part of the gradients of their nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...form import EdgeBlock, Form
+from ...network import Site
+from ...terms import Array
+from ._copies import Copies, Flows, add, copied, flows_of
+
+
+@dataclass(frozen=True)
+class Version:
+    """A block of m edges as each end has it: v = 2m rows, those of the tails above those of the heads (v = m on edges
+    to the ground)."""
+
+    u: Array  # (v, k)
+    beta: Array  # at the own end, (v, k)
+    other: Array  # beta at the other end, (v, k)
+    theta: Array  # of the other end: as last heard, or by (21b), (v, k)
+
+
+@dataclass(frozen=True)
+class Versions:
+    """The flows and copies of all edges that have copies, in two versions."""
+
+    blocks: tuple[Version, ...]
+    alone: Array  # rounds since a pair last met in which the source of each arc was there, (2p,)
+    apart: Array  # rounds since then, (2p,)
+
+    @staticmethod
+    def of(site: Site, copies: Copies) -> Versions:
+        """One version, and everything else as it is when all have met."""
+        blocks: list[Version] = []
+        for (_, edge), u, beta in zip(copied(site.form), copies.u, copies.beta, strict=True):
+            other = beta if edge.ground else np.roll(beta, len(u), axis=0)
+            blocks.append(Version(u if edge.ground else np.tile(u, (2, 1)), beta, other, other))
+        never = np.zeros(len(site.arcs.source), dtype=np.int64)
+        return Versions(tuple(blocks), never, never)
+
+    def flows(self, form: Form, w: Array) -> Flows:
+        """The flows of all edges at the parameters w, those of edges in the tails' version."""
+        each = zip(copied(form), self.blocks, strict=True)
+        return flows_of(form, w, tuple(block.u[: len(edge.tail)] for (_, edge), block in each))
+
+    def pull(self, site: Site, w: Array, rho: float) -> Array:
+        """K'u + rho sum over the edges of each node of (theta_i - beta_ij), each in the node's own version, (n, d)."""
+        out = np.zeros(site.form.shape)
+        for edge, k, block in self._each(site):
+            me, _, sign = _ends(edge)
+            add(edge, site.ends[k] @ (rho * (_rows(edge, w, me) - block.beta) + sign * block.u), out)
+        return out
+
+    # ---- a round ---------------------------------------------------------------------------------------------------
+    def met(self, site: Site, w: Array, degree: Array, there: Array) -> tuple[Versions, Array]:
+        """Pairs that meet again agree on a version: that of the end that was there in more of the rounds in between.
+
+        The other end takes it up; and also theta_i, where it has no other edges, was away and its neighbour was there
+        in all of these rounds.
+        """
+        p, arcs = site.arcs.pairs, site.arcs
+        mate = np.roll(self.alone, p)
+        ahead = (self.alone > mate) | ((self.alone == mate) & (np.arange(2 * p) < p))
+        along = there[arcs.source] & there[arcs.target] & (self.apart > 0) & ahead
+        acted = along & (mate == 0) & (self.alone == self.apart)  # the source has acted for the target throughout
+        heard = site.engine.swap_ends(self._told(site), site.toward, along)
+        w, blocks = w.copy(), list[Version]()
+        for edge, k, block in self._each(site):
+            if edge.ground:
+                blocks.append(block)
+                continue
+            me, back = _ends(edge)[0], np.roll(site.toward[k], len(edge.tail))
+            u, beta, theta = np.split(heard[k], 3, axis=1)
+            came = along[back] & np.isfinite(heard[k]).all(axis=1)
+            leaf = came & acted[back] & (degree[me] == 1)
+            _put(edge, theta[leaf], w, me[leaf])
+            u, beta = np.where(came[:, None], [u, beta], [block.u, block.beta])
+            blocks.append(replace(block, u=u, beta=beta))
+        return replace(self, blocks=tuple(blocks)), w
+
+    def step(self, site: Site, w: Array, eta: Array, degree: Array, rho: float, there: Array) -> Versions:
+        """(18) and (19) in each version; the other end's theta is what it sends, or else as `_drifted` has it."""
+        arcs = site.arcs
+        along = there[arcs.source] & there[arcs.target]
+        heard = site.engine.exchange(w, along)
+        blocks: list[Version] = []
+        for edge, k, block in self._each(site):
+            theta = block.theta
+            if not edge.ground:
+                met = along[site.toward[k]][:, None]
+                theta = np.where(met, _rows(edge, heard, _ends(edge)[1]), _drifted(edge, block, eta, degree, rho))
+            blocks.append(_moved(edge, replace(block, theta=theta), w, rho))
+        alone, apart = self.alone + there[arcs.source], self.apart + 1
+        return Versions(tuple(blocks), np.where(along, 0, alone), np.where(along, 0, apart))
+
+    def _each(self, site: Site) -> Iterator[tuple[EdgeBlock, int, Version]]:
+        """The blocks that have copies, and their numbers in the form."""
+        for (k, edge), block in zip(copied(site.form), self.blocks, strict=True):
+            yield edge, k, block
+
+    def _told(self, site: Site) -> tuple[Array, ...]:
+        """Per edge block of the form what each end has for the other: u, the other's copy, and its theta."""
+        out = [np.zeros((len(toward), 0)) for toward in site.toward]
+        for edge, k, block in self._each(site):
+            if not edge.ground:
+                out[k] = np.concatenate([block.u, block.other, block.theta], axis=1)
+        return tuple(out)
+
+
+def begun(site: Site, known: Array, w: Array, copies: Copies, started: bool) -> tuple[Array, Array, Versions]:
+    """What neighbours tell each other before the first round, so that they can act for each other: what is known of
+    each node, (n, 2) and back as (2, n), and its parameters where these do not start from zero; and the versions to
+    start from."""
+    known = site.engine.exchange(known, parameters=False, purpose="adaptation")
+    if started:
+        w = site.engine.exchange(w, purpose="adaptation")
+        copies = Copies.of(site, w, copies.flows(site.form, w))
+    return known.T, w, Versions.of(site, copies)
+
+
+def _drifted(edge: EdgeBlock, block: Version, eta: Array, degree: Array, rho: float) -> Array:
+    """theta of the other ends while they are away: by (21b) where they have no other edges, else as last heard.
+
+    From records of other edges (21b) does worse: these stand still, and pull on and on.
+    """
+    _, other, sign = _ends(edge)
+    pull = rho * (block.theta - block.other) - sign * block.u
+    return np.where(degree[other][:, None] == 1, block.theta - eta[other][:, None] * pull, block.theta)
+
+
+def _moved(edge: EdgeBlock, block: Version, w: Array, rho: float) -> Version:
+    """(18) and (19), each end with its own parameters and those that it has of the other."""
+    me, _, sign = _ends(edge)
+    own = _rows(edge, w, me)
+    z, sigma = (edge.difference(w), rho) if edge.ground else (sign * (own - block.theta), 0.5 * rho)
+    c = edge.weight if edge.ground else np.tile(edge.weight, 2)
+    u = edge.penalty.dual_prox(block.u + sigma * z, np.full(len(c), sigma), c)
+    move = sign * (u - block.u) / rho
+    return replace(block, u=u, beta=own - move, other=block.theta + move)
+
+
+def _ends(edge: EdgeBlock) -> tuple[Array, Array, Array]:
+    """Of each row the own end and the other one, (v,), and the sign of the own end in K, (v, 1)."""
+    if edge.ground:
+        return edge.tail, edge.tail, np.ones((len(edge.tail), 1))
+    ends = np.concatenate([edge.tail, edge.head])
+    sign = np.repeat([1.0, -1.0], len(edge.tail))[:, None]
+    return ends, np.roll(ends, len(edge.tail)), sign
+
+
+def _rows(edge: EdgeBlock, w: Array, nodes: Array) -> Array:
+    """Rows of w on the coordinates of a block."""
+    return w[nodes] if edge.features is None else w[np.ix_(nodes, edge.features)]
+
+
+def _put(edge: EdgeBlock, values: Array, w: Array, nodes: Array) -> None:
+    """Into rows of w, on the coordinates of a block."""
+    if edge.features is None:
+        w[nodes] = values
+    else:
+        w[np.ix_(nodes, edge.features)] = values

@@ -1,0 +1,118 @@
+"""Where an interior-point step goes: Newton directions of one iterate, all with the same factors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...oracles import Rows
+from ...terms import Array
+from .cones import Scaling, determinant, product, quotient, room, towards
+
+AIMS = (0.03, 0.3)  # of the complementarity: what a step aims at
+ENOUGH = 0.7  # of a step, below which it aims at less
+CORRECTORS = 8
+CENTRAL = (0.1, 10.0)  # of what is aimed at: products of s and y within are left alone
+WORTH = 0.1  # a corrector is kept where it brings this share of the longer step that it is for
+SHARES = (1.0, 0.5, 0.25)  # of it that are tried
+
+Solve = Callable[[Array], Array]
+
+
+@dataclass(frozen=True)
+class Move:
+    """A direction: x in the order of the system, ds and dy in the scaled coordinates, where s and y are both v; and the
+    longest step along it that stays inside."""
+
+    x: Array
+    s: list[Array]
+    y: list[Array]
+    right: Array  # the Newton system times x
+    room: float
+
+    @property
+    def bend(self) -> float:
+        """x' (grad^2 f + K'DK) x."""
+        return float(self.x @ self.right)
+
+
+class Directions:
+    """Directions from one iterate, all with the same factors.
+
+    In scaled coordinates ds + dy = r, where r is what is asked of the complementarity. With q = W^-1 r the first row of
+    dy, which is 0, gives dt = (q_0 - a b'dz) / a, and the rest  (grad^2 f + K'DK) dw = -slope + K'(q_1 - b q_0).
+    """
+
+    def __init__(
+        self, rows: list[Rows], solve: Solve, scalings: list[Scaling], reduced: list[Any], slope: Array
+    ) -> None:
+        self.rows, self.solve, self.scalings, self.reduced, self.slope = rows, solve, scalings, reduced, slope
+        self.v = [scaling.v for scaling in scalings]
+        self.determinants = [determinant(v) for v in self.v]
+
+    def move(self, mu: float) -> Move:
+        """The direction to take: of the boldest aim that leaves room for half a step, else of the last."""
+        affine = self.direction([-v for v in self.v])
+        move = affine
+        for aim in AIMS:
+            move = self._towards(affine, aim * mu)
+            if move.room >= ENOUGH:
+                break
+        return move
+
+    def _towards(self, affine: Move, aim: float) -> Move:
+        reach = min(1.0, affine.room)
+        r: list[Array] = []
+        for v, of_v, ds, dy in zip(self.v, self.determinants, affine.s, affine.y, strict=True):
+            wanted = -product(v, v) - reach**2 * product(ds, dy)
+            wanted[0] += aim
+            r.append(quotient(v, wanted, of_v))
+        move = self.direction(r)
+        for _ in range(CORRECTORS):
+            longer = min(1.0, 1.5 * move.room + 0.3)
+            better = None if move.room > 1.0 else self._corrected(move, longer, aim)
+            if better is None:
+                break
+            move = better
+        return move
+
+    def _corrected(self, move: Move, longer: float, aim: float) -> Move | None:
+        """Centred where a longer step would leave the neighbourhood of the central path; None where it is of no use."""
+        r: list[Array] = []
+        for v, of_v, ds, dy in zip(self.v, self.determinants, move.s, move.y, strict=True):
+            there = product(v + longer * ds, v + longer * dy)
+            r.append(quotient(v, towards(there, CENTRAL[0] * aim, CENTRAL[1] * aim), of_v))
+        correction = self.direction(r, balancing=0.0)
+        best = move
+        for share in SHARES:
+            s, y = (
+                [a + share * b for a, b in zip(one, other, strict=True)]
+                for one, other in ((move.s, correction.s), (move.y, correction.y))
+            )
+            new = Move(move.x + share * correction.x, s, y, move.right + share * correction.right, self.room(s, y))
+            if new.room > best.room:
+                best = new
+            if best.room >= move.room + WORTH * (longer - move.room):
+                return best
+        return None
+
+    def direction(self, r: list[Array], balancing: float = 1.0) -> Move:
+        """That of a right hand side; ``balancing`` is 0 for a correction, which leaves the balance as it is."""
+        right = -balancing * self.slope
+        asked = [scaling.undo(each) for scaling, each in zip(self.scalings, r, strict=True)]
+        for rows, (b, _, _), q in zip(self.rows, self.reduced, asked, strict=True):
+            right = right + rows.adjoint(q[1:] - b * q[0])
+        x = self.solve(right)
+        s: list[Array] = []
+        for rows, scaling, (b, a, _), q in zip(self.rows, self.scalings, self.reduced, asked, strict=True):
+            z = rows.apply(x)
+            s.append(scaling.undo(np.vstack([q[0] / a - np.einsum("ij,ij->j", b, z), z])))
+        y = [each - ds for each, ds in zip(r, s, strict=True)]
+        return Move(x, s, y, right, self.room(s, y))
+
+    def room(self, s: list[Array], y: list[Array]) -> float:
+        each = (zip(self.v, moves, self.determinants, strict=True) for moves in (s, y))
+        return min((room(*one) for moves in each for one in moves), default=np.inf)

@@ -1,0 +1,108 @@
+"""The interior-point method: Newton steps on the optimality conditions of the whole problem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from ...form import Form
+from ...network import Site
+from ...terms import Array
+from ...terms.losses import AbstractSmoothLoss
+from ...terms.penalties import AbstractSmoothPenalty
+from ..base import AbstractIteration, Point, Start
+from ._interior import Blocks, Interior, State, sufficient_capacity
+from .cones import TINY, lengths
+
+CLEARLY = 0.03  # of the share of a capacity that is left, below which a length relative to the longest is taken for 0
+
+
+@dataclass(frozen=True)
+class InteriorPoint(AbstractIteration):
+    """Newton's method on the whole problem, in one place: a second exact route, for smooth losses.
+
+    With t_e >= ||z_e||, z = Kw - center, the model is a sum of smooth terms f(w) and of c_e t_e over edges with kinks.
+    Its optimality conditions, with complementarity relaxed to mu > 0, are
+
+        grad f(w) + K'u = 0,   s_e o y_e = mu (1, 0),   s_e = (t_e, z_e),   y_e = (c_e, -u_e)
+
+    with s_e and y_e in the second-order cone (`L1`: one cone per coordinate; see `pieces` of penalties). A step solves
+    their linearisation, symmetrised by the scaling of Nesterov and Todd, with one sparse factorisation of
+
+        grad^2 f + K' diag(D_e) K,
+
+    predicts and corrects (Mehrotra 1992), and then corrects on, with the same factors, while that lengthens the step
+    (Gondzio 1996; Colombo and Gondzio 2008). Where losses that are not quadratic turn out to bend more along a step
+    than their Hessian says, it is cut back, and the next Hessians are moved towards the largest ones.
+    Flows and prices follow from the linearisation, so that they are conserved and need no repair.
+
+    A round is one step; nothing is decentralised about it. It is the usual method of `path`: a start between the
+    iterates of two neighbouring strengths needs about four steps.
+
+    References
+    ----------
+    Vandenberghe, The CVXOPT linear and quadratic cone program solvers, 2010 (scalings and directions).
+    """
+
+    needs = "smooth losses; penalties L1, L2 or smooth ones; factors of a sparse matrix of all parameters in memory"
+    sends = "nothing: all data are in one place"
+    central: ClassVar[bool] = True
+    every: ClassVar[int] = 1
+    most_rounds: ClassVar[int] = 100
+
+    def missing(self, form: Form) -> tuple[str, ...]:
+        out = [
+            f"{type(block.loss).__name__} has no second derivatives, which Newton steps need"
+            for block in form.samples
+            if not isinstance(block.loss, AbstractSmoothLoss)
+        ]
+        out += [
+            f"{edge.name} has the penalty {type(edge.penalty).__name__}, and the method takes L1, L2 and smooth ones"
+            for edge in form.edges
+            if not (isinstance(edge.penalty, AbstractSmoothPenalty) or edge.penalty.pieces(form.width(edge)))
+        ]
+        return tuple(dict.fromkeys(out))
+
+    def centres(self) -> bool:
+        return True
+
+    def init(self, site: Site, start: Start | None) -> State:
+        form, cones = site.form, Blocks(site, sufficient_capacity(site.form))
+        w, flows = (np.zeros(form.shape), None) if start is None else start
+        far = form.step_length
+        s, y = [], []
+        for number, c in zip(cones.kinks, cones.capacity, strict=True):
+            z = cones.differences(number, w)
+            s.append(np.vstack([np.sqrt(far**2 + lengths(z) ** 2), z]))
+            u = np.zeros_like(z) if flows is None else cones.columns(number, flows[number])
+            y.append(np.vstack([c, -0.5 * u * np.minimum(1.0, c / np.maximum(lengths(u), TINY))]))
+        return cones.state(Interior(w, tuple(s), tuple(y)))
+
+    def resume(self, site: Site, state: State, start: Start | None) -> State:
+        """From the early iterate there, its flows as large a share of the capacities here as there."""
+        del start
+        cones, early = Blocks(site, sufficient_capacity(site.form)), state.early
+        y = tuple(each * (c / each[0]) for c, each in zip(cones.capacity, early.y, strict=True))
+        return cones.state(replace(early, y=y))
+
+    def step(self, state: State) -> State:
+        if not state.stuck:
+            try:
+                with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                    return Blocks(state.site, state.most).step(state)
+            except ArithmeticError:  # where many losses are flat, say
+                state = replace(state, damped=1.0, stuck=state.damped == 1.0)
+        return replace(state, round=state.round + 1)
+
+    def telling(self, state: State) -> tuple[Array, ...]:
+        blocks, flows = Blocks(state.site, state.most), list(state.point[1] or ())
+        for number, c, s, y in zip(blocks.kinks, blocks.capacity, state.at.s, state.at.y, strict=True):
+            slack, size = 1.0 - lengths(y[1:]) / c, s[0] / max(float(s[0].max(initial=0.0)), TINY)
+            told = np.where(slack * CLEARLY > size, 0.0, c)  # of a cone only one of the two tends to 0
+            flows[number] = blocks.rows(number, np.broadcast_to(told / np.sqrt(len(y) - 1.0), y[1:].shape))
+        return tuple(flows)
+
+    def point(self, state: State) -> Point:
+        return state.point

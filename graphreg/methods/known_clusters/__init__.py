@@ -1,0 +1,1 @@
+"""Loopless local gradient methods for clusters that are known."""

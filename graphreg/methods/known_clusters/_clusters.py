@@ -1,0 +1,160 @@
+"""What the methods for known clusters share: constants and averages that travel over the tree, and coins.
+
+Equations are those of Personalized Federated Learning with Multiple Known Clusters. Arrays have one row per node of
+the site; what belongs to a cluster stands at it and at its clients.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from scipy.special import betaincinv
+
+from ...network import Site
+from ...terms import Array
+
+SAME = 1e-12  # weights that differ by less than this share of themselves are equal
+
+
+@dataclass(frozen=True)
+class Constants:
+    """Of a node's cluster and component, (n,) arrays: each component of the forest is a problem of its own.
+
+    Attributes
+    ----------
+    alpha : alpha_j
+    share : alpha_j Gamma_j at the clusters (their weights in thetabar)
+    even : whether gamma_i is the same throughout the cluster
+    level : whether alpha_j gamma_i is the same throughout the component, and all its clusters are even
+    C1, C2 : the largest alpha_j gamma_i and (1 - alpha_j) gamma_i of the component (Corollary 3.6)
+    L, mu, gamma : the largest smoothness, least convexity, largest gamma_i of the component's clients
+    voters : the number of clusters of the component
+    """
+
+    alpha: Array
+    share: Array
+    even: Array
+    level: Array
+    C1: Array
+    C2: Array
+    L: Array
+    mu: Array
+    gamma: Array
+    voters: Array
+
+
+def learn(site: Site, smoothness: Array) -> Constants:
+    """Maxima go up the tree and down again, once: one message each way across every edge."""
+    tree, send = site.tree, partial(_told, site, purpose="adaptation")
+    own = np.stack([smoothness, -site.gradients.convexity, tree.gamma, -tree.gamma], axis=1)
+    own = send(own, tree.rise)
+    L, mu, most, least = tree.largest(own, of_clients=True).T  # the last two negated
+    alpha, uneven = tree.alpha, most + least > SAME * most
+    up = np.stack([alpha * most, (1.0 - alpha) * most, L, mu, most, alpha * least, uneven, alpha * tree.total], axis=1)
+    up = send(up, tree.climb)
+    share = up[:, -1].copy()
+    down = tree.largest(up, of_clients=False)
+    down[:, -1] = 1.0  # voters
+    down[tree.roots, -1] = np.bincount(tree.root[tree.rooted], minlength=len(share))[tree.roots]
+    down = tree.from_root(send(down, tree.descend))
+    down = np.concatenate([down, alpha[:, None], uneven[:, None]], axis=1)
+    down = tree.from_cluster(send(down, tree.fall))
+    C1, C2, L, mu, gamma, least, some, voters, alpha, uneven = down.T.copy()
+    level = (some == 0) & (C1 + least <= SAME * C1)
+    L = np.where(L > 0, L, C1 + C2)  # a component without losses stays where it is, whatever its coins
+    return Constants(alpha, share, uneven == 0, level, C1, C2, L, -mu, gamma, voters)
+
+
+def _told(site: Site, values: Array, along: Array, purpose: str = "method") -> Array:
+    """The values (n, k), with the rows of those that sent theirs along the arcs of a mask."""
+    heard = site.engine.exchange(values, along=along, parameters=False, purpose=purpose)
+    out, senders = values.copy(), site.arcs.source[along]
+    out[senders] = heard[senders]
+    return out
+
+
+def cluster_of(site: Site) -> Array:
+    """The cluster of each client, and every other node itself."""
+    cluster = site.tree.cluster
+    return np.where(cluster >= 0, cluster, np.arange(len(cluster)))
+
+
+# ---- coins -----------------------------------------------------------------------------------------------------------
+# xi_0 and xi_j are shared randomness: streams keyed by the seed, and by the number of the cluster's node, from which
+# all who need a coin draw it for themselves, without messages.
+NETWORK, REFRESH = 0, 1  # the numbers of the two coins of the network
+
+
+def network_coin(site: Site, p: Array, k: int, number: int = NETWORK) -> Array:
+    """Whether the network's coin shows 1 in round k, (n,) bool."""
+    return site.streams("network coin", number).uniform(k, 1)[0, 0] < p
+
+
+def cluster_coin(site: Site, p: Array, k: int) -> Array:
+    """Whether the coin of each node's cluster shows 1 in round k, (n,) bool."""
+    return site.streams("cluster coin").uniform(k, 1)[cluster_of(site), 0] < p
+
+
+def majority_coin(site: Site, p0: Array, voters: Array, k: int) -> Array:
+    """The decentralised coin of section 3.3: every cluster flips one of its own, and the majority decides.
+
+    Of v votes more than half must be 1, so each is 1 with the q for which that has the probability p0: the
+    regularised incomplete beta function I_q(m, v - m + 1) = p0, m = floor(v/2) + 1. Votes go up to the root, and the
+    outcome down to all clients, one number each.
+    """
+    tree, send = site.tree, partial(_told, site)
+    m = np.floor(voters / 2) + 1
+    q = betaincinv(m, voters - m + 1, p0)
+    votes = (site.streams("network coin").uniform(k, 1)[:, 0] < q).astype(float)[:, None]
+    votes = send(votes, tree.climb)
+    count = np.bincount(tree.root[tree.rooted], votes[tree.rooted, 0], len(q))
+    votes[tree.roots, 0] = (count >= m)[tree.roots]
+    votes = tree.from_root(send(votes, tree.descend))
+    return tree.from_cluster(send(votes, tree.fall))[:, 0] > 0.5
+
+
+# ---- averages --------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Averages:
+    """thetabar_j and thetabar as each node knows them, (n, d); old where they were not asked for."""
+
+    center: Array
+    top: Array
+
+
+def average(
+    site: Site, share: Array, values: Array, known: Averages, up: Array, within: Array, between: Array
+) -> Averages:
+    """The averages of the clients' values, by masks (n,) over nodes: where clusters gather their clients' values
+    (``up``); where they send back the mean of the cluster (``within``), or that and the network's (``between``).
+
+    Messages hold d numbers, from a cluster to its clients after a round between clusters 2 d.
+    """
+    tree, send, source = site.tree, site.engine.exchange, site.arcs.source
+    center, top = known.center.copy(), known.top.copy()
+    heard = send(values, along=tree.rise & up[source])
+    j = tree.clusters[up[tree.clusters]]
+    center[j] = tree.cluster_means(heard)[j]
+    heard = send(center, along=tree.climb & between[source])
+    r = tree.roots[between[tree.roots]]
+    top[r] = tree.root_means(heard, share)[r]
+    heard = send(top, along=tree.descend & between[source])
+    j = tree.rooted[between[tree.rooted]]
+    top[j] = heard[tree.root[j]]
+    heard = send(np.concatenate([center, top], axis=1), along=tree.fall & between[source], parameters=False)
+    i = tree.clients[between[tree.clients]]
+    center[i], top[i] = np.split(heard[tree.cluster[i]], 2, axis=1)
+    heard = send(center, along=tree.fall & within[source])
+    i = tree.clients[within[tree.clients]]
+    center[i] = heard[tree.cluster[i]]
+    return Averages(center, top)
+
+
+def with_latents(site: Site, w: Array, averages: Averages) -> Array:
+    """The clients' w; at clusters and the root the averages as last known there."""
+    out = w.copy()
+    out[site.tree.clusters] = averages.center[site.tree.clusters]
+    out[site.tree.roots] = averages.top[site.tree.roots]
+    return out

@@ -1,0 +1,185 @@
+"""Accelerated, variance-reduced local SGD for known clusters (Async-AL2SGD+, a loopless Katyusha)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ...checks import checked, count, fraction, inside, positive
+from ...form import Form
+from ...network import Site
+from ...terms import Array
+from ..base import Point, Start
+from . import _clusters
+from ._clusters import Averages
+from ._odds import P_CLUSTER, P_GLOBAL, TAU, AbstractKnownClusters, Odds, PerCluster, over, without_convexity
+
+
+@dataclass(frozen=True)
+class Momentum:
+    """The constants of Theorem 4.3 at the nodes, (n,) arrays."""
+
+    eta: Array
+    rho: Array
+    a1: Array
+    a2: Array
+    b1: Array
+    b2: Array
+
+
+@dataclass(frozen=True)
+class State:
+    site: Site
+    round: int
+    x: Array  # where full gradient and averages were last computed
+    y: Array
+    z: Array
+    slope: Array  # grad f_i(x_i)
+    of_x: Averages
+    odds: Odds
+    momentum: Momentum
+
+
+@dataclass(frozen=True)
+class AsyncAL2SGD(AbstractKnownClusters):
+    """Async-AL2SGD+ (Algorithm 2 of Personalized Federated Learning with Multiple Known Clusters), corrected.
+
+    L-Katyusha on (2.1), for smooth and strongly convex losses (smooth ground edges count into f_i) with a Hierarchy
+    of two levels and SquaredL2, or ``Hierarchy.from_alpha``: with the coins xi_0, xi_j of `AsyncL2GD`,
+
+        theta_i = a1 z_i + a2 x_i + (1 - a1 - a2) y_i
+        g_i = grad f_i(x_i) + alpha_j gamma_i (x_i - xbar) + (1 - alpha_j) gamma_i (x_i - xbar_j)
+              + G_i(theta) - G_i(x)     with the oracle G of (3.2), in a local step of the same samples at both points
+        y_i <- theta_i - eta g_i
+        z_i <- b1 z_i + (1 - b1) theta_i + (b2/eta) (y_i - theta_i)
+        x_i <- y_i  with probability rho, the same for all; gradient and averages are then computed anew.
+
+    Departures from the print, without which it does not work: (4.1) lacks the within-cluster part of G where
+    xi_0 = 1 and is biased without it; z moves by b2/eta, not b2/n; 0 < a1, a2 < 1.
+
+    Parameters
+    ----------
+    step_size : float, optional
+        eta; None (default) is 1/(4 max(L_F, L)) (Theorem 4.3), beyond which nothing is proven (a `MethodWarning`).
+        L is the expected smoothness (3.5) with Ltilde, L_F = Ltilde + max gamma_i.
+    p_global, p_cluster, tau : float or mapping, optional
+        As in `AsyncL2GD`; by default by Corollary 4.4 and Proposition 3.3.
+    rho : float, optional
+        In (0, 1]; by default p (1 - p), p = p0 or, where no cluster is tied to the root, p_j: as many refreshes as
+        other rounds of that kind.
+    batch : int, optional
+        Samples of each client in a local step, drawn with replacement; None (default) takes all. Ltilde is the
+        largest smoothness of one sample's part of f_i where batch = 1, that of f_i where it is None.
+    a1, a2, b1, b2 : float, optional
+        By default, with mu the least strong convexity (Theorem 4.3; computed in this order):
+        a2 = L/(2 max(L_F, L)), a1 = min(1/2, sqrt(eta mu max(1/2, a2/rho))), b2 = 1/max(2 mu, 4 a1/eta),
+        b1 = 1 - b2 mu.
+
+    Notes
+    -----
+    Of T rounds p0 T communicate between clusters and (1 - p0) p_j T within cluster j, as theta moves in every round
+    and no average can be known without asking; a refresh, rho T times, is one more of the former.
+    """
+
+    needs = (
+        "losses with bounded curvature, smooth node penalties, strong convexity at every node, and every node in a "
+        "Hierarchy of two levels with SquaredL2 and on no other edge"
+    )
+    sends = (
+        "nothing but where a coin asks for means: the parameters of the clients up to their cluster, the mean of the "
+        "clusters on to the root where the coin is the network's, and the means back; once more for a refresh"
+    )
+
+    step_size: float | None = checked(positive, None)
+    p_global: float | None = checked(P_GLOBAL, None)
+    p_cluster: PerCluster = checked(P_CLUSTER, None)
+    tau: PerCluster = checked(TAU, None)
+    rho: float | None = checked(inside("(0, 1]"), None)
+    batch: int | None = checked(count | None, None)
+    a1: float | None = checked(fraction, None)
+    a2: float | None = checked(fraction, None)
+    b1: float | None = checked(fraction, None)
+    b2: float | None = checked(positive, None)
+
+    def missing(self, form: Form) -> tuple[str, ...]:
+        return super().missing(form) or without_convexity(form)
+
+    def init(self, site: Site, start: Start | None) -> State:
+        odds = self.odds(site)
+        x = np.zeros(site.form.shape) if start is None else start[0]
+        averages, all_ = Averages(x, x), np.full(site.form.n, True)
+        if start is not None:  # of zeros the averages are known
+            averages = _clusters.average(site, odds.constants.share, x, averages, all_, ~all_, all_)
+        momentum = self._momentum(site, odds)
+        return State(site, 0, x, x, x, site.gradients.full(x), averages, odds, momentum)
+
+    def step(self, state: State) -> State:
+        site, m, k = state.site, state.momentum, state.round
+        a1, a2, b1, b2, eta = (each[:, None] for each in (m.a1, m.a2, m.b1, m.b2, m.eta))
+        theta = a1 * state.z + a2 * state.x + (1 - a1 - a2) * state.y
+        xi_0 = _clusters.network_coin(site, state.odds.p0, k)
+        xi_j = ~xi_0 & _clusters.cluster_coin(site, state.odds.p, k)
+        bars = _clusters.average(site, state.odds.constants.share, theta, state.of_x, xi_0 | xi_j, xi_j, xi_0)
+        y = theta - eta * self.estimate(state, theta, bars, xi_0, xi_j)  # (4.1)
+        z = b1 * state.z + (1 - b1) * theta + (b2 / eta) * (y - theta)
+        return self._refreshed(replace(state, round=k + 1, y=y, z=z), k)
+
+    def _refreshed(self, state: State, k: int) -> State:
+        """x <- y where the coin of round k says so, with its gradient and averages."""
+        site = state.site
+        all_ = _clusters.network_coin(site, state.momentum.rho, k, _clusters.REFRESH)
+        averages = _clusters.average(site, state.odds.constants.share, state.y, state.of_x, all_, all_ & False, all_)
+        if not all_.any():
+            return state
+        x = np.where(all_[:, None], state.y, state.x)
+        slope = np.where(all_[:, None], site.gradients.full(x), state.slope)
+        return replace(state, x=x, slope=slope, of_x=averages)
+
+    def estimate(self, state: State, theta: Array, bars: Averages, xi_0: Array, xi_j: Array) -> Array:
+        """g (n, d) for coins (n,) bool: (4.1), with the term added by which it is unbiased."""
+        p, alpha, gamma = state.odds, state.odds.constants.alpha, state.site.tree.gamma
+        top, center = alpha * gamma, (1 - alpha) * gamma
+        from_top, from_center = state.x - state.of_x.top, state.x - state.of_x.center
+        g = state.slope + top[:, None] * from_top + center[:, None] * from_center
+        more_top = np.where(xi_0, over(top, p.p0), 0.0)
+        more_center = np.where(xi_0, over(center * p.tau, p.p0), 0.0)  # not in (4.1), which is biased without
+        more_center += np.where(xi_j, over(center * (1 - p.tau), (1 - p.p0) * p.p), 0.0)
+        g += more_top[:, None] * (theta - bars.top - from_top)
+        g += more_center[:, None] * (theta - bars.center - from_center)
+        down = np.where(xi_0 | xi_j, 0.0, 1.0 / ((1 - p.p0) * (1 - p.p)))
+        return g + down[:, None] * self._change(state, theta) if down.any() else g
+
+    def point(self, state: State) -> Point:
+        return _clusters.with_latents(state.site, state.y, state.of_x), None, None
+
+    def gathered(self, state: State) -> dict[str, Any]:
+        """The probabilities, fractions, and constants at the nodes."""
+        p, m = state.odds, state.momentum
+        constants = {name: getattr(m, name) for name in ("rho", "a1", "a2", "b1", "b2")}
+        return {"p_global": p.p0, "p_cluster": p.p, "tau": p.tau, "step_size": m.eta, **constants}
+
+    def _change(self, state: State, theta: Array) -> Array:
+        """grad f_i(theta) - grad f_i(x), or that of the sampled part."""
+        gradients = state.site.gradients
+        if self.batch is None:
+            return gradients.full(theta) - state.slope
+        uniform = state.site.streams("samples").uniform(state.round, self.batch)
+        return gradients.sampled(theta, uniform) - gradients.sampled(state.x, uniform)
+
+    def _momentum(self, site: Site, odds: Odds) -> Momentum:
+        """Theorem 4.3, in the order in which the constants depend on one another."""
+        L_F, mu = odds.constants.L + odds.constants.gamma, odds.constants.mu
+        most = np.maximum(L_F, odds.bound)
+        eta = self.step_within(site, 0.25 / most, "1/(4 max(L_F, L)) of Theorem 4.3")
+        p = np.where(odds.p0 > 0, odds.p0, odds.p)
+        rho = _set(self.rho, p * (1 - p))
+        a2 = _set(self.a2, odds.bound / (2 * most))
+        a1 = _set(self.a1, np.minimum(0.5, np.sqrt(eta * mu * np.maximum(0.5, over(a2, rho)))))
+        b2 = _set(self.b2, 1 / np.maximum(2 * mu, 4 * a1 / eta))
+        return Momentum(eta, rho, a1, a2, _set(self.b1, 1 - b2 * mu), b2)
+
+
+def _set(value: float | None, otherwise: Array) -> Array:
+    return otherwise if value is None else np.full(len(otherwise), float(value))

@@ -1,0 +1,169 @@
+"""Asynchronous loopless local gradient descent for known clusters (Async-L2GD)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ...checks import checked, count, one_of, positive
+from ...errors import MethodError
+from ...form import Form
+from ...network import Site
+from ...terms import Array
+from ..base import Point, Start
+from . import _clusters
+from ._clusters import Averages
+from ._odds import P_CLUSTER, P_GLOBAL, TAU, AbstractKnownClusters, Coins, Odds, PerCluster, over, without_convexity
+
+COINS = ("separate", "single")
+
+
+@dataclass(frozen=True)
+class State:
+    """``known``: where a cluster and its clients know thetabar_j without asking, ``known_top`` all of them thetabar."""
+
+    site: Site
+    round: int
+    theta: Array
+    averages: Averages
+    known: Array
+    known_top: Array
+    odds: Odds
+    step_size: Array  # eta, (n,)
+
+
+@dataclass(frozen=True)
+class AsyncL2GD(AbstractKnownClusters):
+    """Async-L2GD (Algorithm 1 of Personalized Federated Learning with Multiple Known Clusters).
+
+    SGD on (2.1), sum_i f_i + the hierarchy with its latent nodes minimised out, with one part of its gradient at a
+    time: theta_i <- theta_i - eta G_i by the oracle (3.2), where in each round a coin of the network and one of each
+    cluster decide,
+
+        xi_0 = 1:           G_i = gamma_i/p0 [alpha_j (theta_i - thetabar) + tau_j (1 - alpha_j)(theta_i - thetabar_j)]
+        xi_0 = 0, xi_j = 1: G_i = gamma_i (1 - tau_j)(1 - alpha_j)/((1 - p0) p_j) (theta_i - thetabar_j)
+        xi_0 = 0, xi_j = 0: G_i = grad f_i(theta_i)/((1 - p0)(1 - p_j)).
+
+    For smooth losses (smooth ground edges count into f_i) with a Hierarchy of two levels and SquaredL2, or
+    ``Hierarchy.from_alpha``. The coins are shared randomness, from which every node draws without messages. With a
+    constant step E||theta - theta*||^2 falls as (1 - eta mu)^t to a neighbourhood of size 2 eta sigma^2 / mu
+    (Theorem 3.5): it does not reach a small gap, which `AsyncAL2SGD` does.
+
+    Parameters
+    ----------
+    step_size : float, optional
+        eta; None (default) is 1/(2 L) with the expected smoothness L of (3.5), beyond which nothing is proven
+        (a `MethodWarning`).
+    p_global, p_cluster : float, optional
+        p0 and p_j in [0, 1), p_j a number or a mapping from cluster labels; by default those of Corollary 3.6.
+    tau : float or mapping, optional
+        tau_j in [0, 1]; by default p0/(p0 + 2 (1 - p0) p_j) (Proposition 3.3). Where p_j = 0 it must be 1.
+    batch : int, optional
+        Samples of each client in a local step, drawn with replacement; None (default) takes all.
+    coin : {"separate", "single"}
+        With "single" (section 6) no cluster averages on its own: one coin decides between a local step and one
+        towards both averages. That is p_j = 0 and tau_j = 1.
+    majority : bool
+        Whether the network's coin is decided by a vote of the clusters (section 3.3), which costs messages.
+    decreasing : bool
+        Whether the step falls as 2/(mu t) after round 4/(2 eta mu), with which the error falls as 1/t to 0 (Gower et
+        al., SGD: general analysis and improved rates, 2019, Theorem 3.2). Needs strongly convex losses.
+
+    Notes
+    -----
+    An average that all can compute is not sent again: that of a cluster after a step along averages where gamma is the
+    same throughout the cluster, that of the network after a step between clusters where moreover alpha_j gamma_i is
+    the same throughout. There the expected number of rounds within cluster j is (1 - p0)^2 p_j (1 - p_j) T and
+    between clusters p0 (1 - p0) T (Proposition 3.2, corrected); else (1 - p0) p_j T and p0 T.
+    """
+
+    needs = (
+        "losses with bounded curvature, smooth node penalties, and every node in a Hierarchy of two levels with "
+        "SquaredL2 and on no other edge; with decreasing=True strong convexity at every node"
+    )
+    sends = (
+        "nothing but where a coin asks for means: the parameters of the clients up to their cluster, the mean of the "
+        "clusters on to the root where the coin is the network's, and the means back"
+    )
+
+    step_size: float | None = checked(positive, None)
+    p_global: float | None = checked(P_GLOBAL, None)
+    p_cluster: PerCluster = checked(P_CLUSTER, None)
+    tau: PerCluster = checked(TAU, None)
+    batch: int | None = checked(count | None, None)
+    coin: str = checked(one_of(*COINS), "separate")
+    majority: bool = False
+    decreasing: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.coin == "single" and (self.p_cluster is not None or self.tau is not None):
+            raise MethodError(f"with coin='single' {self.name} takes no p_cluster and no tau: they are 0 and 1")
+
+    @property
+    def coins(self) -> Coins:
+        return Coins(self.p_global, 0.0 if self.coin == "single" else self.p_cluster, self.tau)
+
+    def missing(self, form: Form) -> tuple[str, ...]:
+        return super().missing(form) or (without_convexity(form) if self.decreasing else ())
+
+    def init(self, site: Site, start: Start | None) -> State:
+        odds = self.odds(site)
+        eta = self.step_within(site, 0.5 / odds.bound, "1/(2 L) of Theorem 3.5")
+        theta = np.zeros(site.form.shape) if start is None else start[0]
+        nothing = np.zeros(site.form.n, dtype=bool)
+        return State(site, 0, theta, Averages(theta, theta), nothing, nothing, odds, eta)
+
+    def step(self, state: State) -> State:
+        site, c, eta = state.site, state.odds.constants, self._eta(state)[:, None]
+        xi_0 = self._network_coin(state)
+        xi_j = ~xi_0 & _clusters.cluster_coin(site, state.odds.p, state.round)
+        local = ~(xi_0 | xi_j)
+        between, within = xi_0 & ~state.known_top, xi_j & ~state.known
+        up = (between | within) & ~state.known
+        bars = _clusters.average(site, c.share, state.theta, state.averages, up, within, between)
+        g = site.gradient(state.theta, self.batch, state.round) if local.any() else np.zeros_like(state.theta)
+        theta = state.theta - eta * oracle(state, state.theta, bars, xi_0, xi_j, g)  # (3.2)
+        # thetabar_j moves as a client at thetabar_j would; what no longer is the average is not known
+        moved = bars.center - eta * oracle(state, bars.center, bars, xi_0, xi_j, np.zeros_like(theta))
+        return replace(
+            state,
+            round=state.round + 1,
+            theta=_clusters.with_latents(site, theta, bars),
+            averages=replace(bars, center=np.where((xi_0 & c.even)[:, None], moved, bars.center)),
+            known=c.even & ~local,
+            known_top=c.level & xi_0,
+        )
+
+    def point(self, state: State) -> Point:
+        return state.theta, None, None
+
+    def gathered(self, state: State) -> dict[str, Any]:
+        """The probabilities, fractions and steps at the nodes."""
+        p = state.odds
+        return {"p_global": p.p0, "p_cluster": p.p, "tau": p.tau, "step_size": self._eta(state)}
+
+    def _network_coin(self, state: State) -> Array:
+        if self.majority:
+            return _clusters.majority_coin(state.site, state.odds.p0, state.odds.constants.voters, state.round)
+        return _clusters.network_coin(state.site, state.odds.p0, state.round)
+
+    def _eta(self, state: State) -> Array:
+        """The step of this round; decreasing: (2 t + 1)/((t + 1)^2 mu) for t > 4 K, K = 1/(2 eta mu)."""
+        if not self.decreasing:
+            return state.step_size
+        t, mu = state.round, np.maximum(state.odds.constants.mu, 1e-300)  # mu > 0 at all clients
+        later = t > 4 * np.ceil(0.5 / (state.step_size * mu))
+        return np.where(later, (2 * t + 1) / ((t + 1) ** 2 * mu), state.step_size)
+
+
+def oracle(state: State, theta: Array, bars: Averages, xi_0: Array, xi_j: Array, g: Array) -> Array:
+    """G (n, d), equation (3.2), for coins (n,) bool, of which xi_j counts where xi_0 = 0."""
+    p, alpha, gamma = state.odds, state.odds.constants.alpha, state.site.tree.gamma
+    to_top = np.where(xi_0, over(gamma * alpha, p.p0), 0.0)
+    to_center = np.where(xi_0, over(gamma * p.tau * (1 - alpha), p.p0), 0.0)
+    to_center += np.where(xi_j, over(gamma * (1 - p.tau) * (1 - alpha), (1 - p.p0) * p.p), 0.0)
+    down = np.where(xi_0 | xi_j, 0.0, 1.0 / ((1 - p.p0) * (1 - p.p)))
+    return to_top[:, None] * (theta - bars.top) + to_center[:, None] * (theta - bars.center) + down[:, None] * g

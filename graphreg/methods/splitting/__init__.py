@@ -1,0 +1,1 @@
+"""Methods that split losses from penalties: fixed-point maps, and what makes them faster."""

@@ -1,0 +1,97 @@
+"""The primal-dual method of GTV minimisation (Algorithm 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from ...checks import checked, inside, positive
+from ...errors import MethodError
+from ...form import Form
+from ...network import Memories
+from ...oracles import INEXACT, Accuracy, Inexact, gradient_steps, without_prox, without_steps
+from ...terms import Array
+from ._halpern import Flows
+from ._lossy import LossyEdges
+from .fixed_point import Acceleration, State
+
+
+@dataclass(frozen=True)
+class PrimalDual(LossyEdges):
+    """Primal-dual method (Chambolle-Pock) with diagonal steps.
+
+        w+ = prox of tau f at  w - tau K'u
+        u+ = prox of sigma g* at  u + sigma (K(2 w+ - w) - center)
+        (w, u) <- (w, u) + relaxation ((w+, u+) - (w, u))
+
+    with tau_i = s / deg_i and sigma_e = 1/(2 s) (1/s on edges to the ground): Algorithm 1 of GTV minimisation,
+    equations (32) and (33), is ``PrimalDual(balance=1, relaxation=1)``.
+
+    Parameters
+    ----------
+    balance : float, optional
+        s, in units of 1 / curvature. None (default) starts at mean degree over mean curvature and adapts: at rounds
+        10, 20, 40, ... s moves towards the ratio of the distances that w and u travelled since the last change.
+    relaxation : float
+        In (0, 2); 1.8 by default.
+    restarts : bool, optional
+        Whether points are pulled towards an anchor that moves up at restarts (Halpern's iteration), where the balance
+        then adapts. None (default): where a loss has kinks and no balance is given.
+    polish : bool
+        Now and then guess from the flows which differences vanish, merge those nodes, and solve the small problem that
+        is left by Newton's method; taken only where the certificate confirms it. Where a point is certified, what the
+        flows say is fused is set to its mean, if that is better. Central steps, booked in the ledger as sums over all
+        nodes. Never with a given balance, which is for following the paper's iteration, and never
+        with inexact updates.
+    inexact : int, float or callable, optional
+        Nodes take gradient steps instead of solving for their prox: a whole number of them in each round, from the
+        point of the last; or as many as bring a node within a tolerance of its prox, in the units of the parameters:
+        a number c stands for the tolerance c / (t + 1)^2 in round t = 0, 1, ..., a function of t gives any other. The
+        method converges where the tolerances are summable over the rounds (Condat, J. Optim. Theory Appl. 158, 2013,
+        theorem 3.1; of the paper the remark on inexact updates); where they are not, it may stop short of the optimum.
+        The certificate holds in any case. For smooth losses.
+    """
+
+    needs = "losses that are smooth or piecewise linear; any penalty, any graph"
+    sends = "the extrapolated parameters, both ways across every edge: the coordinates that it couples"
+
+    balance: float | None = checked(positive, None)
+    relaxation: float = checked(inside("(0, 2)"), 1.8)
+    restarts: bool | None = None
+    polish: bool = True
+    inexact: Inexact | None = checked(INEXACT, None)
+
+    def missing(self, form: Form) -> tuple[str, ...]:
+        return without_prox(form) if self.inexact is None else without_steps(form)
+
+    def polishes(self) -> bool:
+        return self.polish and self.balance is None and self.inexact is None
+
+    @cached_property
+    def acceleration(self) -> Acceleration:
+        return Acceleration(self.relaxation, self.restarts, self.balance)
+
+    def image(self, state: State) -> tuple[Array, Flows, Memories]:
+        """A round of Algorithm 1: (w+, u+)."""
+        site, x = state.site, state.x
+        w, memory = self.nodes(state)  # (32)
+        u = site.dual_prox(x.u, site.engine.exchange(2.0 * w - x.w), state.s)  # (33)
+        return w, u, memory
+
+    def nodes(self, state: State) -> tuple[Array, Memories]:
+        """(32): the prox of tau f at w - tau K'u, exact or not."""
+        site, x, last = state.site, state.x, state.hat.w
+        tau = site.steps(state.s)
+        v = x.w - tau[:, None] * site.adjoint(x.u)
+        if self.inexact is None:
+            return site.prox(v, tau, last, state.memory)
+        accuracy = Accuracy.of(self.inexact, state.round, self.name)
+        return gradient_steps(site.losses, v, tau, last, state.memory, accuracy)
+
+    def under_loss(self) -> PrimalDual:
+        """Without restarts, which no theory covers there. (A balance that adapts does so ever more rarely.)"""
+        if self.restarts:
+            raise MethodError(
+                "PrimalDual(restarts=True) is not proven where messages may be lost; leave restarts to be chosen"
+            )
+        return replace(self, restarts=False)

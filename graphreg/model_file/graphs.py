@@ -1,0 +1,176 @@
+"""[graph]: edges from a list, from an adjacency matrix, or of a family of graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import DataError
+from ..inputs import Graph
+from ..messages import either, near
+from .place import Place
+from .schema import GraphKeys
+from .tables import Folders, check_columns, label_list, read_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SOURCES: dict[str, tuple[str, ...]] = {  # with the keys that belong to each
+    "edges": ("nodes", "tail", "head", "weight"),
+    "adjacency": ("nodes",),
+    "family": ("size", "labels"),
+}
+FAMILIES = ("path", "cycle", "complete", "star", "grid")
+
+
+def read_graph(keys: GraphKeys, place: Place, folders: Folders, labels: Sequence[str], given: Sequence[str]) -> Graph:
+    """The graph that [graph] describes.
+
+    ``labels`` are the nodes with data, in order; ``given`` are the keys that the file gives.
+    """
+    sources = [key for key in SOURCES if key in given]
+    if len(sources) != 1:
+        place.refuse(f" needs exactly one of the keys {either(list(map(repr, SOURCES)))}, got {len(sources)}")
+    source = sources[0]
+    for key in given:
+        if key not in ("name", source, *SOURCES[source]):
+            place.at(key).refuse(f"this does not go with {source!r}; take it out")
+    with place.named():
+        if source == "family":
+            return _family(keys, place, labels)
+        build = _from_edges if source == "edges" else _from_adjacency
+        return build(keys, place, folders, labels)
+
+
+# ---- from files ------------------------------------------------------------------------------------------------------
+def _from_edges(keys: GraphKeys, place: Place, folders: Folders, labels: Sequence[str]) -> Graph:
+    assert keys.edges is not None
+    at = place.at("edges")
+    path = folders.table(keys.edges, at)
+    frame = read_table(path, at, [name for name in (keys.tail, keys.head) if name], leading=2)
+    if len(frame.columns) < 2:
+        at.refuse(f"{path.name} has one column; a table of edges has two columns of labels", DataError)
+    first, second = map(str, frame.columns[:2])
+    ends = {"tail": keys.tail or first, "head": keys.head or second}
+    for key, name in ends.items():
+        check_columns(frame, [name], path.name, place.at(key))
+    if ends["tail"] == ends["head"]:
+        place.at("tail").refuse(f"tail and head are the same column, {ends['tail']!r}")
+    weights = None
+    if keys.weight is not None:
+        weights = _weights(frame, keys.weight, path.name, place.at("weight"))
+    tails, heads = (label_list(frame, name, path.name, place.at(key)) for key, name in ends.items())
+    return _among(list(zip(tails, heads, strict=True)), weights, keys, labels, path.name, at)
+
+
+def _weights(frame: pd.DataFrame, name: str, file: str, place: Place) -> list[float]:
+    check_columns(frame, [name], file, place)
+    if frame[name].dtype.kind not in "iuf":
+        place.refuse(f"the column {name!r} of {file} is not numeric; weights are positive numbers", DataError)
+    return frame[name].astype(float).tolist()
+
+
+def _from_adjacency(keys: GraphKeys, place: Place, folders: Folders, labels: Sequence[str]) -> Graph:
+    assert keys.adjacency is not None
+    at = place.at("adjacency")
+    path = folders.table(keys.adjacency, at)
+    frame = read_table(path, at, leading=1)
+    rows = label_list(frame, str(frame.columns[0]), path.name, at) if len(frame.columns) else []
+    columns = [str(name) for name in frame.columns[1:]]
+    odd = sorted(set(rows) ^ set(columns)) or [name for k, name in enumerate(rows) if name in rows[:k]]
+    if odd or not rows:
+        at.refuse(
+            f"the rows and columns of {path.name} do not have the same labels ({', '.join(map(repr, odd[:4]))}); "
+            "the first column holds the labels of the rows, the first row those of the columns",
+            DataError,
+        )
+    text = [name for name in columns if frame[name].dtype.kind not in "biuf"]
+    if text:
+        at.refuse(f"the column {text[0]!r} of {path.name} is not numeric; an empty cell or 0 is no edge", DataError)
+    matrix = np.nan_to_num(frame[rows].to_numpy(dtype=float))  # in the order of the rows
+    whole = Graph.from_sparse(matrix, rows)
+    return _among(whole.edges(), whole.weight.tolist(), keys, labels, path.name, at, rows)
+
+
+def _among(
+    edges: Sequence[tuple[Any, Any]],
+    weights: Sequence[float] | None,
+    keys: GraphKeys,
+    labels: Sequence[str],
+    file: str,
+    at: Place,
+    more: Sequence[str] = (),
+) -> Graph:
+    """The graph on the nodes with data and, unless ``nodes = "data"``, on all others that the file names."""
+    known = set(labels)
+    named = [*more, *(label for edge in edges for label in edge)]
+    if known.isdisjoint(named):
+        at.refuse(
+            f"no label of {file} has data: it has {', '.join(map(repr, dict.fromkeys(named[:3])))}, the data "
+            f"have {', '.join(map(repr, labels[:3]))}; labels are compared as text, to the letter",
+            DataError,
+        )
+    kept = range(len(edges))
+    if keys.nodes == "data":
+        kept = [k for k, (a, b) in enumerate(edges) if a in known and b in known]
+        named = []
+    return Graph.from_edges(
+        [edges[k] for k in kept],
+        None if weights is None else [weights[k] for k in kept],
+        nodes=dict.fromkeys([*labels, *named]),
+    )
+
+
+# ---- families --------------------------------------------------------------------------------------------------------
+def _drawn(family: str, labels: Sequence[str], size: Sequence[int]) -> Any:
+    """A graph of networkx; the first label is the centre of a star."""
+    import networkx as nx
+
+    if family != "grid":
+        return getattr(nx, f"{family}_graph")(labels)
+    graph = nx.grid_2d_graph(size[0], size[1])
+    return nx.relabel_nodes(graph, dict(zip(graph, labels, strict=False)))  # row by row
+
+
+def _family(keys: GraphKeys, place: Place, labels: Sequence[str]) -> Graph:
+    name = str(keys.family)
+    if name not in FAMILIES:
+        place.at("family").refuse(f"there is no family of graphs {name!r}; {near(name, FAMILIES)}")
+    size = _size(keys, name, place)
+    names = _labels(keys, labels, size, place)
+    if size and prod(size) != len(names):
+        place.at("size").refuse(f"this makes {prod(size)} nodes and there are {len(names)} labels")
+    if name == "cycle" and len(names) < 3:
+        place.at("family").refuse(f"a cycle has at least 3 nodes, and there are {len(names)}")
+    graph = Graph.from_networkx(_drawn(name, names, size))
+    lost = [label for label in labels if label not in graph.index]
+    if lost:
+        place.refuse(f"the node {lost[0]!r} has data and is not among the labels of the graph", DataError)
+    return graph
+
+
+def _size(keys: GraphKeys, name: str, place: Place) -> tuple[int, ...]:
+    at, size = place.at("size"), keys.size
+    if name == "grid":
+        if not isinstance(size, list) or len(size) != 2:
+            at.refuse("a grid needs size = [rows, columns]")
+    elif isinstance(size, list):
+        at.refuse(f"the size of a {name} is one number, the number of its nodes")
+    elif size is None and keys.labels == "numbers":
+        at.refuse('labels = "numbers" needs the number of nodes')
+    numbers = tuple(size) if isinstance(size, list) else () if size is None else (size,)
+    if any(number < 1 for number in numbers):
+        at.refuse(f"a size is positive, got {size}")
+    return numbers
+
+
+def _labels(keys: GraphKeys, labels: Sequence[str], size: tuple[int, ...], place: Place) -> list[str]:
+    if isinstance(keys.labels, list):
+        twice = [name for k, name in enumerate(keys.labels) if name in keys.labels[:k]]
+        if twice or not keys.labels:
+            place.at("labels").refuse(f"{twice[0]!r} is named twice" if twice else "the list is empty")
+        return keys.labels
+    return [str(k) for k in range(prod(size))] if keys.labels == "numbers" else list(labels)

@@ -1,0 +1,206 @@
+"""The keys of a model file: one record per table, its fields the keys, their annotations the types.
+
+A key without a default must be there. The keys of losses, penalties and methods are not listed here: they are the
+options of the classes themselves (see `families`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, dataclass, fields
+from functools import cache
+from typing import Any, Literal, TypeVar, get_type_hints
+
+from ..messages import closest, near
+from .place import Place, Table
+from .types import describe, fits
+
+Record = TypeVar("Record")
+
+
+@dataclass(frozen=True)
+class DataKeys:
+    """[data]: samples from a file, one per row."""
+
+    file: str
+    node: str
+    target: str | list[str]
+    name: str | None = None
+    features: Literal["others"] | list[str] | None = None
+    exclude: list[str] | None = None
+    weights: str | None = None
+    offset: str | None = None
+    intercept: bool = False
+    standardise: bool | list[str] = False
+    keep: dict[str, Any] | None = None
+    derive: dict[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class GraphKeys:
+    """[graph]: one of ``edges``, ``adjacency`` and ``family``, with the keys that belong to it."""
+
+    name: str | None = None
+    nodes: Literal["all", "data"] = "all"
+    edges: str | None = None
+    tail: str | None = None
+    head: str | None = None
+    weight: str | None = None
+    adjacency: str | None = None
+    family: str | None = None
+    size: int | list[int] | None = None
+    labels: Literal["data", "numbers"] | list[str] | None = None
+
+
+@dataclass(frozen=True)
+class LossKeys:
+    """[loss]; the options of the family stand beside these keys."""
+
+    family: str
+    strength: float = 1.0
+    data: str | None = None
+    keep: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class TotalVariationKeys:
+    """[total_variation]: strength x sum over edges of A_e phi(w_i - w_j)."""
+
+    penalty: str | dict[str, Any]
+    strength: float = 1.0
+    graph: str | None = None
+    features: list[str] | None = None
+
+
+@dataclass(frozen=True)
+class ConsensusKeys:
+    """[consensus]: w_i = w_j on every edge."""
+
+    graph: str | None = None
+    features: list[str] | None = None
+
+
+@dataclass(frozen=True)
+class NodePenaltyKeys:
+    """[node_penalty]: strength x sum over nodes of weight_i phi(w_i - center)."""
+
+    penalty: str | dict[str, Any]
+    strength: float = 1.0
+    weights: dict[str, float] | None = None
+    center: list[float] | dict[str, list[float]] | None = None
+    features: list[str] | None = None
+
+
+@dataclass(frozen=True)
+class HierarchyKeys:
+    """[hierarchy]: a tree of clusters, from columns of the data or written out."""
+
+    clusters: str | list[str] | dict[str, Any]
+    weights: list[float | dict[str, float]] | None = None
+    alpha: float | dict[str, float] | None = None
+    gamma: float | dict[str, float] | None = None
+    penalty: str | dict[str, Any] | None = None
+    strength: float = 1.0
+    data: str | None = None
+
+
+@dataclass(frozen=True)
+class SolveKeys:
+    """[solve]: the method, and the keywords of ``Problem.solve``."""
+
+    method: str | dict[str, Any] | None = None
+    gap: float | None = None
+    rounds: int | None = None
+    seconds: float | None = None
+    seed: int | None = None
+    checkpoint: str | None = None
+
+
+TABLES: dict[str, type[Any]] = {
+    "data": DataKeys,
+    "graph": GraphKeys,
+    "loss": LossKeys,
+    "total_variation": TotalVariationKeys,
+    "consensus": ConsensusKeys,
+    "node_penalty": NodePenaltyKeys,
+    "hierarchy": HierarchyKeys,
+    "solve": SolveKeys,
+}
+REQUIRED, SINGLE = ("data", "loss"), ("solve",)
+
+
+@dataclass(frozen=True)
+class Section:
+    """One table of the file: where it stands, its record, which keys are given, and those that no record has."""
+
+    place: Place
+    keys: Any
+    given: tuple[str, ...]
+    rest: Table
+
+
+def read_tables(content: Table, file: str) -> dict[str, list[Section]]:
+    """The tables of a parsed model file, by name; refused where a key is unknown, missing or of the wrong type."""
+    whole = Place(file)
+    for name in content:
+        if name not in TABLES:
+            homes = [table for table, kind in TABLES.items() if name in kind.__dataclass_fields__]
+            hint = f"it is a key of [{homes[0]}]" if homes else near(name, list(TABLES), "the tables are")
+            whole.refuse(f" has no table or key {name!r}; {hint}")
+    for name in REQUIRED:
+        if name not in content:
+            whole.refuse(f"the table [{name}] is missing; every model has one")
+    return {name: _sections(name, content[name], whole) if name in content else [] for name in TABLES}
+
+
+def _sections(name: str, value: Any, whole: Place) -> list[Section]:
+    several = isinstance(value, list) and name not in SINGLE
+    tables: list[Any] = value if several else [value]
+    out: list[Section] = []
+    for k, table in enumerate(tables, 1):
+        place = whole.at(f"[{name}]" if len(tables) == 1 else f"[[{name}]] (number {k})")
+        if not isinstance(table, dict):
+            place.refuse(f"this must be a table, written as [{name}], got {table!r}")
+        keys, rest = _record(TABLES[name], table, place, open_ended=name == "loss")
+        out.append(Section(place, keys, tuple(table), rest))
+    if not out:
+        whole.at(f"[[{name}]]").refuse("the list is empty; leave it out")
+    return out
+
+
+def _record(kind: type[Record], table: Table, place: Place, open_ended: bool) -> tuple[Record, Table]:
+    """The record that a table holds, and the keys that it has beyond (none, but where these are options)."""
+    known = [field.name for field in fields(kind)]  # pyright: ignore[reportArgumentType]  (kinds are dataclasses)
+    hints = type_hints(kind)
+    rest = {key: value for key, value in table.items() if key not in known}
+    if rest and not open_ended:
+        unknown_key(place, next(iter(rest)), known)
+    for field in fields(kind):  # pyright: ignore[reportArgumentType]
+        if field.name in table:
+            check(place.at(field.name), table[field.name], hints[field.name])
+        elif field.default is MISSING:
+            # where a key was misspelt, the misspelling is what there is to say
+            stray = next((key for key in rest if closest(key, [field.name])), None)
+            if stray is not None:
+                unknown_key(place, stray, known)
+            place.refuse(f" needs the key {field.name!r}: {describe(hints[field.name])}")
+    return kind(**{key: table[key] for key in known if key in table}), rest
+
+
+def unknown_key(place: Place, key: str, known: list[str]) -> None:
+    """Refuse a key that a table does not have."""
+    place.refuse(f" has no key {key!r}; {near(key, known, 'its keys are')}")
+
+
+def check(place: Place, value: Any, hint: Any) -> None:
+    """Refuse a value that is not of the annotated type."""
+    if not fits(value, hint):
+        place.refuse(f"this must be {describe(hint)}, got {value!r}")
+
+
+@cache
+def type_hints(kind: Any) -> dict[str, Any]:
+    """The annotations of a class or function, evaluated; nothing is known of those that cannot be."""
+    try:
+        return get_type_hints(kind)
+    except (NameError, TypeError):
+        return {}

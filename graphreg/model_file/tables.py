@@ -1,0 +1,118 @@
+"""Files of tables: CSV (also gzipped) and Parquet, with the columns of labels read as text."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import DataError, GraphregError
+from ..messages import near
+from .place import Place, text_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CSV, PARQUET = (".csv", ".csv.gz"), (".parquet", ".pq")
+MISSING = ["", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "None", "<NA>"]  # in columns of numbers
+
+
+@dataclass(frozen=True)
+class Folders:
+    """Where relative paths begin: ``data`` for tables, ``model`` for everything else."""
+
+    model: Path
+    data: Path
+
+    def table(self, name: str, place: Place) -> Path:
+        """The path of a table, which must be there and of a known kind."""
+        path = self.data / name
+        if not path.is_file():
+            folder = path.parent
+            if not folder.is_dir():
+                place.refuse(f"there is no folder {folder} for {path.name!r}")
+            there = sorted(each.name for each in folder.iterdir() if each.name.endswith((*CSV, *PARQUET)))
+            place.refuse(f"there is no file {path.name!r} in {folder}; {near(path.name, there, 'its tables are')}")
+        if not path.name.endswith((*CSV, *PARQUET)):
+            place.refuse(f"{name!r} is no table; its name must end in {', '.join((*CSV, *PARQUET))}")
+        return path
+
+
+def read_table(path: Path, place: Place, labels: Iterable[str] = (), leading: int = 0) -> pd.DataFrame:
+    """A table as a frame.
+
+    ``labels`` (and the first ``leading`` columns) are columns of labels: they are read as text, so that 01001 keeps its
+    zero and a label NA is a label.
+    """
+    parquet = path.name.endswith(PARQUET)
+    with place.named():
+        try:
+            return _parquet(path, place, labels, leading) if parquet else _csv(path, labels, leading)
+        except GraphregError:
+            raise
+        except (OSError, ValueError, EOFError) as error:  # of pandas: parsing, decoding, an empty file
+            raise DataError(f"{path.name} cannot be read: {text_of(error)}") from None
+
+
+def _csv(path: Path, labels: Iterable[str], leading: int) -> pd.DataFrame:
+    import pandas as pd
+
+    header = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+    names = [str(name) for name in header.iloc[0]]
+    if len(names) == 1 and (";" in names[0] or "\t" in names[0]):
+        raise DataError(f"{path.name} has one column, {names[0]!r}; separate columns by commas")
+    twice = [name for k, name in enumerate(names) if name in names[:k]]
+    if twice:
+        raise DataError(f"{path.name} has two columns called {twice[0]!r}; rename one")
+    text = {*labels, *names[:leading]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        try:
+            return pd.read_csv(
+                path,
+                encoding="utf-8-sig",  # a byte order mark is not part of the first name
+                dtype={name: str for name in names if name in text},
+                keep_default_na=False,
+                na_values={name: MISSING for name in names if name not in text},
+                index_col=False,
+                low_memory=False,
+            )
+        except pd.errors.ParserWarning:
+            raise DataError(f"a row of {path.name} has more cells than the first row has names") from None
+
+
+def _parquet(path: Path, place: Place, labels: Iterable[str], leading: int) -> pd.DataFrame:
+    import pandas as pd
+
+    try:
+        frame = pd.read_parquet(path)
+    except ImportError:
+        place.refuse(f"reading {path.name} needs pyarrow, which is not installed: pip install graphreg[parquet]")
+    frame.columns = frame.columns.map(str)
+    for name in {*labels, *frame.columns[:leading]} & set(frame.columns):
+        column = frame[name]
+        if column.dtype.kind == "f":
+            raise DataError(
+                f"{path.name} holds the labels {name!r} as numbers with a decimal point (or with gaps); "
+                "store them as text or as whole numbers"
+            )
+        frame[name] = column.map(str, na_action="ignore").astype(object)
+    return frame
+
+
+def check_columns(frame: pd.DataFrame, names: Sequence[str], file: str, place: Place) -> None:
+    """Every name must be a column of the frame."""
+    for name in names:
+        if name not in frame.columns:
+            place.refuse(f"{file} has no column {name!r}; {near(name, list(map(str, frame.columns)), 'it has')}")
+
+
+def label_list(frame: pd.DataFrame, name: str, file: str, place: Place) -> list[str]:
+    """The labels of a column; a missing one is refused."""
+    labels: list[Any] = frame[name].tolist()
+    for row, label in enumerate(labels):
+        if not isinstance(label, str) or not label.strip():
+            place.refuse(f"the column {name!r} of {file} has no label in row {row}; fill it in", DataError)
+    return labels

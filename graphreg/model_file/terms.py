@@ -1,0 +1,181 @@
+"""The terms of the model: losses, total variations, consensus, node penalties, hierarchies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import GraphregError
+from ..inputs import Graph
+from ..messages import near
+from ..problem import Problem
+from ..terms import Consensus, Hierarchy, Model, NodePenalty, TotalVariation, feature_of
+from ..terms.penalties import AbstractConstraint, SquaredL2
+from .families import make, make_inline
+from .place import Place
+from .samples import Samples
+from .schema import LossKeys, Section
+
+
+@dataclass(frozen=True)
+class Term:
+    """A term and where it stands."""
+
+    model: Model
+    place: Place
+
+
+@dataclass
+class Sources:
+    """The tables of samples and the graphs of a model file, by name; which of them are used is kept."""
+
+    samples: Mapping[str | None, Samples]
+    graphs: Mapping[str | None, Graph]
+    folders: Sequence[Path]  # where modules of the user's own are looked for first
+    used: set[tuple[str, str | None]]
+
+    def data(self, name: str | None, place: Place) -> Samples:
+        return self._pick("data", self.samples, name, place)
+
+    def graph(self, name: str | None, place: Place) -> Graph:
+        return self._pick("graph", self.graphs, name, place)
+
+    def _pick(self, kind: str, known: Mapping[str | None, Any], name: str | None, place: Place) -> Any:
+        if not known:
+            place.refuse(f" needs the table [{kind}]")
+        names = [str(each) for each in known if each is not None]
+        if name is None and len(known) == 1:
+            name = next(iter(known))
+        elif name is None:
+            place.refuse(f" needs the key {kind!r}: the name of one of the tables [[{kind}]], {', '.join(names)}")
+        elif name not in known:
+            place.at(kind).refuse(f"no table [[{kind}]] has the name {name!r}; {near(name, names)}")
+        self.used.add((kind, name))
+        return known[name]
+
+
+# ---- one function per table ------------------------------------------------------------------------------------------
+def loss(section: Section, sources: Sources) -> Any:
+    keys, place = section.keys, section.place
+    data = sources.data(keys.data, place).node_data(keys.keep, place)
+    known = dict.fromkeys(LossKeys.__dataclass_fields__)
+    return make("loss", keys.family, section.rest, place, sources.folders, data, at=place.at("family"), **known)
+
+
+def total_variation(section: Section, sources: Sources) -> TotalVariation:
+    keys, place = section.keys, section.place
+    graph = sources.graph(keys.graph, place)
+    penalty = make_inline("penalty", keys.penalty, place.at("penalty"), sources.folders)
+    return TotalVariation(graph, penalty, keys.features)
+
+
+def consensus(section: Section, sources: Sources) -> Consensus:
+    return Consensus(sources.graph(section.keys.graph, section.place), section.keys.features)
+
+
+def node_penalty(section: Section, sources: Sources) -> NodePenalty:
+    keys, place = section.keys, section.place
+    penalty = make_inline("penalty", keys.penalty, place.at("penalty"), sources.folders)
+    return NodePenalty(penalty, keys.weights, keys.center, keys.features)
+
+
+def hierarchy(section: Section, sources: Sources) -> Any:
+    keys, place = section.keys, section.place
+    clusters = _clusters(section, sources)
+    if keys.alpha is not None or keys.gamma is not None:
+        return _from_alpha(section, clusters)
+    if keys.weights is None:
+        place.refuse(" needs the key 'weights': one per level from the nodes upwards (or 'alpha' and 'gamma')")
+    penalty = SquaredL2()
+    if keys.penalty is not None:
+        penalty = make_inline("penalty", keys.penalty, place.at("penalty"), sources.folders)
+    return Hierarchy(clusters, keys.weights, penalty)
+
+
+def _from_alpha(section: Section, clusters: Mapping[Any, Any]) -> Any:
+    keys, place = section.keys, section.place
+    for key in ("alpha", "gamma"):
+        if getattr(keys, key) is None:
+            place.refuse(f" needs the key {key!r}: alpha and gamma go together")
+    for key in ("weights", "penalty"):
+        if getattr(keys, key) is not None:
+            place.at(key).refuse("this does not go with alpha and gamma; take it out")
+    return Hierarchy.from_alpha(clusters, alpha=keys.alpha, gamma=keys.gamma)
+
+
+def _clusters(section: Section, sources: Sources) -> dict[Any, Any]:
+    keys, place = section.keys, section.place
+    if isinstance(keys.clusters, dict):
+        if keys.data is not None:
+            place.at("data").refuse("the clusters are written out and take no data; leave the key out")
+        return keys.clusters
+    samples = sources.data(keys.data, place)
+    names = [keys.clusters] if isinstance(keys.clusters, str) else list(keys.clusters)
+    if not names:
+        place.at("clusters").refuse("the list is empty; name at least one column")
+    paths = [samples.by_node(name, place.at("clusters")) for name in names]
+    tree: dict[str, Any] = {}
+    for node in samples.labels:
+        branch = tree
+        for level in reversed(paths[1:]):  # columns go from the finest clusters to the coarsest
+            branch = branch.setdefault(level[node], {})
+        branch.setdefault(paths[0][node], []).append(node)
+    return tree
+
+
+BUILD = {
+    "loss": loss,
+    "total_variation": total_variation,
+    "consensus": consensus,
+    "node_penalty": node_penalty,
+    "hierarchy": hierarchy,
+}
+
+
+# ---- the sum ---------------------------------------------------------------------------------------------------------
+def build_terms(tables: Mapping[str, list[Section]], sources: Sources) -> list[Term]:
+    """The terms of all tables, in the order of `BUILD`."""
+    terms: list[Term] = []
+    for name, build in BUILD.items():
+        for section in tables[name]:
+            with section.place.named():
+                term = build(section, sources)
+                strength = getattr(section.keys, "strength", 1.0)
+                _check_strength(section, getattr(term, "penalty", None))
+                terms.append(Term(Model.of(term if strength == 1.0 else strength * term), section.place))
+    _check_features(tables, terms)
+    return terms
+
+
+def _check_strength(section: Section, penalty: Any) -> None:
+    """A constraint takes no strength; said here, because 1 would pass."""
+    if isinstance(penalty, AbstractConstraint) and "strength" in section.given:
+        section.place.at("strength").refuse(
+            f"{type(penalty).__name__} is a constraint and takes no strength; leave the key out"
+        )
+
+
+def _check_features(tables: Mapping[str, list[Section]], terms: Sequence[Term]) -> None:
+    """The features that terms name must be those of the coordinates."""
+    first: Any = terms[0].model.terms[0][1]
+    coordinates = list(dict.fromkeys(map(feature_of, first.coordinates())))
+    for name in ("total_variation", "consensus", "node_penalty"):
+        for section in tables[name]:
+            for feature in section.keys.features or ():
+                if feature not in coordinates:
+                    section.place.at("features").refuse(
+                        f"there is no feature {feature!r}; {near(feature, coordinates, 'the features are')}"
+                    )
+
+
+def build_problem(terms: Sequence[Term], whole: Place) -> Problem:
+    """The problem; an error names the first term that cannot stand with those before it."""
+    try:
+        return Problem(sum((term.model for term in terms[1:]), terms[0].model))
+    except GraphregError as error:
+        for k in range(1, len(terms) + 1):
+            with terms[k - 1].place.named():
+                Problem(sum((term.model for term in terms[1:k]), terms[0].model))
+        raise whole.error(type(error), str(error)) from None

@@ -1,0 +1,29 @@
+"""Who may talk to whom: the part of a graph that a node sees, its streams of random numbers, the ledger."""
+
+from .arcs import Arcs as Arcs
+from .arcs import arcs_of as arcs_of
+from .availability import Availability as Availability
+from .availability import Presence as Presence
+from .availability import per_node as per_node
+from .in_process import InProcess as InProcess
+from .ledger import NUMBER as NUMBER
+from .ledger import PURPOSES as PURPOSES
+from .ledger import Account as Account
+from .ledger import Ledger as Ledger
+from .mixing import METROPOLIS as METROPOLIS
+from .mixing import Mixing as Mixing
+from .mixing import MixingMatrix as MixingMatrix
+from .mixing import largest as largest
+from .mixing import mixing_of as mixing_of
+from .server_topology import Star as Star
+from .server_topology import alone as alone
+from .server_topology import balanced_flows as balanced_flows
+from .server_topology import star as star
+from .server_topology import tied as tied
+from .server_topology import with_servers as with_servers
+from .site import Memories as Memories
+from .site import Scales as Scales
+from .site import Site as Site
+from .site import WholeGraph as WholeGraph
+from .streams import Streams as Streams
+from .tree import without_tree as without_tree

@@ -1,0 +1,119 @@
+"""The arcs of a problem: across each pair of neighbours one each way; what may be sent, and how much at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import breadth_first_order, connected_components
+
+from ..form import Form
+from ..terms import Array
+
+
+@dataclass(frozen=True)
+class Arcs:
+    """Arc k < p leads from the first to the second node of pair k, arc p + k back.
+
+    Attributes
+    ----------
+    n : int
+        The number of nodes.
+    source, target : (2p,) arrays
+    coupled : (p, d) bool
+        The coordinates that some edge between the pair couples: what a message of parameters holds.
+    level : tuple of str
+        What kind of link each pair is: "graph", "within clusters", "between clusters" or "to the server", (p,).
+    """
+
+    n: int
+    source: Array
+    target: Array
+    coupled: Array
+    level: tuple[str, ...]
+
+    @property
+    def pairs(self) -> int:
+        return len(self.coupled)
+
+    @cached_property
+    def numbers(self) -> Array:
+        """How many numbers a message of parameters holds, (2p,)."""
+        return np.tile(self.coupled.sum(axis=1), 2)
+
+    @cached_property
+    def all_numbers(self) -> int:
+        """How many numbers a message along every arc holds in all."""
+        return int(self.numbers.sum())
+
+    @cached_property
+    def components(self) -> int:
+        return int(connected_components(self._links(), directed=False)[0])
+
+    @cached_property
+    def parent(self) -> Array:
+        """The parent of each node in a spanning forest, of breadth first from the first node of each component; -1 at
+        roots. Sums go up and down it."""
+        links = self._links()
+        count, member = connected_components(links, directed=False)
+        out = np.full(self.n, -1)
+        for root in np.unique(member, return_index=True)[1][:count]:
+            order, before = breadth_first_order(links, int(root), directed=False)
+            out[order[1:]] = before[order[1:]]
+        return out
+
+    @cached_property
+    def forest(self) -> Array:
+        """The arcs of the spanning forest, both ways, (2p,) bool."""
+        p = self.parent
+        return (p[self.source] == self.target) | (p[self.target] == self.source)
+
+    @cached_property
+    def in_forest(self) -> int:
+        """How many arcs the spanning forest has."""
+        return 2 * (self.n - self.components)
+
+    def _links(self) -> sp.csr_array:
+        return sp.csr_array((np.ones(len(self.source)), (self.source, self.target)), shape=(self.n, self.n))
+
+
+def arcs_of(form: Form) -> Arcs:
+    """The arcs of all edges between two nodes; several edges of a pair share a message, of the union of their
+    coordinates."""
+    return form.once("arcs", None, lambda: _arcs_of(form))
+
+
+def _arcs_of(form: Form) -> Arcs:
+    blocks = [edge for edge in form.edges if not edge.ground]
+    tails = [edge.tail for edge in blocks]
+    key = [edge.tail * np.int64(form.n) + edge.head for edge in blocks]
+    every = np.concatenate(key) if key else np.zeros(0, dtype=np.int64)
+    if (every[1:] > every[:-1]).all():  # in order already, as those of most graphs are
+        pairs, first = every, np.arange(len(every))
+        place = first
+    else:
+        pairs, first, place = np.unique(every, return_index=True, return_inverse=True)
+    coupled = np.zeros((len(pairs), form.d), dtype=bool)
+    at = 0
+    for edge in blocks:
+        rows = place[at : at + len(edge.tail)]
+        coupled[rows if edge.features is None else np.ix_(rows, edge.features)] = True
+        at += len(edge.tail)
+    owner = np.repeat(np.arange(len(blocks)), [len(tail) for tail in tails])
+    links = np.array([edge.role.link for edge in blocks], dtype=object)
+    i, j = np.divmod(pairs, form.n)
+    level = tuple(links[owner[first]].tolist())
+    return Arcs(form.n, np.concatenate([i, j]), np.concatenate([j, i]), coupled, level)
+
+
+def ends_of(form: Form, arcs: Arcs) -> tuple[Array, ...]:
+    """Per edge block the arcs from the tails to the heads, and below them those back, (2m,); none to the ground."""
+    p, out = arcs.pairs, list[Array]()
+    known = arcs.source[:p] * np.int64(form.n) + arcs.target[:p]  # in order, see `arcs_of`
+    for edge in form.edges:
+        nodes = slice(0, 0) if edge.ground else slice(None)
+        pair = np.searchsorted(known, edge.tail[nodes] * np.int64(form.n) + edge.head[nodes])
+        out.append(np.concatenate([pair, pair + p]))
+    return tuple(out)

@@ -1,0 +1,132 @@
+"""Which nodes are there in a round, and whether a method knows how often they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from inspect import signature
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from ..checks import Check, check_fields, checked, inside, is_number, per, switch
+from ..errors import MethodError
+from ..form import Form
+from ..messages import unmatched
+from ..terms import Array
+from .site import Site
+from .streams import Streams
+
+Sampler = Callable[[int, tuple[Hashable, ...], Array, Generator], Any]
+
+
+def _takes_four(sampler: Any) -> bool:
+    try:
+        signature(sampler).bind(1, (), None, None)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+PROBABILITY = per("node", inside("(0, 1]", "in (0, 1]"))
+SAMPLER = Check("a function of t, labels, uniform and common", _takes_four)
+
+
+@dataclass(frozen=True)
+class Presence:
+    """What a run knows of who is there."""
+
+    p: Array | None  # p_i, 1 at latent nodes, (n,); None where only a sampler decides
+    online: Array  # rounds in which each node was there, (n,)
+
+
+@dataclass(frozen=True)
+class Availability:
+    """Nodes that are not always there: R_i(t) = 1 with probability p_i, independently from round to round (Algorithm 2
+    of graph-fused M-estimation).
+
+    Parameters
+    ----------
+    probability : number or mapping, optional
+        p_i in (0, 1]: one for all nodes, or one per label. May be left out where there is a sampler.
+    sampler : callable, optional
+        Who is there in a round, where the nodes do not decide independently of each other: ``sampler(t, labels,
+        uniform, common)`` returns one bool per label. t = 1, 2, ... is the round; ``labels`` are those of the nodes
+        that are asked about (on isolated actors a node and its neighbours); ``uniform`` (len(labels),) are numbers in
+        [0, 1), each its node's own; ``common`` is a numpy Generator that begins anew in every round and is the same
+        for all nodes: what nodes share is drawn from it, in an order that does not depend on the labels. The answer
+        for a node must follow from t, its label and these numbers alone, since its neighbours must find the same.
+    known : bool
+        Whether a method may use the probabilities. Where it may not, or where there are none, each node is taken to be
+        there in the proportion of the rounds in which it was so far. Only inverse-probability weights need to know.
+
+    Latent nodes (of a hierarchy) are nobody's devices, and always there.
+    """
+
+    probability: float | Mapping[Hashable, float] | None = checked(PROBABILITY, None)
+    sampler: Sampler | None = checked(SAMPLER, None)
+    known: bool = checked(switch, True)
+
+    def __post_init__(self) -> None:
+        if self.probability is None and self.sampler is None:
+            raise MethodError("an Availability needs a probability, a sampler, or both")
+        check_fields(self, MethodError)
+
+    @staticmethod
+    def of(value: Any) -> Availability | None:
+        """From what a user gives: None, a number, a mapping, a sampler, or an Availability."""
+        if value is None or isinstance(value, Availability):
+            return value
+        if is_number(value) or isinstance(value, Mapping):
+            return Availability(value)
+        if callable(value) and not isinstance(value, type):
+            return Availability(sampler=value)
+        raise MethodError(
+            "availability is a probability in (0, 1], a mapping from nodes to probabilities, a sampler, or "
+            f"gr.Availability(probability, sampler, known=False) where it is to be estimated; got {value!r}"
+        )
+
+    def missing(self, form: Form) -> tuple[str, ...]:
+        """Nodes without a probability, and probabilities without a node, as sentences."""
+        return tuple(unmatched("availability", self.probability, form.space.index))
+
+    def begin(self, site: Site) -> Presence:
+        """Before the first round."""
+        p = None if self.probability is None else per_node(site.form, self.probability, 1.0)
+        return Presence(p, np.zeros(site.form.n, dtype=np.int64))
+
+    def attend(self, site: Site, t: int, presence: Presence) -> tuple[Array, Array, Presence]:
+        """Who is there in round t, (n,) bool, noted in the ledger; the arcs both of whose ends are, (2p,) bool; and
+        what is known after the round."""
+        there = self.there(site, t, presence.p)
+        site.engine.away(~there)
+        along = there[site.arcs.source] & there[site.arcs.target]
+        return there, along, Presence(presence.p, presence.online + there)
+
+    def inverse(self, presence: Presence, t: int) -> Array:
+        """1/p_i, p_i known or else the proportion of the rounds so far, (n,)."""
+        return 1.0 / presence.p if self.known and presence.p is not None else t / np.maximum(presence.online, 1)
+
+    def there(self, site: Site, t: int, p: Array | None) -> Array:
+        """Which nodes of the site are there in round t = 1, 2, ..., (n,) bool; p as in `Presence`."""
+        uniform = site.streams("availability").uniform(t, 1)[:, 0]
+        if self.sampler is None:
+            assert p is not None
+            return uniform < p
+        labels = site.form.labels[: site.form.space.n_observed]
+        common = Streams(site.seed, "network coin", [0]).generator(0, t)
+        drawn = np.asarray(self.sampler(t, labels, uniform[: len(labels)].copy(), common))
+        if drawn.shape != (len(labels),) or drawn.dtype != np.bool_:
+            raise MethodError(
+                f"the sampler of an Availability must return {len(labels)} bools, one per label, in round {t}; it "
+                f"returned an array of shape {drawn.shape} and type {drawn.dtype}"
+            )
+        return np.concatenate([drawn, np.full(site.form.n - len(labels), True)])
+
+
+def per_node(form: Form, values: Any, latent: float) -> Array:
+    """A number, or a mapping from the observed nodes, as an array (n,); ``latent`` at latent nodes."""
+    observed = form.labels[: form.space.n_observed]
+    own = [values[label] for label in observed] if isinstance(values, Mapping) else [values] * len(observed)
+    return np.array([*own, *[latent] * len(form.latent)], dtype=float)

@@ -1,0 +1,202 @@
+"""The ledger: what was sent, by purpose, by edge and by level."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..terms import Array
+from .arcs import Arcs
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    import pandas as pd
+
+PURPOSES = ("method", "adaptation", "certificate", "inference")
+NUMBER = 8  # bytes of a float64
+BEYOND = "beyond the graph"  # sums of a problem of several components, which their roots add up
+
+
+@dataclass
+class Account:
+    """What was sent for one purpose. Kept so that the usual case, a message along every arc, costs one addition."""
+
+    exchanges: int = 0  # along every arc, of the coupled coordinates
+    sums: int = 0  # over all nodes: up and down a spanning forest
+    summed: int = 0  # numbers in all of them
+    messages: Array | None = None  # of other exchanges, per arc
+    numbers: Array | None = None
+    away: Array | None = None  # rounds in which each node was away, (n,)
+    beyond: int = 0  # messages beyond the graph, and numbers in them, of actors that count these themselves
+    beyond_numbers: int = 0
+
+
+@dataclass(eq=False)
+class Ledger:
+    """Messages and bytes: what the method sends, what its adaptation sends, what certificates and inference cost.
+
+    It counts what is really sent: a message along an arc holds the coordinates that its edges couple, or as many
+    numbers as were given; a sum over all nodes is a message up and one down each edge of a spanning forest (and to
+    and from the first root, where there are several components). ``by_edge()`` and ``by_level()`` split it up.
+    """
+
+    arcs: Arcs | None = None
+    labels: Sequence[Hashable] = ()
+    rounds: int = 0
+    accounts: dict[str, Account] = field(default_factory=lambda: {purpose: Account() for purpose in PURPOSES})
+
+    # ---- booking ---------------------------------------------------------------------------------------------------
+    def exchange(
+        self, purpose: str, columns: int | Array | None = None, along: Array | None = None, times: int = 1
+    ) -> None:
+        """A message along every arc, or along those of a mask; of the coupled coordinates, or of so many numbers
+        (one for all arcs, or one per arc)."""
+        account, arcs = self.accounts[purpose], self.arcs
+        if arcs is None:
+            return
+        if along is None and columns is None:
+            account.exchanges += times
+            return
+        sent = np.full(len(arcs.source), times) if along is None else times * along
+        if account.messages is None or account.numbers is None:
+            account.messages, account.numbers = np.zeros((2, len(sent)), dtype=np.int64)
+        account.messages = account.messages + sent
+        account.numbers = account.numbers + sent * (arcs.numbers if columns is None else columns)
+
+    def sum(self, purpose: str, numbers: int, times: int = 1) -> None:
+        """Sums of so many numbers over all nodes."""
+        self.accounts[purpose].sums += times
+        self.accounts[purpose].summed += times * numbers
+
+    def away(self, nodes: Array) -> None:
+        """A round in which the nodes of a mask (n,) are away."""
+        account = self.accounts["method"]
+        account.away = nodes.astype(np.int64) if account.away is None else account.away + nodes
+
+    def copy(self) -> Ledger:
+        """A ledger on which more can be booked without a change of this one."""
+        return replace(self, accounts={purpose: replace(account) for purpose, account in self.accounts.items()})
+
+    # ---- reading ---------------------------------------------------------------------------------------------------
+    @property
+    def messages(self) -> dict[str, int]:
+        """By purpose."""
+        return {purpose: self._all(purpose)[0] for purpose in PURPOSES}
+
+    @property
+    def bytes(self) -> dict[str, int]:
+        """By purpose."""
+        return {purpose: self._all(purpose)[1] for purpose in PURPOSES}
+
+    @property
+    def total_messages(self) -> int:
+        return sum(self.messages.values())
+
+    @property
+    def total_bytes(self) -> int:
+        return sum(self.bytes.values())
+
+    def sent(self) -> tuple[int, int]:
+        """Messages and bytes of the method and its adaptation: what a run costs that nobody certifies."""
+        method, adaptation = self._all("method"), self._all("adaptation")
+        return method[0] + adaptation[0], method[1] + adaptation[1]
+
+    def by_edge(self) -> pd.DataFrame:
+        """Messages and bytes by sender, receiver and purpose: one row where anything was sent."""
+        import pandas as pd
+
+        columns = ["sender", "receiver", "level", "purpose", "messages", "bytes"]
+        rows: list[tuple[Any, ...]] = []
+        for purpose in PURPOSES:
+            if self.arcs is None:
+                continue
+            messages, size = self._arcs(purpose)
+            for k in np.flatnonzero(messages):
+                ends = self.labels[self.arcs.source[k]], self.labels[self.arcs.target[k]]
+                level = self.arcs.level[k % self.arcs.pairs]
+                rows.append((*ends, level, purpose, int(messages[k]), int(size[k])))
+            if self._beyond(purpose)[0]:
+                rows.append((None, None, BEYOND, purpose, *self._beyond(purpose)))
+        return pd.DataFrame(rows, columns=columns)
+
+    def by_node(self) -> pd.DataFrame:
+        """Messages sent and received, for all purposes, and the rounds in which each node was away."""
+        import pandas as pd
+
+        arcs = self.arcs
+        n = 0 if arcs is None else arcs.n
+        sent, received, away = (np.zeros(n, dtype=np.int64) for _ in range(3))
+        if arcs is not None:
+            messages = sum((self._arcs(purpose)[0] for purpose in PURPOSES), np.zeros(len(arcs.source), dtype=np.int64))
+            np.add.at(sent, arcs.source, messages)
+            np.add.at(received, arcs.target, messages)
+        counted = self.accounts["method"].away
+        columns = {"sent": sent, "received": received, "away": away if counted is None else counted}
+        return pd.DataFrame(columns, index=pd.Index(list(self.labels), dtype=object, name="node", tupleize_cols=False))
+
+    def by_level(self) -> pd.DataFrame:
+        """Messages and bytes by level (graph, within clusters, between clusters, to the server) and purpose."""
+        table = self.by_edge().groupby(["level", "purpose"], sort=False)
+        return table.agg({"messages": "sum", "bytes": "sum"})
+
+    def _arcs(self, purpose: str) -> tuple[Array, Array]:
+        """Messages and bytes along each arc."""
+        account, arcs = self.accounts[purpose], self.arcs
+        if arcs is None:
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        messages = np.full(len(arcs.source), account.exchanges, dtype=np.int64)
+        numbers = account.exchanges * arcs.numbers.astype(np.int64)
+        if account.messages is not None and account.numbers is not None:
+            messages, numbers = messages + account.messages, numbers + account.numbers
+        if account.sums:
+            messages, numbers = messages + account.sums * arcs.forest, numbers + account.summed * arcs.forest
+        return messages, NUMBER * numbers
+
+    def _all(self, purpose: str) -> tuple[int, int]:
+        """Messages and bytes along all arcs and beyond the graph."""
+        account, arcs = self.accounts[purpose], self.arcs
+        if arcs is None:
+            return 0, 0
+        in_forest = arcs.in_forest if account.sums else 0
+        messages = account.exchanges * len(arcs.source) + account.sums * in_forest
+        numbers = account.exchanges * arcs.all_numbers + account.summed * in_forest
+        if account.messages is not None and account.numbers is not None:
+            messages, numbers = messages + int(account.messages.sum()), numbers + int(account.numbers.sum())
+        beyond = self._beyond(purpose)
+        return messages + beyond[0], NUMBER * numbers + beyond[1]
+
+    def _beyond(self, purpose: str) -> tuple[int, int]:
+        """Messages and bytes between the roots of several components."""
+        account = self.accounts[purpose]
+        if self.arcs is None or self.arcs.components == 1:
+            return 0, 0
+        ways = 2 * (self.arcs.components - 1)
+        return ways * account.sums + account.beyond, NUMBER * (ways * account.summed + account.beyond_numbers)
+
+    # ---- as a value ------------------------------------------------------------------------------------------------
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Ledger):
+            return NotImplemented
+        return (
+            self.rounds == other.rounds
+            and self.messages == other.messages
+            and all(
+                np.array_equal(mine, theirs)
+                for purpose in PURPOSES
+                for mine, theirs in zip(self._arcs(purpose), other._arcs(purpose), strict=True)
+            )
+        )
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType]  (it changes while a run goes on)
+
+    def __repr__(self) -> str:
+        return f"Ledger(rounds={self.rounds}, messages={self.messages}, bytes={self.bytes})"
+
+    def __str__(self) -> str:
+        messages, size = self.messages, self.bytes
+        rows = [f"{self.rounds} rounds"]
+        rows += [f"  {p:12s}{messages[p]:>14,} messages {size[p]:>18,} bytes" for p in PURPOSES]
+        return "\n".join(rows)

@@ -1,0 +1,152 @@
+"""Clients around a server: the forms that baselines minimise in place of the user's, and how they speak with servers.
+
+A star ties every node to a latent server, one for all or one per cluster; the edges between nodes and the latent nodes
+of the user's form are left out, ground edges stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..form import EdgeBlock, Form, distinct
+from ..oracles import NodeGradients
+from ..terms import IN_GRAPH, TO_SERVER, Array, Strength
+from ..terms.penalties import AbstractPenalty, AbstractSmoothPenalty, Zero
+from .site import Site
+
+SERVER = "server"  # the label of the node, and the name of the edges to it
+
+
+# ---- other forms -----------------------------------------------------------------------------------------------------
+def alone(form: Form, latent: tuple[Hashable, ...] = ()) -> Form:
+    """The form without edges between nodes, and with these latent nodes instead of its own."""
+    n = form.space.n_observed + len(latent)
+    samples = tuple(replace(block, n=n) for block in form.samples)
+    return Form(form.space, latent, samples, tuple(replace(edge, n=n) for edge in form.edges if edge.ground))
+
+
+def star(
+    form: Form,
+    penalty: AbstractPenalty,
+    weight: Array | None = None,
+    member: Array | None = None,
+    clusters: Sequence[Hashable] = (),
+) -> Form:
+    """The form whose edges tie each of the user's nodes to a latent server.
+
+    ``weight`` (n_observed,) is c_e, 1 by default; ``member`` (n_observed,) the number of each node's cluster among
+    ``clusters``, which have a server each; by default there is one server for all.
+    """
+    n = form.space.n_observed
+    labels = [(SERVER, cluster) for cluster in clusters] if member is not None else [SERVER]
+    latent = tuple(distinct(labels, set(form.space.index)))
+    place = np.zeros(n, dtype=np.intp) if member is None else member
+    name, c = f"{SERVER} ({type(penalty).__name__})", np.ones(n) if weight is None else weight
+    bare, ends = alone(form, latent), (np.arange(n), n + place)
+    edges = EdgeBlock(penalty, Strength(), *ends, c, None, None, TO_SERVER, name, bare.n)
+    return replace(bare, edges=(*bare.edges, edges))
+
+
+def tied(form: Form, member: Array) -> Form:
+    """A star with its clusters tied to a first member instead of to the server, which stays without edges: the
+    consensus within clusters, on the same nodes."""
+    nodes = np.arange(form.space.n_observed)
+    _, first, place = np.unique(member[nodes], return_index=True, return_inverse=True)
+    others = nodes[first[place] != nodes]
+    ground = tuple(edge for edge in form.edges if edge.ground)
+    if not len(others):
+        return replace(form, edges=ground)
+    c, name, ends = np.ones(len(others)), "Consensus within the clusters found", (first[place][others], others)
+    block = EdgeBlock(Zero(), Strength(), *ends, c, None, None, IN_GRAPH, name, form.n)
+    return replace(form, edges=(*ground, block))
+
+
+# ---- points of one form as points of another -------------------------------------------------------------------------
+def with_servers(target: Form, observed: Array) -> Array:
+    """A point of the target from parameters of the user's nodes: servers stand at the means of theirs."""
+    w = np.zeros(target.shape)
+    w[: len(observed)] = observed
+    for edge in target.edges:
+        if edge.role == TO_SERVER:
+            count = np.bincount(edge.head, minlength=target.n)[:, None]
+            total = np.zeros(target.shape)
+            np.add.at(total, edge.head, w[edge.tail])
+            w = np.where(count > 0, total / np.maximum(count, 1), w)
+    return w
+
+
+def balanced_flows(form: Form, gradients: NodeGradients, w: Array) -> tuple[Array, ...]:
+    """The flows by which w balances at every node but those in the middle of Zero stars: of smooth ground edges their
+    gradients, of a Zero edge what is left at its outer end, ``u = -grad h_i`` where that is the tail.
+
+    Where each middle carries the optimum of its star the balance holds there too: -sum_i u_i = sum_i grad h_i = 0.
+    """
+    g, out = gradients.full(w), list[Array]()
+    for edge in form.edges:
+        if isinstance(edge.penalty, AbstractSmoothPenalty):
+            out.append(edge.gradients(w))
+        else:
+            out.append(-g[edge.tail] if edge.role == TO_SERVER else g[edge.head])
+    return tuple(out)
+
+
+# ---- on a site -------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Star:
+    """Which nodes of a site are tied to which server, and the arcs between them.
+
+    Attributes
+    ----------
+    client, server : (c,) arrays
+        Nodes of the site.
+    weight : (n,) array
+        c_e of the edge of each client, 0 at the servers.
+    down, up : masks over the arcs of the site
+        From the servers, and to them.
+    """
+
+    client: Array
+    server: Array
+    weight: Array
+    down: Array
+    up: Array
+
+    @staticmethod
+    def of(site: Site) -> Star:
+        blocks = [edge for edge in site.form.edges if edge.role == TO_SERVER]
+        client = np.concatenate([edge.tail for edge in blocks])
+        server = np.concatenate([edge.head for edge in blocks])
+        weight, latent = np.zeros(site.form.n), site.ids >= site.n_observed
+        weight[client] = np.concatenate([edge.weight for edge in blocks])
+        return Star(client, server, weight, latent[site.arcs.source], latent[site.arcs.target])
+
+    def sums(self, values: Array, chosen: Array | None = None) -> Array:
+        """The sums of the clients' rows (n, k) at their servers, (n, k); of the clients of a mask (n,) alone."""
+        c = np.full(len(self.client), True) if chosen is None else chosen[self.client]
+        out = np.zeros(values.shape)
+        np.add.at(out, self.server[c], values[self.client[c]])
+        return out
+
+    def largest(self, values: Array) -> Array:
+        """The largest entry (n,) of the clients, at their servers; 0 elsewhere."""
+        out = np.zeros(values.shape)
+        np.maximum.at(out, self.server, values[self.client])
+        return out
+
+    def means(self, values: Array, weight: Array, otherwise: Array, chosen: Array | None = None) -> Array:
+        """The means of the clients' rows (n, k) by weights (n, 1), at their servers; ``otherwise`` without weight."""
+        total, mass = self.sums(weight * values, chosen), self.sums(weight, chosen)
+        return np.where(mass > 0, total / np.where(mass > 0, mass, 1.0), otherwise)
+
+    def broadcast(self, site: Site, values: Array, *, parameters: bool = True) -> Array:
+        """The rows of the servers, sent to their clients."""
+        return self.told(site.engine.exchange(values, self.down, parameters=parameters))
+
+    def told(self, values: Array) -> Array:
+        """The values with those of the servers in the rows of their clients."""
+        values = values.copy()
+        values[self.client] = values[self.server]
+        return values

@@ -1,0 +1,284 @@
+"""A site: the part of a problem on which a method iterates, and the two verbs by which it reaches beyond it.
+
+A step goes beyond its own nodes only through ``exchange`` (the values of neighbours across the edges) and ``reduce``
+(sums over all nodes). In one process the site is the whole graph and ``exchange`` is the identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..form import Form
+from ..oracles import AbstractNodeProx, Memory, NewtonSystem, NodeGradients, node_proxes
+from ..terms import Array, alike, shared
+from ..terms.losses import AbstractSmoothLoss
+from .arcs import Arcs, arcs_of, ends_of
+from .streams import Streams
+from .tree import Tree, tree_of
+
+if TYPE_CHECKING:
+    from .ledger import Ledger
+
+
+class Engine(Protocol):
+    """Where a method runs; see graphreg/engines. ``ledger`` books what is sent (see `graphreg.network.ledger`)."""
+
+    ledger: Ledger
+
+    def exchange(
+        self, values: Array, along: Array | None = None, *, parameters: bool = True, purpose: str = "method"
+    ) -> Array:
+        """The values (n, k) of the site's nodes and of their neighbours.
+
+        A message goes along every arc of the site (see `Site.arcs`), or along those of the mask ``along``: rows of
+        neighbours that did not send must not be used (a site of isolated actors has NaN there). Where values are
+        ``parameters``, k = d and a message holds the coordinates that the pair couples, else all k columns. What it
+        is for is booked.
+        """
+        ...
+
+    def swap_ends(self, values: tuple[Array, ...], toward: tuple[Array, ...], along: Array) -> tuple[Array, ...]:
+        """What the other ends of edges have for the own ones.
+
+        ``values`` has per edge block a row for each end, those of the tails above those of the heads (2m, k), and
+        ``toward`` is `Site.toward`. A message goes along each arc of the mask ``along`` and holds the rows of all edges
+        of the pair; rows of ends that did not send must not be used.
+        """
+        ...
+
+    def reduce(self, values: Array, purpose: str = "adaptation") -> Array:
+        """Sums over all nodes of the graph of values (n, ...) per node, in a fixed order; what it is for is booked."""
+        ...
+
+    def away(self, nodes: Array) -> None:
+        """Note that the nodes of a mask (n,) are away in this round."""
+        ...
+
+
+@dataclass(frozen=True)
+class WholeGraph:
+    """What a site that is a part of the graph knows of the whole: sizes, and which nodes are its own."""
+
+    n: int
+    n_observed: int
+    ids: Array
+    own: Array
+
+
+Memories = tuple[Memory, ...]  # one per prox
+T = TypeVar("T")
+LONELY = 1e-6  # the degree by which a node without edges steps: a proximal-point iteration with a long step
+
+
+class of_losses(shared[T]):  # noqa: N801  (a decorator)
+    """What holds as long as the strengths of the losses do."""
+
+    def key(self, instance: Site) -> tuple[float, ...]:
+        return tuple(float(block.strength) for block in instance.form.samples)
+
+
+@dataclass(frozen=True)
+class Scales:
+    """Of the whole graph: mean degree of the nodes with edges, mean curvature of those with a loss (0 where there are
+    none), and whether some loss has kinks."""
+
+    degree: float
+    curvature: float
+    kinks: bool
+
+
+@dataclass(frozen=True)
+class Site:
+    """The nodes, their incident edges, and the prox of their losses.
+
+    A site of isolated actors is a part of the graph: ``form`` then holds the site's own nodes with their samples, all
+    edges that touch these, and the neighbours at their other ends, of which nothing is known but what they send: rows
+    of neighbours mean nothing before an exchange. ``ids`` are the numbers of the nodes in the whole graph.
+    """
+
+    form: Form
+    engine: Engine
+    seed: int = 0
+    whole_graph: WholeGraph | None = None  # None: the site is the whole graph
+
+    def beside(self, form: Form, engine: Engine) -> Site:
+        """The site of the same problem at other strengths."""
+        return alike(self, form=form, engine=engine)
+
+    def same_losses(self, other: Site) -> bool:
+        """Whether the losses of another site of the same problem have the strengths that they have here."""
+        pairs = zip(self.form.samples, other.form.samples, strict=True)
+        return all(float(here.strength) == float(there.strength) for here, there in pairs)
+
+    @property
+    def n_nodes(self) -> int:
+        """The number of nodes of the whole graph."""
+        return self.form.n if self.whole_graph is None else self.whole_graph.n
+
+    @property
+    def n_observed(self) -> int:
+        """The number of nodes of the whole graph that are not latent."""
+        return self.form.space.n_observed if self.whole_graph is None else self.whole_graph.n_observed
+
+    @shared
+    def ids(self) -> Array:
+        """The number of each node of the site in the whole graph, (n,)."""
+        return np.arange(self.form.n) if self.whole_graph is None else self.whole_graph.ids
+
+    @shared
+    def own(self) -> Array:
+        """Which nodes are the site's own and not only neighbours of these, (n,) bool."""
+        return np.full(self.form.n, True) if self.whole_graph is None else self.whole_graph.own
+
+    @shared
+    def arcs(self) -> Arcs:
+        """Across each pair of neighbours one each way."""
+        return arcs_of(self.form)
+
+    @shared
+    def toward(self) -> tuple[Array, ...]:
+        """Per edge block the arcs from the tails to the heads, and below them those back, (2m,); none to the ground."""
+        return ends_of(self.form, self.arcs)
+
+    @shared
+    def tree(self) -> Tree:
+        """Clients, clusters and root, where the form is a hierarchy of two levels (see `without_tree`)."""
+        return tree_of(self.form, self.arcs)
+
+    @shared
+    def newton(self) -> NewtonSystem:
+        """Where the Hessian of the whole problem has its entries, and in which order it is factorised."""
+        return NewtonSystem(self.form)
+
+    @cached_property
+    def gradients(self) -> NodeGradients:
+        """Gradients of the nodes' losses."""
+        return NodeGradients(self.form)
+
+    def gradient(self, w: Array, batch: int | None, t: int) -> Array:
+        """grad h_i(w_i), (n, d): of all samples, or an estimate from a batch drawn with replacement in step t."""
+        if batch is None:
+            return self.gradients.full(w)
+        return self.gradients.sampled(w, self.streams("samples").uniform(t, batch))
+
+    @of_losses
+    def losses(self) -> NodeGradients:
+        """Gradients of the nodes' losses alone, without edges to the ground."""
+        return NodeGradients(replace(self.form, edges=()))
+
+    @cached_property
+    def _streams(self) -> dict[tuple[str, int | None], Streams]:
+        return {}
+
+    def streams(self, kind: str, shared: int | None = None) -> Streams:
+        """Random numbers: one stream per node of the site, its own whatever the engine; see `Streams`. With a number
+        ``shared``, the one stream of that number, which is the same at every node."""
+        key = kind, shared
+        if key not in self._streams:
+            self._streams[key] = Streams(self.seed, kind, self.ids if shared is None else [shared])
+        return self._streams[key]
+
+    def scales(self) -> Scales:
+        """Means over the whole graph: one reduction."""
+        each = np.zeros((self.form.n, 5))
+        each[:, 0], each[:, 1] = self.degree, self.degree > 0
+        each[:, 2], each[:, 3] = self.curvature, self.curvature > 0
+        for block in self.form.samples:
+            each[block.node, 4] = not isinstance(block.loss, AbstractSmoothLoss)
+        degree, tied, curvature, curved, kinks = self.engine.reduce(each)
+        return Scales(float(degree / max(tied, 1.0)), float(curvature / max(curved, 1.0)), bool(kinks > 0))
+
+    @of_losses
+    def proxes(self) -> tuple[AbstractNodeProx, ...]:
+        return node_proxes(self.form)
+
+    @shared
+    def degree(self) -> Array:
+        """Edges at each node, those to the ground included, (n,)."""
+        return self.form.degree()
+
+    @shared
+    def ends(self) -> tuple[sp.csr_array, ...]:
+        """Per edge block the matrix (n, 2m) that adds up at each node what belongs to the edges whose tail it is (the
+        first m) and whose head it is (the last m); (n, m) where there are tails only, of edges to the ground."""
+        out: list[sp.csr_array] = []
+        for edge in self.form.edges:
+            rows = edge.tail if edge.ground else np.concatenate([edge.tail, edge.head])
+            entries = (np.ones(len(rows)), (rows, np.arange(len(rows))))
+            out.append(sp.csr_array(entries, shape=(self.form.n, len(rows))))
+        return tuple(out)
+
+    @cached_property
+    def weights(self) -> tuple[Array, ...]:
+        """c_e per edge block."""
+        return tuple(edge.weight for edge in self.form.edges)
+
+    @of_losses
+    def whole(self) -> bool:
+        """Whether one prox takes all nodes, in their order."""
+        return len(self.proxes) == 1 and np.array_equal(self.proxes[0].nodes, np.arange(self.form.n))
+
+    @of_losses
+    def curvature(self) -> Array:
+        """The mean curvature of each node's loss, 0 where it has none, (n,)."""
+        out = np.zeros(self.form.n)
+        for prox in self.proxes:
+            out[prox.nodes] = prox.curvature()
+        return out
+
+    def steps(self, s: float) -> Array:
+        """tau_i = s / deg_i, (n,); long at a node without edges."""
+        return s / np.maximum(self.degree, LONELY)
+
+    def adjoint(self, flows: Iterable[Array]) -> Array:
+        """K'u, (n, d); at a node all of whose edges the site has."""
+        out = np.zeros(self.form.shape)
+        for edge, u in zip(self.form.edges, flows, strict=True):
+            edge.add_adjoint(u, out)
+        return out
+
+    def dual_prox(self, u: tuple[Array, ...], w: Array, s: float) -> tuple[Array, ...]:
+        """The prox of sigma g* at u + sigma (K w - center), sigma = 1/(2 s), on edges to the ground 1/s."""
+        out: list[Array] = []
+        for edge, each, c in zip(self.form.edges, u, self.weights, strict=True):
+            sigma = (1.0 if edge.ground else 0.5) / s
+            v = edge.difference(w)  # in place from here on: these are the largest arrays of a round
+            v *= sigma
+            v += each
+            out.append(edge.penalty.dual_prox(v, np.full(len(c), sigma), c))
+        return tuple(out)
+
+    def memory(self) -> Memories:
+        return (None,) * len(self.proxes)
+
+    def prox(self, v: Array, tau: Array, warm: Array, memory: Memories) -> tuple[Array, Memories]:
+        """argmin f_i(w) + 1/(2 tau_i) ||w - v_i||^2 at every node; v_i where a node has no data."""
+        memory = memory or self.memory()
+        if self.whole:
+            w, new = self.proxes[0](v, tau, warm, memory[0])
+            return w, (new,)
+        w = v.copy()
+        kept: list[Memory] = []
+        for prox, each in zip(self.proxes, memory, strict=True):
+            i = prox.nodes
+            w[i], new = prox(v[i], tau[i], warm[i], each)
+            kept.append(new)
+        return w, tuple(kept)
+
+    def prices(self, w: Array, memory: Memories) -> tuple[Array, ...] | None:
+        """The prices of all samples at the proxes' last points w: gradients of smooth losses, else what a prox kept.
+
+        None where all are gradients at w: the certifier computes its own, where it needs them.
+        """
+        if all(isinstance(block.loss, AbstractSmoothLoss) for block in self.form.samples):
+            return None
+        out = tuple(block.prices(w) for block in self.form.samples)
+        for prox, each in zip(self.proxes, memory or self.memory(), strict=True):
+            prox.write_prices(each, out)
+        return out

@@ -1,0 +1,22 @@
+"""What a node can compute by itself: proxes, gradients, Newton systems."""
+
+from .damped import descended as descended
+from .damped import minimisers as minimisers
+from .gradients import STEPPING as STEPPING
+from .gradients import NodeGradients as NodeGradients
+from .gradients import unbounded as unbounded
+from .gradients import without_bound as without_bound
+from .gradients import without_gradient as without_gradient
+from .gradients import without_ground_gradient as without_ground_gradient
+from .inexact import INEXACT as INEXACT
+from .inexact import Accuracy as Accuracy
+from .inexact import Inexact as Inexact
+from .inexact import gradient_steps as gradient_steps
+from .inexact import without_steps as without_steps
+from .newton import NewtonSystem as NewtonSystem
+from .newton import Rows as Rows
+from .newton import work as work
+from .nodeprox import AbstractNodeProx as AbstractNodeProx
+from .nodeprox import Memory as Memory
+from .nodeprox import node_proxes as node_proxes
+from .nodeprox import without_prox as without_prox

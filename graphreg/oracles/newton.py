@@ -1,0 +1,175 @@
+"""Newton systems of a whole problem: sums of B'DB over its samples and edges, factorised in a sparse order.
+
+B holds the rows of a block (the predictors of its samples, the differences across its edges), D a small symmetric
+matrix per sample or edge. Which entries of the sum can differ from 0, in which order they fill in least, and which
+entries of D they are made of depends on graph and features alone, and is found once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import reverse_cuthill_mckee
+from scipy.sparse.linalg import splu
+
+from ..form import Form
+from ..terms import Array
+
+RIDGE = 1e-15  # relative to each diagonal, of the size of its rounding; a larger one hides losses beside huge edges
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of m samples or edges, k each, on the unknowns in the order of the system."""
+
+    B: sp.csr_array  # (m k, n d)
+    BT: sp.csr_array
+    k: int
+
+    @classmethod
+    def of(cls, B: sp.csr_array, k: int) -> Rows:
+        return cls(sp.csr_array(B), sp.csr_array(B.T), k)
+
+    @property
+    def m(self) -> int:
+        return self.B.shape[0] // self.k  # pyright: ignore[reportOptionalSubscript]  (scipy has no types)
+
+    def apply(self, x: Array) -> Array:
+        """B x, (k, m)."""
+        return np.ascontiguousarray((self.B @ x).reshape(self.m, self.k).T)
+
+    def adjoint(self, u: Array) -> Array:
+        """B'u of u (k, m)."""
+        return self.BT @ np.ascontiguousarray(u.T).ravel()
+
+    def entries(self) -> tuple[Array, Array, Array, Array]:
+        """Rows, columns and factors of what each entry of D (numbered last) adds to B'DB."""
+        B, m, k = self.B, self.m, self.k
+        count = np.diff(B.indptr)
+        p = int(count.max(initial=0))
+        place = np.arange(len(B.indices)) - np.repeat(B.indptr[:-1], count)
+        column, factor = np.zeros((m * k, p), dtype=np.int64), np.zeros((m * k, p))
+        row = np.repeat(np.arange(m * k), count)
+        column[row, place], factor[row, place] = B.indices, B.data
+        column, factor = column.reshape(m, k, p), factor.reshape(m, k, p)
+        product = factor[:, :, None, :, None] * factor[:, None, :, None, :]
+        kept = np.flatnonzero(product)
+        i = np.broadcast_to(column[:, :, None, :, None], product.shape).ravel()[kept]
+        j = np.broadcast_to(column[:, None, :, None, :], product.shape).ravel()[kept]
+        return i, j, product.ravel()[kept], kept // (p * p)
+
+
+class NewtonSystem:
+    """The matrices sum_b B_b' D_b B_b of a form, over its samples and edges. One D is of all rows of a sample or an
+    edge, of one row where their Hessian is diagonal, and of one piece of a penalty that is a sum of norms."""
+
+    def __init__(self, form: Form) -> None:
+        n, d = form.shape
+        nodes = _sparse_order(form)
+        self.order = (nodes[:, None] * d + np.arange(d)).ravel()  # of the entries of w
+        self.shape = form.shape
+        self.samples = tuple(self._samples(form))
+        self.edges = tuple(self._edges(form))
+        self.kinks = tuple(k for k, e in enumerate(form.edges) if e.penalty.pieces(form.width(e)))  # sums of norms
+        self._pattern(n * d)
+
+    def vector(self, w: Array) -> Array:
+        """w (n, d) in the order of the system."""
+        return w.ravel()[self.order]
+
+    def matrix(self, x: Array) -> Array:
+        """The other way round."""
+        out = np.empty(len(x))
+        out[self.order] = x
+        return out.reshape(self.shape)
+
+    def factorised(self, D: Sequence[Array]) -> Callable[[Array], Array]:
+        """How to solve with the sum of B'DB, D (m, k, k) per block, those of the samples first.
+
+        Raises
+        ------
+        ArithmeticError
+            Where the matrix is not finite or singular.
+        """
+        data = self._sum @ np.concatenate([np.ascontiguousarray(each).ravel() for each in D])
+        diagonal = data[self._diagonal]
+        data[self._diagonal] = np.where(diagonal > 0.0, diagonal * (1.0 + RIDGE), 1.0)
+        if not np.isfinite(data).all():
+            raise ArithmeticError("a Newton system is not finite")
+        size = len(self.order)
+        H = sp.csc_array((data, self._indices, self._indptr), shape=(size, size))
+        # positive definite: no pivots are needed, and the order is there
+        options = {"SymmetricMode": True, "Equil": False}
+        try:
+            found = splu(H, permc_spec="NATURAL", diag_pivot_thresh=0.0, relax=1, panel_size=8, options=options)
+        except RuntimeError as error:
+            raise ArithmeticError(f"a Newton system is singular ({error})") from error
+        return found.solve
+
+    def _samples(self, form: Form) -> list[Rows]:
+        out: list[Rows] = []
+        for block in form.samples:
+            H = block.loss.curvature(block.offset[:1], block.y[:1])  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
+            out.append(Rows.of(block.A[:, self.order], block.width if H.ndim == 3 else 1))
+        return out
+
+    def _edges(self, form: Form) -> list[Rows]:
+        out: list[Rows] = []
+        for edge in form.edges:
+            k = edge.penalty.pieces(form.width(edge))
+            if k is None:
+                H = edge.penalty.curvature(np.zeros((1, form.width(edge))))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
+                k = form.width(edge) if H.ndim == 3 else 1
+            out.append(Rows.of(edge.flat(form.d)[:, self.order], k))
+        return out
+
+    def _pattern(self, size: int) -> None:
+        """Which entries there are, and of which entries of all D they are sums."""
+        i, j, factor, source = [np.arange(size)], [np.arange(size)], [np.zeros(size)], [np.zeros(size, dtype=np.int64)]
+        begin = 0
+        for rows in (*self.samples, *self.edges):
+            row, column, product, of = rows.entries()
+            i.append(row)
+            j.append(column)
+            factor.append(product)
+            source.append(of + begin)
+            begin += rows.m * rows.k**2
+        place = np.concatenate(j).astype(np.int64) * size + np.concatenate(i)
+        known, at = np.unique(place, return_inverse=True)
+        content = (np.concatenate(factor), (at.ravel(), np.concatenate(source)))
+        self._sum = sp.csr_array(sp.coo_array(content, shape=(len(known), max(begin, 1))))
+        self._indices = (known % size).astype(np.int32)
+        self._indptr = np.searchsorted(known, np.arange(size + 1, dtype=np.int64) * size).astype(np.int32)
+        self._diagonal = np.searchsorted(known, np.arange(size, dtype=np.int64) * (size + 1))
+
+
+def work(form: Form) -> float:
+    """About how many multiplications a factorisation takes at most: d^3 sum_i b_i^2, where b_i is how far the first
+    neighbour of node i lies before it in the order of Cuthill and McKee (a band that no fill leaves)."""
+    A = _neighbours(form)
+    place = np.empty(form.n)
+    place[reverse_cuthill_mckee(sp.csr_matrix(A), symmetric_mode=True)] = np.arange(form.n)
+    entries = sp.coo_array(A)
+    far = np.zeros(form.n)
+    np.maximum.at(far, entries.row, place[entries.row] - place[entries.col])
+    return float(form.d**3 * (far**2).sum())
+
+
+def _neighbours(form: Form) -> sp.csc_array:
+    """A positive definite matrix with an entry for every edge between two nodes, (n, n)."""
+    n = form.n
+    pairs = [(edge.tail, edge.head) for edge in form.edges if not edge.ground]
+    tail = np.concatenate([np.arange(n), *(t for t, _ in pairs), *(h for _, h in pairs)])
+    head = np.concatenate([np.arange(n), *(h for _, h in pairs), *(t for t, _ in pairs)])
+    value = np.concatenate([np.full(n, 2.0 * n * max(len(pairs), 1)), np.full(len(tail) - n, -1.0)])
+    return sp.csc_array(sp.coo_array((value, (tail, head)), shape=(n, n)))
+
+
+def _sparse_order(form: Form) -> Array:
+    """The nodes in an order in which factors stay sparse (minimum degree), (n,)."""
+    A = _neighbours(form)
+    found = splu(A, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+    return np.argsort(found.perm_c)

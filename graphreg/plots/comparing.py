@@ -1,0 +1,147 @@
+"""Figures of a comparison: how far above the optimum each method is, against what it cost to get there."""
+
+from __future__ import annotations
+
+import importlib
+import textwrap
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .. import checks
+from ..certificate import common, relative
+from ..compare import Comparison
+from ..errors import ModelError
+from ..running import Solution
+from ..terms import Array
+from .plots import LEAST_GAP, axes_for, pyplot
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+AXES = {  # what a gap may be plotted against: the field of a Record, and the label
+    "rounds": ("round", "communication rounds"),
+    "messages": ("messages", "messages"),
+    "bytes": ("bytes", "bytes sent"),
+    "seconds": ("seconds", "seconds"),
+}
+SIZE = (11.0, 8.0)  # inches
+MARKS = "osD^vP*Xh<>"
+
+
+def plot_comparison(comparison: Comparison, x: str = "rounds", ax: Axes | None = None) -> Axes:
+    """How far the best objective so far lies above the comparison's bound, against what it cost; both axes logarithmic.
+
+    As the bound is certified, each point of a line is a certified bound of the relative distance from the optimum.
+    Large markers are the gaps that the runs certified by themselves, at their last check. Messages and bytes are those
+    of the method and its adaptation, without certificates. Methods without rounds, and those that send nothing, are
+    dashed lines at what they reached.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    x : {"rounds", "messages", "bytes", "seconds"}
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ModelError
+        For another x, where matplotlib is missing, or where there is nothing to draw.
+    """
+    checks.one_of(*AXES)(x, "x")
+    if not np.isfinite(comparison.bound):
+        raise ModelError("there is nothing to draw: no run gave a certified bound")
+    axes = axes_for(ax, (8.0, 5.0))
+    for k, (name, solution) in enumerate(comparison.solutions.items()):
+        _draw(axes, name, solution, comparison.bound, x, k)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel(AXES[x][1])
+    axes.set_ylabel("relative gap")
+    ticker = importlib.import_module("matplotlib.ticker")
+    axes.xaxis.set_minor_formatter(ticker.LogFormatterMathtext(labelOnlyBase=False, minor_thresholds=(1, 0.4)))
+    axes.grid(True, which="major", color="0.9")
+    if ax is None:
+        axes.set_title(_caption(comparison, 90), fontsize="small")
+        axes.legend(frameon=False, fontsize="small")
+    return axes
+
+
+def comparison_figure(comparison: Comparison, figure: Figure | None = None) -> Figure:
+    """The plots against rounds, messages, bytes and seconds in one figure; the caption says what they measure by.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> len(gr.explain.comparison_figure(gr.compare(problem, [gr.ADMM()])).axes)
+    4
+    """
+    whole: Figure = pyplot().figure(figsize=SIZE, layout="constrained") if figure is None else figure
+    panels = whole.subplots(2, 2, sharey=True)
+    for x, axes in zip(AXES, panels.flat, strict=True):
+        plot_comparison(comparison, x, axes)
+    for axes in panels[:, 1]:
+        axes.set_ylabel("")
+    handles, labels = panels.flat[0].get_legend_handles_labels()
+    whole.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize="small")
+    whole.suptitle(_caption(comparison, 120), fontsize="medium")
+    return whole
+
+
+def _caption(comparison: Comparison, width: int) -> str:
+    what = "Lines: the best objective so far above the bound. Markers: the gap that the run certified by itself."
+    if any(solution.own is not None for solution in comparison.solutions.values()):
+        what += " Hollow: the objective above the bound, of baselines, which solve another problem."
+    return textwrap.fill(f"{what} Bound: {comparison.reference}.", width)
+
+
+def _draw(axes: Axes, name: str, solution: Solution, bound: float, x: str, k: int) -> None:
+    colour, mark = f"C{k % 10}", MARKS[k % len(MARKS)]
+    fill = colour if solution.own is None else "white"
+    costs, gaps = _course(solution, bound, AXES[x][0])
+    end = _end(solution, bound)
+    if len(costs) and costs[-1] > 0:
+        axes.plot(costs, gaps, ".-", color=colour, linewidth=1.2, markersize=3)
+        axes.plot([costs[-1]], [end], mark, color=colour, markerfacecolor=fill, markersize=7)
+    elif x == "seconds":
+        axes.plot([solution.seconds], [end], mark, color=colour, markerfacecolor=fill, markersize=7)
+    else:
+        axes.axhline(end, color=colour, linestyle="--", linewidth=1.0)
+    label = f"{name} ({solution.status})"
+    axes.plot([], [], f"{mark}-", color=colour, markerfacecolor=fill, label=label)  # one entry, whatever was drawn
+
+
+def _end(solution: Solution, bound: float) -> float:
+    """The gap that the run certified; of a baseline how far its objective lies above the bound."""
+    certificate = solution.certificate
+    if solution.own is not None:
+        return _above(solution, solution.objective, bound)
+    return max(certificate.relative_gap, LEAST_GAP) if certificate.valid else np.nan
+
+
+def _above(solution: Solution, objective: float, bound: float) -> float:
+    return max(relative(objective - bound, objective, bound, common(solution.form).floor), LEAST_GAP)
+
+
+def _course(solution: Solution, bound: float, field: str) -> tuple[Array, Array]:
+    """What was spent at each check, and how far the best objective so far lay above the bound. The trace of a baseline
+    is of its own problem: only its last cost says something of this one."""
+    records = solution.trace.records
+    if solution.own is not None:
+        return np.array([getattr(record, field) for record in records[-1:]], dtype=float), np.full(
+            len(records[-1:]), np.nan
+        )
+    cost = np.array([getattr(record, field) for record in records], dtype=float)
+    primal = np.array([record.primal for record in records], dtype=float)
+    best = np.minimum.accumulate(np.where(np.isfinite(primal), primal, np.inf))
+    keep = np.isfinite(best)
+    return cost[keep], np.array([_above(solution, value, bound) for value in best[keep]])

@@ -1,0 +1,112 @@
+"""A path drawn: coefficients, and the number of clusters, against the strength."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import ModelError
+from ..messages import did_you_mean
+from ..terms import Array
+from ..tuning import Path
+from .plots import axes_for, shortened
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+WIDE, SYMBOL = 90, 6  # of a legend in characters, and of its symbols
+FEW = 10  # lines that have a colour and an entry in the legend each
+
+
+def plot_path(path: Path, node: Hashable = None, feature: Any = None, ax: Axes | None = None) -> Axes:
+    """Coefficients against the strength (logarithmic), and the number of clusters on a second axis.
+
+    Parameters
+    ----------
+    path : Path
+    node : label, optional
+        Draw all coefficients of this node.
+    feature : coordinate, optional
+        Draw this coefficient of all nodes, or of ``node`` alone; without a node the first one by default.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Strengths whose solution is not certified to the gap asked for are marked by crosses at the bottom.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ModelError
+        For an unknown node or feature, an empty path, or where matplotlib is missing.
+    """
+    if not len(path):
+        raise ModelError("the path holds no solution; there is nothing to draw")
+    lines, names, what = _lines(path, node, feature)
+    axes = axes_for(ax, (8.0, 5.0))
+    strengths = path.strengths
+    axes.set_xscale("log")
+    _draw(axes, strengths, lines, names)
+    axes.set_xlabel(path.parameter.name)
+    axes.set_ylabel(what)
+    second = axes.twinx()
+    counts = [solution.clusters().count for solution in path]
+    second.step(strengths, counts, where="mid", color="0.35", linestyle="--", linewidth=1.2)
+    second.set_ylabel("clusters (dashed)")
+    second.set_ylim(0, 1.05 * max(counts))
+    second.yaxis.set_major_locator(importlib.import_module("matplotlib.ticker").MaxNLocator(integer=True))
+    missed = [strength for strength, each in path.solutions.items() if not each.certificate.holds(path.gap)]
+    if missed:
+        place = axes.get_xaxis_transform()
+        axes.plot(
+            missed, np.zeros(len(missed)), "x", color="tab:red", transform=place, clip_on=False, label="uncertified"
+        )
+    if missed or len(names) <= FEW:
+        axes.legend(frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=_columns(names))
+    if not path.complete:
+        axes.set_xlabel(f"{path.parameter.name} (incomplete: {len(path.left)} strengths were not reached)")
+    return axes
+
+
+def _lines(path: Path, node: Hashable, feature: Any) -> tuple[Array, list[str], str]:
+    """The curves (k, lines), their names, and what they are."""
+    space = next(iter(path)).form.space
+    coordinates = list(space.coordinates)
+    if node is not None and node not in space.index:
+        raise ModelError(f"{node!r} is not a node of the problem{did_you_mean(node, space.index)}")
+    if feature is not None and feature not in coordinates:
+        known = ", ".join(map(repr, coordinates[:FEW]))
+        near = did_you_mean(feature, coordinates)
+        raise ModelError(f"{feature!r} is not a coefficient of the problem, which has {known}{near}")
+    if node is not None:
+        chosen = coordinates if feature is None else [feature]
+        places = [coordinates.index(each) for each in chosen]
+        lines = path.coef[:, space.index[node], places]
+        return lines, [str(each) for each in chosen], f"coefficients of {shortened(node)}"
+    feature = coordinates[0] if feature is None else feature
+    lines = path.coef[:, :, coordinates.index(feature)]
+    return lines, [str(label) for label in space.index], f"coefficient of {feature}, of each node"
+
+
+def _columns(names: list[str]) -> int:
+    """How many names of the legend stand side by side."""
+    longest = max((len(shortened(name)) for name in names), default=1)
+    return max(1, min(FEW // 2, WIDE // (longest + SYMBOL)))
+
+
+def _draw(axes: Axes, strengths: Array, lines: Array, names: list[str]) -> None:
+    """A few lines in colours with their names, many as one thin bundle."""
+    if len(names) <= FEW:
+        for k, name in enumerate(names):
+            axes.plot(strengths, lines[:, k], ".-", color=f"C{k}", markersize=3, linewidth=1.2, label=shortened(name))
+        return
+    collection = importlib.import_module("matplotlib.collections").LineCollection
+    bundle = np.stack([np.broadcast_to(strengths[:, None], lines.shape), lines], axis=2).transpose(1, 0, 2)
+    thin = float(np.clip(20.0 / len(names), 0.05, 0.8))
+    axes.add_collection(collection(bundle, colors="tab:blue", alpha=thin, linewidths=0.8))
+    axes.autoscale_view()

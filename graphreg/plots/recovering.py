@@ -1,0 +1,97 @@
+"""The graph of a `Recovery`: its clusters, and the sets of nodes that are too loosely connected."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import ModelError
+from ..form.notation import count
+from ..messages import did_you_mean
+from ..terms import Array
+from ..theory import Recovery
+from .plots import MOST_COLOURS, MOST_LABELS, axes_for, draw_links, framed, placed, shortened, write_labels
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+EDGES = (  # name, line style, colour, width
+    ("between clusters", "--", "0.75", 0.9),
+    ("inside", "-", "0.4", 1.2),
+    ("cut of a set that is too loosely connected", "-", "tab:red", 2.2),
+)
+
+
+def plot_recovery(
+    recovery: Recovery,
+    cluster: Hashable = None,
+    positions: Mapping[Hashable, tuple[float, float]] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """The graph by clusters, with the sets that break (35) ringed in red and the edges of their cuts drawn in red.
+
+    Parameters
+    ----------
+    recovery : Recovery
+        Of `graphreg.theory.recovery`.
+    cluster : hashable, optional
+        Draw this cluster alone; all of them by default.
+    positions : mapping, optional
+        A pair (x, y) per node label; a spring layout (seed 0) by default.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ModelError
+        Where matplotlib is missing, the cluster is not one, or a node has no position.
+    """
+    tests = recovery.tests
+    if cluster is not None and cluster not in tests:
+        raise ModelError(f"{cluster!r} is not a cluster{did_you_mean(cluster, tests)}; there are {list(tests)[:8]}")
+    labels, shown = recovery.graph.labels, list(tests) if cluster is None else [cluster]
+    number = np.array([shown.index(c) if (c := recovery.clusters[x]) in shown else -1 for x in labels])
+    loose = np.array([x in recovery.violating.get(recovery.clusters[x], ()) for x in labels]) & (number >= 0)
+    axes, nodes = axes_for(ax, (8.0, 6.0)), np.flatnonzero(number >= 0)
+    kinds = _kinds(recovery, number, loose)
+    at = {int(i): k for k, i in enumerate(nodes)}
+    pairs = [(at[i], at[j]) for ends in kinds for i, j in ends.tolist()]
+    place = np.full((len(labels), 2), np.nan)
+    place[nodes] = placed([labels[i] for i in nodes], pairs, positions)
+    for (name, style, colour, width), ends in zip(EDGES, kinds, strict=True):
+        if len(ends):
+            draw_links(axes, place[ends], name, style, colour, width)
+    _nodes(axes, place, number, loose, shown)
+    if len(nodes) <= MOST_LABELS:
+        write_labels(axes, [labels[i] for i in nodes], place[nodes], len(nodes))
+    holds = sum(tests[c].holds for c in shown)
+    title = f"{count(len(shown), 'cluster')}, {holds} well-connected at the strength {recovery.strength:.4g}"
+    return framed(axes, title, 0.12, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=2)
+
+
+def _kinds(recovery: Recovery, number: Array, loose: Array) -> list[Array]:
+    """The ends (m, 2) of the edges of each entry of `EDGES`, among the nodes that are shown."""
+    ends = np.stack([recovery.graph.tail, recovery.graph.head], axis=1)
+    ends = ends[(number[ends] >= 0).all(axis=1)]
+    inside = number[ends[:, 0]] == number[ends[:, 1]]
+    cut = inside & (loose[ends[:, 0]] != loose[ends[:, 1]])
+    return [ends[~inside], ends[inside & ~cut], ends[cut]]
+
+
+def _nodes(axes: Axes, place: Array, number: Array, loose: Array, shown: list[Hashable]) -> None:
+    area = float(np.clip(12000.0 / max(len(number), 1), 15.0, 260.0))
+    for c, name in enumerate(shown):
+        which = number == c
+        said = f"cluster {shortened(name)} ({count(int(which.sum()), 'node')})" if len(shown) <= MOST_COLOURS else None
+        axes.scatter(*place[which].T, s=area, color=f"C{c % 10}", zorder=2, label=said)
+    if loose.any():
+        style: dict[str, Any] = {"facecolors": "none", "edgecolors": "tab:red", "linewidths": 2.0}
+        axes.scatter(
+            *place[loose].T, s=1.3 * area, zorder=3, label=f"are too loosely connected ({int(loose.sum())})", **style
+        )

@@ -1,0 +1,56 @@
+"""A picture of the joint confidence region of two coefficients. matplotlib is imported when one is drawn."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Hashable
+from typing import TYPE_CHECKING
+
+from ..terms import name_of
+from .plots import axes_for, shortened
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ..inference import ConfidenceRegion
+
+
+def plot_region(
+    region: ConfidenceRegion, a: Hashable, b: Hashable, level: float = 0.95, ax: Axes | None = None
+) -> Axes:
+    """The joint region of two coefficients at a level (an ellipse), and the interval of each by itself (a box).
+
+    Parameters
+    ----------
+    region : ConfidenceRegion
+    a, b : names of coefficients, along the axes
+    level : float
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    DataError
+        For coefficients that the region does not have, or twice the same.
+    """
+    points, intervals = region.ellipse(a, b, level), region.intervals(level)
+    axes = axes_for(ax, (6.0, 5.4))
+    low, high = intervals["low"], intervals["high"]
+    x, y = points.to_numpy().T
+    (line,) = axes.plot(x, y, label=f"joint region, {100 * level:g}%")
+    axes.fill(x, y, color=line.get_color(), alpha=0.15)
+    corners = [low[a], high[a], high[a], low[a], low[a]], [low[b], low[b], high[b], high[b], low[b]]
+    axes.plot(*corners, ":", color="0.4", linewidth=1.0, label=f"{100 * level:g}% interval of each by itself")
+    axes.plot([region.estimate[a]], [region.estimate[b]], "o", color=line.get_color(), label="estimate")
+    for at, inside, draw in ((0.0, axes.get_xlim(), axes.axvline), (0.0, axes.get_ylim(), axes.axhline)):
+        if inside[0] <= at <= inside[1]:
+            draw(at, color="0.7", linewidth=0.8, zorder=0)
+    axes.set_xlabel(shortened(name_of(a), 60))  # pyright: ignore[reportArgumentType]  (a name, or a feature and a class)
+    axes.set_ylabel(shortened(name_of(b), 60))  # pyright: ignore[reportArgumentType]
+    axes.set_title(textwrap.fill(region.title, 50))
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3, frameon=False, fontsize=8)
+    return axes

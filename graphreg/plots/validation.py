@@ -1,0 +1,110 @@
+"""Pictures of a cross-validation: held-out scores against one strength, or over two."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import ModelError
+from ..terms import Array
+from ..tuning import CrossValidation
+from .plots import axes_for
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+CHOICES = {"best": ("o", "tab:green"), "1se": ("D", "tab:orange")}  # how the two are marked
+
+
+def plot_cross_validation(found: CrossValidation, ax: Axes | None = None) -> Axes:
+    """The score of every point of the grid, with the best one and that of the 1-SE rule.
+
+    Of one Parameter: the score against its value (logarithmic), one standard error up and down; the dashed line is the
+    best score plus one standard error. Of two: a map of the scores. Points at which some fold was not certified have no
+    score: crosses at the foot, or empty cells.
+
+    Parameters
+    ----------
+    found : CrossValidation
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ModelError
+        For more than two Parameters, where there is no score, or where matplotlib is missing.
+    """
+    count = len(found.grid.parameters)
+    if count > 2:
+        raise ModelError(f"the picture is for one or two Parameters, and the grid has {count}; print the table")
+    found.index("min")  # says so where there is no score
+    axes = axes_for(ax, (7.5, 5.0))
+    if count == 1:
+        _line(axes, found)
+    else:
+        _map(axes, found)
+    done = "" if found.complete else f" (incomplete: {len(found.runs)} of {len(found.folds)} folds)"
+    axes.set_title(f"{len(found.folds)}-fold cross-validation{done}")
+    return axes
+
+
+def _marked(found: CrossValidation) -> list[tuple[str, int]]:
+    """The two choices, where they are known, with the words for the legend."""
+    return [(name, k) for name in CHOICES for k, said in enumerate(found.choices) if name in said]
+
+
+def _line(axes: Axes, found: CrossValidation) -> None:
+    x = np.array([point[0] for point in found.grid.points])
+    order = np.argsort(x)
+    keep = order[found.usable[order]]
+    error = np.nan_to_num(found.standard_error[keep])
+    axes.errorbar(x[keep], found.mean[keep], error, fmt=".-", color="0.3", capsize=3, linewidth=1.2, zorder=1)
+    lost = x[~found.usable]
+    if len(lost):
+        foot = axes.get_xaxis_transform()
+        axes.plot(lost, np.full(len(lost), 0.02), "x", color="tab:red", transform=foot, label="not certified")
+    for name, k in _marked(found):
+        mark, colour = CHOICES[name]
+        label = f"{name}: {x[k]:.3g}"
+        size = 11 if name == "best" else 6  # the one shows inside the other where they are the same
+        axes.plot(x[k], found.mean[k], mark, color=colour, markersize=size, label=label, zorder=2)
+    best = found.index("min")
+    sign = -1.0 if found.scorer.greater_is_better else 1.0
+    axes.axhline(found.mean[best] + sign * found.standard_error[best], color="0.6", linestyle="--", linewidth=1.0)
+    axes.set_xscale("log")
+    axes.set_xlabel(found.grid.names[0])
+    axes.set_ylabel(f"held-out {found.scorer.name}, +- one standard error")
+    axes.set_axisbelow(True)
+    axes.grid(True, which="major", color="0.92")
+    axes.legend(frameon=False)
+
+
+def _map(axes: Axes, found: CrossValidation) -> None:
+    points = np.array(found.grid.points)
+    rows, columns = np.unique(points[:, 0]), np.unique(points[:, 1])
+    place = np.searchsorted(rows, points[:, 0]), np.searchsorted(columns, points[:, 1])
+    table = np.full((len(rows), len(columns)), np.nan)
+    table[place] = np.where(found.usable, found.mean, np.nan)
+    colours = "viridis" if found.scorer.greater_is_better else "viridis_r"  # the brighter the better
+    picture = axes.imshow(table, origin="lower", aspect="auto", cmap=colours)
+    axes.figure.colorbar(picture, ax=axes, label=f"held-out {found.scorer.name}")
+    for name, k in _marked(found):
+        mark, colour = CHOICES[name]
+        label = f"{name}: {', '.join(f'{value:.3g}' for value in found.grid.points[k])}"
+        size = 13 if name == "best" else 7
+        axes.plot(place[1][k], place[0][k], mark, color=colour, markeredgecolor="white", markersize=size, label=label)
+    for ticks, values, name in ((axes.set_yticks, rows, 0), (axes.set_xticks, columns, 1)):
+        shown = _some(len(values))
+        ticks(shown, [f"{values[j]:.3g}" for j in shown])
+        (axes.set_ylabel if name == 0 else axes.set_xlabel)(found.grid.names[name])
+    axes.legend(loc="upper left", bbox_to_anchor=(0.0, -0.12), ncols=2, frameon=False)
+
+
+def _some(count: int, most: int = 10) -> Array:
+    """At most so many positions, evenly spread."""
+    return np.arange(0, count, -(-count // most))

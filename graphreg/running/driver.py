@@ -1,0 +1,306 @@
+"""The one driver: loop, clock, trace, stopping on the certified gap, progress, callback, interruption, checkpoints.
+
+It screens before it repairs: every k/10 to k/2 rounds a cheap bound that certifies nothing, and a repair only when
+the screen, or the decay of the gap so far, lets it expect the target, or when k has quadrupled since the last.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..breakdown import Watched, cause, numerical
+from ..certificate import Certificate, Certifier
+from ..clock import OutOfTimeError, left
+from ..errors import CheckpointError
+from ..form import settles
+from ..network import Ledger, Site
+from .polish import applies, guess, merged, polish
+from .schedule import Schedule
+from .snapshot import Checked, Keeper, Snapshot
+from .task import Budget, Outcome
+from .trace import Record, Trace
+
+if TYPE_CHECKING:
+    from ..methods import AbstractIteration, Point
+
+
+def _now() -> float:
+    return time.perf_counter()
+
+
+@dataclass
+class _Run:
+    method: AbstractIteration
+    certifier: Certifier
+    budget: Budget
+    ledger: Ledger
+    keeper: Keeper | None
+    schedule: Schedule
+    trace: Trace = field(default_factory=Trace)
+    began: float = field(default_factory=_now)
+    unknowns: int | None = None  # of the last guess of a polish
+    checked: Checked | None = None  # for the checkpoint; None while it has yet to be noted
+
+    def elapsed(self) -> float:
+        return time.perf_counter() - self.began
+
+    # ---- where a run begins, and what is kept of it ----------------------------------------------------------------
+    def begin(self, site: Site) -> tuple[Any, int, str]:
+        """State, round, and why the run ends (empty where it goes on): at the beginning, or where a checkpoint is."""
+        remaining = left()
+        if self.budget.seconds is not None and remaining is not None:  # what went before the first round counts, too
+            self.began -= max(self.budget.seconds - remaining, 0.0)
+        kept = None if self.keeper is None else self.keeper.load(site)
+        if kept is None:
+            carried, start = self.budget.carried, self.budget.start
+            state = self.method.init(site, start) if carried is None else carried.first(self.method, site, start)
+            self.keep(state, 0, "")
+            return state, 0, ""
+        if self.budget.rounds is not None and kept.round > self.budget.rounds:
+            raise CheckpointError(
+                f"the checkpoint is at round {kept.round}, beyond the rounds={self.budget.rounds} asked for, which "
+                "count from the start; allow more rounds, or name another file"
+            )
+        self.certifier = self.method.judge(kept.state, self.certifier)
+        self._restore(kept)
+        if kept.ended in ("failed", "recession"):
+            return kept.state, kept.round, kept.ended
+        return kept.state, kept.round, "gap" if self.certifier.best().holds(self.budget.gap) else ""
+
+    def keep(self, state: Any, k: int, ended: str) -> None:
+        """Note where the run stands between two rounds; written when it is due."""
+        if self.keeper is None:
+            return
+        if self.checked is None:
+            schedule, records = replace(self.schedule), list(self.trace.records)
+            remembered, seconds = self.certifier.remembered(), self.trace.check_seconds
+            self.checked = Checked(schedule, remembered, self.unknowns, records, seconds)
+        sent = {purpose: replace(account) for purpose, account in self.ledger.accounts.items()}
+        self.keeper.keep(Snapshot(k, ended, state, self.checked, sent, self.elapsed()))
+
+    def _restore(self, kept: Snapshot) -> None:
+        checked, asked = kept.checked, self.schedule  # the budget may change from call to call
+        self.schedule = replace(checked.schedule, target=asked.target, polishes=asked.polishes)
+        self.certifier.recall(checked.certifier)
+        self.unknowns = checked.unknowns
+        self.trace.records[:] = checked.records
+        self.trace.check_seconds = checked.check_seconds
+        self.ledger.accounts.update(kept.sent)
+        self.began -= kept.seconds
+
+    def write(self) -> None:
+        if self.keeper is not None:
+            self.keeper.write()
+
+    # ---- rounds ------------------------------------------------------------------------------------------------------
+    def step(self, state: Any) -> tuple[Any, str]:
+        """The state after one more round, and why the run ends within it: a round that time cuts short is none."""
+        try:
+            return self.method.step(state), ""
+        except OutOfTimeError:
+            return state, "budget"
+
+    def breakdown(self, error: Exception) -> str:
+        """The cause of a breakdown in words; raises what is none."""
+        callback = self.budget.callback
+        if not numerical(error) or (isinstance(callback, Watched) and error is callback.raised):
+            raise error
+        return cause(error)
+
+    # ---- checks ------------------------------------------------------------------------------------------------------
+    def check(self, state: Any, k: int) -> str:
+        """Why the run ends after round k, from what a screen, a repair or a polish shows; empty where it goes on."""
+        self.checked = None
+        if not np.isfinite(self.method.point(state)[0]).all():
+            return "failed"
+        if self.method.searches(state):
+            return ""
+        self.certifier = self.method.judge(state, self.certifier)
+        if self.schedule.polish_now(k) and self.polish(state, k):
+            return "gap"
+        screen = self.screen(state, k)
+        self.schedule.saw(k, screen)
+        if not self.schedule.repairs(k, screen):
+            return ""
+        certificate = self.certify(state, k)
+        self.schedule.repaired(k, screen, certificate.relative_gap)
+        if certificate.holds(self.budget.gap):
+            return "gap"
+        return "recession" if self.certifier.recedes() else ""  # the iterates would run to infinity
+
+    def last(self, state: Any, k: int, ended: str) -> Certificate:
+        """The certificate that the run ends with."""
+        if ended in ("gap", "failed", "recession"):
+            return self.certifier.best()
+        self.certifier = self.method.judge(state, self.certifier)
+        if self.budget.gap == 0.0:  # the iterate after exactly so many rounds is asked for, not the best one
+            self.certifier.best_primal = None
+        return self.certify(state, k)
+
+    def at_interrupt(self, state: Any, k: int) -> Certificate:
+        """That of the last state, or of the best known where even this is interrupted; nobody is called back.
+
+        The checkpoint is of the last whole round: ledger and certifier may have been caught within the next.
+        """
+        self.budget = replace(self.budget, callback=None)
+        try:
+            self.write()
+            self.certifier = self.method.judge(state, self.certifier)
+            return self.certify(state, k)
+        except KeyboardInterrupt:
+            return self.certifier.best()
+
+    def screen(self, state: Any, k: int) -> float:
+        at = time.perf_counter()
+        before, point = self.certifier.repair.exchanges, self.method.point(state)
+        screen = self.certifier.screen(*point)
+        screen = np.inf if np.isnan(screen) else screen  # inf - inf, where no point satisfies all constraints
+        spent = self.certifier.repair.exchanges - before  # to balance flows that the method does not have
+        self._charge(1 + spent + self._settling(point), 1 + spent)
+        self._note(Record(k, self.elapsed(), screen, False, self.certifier.screened), at)
+        return screen
+
+    def certify(self, state: Any, k: int) -> Certificate:
+        at = time.perf_counter()
+        before = self.certifier.repair.exchanges
+        point = self.method.point(state)
+        told = self.method.telling(state) if self.budget.gap > 0 and applies(self.certifier.form) else None
+        if told is not None:
+            w, numbers = merged(self.certifier.form, point[0], told)
+            if not self.method.central:
+                self.ledger.sum("certificate", numbers)  # as a polish, no step that neighbours could take alone
+            self.certifier.consider(w)
+        certificate = self.certifier.certify(*point, self.budget.gap)
+        spent = self.certifier.repair.exchanges - before
+        self._charge(spent + self._settling(point), spent)
+        gap = certificate.relative_gap if certificate.valid else np.inf
+        self._note(Record(k, self.elapsed(), gap, certificate.valid, certificate.primal, certificate.dual), at)
+        return certificate
+
+    def polish(self, state: Any, k: int) -> bool:
+        """Whether a polish of the state meets the gap."""
+        at = time.perf_counter()
+        done = self._polish(state)
+        self.trace.polish_seconds += time.perf_counter() - at
+        if done:
+            found = self.certifier.best()
+            record = Record(k, self.elapsed(), found.relative_gap, True, found.primal, found.dual)
+            self._note(record, time.perf_counter())
+        return done
+
+    def _polish(self, state: Any) -> bool:
+        form, certifier = self.certifier.form, self.certifier
+        w, flows, _ = self.method.point(state)
+        found = None if flows is None else guess(form, flows)
+        unknowns = None if found is None else found.S.shape[1]  # pyright: ignore[reportOptionalSubscript]  (scipy has no types)
+        settled, self.unknowns = unknowns == self.unknowns, unknowns
+        if found is None or not settled:  # only a guess that was made twice is worth a try
+            return False
+        before = certifier.repair.exchanges
+        polished = polish(certifier.repair, w, found)
+        numbers = (unknowns or 0) * ((unknowns or 0) + 3) // 2  # a gradient and a symmetric Hessian
+        self.ledger.sum("adaptation", numbers, polished.sums)
+        self._charge(certifier.repair.exchanges - before, certifier.repair.exchanges - before)
+        if polished.point is None:
+            return False
+        certifier.gap = self.budget.gap
+        certifier.admit(polished.w, polished.point)
+        return certifier.best().holds(self.budget.gap)
+
+    def _settling(self, point: Point) -> int:
+        """Exchanges for latent nodes that the certifier settles: up and down a tree, once each way across an edge."""
+        return int(point[1] is None and settles(self.certifier.form))
+
+    def _charge(self, exchanges: int, reductions: int) -> None:
+        if self.method.central:  # all data are in one place, and nothing is sent
+            return
+        self.ledger.exchange("certificate", times=exchanges)
+        self.ledger.sum("certificate", 2, reductions)
+
+    def _note(self, record: Record, at: float) -> None:
+        messages, size = self.ledger.sent()
+        record = replace(record, messages=messages, bytes=size)
+        self.trace.records.append(record)
+        self.trace.check_seconds += time.perf_counter() - at
+        if self.budget.callback is not None:
+            self.budget.callback(record)
+
+
+def drive(
+    method: AbstractIteration,
+    site: Site,
+    certifier: Certifier,
+    budget: Budget,
+    keeper: Keeper | None = None,
+) -> Outcome:
+    """Run a method until the certified relative gap is met, the budget is used up, or it is interrupted."""
+    schedule = Schedule(
+        budget.gap, polishes=method.polishes() and budget.gap > 0 and applies(site.form), every=method.every
+    )
+    if budget.carried is not None:
+        schedule = budget.carried.expecting(schedule)
+    ledger, budget = site.engine.ledger, replace(budget, callback=Watched.of(budget.callback))
+    run = _Run(method, certifier, budget, ledger, keeper, schedule)
+    state, k, ended = run.begin(site)
+    bar, why = _bar(method.name, budget, k), ""
+    most = budget.rounds if budget.rounds is not None else method.most_rounds
+    try:
+        while not ended:
+            if k >= most or (budget.seconds is not None and run.elapsed() > budget.seconds):
+                ended = "limit" if budget.rounds is None and budget.seconds is None else "budget"
+                break
+            state, ended = run.step(state)
+            if ended:
+                break
+            k += 1
+            if run.schedule.screen_now(k):
+                ended = run.check(state, k)
+                bar(k, run.trace)
+            run.keep(state, k, ended)
+        run.write()  # before the last certificate, which a longer run would not ask for here
+        certificate = run.last(state, k, ended)
+    except Exception as error:  # noqa: BLE001 - what is no breakdown is raised again
+        why = run.breakdown(error)
+        ended, certificate = "failed", run.certifier.best()
+    except KeyboardInterrupt:
+        ended = "interrupted"
+        if budget.carried is not None:
+            budget.carried.interrupted = True
+        certificate = run.at_interrupt(state, k)
+    ledger.rounds = k
+    if ended in ("limit", "budget") and certificate.holds(budget.gap):
+        ended = "gap"
+    bar(None, run.trace)
+    if budget.carried is not None:
+        budget.carried.take(site, state, run.schedule)
+    return Outcome(certificate, run.certifier, ended, run.trace, ledger, k, run.elapsed(), method.gathered(state), why)
+
+
+def _bar(name: str, budget: Budget, begun: int) -> Callable[[int | None, Trace], None]:
+    """A progress bar on stderr, shown where that is a terminal (or where it is asked for) from the first check on."""
+    shown = sys.stderr.isatty() if budget.progress is None else budget.progress
+    if not shown:
+        return lambda k, trace: None
+    from tqdm import tqdm
+
+    bar = tqdm(total=budget.rounds, initial=begun, desc=name, unit=" rounds", leave=False, delay=1.0)
+
+    def update(k: int | None, trace: Trace) -> None:
+        if k is None:
+            bar.close()
+            return
+        if not trace.records:  # the method has yet to make a choice
+            bar.update(k - bar.n)
+            return
+        last = trace.records[-1]
+        word = "gap" if last.certified else "gap about"
+        bar.set_postfix_str(f"{word} {last.relative_gap:.1e}, target {budget.gap:.0e}", refresh=False)
+        bar.update(k - bar.n)
+
+    return update

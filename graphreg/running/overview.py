@@ -1,0 +1,52 @@
+"""Which methods apply to a problem, what each needs, and what it sends: a DataFrame that prints as text."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from ..form import Form
+from ..network import Arcs, arcs_of
+
+if TYPE_CHECKING:
+    from ..methods import AbstractMethod
+
+WIDTH = 118
+
+
+class Overview(pd.DataFrame):
+    """One row per method: ``applies``, ``missing`` (each requirement that the problem does not meet), ``needs`` (what
+    it asks of any problem) and ``sends`` (what goes across an edge in a round)."""
+
+    def __str__(self) -> str:
+        lines = [str(self.attrs.get("sizes", ""))]
+        for name, row in self.to_dict("index").items():
+            lines.append(f"{name}: " + ("applies" if row["applies"] else "does not apply"))
+            for word in ("missing", "needs", "sends"):
+                if row[word]:
+                    indent = f"    {word:8s}"
+                    lines += textwrap.wrap(str(row[word]), WIDTH, initial_indent=indent, subsequent_indent=" " * 12)
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def overview(form: Form, methods: Sequence[AbstractMethod]) -> Overview:
+    """The overview of the methods for a form."""
+    rows = [(not m.missing(form), "; ".join(m.missing(form)), m.needs, m.sends) for m in methods]
+    names = pd.Index([m.name for m in methods], name="method")
+    out = Overview(rows, index=names, columns=["applies", "missing", "needs", "sends"])
+    out.attrs["sizes"] = _sizes(arcs_of(form))
+    return out
+
+
+def _sizes(arcs: Arcs) -> str:
+    """What a message across every edge amounts to."""
+    if not arcs.pairs:
+        return "no two nodes are neighbours: nothing is sent"
+    least, most = int(arcs.numbers.min()), int(arcs.numbers.max())
+    numbers = str(most) if least == most else f"{least} to {most}"
+    return f"across every edge: {len(arcs.source)} messages of {numbers} numbers, {8 * int(arcs.numbers.sum()):,} bytes"

@@ -1,0 +1,282 @@
+"""Polish: guess which differences vanish at the optimum, solve what is left exactly, route the flows, and let the
+certificate judge.
+
+A step in the middle of a decentralised method that is not decentralised: it sums gradients and Hessians over all
+nodes, and the ledger books it as such.
+
+Differences whose flow lies strictly inside its capacity are taken to be fused. With these tied together, w = S theta
+with few unknowns theta, the objective is smooth where no other difference vanishes, and Newton's method solves it. Its
+prices and the flows of the other edges follow; the flows of the fused edges carry what is left, like an electrical
+network with the capacities as conductances. If they lie inside their capacities the guess was right, and the gap is
+that of the Newton solve (the cluster graph of the GTV paper's proof).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from ..certificate import Repair
+from ..form import DualPoint, EdgeBlock, Form
+from ..inputs import components_of
+from ..oracles import descended
+from ..terms import Array, block_diagonal
+from ..terms.losses import AbstractSmoothLoss
+from ..terms.penalties import AbstractPenalty, AbstractSmoothPenalty, row_norm
+
+MOST = 1000  # unknowns, and at most one for FEWER entries of w
+FEWER = 10
+DENSE = 20_000_000  # entries
+STRICT = 1.0 - 1e-9  # a flow below this share of its capacity is strictly inside
+STEPS = 30
+CG_STEPS = 60  # where routing is hard the guess is seldom right
+
+
+def applies(form: Form) -> bool:
+    """Whether losses are smooth, and penalties too or sums of norms."""
+    smooth = all(isinstance(b.loss, AbstractSmoothLoss) for b in form.samples)
+    return smooth and all(
+        e.center is None and (isinstance(e.penalty, AbstractSmoothPenalty) or e.penalty.pieces(form.width(e)))
+        for e in form.edges
+    )
+
+
+@dataclass(frozen=True)
+class Guess:
+    """S (n d, q) ties entries of w together; ``fused`` masks the entries (m, k) of each edge block that vanish."""
+
+    S: sp.csr_array
+    fused: tuple[Array, ...]
+    cluster: Array | None  # of each node (-1: 0), where nodes are tied as a whole
+
+
+def guess(form: Form, flows: tuple[Array, ...]) -> Guess | None:
+    """What the flows say is fused; None where too much is left."""
+    return _tied(form, flows, min(MOST, form.n * form.d // FEWER))
+
+
+def merged(form: Form, w: Array, flows: tuple[Array, ...]) -> tuple[Array, int]:
+    """w with what the flows say is fused set to its mean: the differences there vanish, which iterates only tend to;
+    and of how many numbers the means are."""
+    S = cast(Guess, _tied(form, flows, form.n * form.d)).S
+    means = (S.T @ w.ravel()) / np.asarray(S.sum(axis=0)).ravel()
+    return (S @ means).reshape(form.shape), len(means)
+
+
+def _tied(form: Form, flows: tuple[Array, ...], most: int) -> Guess | None:
+    """What is fused; None where more than ``most`` unknowns are left."""
+    n, d = form.shape
+    fused = tuple(_inside(edge, u) for edge, u in zip(form.edges, flows, strict=True))
+    tails, heads = [np.zeros(0, dtype=int)], [np.zeros(0, dtype=int)]
+    whole = all(e.features is None and e.penalty.pieces(d) in (None, d) for e in form.edges)
+    for edge, mask in zip(form.edges, fused, strict=True):
+        if whole:  # nodes are tied as a whole
+            e = np.flatnonzero(mask[:, 0])
+            tails.append(edge.tail[e])
+            heads.append(np.full(len(e), n) if edge.ground else edge.head[e])
+        else:
+            e, j = np.nonzero(mask)
+            j = j if edge.features is None else edge.features[j]
+            tails.append(edge.tail[e] * d + j)
+            heads.append(np.full(len(e), n * d) if edge.ground else edge.head[e] * d + j)
+    size = n if whole else n * d
+    t, h = np.concatenate(tails), np.concatenate(heads)
+    each = d if whole else 1
+    if (size - len(t)) * each > most:  # every tie joins two at most
+        return None
+    count, member = components_of(t, h, size + 1)
+    if (count - 1) * each > most:
+        return None
+    tied = np.arange(count) != member[size]  # not tied to 0 by the ground
+    number = np.where(tied, np.cumsum(tied) - 1, -1)[member[:size]]
+    cluster = number if whole else None
+    if whole:
+        number = np.where(number[:, None] >= 0, number[:, None] * d + np.arange(d), -1).ravel()
+    kept = np.flatnonzero(number >= 0)
+    shape = (n * d, int(tied.sum()) * each)
+    return Guess(sp.csr_array((np.ones(len(kept)), (kept, number[kept])), shape=shape), fused, cluster)
+
+
+def _inside(edge: EdgeBlock, u: Array) -> Array:
+    p = edge.penalty.pieces(u.shape[1])
+    if p is None:
+        return np.zeros(u.shape, dtype=bool)
+    lengths = row_norm(u.reshape(-1, p)).reshape(len(u), -1)
+    return np.repeat(lengths < STRICT * edge.weight[:, None], p, axis=1)
+
+
+class _Smooth:
+    """The objective on theta, where the differences that are not fused do not vanish."""
+
+    def __init__(self, form: Form, found: Guess) -> None:
+        self.form, self.S = form, found.S
+        self.A = [_light(sp.csr_array(block.A @ found.S)) for block in form.samples]
+        self.B: list[tuple[EdgeBlock, Array, sp.csr_array]] = []  # with weights
+        for edge, fused in zip(form.edges, found.fused, strict=True):
+            rows, c = np.flatnonzero(~fused.all(axis=1)), edge.weight
+            if found.cluster is not None:  # one edge stands for all between the same two clusters
+                ends = np.sort(np.stack([found.cluster[edge.tail[rows]], _heads(edge, found.cluster)[rows]]), axis=0)
+                _, first, place = np.unique(ends, axis=1, return_index=True, return_inverse=True)
+                total = np.bincount(place.ravel(), c[rows])
+                rows = rows[first]
+            else:
+                total = c[rows]
+            self.B.append((edge, total, sp.csr_array(edge.part(rows).flat(form.d) @ found.S)))
+
+    def w(self, theta: Array) -> Array:
+        return (self.S @ theta).reshape(self.form.shape)
+
+    def slope(self, theta: Array) -> Array:
+        w = self.w(theta)
+        g = np.zeros(len(theta))
+        for block, A in zip(self.form.samples, self.A, strict=True):
+            g += A.T @ block.prices(w).ravel()
+        for edge, c, B in self.B:
+            g += B.T @ _gradient(edge.penalty, c, (B @ theta).reshape(len(c), self.form.width(edge))).ravel()
+        return g
+
+    def hessian(self, theta: Array) -> Array:
+        w, q = self.w(theta), len(theta)
+        H = np.zeros((q, q))
+        for block, A in zip(self.form.samples, self.A, strict=True):
+            h = block.curvatures(w)
+            if h.ndim == 3:  # a matrix per sample
+                H += _dense(A.T @ (block_diagonal(h) @ A))
+            elif isinstance(A, np.ndarray):
+                H += A.T @ (h.ravel()[:, None] * A)
+            else:
+                H += (A.T @ sp.diags_array(h.ravel()) @ A).toarray()
+        for edge, c, B in self.B:
+            width = self.form.width(edge)
+            if len(c) and edge.penalty.pieces(width) != 1:
+                H += (B.T @ (_curvature(edge.penalty, c, (B @ theta).reshape(len(c), width)) @ B)).toarray()
+        return H
+
+
+def _dense(A: Any) -> Array:
+    return A if isinstance(A, np.ndarray) else A.toarray()
+
+
+def _light(A: Any) -> Array | sp.csr_array:
+    return A.toarray() if A.shape[0] * A.shape[1] <= DENSE else A
+
+
+def _heads(edge: EdgeBlock, cluster: Array) -> Array:
+    return np.full(len(edge.tail), -1) if edge.ground else cluster[edge.head]
+
+
+def _gradient(penalty: AbstractPenalty, c: Array, z: Array) -> Array:
+    """Of c phi at rows whose pieces do not vanish."""
+    if isinstance(penalty, AbstractSmoothPenalty):
+        return c[:, None] * penalty.gradient(z)
+    p = cast(int, penalty.pieces(z.shape[1]))
+    if p == 1:
+        return c[:, None] * np.sign(z)
+    y = z.reshape(-1, p)
+    flat = np.repeat(c, z.shape[1] // p)[:, None] * y / np.maximum(np.linalg.norm(y, axis=1, keepdims=True), 1e-300)
+    return flat.reshape(z.shape)
+
+
+def _curvature(penalty: AbstractPenalty, c: Array, z: Array) -> sp.bsr_array:
+    """The Hessian of the same."""
+    if isinstance(penalty, AbstractSmoothPenalty):
+        h = penalty.curvature(z)
+        blocks = h if h.ndim == 3 else h[:, :, None] * np.eye(z.shape[1])
+    else:
+        p = cast(int, penalty.pieces(z.shape[1]))
+        y = z.reshape(-1, p)
+        size = np.maximum(np.linalg.norm(y, axis=1), 1e-300)
+        unit = y / size[:, None]
+        blocks = np.eye(p) - unit[:, :, None] * unit[:, None, :]
+        c = np.repeat(c, z.shape[1] // p) / size
+    return block_diagonal(c[:, None, None] * blocks)
+
+
+@dataclass(frozen=True)
+class Polished:
+    """A point that is optimal if the guess is right, with flows and prices that need no repair.
+
+    ``point`` is None where Newton's method broke off; ``sums`` is how often it summed over all nodes.
+    """
+
+    w: Array
+    point: DualPoint | None
+    sums: int
+
+
+def polish(repair: Repair, w: Array, found: Guess) -> Polished:
+    """The contracted problem solved, and its flows."""
+    form = repair.form
+    theta, sums = _newton(form, _Smooth(form, found), found, w)
+    if theta is None:
+        return Polished(w, None, sums)
+    w = (found.S @ theta).reshape(form.shape)
+    return Polished(w, _route(repair, found, w), sums)
+
+
+def _newton(form: Form, smooth: _Smooth, found: Guess, w: Array) -> tuple[Array | None, int]:
+    count = np.asarray(found.S.sum(axis=0)).ravel()
+    theta = (found.S.T @ w.ravel()) / np.maximum(count, 1.0)
+    if not len(theta):
+        return theta, 0
+
+    def step(theta: Array) -> tuple[Array, float]:
+        g, H = smooth.slope(theta), smooth.hessian(theta)
+        H[np.diag_indices_from(H)] += 1e-13 * np.trace(H) / max(len(H), 1) + 1e-300
+        try:
+            move = cho_solve(cho_factor(H), g)
+        except LinAlgError:
+            return g, np.nan
+        return move, float(g @ move)
+
+    theta, reached, sums = descended(
+        lambda theta: form.primal(smooth.w(theta)), step, theta, settled=1e-14, shortest=1e-3, steps=STEPS
+    )
+    return theta if reached else None, sums
+
+
+def _route(repair: Repair, found: Guess, w: Array) -> DualPoint:
+    """Gradients where differences do not vanish; the rest flows through the fused edges, as through resistors."""
+    form = repair.form
+    prices = form.gradient_prices(w)
+    flows: list[Array] = []
+    conductances: list[Array] = []
+    for edge, fused in zip(form.edges, found.fused, strict=True):
+        gradient = _gradient(edge.penalty, edge.weight, edge.apply(w))
+        flows.append(np.where(fused, 0.0, gradient))
+        conductances.append(np.where(fused, edge.weight[:, None], 0.0))
+    point = repair.clip(DualPoint(tuple(flows), prices))
+    z, iterations = _potentials(form, conductances, form.conservation(point))
+    repair.exchanges += iterations + 1
+    flows = [u - C * edge.apply(z) for edge, u, C in zip(form.edges, point.flows, conductances, strict=True)]
+    return DualPoint(tuple(flows), point.prices)
+
+
+def _potentials(form: Form, conductances: list[Array], r: Array) -> tuple[Array, int]:
+    """z with K'CKz = r as far as r can be balanced, by conjugate gradients with a diagonal preconditioner."""
+    diagonal = np.zeros(form.shape)
+    for edge, C in zip(form.edges, conductances, strict=True):
+        columns = edge.coordinates
+        diagonal[:, columns] += abs(edge.transposed) @ C
+    inverse = 1.0 / np.where(diagonal > 0.0, diagonal, np.inf)
+    z, target = np.zeros_like(r), 1e-13 * np.linalg.norm(r)
+    y = inverse * r
+    p, ry = y, float(np.vdot(r, y))
+    for iteration in range(CG_STEPS):
+        Ap = np.zeros_like(p)
+        for edge, C in zip(form.edges, conductances, strict=True):
+            edge.add_adjoint(C * edge.apply(p), Ap)
+        curvature = float(np.vdot(p, Ap))
+        if not curvature > 0.0:
+            return z, iteration
+        z, r = z + (ry / curvature) * p, r - (ry / curvature) * Ap
+        y = inverse * r
+        ry, previous = float(np.vdot(r, y)), ry
+        p = y + (ry / previous) * p
+        if np.linalg.norm(r) <= target:
+            return z, iteration + 1
+    return z, CG_STEPS

@@ -1,0 +1,307 @@
+"""The answer to a problem, with its certificate; what is read off it (tables, clusters, predictions)."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..certificate import Certificate, Clusters, clusters
+from ..checks import one_of
+from ..errors import DataError
+from ..form import Form
+from ..messages import did_you_mean
+from ..network import Ledger
+from ..terms import Array, predictors
+from .splitting import split, tied_certificate
+from .trace import Trace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..certificate.proof import Proved
+
+STATUSES = ("certified", "budget", "interrupted", "no_certificate", "unattained", "unbounded", "failed")
+
+
+class Flows(Mapping[tuple[Hashable, Hashable], Array]):
+    """Flows by edge: ``flows[i, j]`` is the sum over all terms of the flow (d,) from i to j, the negative of that
+    from j to i; ``flows[i, None]`` that to the ground."""
+
+    def __init__(self, form: Form, certificate: Certificate) -> None:
+        labels = form.labels
+        self._flow: dict[tuple[Hashable, Hashable], Array] = {}
+        for edge, u in zip(form.edges, certificate.point.flows, strict=True):
+            columns = edge.coordinates
+            for tail, head, each in zip(edge.tail, edge.head, u, strict=True):
+                key = (labels[tail], None if edge.ground else labels[head])
+                self._flow.setdefault(key, np.zeros(form.d))[columns] += each
+
+    def __getitem__(self, edge: tuple[Hashable, Hashable]) -> Array:
+        if edge in self._flow:
+            return self._flow[edge]
+        turned: Any = edge[::-1] if isinstance(edge, tuple) else edge
+        if turned in self._flow:
+            return -self._flow[turned]
+        raise KeyError(f"{edge!r} is not an edge of the problem; edges are pairs of node labels (tail, head)")
+
+    def __iter__(self) -> Iterator[tuple[Hashable, Hashable]]:
+        return iter(self._flow)
+
+    def __len__(self) -> int:
+        return len(self._flow)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What a solve gave.
+
+    Attributes
+    ----------
+    form : Form
+        The canonical form that was solved, at the strengths of that moment.
+    certificate : Certificate
+        Bounds on both sides of the optimum, or the word that there is none.
+    status : str
+        One of certified, budget, interrupted, no_certificate, unattained, unbounded, failed.
+    message : str
+        The cause and, where something is left to do, the remedy.
+    method : str
+    rounds : int
+    seconds : float
+    trace : Trace
+    ledger : Ledger
+    seed : int
+        Of the random numbers of the run, given or drawn: with it the run can be repeated.
+    gathered : dict
+        What the method has gathered beside its point, by name; see the method. No certificate speaks of it.
+    own : Certificate, optional
+        Of a baseline: the certificate of what it itself minimises, on its own nodes; trace and ledger are of that too.
+    """
+
+    form: Form
+    certificate: Certificate
+    status: str
+    message: str
+    method: str
+    rounds: int = 0
+    seconds: float = 0.0
+    trace: Trace = field(default_factory=Trace)
+    ledger: Ledger = field(default_factory=Ledger)
+    seed: int = 0
+    gathered: dict[str, Any] = field(default_factory=dict)
+    own: Certificate | None = None
+
+    @property
+    def coef(self) -> Array:
+        """The parameters of the user's nodes, (n, d), in node order."""
+        return self.certificate.w[: self.form.space.n_observed]
+
+    @property
+    def objective(self) -> float:
+        """P at ``coef``: an upper bound of the optimum."""
+        return self.certificate.primal
+
+    @property
+    def labels(self) -> tuple[Hashable, ...]:
+        """The labels of the user's nodes, in node order."""
+        return tuple(self.form.space.index)
+
+    @cached_property
+    def latent(self) -> dict[Hashable, Array]:
+        """The parameters (d,) of the cluster and root nodes that the model introduced, by label."""
+        return dict(zip(self.form.latent, self.certificate.w[self.form.space.n_observed :], strict=True))
+
+    @cached_property
+    def flows(self) -> Flows:
+        """The flow of every edge of the certificate's dual point."""
+        return Flows(self.form, self.certificate)
+
+    @property
+    def free(self) -> list[Hashable]:
+        """Nodes in a component without any loss: any common value is optimal there, 0 is given."""
+        return [label for label, free in zip(self.labels, self.form.free, strict=False) if free]
+
+    def table(self) -> pd.DataFrame:
+        """The coefficients, one row per node label and one column per feature (per feature and class, for
+        multinomial losses).
+
+        Returns
+        -------
+        pandas.DataFrame
+
+        Examples
+        --------
+        >>> solution.table().columns.tolist()
+        ['rain', 'temp']
+        """
+        import pandas as pd
+
+        index = pd.Index(list(self.labels), dtype=object, name="node", tupleize_cols=False)
+        names = list(self.form.space.coordinates)
+        pairs = [name for name in names if isinstance(name, tuple)]
+        columns = pd.MultiIndex.from_tuples(pairs, names=["feature", "class"]) if pairs else names
+        return pd.DataFrame(self.coef, index=index, columns=columns)
+
+    @cached_property
+    def _clusters(self) -> Clusters:
+        return clusters(self.certificate)
+
+    @cached_property
+    def _proved_clusters(self) -> Clusters:
+        return clusters(self.certificate, prove=True, splitter=split)
+
+    def clusters(self, prove: bool = False) -> Clusters:
+        """Which edges are near, fused, split or undecided, and the clusters that follow; see `Clusters`.
+
+        Parameters
+        ----------
+        prove : bool
+            Whether to look for proofs that edges are fused (exactly, at every optimum) or split. Without it edges are
+            decided by what the certificate says at no cost: near by their slack, split by the curvature at their ends.
+            A proof of fusion takes about as long as a certificate, and a gap of the order of the slack squared (a
+            smaller ``gap`` proves more). Edges that are open then cost a conic programme for each pair of clusters, at
+            most 50 of them, the largest differences first.
+
+        Returns
+        -------
+        Clusters
+            ``.edges``, ``.labels``, ``.members()``, and ``.certain``: whether every edge is decided.
+
+        Examples
+        --------
+        >>> len(solution.clusters().edges)
+        3
+        """
+        return self._proved_clusters if prove else self._clusters
+
+    def prove(self, path: str | Path, claims: str | Sequence[str | tuple[Any, ...]] = ()) -> Proved:
+        """Write a proof of the bounds of this answer, which anybody can check without graphreg: see docs/proofs.md.
+
+        The dual point of the certificate is balanced exactly and the primal point put exactly inside every constraint;
+        both bounds are those of exact arithmetic. ``python -m graphreg.verify PATH`` checks the file; so does the file
+        verify.py alone, on a machine without graphreg.
+
+        Parameters
+        ----------
+        path : path
+            Of the file (JSON) to be written.
+        claims : sequence of str and tuple
+            What else is to be proved. Of every edge of an `L1`, `L2` or `LInf` without a centre for which it is found:
+            "near" (how far apart its ends are at most, at every optimum), "fused" (exactly equal; needs an exact
+            optimum, which is looked for with squared and mean losses), "split" (different at every optimum; one
+            programme per edge, 50 at most). Of one edge: ``("split", "a", "b")``, ``("fused", "a", "b")``, ``("near",
+            "a", "b", 0.01)``; with one node, of a node penalty. Of the problem: "unattained" (no minimum is attained).
+
+        Returns
+        -------
+        Proved
+            ``lower`` and ``upper`` as fractions, ``hash`` (of the problem), ``path`` and ``claims``.
+
+        Raises
+        ------
+        ProofError
+            Where a term cannot be stated in a proof (it is named), no exact point is found near the certificate's, or
+            a claim on one edge, or "unattained", is not proved (the edge is named).
+
+        Examples
+        --------
+        >>> proved = solution.prove(folder / "proof.json")
+        >>> bool(proved.lower <= proved.upper)
+        True
+        """
+        from ..certificate.proof import prove
+
+        return prove(self.certificate, path, claims, tied_certificate)
+
+    def predict(self, frame: Any, kind: str = "response") -> pd.Series | pd.DataFrame:
+        """Predictions for the rows of a frame with the columns that the data had (the target is not needed).
+
+        Parameters
+        ----------
+        frame : DataFrame of pandas or polars, or Table of pyarrow
+        kind : {"response", "link", "class"}
+            "link" is the linear predictor x'w_i + offset, "response" what the loss at the node makes of it (the
+            probability of the second class for logistic losses, the expected count for Poisson losses, ...), "class"
+            the class, coded as the data were.
+
+        Returns
+        -------
+        Series of pandas, or a DataFrame with one column per class for the link and the response of multinomial losses.
+
+        Raises
+        ------
+        DataError
+            For columns that are missing or cannot be used, nodes that the problem lacks, another ``kind``, and classes
+            of a loss that has none.
+
+        Examples
+        --------
+        >>> solution.predict(frame).shape
+        (24,)
+        """
+        import pandas as pd
+
+        one_of("response", "link", "class")(kind, "kind", DataError)
+        blocks = [block for block in self.form.samples if block.X is not None]
+        if not blocks:
+            raise DataError("a MeanLoss has no predictors; its predictions are the rows of table()")
+        labels, X, offset = blocks[0].loss.data.read(frame)
+        assert X is not None  # as in the block
+        node = self._nodes_of(labels)
+        link = predictors(X[:, None, :], self.coef[node])[:, 0]  # (M,), or (M, classes)
+        link += offset if link.ndim == 1 else offset[:, None]
+        values = link if kind == "link" else self._answers(kind, link, node)
+        index = getattr(frame, "index", None)  # which frames of pandas have
+        if values.ndim == 1:
+            return pd.Series(values, index=index)
+        classes = [name[1] for name in self.form.space.coordinates[: values.shape[1]]]
+        return pd.DataFrame(values, index=index, columns=pd.Index(classes, name="class", tupleize_cols=False))
+
+    def _answers(self, kind: str, link: Array, node: Array) -> Array:
+        """What the loss at each row's node makes of the link; where all nodes have the same family, also at nodes
+        without data."""
+        blocks = [block for block in self.form.samples if block.X is not None]
+        owner = np.full(self.form.n, -1)
+        for k, block in enumerate(blocks):
+            owner[block.node] = k
+        if len({type(block.loss) for block in blocks}) == 1:
+            owner[owner < 0] = 0
+        if (owner[node] < 0).any():
+            label = self.labels[int(node[owner[node] < 0][0])]
+            families = ", ".join(dict.fromkeys(type(block.loss).__name__ for block in blocks))
+            raise DataError(
+                f"the node {label!r} has no data, which would tell whose of {families} is its loss; predict the 'link'"
+            )
+        answer = [block.loss.classify if kind == "class" else block.loss.response for block in blocks]
+        present = np.unique(owner[node]) if len(node) else [0]
+        places = [np.flatnonzero(owner[node] == k) for k in present]
+        together = np.concatenate([answer[k](link[rows]) for k, rows in zip(present, places, strict=True)])
+        return together[np.argsort(np.concatenate(places))]
+
+    def _nodes_of(self, labels: Sequence[Hashable]) -> Array:
+        index = self.form.space.index
+        for row, label in enumerate(labels):
+            if label not in index:
+                raise DataError(f"row {row} is at {label!r}, which is not a node{did_you_mean(label, index)}")
+        return np.array([index[label] for label in labels], dtype=np.intp)
+
+    def __str__(self) -> str:
+        n, d = self.coef.shape
+        head = f"{self.method}: {self.status}. {self.message}"
+        latent = f" + {len(self.latent)} latent nodes" if self.latent else ""
+        size = f"{n} nodes x {d} coordinate{'s' if d > 1 else ''}{latent}"
+        work = f"{self.rounds} rounds, {self.ledger.total_messages:,} messages, " if self.rounds else ""
+        lines = [head, f"objective {self.objective:.10g} ({size}; {work}{self.seconds:.3g} s)", str(self.certificate)]
+        if self.own is not None:
+            lines.append(f"of what {self.method} minimises: {self.own}")
+        if self.free:
+            lines.append(f"free nodes (no loss in their component; set to 0): {self.free[:5]}")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<Solution {self.method}: {self.status}, objective {self.objective:.6g}>"

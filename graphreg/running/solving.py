@@ -1,0 +1,168 @@
+"""Solve one canonical form by one method, judge the answer by its certificate, and look for infima at infinity."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..breakdown import Watched, broken, cause
+from ..certificate import AtInfinity, Certificate, Certifier, Enclosed, at_infinity, common
+from ..clock import OutOfTimeError, within
+from ..compiling import conic
+from ..form import DualPoint, Form
+from . import statuses
+from .iterating import iterate
+from .snapshot import KeptRuns
+from .solution import Solution
+from .task import Budget, Outcome
+
+if TYPE_CHECKING:
+    from ..methods import AbstractIteration, AbstractMethod, Start
+
+DEEPEST = 3  # how often what is left at infinity may have an infinity of its own
+
+
+def solve(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Compiler) -> Solution:
+    """The solution of a form; where the infimum is not attained, of what is left of it at infinity.
+
+    ``seconds`` hold for all of it, linear programmes and compiling included. What numpy, CVXPY or a solver raises ends
+    as the status "failed"; what a callback or a user's term raises is passed on.
+    """
+    asked = budget.checkpoint
+    store = None if asked is None else KeptRuns(asked, form, method, budget.start, budget.seed)
+    seed = secrets.randbits(32) if budget.seed is None else budget.seed  # noted in the solution, to repeat the run
+    seed = seed if store is None else store.seed(seed)
+    callback = Watched.of(budget.callback)
+    budget = replace(budget, seed=seed, callback=callback)
+    try:
+        with within(budget.seconds):
+            found = _Task(form, method, budget, compiler, store).solved()
+    except OutOfTimeError:  # before the first round
+        found = _without_answer(form, "budget", statuses.used_up(0, Certifier(form).best()))
+    except Exception as error:
+        if not broken(error, callback):
+            raise
+        compiler.forget()
+        found = _without_answer(form, "failed", statuses.failed(cause(error)))
+    message = f"{found.message} {store.note}" if store is not None and store.note else found.message
+    own = None if found.own is None else found.own.certificate
+    more = (found.rounds, found.seconds, found.trace, found.ledger, seed, found.gathered, own)
+    return Solution(found.certificate.form, found.certificate, found.status, message, found.by or method.name, *more)
+
+
+def _without_answer(form: Form, status: str, message: str) -> Outcome:
+    certifier = Certifier(form)
+    return Outcome(certifier.best(), certifier, status, status=status, message=message)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A form, and the method that solves it; see `methods.task.Task`."""
+
+    form: Form
+    method: AbstractMethod
+    budget: Budget
+    compiler: conic.Compiler
+    store: KeptRuns | None
+    depth: int = 0  # how often the form is what was left at infinity
+
+    @property
+    def certifier(self) -> Certifier:
+        return self._certifier
+
+    @cached_property
+    def _certifier(self) -> Certifier:
+        form, budget, certifier = self.form, self.budget, Certifier(self.form)
+        if budget.known is not None:
+            certifier.admit(budget.known.w, budget.known.point)
+        if budget.gap > 0.0 and common(form).exact:  # few methods come that near by themselves
+            w = np.where(form.free[:, None], 0.0, common(form).w)
+            certifier.certify(w, form.nothing().flows, None, budget.gap)
+        return certifier
+
+    def iterate(self, method: AbstractIteration, budget: Budget) -> Outcome:
+        keeper = None if self.store is None or budget.checkpoint is None else self.store.keeper(self.depth)
+        return iterate(self.form, method, self.certifier, budget, keeper)
+
+    def instead(self, form: Form, method: AbstractIteration, start: Start | None) -> Outcome:
+        budget = replace(self.budget, start=start, carried=None, known=None)
+        return _Task(form, method, budget, conic.Compiler(form), self.store, self.depth).solved()
+
+    def solved(self) -> Outcome:
+        """The outcome, judged; with what is known of the problem at infinity, where that says more."""
+        found = self._run()
+        left = self._left(found)
+        same = found.certificate.form is self.form  # or the method has chosen another, for which it would choose again
+        if left is None or not same or self.depth == DEEPEST or not _further(found, left.gap):
+            return found
+        try:
+            return self._at_infinity(left, found)
+        except KeyboardInterrupt:
+            said = statuses.interrupted(found.rounds, found.certificate)
+            return found if found.status == "unattained" else replace(found, status="interrupted", message=said)
+
+    def _run(self) -> Outcome:
+        """The outcome of the method, judged."""
+        if not self.form.samples:  # everything ran away: 0 is optimal, with nothing to pay and nothing to carry
+            self.certifier.admit(np.zeros(self.form.shape), self.form.nothing())
+            best, said = self.certifier.best(), "Nothing is left to fit."
+            return Outcome(best, self.certifier, "gap", status="certified", message=said)
+        with np.errstate(over="ignore", invalid="ignore"):
+            outcome = self.method.run(self)
+        return statuses.judged(outcome, self.budget.gap)
+
+    def _left(self, found: Outcome) -> Budget | None:
+        """What a run has left of the budget; None where that is nothing."""
+        budget = self.budget
+        rounds = None if budget.rounds is None else budget.rounds - found.rounds
+        seconds = None if budget.seconds is None else budget.seconds - found.seconds
+        spent = (rounds is not None and rounds < 1) or (seconds is not None and seconds <= 0.0)
+        return None if spent else replace(budget, rounds=rounds, seconds=seconds)
+
+    def _at_infinity(self, left: Budget, found: Outcome) -> Outcome:
+        """The outcome with what is known of the problem without what falls away at infinity."""
+        infinity, gap = at_infinity(self.form), left.gap
+        if infinity is None:
+            return found
+        there = replace(left, start=(found.certificate.w, None), carried=None, known=None)
+        compiler = conic.Compiler(infinity.rest)
+        rest = _Task(infinity.rest, self.method, there, compiler, self.store, self.depth + 1).solved()
+        certificate = _extend(infinity, rest.certificate, found.certificate, gap)
+        rounds, seconds = found.rounds + rest.rounds, found.seconds + rest.seconds
+        status, message = rest.status, rest.message
+        if found.status == "unattained" or infinity.attained is False:
+            status, message = "unattained", statuses.unattained(certificate, gap)
+        elif certificate.holds(gap):
+            status, message = "certified", statuses.certified(gap, infinity.attained)
+        elif status in ("certified", "no_certificate"):  # of the rest; the gap of the whole is another
+            status, message = "no_certificate", statuses.no_certificate(certificate, gap)
+        elif status == "budget":
+            message = statuses.used_up(rounds, certificate)
+        return replace(found, certificate=certificate, status=status, message=message, rounds=rounds, seconds=seconds)
+
+
+def _extend(infinity: AtInfinity, rest: Certificate, before: Certificate, gap: float) -> Certificate:
+    """The bounds of the rest, carried over to the whole.
+
+    What has fallen away is nowhere less than ``-infinity.dropped()``, so that a lower bound of the rest gives one of
+    the whole. Its dual point is one of the whole as well, with no price and no flow where something fell away.
+    """
+    certifier = Certifier(infinity.form)
+    certifier.admit(before.w, infinity.form.nothing())
+    if rest.valid:
+        point = infinity.extend(rest.point)
+        spread = infinity.extend(DualPoint(rest.spread, rest.point.prices)).flows if rest.spread else ()
+        certifier.consider(infinity.push(rest.w, gap))
+        certifier.bounded(Enclosed(np.array([np.nextafter(rest.dual - infinity.dropped(), -np.inf)]), point, spread))
+    return certifier.best()
+
+
+def _further(found: Outcome, gap: float) -> bool:
+    """Whether it is worth while to go on at infinity: what is left was not interrupted, and may be certified there."""
+    known = found.status == "certified" or (gap == 0.0 and found.certificate.valid)
+    more = found.status == "unattained" or (not known and found.status != "interrupted" and found.certifier.recedes())
+    return more and found.own is None  # a baseline has been there in its own problem

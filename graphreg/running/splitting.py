@@ -1,0 +1,62 @@
+"""Edges that are split at every optimum, proved by a dual point of the problem in which their ends are tied.
+
+With z_e = 0 as a constraint the flow of e is free of its capacity. If the value of a conserved dual point of that
+problem exceeds P(w), so does its optimum, and no optimum of the problem itself has z_e = 0. One small conic programme
+per edge finds such a point, or one per pair of clusters that were proved, whose edges all have the same difference.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..certificate import Certificate, Certifier, upper_gap
+from ..compiling import conic
+from ..errors import GraphregError
+from ..form import EdgeBlock, Form
+from ..terms import Array, Strength
+from ..terms.penalties import Zero, row_norm
+
+MOST = 50  # programmes for one answer
+TRIED = 1e-9  # the relative gap to which the repair of the dual point aims
+
+
+def split(certificate: Certificate, open_: list[Array], member: Array) -> list[Array]:
+    """Which of the edges in ``open_`` (a mask per edge block) are proved to be split at every optimum; ``member``
+    numbers the nodes that are proved to be equal."""
+    form = certificate.form
+    found = [np.zeros_like(mask) for mask in open_]
+    groups: dict[tuple[int, int, int], list[int]] = {}
+    for k, (edge, mask) in enumerate(zip(form.edges, open_, strict=True)):
+        for e in np.flatnonzero(mask).tolist():
+            ends = sorted((int(member[edge.tail[e]]), int(member[edge.head[e]])))
+            if ends[0] != ends[1]:
+                groups.setdefault((k, ends[0], ends[1]), []).append(e)
+    size = [row_norm(edge.difference(certificate.w)) for edge in form.edges]
+    order = sorted(groups, key=lambda key: -float(size[key[0]][groups[key]].max()))
+    for key in order[:MOST]:
+        k, rows = key[0], groups[key]
+        tied = tied_certificate(form, form.edges[k], rows[0])
+        bound = tied.dual if tied is not None and tied.valid else -np.inf
+        if bound > certificate.primal and upper_gap(certificate) < np.inf:
+            found[k][rows] = True
+    return found
+
+
+def tied_certificate(form: Form, edge: EdgeBlock, e: int) -> Certificate | None:
+    """The certificate of the problem in which the ends of an edge are tied, by a last block; None where none was
+    found."""
+    part = edge.part(np.array([e]))
+    tie = replace(part, penalty=Zero(), strength=Strength(), base_weight=np.ones(1), center=None, name="tied")
+    tied = replace(form, edges=(*form.edges, tie))
+    try:
+        compiled = conic.Compiler(tied)("primal", False)
+        compiled.solve("clarabel", {})
+    except GraphregError:
+        return None
+    point = compiled.point()
+    if point is None:
+        return None
+    w, dual = point
+    return Certifier(tied).certify(w, dual.flows, dual.prices, TRIED)

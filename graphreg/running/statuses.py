@@ -1,0 +1,133 @@
+"""The status of an answer and the sentence that goes with it: the cause, and the remedy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..certificate import Certificate
+from ..form import Form
+from .task import Outcome
+
+UNLIKE = 1e3  # times the size of the smallest feature: a larger one is in another unit
+UNKNOWN = (
+    "It is not known whether the infimum is attained (no exact argument was found either way); "
+    "with a small ridge it is."
+)
+
+
+def judge(outcome: Outcome, gap: float) -> tuple[str, str]:  # noqa: PLR0911 - one return per status
+    """The status, decided by the certificate, and the sentence that goes with it."""
+    certificate, ended, rounds = outcome.certificate, outcome.ended, outcome.rounds
+    if ended == "infeasible":
+        return "unbounded", "No point satisfies all constraints; look at the boxes, balls and centers together."
+    attained = outcome.certifier.attained()
+    if attained is False:
+        return "unattained", unattained(certificate, gap)
+    if certificate.holds(gap):
+        return "certified", certified(gap, attained)
+    if ended == "failed":
+        return "failed", failed(outcome.cause)
+    if ended == "interrupted":
+        return "interrupted", interrupted(rounds, certificate)
+    if ended == "budget":
+        return "budget", used_up(rounds, certificate)
+    return "no_certificate", no_certificate(certificate, gap)
+
+
+def judged(outcome: Outcome, gap: float) -> Outcome:
+    """With its status; whether the infimum is attained may take a programme that is interrupted, too."""
+    try:
+        status, message = judge(outcome, gap) if outcome.own is None else _of_another_problem(outcome, outcome.own, gap)
+    except KeyboardInterrupt:
+        status, message = "interrupted", interrupted(outcome.rounds, outcome.certificate)
+    return replace(outcome, status=status, message=f"{message} {outcome.note}" if outcome.note else message, note="")
+
+
+def _of_another_problem(outcome: Outcome, own: Outcome, gap: float) -> tuple[str, str]:
+    """What a baseline's answer is worth in either problem."""
+    certificate = outcome.certificate
+    if certificate.holds(gap) and own.status != "interrupted":
+        return "certified", certified(gap)
+    reached = f"at a {gap_of(certificate)}" if certificate.valid else f"without certificate ({certificate.note})"
+    head = f"{outcome.by} minimises another problem ({outcome.aim})"
+    if own.status == "certified":
+        known = f"that is certified to {own.certificate.relative_gap:.2g}"
+        return "no_certificate", f"{head}; {known}; of this problem its point is {reached}."
+    return own.status, f"{head}: {own.message} Of this problem its point is {reached}."
+
+
+def certified(gap: float, attained: bool | None = True) -> str:
+    """The sentence of a certified answer; ``attained`` is None where nothing confirms that a minimiser exists."""
+    unknown = "" if attained is not None else f" {UNKNOWN}"
+    return f"The relative gap is certified to be at most {gap:.3g}.{unknown}"
+
+
+def interrupted(rounds: int, certificate: Certificate) -> str:
+    """The sentence of an interrupted run."""
+    if not (rounds or np.isfinite(certificate.primal)):
+        return "The run was interrupted before there was an answer."
+    return f"The run was interrupted after {rounds} rounds; this is the best point so far, a {_reached(certificate)}."
+
+
+def failed(cause: str) -> str:
+    """The sentence of a breakdown."""
+    remedy = "shorten the steps where they are given, rescale the features, or try another method or solver"
+    return f"No finite answer was found{f' ({cause})' if cause else ''}; {remedy}."
+
+
+def used_up(rounds: int, certificate: Certificate) -> str:
+    spent = f" ({rounds} rounds)" if rounds else ""
+    units = unlike(certificate.form)
+    remedy = f"allow more, {units}, or ask for a larger gap" if units else "allow more, or a larger gap"
+    return f"The budget was used up{spent} at a {_reached(certificate)}; {remedy}."
+
+
+def no_certificate(certificate: Certificate, gap: float) -> str:
+    why = f" ({certificate.note})" if certificate.note else ""
+    remedy = f"{unlike(certificate.form) or 'standardise the features'}, add a small ridge, or ask for a larger gap"
+    return f"The run ended at a {_reached(certificate)} where {gap:.3g} was asked for{why}; {remedy}."
+
+
+def unlike(form: Form) -> str:
+    """What to do about features of very different sizes, the smallest and the largest named; empty where there are
+    none."""
+    designs = [block.X for block in form.samples if block.X is not None]
+    if not designs:
+        return ""
+    sizes = np.max([np.abs(X).max(axis=0, initial=0.0) for X in designs], axis=0)
+    known = np.flatnonzero(sizes > 0.0)
+    if len(known) < 2 or sizes.max() <= UNLIKE * sizes[known].min():
+        return ""
+    classes = form.d // len(sizes)
+    low, high = (form.space.coordinates[j * classes] for j in (known[np.argmin(sizes[known])], np.argmax(sizes)))
+    low, high = (low, high) if classes == 1 else (low[0], high[0])
+    return (
+        f"standardise the features (their largest values range from {sizes[known].min():.2g} in {low!r} to "
+        f"{sizes.max():.2g} in {high!r})"
+    )
+
+
+def gap_of(certificate: Certificate) -> str:
+    return f"relative gap of {certificate.relative_gap:.2g}"
+
+
+def _reached(certificate: Certificate) -> str:
+    reached = gap_of(certificate) if certificate.valid else "point without certificate"
+    if not np.isfinite(certificate.primal):
+        reached += " (no point was found that satisfies all constraints; Exact() tells whether there is one)"
+    return reached
+
+
+def unattained(certificate: Certificate, gap: float) -> str:
+    if certificate.holds(gap):
+        known = "The infimum is certified, but not attained"
+    elif certificate.valid:
+        known = f"The infimum is bounded (relative gap of {certificate.relative_gap:.2g}), but not attained"
+    else:
+        known = "The infimum is not attained"
+    return (
+        f"{known}: along some direction the losses fall for ever (separable classes, counts that are all 0); add a "
+        "ridge, for instance 1e-3 * NodePenalty(SquaredL2()), on every coordinate that may run away."
+    )

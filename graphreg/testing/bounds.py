@@ -1,0 +1,269 @@
+"""The laws that certificates rest on: bounds of a term over small boxes, and how its prices and flows may move.
+
+A bound must hold with no tolerance. What it is compared with are the term's own values at sampled points of the box,
+which are trusted to a few units in the last place, as they are where the bounds are derived from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from ..terms import Array
+from ..terms.losses import AbstractLoss
+from ..terms.penalties import AbstractPenalty
+from .probe import Probe
+from .report import Failure, demand, dots, frozen, judge, rowwise, shaped
+from .samples import Samples
+
+ULP = 2.0**-52
+SPREADS = (0.0, 1e-17, 1e-12, 1e-6, 1e-3, 1.0)
+TRUSTED = 8  # units in the last place of a value
+CLOSED = 1e-8  # tolerance of methods in closed form
+TIGHT = 200  # units in the last place by which a bound may exceed the value where the spread is 0
+LARGEST = 1e12  # value of a loss that grows exponentially, up to which its bound is asked to be tight
+CORNERS = 8  # coordinates up to which all corners of a box are tried
+
+Function = Callable[[Array], Array]
+Bound = Callable[[Array, Array], Array]
+
+
+def boxes(x: Array, rng: np.random.Generator, largest: float = 1.0) -> Iterator[tuple[Array, list[Array]]]:
+    """Spreads shaped like x, and points of the boxes around x: corners, and others inside."""
+    k = 1 if x.ndim == 1 else x.shape[1]
+    signs = product((-1.0, 1.0), repeat=k) if 2**k <= CORNERS else rng.choice([-1.0, 1.0], (CORNERS, k))
+    corners = [np.array(sign) for sign in signs]
+    for size in (s for s in SPREADS if s <= largest):
+        spread = size * rng.uniform(0.3, 1.0, x.shape)
+        inside = [corner if x.ndim == 2 else corner[0] for corner in corners]
+        inside += [rng.uniform(-1.0, 1.0, x.shape) for _ in range(2)]
+        yield frozen(spread), [_towards(x, each * spread, spread) for each in inside]
+
+
+def _towards(x: Array, by: Array, spread: Array) -> Array:
+    """x + by as a float that certainly lies in the box: one unit nearer to x where rounding took it out."""
+    moved = x + by
+    out = np.abs(moved - x) > spread  # exact: the two are near one another
+    return frozen(np.where(out, np.nextafter(moved, x), moved))
+
+
+def holds(
+    name: str,
+    bound: Bound,
+    function: Function,
+    x: Array,
+    rng: np.random.Generator,
+    trusted: float = TRUSTED * ULP,
+    **where: Any,
+) -> list[Failure]:
+    """The bound is not less than the function at any point of the box; +inf where one is outside the domain."""
+    found: list[Failure] = []
+    for spread, points in boxes(x, rng):
+        top = bound(x, spread)
+        shaped(name, top, (len(x),))
+        for point in points:
+            value = function(point)
+            floor = 1.0 if trusted > TRUSTED * ULP else 0.0  # of what a solver returns
+            allowed = trusted * np.where(np.isfinite(value), np.maximum(np.abs(value), floor), 0.0)
+            short = np.where(value == top, 0.0, value - allowed - top)
+            found += judge(
+                f"{name} is an upper bound over every box", short, 0.0, x=x, spread=spread, at=point, **where
+            )
+    return found[:1]
+
+
+def trust(probe: Probe) -> float:
+    """How far values are trusted: methods that run a solver only as far as the tolerance that they are granted."""
+    return TRUSTED * ULP if probe.tolerance <= CLOSED else probe.tolerance
+
+
+def tight(name: str, bound: Bound, function: Function, x: Array, size: Array, **where: Any) -> list[Failure]:
+    """Where the spread is 0 the bound exceeds the value by rounding at most; ``size`` is that of what is added up."""
+    value, top = function(x), bound(x, frozen(np.zeros(x.shape)))
+    finite = np.isfinite(value)
+    by = np.where(finite, (top - np.where(finite, value, 0.0)) / (1e-290 + np.abs(value) + size), 0.0)
+    return judge(f"{name} is the value but for rounding where the spread is 0", by, TIGHT * ULP, x=x, **where)
+
+
+# ---- losses ----------------------------------------------------------------------------------------------------------
+def value_bound_of_losses(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+    """value_bound(r, spread) bounds l around r + anchor, and is l there where nothing is spread."""
+    y, rng = samples.y, samples.rng
+    t = loss.anchor(y)
+    shaped("anchor", t, y.shape)
+    r = frozen(samples.x - t + t - t)
+
+    def value(r: Array) -> Array:
+        """l at r + anchor."""
+        return loss.value(frozen(r + t), y)
+
+    def bound(r: Array, spread: Array) -> Array:
+        return loss.value_bound(r, spread, y)
+
+    def off(r: Array) -> Array:
+        """What rounding r + anchor may change."""
+        rounding = ULP * (np.abs(r) + 2 * np.abs(t))
+        steep = dots(np.abs(loss.gradient(frozen(r + t), y)), rounding)
+        several = 4 * ULP if y.ndim == 2 else 0.0  # sums of terms of order 1, where predictors are vectors
+        return np.nan_to_num(steep, nan=0.0, posinf=0.0) + dots(rounding, rounding) + several
+
+    found = holds("value_bound", bound, lambda r: value(r) - off(r), r, rng, y=y)
+    near = np.isfinite(value(r)) & (value(r) < LARGEST)
+    r = frozen(np.where(rowwise(near, r) > 0, r, 0.0))
+    return found + tight("value_bound", bound, value, r, off(r) / ULP + 1.0, y=y)
+
+
+def conjugate_bound_of_losses(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+    """conjugate_bound(b, spread) bounds l*(b) - <b, anchor> around b, is +inf where the domain is left, and that
+    difference itself where nothing is spread and b lies inside."""
+    y, rng = samples.y, samples.rng
+    t, own = loss.anchor(y), loss.dependent(y)
+
+    def less(b: Array) -> Array:
+        b = _closed(b, own)
+        value, linear = loss.conjugate(b, y), dots(b, t)
+        off = TRUSTED * ULP * (np.abs(value) + dots(np.abs(b), np.abs(t)) + dots(np.abs(b), np.abs(b)))
+        return np.where(np.isfinite(value), value - linear - off, value)
+
+    def bound(b: Array, spread: Array) -> Array:
+        return loss.conjugate_bound(_closed(b, own), _summed(spread, own), y)
+
+    found: list[Failure] = []
+    low, high = loss.domain(y)
+    for b in (samples.inside, samples.prices, _ends(low, samples.inside), _ends(high, samples.inside)):
+        found += holds("conjugate_bound", bound, less, b, rng, y=y)
+    inside = frozen(0.9 * samples.inside)
+    terms = np.abs(loss.conjugate(inside, y)) + dots(np.abs(inside), np.abs(t)) + dots(np.abs(inside), np.abs(inside))
+    size = terms + _entries(y)
+
+    def value(b: Array) -> Array:
+        return loss.conjugate(b, y) - dots(b, t)
+
+    found = found[:1] + tight("conjugate_bound", bound, value, inside, size, y=y)
+    return found if own is not None else found + _leaves(bound, low, high, samples.inside, y)
+
+
+def _closed(b: Array, own: Array | None) -> Array:
+    """Prices whose dependent coordinate is minus the sum of the others."""
+    if own is None:
+        return b
+    out, r = b.copy(), np.arange(len(b))
+    out[r, own] = 0.0
+    out[r, own] = -out.sum(axis=1)
+    return frozen(out)
+
+
+def _summed(spread: Array, own: Array | None) -> Array:
+    """Spreads of which the dependent one is that of the sum of the others."""
+    if own is None:
+        return spread
+    out, r = spread.copy(), np.arange(len(spread))
+    out[r, own] = 0.0
+    out[r, own] = out.sum(axis=1) * (1.0 + 1e-9) + ULP * (out.any(axis=1))
+    return frozen(out)
+
+
+def _leaves(bound: Bound, low: Array, high: Array, inside: Array, y: Array) -> list[Failure]:
+    """Beyond an end of the domain by however little, the bound is +inf."""
+    found: list[Failure] = []
+    for end in (low, high):
+        bounded = np.isfinite(end) if end.ndim == 1 else np.isfinite(end).all(axis=1)
+        b = frozen(np.where(np.isfinite(end), end, inside))
+        for spread in SPREADS[1:]:
+            lost = bounded & np.isfinite(bound(b, frozen(np.full(b.shape, spread))))
+            found += judge("conjugate_bound is infinite where a box leaves the domain", lost, 0, b=b, y=y)
+    return found[:1]
+
+
+def dependent(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+    """Where a loss names a dependent coordinate, its prices sum to 0; where it names none, each may move by itself."""
+    y = samples.y
+    own = loss.dependent(y)
+    if own is None:
+        if y.ndim == 1:
+            return []
+        middle = frozen(0.5 * samples.inside)
+        moved = middle.copy()
+        moved[:, 0] += 1e-6 * np.where(middle[:, 0] > 0, -1.0, 1.0)
+        stuck = np.isfinite(loss.conjugate(middle, y)) & ~np.isfinite(loss.conjugate(frozen(moved), y))
+        back = frozen(2 * middle - moved)
+        stuck &= ~np.isfinite(loss.conjugate(back, y))
+        return judge("without a dependent coordinate each price moves by itself", stuck, 0, b=middle, y=y)
+    named = own.shape == (len(y),) and own.min() >= 0 and own.max() < y.shape[-1]
+    demand(named, f"dependent must name one coordinate per sample, got {own}")
+    b = samples.inside
+    off = np.abs(b.sum(axis=1)) / (1.0 + np.abs(b).max(axis=1))
+    found = judge("prices of the domain sum to 0", off, 1e-12, b=b, y=y)
+    middle = frozen(0.5 * (samples.inside + loss.gradient(frozen(np.zeros(y.shape)), y)))
+    for j in range(y.shape[1]):
+        moved = middle.copy()
+        moved[:, j] += 1e-9
+        moved[np.arange(len(y)), own] -= 1e-9
+        lost = np.isfinite(loss.conjugate(middle, y)) & ~np.isfinite(loss.conjugate(frozen(moved), y))
+        found += judge("a price moves against the dependent one", lost & (own != j), 0, b=middle, y=y)
+    return found[:2]
+
+
+def _ends(end: Array, otherwise: Array) -> Array:
+    return frozen(np.where(np.isfinite(end), end, otherwise))
+
+
+def _entries(y: Array) -> Array:
+    return np.abs(y) + 1.0 if y.ndim == 1 else np.abs(y).sum(axis=1) + 1.0
+
+
+# ---- penalties -------------------------------------------------------------------------------------------------------
+def value_bound_of_penalties(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
+    """value_bound(z, spread) bounds phi around z, +inf where the domain is left, and is phi where nothing is spread."""
+    inner = 0.9 * penalty.prox(probe.points, 1.0)
+    z = frozen(np.vstack([probe.points, penalty.prox(probe.points, 1.0), inner]))
+    found = holds("value_bound", penalty.value_bound, penalty.value, z, probe.rng, trust(probe))
+    size = np.abs(penalty.value(frozen(inner)))
+    return found + tight("value_bound", penalty.value_bound, penalty.value, frozen(inner), size)
+
+
+def conjugate_bound_of_penalties(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
+    """conjugate_bound(u, spread) bounds phi* around u, +inf where the domain is left, and is phi* where nothing is
+    spread and u lies inside. (Of flows that are stated by `squares` it is not asked.)"""
+    if penalty.squares() is not None:
+        return []
+    u = frozen(np.vstack([probe.points, probe.inside]))
+    found = holds("conjugate_bound", penalty.conjugate_bound, penalty.conjugate, u, probe.rng, trust(probe))
+    middle = np.asarray(penalty.interior(probe.k), dtype=float)
+    inside = frozen(middle + 0.9 * (probe.inside - middle))
+    size = np.where(np.isfinite(penalty.conjugate(inside)), (inside**2).sum(axis=1), 0.0)
+    return found + tight("conjugate_bound", penalty.conjugate_bound, penalty.conjugate, inside, size)
+
+
+def room(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
+    """A coordinate may move by its room either way without leaving dom phi*, and some may move at all."""
+    if penalty.squares() is not None:
+        return []
+    middle = np.asarray(penalty.interior(probe.k), dtype=float)
+    u = frozen(middle + 0.7 * (probe.inside - middle))
+    room = np.broadcast_to(penalty.room(u), u.shape)
+    found = judge("room is a number >= 0 per coordinate", ~(room >= 0.0).all(axis=1), 0, u=u)
+    for j in range(probe.k):
+        by = np.minimum(0.999 * room[:, j], 1e6)
+        for sign in (-1.0, 1.0):
+            moved = u.copy()
+            moved[:, j] += sign * by
+            lost = np.isfinite(penalty.conjugate(u)) & ~np.isfinite(penalty.conjugate(frozen(moved)))
+            found += judge("a flow that moves within its room stays inside", lost, 0, u=u, room=room)
+    return found[:2]
+
+
+def squares(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
+    """Where phi is stated as 1/2 ||Rz||^2, it is, with fewer rows than coordinates."""
+    R = penalty.squares()
+    if R is None:
+        return []
+    fitting = R.ndim == 2 and R.shape[1] == probe.k and len(R) < probe.k
+    demand(fitting, f"squares must be (r, {probe.k}) with r < {probe.k}, got {R.shape}")
+    z = probe.points
+    want = 0.5 * ((z @ R.T) ** 2).sum(axis=1)
+    by = np.abs(penalty.value(z) - want) / (1e-300 + want + 1e-14 * (z**2).sum(axis=1) * (R**2).sum())
+    return judge("phi(z) = 1/2 ||Rz||^2", by, 1e-12, z=z)

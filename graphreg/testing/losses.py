@@ -1,0 +1,281 @@
+"""The laws of losses, as one list: `LAWS`. Each is a function of a loss and a `Samples`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import DataError
+from ..terms import Array, times
+from ..terms.losses import AbstractLoss, AbstractSmoothLoss
+from . import bounds, fenchel, predictions, prices, recession, written
+from .report import Failure, LawError, Report, demand, dots, frozen, judge, name_of, rowwise, shaped, size, try_laws
+from .samples import Samples, units
+
+ARGMIN_TOLERANCE = 1e-4  # of minimisers, relative to their size: the root of the 1e-8 to which Clarabel knows a minimum
+LARGEST = 1e4  # loss at a minimiser that is looked for with a solver
+STEP = 1e-5  # of differences
+
+
+def shapes_and_rows(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+    """The right shapes, rows independent of each other, inputs left as they are (they are read-only)."""
+    x = samples.x
+    calls: list[fenchel.Call] = [
+        ("value", lambda t, x, y: loss.value(x, y), (len(x),)),
+        ("gradient", lambda t, x, y: loss.gradient(x, y), x.shape),
+        ("conjugate", lambda t, x, y: loss.conjugate(x, y), (len(x),)),
+        ("prox", lambda t, x, y: loss.prox(x, t, y), x.shape),
+    ]
+    return fenchel.rows_are_independent(calls, samples.rng, samples.tolerance, x=x, y=samples.y)
+
+
+def convex(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+    """l is convex along segments."""
+    z = samples.x.reshape(-1, 16, *samples.x.shape[1:])[:, samples.rng.permutation(16)].reshape(samples.x.shape)
+    return fenchel.midpoints_lie_below(samples.pair, samples.x, frozen(z), samples.tolerance, y=samples.y)
+
+
+def gradient_differences(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+    """Each coordinate of the gradient lies between the differences of l to the left and to the right."""
+    x, y = samples.x, samples.y
+    value, gradient = loss.value(x, y), loss.gradient(x, y)
+    found = []
+    for unit in units(x):
+        h = STEP * np.maximum(1.0, size(x))
+        right = (loss.value(frozen(x + rowwise(h, x) * unit), y) - value) / h
+        left = (value - loss.value(frozen(x - rowwise(h, x) * unit), y)) / h
+        g = dots(gradient, unit)
+        scale = 1.0 + np.abs(g)
+        rounding = 1e-14 * (1.0 + np.abs(value)) / h
+        by = np.where(np.isfinite(value), np.maximum(g - right, left - g) - rounding, 0.0) / scale
+        found += judge("gradient lies between the one-sided differences of value", by, samples.tolerance, x=x, y=y)
+    return found[:1]
+
+
+def gradient_fenchel_young(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+    """The gradient lies in dom l*, where Fenchel-Young holds with equality."""
+    x, y = samples.x, samples.y
+    x = frozen(np.where(rowwise(np.isfinite(loss.value(x, y)).astype(float), x) > 0, x, 0.0))
+    residual, scale = samples.pair.residual(x, loss.gradient(x, y))
+    return judge("l(x) + l*(l'(x)) = x l'(x)", np.abs(residual) / (1.0 + scale), samples.tolerance, x=x, y=y)
+
+
+def prox_fenchel_young(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+    """The prox is optimal for several steps, and for one per sample."""
+    steps = frozen(10.0 ** samples.rng.uniform(-2, 2, len(samples.y)))
+    x, inside = samples.x, samples.inside
+    found = []
+    for step in (1.0, 0.3, 2.5, steps):
+        for v in (x, frozen(x + rowwise(step, x) * inside)):
+            found += fenchel.prox_is_optimal(samples.pair, v, step, samples.tolerance, y=samples.y)
+    return found[:2]
+
+
+def fenchel_young_everywhere(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+    """l(x) + l*(b) >= x b also at infeasible b, with x far away: no conjugate forgets its domain."""
+    found = []
+    for b in (samples.prices, frozen(10.0 * samples.prices), samples.inside):
+        found += fenchel.residual_is_positive(samples.pair, b, samples.directions(), samples.tolerance, y=samples.y)
+    return found[:1]
+
+
+def slopes(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+    """The gradient grows at least as fast as least_curvature says, and at most as fast as smoothness."""
+    x, y, m = samples.x, samples.y, loss.least_curvature()
+    z = frozen(x + samples.rng.standard_normal(x.shape) * rowwise(10.0 ** samples.rng.uniform(-3, 1, len(x)), x))
+    step, change = z - x, loss.gradient(z, y) - loss.gradient(x, y)
+    rounding = 1e-13 * (1.0 + size(loss.gradient(x, y))) / size(step)
+    rate = dots(step, change) / dots(step, step)
+    scale = 1.0 + np.abs(rate)
+    found = judge(
+        f"the gradient grows at least at the rate {m:g}",
+        (m - rate - rounding) / scale,
+        samples.tolerance,
+        x=x,
+        z=z,
+        y=y,
+    )
+    demand(m >= 0, f"least_curvature is {m}, which is negative")
+    if isinstance(loss, AbstractSmoothLoss):
+        L = loss.smoothness()
+        by = (size(change) / size(step) - L - rounding) / scale
+        found += judge(f"the gradient grows at most at the rate {L:g}", by, samples.tolerance, x=x, z=z, y=y)
+    return found
+
+
+def curvature(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+    """curvature is the derivative of the gradient away from kinks, between least_curvature and smoothness."""
+    if not isinstance(loss, AbstractSmoothLoss):
+        return []
+    x, y, tolerance = samples.x, samples.y, samples.tolerance
+    c, gradient = loss.curvature(x, y), loss.gradient(x, y)
+    shaped("curvature", c, *prices.shapes(x))
+    low, high = loss.least_curvature(), loss.smoothness()
+    least, most = prices.extremes(c)
+    out = np.maximum(low - least, most - high)
+    found = judge("least_curvature <= curvature <= smoothness", out, tolerance * (1.0 + high), x=x, y=y)
+    for unit in units(x):
+        h = STEP * np.maximum(1.0, size(x))
+        right = dots(loss.gradient(frozen(x + rowwise(h, x) * unit), y) - gradient, unit) / h
+        left = dots(gradient - loss.gradient(frozen(x - rowwise(h, x) * unit), y), unit) / h
+        smooth = np.abs(right - left) <= 1e-2 * (np.abs(right) + np.abs(left))  # no kink in between
+        by = np.abs(dots(times(c, unit), unit) - (left + right) / 2) / (1.0 + np.abs(left + right) + size(gradient))
+        found += judge("curvature is the derivative of gradient", np.where(smooth, by, 0.0), 1e-6, x=x, y=y)
+    return found
+
+
+def curvature_within(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+    """curvature_within(low, high) bounds the curvature at both ends and everywhere between, also far away."""
+    x, y = samples.x, samples.y
+    if not isinstance(loss, AbstractSmoothLoss) or x.ndim == 2:
+        return []
+    width = 10.0 ** samples.rng.uniform(-3, 1, len(x))
+    found: list[Failure] = []
+    for low, high in ((x - width, x + width), (x - width, np.full_like(x, np.inf)), (np.full_like(x, -np.inf), x)):
+        bounds_ = loss.curvature_within(frozen(low), frozen(high), y)
+        if bounds_ is None:
+            return []
+        least, most = bounds_
+        first, last = np.maximum(low, x - width), np.minimum(high, x + width)
+        for t in np.linspace(0.0, 1.0, 17):
+            z = frozen((1.0 - t) * first + t * last)
+            c = loss.curvature(z, y)
+            with np.errstate(invalid="ignore"):  # of two infinite ones
+                by = np.nan_to_num(np.maximum(least - c, c - most) / (1.0 + c))
+            found += judge("curvature_within bounds the curvature", by, samples.tolerance, x=z, low=low, high=high, y=y)
+    return found[:1]
+
+
+def cvxpy_value(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+    """The CVXPY form has the value of l."""
+    x = np.where(np.abs(samples.x) < 50.0, samples.x, 0.0)
+
+    def write(X: Any, rows: Array) -> Any:
+        return loss.cvxpy(X, samples.y[rows])
+
+    return written.has_the_value(write, lambda x: loss.value(x, samples.y), x, max(1e-9, samples.tolerance), "cvxpy")
+
+
+def cvxpy_argmin(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+    """The CVXPY form has the prox as the minimiser of the prox problem."""
+    rows = np.flatnonzero(size(samples.x) < 20.0)[::2]
+    steps = 10.0 ** samples.rng.uniform(-0.7, 0.7, len(rows))
+    p = loss.prox(samples.x[rows], steps, samples.y[rows])
+    fair = np.abs(loss.value(p, samples.y[rows])) < LARGEST  # of others a solver knows the minimiser less well
+    rows, steps = (rows[fair], steps[fair]) if fair.any() else (rows, steps)
+    v, y = samples.x[rows], samples.y[rows]
+    return written.has_the_minimiser(
+        lambda X, _: loss.cvxpy(X, y), lambda v, step: loss.prox(v, step, y), v, steps, ARGMIN_TOLERANCE
+    )
+
+
+def cvxpy_conjugate_value(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+    """The CVXPY form of the conjugate, where there is one, has its value and its domain."""
+    if type(loss).cvxpy_conjugate is AbstractLoss.cvxpy_conjugate:
+        return []
+    y = samples.y
+    conjugate, tolerance = (lambda b: loss.conjugate(b, y)), max(1e-8, samples.tolerance)
+
+    def write(B: Any, rows: Array) -> Any:
+        return loss.cvxpy_conjugate(B, y[rows])
+
+    found = []
+    for b in (samples.inside, samples.prices):
+        found += written.has_the_value(write, conjugate, b, tolerance, "cvxpy_conjugate")
+    return found[:1]
+
+
+def encode(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+    """A loss that codes {0, 1} as {-1, 1} takes every binary coding alike, and refuses everything else."""
+    given = frozen(np.array([0.0, 1.0, 1.0]))
+    try:
+        coded = loss.encode(given)
+    except DataError:
+        return []
+    if coded.shape != (3,) or not np.isin(coded, (-1.0, 1.0)).all():
+        return []  # numbers, or one column per class
+    demand(
+        np.array_equal(coded, [-1.0, 1.0, 1.0]), f"{given} is coded as {coded}: 0 is the class -1, and 1 the class 1"
+    )
+    others = (np.array([-1.0, 1.0, 1.0]), np.array([False, True, True]), np.array([0, 1, 1]))
+    for other in others:
+        same = np.array_equal(loss.encode(other), coded)
+        demand(same, f"{other} is coded as {loss.encode(other)}, and {given} as {coded}")
+    for wrong in (np.array([0.0, 1.0, 2.0]), np.array([-1.0, 0.0, 1.0]), np.array([0.2, 0.7]), np.array(["yes", "no"])):
+        try:
+            raise LawError(f"targets {wrong} are taken, as {loss.encode(wrong)}")
+        except DataError:
+            continue
+    return []
+
+
+def scales(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+    """One positive scale per sample; with scale="mean" those of a node sum to 1, with "sum" they are the weights."""
+    s, data = loss.scales(), loss.data
+    shaped("scales", s, (len(loss.targets()),))
+    found = judge("scales are positive and finite", ~((s > 0) & np.isfinite(s)), 0, scale=s)
+    if isinstance(loss.scale, str):
+        expected, got = (data.weights, s) if loss.scale == "sum" else (1.0, np.bincount(data.node, s))
+        found += judge(
+            f"the scales are those of scale={loss.scale!r}", np.abs(got - expected), samples.tolerance, got=got
+        )
+    return found
+
+
+LAWS = (
+    shapes_and_rows,
+    convex,
+    gradient_differences,
+    gradient_fenchel_young,
+    prox_fenchel_young,
+    fenchel_young_everywhere,
+    slopes,
+    curvature,
+    curvature_within,
+    prices.domain,
+    prices.clip,
+    prices.reach,
+    prices.interior,
+    prices.span,
+    prices.conductance,
+    bounds.value_bound_of_losses,
+    bounds.conjugate_bound_of_losses,
+    bounds.dependent,
+    recession.descent,
+    recession.remains,
+    recession.smoothed,
+    predictions.response,
+    predictions.classify,
+    cvxpy_value,
+    cvxpy_argmin,
+    cvxpy_conjugate_value,
+    encode,
+    scales,
+)
+
+
+def check_loss(loss: AbstractLoss, seed: int = 0, tolerance: float = 1e-8) -> Report:
+    """Whether a loss obeys every law of losses, at targets taken from its own data.
+
+    Parameters
+    ----------
+    loss : AbstractLoss
+        A loss on some data; the more different their targets, the more is tried.
+    seed : int
+        Of the random points.
+    tolerance : float
+        The relative accuracy that is asked of ``value``, ``gradient``, ``prox`` and ``conjugate``.
+
+    Returns
+    -------
+    Report
+        True where every law holds; printed, one line per law, and for each failure where it happened.
+
+    Examples
+    --------
+    >>> gr.testing.check_loss(gr.HuberLoss(data)).ok
+    True
+    """
+    failures = try_laws(LAWS, loss, Samples(loss, seed, tolerance))
+    return Report(type(loss).__name__, tuple(map(name_of, LAWS)), tuple(failures))

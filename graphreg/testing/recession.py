@@ -1,0 +1,149 @@
+"""The laws of what a loss says of far away (`descent`, `remains`), and of the smooth loss that stands in for it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..terms import Array, times
+from ..terms.losses import AbstractLoss
+from . import fenchel, prices, written
+from .report import Failure, demand, distance, dots, frozen, judge, rowwise, shaped, size
+from .samples import Samples, units
+
+LONG = 1e6  # a step along a direction, after which a loss that grows has grown
+FAR = 1e3  # a step after which nothing is left of what falls to zero exponentially
+CLEAR = 0.1  # by so much a direction must leave the cone before the loss has to grow
+DIFFERENCE = 1e-5
+
+
+def descent(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+    """Along the directions of descent l does not grow, along all others it does; it falls for ever, or to a minimum."""
+    y, x = samples.y, _near(samples)
+    cone = loss.descent(y)
+    q = len(cone.sample)
+    shapes = f"{cone.falls.shape}, {cone.sample.shape}, {cone.for_ever.shape}"
+    fitting = cone.falls.shape == (q, y.size) and len(cone.for_ever) == q
+    demand(fitting, f"falls, sample and for_ever have the shapes {shapes} for {y.size} predictors")
+    found: list[Failure] = []
+    start, zero = loss.value(x, y), frozen(np.zeros_like(x))
+    for v in _directions(samples):
+        fall = cone.falls @ v.ravel()
+        lowest, moves = _of_samples(loss, y, fall, v)
+        inside, outside = (lowest >= 0) & (moves == 0), (lowest < -CLEAR) | (moves > CLEAR)
+        after = loss.value(frozen(x + LONG * v), y)
+        growth = np.where(inside, after - start, -np.inf)
+        found += judge("l does not grow along a direction of descent", growth, 1e-6 * (1 + np.abs(start)), v=v, y=y)
+        found += judge("l grows along every other direction", outside & ~(after > start + 1.0), 0, v=v, y=y)
+        at = [loss.value(frozen(zero + t * v), y) for t in (0.0, 2.0, 4.0, 8.0)]
+        ever, once = (_any(cone.sample, (fall > CLEAR) & kind, len(y)) for kind in (cone.for_ever, ~cone.for_ever))
+        falling = (at[1] > at[2]) & (at[2] > at[3])
+        found += judge("l falls for ever where it is said to", inside & ever & ~falling, 0, v=v, y=y)
+        far, further = (loss.value(frozen(zero + t * v), y) for t in (30.0, 60.0))  # where an exponential is not yet 0
+        ends = (at[0] > far) & (far == further)
+        found += judge("l falls to a minimum where it is said to", inside & once & ~ever & ~ends, 0, v=v, y=y)
+    return found[:2]
+
+
+def remains(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+    """What remains of a sample far out along a direction of descent is its limit there, and a loss of its own."""
+    y, x = samples.y, _near(samples)
+    cone = loss.descent(y)
+    if not len(cone.sample):
+        return []
+    found: list[Failure] = []
+    for v in _directions(samples):
+        fall = cone.falls @ v.ravel()
+        lowest, moves = _of_samples(loss, y, fall, v)
+        plain = ~_any(cone.sample, (fall != 0) & (np.abs(fall) < 0.5), len(y)) & (lowest >= 0) & (moves == 0)
+        fallen = (fall > 0.5) & plain[cone.sample]
+        if not fallen.any():
+            continue
+        kept, left = loss.remains(y, fallen)
+        fitting = kept.shape == (len(y),) and len(left) == kept.sum()
+        demand(fitting, f"remains keeps {len(left)} targets of {kept.shape} samples")
+        limit = np.where(plain, loss.value(frozen(x + FAR * v), y), loss.value(x, y))
+        cost = np.zeros(len(y))
+        cost[kept] = loss.value(frozen(x[kept]), left)
+        found += judge("what remains is the limit of l", distance(cost, limit, 1.0), samples.tolerance, x=x, v=v, y=y)
+        found += _is_a_loss(loss, samples, frozen(x[kept]), frozen(left), frozen(samples.prices[kept]))
+    return found[:2]
+
+
+def _is_a_loss(loss: AbstractLoss, samples: Samples, x: Array, y: Array, b: Array) -> list[Failure]:
+    if not len(y):
+        return []
+    pair = fenchel.Pair(
+        lambda x: loss.value(x, y),
+        lambda b: loss.conjugate(b, y),
+        lambda v, step: loss.prox(v, step, y),
+        lambda b: loss.clip(b, y),
+    )
+    residual, scale = pair.residual(x, loss.gradient(x, y))
+    sentence = "what remains satisfies l(x) + l*(l'(x)) = x l'(x)"
+    found = judge(sentence, np.abs(residual) / (1.0 + scale), samples.tolerance, x=x, y=y)
+    found += fenchel.clip_is_sound(pair, b, 1e-10, floor=1.0, y=y)
+    residual, scale = pair.residual(x, pair.clip(b))
+    found += judge("what remains satisfies l(x) + l*(b) >= x b", -residual / (1.0 + scale), samples.tolerance, x=x, y=y)
+    few = np.arange(min(len(x), 8))
+    value = lambda part: loss.value(part, y[few])  # noqa: E731
+    return found + written.has_the_value(
+        lambda X, rows: loss.cvxpy(X, y[few][rows]), value, x[few], 1e-8, "cvxpy of what remains"
+    )
+
+
+def smoothed(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+    """smoothed is a smooth convex function with its gradient and curvature, whose gradients lie in dom l*."""
+    y, x, tolerance = samples.y, _near(samples), samples.tolerance
+    value, gradient, curvature = loss.smoothed(x, y)
+    shaped("the value of smoothed", value, (len(x),))
+    shaped("its gradient", gradient, x.shape)
+    shaped("its curvature", curvature, *prices.shapes(x))
+    found = judge("its gradient lies in dom l*", ~np.isfinite(loss.conjugate(gradient, y)), 0, x=x, y=y)
+    least, most = prices.extremes(curvature)
+    negative = -least / (1e-300 + np.abs(most))
+    found += judge("its curvature is finite and not negative", negative, tolerance, x=x, y=y)
+    for unit in units(x):
+        h = DIFFERENCE * np.maximum(1.0, size(x))
+        right, left = (loss.smoothed(frozen(x + sign * rowwise(h, x) * unit), y) for sign in (1.0, -1.0))
+        g, c = dots(gradient, unit), dots(times(curvature, unit), unit)
+        rounding = 1e-14 * (1.0 + np.abs(value)) / h
+        out = np.maximum(g - (right[0] - value) / h, (value - left[0]) / h - g) - rounding
+        found += judge("its gradient lies between the differences of its value", out, tolerance, x=x, y=y)
+        after, before = (dots(right[1] - gradient, unit) / h, dots(gradient - left[1], unit) / h)
+        bend = (after + before) / 2
+        smooth = np.abs(after - before) <= 1e-2 * (np.abs(after) + np.abs(before))  # no kink of the gradient in between
+        by = np.where(smooth, np.abs(bend - c) / (1.0 + np.abs(c) + size(gradient)), 0.0)
+        found += judge("its curvature is the derivative of its gradient", by, 1e-6, x=x, y=y)
+    return found[:2]
+
+
+def _near(samples: Samples) -> Array:
+    """Predictors of moderate size."""
+    x = samples.x
+    return frozen(np.where(rowwise((size(x) < 10.0).astype(float), x) > 0, x, 0.1 * np.sign(x)))
+
+
+def _directions(samples: Samples) -> list[Array]:
+    """Both ways along each coordinate; for vectors also steps of -1, 0 and 1, which leave ties, and random ones."""
+    y, rng = samples.y, samples.rng
+    out = samples.directions()
+    if y.ndim == 2:
+        out += [np.ones_like(y), *(rng.integers(-1, 2, y.shape).astype(float) for _ in range(4))]
+        out += [np.where(y > 0, 0.0, rng.integers(-1, 1, y.shape)) for _ in range(4)]
+        out += [rng.standard_normal(y.shape)]
+    return [frozen(v) for v in out]
+
+
+def _of_samples(loss: AbstractLoss, y: Array, fall: Array, v: Array) -> tuple[Array, Array]:
+    """For each sample the least of its rows of ``falls v``, and how far the entries move that must be still."""
+    cone = loss.descent(y)
+    lowest = np.full(len(y), np.inf)
+    np.minimum.at(lowest, cone.sample, fall)
+    still = np.zeros(y.size)
+    still[cone.still] = np.abs(v).ravel()[cone.still]
+    return lowest, still.reshape(len(y), -1).max(axis=1)
+
+
+def _any(sample: Array, rows: Array, count: int) -> Array:
+    """Whether any row of a sample is marked, (M,)."""
+    return np.bincount(sample[rows], minlength=count) > 0

@@ -1,0 +1,171 @@
+"""What a check tells: one line per law, and for each failure where it happened and by how much."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..terms import Array
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One law that did not hold, at the row where it was missed by most.
+
+    Attributes
+    ----------
+    law : str
+        The name of the law.
+    sentence : str
+        What should have been true and was not.
+    where : str
+        The concrete input rows, ready to be typed in again.
+    by : float
+        By how much the law is missed, relative to the size of what is compared (inf or nan where nothing can be
+        measured: an infinite value, an exception).
+    """
+
+    law: str
+    sentence: str
+    where: str
+    by: float
+
+    def __str__(self) -> str:
+        return f"{self.sentence} (by {self.by:.3g}; at {self.where})" if self.where else self.sentence
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `check_penalty` or `check_loss` found.
+
+    Attributes
+    ----------
+    subject : str
+        What was checked.
+    laws : tuple of str
+        The names of the laws that were tried, in order.
+    failures : tuple of Failure
+        At most a few per law; empty where everything holds.
+    """
+
+    subject: str
+    laws: tuple[str, ...]
+    failures: tuple[Failure, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether every law holds."""
+        return not self.failures
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __str__(self) -> str:
+        broken = len({failure.law for failure in self.failures})
+        lines = [f"{self.subject}: " + ("every law holds" if self.ok else f"{broken} of {len(self.laws)} laws fail")]
+        for law in self.laws:
+            found = [failure for failure in self.failures if failure.law == law]
+            lines.append(f"  {'FAIL' if found else 'pass'}  {law}")
+            lines += [f"          {failure}" for failure in found]
+        return "\n".join(lines)
+
+    def raise_if_failed(self) -> None:
+        """Raise `AssertionError` with the printed report unless every law holds."""
+        if not self.ok:
+            raise AssertionError(str(self))
+
+
+def name_of(law: Callable[..., Any]) -> str:
+    """The name of a law: that of its function, in words."""
+    return law.__name__.strip("_").replace("_", " ")
+
+
+class LawError(Exception):
+    """A law is broken so that the rest of it cannot be tried: a wrong shape, a claim that makes no sense."""
+
+    def __init__(self, sentence: str, where: str = "", by: float = np.inf) -> None:
+        super().__init__(sentence)
+        self.failure = Failure("", sentence, where, by)
+
+
+def demand(holds: Any, sentence: str, where: str = "", by: float = np.inf) -> None:
+    """Raise `LawError` unless something holds."""
+    if not holds:
+        raise LawError(sentence, where, by)
+
+
+def shaped(name: str, array: Array, *shapes: tuple[int, ...]) -> None:
+    """Demand that an array has one of some shapes."""
+    demand(array.shape in shapes, f"{name} has the shape {array.shape}, expected {' or '.join(map(str, shapes))}")
+
+
+def try_laws(laws: Iterable[Callable[..., list[Failure]]], subject: Any, probe: Any) -> list[Failure]:
+    """The failures of each law; a law that raises has failed, with the text of the exception."""
+    failures = []
+    for law in laws:
+        try:
+            with np.errstate(all="ignore"):  # answers are judged by their numbers, where NaN always fails
+                found = law(subject, probe)
+        except LawError as error:
+            found = [error.failure]
+        except Exception as error:  # noqa: BLE001 - whatever a user's term raises is what the report has to say
+            found = [Failure("", f"{type(error).__name__}: {error}", "", np.inf)]
+        failures += [Failure(name_of(law), each.sentence, each.where, each.by) for each in found]
+    return failures
+
+
+def judge(sentence: str, by: Any, allowed: Any, **where: Any) -> list[Failure]:
+    """No failure where ``by <= allowed`` in every row; otherwise one, at the worst row (NaN is the worst).
+
+    ``where`` are the inputs: arrays with one row per row of ``by``, or numbers that hold for all of them.
+    """
+    by = np.atleast_1d(np.asarray(by, dtype=float))
+    if by.ndim > 1:
+        return [Failure("", f"{sentence}: a number per row was expected, got the shape {by.shape}", "", np.inf)]
+    bad = ~(by <= allowed)
+    if not bad.any():
+        return []
+    worst = int(np.argmax(np.where(bad, np.where(np.isnan(by), np.inf, by), -np.inf)))
+    shown = ", ".join(f"{name} = {_show(value, worst, len(by))}" for name, value in where.items())
+    return [Failure("", f"{sentence}, missed in {int(bad.sum())} of {len(by)} rows", shown, float(by[worst]))]
+
+
+def _show(value: Any, row: int, rows: int) -> str:
+    value = np.asarray(value)
+    return repr((value[row] if value.ndim and len(value) == rows else value).tolist())
+
+
+def distance(a: Array, b: Array, floor: float = 1e-300) -> Array:
+    """|a - b| per row, relative to floor + max(|a|, |b|); 0 where both are the same infinity, inf where only one is."""
+    a, b = (np.asarray(each, dtype=float).reshape(len(each), -1) for each in (a, b))
+    same = (a == b).all(axis=1)
+    known = ~(np.isnan(a) | np.isnan(b)).any(axis=1)
+    gap = np.abs(a - b).max(axis=1, initial=0.0)
+    size = np.maximum(np.abs(a).max(axis=1, initial=0.0), np.abs(b).max(axis=1, initial=0.0))
+    return np.where(same, 0.0, np.where(known & np.isinf(size), np.inf, gap / (size + floor)))
+
+
+def dots(a: Array, b: Array) -> Array:
+    """The inner product of corresponding rows; the product where rows are numbers."""
+    return a * b if a.ndim == 1 else np.einsum("ij,ij->i", a, b)
+
+
+def size(a: Array) -> Array:
+    """The Euclidean norm of each row; the absolute value where rows are numbers."""
+    return np.sqrt(dots(a, a))
+
+
+def rowwise(number: Any, like: Array) -> Array:
+    """A number per row that broadcasts against rows shaped like those of ``like``."""
+    number = np.asarray(number, dtype=float)
+    return number[:, None] if number.ndim == 1 and like.ndim == 2 else number
+
+
+def frozen(a: Array) -> Array:
+    """A read-only copy, so that a function that writes into its input is found out."""
+    a = np.array(a, dtype=float)
+    a.flags.writeable = False
+    return a

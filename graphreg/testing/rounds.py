@@ -1,0 +1,162 @@
+"""What the laws of methods run on: sites whose engine notes what it was asked, states compared bit for bit, and where
+two states differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..form import Form
+from ..methods import AbstractIteration
+from ..network import NUMBER, PURPOSES, InProcess, Ledger, Site, arcs_of
+from ..running import Packed
+from ..terms import Array
+
+ROUNDING = 1e-9  # of what may differ where nothing should
+SIZE = 1e-2  # of a disturbance
+
+
+@dataclass
+class Noting:
+    """One process; counts on its own what is sent. ``sent`` are the arcs of each exchange since it was last emptied."""
+
+    ledger: Ledger
+    messages: dict[str, int] = field(default_factory=lambda: dict.fromkeys(PURPOSES, 0))
+    bytes: dict[str, int] = field(default_factory=lambda: dict.fromkeys(PURPOSES, 0))
+    sent: list[Array] = field(default_factory=list)
+    reductions: int = 0
+
+    def exchange(self, values: Array, along: Array | None = None, *, parameters: bool = True, **more: Any) -> Array:
+        arcs = self.ledger.arcs
+        assert arcs is not None
+        mask = np.full(len(arcs.source), True) if along is None else np.asarray(along, dtype=bool)
+        numbers = arcs.numbers if parameters else np.full(len(mask), values.shape[1])
+        self._count(more.get("purpose", "method"), int(mask.sum()), int(numbers[mask].sum()))
+        self.sent.append(mask)
+        return InProcess(self.ledger).exchange(values, along, parameters=parameters, **more)
+
+    def swap_ends(self, values: tuple[Array, ...], toward: tuple[Array, ...], along: Array) -> tuple[Array, ...]:
+        rows = zip(values, toward, strict=True)
+        numbers = sum(each.shape[1] * np.bincount(to, minlength=len(along)) for each, to in rows)
+        self._count("method", int(along.sum()), int((numbers * along).sum()))
+        self.sent.append(along)
+        return InProcess(self.ledger).swap_ends(values, toward, along)
+
+    def reduce(self, values: Array, purpose: str = "adaptation") -> Array:
+        arcs = self.ledger.arcs
+        assert arcs is not None
+        hops = 2 * (arcs.n - arcs.components) + 2 * (arcs.components - 1)  # up and down, and between the roots
+        self._count(purpose, hops, hops * prod(values.shape[1:]))
+        self.reductions += 1
+        return InProcess(self.ledger).reduce(values, purpose)
+
+    def away(self, nodes: Array) -> None:
+        self.ledger.away(nodes)
+
+    def _count(self, purpose: str, messages: int, numbers: int) -> None:
+        self.messages[purpose] += messages
+        self.bytes[purpose] += NUMBER * numbers
+
+
+def site_of(form: Form, seed: int = 0) -> tuple[Site, Noting]:
+    """A fresh site of the whole graph."""
+    engine = Noting(Ledger(arcs_of(form), form.labels))
+    return Site(form, engine, seed), engine
+
+
+def after(method: AbstractIteration, site: Site, rounds: int) -> Any:
+    """The state after some rounds."""
+    state = method.init(site, None)
+    for _ in range(rounds):
+        state = method.step(state)
+    return state
+
+
+# ---- states ----------------------------------------------------------------------------------------------------------
+def bits(value: Any) -> Any:
+    """All that a value consists of, so that two are equal where they have the same bits."""
+    packed = Packed.of(value, "state")
+    return packed.tree, [(a.dtype.str, a.shape, a.tobytes()) for a in packed.arrays], packed.generators
+
+
+def moved(state: Any, site: Site) -> Any:
+    """The state as it comes out of a checkpoint, on another site."""
+    packed = Packed.of(state, "state")
+    return replace(packed, arrays=[a.copy() for a in packed.arrays]).value(site)
+
+
+def leaves(value: Any, where: str = "state") -> Iterator[tuple[str, Any]]:
+    """Every array and number of a state, with its place."""
+    if isinstance(value, Site):
+        return
+    if is_dataclass(value) and not isinstance(value, type):
+        for f in fields(value):
+            yield from leaves(getattr(value, f.name), f"{where}.{f.name}")
+    elif isinstance(value, (tuple, list)):
+        for k, each in enumerate(value):
+            yield from leaves(each, f"{where}[{k}]")
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            yield from leaves(each, f"{where}[{key!r}]")
+    elif isinstance(value, (np.ndarray, int, float, np.generic)):
+        yield where, value
+
+
+def disturbed(value: Any, n: int, node: int, rng: np.random.Generator) -> Any:
+    """The state with other numbers in the row of one node, in every array of n rows of numbers."""
+    if is_dataclass(value) and not isinstance(value, (type, Site)):
+        parts = {f.name: disturbed(getattr(value, f.name), n, node, rng) for f in fields(value) if f.init}
+        return replace(value, **parts)
+    if isinstance(value, (tuple, list)):
+        return type(value)([disturbed(each, n, node, rng) for each in value])
+    if isinstance(value, dict):
+        return {key: disturbed(each, n, node, rng) for key, each in value.items()}
+    if isinstance(value, np.ndarray) and value.ndim and len(value) == n and value.dtype.kind == "f":
+        out = value.copy()
+        out[node] += SIZE * (1.0 + np.abs(out[node])) * rng.standard_normal(out[node].shape)
+        return out
+    return value
+
+
+def reached(engine: Noting, node: int) -> set[int]:
+    """The nodes that may know of one: those to which messages went, exchange after exchange."""
+    arcs, known = engine.ledger.arcs, {node}
+    assert arcs is not None
+    for mask in engine.sent:
+        known |= {int(j) for i, j in zip(arcs.source[mask], arcs.target[mask], strict=True) if int(i) in known}
+    return known
+
+
+def rows_of(form: Form, size: int) -> list[list[set[int]]]:
+    """Whose the rows of an array of so many rows may be, under each reading: nodes, those with data, samples, edges of
+    a block and these once per end, arcs, pairs."""
+    owners: list[Array] = [np.arange(form.n)[:, None]]
+    for block in form.samples:
+        owners += [block.node[:, None], np.unique(block.node)[:, None]]
+        owners += [batch.nodes[:, None] for batch in block.stacks or ()]
+    edges = [np.stack([edge.tail, edge.head], axis=1) for edge in form.edges]
+    owners += [*edges, *(np.tile(each, (2, 1)) for each in edges)]
+    arcs = arcs_of(form)
+    ends = np.stack([arcs.source, arcs.target], axis=1)
+    owners += [ends, ends[: arcs.pairs]]
+    return [[set(row) for row in each.tolist()] for each in owners if len(each) == size]
+
+
+def strays(form: Form, one: Any, two: Any, known: set[int]) -> list[str]:
+    """Where two states differ that no node in ``known`` can account for. Arrays whose rows have no such reading say
+    nothing."""
+    out: list[str] = []
+    for (where, a), (_, b) in zip(leaves(one), leaves(two), strict=True):
+        differs = ~np.isclose(a, b, rtol=ROUNDING, atol=ROUNDING, equal_nan=True)
+        if np.ndim(a) == 0:
+            out += [f"{where}, a number"] if differs else []
+            continue
+        rows = set(np.flatnonzero(differs.any(axis=tuple(range(1, differs.ndim)))).tolist())
+        readings = rows_of(form, len(differs))
+        foreign = [k for k in sorted(rows) if readings and not any(each[k] & known for each in readings)]
+        out += [f"{where}, rows {foreign}"] if foreign else []
+    return out

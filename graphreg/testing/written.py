@@ -1,0 +1,79 @@
+"""The CVXPY laws: what a term writes for CVXPY is the function that it computes, with the same minimiser.
+
+A term writes an expression with one value per row, or the list of its constraints, in which at most one item may be
+such an expression.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..terms import Array
+from .report import Failure, demand, distance, judge, shaped, size
+
+Write = Callable[[Any, Array], Any]  # (expression of some rows, their indices) -> what the term writes for them
+
+
+def has_the_value(
+    write: Write, value: Callable[[Array], Array], x: Array, tolerance: float, what: str
+) -> list[Failure]:
+    """At constants the written form equals ``value``; where that is infinite, it is so or breaks a constraint."""
+    import cvxpy as cp
+
+    expected = value(x)
+    written = np.full(len(x), np.nan)
+    finite = np.flatnonzero(np.isfinite(expected))
+    groups = [finite] if len(finite) else []
+    groups += [np.array([row]) for row in np.flatnonzero(~np.isfinite(expected))[:12]]
+    for rows in groups:
+        constraints, expression = _split(write(cp.Constant(x[rows]), rows))
+        if expression is not None:
+            shaped(what, expression, (len(rows),))
+        written[rows] = 0.0 if expression is None else expression.value
+        allowed = 1e-9 * (1.0 + np.abs(x[rows]).max())
+        if any(np.max(each.violation(), initial=0.0) > allowed for each in constraints):
+            written[rows] = np.inf
+    tried = np.concatenate(groups) if groups else finite
+    gap = distance(written[tried], expected[tried], floor=1e-4)  # a difference of numbers near 1 is fair
+    return judge(f"{what} has the value of the function", gap, tolerance, at=x[tried], written=written[tried])
+
+
+def has_the_minimiser(
+    write: Write, prox: Callable[[Array, Any], Array], v: Array, step: Array, tolerance: float
+) -> list[Failure]:
+    """Clarabel's minimiser of ``sum_r step_r f(p_r) + 1/2 ||p_r - v_r||^2`` is ``prox(v, step)``."""
+    import cvxpy as cp
+
+    p = cp.Variable(v.shape)
+    constraints, expression = _split(write(p, np.arange(len(v))))
+    objective = cp.sum_squares(p - v) / 2
+    if expression is not None:
+        demand(expression.is_convex(), f"CVXPY does not recognise as convex: {expression}")
+        objective = objective + step @ expression
+    problem = cp.Problem(cp.Minimize(objective), constraints)
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore"
+        )  # of an inaccurate solution: the answer itself is judged, not what is said of it
+        problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
+    demand(p.value is not None, f"Clarabel finds the prox problem {problem.status}")
+    expected = prox(v, step)
+    gap = size(p.value - expected) / (1.0 + size(v) + size(expected))
+    sentence = "the minimiser of the written form is prox(v, step)"
+    return judge(sentence, gap, tolerance, v=v, step=step, written=p.value)
+
+
+def _split(written: Any) -> tuple[list[Any], Any]:
+    """Constraints, and the expression with one value per row (None where there is none)."""
+    from cvxpy.constraints.constraint import Constraint
+
+    items = written if isinstance(written, (list, tuple)) else [written]
+    constraints = [item for item in items if isinstance(item, Constraint)]
+    rest = [item for item in items if not isinstance(item, Constraint)]
+    if len(rest) > 1:
+        raise ValueError(f"a term writes at most one expression beside its constraints, got {len(rest)}")
+    return constraints, rest[0] if rest else None

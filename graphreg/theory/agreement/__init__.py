@@ -1,0 +1,1 @@
+"""The strength from which all nodes agree."""

@@ -1,0 +1,217 @@
+"""The smallest strength at which all nodes agree.
+
+With r_i the gradient of the rest of the objective at the pooled optimum, a consensus is optimal at the strength lam iff
+flows within the capacities carry r away, and so the smallest such strength is
+
+    strength_max  =  min over flows u with K'u = -r  of  max_e ||u_e||_* / A_e
+                  =  max over directions w  of  -<r, w> / sum_e A_e phi((Kw)_e)
+
+(GTV minimisation, (24)-(27) at a consensus: the flows of Theorem 1). On trees the flow is unique: what flows through an
+edge is the sum of r over the subtree that it cuts off. Otherwise a conic programme is solved. Either way the value is
+bounded from both sides by what is shown: flows and a direction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ...certificate import Certificate, Certifier, common
+from ...errors import MethodError
+from ...running import Solution
+from ...tables import StatedNumber, Table
+from ...terms import Array, Parameter, positive
+from ..varied import Varying, check_smooth, varying
+from .descent import best_step, rounding
+from .pooled import Smooth, as_solution, pooled, whole
+from .routes import Routes, route
+
+NAME = "strength_max"
+
+
+@dataclass(frozen=True)
+class Better:
+    """A point that is better than the consensus, at a strength below `StrengthMax.lower`.
+
+    Attributes
+    ----------
+    strength : float
+    coef : (n, d)
+        The point c + t w, the user's nodes.
+    decrease : float
+        P(consensus) - P(point) > 0 at that strength: a bound from below, without cancellation (see the module
+        `graphreg.theory.agreement.descent`).
+    relative : float
+        The same over max(P(consensus), 1e-3 P_common).
+    """
+
+    strength: float
+    coef: Array
+    decrease: float
+    relative: float
+
+    def __str__(self) -> str:
+        return (
+            f"at the strength {self.strength:.6g} a point is better than the consensus by {self.decrease:.3g} "
+            f"(relative {self.relative:.2g})"
+        )
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True, eq=False)
+class StrengthMax(StatedNumber):
+    """The smallest strength at which a consensus is optimal; ``float(...)`` is its ``value``.
+
+    Attributes
+    ----------
+    value : float
+        The upper bound: at this strength and above some optimum is a consensus on every component of the graph.
+    lower, upper : float
+        Below ``lower`` no optimum is a consensus; both in the units in which the strength is written in the model.
+    consensus : Solution
+        The pooled optimum, and in ``consensus.flows`` the flows whose largest load is ``upper``.
+    direction : (n, d) array
+        The direction w along which the binding component leaves the consensus first, latent nodes last, with
+        sum_e A_e phi((Kw)_e) = 1.
+    assumed : tuple of str
+    """
+
+    value: float
+    lower: float
+    upper: float
+    consensus: Solution
+    direction: Array
+    assumed: tuple[str, ...]
+    vary: Varying = field(repr=False)
+    routes: Routes = field(repr=False)
+
+    def table(self) -> Table:
+        """The bounds of each connected component: component, nodes, edges, first (node), lower, upper, how."""
+        network, routes = self.vary.network, self.routes
+        member, count = network.component, network.n_components
+        labels = self.vary.form.labels
+        columns = {
+            "component": np.arange(count),
+            "nodes": np.bincount(member, minlength=count),
+            "edges": network.n_edges,
+            "first": pd.Series([labels[i] for i in np.unique(member, return_index=True)[1]], dtype=object),
+            "lower": routes.lower,
+            "upper": routes.upper,
+            "how": routes.how,
+        }
+        return Table.of(pd.DataFrame(columns), "strength_max of each component", self.assumed)
+
+    def certificate(self, factor: float = 1.0) -> Certificate:
+        """The certificate of the consensus at ``factor * value``, factor >= 1: its flows lie within the capacities."""
+        factor = positive(factor, "factor")
+        if factor < 1.0:
+            raise MethodError(
+                f"below {NAME} no consensus is optimal, and factor is {factor:g}; see better(factor) for a better point"
+            )
+        self._check_positive()
+        form, c = self.vary.at(factor * self.value), self.consensus.certificate.w
+        point = self.consensus.certificate.point
+        certifier = Certifier(form)
+        certifier.admit(c, point)
+        found = certifier.best()  # a flow at its capacity, at factor 1, may lie outside by rounding: repair it
+        return found if found.holds(1e-9) else certifier.certify(c, point.flows, point.prices, 1e-9)
+
+    def better(self, factor: float = 0.999) -> Better:
+        """A point that is better than the consensus at ``factor * lower``, factor < 1, and by how much at least."""
+        factor = positive(factor, "factor")
+        if factor >= 1.0:
+            raise MethodError(
+                f"above {NAME} the consensus is optimal, and factor is {factor:g}; see certificate(factor)"
+            )
+        self._check_positive()
+        smooth, c, w = Smooth(self.vary.rest), self.consensus.certificate.w, self.direction
+        slope = (1.0 - factor) * self.lower - rounding(smooth, c, w)  # sum_e A_e phi((Kw)_e) = 1
+        if slope <= 0.0:
+            raise MethodError(f"{factor:g} is so near to 1 that rounding hides by how much a point is better")
+        t, decrease = best_step(smooth, c, w, slope, lambda t: factor * self.lower * self.vary.network.excess(t * w))
+        form = self.vary.at(factor * self.lower)
+        yardstick = max(abs(form.primal(c)), common(form).floor)
+        coef = (c + t * w)[: form.space.n_observed]
+        return Better(factor * self.lower, coef, decrease, decrease / yardstick if yardstick > 0 else np.inf)
+
+    def _check_positive(self) -> None:
+        if not self.lower > 0:
+            raise MethodError(f"{NAME} is 0: without any penalty the optimum is a consensus already")
+
+    def _lines(self) -> list[str]:
+        network = self.vary.network
+        binding = int(np.argmax(self.routes.upper))
+        count = int((network.component == binding).sum())
+        first = self.vary.form.labels[int(np.argmax(network.component == binding))]
+        return [
+            f"{NAME} {self.value:.8g}: the smallest value of {self.vary.name} at which a consensus is optimal",
+            f"  certified: {self.lower:.10g} <= it <= {self.upper:.10g}; binding is the component of {first!r} "
+            f"({count} nodes), {self.routes.how[binding]}",
+        ]
+
+    def __repr__(self) -> str:
+        return f"<StrengthMax {self.value:.6g}>"
+
+
+def strength_max(problem: Any, parameter: Parameter | str | None = None) -> StrengthMax:
+    """The smallest strength of a norm between nodes at which a consensus on every component is optimal.
+
+    Parameters
+    ----------
+    problem : Problem
+        Differentiable losses, norms along edges that vary together (any penalty with a kink at 0 in every
+        direction, an elastic net or your own included), and beside them smooth terms only.
+    parameter : Parameter or its name, optional
+        The strength that varies. By default the only Parameter among the norms between nodes; without one the number in
+        front of the only such term, whatever it is now.
+
+    Returns
+    -------
+    StrengthMax
+        In the units of the Parameter (of ``2 * lam * term`` that of lam), or of the number that stands in the model.
+
+    Raises
+    ------
+    TermError
+        Where it is not clear which strength is meant, or it scales no norm between nodes (a squared penalty has no such
+        strength).
+    MethodError
+        Where something else in the model has kinks or constraints; named.
+    UnattainedError
+        Where there is no best consensus (separable classes without a ridge).
+
+    Notes
+    -----
+    Graph-regularised estimation by GTV minimisation, the dual (24)-(27), and graph-fused M-estimation, (4).
+
+    Examples
+    --------
+    >>> float(gr.strength_max(problem)) > 0
+    True
+    """
+    vary = varying(problem, parameter, NAME)
+    check_smooth(vary, NAME)
+    network, smooth = vary.network, Smooth(vary.rest)
+    solution = pooled(vary, network, smooth)
+    c = solution.certificate.w
+    r = network.balanced(smooth.gradient(c))
+    routes = route(network, r)
+    certifier = Certifier(solution.form)
+    certifier.admit(c, whole(vary, smooth.point(c), routes.flows))
+    upper = float(routes.upper.max())
+    lower = min(float(routes.lower.max()), upper)
+    binding = int(np.argmax(routes.lower))
+    w = np.where((network.component == binding)[:, None], routes.direction, 0.0)
+    consensus = as_solution(solution.form, certifier.best())
+    gap = consensus.certificate.relative_gap
+    assumed = (
+        f"{vary.name} alone varies, all other strengths stay as they are",
+        f"the pooled optimum, whose gradients these are, has a relative gap of {gap:.1g}",
+        "the upper bound rests on flows that are conserved to rounding (consensus.flows), the lower one on a direction "
+        "(direction): no solver's word is taken",
+    )
+    return StrengthMax(upper, lower, upper, consensus, w, assumed, vary, routes)

@@ -1,0 +1,105 @@
+"""Lower bounds of the curvature of the nodes' losses around a point."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..errors import MethodError
+from ..form import Form, SampleBlock
+from ..oracles import NodeGradients
+from ..terms import Array
+from ..terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
+
+GROWTH, TRIES, REFINEMENTS = 1.25, 80, 40
+ROUNDING = 1e-12  # smallest over largest eigenvalue below which a Hessian is called singular
+
+
+def tells_curvature(block: SampleBlock) -> bool:
+    """Whether the loss bounds its curvature around a predictor by more than what holds everywhere."""
+    x, y, loss = block.offset[:1], block.y[:1], block.loss
+    return isinstance(loss, AbstractSmoothLoss) and x.ndim == 1 and loss.curvature_within(x, x, y) is not None
+
+
+@dataclass(frozen=True)
+class Curvature:
+    """mu(r) = the least eigenvalue over all nodes of the Hessian of f_i in the ball of radius r around w_i.
+
+    On that ball the predictor of a sample stays within r ||x_r|| of x_r'w_i, an interval in which the losses that are
+    allowed bound their l''. ``local`` is False where all losses are quadratic and mu is one number.
+    """
+
+    form: Form
+    w: Array
+    ground: Array
+    local: bool
+
+    @staticmethod
+    def of(form: Form, w: Array) -> Curvature:
+        local = [b for b in form.samples if not isinstance(b.loss, AbstractQuadraticLoss)]
+        for block in local:
+            if not tells_curvature(block):
+                raise MethodError(
+                    f"the curvature of {type(block.loss).__name__} around a point is not bounded here; it is for "
+                    "quadratic, logistic, Poisson, Huber and squared hinge losses, and your own with curvature_within"
+                )
+        return Curvature(form, w, NodeGradients(replace(form, samples=())).convexity, bool(local))
+
+    def around(self, size: float) -> tuple[float, float]:
+        """(mu, r) for which ||w_hat - w|| <= size / mu(r) <= r is proven, r as small as it was found; (0, nan) where no
+        r is large enough.
+
+        If w_hat left the ball of radius r, the point on the segment to it at distance r would have, by convexity, no
+        larger objective than w, so that mu(r) r / 2 <= size: a contradiction where mu(r) r > 2 size. Then
+        ||w_hat - w|| <= size / mu(r), within which ball the same is true again.
+        """
+        if not self.local:
+            mu = self.least(0.0)
+            return mu, np.inf if mu > 0 else np.nan
+        flat = self.least(0.0)
+        if flat <= 0.0:
+            return 0.0, np.nan
+        r = 2.0 * size / flat * (1.0 + 1e-9) + 1e-300
+        for _ in range(TRIES):
+            if self.least(r) * r > 2.0 * size:
+                break
+            r *= GROWTH
+        else:
+            return 0.0, np.nan
+        for _ in range(REFINEMENTS):
+            r = size / self.least(r)
+        return self.least(r), r
+
+    def least(self, r: float) -> float:
+        """mu(r); 0 where a node has no curvature."""
+        each = self.ground.copy()
+        for block in self.form.samples:
+            self._add(block, r, each)
+        return max(float(each.min()), 0.0)
+
+    def _add(self, block: SampleBlock, r: float, each: Array) -> None:
+        assert isinstance(block.loss, AbstractSmoothLoss)
+        if block.stacks is None:
+            each += block.loss.least_curvature() * np.bincount(block.node, block.scale, self.form.n)
+            return
+        x, reach = block.predict(self.w), r * block.lengths
+        found = block.loss.curvature_within(x - reach, x + reach, block.y)
+        assert found is not None  # by `of`
+        weight = block.scale * found[0]
+        values = np.linalg.eigvalsh(block.sums(weight))
+        each += np.where(values[:, 0] > ROUNDING * values[:, -1], values[:, 0], 0.0)
+
+    def why(self) -> str:
+        """Why no curvature was found."""
+        each = self.ground.copy()
+        for block in self.form.samples:
+            self._add(block, 0.0, each)
+        bad = np.flatnonzero(each <= 0.0)
+        if bad.size:
+            more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
+            return (
+                f"the losses of the node {self.form.labels[bad[0]]!r}{more} are flat along some direction (it has no "
+                "data, too few samples or collinear features); a ridge helps"
+            )
+        return "the curvature falls off too fast around the true parameters for the size of the noise and the strength"

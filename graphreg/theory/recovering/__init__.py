@@ -1,0 +1,1 @@
+"""At which strengths given clusters are recovered, and how well."""

@@ -1,0 +1,1 @@
+"""How well graphs and problems are conditioned, and how fast gossip mixes."""

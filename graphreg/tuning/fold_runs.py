@@ -1,0 +1,144 @@
+"""The folds of a cross-validation carried out: the model on the training rows at every point of the grid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import MethodError, ModelError
+from ..form import Form
+from ..methods import AbstractMethod
+from ..problem import Problem
+from ..terms import AbstractTerm, Array, Lowered, Model, Space, Strength
+from ..terms.losses import AbstractLoss
+from .folds import Fold
+from .points import Grid
+from .warm import Warm
+
+
+@dataclass(frozen=True)
+class FoldRun:
+    """What one fold gave, point by point of the grid.
+
+    Attributes
+    ----------
+    links : (G, m, k)
+        The linear predictors of the m held-out rows; k = 1 but for losses with several.
+    statuses : tuple of G strings
+    gaps : (G,)
+        The relative gaps; inf where there is no certificate.
+    clusters : (G,)
+        The numbers of clusters.
+    """
+
+    links: Array
+    statuses: tuple[str, ...]
+    gaps: Array
+    clusters: Array
+
+
+@dataclass(frozen=True)
+class _Nodes(AbstractTerm):
+    """Nothing but the nodes of the whole problem: those whose samples are all held out stay in it, in their places."""
+
+    labels: tuple[Hashable, ...]
+
+    def nodes(self) -> tuple[Hashable, ...]:
+        return self.labels
+
+    def lower(self, space: Space, strength: Strength) -> Lowered:
+        del space, strength
+        return Lowered()
+
+
+def training(model: Model, form: Form, rows: Array) -> Problem:
+    """The problem on some rows: each loss on its own, with a mean over them; a loss that has none left drops out."""
+    kept = np.zeros(sum(len(block.node) for block in form.samples), dtype=bool)
+    kept[rows] = True
+    terms: list[tuple[Strength, AbstractTerm]] = [(Strength(), _Nodes(tuple(form.space.index)))]
+    begin = 0
+    for strength, term in model.terms:
+        if not isinstance(term, AbstractLoss):
+            terms.append((strength, term))
+            continue
+        own = kept[begin : begin + term.data.n_samples]
+        begin += len(own)
+        if own.any():
+            terms.append((strength, term.take(own)))
+    return Problem(Model(tuple(terms)))
+
+
+@dataclass(frozen=True)
+class Task:
+    """All that a fold needs; travels to other processes as a whole, so that Parameters stay the same objects."""
+
+    model: Model
+    form: Form
+    grid: Grid
+    method: AbstractMethod
+    gap: float
+    seed: int
+    usual: bool = False  # whether the method is the usual one, so that another may take over
+
+    def run(self, fold: Fold, tick: Callable[[int], Any]) -> FoldRun:
+        """One fold, each solve from the answers at others.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            Where a solve was interrupted.
+        ModelError, MethodError
+            Where the training rows make no problem, or none for the method; with the name of the fold.
+        """
+        G = len(self.grid.points)
+        links: list[Array] = [np.zeros(0)] * G
+        statuses, gaps, clusters = [""] * G, np.full(G, np.inf), np.zeros(G)
+        try:
+            problem = training(self.model, self.form, fold.train)
+            missing = self.method.missing(problem.form)
+            if missing:
+                raise MethodError(f"{self.method.name} does not apply: {'; '.join(missing)}", missing)
+            warm = Warm(problem, self.method, gap=self.gap, seed=self.seed, usual=self.usual)
+            down = self.grid.descending
+            for k in (down[place] for place in warm.order(len(down))):
+                with self.grid.at(k):
+                    solution = warm.solve(self.grid.along(k))
+                if solution.status == "interrupted" or warm.carried.interrupted:
+                    raise KeyboardInterrupt
+                links[k] = _links(self.form, solution.certificate.w, fold.test)
+                statuses[k], gaps[k] = solution.status, solution.certificate.relative_gap
+                clusters[k] = solution.clusters().count
+                tick(1)
+        except (ModelError, MethodError) as error:
+            raise type(error)(f"fold {fold.name!r}: {error}") from error
+        return FoldRun(np.stack(links), tuple(statuses), np.nan_to_num(gaps, nan=np.inf, posinf=np.inf), clusters)
+
+
+def _links(form: Form, w: Array, rows: Array) -> Array:
+    """The linear predictors of rows of all losses, (m, k)."""
+    predictors = [block.predict(w).reshape(len(block.node), -1) for block in form.samples]
+    return np.concatenate(predictors)[rows]
+
+
+def carried_out(
+    task: Task, folds: Sequence[Fold], todo: Sequence[int], jobs: int, tick: Callable[[int], Any]
+) -> Generator[tuple[int, FoldRun]]:
+    """The runs of some folds with their numbers, as they end: one after the other, or in ``jobs`` processes."""
+    if jobs == 1 or len(todo) < 2:
+        for number in todo:
+            yield number, task.run(folds[number], tick)
+        return
+    from joblib import Parallel, delayed
+
+    pool = Parallel(n_jobs=jobs, backend="loky", return_as="generator_unordered", max_nbytes=None)
+    runs: Any = pool(delayed(_one)(task, folds[number], number) for number in todo)
+    for number, run in runs:
+        tick(len(task.grid.points))
+        yield number, run
+
+
+def _one(task: Task, fold: Fold, number: int) -> tuple[int, FoldRun]:
+    return number, task.run(fold, lambda _: None)

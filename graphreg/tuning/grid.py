@@ -1,0 +1,99 @@
+"""Which Parameter a path varies, and over which strengths."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from .. import checks
+from ..certificate import Certificate
+from ..errors import MethodError, ModelError, UnattainedError
+from ..problem import Problem
+from ..terms import Array, Parameter
+from ..theory import StrengthMax, meant, parameters_in, strength_max
+
+DECADES = 3.0  # from strength_max down
+
+
+def some_parameters(problem: Problem) -> list[Parameter]:
+    """The Parameters of a model that scale something, at least one."""
+    known = parameters_in(problem)
+    if known:
+        return known
+    idle = next((s.parameter.name for s, _ in problem.model.terms if s.parameter is not None), None)
+    if idle is not None:
+        raise ModelError(f"the Parameter {idle!r} scales a term without edges, so that it changes nothing; add edges")
+    raise ModelError(
+        "the model has no Parameter that could vary; write lam = gr.Parameter(0.1, name='lam') and lam * term in place "
+        "of the number"
+    )
+
+
+def parameter_of(problem: Problem, parameter: Any = None) -> Parameter:
+    """The Parameter asked for, by itself or by its name, or the only one of the model.
+
+    Raises
+    ------
+    ModelError
+        Where the model has none, or more than one to choose from, or not the one that is given.
+    """
+    known = some_parameters(problem)
+    if parameter is not None:
+        return meant(parameter, known)
+    if len(known) > 1:
+        names = ", ".join(repr(each.name) for each in known)
+        raise ModelError(f"the model has the Parameters {names}; say which one varies: parameter=...")
+    return known[0]
+
+
+def grid(problem: Problem, parameter: Parameter, strengths: Any) -> tuple[Array, Certificate | None]:
+    """The strengths in growing order; and, where they come down from `strength_max`, what is known at that one."""
+    if checks.is_number(strengths):
+        if not checks.is_whole(strengths) or strengths < 2:
+            raise ModelError(
+                f"strengths must be a sequence, or how many there are to be (at least 2), got {strengths!r}"
+            )
+        values, most = downwards(problem, parameter, int(strengths))
+        return values, most.certificate(1.0)
+    return given(strengths), None
+
+
+def given(strengths: Any) -> Array:
+    """Strengths as a user gives them, checked and sorted."""
+    if isinstance(strengths, (str, bytes)) or not isinstance(strengths, Iterable):
+        raise ModelError(f"strengths must be a sequence of positive numbers, or their number, got {strengths!r}")
+    values: list[float] = []
+    for place, each in enumerate(strengths):
+        if not checks.is_number(each):
+            raise ModelError(f"strengths must be positive numbers, got {each!r} at position {place}")
+        if not (math.isfinite(each) and float(each) > 0):
+            raise ModelError(f"strengths must be positive and finite, got {float(each)} at position {place}")
+        values.append(float(each))
+    if not values:
+        raise ModelError("strengths is empty; give at least one, or how many there are to be")
+    values.sort()
+    for one, two in pairwise(values):
+        if two <= one * (1.0 + 1e-12):
+            raise ModelError(f"the strength {one:.17g} is given twice; give each once")
+    return np.array(values)
+
+
+def downwards(problem: Problem, parameter: Parameter, count: int) -> tuple[Array, StrengthMax]:
+    """So many strengths, evenly spaced on a logarithmic scale, up to `strength_max`, and that one."""
+    try:
+        most = strength_max(problem, parameter)
+    except (ModelError, MethodError, UnattainedError) as error:
+        raise ModelError(
+            f"without strengths they come down from strength_max, which is not known here: {error}. Give the strengths "
+            "to try, for instance np.geomspace(1e-3, 1, 20)"
+        ) from error
+    top = float(most)
+    if not (math.isfinite(top) and top > 0.0):
+        raise ModelError(f"all nodes agree at every strength (strength_max is {top:g}); give the strengths to try")
+    values = np.geomspace(top * 10.0**-DECADES, top, count) if count > 1 else np.array([top])
+    values[-1] = top
+    return values, most

@@ -1,0 +1,154 @@
+"""Solving at one strength after another, each from the answers at the last."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from dataclasses import replace
+
+from ..certificate import Certificate
+from ..form import Form
+from ..methods import AbstractMethod, Exact, Interior, InteriorPoint, PrimalDual, Start
+from ..network import Site
+from ..oracles import work
+from ..problem import RAISES, Problem
+from ..running import Budget, Carried, Solution, around, site_of, solve
+from ..terms import Parameter
+
+MOST = 1e10  # multiplications, by a bound, for which `InteriorPoint` is taken without being asked for
+
+
+def usual_method(problem: Problem) -> AbstractMethod:
+    """`InteriorPoint` where it applies, its factors stay small and there is more than one parameter per node (with one,
+    rounds of `PrimalDual` cost next to nothing), else `PrimalDual`, else `Exact`."""
+    form = problem.form
+    if not InteriorPoint().missing(form) and form.d > 1 and work(form) <= MOST:
+        return InteriorPoint()
+    return Exact() if PrimalDual().missing(form) else PrimalDual()
+
+
+NEAR = 3.2  # the ratio of two strengths between whose iterates `InteriorPoint` begins; further apart, anew is better
+
+
+def halving(count: int) -> list[int]:
+    """The numbers below ``count``: the ends first, then always the middle of what lies between two that are known."""
+    order, gaps = [0, count - 1], [(0, count - 1)]
+    while gaps:
+        middles = [((a + b) // 2, a, b) for a, b in gaps if b - a > 1]
+        order += [k for k, _, _ in middles]
+        gaps = [gap for k, a, b in middles for gap in ((a, k), (k, b))]
+    return list(dict.fromkeys(order))
+
+
+@contextmanager
+def restored(parameters: Iterable[Parameter]) -> Generator[None]:
+    """The Parameters have their values again afterwards, whatever happens."""
+    before = [(parameter, parameter.value) for parameter in parameters]
+    try:
+        yield
+    finally:
+        for parameter, value in before:
+            parameter.value = value
+
+
+class Warm:
+    """Solves one problem at one set of values of its Parameters after another, each from the answers at the last.
+
+    Carried from one to the next: parameters and flows (on the line through the last two answers, where strengths are
+    told), the layout of the graph, the factorised proxes of the losses, the state of the method (its balance and what
+    its proxes remember), or the problem compiled to CVXPY. Of `InteriorPoint` the layout of its systems, and an iterate
+    of each strength: the average of two, weighted so that their strengths average to the new one, is inside all cones
+    there, and conserved where the losses are squared ones.
+
+    Parameters
+    ----------
+    problem : Problem
+    method : AbstractMethod, optional
+        See `usual_method`.
+    gap, rounds, seed
+        Of each solve; see `Problem.solve`.
+    usual : bool
+        Whether the method is the usual one: `PrimalDual` takes over where it does not reach the gap.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        method: AbstractMethod | None = None,
+        gap: float = 1e-6,
+        rounds: int | None = None,
+        seed: int = 0,
+        usual: bool = False,
+    ) -> None:
+        self.problem = problem
+        self.usual = usual or method is None
+        self.method = usual_method(problem) if method is None else method
+        self.carried = Carried()
+        self.budget = Budget(gap, rounds, progress=False, seed=seed)
+        self.known: list[tuple[float | None, Certificate]] = []  # the last two answers, with their strengths
+        self.top: tuple[float, Certificate] | None = None  # a strength at which all is known beforehand
+        self.between: dict[float, Interior] = {}  # of `InteriorPoint`: from where runs at other strengths begin
+
+    def solve(self, strength: float | None = None) -> Solution:
+        """The solution at the values that the Parameters have now; no status raises.
+
+        ``strength`` says where that is on a path, from which the next start follows.
+        """
+        form, before = self.problem.form.frozen(), replace(self.carried)
+        start = self._enclosed(strength) if isinstance(self.method, InteriorPoint) else self._start(form, strength)
+        known = None if self.top is None or strength != self.top[0] else self.top[1]
+        budget = replace(self.budget, start=start, carried=self.carried, known=known)
+        compiler = self.problem._compiler  # pyright: ignore[reportPrivateUsage]
+        solution = solve(form, self.method, budget, compiler)
+        if self.usual and solution.status == "no_certificate" and not PrimalDual().missing(form):
+            start = solution.certificate.w, solution.certificate.point.flows
+            other = Carried()
+            solution = solve(form, PrimalDual(), replace(self.budget, start=start, carried=other), compiler)
+            self.carried.interrupted |= other.interrupted
+        if solution.status == "interrupted":  # what is half done is not gone on from
+            self.carried = before
+        else:
+            self.learn(strength, solution)
+            if isinstance(self.method, InteriorPoint) and strength is not None and self.carried.state is not None:
+                self.between[strength] = self.carried.state.early
+        return solution
+
+    def order(self, count: int) -> list[int]:
+        """In which order to solve at so many strengths, numbered from the largest down: as they are, or for
+        `InteriorPoint`, which begins between two answers, by halves."""
+        return halving(count) if isinstance(self.method, InteriorPoint) else list(range(count))
+
+    def learn(self, strength: float | None, solution: Solution) -> None:
+        """Take an answer for the last one, where it is near an optimum."""
+        if solution.certificate.valid and solution.status not in RAISES:
+            self.begin(strength, solution.certificate)
+
+    def begin(self, strength: float | None, certificate: Certificate) -> None:
+        """Take what is known at a strength for the last answer."""
+        self.known = [*self.known[-1:], (strength, certificate)]
+
+    def site(self) -> Site:
+        """A site at the values that the Parameters have now."""
+        return site_of(around(self.problem.form.frozen(), self.method)[0], self.budget)
+
+    def _enclosed(self, strength: float | None) -> None:
+        """Let the next run begin between the iterates at the nearest strengths on either side, or anew."""
+        below = max((known for known in self.between if strength is not None and known < strength), default=None)
+        above = min((known for known in self.between if strength is not None and known > strength), default=None)
+        if strength is None or below is None or above is None or above > NEAR * below:
+            self.carried.state = None
+            return
+        early = self.between[below].beside(self.between[above], (strength - below) / (above - below))
+        self.carried.state = replace(self.carried.state, early=early)
+
+    def _start(self, form: Form, strength: float | None) -> Start | None:
+        if not self.known:
+            return None
+        at, last = self.known[-1]
+        w, flows = last.w, last.point.flows
+        before, further = self.known[0]
+        if strength is not None and at is not None and before is not None and before != at:
+            t = (strength - at) / (at - before)
+            w = w + t * (w - further.w)
+            flows = tuple(u + t * (u - v) for u, v in zip(flows, further.point.flows, strict=True))
+        return w, tuple(edge.clip(u) for edge, u in zip(form.edges, flows, strict=True))

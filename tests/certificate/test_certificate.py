@@ -1,0 +1,455 @@
+"""Certificates: bounds along a run, the repair, units, distances, attainment, and the primal repair."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import networkx as nx
+import numpy as np
+import pytest
+from core_cases import iterate, random_dual, random_w, written_balance, written_dual, written_primal
+
+import graphreg as gr
+from benchmarks.soundness import reference
+from benchmarks.soundness.exact import above, below, exact
+from benchmarks.soundness.objective import recedes
+from benchmarks.soundness.stored import as_stored
+from graphreg.certificate import Certifier, at_infinity, attained
+from graphreg.certificate.repairing.feasible import feasible
+from graphreg.certificate.repairing.repair import Repair
+from graphreg.datasets import random_problem
+from graphreg.datasets.random_problems import LOSSES, PENALTIES, STRUCTURES
+from graphreg.terms.penalties.zero import Zero
+
+SEEDS = (  # every loss and every penalty three times, every structure
+    *(540, 431, 162, 383, 214, 355, 476, 97, 408, 129),
+    *(250, 171, 502, 233, 364, 145, 516, 427, 388, 299),
+    *(310, 291, 432, 173, 504, 425, 156, 367, 548, 389),
+)
+ROUNDS = (1, 3, 10, 30, 100, 300)
+ROUNDING = 1e-12
+
+
+@cache
+def case(seed):
+    """A small problem whose minimum is attained, and a naive CVXPY model of it, solved tightly."""
+    drawn = random_problem(seed)
+    return drawn, reference.solve(drawn.plain)
+
+
+def exactly(drawn):
+    """P in exact arithmetic, at parameters in the order of the form."""
+    form = drawn.problem.form
+    problem = exact(as_stored(drawn.plain, form))
+    order = [form.labels.index(label) for label in drawn.plain.nodes]
+    return lambda w: problem.at(w[order])
+
+
+@cache
+def states(seed):
+    return tuple(gr.PrimalDual().point(state) for state in iterate(gr.PrimalDual(), case(seed)[0].problem.form, ROUNDS))
+
+
+def test_the_cases_cover_every_kind():
+    kinds = {(case(seed)[0].loss, case(seed)[0].penalty) for seed in SEEDS}
+    assert {loss for loss, _ in kinds} == set(LOSSES)
+    assert {penalty for _, penalty in kinds} == set(PENALTIES)
+    assert {case(seed)[0].structure for seed in SEEDS} == set(STRUCTURES)
+
+
+# ---- bounds ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("seed", SEEDS)
+def test_bounds_along_a_run(seed):
+    drawn, known = case(seed)
+    assert known.gap <= 1e-8
+    best, P = np.inf, exactly(drawn)
+    for point in states(seed):
+        certificate = Certifier(drawn.problem.form).certify(*point, 1e-6)  # each by itself, not the best so far
+        computed = certificate.primal - certificate.rounding
+        assert computed == pytest.approx(written_primal(drawn, certificate.w), rel=ROUNDING)
+        assert certificate.primal >= known.lower - 1e-8 * known.yardstick
+        assert certificate.dual <= known.upper + ROUNDING * known.yardstick
+        there = P(certificate.w)  # in exact arithmetic, without a tolerance
+        assert above(certificate.primal, there)
+        assert below(certificate.dual, there)
+        best = min(best, (known.upper - certificate.dual) / known.yardstick)
+    assert best <= 0.2  # and the bounds are not bounds by being far away
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_repaired_points_are_conserved_and_inside(seed):
+    drawn, _ = case(seed)
+    form = drawn.problem.form
+    for w, flows, prices in states(seed):
+        certificate = Certifier(form).certify(w, flows, prices, 1e-6)
+        if not certificate.valid:
+            continue
+        point = certificate.point
+        value = written_dual(drawn, point)
+        assert np.isfinite(value)
+        left = float(np.linalg.norm(written_balance(drawn, point), axis=1).sum())
+        assert left <= 1e-8 * sum(np.linalg.norm(u) for u in (*point.flows, *point.prices))
+        size = sum(np.abs(part).sum() for part in form.dual_parts(point))
+        charged = certificate.charge - certificate.rounding
+        assert 0.0 <= charged <= 1e-8 * size
+        assert certificate.dual + charged == pytest.approx(value, abs=1e-11 * size)
+
+
+def test_enough_of_the_repairs_gave_a_certificate():
+    valid = [Certifier(case(s)[0].problem.form).certify(*point, 1e-6).valid for s in SEEDS for point in states(s)]
+    assert np.mean(valid) > 0.9
+
+
+@pytest.mark.parametrize("seed", SEEDS[::3])
+def test_the_gap_is_the_sum_of_the_residuals(seed):
+    drawn, _ = case(seed)
+    for point in states(seed)[2:]:
+        c = Certifier(drawn.problem.form).certify(*point, 1e-6)
+        total = sum(float(part.sum()) for parts in c.residuals for part in parts)
+        form = drawn.problem.form
+        summed = sum(np.abs(part).sum() for part in form.dual_parts(c.point))
+        for block, a in zip(form.samples, c.point.prices, strict=True):
+            x = np.abs(block.predict(c.w))  # losses are differences of predictors and targets
+            summed += np.abs(a * x).sum() + (block.column(block.scale) * (1.0 + x)).sum()
+        rounding = 1e-10 * max(abs(c.primal), abs(c.dual)) + 1e-15 * summed
+        assert total == pytest.approx(c.gap - c.charge, abs=rounding + c.charge)
+        edges = c.per_edge()
+        nodes = c.per_node()
+        assert nodes.sum() + edges["residual"].sum() == pytest.approx(total, rel=1e-9, abs=1e-12 * abs(c.primal))
+
+
+def few_samples(huber):
+    """Fewer samples than coordinates at every node, and coordinates without edges."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((24, 8)), rng.standard_normal(24) + 3
+    data = gr.NodeData.from_arrays(X, y, np.repeat(range(6), 4))
+    loss = gr.HuberLoss(data, delta=0.3) if huber else gr.SquaredLoss(data)
+    return gr.Problem(loss + 0.3 * gr.TotalVariation(nx.path_graph(6), gr.L2(), features=data.features[:6]))
+
+
+@pytest.mark.parametrize("huber", [False, True])
+def test_the_repair_where_coordinates_have_neither_edges_nor_enough_samples(huber):
+    form = few_samples(huber).form
+    rng = np.random.default_rng(1)
+    repair = Repair(form)
+    point = repair(rng.standard_normal(form.shape), random_dual(form, rng))
+    assert repair.unbalance(point) <= 1e-9 * sum(np.linalg.norm(u) for u in (*point.flows, *point.prices))
+
+
+def test_an_imbalance_is_no_bound_at_zero_either(monkeypatch):
+    """A repair that fails must not give a bound above the optimum."""
+    monkeypatch.setattr(Repair, "__call__", lambda self, w, point, gap=0.0: point)
+    form, optimum = few_samples(huber=True).form, few_samples(huber=True).solve(on_failure="return").objective
+    w = np.zeros(form.shape)
+    certificate = Certifier(form).certify(w, form.nothing().flows, form.gradient_prices(w), 1e-6)
+    assert not certificate.valid or certificate.dual <= optimum
+
+
+def test_nothing_near_the_optimum_is_needed():
+    """Any parameters, flows and prices give bounds, however poor."""
+    for seed in (162, 431, 355, 476, 97, 214):
+        drawn, known = case(seed)
+        form, rng, P = drawn.problem.form, np.random.default_rng(seed), exactly(drawn)
+        for _ in range(5):
+            point = random_dual(form, rng)
+            flows = tuple(100.0 * u for u in point.flows)
+            certificate = Certifier(form).certify(random_w(drawn, rng), flows, point.prices, 1e-6)
+            assert certificate.primal >= known.lower - 1e-8 * known.yardstick
+            assert above(certificate.primal, P(certificate.w))
+            assert not certificate.valid or below(certificate.dual, P(certificate.w))
+            assert not certificate.valid or certificate.dual <= known.upper + ROUNDING * known.yardstick
+
+
+def test_points_that_are_not_finite_give_no_certificate():
+    form = case(431)[0].problem.form
+    w, flows, prices = states(431)[-1]
+    broken = tuple(np.full_like(u, np.nan) for u in flows)
+    certificate = Certifier(form).certify(w, broken, prices, 1e-6)
+    assert certificate.dual == Certifier(form).enclosure(form.nothing()).value  # they add nothing to no flow at all
+    assert not certificate.holds(0.5)
+
+
+# ---- units -----------------------------------------------------------------------------------------------------------
+def in_units(response, factor, loss=gr.HuberLoss):
+    """A problem with its responses and its objective in other units."""
+    rng = np.random.default_rng(3)
+    X, y = rng.standard_normal((60, 3)), rng.standard_normal(60)
+    data = gr.NodeData.from_arrays(X, response * y, np.repeat(range(10), 6))
+    fit = loss(data, delta=0.5 * response) if loss is gr.HuberLoss else loss(data)
+    graph = nx.cycle_graph(10)
+    model = fit + 0.1 * response * gr.TotalVariation(graph, gr.L2()) + 0.01 * gr.TotalVariation(graph, gr.SquaredL2())
+    return gr.Problem(factor * (model + gr.NodePenalty(gr.Ball(2.0 * response))))
+
+
+@pytest.mark.parametrize("loss", [gr.HuberLoss, gr.SquaredLoss])
+@pytest.mark.parametrize("response", [1e-4, 1e4])
+def test_units_of_the_responses_change_nothing(loss, response):
+    same_gaps(in_units(1.0, 1.0, loss), in_units(response, 1.0, loss), response**2)
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1e5])
+def test_units_of_the_objective_change_nothing(factor):
+    with pytest.raises(gr.errors.TermError, match="strength"):
+        in_units(1.0, factor)  # a constraint takes no strength, so that models with one are scaled term by term
+    one, other = (ridge_units(f) for f in (1.0, factor))
+    same_gaps(one, other, factor)
+
+
+def ridge_units(factor):
+    rng = np.random.default_rng(3)
+    X, y = rng.standard_normal((60, 3)), rng.standard_normal(60)
+    data = gr.NodeData.from_arrays(X, (y > 0).astype(int), np.repeat(range(10), 6))
+    fused = 0.05 * gr.TotalVariation(nx.cycle_graph(10), gr.L1())
+    return gr.Problem(factor * (gr.LogisticLoss(data) + fused + 0.1 * gr.NodePenalty(gr.SquaredL2())))
+
+
+def same_gaps(one, other, unit):
+    for rounds in (10, 40, 100):
+        found = [problem.solve(gr.PrimalDual(), gap=0, rounds=rounds).certificate for problem in (one, other)]
+        assert found[1].primal == pytest.approx(unit * found[0].primal, rel=1e-6)
+        ratio = found[1].relative_gap / found[0].relative_gap
+        assert 0.5 < ratio < 2
+    exact = [problem.solve(gap=1e-7) for problem in (one, other)]
+    assert [solution.status for solution in exact] == ["certified"] * 2
+    assert exact[1].objective == pytest.approx(unit * exact[0].objective, rel=1e-6)
+
+
+# ---- distances -------------------------------------------------------------------------------------------------------
+def strongly_convex():
+    """Problems with mu > 0 from losses, from ridges, through edges, and with latent nodes."""
+    rng = np.random.default_rng(8)
+    X, y, node = rng.standard_normal((48, 2)), rng.standard_normal(48), np.repeat(range(8), 6)
+    data = gr.NodeData.from_arrays(X, y, node)
+    classes = gr.NodeData.from_arrays(X, (y > 0).astype(int), node)
+    few = gr.NodeData.from_arrays(X[:12], y[:12], node[:12])
+    points = gr.NodeData.from_arrays(None, X, node)
+    ring = nx.cycle_graph(8)
+    fused = 0.1 * gr.TotalVariation(ring, gr.L2())
+    return {
+        "losses": gr.SquaredLoss(data) + fused,
+        "means": gr.MeanLoss(points) + fused,
+        "ridge": gr.LogisticLoss(classes) + 0.05 * gr.NodePenalty(gr.SquaredL2()) + fused,
+        "edges": gr.SquaredLoss(few) + 0.3 * gr.TotalVariation(ring, gr.SquaredL2()),
+        "latent": gr.SquaredLoss(data) + gr.Hierarchy({i: i % 3 for i in range(8)}, (0.4, 0.7)),
+        "quadratic": gr.HuberLoss(data) + 0.2 * gr.NodePenalty(gr.Quadratic([[2.0, 0.5], [0.5, 1.0]])) + fused,
+    }
+
+
+@pytest.mark.parametrize("name", strongly_convex())
+def test_the_distance_to_the_optimum_is_bounded(name):
+    problem = gr.Problem(strongly_convex()[name])
+    exact = problem.solve(gap=1e-10, on_failure="return").certificate
+    assert exact.relative_gap <= 1e-8
+    assert exact.strong_convexity > 0
+    for rounds in (5, 20, 60):
+        certificate = problem.solve(gr.PrimalDual(), gap=0, rounds=rounds).certificate
+        away = float(np.linalg.norm(certificate.w - exact.w))
+        assert away <= certificate.distance + exact.distance
+    assert certificate.distance <= 0.1 * float(np.linalg.norm(exact.w))
+
+
+@pytest.mark.parametrize("name", ["losses", "means", "edges", "latent"])
+def test_the_modulus_is_the_least_eigenvalue_of_the_hessian(name):
+    """Of the quadratic part, by second differences of P; the norms are left out."""
+    form = gr.Problem(strongly_convex()[name]).form
+    quadratic = [b for b in form.edges if isinstance(b.penalty, gr.SquaredL2)]
+
+    def value(w):
+        return sum(b.values(w).sum() for b in (*form.samples, *quadratic))
+
+    size, zero = form.n * form.d, np.zeros(form.shape)
+    E = np.eye(size).reshape(size, *form.shape)
+    first = np.array([value(e) for e in E])
+    H = np.array([[value(a + b) for b in E] for a in E]) - first[:, None] - first[None] + value(zero)
+    solution = gr.Problem(strongly_convex()[name]).solve(gap=1e-6)
+    assert solution.certificate.strong_convexity == pytest.approx(np.linalg.eigvalsh(H)[0], rel=1e-8)
+
+
+def test_no_modulus_no_distance():
+    data = gr.NodeData.from_arrays(np.ones((4, 2)), np.arange(4.0), [0, 0, 1, 1])
+    solution = gr.Problem(gr.SquaredLoss(data) + 0.1 * gr.TotalVariation(nx.path_graph(2), gr.L2())).solve()
+    assert solution.certificate.strong_convexity == 0
+    assert solution.certificate.distance == np.inf
+
+
+# ---- attainment ------------------------------------------------------------------------------------------------------
+def logistic(**nodes):
+    """Each node's samples as rows (label, coordinates ...); names are the nodes."""
+    rows = [(name, *row) for name, samples in nodes.items() for row in samples]
+    X = np.array([row[2:] for row in rows], dtype=float)
+    return gr.LogisticLoss(gr.NodeData.from_arrays(X, [row[1] for row in rows], [row[0] for row in rows]))
+
+
+def pair(*, lonely=False):
+    graph = nx.Graph([("a", "b")])
+    if lonely:
+        graph.add_edge("b", "c")
+    return graph
+
+
+RIGHT, LEFT = [(1, 1.0), (-1, -2.0)], [(-1, 1.0), (1, -2.0)]  # separable, in opposite directions
+MIXED = [(1, 1.0), (-1, 1.5), (1, -0.5)]  # not separable
+TWO = [(1, 1.0, 0.0), (-1, -1.0, 0.0), (1, 0.0, 1.0), (-1, 0.0, 1.0)]  # the first coordinate separates, the second not
+MIXED_TWO = [(1, 1.0, 0.0), (-1, 1.0, 0.0), (1, 0.0, 1.0), (-1, 0.0, 1.0)]
+squared = gr.SquaredLoss(gr.NodeData.from_arrays(np.array([[1.0], [2.0]]), [0.3, 0.7], ["b", "b"]))
+fused = gr.TotalVariation(pair(), gr.L2())
+
+
+def single_class(ridge):
+    """All labels are 1: the intercept may run away."""
+    rng = np.random.default_rng(0)
+    data = gr.NodeData.from_arrays(
+        rng.standard_normal((8, 1)), np.ones(8, int), [0] * 8, features=["x"], intercept=True
+    )
+    return gr.LogisticLoss(data) + gr.NodePenalty(gr.SquaredL2(), features=ridge)
+
+
+UNATTAINED = {
+    "separable": logistic(a=RIGHT),
+    "one node of two": logistic(a=RIGHT, b=MIXED),
+    "along the graph": logistic(a=RIGHT, b=RIGHT) + fused,
+    "a neighbour without data": logistic(a=RIGHT, b=RIGHT) + gr.TotalVariation(pair(lonely=True), gr.L2()),
+    "tied to a node without data": logistic(a=RIGHT) + fused,
+    "a shared coordinate": logistic(a=TWO, b=TWO) + gr.Consensus(pair(), features=["x0"]),
+    "the other coordinate is tied": logistic(a=TWO, b=[(-y, *x) for y, *x in TWO])
+    + gr.Consensus(pair(), features=["x1"]),
+    "a ridge on another coordinate": logistic(a=TWO) + gr.NodePenalty(gr.SquaredL2(), features=["x1"]),
+    "a ridge that skips the intercept": single_class(None),
+    "a flat direction of a quadratic": logistic(a=TWO) + gr.NodePenalty(gr.Quadratic(np.diag([0.0, 1.0]))),
+    "quadratic edges along the direction": logistic(a=TWO, b=TWO) + gr.TotalVariation(pair(), gr.Quadratic(np.eye(2))),
+    "a box open that way": logistic(a=RIGHT) + gr.NodePenalty(gr.Box(-1.0, np.inf)),
+    "a cone that way": logistic(a=RIGHT) + gr.NodePenalty(gr.NonNegative()),
+    "a ball on another coordinate": logistic(a=TWO) + gr.NodePenalty(gr.Ball(1.0), features=["x1"]),
+    "a squared loss elsewhere": logistic(a=RIGHT) + squared,
+    "a hierarchy": logistic(a=RIGHT, b=RIGHT) + gr.Hierarchy({"c": ["a", "b"]}, (1.0, 1.0)),
+    "HuberNorm on the edges": logistic(a=RIGHT, b=RIGHT) + gr.TotalVariation(pair(), gr.HuberNorm(0.1)),
+}
+ATTAINED = {
+    "not separable": logistic(a=MIXED),
+    "opposite neighbours": logistic(a=RIGHT, b=LEFT) + fused,
+    "opposite along SquaredL2": logistic(a=RIGHT, b=LEFT) + gr.TotalVariation(pair(), gr.SquaredL2()),
+    "opposite along HuberNorm": logistic(a=RIGHT, b=LEFT) + gr.TotalVariation(pair(), gr.HuberNorm(0.1)),
+    "opposite through a node without data": logistic(a=RIGHT, c=LEFT) + gr.TotalVariation(pair(lonely=True), gr.L1()),
+    "opposite in one cluster": logistic(a=RIGHT, b=LEFT) + gr.Hierarchy({"c": ["a", "b"]}, (1.0, 1.0)),
+    "opposite in the shared coordinate": (
+        logistic(a=TWO, b=[(y, -x0, x1) for y, x0, x1 in TWO]) + gr.Consensus(pair(), features=["x0"])
+    ),
+    "a neighbour that holds on": logistic(a=RIGHT, b=MIXED) + fused,
+    "a squared neighbour": logistic(a=RIGHT) + squared + fused,
+    "a ridge": logistic(a=RIGHT) + 1e-3 * gr.NodePenalty(gr.SquaredL2()),
+    "a ridge on the intercept too": single_class(["intercept", "x"]),
+    "a norm on the node": logistic(a=RIGHT) + 0.01 * gr.NodePenalty(gr.L1()),
+    "HuberNorm on the node": logistic(a=RIGHT) + 0.01 * gr.NodePenalty(gr.HuberNorm(0.1)),
+    "a quadratic that way": logistic(a=TWO) + gr.NodePenalty(gr.Quadratic(np.diag([0.1, 0.0]))),
+    "a ball": logistic(a=RIGHT) + gr.NodePenalty(gr.Ball(3.0)),
+    "a ball on the neighbour": logistic(a=TWO, b=TWO) + gr.NodePenalty(gr.Ball(2.0), features=["x0"]) + fused,
+    "a box": logistic(a=RIGHT) + gr.NodePenalty(gr.Box(-1.0, 2.0)),
+    "a box closed that way": logistic(a=RIGHT) + gr.NodePenalty(gr.Box(-np.inf, 2.0)),
+    "a cone the other way": logistic(a=LEFT) + gr.NodePenalty(gr.NonNegative()),
+    "two coordinates, one cone": logistic(a=[(1, 1.0, 1.0), (-1, 1.0, 0.9)])
+    + gr.NodePenalty(gr.Zero(), features=["x0"])
+    + gr.NodePenalty(gr.NonNegative(), features=["x1"])
+    + 0.1 * gr.NodePenalty(gr.L2(), features=["x1"]),
+}
+METHODS = {"exact": gr.Exact(), "primal-dual": gr.PrimalDual()}
+
+
+@pytest.mark.parametrize("name", UNATTAINED)
+@pytest.mark.parametrize("method", METHODS)
+def test_an_infimum_that_is_not_attained(name, method):
+    problem = gr.Problem(UNATTAINED[name])
+    assert attained(problem.form) is False
+    with pytest.raises(gr.errors.UnattainedError, match="not attained") as caught:
+        problem.solve(METHODS[method], gap=1e-5, rounds=3000)
+    solution = caught.value.solution
+    assert solution.status == "unattained"
+    assert solution.certificate.holds(1e-5), solution
+    assert "The infimum is certified, but not attained" in solution.message
+
+
+@pytest.mark.parametrize("name", ATTAINED)
+@pytest.mark.parametrize("method", METHODS)
+def test_a_minimum_that_is_attained(name, method):
+    problem = gr.Problem(ATTAINED[name])
+    assert attained(problem.form) is True
+    assert at_infinity(problem.form) is None
+    solution = problem.solve(METHODS[method], gap=1e-6, rounds=20_000)
+    assert solution.status == "certified", solution
+
+
+def test_partially_separable_data():
+    """The infimum is what the samples that stay behind cost: here 2 log 2 of 4 samples, halved by the mean."""
+    problem = gr.Problem(logistic(a=TWO))
+    for method in METHODS.values():
+        certificate = problem.solve(method, gap=1e-6, on_failure="return").certificate
+        assert certificate.dual <= np.log(2) / 2 <= certificate.primal
+        assert certificate.relative_gap <= 1e-6
+
+
+def test_what_is_left_at_infinity():
+    infinity = at_infinity(gr.Problem(logistic(a=TWO, b=MIXED_TWO) + gr.Consensus(pair(), features=["x1"])).form)
+    kept = {len(block.node) for block in infinity.rest.samples}
+    assert kept == {2 + len(MIXED_TWO)}  # those that the first coordinate does not move
+    falls = [block.apply(infinity.direction) * block.y for block in infinity.form.samples]
+    assert np.min(np.concatenate(falls)) >= 0
+    assert not any(edge.apply(infinity.direction).any() for edge in infinity.form.edges)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "poisson", "multinomial", "hinge", "squared hinge", "mixed"])
+def test_attainment_agrees_with_the_plain_programme(loss):
+    decided = []
+    for seed in range(LOSSES.index(loss), 1000, len(LOSSES)):
+        drawn = random_problem(seed)
+        if drawn.plain.d * len(drawn.plain.nodes) <= 60:
+            decided.append(attained(drawn.problem.form))
+            assert decided[-1] == (not recedes(drawn.plain)), drawn.description
+    assert len(decided) >= 10
+    assert not all(decided) or "hinge" in loss
+
+
+# ---- the primal repair -----------------------------------------------------------------------------------------------
+def constrained(*constraints, d=3, n=6):
+    rng = np.random.default_rng(9)
+    X, y = rng.standard_normal((n * d, d)), rng.standard_normal(n * d)
+    model = gr.SquaredLoss(gr.NodeData.from_arrays(X, y, np.repeat(range(n), d))) + sum(constraints)
+    return gr.Problem(model).form
+
+
+LINE = nx.path_graph(6)
+CONSTRAINED = {
+    "shared and in balls": (gr.TotalVariation(LINE, gr.Zero(), features=["x0", "x2"]), gr.NodePenalty(gr.Ball(0.7))),
+    "consensus in balls": (gr.Consensus(LINE), gr.NodePenalty(gr.Ball(0.7))),
+    "consensus in a box": (gr.Consensus(LINE), gr.NodePenalty(gr.Box([-0.2, 0.3, -np.inf], [0.1, 0.5, 0.4]))),
+    "shared and in a box": (gr.Consensus(LINE, features=["x1"]), gr.NodePenalty(gr.Box(-0.2, 0.1))),
+    "non-negative": (gr.NodePenalty(gr.NonNegative()),),
+    "non-negative consensus": (gr.Consensus(LINE), gr.NodePenalty(gr.NonNegative(), features=["x0", "x1"])),
+    "a ball along edges": (gr.TotalVariation(LINE, gr.Ball(0.2)), gr.NodePenalty(gr.Ball(1.0))),
+    "fixed nodes": (gr.NodePenalty(gr.Zero(), center=[0.3, -0.2, 0.1]),),
+    "a ball with a center": (gr.NodePenalty(gr.Ball(0.3), center=[5.0, 1.0, -2.0]),),
+    "a ball and a cone": (gr.NodePenalty(gr.Ball(0.5)), gr.NodePenalty(gr.NonNegative()), gr.Consensus(LINE)),
+}
+
+
+def primal_repair(form):
+    """Finite P, exact consensus, and points that are feasible stay as they are."""
+    rng = np.random.default_rng(4)
+    for size in (1e-3, 1.0, 1e3):
+        w = feasible(form, size * rng.standard_normal(form.shape))
+        assert np.isfinite(form.primal(w))
+        for edge in form.edges:
+            assert not isinstance(edge.penalty, Zero) or not edge.difference(w).any()
+        assert np.array_equal(feasible(form, w), w)
+
+
+@pytest.mark.parametrize("name", CONSTRAINED)
+def test_the_primal_repair(name):
+    primal_repair(constrained(*CONSTRAINED[name]))
+
+
+def test_the_primal_repair_moves_no_further_than_it_must():
+    form = constrained(gr.Consensus(LINE, features=["x1"]), gr.NodePenalty(gr.Box(-1.0, 1.0), features=["x0"]))
+    w = np.random.default_rng(0).standard_normal(form.shape)
+    moved = feasible(form, w)
+    np.testing.assert_array_equal(moved[:, 2], w[:, 2])
+    np.testing.assert_array_equal(moved[:, 0], np.clip(w[:, 0], -1, 1))
+    np.testing.assert_allclose(moved[:, 1], w[:, 1].mean())

@@ -1,0 +1,335 @@
+"""Proofs: every family is proved and checked; what is not true is not proved."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from fractions import Fraction
+
+import networkx as nx
+import numpy as np
+import pytest
+from factories import thinned
+from places import EXAMPLES
+
+import graphreg as gr
+from benchmarks.claims import KINDS, case, outcome
+from benchmarks.forgeries import tampered
+from graphreg import verify
+from graphreg.certificate.proof import exact_dual, exact_primal, model_hash
+from graphreg.certificate.proof.numbers import text
+from graphreg.datasets import random_problem
+from graphreg.errors import ProofError
+from graphreg.verify import NotProvedError, check
+
+CHAIN = nx.path_graph(4)
+
+
+def data(m=3, d=2, n=4, seed=0, binary=False):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n * m, d))
+    y = X.sum(axis=1) + 0.3 * rng.standard_normal(n * m)
+    return gr.NodeData.from_arrays(X, (y > 0).astype(int) if binary else y, np.repeat(np.arange(n), m))
+
+
+def solved(model, gap=1e-6):
+    return gr.Problem(model).solve(gap=gap, on_failure="return")
+
+
+@pytest.fixture(scope="module")
+def proof(tmp_path_factory):
+    """A proof with slack and saturated edges, as text."""
+    model = gr.SquaredLoss(data()) + 0.1 * gr.TotalVariation(CHAIN, gr.L1()) + 0.1 * gr.NodePenalty(gr.L2())
+    path = tmp_path_factory.mktemp("proof") / "proof.json"
+    solved(model).prove(path, ["near"])
+    return json.loads(path.read_text())
+
+
+def checked(document, **options):
+    return check(json.dumps(document).encode(), **options)
+
+
+# ---- true ones -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("seed", thinned(range(24), every=2))
+def test_random_problems_are_proved(seed, tmp_path):
+    """On 12 problems; on 24 with ``make test ARGS=--whole``, on many by `make proofs`."""
+    solution = solved(random_problem(seed).model)
+    proved = solution.prove(tmp_path / "proof.json", ["near", "fused"])
+    text = (tmp_path / "proof.json").read_bytes()
+    found = check(text, with_flint=seed % 3 > 0)
+    assert found.hash == proved.hash
+    bounds = Fraction(found.lower, 1 << verify.UNIT), Fraction(found.upper, 1 << verify.UNIT)
+    assert proved.lower <= bounds[0] <= bounds[1] <= proved.upper
+    assert proved.upper - proved.lower <= 1.2 * solution.certificate.gap + 1e-12 * abs(proved.upper)
+
+
+def test_both_arithmetics_agree(proof):
+    with_flint, without = checked(proof), checked(proof, with_flint=False)
+    assert (with_flint.lower, with_flint.upper, with_flint.hash) == (without.lower, without.upper, without.hash)
+
+
+def test_the_prover_needs_no_flint(tmp_path):
+    from graphreg.certificate.proof import prove
+
+    solution = solved(gr.LogisticLoss(data(binary=True)) + 0.1 * gr.TotalVariation(CHAIN, gr.L2()))
+    first = prove(solution.certificate, tmp_path / "a.json")
+    second = prove(solution.certificate, tmp_path / "b.json", python_flint=False)
+    assert (first.lower, first.upper, first.hash) == (second.lower, second.upper, second.hash)
+
+
+def test_coupled_groups_are_refined_within_a_box(tmp_path, monkeypatch):
+    from graphreg.certificate.proof import conserve
+
+    monkeypatch.setattr(conserve, "RATIONAL", 1)
+    model = gr.SquaredLoss(data()) + 0.1 * gr.TotalVariation(CHAIN, gr.L1(), features=["x0"])
+    proved = solved(model).prove(tmp_path / "proof.json")
+    assert proved.within
+    assert "among all w with entries up to 2^" in str(check((tmp_path / "proof.json").read_bytes()))
+    document = json.loads((tmp_path / "proof.json").read_text())
+    with pytest.raises(NotProvedError, match="do not balance"):
+        checked(document | {"within": None})
+
+
+def test_an_exact_optimum_fuses(tmp_path):
+    values = gr.NodeData.from_arrays(None, np.array([1.0, 1.5, 4.0, 4.5]), [0, 1, 2, 3])
+    solution = solved(gr.MeanLoss(values) + 0.5 * gr.TotalVariation(CHAIN, gr.L1()), gap=1e-12)
+    solution.prove(tmp_path / "proof.json")
+    document = json.loads((tmp_path / "proof.json").read_text())
+    # by hand: {0, 1} and {2, 3} fuse at their means, drawn together by 0.5 / 2 each
+    document["w"] = [[text(Fraction(x))] for x in (1.5, 1.5, 4.0, 4.0)]
+    document["dual"] = {
+        "prices": [[[text(Fraction(x))] for x in (0.5, 0.0, 0.0, -0.5)]],
+        "flows": [[[text(Fraction(x))] for x in (-0.5, -0.5, -0.5)]],
+    }
+    at_capacity = {"says": "fused", "block": 0, "edge": 0}
+    with pytest.raises(NotProvedError, match="outside the domain"):
+        checked(document | {"claims": [*document["claims"], at_capacity]})
+    assert checked(document).lower == checked(document).upper
+
+
+def test_an_edge_inside_its_capacity_is_fused_at_an_exact_optimum(tmp_path):
+    values = gr.NodeData.from_arrays(None, np.array([1.0, 1.5]), [0, 1])
+    solution = solved(gr.MeanLoss(values) + 1.0 * gr.TotalVariation(nx.path_graph(2), gr.L1()), gap=1e-12)
+    solution.prove(tmp_path / "proof.json")
+    document = json.loads((tmp_path / "proof.json").read_text())
+    document["w"] = [["5p-2"], ["5p-2"]]
+    document["dual"] = {"prices": [[["1p-2"], ["-1p-2"]]], "flows": [[["-1p-2"]]]}
+    document["claims"] = [
+        {"says": "bounds", "lower": "1p-4", "upper": "1p-4"},
+        {"says": "fused", "block": 0, "edge": 0},
+    ]
+    assert "are equal" in str(checked(document))
+
+
+def test_a_split_edge(tmp_path):
+    """No optimum has z = 0: with the edge contracted, even the dual bound lies above P(w)."""
+    values = gr.NodeData.from_arrays(None, np.array([0.0, 4.0]), [0, 1])
+    solution = solved(gr.MeanLoss(values) + 1.0 * gr.TotalVariation(nx.path_graph(2), gr.L1()))
+    solution.prove(tmp_path / "proof.json")
+    document = json.loads((tmp_path / "proof.json").read_text())
+    # contracted: w = 2 at both, P = 4; prices 2, -2, and the flow -2 beyond its capacity 1
+    other = {"prices": [[["1p1"], ["-1p1"]]], "flows": [[["-1p1"]]]}
+    claim = {"says": "split", "block": 0, "edge": 0, "dual": other}
+    assert "differ" in str(checked(document | {"claims": [*document["claims"], claim]}))
+    small = {"prices": [[["1"], ["-1"]]], "flows": [[["-1"]]]}
+    with pytest.raises(NotProvedError, match="equality is not excluded"):
+        checked(document | {"claims": [*document["claims"], claim | {"dual": small}]})
+
+
+def test_an_infimum_that_is_not_attained(tmp_path):
+    X, y = np.array([[1.0], [2.0], [-1.0], [-2.0]]), [1, 1, 0, 0]
+    model = gr.LogisticLoss(gr.NodeData.from_arrays(X, y, [0, 0, 1, 1])) + gr.TotalVariation(nx.path_graph(2), gr.L2())
+    solution = solved(model)
+    assert solution.status == "unattained"
+    solution.prove(tmp_path / "proof.json")
+    document = json.loads((tmp_path / "proof.json").read_text())
+    claim = {"says": "unattained", "direction": [["1"], ["1"]]}
+    assert "no minimum is attained" in str(checked(document | {"claims": [*document["claims"], claim]}))
+    for direction in ([["-1"], ["-1"]], [["1"], ["1p1"]], [["0"], ["0"]]):
+        with pytest.raises(NotProvedError, match="grows along"):
+            checked(document | {"claims": [*document["claims"], claim | {"direction": direction}]})
+
+
+# ---- the judge -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("seed", [3, 8, 20])
+def test_exact_values_bound_the_optimum(seed):
+    solution = solved(random_problem(seed).model)
+    certificate = solution.certificate
+    upper, lower = exact_primal(solution.form, certificate.w), exact_dual(solution.form, certificate.point)
+    assert lower is not None
+    assert lower <= upper
+    assert float(upper) == pytest.approx(certificate.primal, rel=1e-9)
+    assert float(lower) == pytest.approx(certificate.dual, rel=1e-6, abs=1e-6 * abs(certificate.primal))
+
+
+def test_the_hash_names_the_problem():
+    def form(strength=0.1, seed=0, order=range(4)):
+        graph = nx.Graph()
+        graph.add_nodes_from(order)
+        graph.add_edges_from([(2, 1), (0, 1), (3, 2)] if order != range(4) else CHAIN.edges)
+        return gr.Problem(gr.SquaredLoss(data(seed=seed)) + strength * gr.TotalVariation(graph, gr.L1())).form
+
+    assert model_hash(form()) == model_hash(form(order=(3, 1, 0, 2)))
+    assert len({model_hash(form()), model_hash(form(0.2)), model_hash(form(seed=1))}) == 3
+
+
+# ---- terms of the user's own -----------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class ElasticNet(gr.Penalty):
+    """phi(z) = ||z||_1 + ridge/2 ||z||^2 of each row."""
+
+    ridge: float = 0.5
+
+    def value(self, z):
+        return np.abs(z).sum(axis=1) + self.ridge / 2 * (z**2).sum(axis=1)
+
+    def prox(self, v, step):
+        t = np.asarray(step, dtype=float).reshape(-1, 1)
+        return np.sign(v) * np.maximum(np.abs(v) - t, 0) / (1 + t * self.ridge)
+
+    def conjugate(self, u):
+        return (np.maximum(np.abs(u) - 1, 0) ** 2).sum(axis=1) / (2 * self.ridge)
+
+    def cvxpy(self, Z):
+        import cvxpy as cp
+
+        return cp.sum(cp.abs(Z), axis=1) + self.ridge / 2 * cp.sum(cp.square(Z), axis=1)
+
+    def parts(self):
+        return [(1.0, gr.L1()), (self.ridge, gr.SquaredL2())]
+
+
+class WrongParts(ElasticNet):
+    def parts(self):
+        return [(1.0, gr.L1()), (2 * self.ridge, gr.SquaredL2())]
+
+
+def test_a_composition_is_proved_as_its_parts(tmp_path):
+    solution = solved(gr.SquaredLoss(data()) + 0.1 * gr.TotalVariation(CHAIN, ElasticNet()))
+    proved = solution.prove(tmp_path / "proof.json")
+    assert float(proved.upper - proved.lower) <= 10 * solution.certificate.gap
+    assert "L1" in str(check((tmp_path / "proof.json").read_bytes()))
+
+
+def test_what_cannot_be_stated_is_refused(tmp_path):
+    import cvxpy as cp
+
+    norm = gr.Penalty.from_cvxpy(lambda z: cp.norm(z, 3))
+    solution = solved(gr.SquaredLoss(data()) + 0.1 * gr.TotalVariation(CHAIN, norm))
+    with pytest.raises(ProofError, match=r"TotalVariation.*cannot be stated.*`parts`"):
+        solution.prove(tmp_path / "proof.json")
+    wrong = solved(gr.SquaredLoss(data()) + 0.001 * gr.TotalVariation(CHAIN, WrongParts()))
+    with pytest.raises(ProofError, match="does not say what `value` computes"):
+        wrong.prove(tmp_path / "proof.json")
+    with pytest.raises(ProofError, match="no claim 'merged'; there are bounds, near, fused, split"):
+        solved(gr.SquaredLoss(data())).prove(tmp_path / "proof.json", ["merged"])
+
+
+# ---- false ones ------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("seed", range(48))
+def test_a_changed_digit_is_no_proof(proof, seed):
+    with pytest.raises(NotProvedError) as caught:
+        checked(tampered(proof, seed))
+    assert "balance" in str(caught.value) or "domain" in str(caught.value), caught.value
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(3))
+def test_true_claims_are_proved_and_false_ones_refused(kind, seed, tmp_path):
+    found = outcome(case(kind, seed), tmp_path / "proof.json")
+    assert found.proved
+    assert found.refused
+    assert found.named
+    assert found.forgery_refused
+
+
+def test_claims_on_what_is_no_edge(tmp_path):
+    solution = solved(gr.SquaredLoss(data()) + 0.1 * gr.TotalVariation(CHAIN, gr.L1()))
+    for claim, message in (
+        (("near", 0, 3), "no norm without a centre of the edge 0 - 3"),
+        (("fused", 0), "no norm without a centre at the node 0"),
+        (("split", 0, "nowhere"), "'nowhere' is no node"),
+        (("near", 0, "nowhere"), "'nowhere' is no node"),
+        (("near", 0, 1, -1.0), "a distance is a positive number, not -1.0"),
+        (("fused", 0, 1, 2), "two ends"),
+        ("unattained", "along no direction that was found"),
+    ):
+        with pytest.raises(ProofError, match=message):
+            solution.prove(tmp_path / "proof.json", [claim])
+
+
+def test_why_an_edge_is_not_fused(tmp_path):
+    solution = solved(gr.SquaredLoss(data()) + 0.1 * gr.TotalVariation(CHAIN, gr.L2()))
+    with pytest.raises(ProofError, match=r"fused is not proved of the edge 0 - 1: there is no exact optimum \(an L2"):
+        solution.prove(tmp_path / "proof.json", [("fused", 0, 1)])
+
+
+def test_bounds_and_claims_that_are_not_proved(proof):
+    bounds, near = proof["claims"][0], proof["claims"][1]
+    gap = verify.number(bounds["upper"]) - verify.number(bounds["lower"])
+    false = [
+        bounds | {"lower": text(verify.number(bounds["lower"]) + 2 * gap)},
+        bounds | {"upper": text(verify.number(bounds["upper"]) - 2 * gap)},
+        near | {"distance": text(verify.number(near["distance"]) / 2)},
+        {"says": "fused", "block": near["block"], "edge": near["edge"]},
+        {"says": "split", "block": near["block"], "edge": near["edge"], "dual": proof["dual"]},
+        {"says": "unattained", "direction": proof["w"]},
+    ]
+    for claim in false:
+        with pytest.raises(NotProvedError, match="claim"):
+            checked(proof | {"claims": [bounds, claim]})
+
+
+def test_another_target_or_w_moves_the_bounds(proof):
+    target, w = json.loads(json.dumps(proof)), json.loads(json.dumps(proof))
+    target["model"]["samples"][0]["y"][0] = "7p3"
+    w["w"][0][0] = text(verify.number(w["w"][0][0]) + 1)
+    for document in (target, w):
+        with pytest.raises(NotProvedError, match="what is proved is"):
+            checked(document)
+
+
+def test_another_model_has_another_hash(proof):
+    document = json.loads(json.dumps(proof))
+    document["model"]["labels"][0] = "somebody else"
+    assert checked(document).hash != checked(proof).hash
+
+
+# ---- the second route ------------------------------------------------------------------------------------------------
+def second_route(path):
+    script = EXAMPLES / "hash_from_files.py"
+    run = subprocess.run([sys.executable, str(script), str(path)], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    return run.stdout.strip()
+
+
+MODELS = {
+    "the example": "",
+    "logistic": '[loss]\nfamily = "LogisticLoss"\nstrength = 0.3\nscale = "sum"\n',
+    "poisson": '[loss]\nfamily = "PoissonLoss"\nscale = 0.1\n',
+    "means": '[loss]\nfamily = "MeanLoss"\n',
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_two_routes_give_one_hash(name, tmp_path):
+    from graphreg.cli.example import write
+
+    write(tmp_path)
+    text = (tmp_path / "model.toml").read_text()
+    if MODELS[name]:
+        text = re.sub(r"\[loss\]\n.*?\n\n", MODELS[name] + "\n", text, flags=re.DOTALL)
+    if name == "means":
+        text = re.sub(r"features.*\nintercept.*\n", "", text)
+    if name == "poisson":
+        text = text.replace('target = "level"', 'target = "days"\nweights = "half"\nderive = { half = "days / 3" }')
+    if name == "logistic":
+        text = text.replace('target = "level"', 'target = "days"\nkeep = { days = [2, 3] }')
+        table = (tmp_path / "stations.csv").read_text()
+        (tmp_path / "stations.csv").write_text(re.sub(r",2,(?=[^,]*$)", ",0,", table, flags=re.M).replace(",3,", ",1,"))
+        text = text.replace("[2, 3]", "[0, 1]")
+    (tmp_path / "model.toml").write_text(text)
+    assert model_hash(gr.read_model(tmp_path / "model.toml").problem.form) == second_route(tmp_path / "model.toml")

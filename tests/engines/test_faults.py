@@ -1,0 +1,267 @@
+"""Actors under faults: what tolerates loss still ends at the optimum; resending changes nothing but the ledger."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from actor_cases import KINDS, by_actors, deviation, gap, on_arrays, problem, watch
+from factories import thinned
+
+import graphreg as gr
+from graphreg.engines.actors.faults import Faults, Weather
+from graphreg.engines.actors.mail import Message
+from graphreg.engines.actors.post import Heard
+from graphreg.errors import MethodError, MethodWarning
+from graphreg.methods.splitting import _lossy
+
+METHOD = gr.PrimalDual(balance=1.0)
+TARGET = 1e-9
+
+
+def run(model, faults, method=METHOD, rounds=1500, seed=3, **options):
+    return model.solve(method, gap=TARGET, rounds=rounds, seed=seed, engine=gr.Actors(faults=faults, **options))
+
+
+# ---- loss ------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("kind", thinned(KINDS, every=2))
+def test_a_fifth_of_all_messages_may_be_lost(kind):
+    """On every other kind of problem; on all with ``make test ARGS=--whole``."""
+    model = problem(kind)
+    found = run(model, Faults(drop=0.2))
+    assert found.status == "certified"
+    assert gap(found) <= TARGET
+    np.testing.assert_allclose(found.objective, model.solve(gap=1e-8).objective, rtol=2e-8)
+
+
+@pytest.mark.parametrize(
+    ("kind", "crash"), thinned(["total variation", "logistic", "features", "consensus", "tree"], [0.0, 0.01], every=2)
+)
+def test_fed_admm_tolerates_it_too(kind, crash):
+    """With and without crashes in turn; each problem both ways with ``make test ARGS=--whole``."""
+    assert run(problem(kind), Faults(drop=0.2, crash=crash), gr.FedADMM(), rounds=3000).status == "certified"
+
+
+@pytest.mark.parametrize("options", [{"batch": 2}, {"kappa": 1.0}, {"availability": 0.5}, {"step_size": lambda t: 0.1}])
+def test_fed_admm_with_noise_is_refused_under_loss(options):
+    with pytest.raises(MethodError, match="full gradients and constant steps"):
+        run(problem("squared"), Faults(drop=0.2), gr.FedADMM(**options))
+
+
+@pytest.mark.parametrize("faults", [Faults(drop=0.5), Faults(delay=2, reorder=0.2, duplicate=0.3), Faults(crash=0.02)])
+def test_other_faults(faults):
+    assert run(problem("features"), faults).status == "certified"
+
+
+def test_the_balance_may_adapt_and_restarts_are_left_out():
+    found = run(problem("quantile"), Faults(drop=0.2), gr.PrimalDual(), rounds=3000)
+    assert found.status == "certified"
+    with pytest.raises(MethodError, match="restarts=True"):
+        run(problem("quantile"), Faults(drop=0.2), gr.PrimalDual(restarts=True))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_where_nothing_is_lost_the_round_is_the_plain_one(kind):
+    form = problem(kind).form.frozen()
+    method = gr.PrimalDual(restarts=False)
+    actors = by_actors(method, form, 25, faults=Faults(drop=1e-300))  # lossy in name
+    assert deviation(on_arrays(method, form, 25), actors) <= 1e-12
+
+
+@pytest.mark.parametrize("kind", ["total variation", "consensus", "features"])
+def test_what_does_not_tolerate_loss_ends_elsewhere_and_says_so(kind):
+    with pytest.warns(MethodWarning, match="ADMM is not known to tolerate lost messages"):
+        found = run(problem(kind), Faults(drop=0.2), gr.ADMM(rho=1.0), rounds=400)
+    assert found.status == "budget"
+    assert gap(found) > 1e-3
+
+
+@pytest.mark.parametrize("kind", ["features", "parts"])
+def test_an_end_that_heard_nothing_keeps_its_fixed_point_variable(kind, monkeypatch):
+    """x = w -+ s u, and where the other end was heard x+ = x + relaxation (r - s u_hat sign - w_hat)."""
+    seen, form, method = watch(monkeypatch), problem(kind).form.frozen(), gr.PrimalDual(balance=0.7, relaxation=1.6)
+    rounds, faults = 9, Faults(drop=0.5)
+    by_actors(method, form, rounds, seed=5, faults=faults)
+    weather, kept, moved = Weather(faults, 5, {}), 0, 0
+    for actor in seen.actors:
+        part, (old, new) = actor.part, (actor.states[rounds - 1], actor.states[rounds])
+        me = actor.engine.me
+        for k, edge in enumerate(part.form.edges):
+            columns = slice(None) if edge.features is None else edge.features
+            for row in range(0 if edge.ground else len(edge.tail)):
+                other = edge.head[row] if edge.tail[row] == me else edge.tail[row]
+                sign = 1.0 if edge.tail[row] == me else -1.0
+                before, after = (state.x.w[me, columns] - sign * 0.7 * state.x.u[k][row] for state in (old, new))
+                lost = weather.fate(int(part.whole.ids[other]), part.node, (rounds, 1)).lost
+                if lost:
+                    np.testing.assert_allclose(after, before, atol=1e-13)
+                    np.testing.assert_array_equal(new.hat.u[k][row], old.hat.u[k][row])
+                    kept += 1
+                else:
+                    w_hat = new.hat.w[me, columns]
+                    z = 2 * w_hat - before - sign * 0.7 * new.hat.u[k][row]
+                    np.testing.assert_allclose(after, before + 1.6 * (z - w_hat), atol=1e-13)
+                    moved += 1
+    assert kept > 5
+    assert moved > 5
+
+
+def test_copies_of_flows_that_are_not_sent_lead_elsewhere():
+    """Each end goes on from its own copy of the flow, and what it sends does not hold that."""
+    model = problem("consensus")
+    right = _lossy.edges_under_loss
+
+    def own_copies(site, moves, u, s, rho, swap):
+        own = [s * _lossy.end_of(site, edge)[1] * each for edge, each in zip(site.form.edges, u, strict=True)]
+
+        def bare(mine):
+            theirs = swap(tuple(each - copy for each, copy in zip(mine, own, strict=True)))
+            return tuple(each - copy for each, copy in zip(theirs, own, strict=True))
+
+        return right(site, moves, u, s, rho, bare)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("graphreg.methods.splitting._lossy.edges_under_loss", own_copies)
+        assert run(model, Faults(drop=1e-300)).status == "certified"
+        wrong = run(model, Faults(drop=0.2))
+    assert gap(wrong) > 1e-4
+    assert run(model, Faults(drop=0.2)).status == "certified"
+
+
+# ---- the same again --------------------------------------------------------------------------------------------------
+def test_faults_follow_from_the_seed():
+    form, faults = problem("total variation", n=6).form.frozen(), Faults(drop=0.3, delay=1, crash=0.02)
+    one, again, other = (by_actors(METHOD, form, 30, seed=seed, faults=faults) for seed in (1, 1, 2))
+    assert deviation(one, again) == 0.0
+    assert one.ledger == again.ledger
+    assert deviation(one, other) > 1e-6
+
+
+def test_faults_are_the_same_in_processes():
+    form, faults = problem("total variation", n=6).form.frozen(), Faults(drop=0.3, crash=0.05)
+    one, two = (by_actors(METHOD, form, 30, faults=faults, processes=k) for k in (False, 2))
+    assert deviation(one, two) == 0.0
+    assert one.ledger == two.ledger
+
+
+# ---- resending -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("method", [gr.PrimalDual(), gr.ADMM(), METHOD], ids=lambda m: m.name)
+def test_resending_changes_nothing_but_the_ledger(method):
+    form, drop = problem("parts").form.frozen(), 0.2
+    plain = by_actors(method, form, 30)
+    faults = Faults(drop=drop, delay=2, duplicate=0.1, reorder=0.1, resend=True)
+    again = by_actors(method, form, 30, faults=faults)
+    assert deviation(plain, again) == 0.0
+    sent = plain.ledger.messages["method"]
+    copies, acknowledged = 1 / (1 - drop) ** 2, 1 / (1 - drop)  # expected, of each message; variances below
+    spread = np.sqrt((1 - (1 - drop) ** 2) / (1 - drop) ** 4 + drop / (1 - drop) ** 2)
+    found = again.ledger.messages["method"] / sent
+    assert abs(found - copies - acknowledged) < 5 * 2 * spread / np.sqrt(sent)
+
+
+def test_sums_arrive_whatever_is_lost():
+    form = problem("parts").form.frozen()
+    plain, lossy = (by_actors(gr.ADMM(), form, 0, faults=faults) for faults in (None, Faults(duplicate=0.9)))
+    assert plain.ledger == lossy.ledger  # before the first round nothing is lost
+    model = problem("parts")
+    sums = [
+        run(model, faults, gr.PrimalDual(restarts=False), rounds=50).ledger.messages["adaptation"]
+        for faults in (None, Faults(drop=0.2))
+    ]
+    assert sums[1] > sums[0]
+
+
+# ---- crashes ---------------------------------------------------------------------------------------------------------
+def test_a_node_that_is_away_does_nothing_and_goes_on_from_its_state():
+    form = problem("total variation").form.frozen()
+    run = by_actors(METHOD, form, 20, faults=Faults(crashes={4: (5, 6), 0: (12,)}, down=3))
+    w = np.array([point[0] for point in run.points])
+    still = [[t for t in range(1, 21) if np.array_equal(w[t, i], w[t - 1, i])] for i in range(form.n)]
+    assert still[4] == [5, 6, 7, 8]
+    assert still[0] == [12, 13, 14]
+    assert not any(still[i] for i in range(form.n) if i not in (0, 4))
+    assert run.ledger.by_node()["away"].tolist() == [3, 0, 0, 0, 4, *[0] * (form.n - 5)]
+    sent = run.ledger.by_node()["sent"].to_numpy() / np.bincount(run.ledger.arcs.source)
+    assert sent.tolist() == [17, 20, 20, 20, 16, *[20] * (form.n - 5)]
+
+
+@pytest.mark.filterwarnings("ignore::graphreg.errors.MethodWarning")
+def test_a_crash_leaves_the_state_and_nothing_else(monkeypatch):
+    seen, form = watch(monkeypatch), problem("total variation").form.frozen()
+    by_actors(gr.ADMM(rho=1.0), form, 9, faults=Faults(delay=3, crashes={4: (9,)}))
+    by_node = {actor.part.node: actor for actor in seen.actors}
+    crashed, other = by_node[4], by_node[5]
+    assert other.post.heard
+    assert other.states
+    assert not crashed.post.heard
+    assert not crashed.states
+    assert crashed.disk is not None
+
+
+def test_sums_with_crashes_are_refused():
+    with pytest.raises(MethodError, match=r"PrimalDual\(balance=\.\.\.\)"):
+        run(problem("total variation"), Faults(crash=0.01), gr.PrimalDual(restarts=False))
+
+
+def test_crashes_and_loss_together():
+    faults = Faults(drop=0.2, crash=0.01, down=4, crashes={"c0": (20,), 1: [30, 40]})
+    found = run(problem("tree"), faults)
+    assert found.status == "certified"
+    assert (found.ledger.by_node()["away"][["c0", 1]] >= [4, 8]).all()
+
+
+# ---- sequence numbers ------------------------------------------------------------------------------------------------
+def test_duplicates_and_old_messages_change_nothing():
+    def message(tag, value):
+        return Message("values", 0, 1, tag, 0, np.array([value]))
+
+    heard = Heard()
+    for tag, value in (((3, 1), 3.0), ((2, 1), 2.0), ((3, 1), 9.0), ((3, 2), 5.0)):
+        heard.accept(message(tag, value))
+    assert heard.newest[1].payload == 3.0
+    assert heard.newest[2].payload == 5.0
+    heard.late.append(((6, 1), message((4, 1), 4.0)))
+    heard.arrive((5, 1))
+    assert heard.newest[1].payload == 3.0
+    heard.arrive((6, 1))
+    assert heard.newest[1].payload == 4.0
+    assert not heard.late
+
+
+def test_the_rates_are_those_asked_for():
+    weather = Weather(Faults(drop=0.2, delay=2, duplicate=0.1, reorder=0.05), 7, {})
+    fates = [weather.fate(i, i + 1, (t, 1)) for i in range(20) for t in range(1, 501)]
+    lost, late, twice, overtaken = np.array(fates, dtype=float).T
+    for found, rate in ((lost, 0.2), (late == 0, 1 / 3), (late == 2, 1 / 3), (twice, 0.1), (overtaken, 0.05)):
+        assert abs(found.mean() - rate) < 5 * np.sqrt(rate * (1 - rate) / len(fates))
+    crashing = Weather(Faults(crash=0.01, down=1), 7, {})
+    away = np.mean([crashing.away(i, t) for i in range(20) for t in range(1, 501)])
+    assert abs(away - 0.01) < 5 * np.sqrt(0.01 / 10_000)
+    assert not any(crashing.away(i, 0) for i in range(20))
+
+
+# ---- bad input -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"drop": 1.0}, r"Faults\(drop=...\) must be a probability in \[0, 1\), got 1.0"),
+        ({"drop": -0.1}, r"Faults\(drop=...\)"),
+        ({"drop": True}, r"Faults\(drop=...\)"),
+        ({"drop": float("nan")}, r"Faults\(drop=...\)"),
+        ({"duplicate": 1.5}, r"Faults\(duplicate=...\) must be a probability in \[0, 1\], got 1.5"),
+        ({"reorder": "often"}, r"Faults\(reorder=...\)"),
+        ({"crash": 1}, r"Faults\(crash=...\)"),
+        ({"delay": 0.5}, r"Faults\(delay=...\) must be a whole number of rounds, at least 0, got 0.5"),
+        ({"down": 0}, r"Faults\(down=...\) must be a whole number of rounds, at least 1, got 0"),
+        ({"crashes": [3]}, r"Faults\(crashes=...\) must be a mapping from labels of nodes to rounds"),
+        ({"crashes": {3: (0,)}}, r"Faults\(crashes=...\) of the node 3 must be rounds from 1 on"),
+        ({"crashes": {3: 5}}, r"Faults\(crashes=...\) of the node 3"),
+    ],
+)
+def test_bad_faults_are_refused(options, words):
+    with pytest.raises(MethodError, match=words):
+        gr.Faults(**options)
+
+
+def test_a_crash_of_an_unknown_node_is_refused():
+    with pytest.raises(MethodError, match="crashes of Faults name 'nobody', which is not a node"):
+        run(problem("squared"), Faults(crashes={"nobody": (3,)}))

@@ -1,0 +1,104 @@
+"""docs/command-line.md does what it says: its model files are read and solved, and it speaks of every key."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass, fields
+
+import pytest
+from model_files import write
+from places import DOCS, README, ROOT
+
+import graphreg as gr
+from graphreg.cli import folder as _folder
+from graphreg.cli import main
+from graphreg.cli.example import MODEL, files
+from graphreg.cli.exits import EXITS
+from graphreg.errors import GraphregError
+from graphreg.model_file.schema import TABLES
+
+PAGE = DOCS / "command-line.md"
+FENCE = re.compile(r"^```(?P<language>\w+)[ \t]*(?P<word>[^\n]*)\n(?P<body>.*?)^```$", re.M | re.S)
+
+
+@dataclass(frozen=True)
+class Block:
+    language: str
+    word: str  # after the language: a file name, or "refused"
+    body: str
+
+
+def blocks():
+    return [Block(b["language"], b["word"], b["body"]) for b in FENCE.finditer(PAGE.read_text(encoding="utf-8"))]
+
+
+BLOCKS = blocks()
+MODELS = [tomllib.loads(block.body) for block in BLOCKS if (block.language, block.word) == ("toml", "")]
+REFUSED = [
+    (tomllib.loads(block.body), BLOCKS[k + 1].body.strip()) for k, block in enumerate(BLOCKS) if block.word == "refused"
+]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name, content in files().items():
+        (tmp_path / name).write_bytes(content)
+    for block in BLOCKS:
+        if block.language in ("csv", "python") and block.word:
+            (tmp_path / block.word).write_text(block.body, encoding="utf-8")
+    return tmp_path
+
+
+def test_the_first_model_is_the_example():
+    assert MODELS[0] == tomllib.loads(MODEL)
+
+
+@pytest.mark.parametrize("changes", MODELS, ids=["-".join(each) for each in MODELS])
+def test_models_are_solved(folder, changes):
+    model = gr.read_model(write(folder, MODELS[0] | changes))
+    solution = model.solve(gap=1e-3, on_failure="return")
+    assert solution.status == "certified", solution
+
+
+def test_there_is_an_example_for_every_table():
+    assert {name for model in MODELS for name in model} == set(TABLES)
+
+
+@pytest.mark.parametrize(("changes", "message"), REFUSED)
+def test_errors_are_as_printed(folder, changes, message):
+    with pytest.raises(GraphregError) as caught:
+        gr.read_model(write(folder, MODELS[0] | changes))
+    assert str(caught.value) == message
+
+
+def test_every_key_is_explained():
+    text = PAGE.read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`.*?) \|", text, re.M)
+    explained = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    keys = {field.name for kind in TABLES.values() for field in fields(kind)}
+    assert keys <= explained, f"docs/command-line.md does not explain {sorted(keys - explained)}"
+
+
+def test_files_exit_codes_and_commands_are_those_of_the_program(folder):
+    text = PAGE.read_text(encoding="utf-8")
+    assert all(f"| `{name}` |" in text for name in _folder.NAMES)
+    assert all(re.search(rf"^\| {code} \|", text, re.M) for code in EXITS)
+    lines = [line for block in BLOCKS if block.language == "console" for line in block.body.splitlines()]
+    used = {line.split()[2] for line in lines if line.startswith("$ graphreg ")}
+    assert used == set(main.commands)
+    for line in lines:
+        path = re.search(r"examples/\S+", line)
+        assert path is None or (ROOT / path.group()).exists()
+
+
+def test_tables_begin_as_shown(folder):
+    shown = [block.body for block in BLOCKS if block.language == "text"]
+    for name in ("stations.csv", "river.csv"):
+        assert any((folder / name).read_text().startswith(each) for each in shown), f"how {name} begins is not shown"
+
+
+def test_the_readme_shows_the_example():
+    readme = README.read_text(encoding="utf-8")
+    shown = [tomllib.loads(found["body"]) for found in FENCE.finditer(readme) if found["language"] == "toml"]
+    assert shown == [tomllib.loads(MODEL)]

@@ -1,0 +1,66 @@
+"""The documents on terms and methods of one's own do what they say: their Python runs."""
+
+from __future__ import annotations
+
+import importlib
+import re
+
+import pytest
+from documents import FENCE, module_of
+from places import DOCS
+from test_layers import imports_of
+
+import graphreg as gr
+from graphreg.declaring import is_private
+from graphreg.methods import METHODS
+from graphreg.testing import check_method
+
+RUN_BY_OTHERS = ("command-line",)  # tests/house/test_command_line_docs.py
+PAGES = sorted(page.stem for page in DOCS.glob("*.md") if "```python" in page.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("document", [page for page in PAGES if page not in RUN_BY_OTHERS])
+def test_the_python_runs(document, capsys, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib").use("Agg")
+    monkeypatch.chdir(tmp_path)
+    module_of(document)
+
+
+def test_every_law_of_methods_is_listed():
+    text = (DOCS / "adding-a-method.md").read_text(encoding="utf-8")
+    report = check_method(module_of("adding-a-method").GradientDescent(), rounds=1, accuracy=None)
+    assert report.ok, report
+    table = text.split("| law | statement |")[1]
+    assert re.findall(r"^\| (\w[\w ]+) \| .* \|$", table, re.M)[: len(report.laws)] == list(report.laws)
+
+
+def test_guides_import_public_names_only():
+    """What a guide imports of graphreg is the package, a public module, or a name that such a module says is public."""
+    found = 0
+    for guide in DOCS.glob("adding-*.md"):
+        for block in FENCE.finditer(guide.read_text(encoding="utf-8")):
+            for each in imports_of(block["body"], "docs"):
+                package, *rest = each.name.split(".")
+                if package != "graphreg" or not rest:
+                    continue
+                module, *name = rest
+                found += 1
+                assert not is_private(each.name), f"{guide.name} imports {each.name}"
+                assert module in (*gr.__all__, *gr._SUBMODULES, "checks", "methods"), f"{guide.name}: {each.name}"
+                holder = importlib.import_module(f"graphreg.{module}")
+                public = getattr(holder, "__all__", [each for each in vars(holder) if not each.startswith("_")])
+                assert set(name) <= set(public), f"{guide.name}: {each.name} is no public name"
+    assert found > 5
+
+
+def test_every_method_says_what_it_needs_and_sends():
+    text = (DOCS / "methods.md").read_text(encoding="utf-8")
+    for method in METHODS:
+        assert method.needs, f"{method.name} does not say what it needs"
+        assert method.sends, f"{method.name} does not say what it sends"
+        assert f"## {method.name}\n" in text, f"docs/methods.md has no section on {method.name}; run make listings"
+
+
+def test_every_document_is_in_the_index():
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    assert not [path.name for path in DOCS.glob("*.md") if path.name != "index.md" and f"({path.name})" not in index]

@@ -1,0 +1,104 @@
+"""Docstrings of what users call: they say what is returned and raised, and their examples run."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import inspect
+from itertools import pairwise
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+
+import graphreg as gr
+from graphreg.cli.example import write
+from graphreg.methods.base import AbstractMethod
+from graphreg.terms.losses.base import AbstractLoss
+from graphreg.terms.penalties.base import AbstractPenalty
+
+ROOMS = ("datasets", "explain", "inference", "testing", "theory", "tuning")
+INTERFACES = (AbstractLoss, AbstractPenalty, AbstractMethod)  # whose methods the library calls; see docs/adding-*.md
+CALLED_BY_THE_LIBRARY = ("Actors.", "Availability.", "Checkpoint.of", "Model.of", ".lower", ".nodes")
+
+
+def functions(name, thing):
+    """The function, or the public methods of the class, by name."""
+    if inspect.isfunction(thing):
+        yield name, thing
+    elif inspect.isclass(thing) and not issubclass(thing, INTERFACES):
+        for each, value in vars(thing).items():
+            function = value.__func__ if isinstance(value, (classmethod, staticmethod)) else value
+            called = f"{name}.{each}"
+            inner = any(part in called for part in CALLED_BY_THE_LIBRARY)
+            if inspect.isfunction(function) and not (each.startswith("_") or inner):
+                yield called, function
+
+
+def public():
+    """The functions of graphreg and its rooms, and the methods of the classes of graphreg."""
+    found = {}
+    for name in gr.__all__:
+        found |= functions(name, getattr(gr, name))
+    for room in map(importlib.import_module, (f"graphreg.{room}" for room in ROOMS)):
+        for name in getattr(room, "__all__", ()):
+            if inspect.isfunction(getattr(room, name)):
+                found[f"{room.__name__.partition('.')[2]}.{name}"] = getattr(room, name)
+    return found
+
+
+PUBLIC = public()
+
+
+def sections(function):
+    lines = (inspect.getdoc(function) or "").splitlines()
+    return {line for line, below in pairwise(lines) if line and set(below) == {"-"}}
+
+
+@pytest.fixture
+def names(tmp_path, monkeypatch, pyplot):
+    """What an example may use: a small problem on a path of four sites, its parts and its answer."""
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(24, 2)), columns=["rain", "temp"]).assign(site=np.repeat(list("abcd"), 6))
+    frame["level"] = frame["rain"] * np.where(frame["site"] < "c", 1.0, -1.0) + 0.1 * rng.normal(size=24)
+    data = gr.NodeData.from_frame(frame, node="site", target="level", features=["rain", "temp"])
+    lam, graph = gr.Parameter(0.1, name="lam"), nx.path_graph(list("abcd"))
+    problem = gr.Problem(gr.SquaredLoss(data) + lam * gr.TotalVariation(graph, gr.L2()))
+    made = {"frame": frame, "data": data, "graph": graph, "lam": lam, "problem": problem, "folder": tmp_path}
+    return {"gr": gr, "np": np, "nx": nx, "pd": pd, **made, "solution": problem.solve()}
+
+
+@pytest.mark.parametrize("name", [name for name, each in PUBLIC.items() if ">>>" in (each.__doc__ or "")])
+def test_an_example_runs(name, names):
+    said = []
+    for test in doctest.DocTestFinder(recurse=False).find(PUBLIC[name], name, globs=names):
+        doctest.DocTestRunner(verbose=False).run(test, out=said.append)
+    assert not said, "".join(said)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_it_is_said_what_is_returned_and_raised(name):
+    """Returns, unless that is None; Raises, where it raises anything itself; an example, but for plots."""
+    there, function = sections(PUBLIC[name]), PUBLIC[name]
+    returns = inspect.signature(function).return_annotation
+    assert "Returns" in there or returns == "None", f"{name} does not say what it returns ({returns})"
+    raising = "raise " in inspect.getsource(function)
+    assert "Raises" in there or not raising, f"{name} does not say what it raises"
+    assert "Examples" in there or name.startswith("explain."), f"{name} has no example"
+
+
+def test_what_is_not_said_is_found():
+    def silent(x: int) -> int:
+        """Doubled.
+
+        Returns
+        ------
+        Not underlined as a title is.
+        """
+        raise ValueError(x)
+
+    assert sections(silent) == {"Returns"}
+    assert "Raises" not in sections(silent)

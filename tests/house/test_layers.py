@@ -1,0 +1,221 @@
+"""The rooms of the library: a room imports from rooms below it, through their faces; what stands in it has an order."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import pytest
+from rooms import (
+    DOCUMENT,
+    FACE,
+    PACKAGE,
+    ROOMS,
+    ROOT,
+    Import,
+    all_imports,
+    arrows,
+    circle,
+    drawn,
+    floors,
+    imports_of,
+    layer_of,
+    path_of,
+    reduced,
+    where,
+)
+
+
+@dataclass(frozen=True)
+class Leave:
+    """Why a room may import from one above it, inside a function."""
+
+    reason: str
+
+
+EXCEPTIONS = {
+    ("inference", "plots"): Leave("ConfidenceRegion.plot is a shortcut to a function of plots"),
+    ("compare", "plots"): Leave("Comparison.plot and Comparison.figure are shortcuts to functions of plots"),
+    ("tuning", "plots"): Leave("Path.plot and CrossValidation.plot are shortcuts to functions of plots"),
+    ("theory", "plots"): Leave("Recovery.plot is a shortcut to a function of plots"),
+}
+
+CVXPY_PLACES = ("terms", "compiling", "testing")
+HEAVY = ("cvxpy", "pandas", "matplotlib", "networkx", "sklearn", "numba", "joblib", "igraph")
+FOLDERS = sorted({path.parent for path in PACKAGE.rglob("*.py")} - {PACKAGE})
+
+
+def allowed(source: str, found: Import) -> bool:
+    target = found.layer
+    if target is None or source in (target, FACE):
+        return True
+    if not {source, target} <= set(ROOMS):  # a module without a room: its own test fails
+        return True
+    if ROOMS.index(target) < ROOMS.index(source):
+        return True
+    return (source, target) in EXCEPTIONS and found.in_function
+
+
+def through_a_face(source: str, found: Import) -> bool:
+    """Whether an import between rooms names the face of a folder, or waits until a function is called."""
+    if found.layer in (None, source, FACE) or found.in_function:
+        return True
+    path = path_of(found.module)
+    if path is None or path.parent == PACKAGE or path.name == "__init__.py":
+        return True
+    face, _, name = found.module.rpartition(".")  # a module that its face exports as such
+    return found.module == found.name and any(
+        each.name == f"{face}.{name}" for where, each in all_imports() if where == path.parent / "__init__.py"
+    )
+
+
+def test_every_module_has_a_room():
+    stray = sorted({layer_of(path) for path in PACKAGE.rglob("*.py")} - set(ROOMS))
+    assert not stray, f"not in ROOMS: {stray}; give each its place in the order"
+
+
+def test_rooms_import_from_below():
+    wrong = [where(path, found) for path, found in all_imports() if not allowed(layer_of(path), found)]
+    assert not wrong, "imports from a room above:\n  " + "\n  ".join(wrong)
+
+
+def test_exceptions_are_in_use():
+    used = {(layer_of(path), found.layer) for path, found in all_imports()}
+    idle = [f"{source} -> {target}" for source, target in EXCEPTIONS if (source, target) not in used]
+    assert not idle, f"exceptions that no import needs: {idle}; take them out"
+
+
+def test_rooms_are_seen_through_their_faces():
+    wrong = [where(path, found) for path, found in all_imports() if not through_a_face(layer_of(path), found)]
+    assert not wrong, "imports of a file in another room; let its folder export the name:\n  " + "\n  ".join(wrong)
+
+
+def test_private_files_are_seen_by_their_own_room_alone():
+    wrong = [
+        where(path, found)
+        for path, found in all_imports()
+        if found.layer not in (None, FACE, layer_of(path))
+        and any(part.startswith("_") for part in found.module.split("."))
+    ]
+    assert not wrong, "imports of private files:\n  " + "\n  ".join(wrong)
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: str(folder.relative_to(PACKAGE)))
+def test_what_stands_in_a_folder_has_an_order(folder):
+    found = circle(folder)
+    assert found is None, f"a circle of imports: {' -> '.join(found or ())}"
+
+
+def test_the_picture_is_true():
+    text = DOCUMENT.read_text(encoding="utf-8")
+    assert text == drawn(text), "run: python tests/rooms.py --write"
+
+
+def test_the_walk_names_files_that_exist():
+    text = DOCUMENT.read_text(encoding="utf-8")
+    names = set(re.findall(r"`((?:[\w]+/)+(?:[\w]+\.py)?)`", text))
+    gone = sorted(name for name in names if not (PACKAGE / name).exists() and not (ROOT / name).exists())
+    assert len(names) > 20
+    assert not gone, f"docs/rooms.md names what is not there: {gone}"
+
+
+def test_cvxpy_is_imported_in_its_places_only():
+    users = [(path, found) for path, found in all_imports() if found.name.partition(".")[0] == "cvxpy"]
+    wrong = [where(path, found) for path, found in users if layer_of(path) not in CVXPY_PLACES]
+    assert not wrong, f"CVXPY belongs to {', '.join(CVXPY_PLACES)}:\n  " + "\n  ".join(wrong)
+    early = [where(path, found) for path, found in users if layer_of(path) == "terms" and not found.in_function]
+    assert not early, "a term imports CVXPY inside the method that writes it down:\n  " + "\n  ".join(early)
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ("from ..errors import TermError", ["graphreg.errors.TermError"]),
+        ("from .. import graph", ["graphreg.graph"]),
+        ("from .losses.base import AbstractLoss", ["graphreg.terms.losses.base.AbstractLoss"]),
+        ("def f():\n    import cvxpy as cp", ["cvxpy"]),
+        ("if TYPE_CHECKING:\n    from ..data import NodeData\nelse:\n    import os.path", ["os.path"]),
+    ],
+)
+def test_the_finder_finds(source, names):
+    assert [found.name for found in imports_of(source, "graphreg.terms")] == names
+
+
+@pytest.mark.parametrize(
+    ("room", "source", "verdict"),
+    [
+        ("form", "from .terms import Array", True),
+        ("form", "from .certificate import certify", False),
+        ("form", "def f():\n    from .certificate import certify", False),
+        ("form", "from . import Problem", False),
+        ("cli", "import graphreg as gr", True),
+        ("compare", "from .plots import plot_comparison", False),
+        ("compare", "def plot(self):\n    from .plots import plot_comparison", True),
+    ],
+)
+def test_the_rule_decides(room, source, verdict):
+    assert [allowed(room, found) for found in imports_of(source, "graphreg")] == [verdict]
+
+
+@pytest.mark.parametrize(
+    ("room", "source", "verdict"),
+    [
+        ("form", "from .terms import Array", True),
+        ("form", "from .terms.losses import AbstractLoss", True),
+        ("form", "from .terms.records import Array", False),
+        ("form", "from .terms import records", False),
+        ("form", "from .errors import FormError", True),
+        ("form", "def f():\n    from .terms.records import Array", True),
+        ("terms", "from .terms.records import Array", True),
+    ],
+)
+def test_faces_are_asked_for(room, source, verdict):
+    assert [through_a_face(room, found) for found in imports_of(source, "graphreg")] == [verdict]
+
+
+def test_circles_are_found(tmp_path, monkeypatch):
+    folder = tmp_path / "graphreg" / "room"
+    folder.mkdir(parents=True)
+    for name, text in {"__init__": "", "a": "from .b import x", "b": "def f():\n    from . import a"}.items():
+        (folder / f"{name}.py").write_text(text)
+    found = [(path, each) for path in folder.glob("*.py") for each in imports_of(path.read_text(), "graphreg.room")]
+    for name, value in (("ROOT", tmp_path), ("PACKAGE", tmp_path / "graphreg"), ("all_imports", lambda: found)):
+        monkeypatch.setattr(f"rooms.{name}", value)
+    path_of.cache_clear()
+    assert set(circle(folder) or ()) == {"a", "b"}
+    path_of.cache_clear()
+
+
+def test_floors_and_arrows():
+    graph = {"a": set(), "b": {"a"}, "c": {"a", "b"}}
+    assert floors(graph) == [["a"], ["b"], ["c"]]
+    assert reduced(graph) == {"a": set(), "b": {"a"}, "c": {"b"}}
+    assert all(ROOMS.index(there) < ROOMS.index(here) for here, below in arrows().items() for there in below)
+
+
+def test_importing_graphreg_stays_light():
+    code = f"import sys, graphreg; print(*sorted(set({HEAVY!r}) & set(sys.modules)))"
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert not run.stdout.split(), (
+        f"import graphreg imports {run.stdout.split()}; import them where they are first used"
+    )
+
+
+def test_files_name_no_place_of_one_machine():
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
+        pytest.skip("needs a git checkout, to know which files belong to the project")
+    listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(listing, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    place = re.compile(r"(?<![\w.~-])/(?:work|root|home)" + "/")
+    found = []
+    for name in filter(None, names):
+        try:
+            text = (ROOT / name).read_text(encoding="utf-8")
+        except (UnicodeDecodeError, FileNotFoundError):  # a picture; a file deleted but not yet committed
+            continue
+        found += [f"{name}:{k}: {line.strip()}" for k, line in enumerate(text.splitlines(), 1) if place.search(line)]
+    assert not found, "absolute paths:\n  " + "\n  ".join(found)

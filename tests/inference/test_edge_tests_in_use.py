@@ -1,0 +1,207 @@
+"""Edge tests: of the size they claim, what they select, and clear about what they cannot test."""
+
+from __future__ import annotations
+
+import warnings
+
+import networkx as nx
+import numpy as np
+import pytest
+from scipy import sparse
+
+import graphreg as gr
+from benchmarks.statistics.edge_tests import pairs, rejections
+from graphreg.errors import DataError, GraphError, GraphregError, MethodError, MethodWarning, TermError
+from graphreg.inference import edge_tests, select_edges
+
+TRIANGLE = gr.Graph.from_edges([(0, 1), (1, 2), (0, 2)])
+
+
+# ---- sizes, with fixed seeds; the study has the long version ---------------------------------------------------------
+NOISES = ["normal, sd 2", "sd |x_1|", "sd exp(x_1 / 2)", "sd ||x||^2 / p", "sd 1 and 3 at the ends"]
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_auto_holds_its_size(noise):
+    loss, graph = pairs(noise, 60, 5, 600, seed=5)
+    assert rejections(loss, graph, "auto")[0] <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 600)
+
+
+def test_the_printed_covariance_is_right_for_unit_noise_only():
+    found = {sd: rejections(*pairs(f"normal, sd {sd}", 60, 5, 300), "model")[0] for sd in ("0.5", "1", "2")}
+    assert found["0.5"] == 0.0
+    assert 0.02 < found["1"] < 0.09
+    assert found["2"] > 0.7
+
+
+def test_false_edges_are_found():
+    loss, graph = pairs("normal, sd 1", 60, 5, 300, distance=1.0)
+    found = {kind: rejections(loss, graph, kind)[0] for kind in ("auto", "chow", "robust")}
+    assert found["chow"] > 0.9
+    assert found["auto"] > found["chow"] - 0.03
+    assert found["robust"] > found["chow"] - 0.08
+
+
+# ---- selection -------------------------------------------------------------------------------------------------------
+def two_groups():
+    rng = np.random.default_rng(0)
+    labels = ["a1", "a2", "a3", "b1", "b2"]
+    data = {}
+    for label in labels:
+        X = rng.normal(size=(40, 3))
+        data[label] = (X, X @ ([1.0, 0, 0] if label[0] == "a" else [0, 2.0, 0]) + 0.5 * rng.normal(size=40))
+    return gr.SquaredLoss(gr.NodeData.from_dict(data))
+
+
+def test_the_reduced_graph_is_of_the_given_type():
+    loss, given = two_groups(), nx.complete_graph(["a1", "a2", "a3", "b1", "b2", "empty"])
+    given.remove_edge("a1", "a3")
+    nx.set_node_attributes(given, 3, "size")
+    nx.set_edge_attributes(given, {edge: k + 1.0 for k, edge in enumerate(given.edges)}, "weight")
+    found = select_edges(loss, given)
+    inside = [(a, b) for a, b in given.edges if a[0] == b[0] or "empty" in (a, b)]
+    assert list(found.graph.edges) == inside
+    assert found.graph.nodes["a1"]["size"] == 3
+    assert all(found.graph.edges[edge] == given.edges[edge] for edge in inside)
+    assert given.number_of_edges() == len(found.tests)  # the given one is as it was
+    assert sorted(found.removed) == sorted(edge for edge in given.edges if edge not in inside)
+    for other in (gr.Graph.of(given), nx.to_scipy_sparse_array(given)):
+        named = other if isinstance(other, gr.Graph) else gr.Graph.from_sparse(other, given.nodes)
+        again = select_edges(loss, named).graph
+        assert isinstance(again, gr.Graph)
+        assert again.edges() == inside
+        assert again.weight.tolist() == [given.edges[edge]["weight"] for edge in inside]
+        assert again.labels == tuple(given.nodes)
+    gr.Problem(loss + 0.1 * gr.TotalVariation(found.graph, gr.L2())).solve()
+
+
+def test_adjacency_matrices_and_all_pairs():
+    loss = two_groups()
+    numbered = gr.NodeData.from_dict(
+        {i: (loss.data.X[loss.data.node == i], loss.data.y[loss.data.node == i]) for i in range(5)}
+    )
+    full = sparse.csr_array(np.ones((5, 5)) - np.eye(5))
+    found = select_edges(gr.SquaredLoss(numbered), full)
+    assert found.components() == [[0, 1, 2], [3, 4]]
+    pairwise = select_edges(loss)
+    assert len(pairwise.tests) == 10
+    assert pairwise.components() == [["a1", "a2", "a3"], ["b1", "b2"]]
+    assert "all pairs" in str(pairwise.tests)
+    text = str(pairwise)
+    assert "4 of 10 edges kept, 6 removed" in text
+    assert "2 components of sizes 3, 2" in text
+    assert "merges" in text
+    assert repr(pairwise) == "<EdgeSelection: 4 of 10 edges kept>"
+
+
+def test_the_picture_shows_what_was_kept():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    from graphreg.plots import plot_selection
+
+    selection = select_edges(two_groups())
+    axes = plot_selection(selection)
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["kept (4)", "removed (6)"]
+    assert "5 nodes in 2 components" in axes.get_title()
+    assert sum(len(each.get_segments()) for each in axes.collections if hasattr(each, "get_segments")) == 10
+    with pytest.raises(GraphregError, match="no entry for the node 'a2'"):
+        plot_selection(selection, {"a1": (0.0, 0.0)})
+    matplotlib.pyplot.close("all")
+
+
+# ---- what cannot be tested -------------------------------------------------------------------------------------------
+def test_nodes_without_data_keep_their_edges():
+    loss, graph = two_groups(), nx.path_graph(["a1", "b1", "empty", "a2"])
+    with pytest.raises(DataError, match="'a3'"):
+        edge_tests(loss, graph)
+    graph.add_nodes_from(["a3", "b2"])
+    tests = edge_tests(loss, graph)
+    assert tests["p_value"].isna().tolist() == [False, True, True]
+    assert tests["keep"].tolist() == [False, True, True]
+    assert tests["adjusted"][0] == tests["p_value"][0]  # one test, not three
+    assert "2 edges lead to nodes without data" in str(tests)
+
+
+def test_bad_arguments_are_named():
+    loss = two_groups()
+    graph = nx.Graph([("a1", "a2")])
+    graph.add_nodes_from(["a3", "b1", "b2", "c", "d"])
+    cases = [
+        (MethodError, "covariance must be one of 'auto'.*'HC9'", {"covariance": "HC9"}),
+        (MethodError, "correction must be .*'holm'", {"correction": "holm"}),
+        (MethodError, "alpha must be .* got 5", {"alpha": 5}),
+        (MethodError, "alpha must be .* got 0", {"alpha": 0}),
+        (TermError, "unknown feature 'tmp'", {"features": ["tmp"]}),
+    ]
+    for kind, message, options in cases:
+        with pytest.raises(kind, match=message):
+            edge_tests(loss, graph, **options)
+    with pytest.raises(TermError, match="take losses and node penalties, got TotalVariation"):
+        edge_tests(loss + gr.TotalVariation(graph, gr.L2()), graph)
+    graph.remove_edge("a1", "a2")
+    with pytest.raises(GraphError, match="no edges to test"):
+        edge_tests(loss, graph)
+    graph.add_edge("c", "d")
+    with pytest.raises(DataError, match="no edge of the graph joins two nodes with data"):
+        edge_tests(loss, graph)
+    with pytest.raises(DataError, match="one node, 'a'"):
+        edge_tests(gr.SquaredLoss(gr.NodeData.from_dict({"a": (np.eye(2), [0.0, 1.0])})))
+    with pytest.raises(MethodError, match="without a node penalty"):
+        edge_tests(loss + gr.NodePenalty(gr.SquaredL2()), covariance="chow")
+    with pytest.raises(MethodError, match=r"NodePenalty\(L1\) is not smooth"):
+        edge_tests(loss + gr.NodePenalty(gr.L1()))
+
+
+def test_nodes_that_are_fitted_without_error():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3, 30, 2))
+    y = X @ [0.1, 0.3]
+    y[2] += rng.normal(size=30)
+    loss = gr.SquaredLoss(gr.NodeData.from_dict({k: (X[k], y[k]) for k in range(3)}))
+    for kind in ("auto", "chow", "robust", "HC0"):
+        with pytest.raises(DataError, match="edge 0 - 1 cannot be tested: both nodes are fitted without error"):
+            edge_tests(loss, TRIANGLE, covariance=kind)
+        tests = edge_tests(loss, gr.Graph.from_edges([(2, 0), (1, 2)]), covariance=kind)
+        assert (tests["covariance"] == ("robust" if kind == "auto" else kind)).all()
+        assert tests["keep"].all()
+    assert edge_tests(loss, TRIANGLE, covariance="model")["p_value"][0] > 0.999
+
+
+def test_few_samples_are_warned_of_once():
+    loss, graph = pairs("normal, sd 1", 19, 4, 3)
+    with pytest.warns(MethodWarning, match="node 0 has 19 samples for 4 coefficients .and 5 more") as caught:
+        edge_tests(loss, graph)
+    assert len(caught) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        edge_tests(*pairs("normal, sd 1", 20, 4, 3))
+
+
+def test_more_coefficients_than_samples():
+    """With a ridge the estimates exist, biased; the test of all coefficients at once is void or singular."""
+    loss, graph = pairs("normal, sd 1", 12, 20, 5)
+    with pytest.raises(DataError, match="12 samples for 20 coefficients"), pytest.warns(MethodWarning):
+        raise_after_warning(loss, graph)
+    ridge = loss + 0.1 * gr.NodePenalty(gr.SquaredL2())
+    with pytest.warns(MethodWarning), pytest.raises(DataError, match=r"edge 0 - 1 cannot be tested.*features="):
+        edge_tests(pairs("normal, sd 1", 6, 20, 5)[0] + 0.1 * gr.NodePenalty(gr.SquaredL2()), graph)
+    with pytest.warns(MethodWarning):
+        tests = edge_tests(ridge, graph, features=["x0", "x1"])
+    assert "biased by the node penalty" in str(tests)
+    assert tests["p_value"].between(0, 1).all()
+
+
+def raise_after_warning(loss, graph):
+    warnings.warn("so that both contexts are met", MethodWarning, stacklevel=1)
+    edge_tests(loss, graph)
+
+
+def test_too_few_samples_for_the_robust_test_are_said():
+    loss, graph = pairs("sd 1 and 3 at the ends", 22, 20, 3)
+    with pytest.warns(MethodWarning):
+        tests = edge_tests(loss, graph, covariance="robust")
+    void = tests["residual_df"] <= 0
+    assert void.any()
+    assert (tests["p_value"][void] == 1.0).all()
+    assert np.isinf(tests["separation"][void]).all()
+    assert "too few samples for the robust test" in str(tests)

@@ -1,0 +1,227 @@
+"""The rooms of the library: their order, what its files import, and the picture of it in docs/rooms.md.
+
+``python tests/rooms.py`` prints the picture, ``--write`` puts it into the document.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "graphreg"
+DOCUMENT = ROOT / "docs" / "rooms.md"
+MARKS = ("<!-- what follows is written by tests/rooms.py -->", "<!-- as far as here -->")
+FACE = "__init__"  # the public names of the package as a whole
+
+ROOMS = (  # from the ground up; files of the top, and folders
+    *("version", "errors", "declaring", "messages", "checks", "clock", "breakdown", "tables", "moved"),
+    "verify",  # the checker of proofs, which imports nothing of the others
+    *("inputs", "terms", "form", "oracles", "network", "certificate", "compiling", "running", "methods"),
+    *("engines", "theory", "inference", "testing", "problem", "compare", "datasets", "tuning", "plots", "catalogue"),
+    FACE,  # what follows is written as a user would write it, on the public names
+    *("model_file", "cli", "__main__"),
+)
+
+
+SHORTCUTS = {  # imports inside a function, against the order of a folder
+    ("terms/penalties", "base", "from_cvxpy"): "Penalty.from_cvxpy is a shortcut to a function of that file",
+}
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported module or name, by its full name: for ``from a import b`` that is ``a.b``."""
+
+    name: str
+    line: int
+    in_function: bool
+
+    @property
+    def layer(self) -> str | None:
+        """The room of graphreg that is imported; None for other packages."""
+        head, _, rest = self.name.partition(".")
+        if head != "graphreg":
+            return None
+        first = rest.partition(".")[0]
+        if not first:
+            return FACE
+        return first if (PACKAGE / first / "__init__.py").exists() or (PACKAGE / f"{first}.py").exists() else FACE
+
+    @property
+    def module(self) -> str:
+        """The module that is imported, or that the name is taken from."""
+        parts = self.name.split(".")
+        while parts[1:] and not path_of(".".join(parts)):
+            parts.pop()
+        return ".".join(parts)
+
+
+class ImportFinder(ast.NodeVisitor):
+    """Every import that is carried out when the code runs, also inside functions."""
+
+    def __init__(self, package: str) -> None:
+        self.package = package.split(".")
+        self.depth = 0
+        self.found: list[Import] = []
+
+    def visit_Import(self, node: ast.Import) -> None:
+        self.found += [Import(alias.name, node.lineno, self.depth > 0) for alias in node.names]
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        start = self.package[: len(self.package) - node.level + 1] if node.level else []
+        parts = [*start, *([node.module] if node.module else [])]
+        self.found += [Import(".".join([*parts, alias.name]), node.lineno, self.depth > 0) for alias in node.names]
+
+    def visit_If(self, node: ast.If) -> None:
+        if ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+            for child in node.orelse:
+                self.visit(child)
+        else:
+            self.generic_visit(node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        self.depth += 1
+        self.generic_visit(node)
+        self.depth -= 1
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
+        self.visit_FunctionDef(node)
+
+
+def imports_of(source: str, package: str) -> list[Import]:
+    finder = ImportFinder(package)
+    finder.visit(ast.parse(source))
+    return finder.found
+
+
+@cache
+def path_of(module: str) -> Path | None:
+    """The file of a module of graphreg; None where there is none."""
+    base = ROOT / Path(*module.split("."))
+    return next((path for path in (base / "__init__.py", base.with_suffix(".py")) if path.exists()), None)
+
+
+def layer_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+@cache
+def all_imports() -> tuple[tuple[Path, Import], ...]:
+    return tuple(_all_imports())
+
+
+def _all_imports() -> Iterator[tuple[Path, Import]]:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        package = ".".join(path.relative_to(ROOT).parent.parts)
+        for found in imports_of(path.read_text(encoding="utf-8"), package):
+            yield path, found
+
+
+def where(path: Path, found: Import) -> str:
+    return f"{path.relative_to(ROOT)}:{found.line} imports {found.name}"
+
+
+# ---- the order of what stands in a folder ----------------------------------------------------------------------------
+def inside(folder: Path) -> dict[str, set[str]]:
+    """What each file and folder of a folder imports of the others, later imports included but for `SHORTCUTS`; its
+    face is left out."""
+    out: dict[str, set[str]] = {
+        path.stem: set()
+        for path in folder.iterdir()
+        if path.name != "__init__.py" and (path.suffix == ".py" or (path / "__init__.py").exists())
+    }
+    here = ".".join(folder.relative_to(ROOT).parts)
+    for path, found in all_imports():
+        if folder not in path.parents or path == folder / "__init__.py":
+            continue
+        child = path.relative_to(folder).parts[0].removesuffix(".py")
+        name = found.module
+        if name.startswith(f"{here}."):
+            other = name.removeprefix(f"{here}.").partition(".")[0]
+            short = found.in_function and (folder.relative_to(PACKAGE).as_posix(), child, other) in SHORTCUTS
+            if other != child and other in out and not short:
+                out[child].add(other)
+    return out
+
+
+def circle(folder: Path) -> list[str] | None:
+    """Files of a folder that import each other in a circle; None where they have an order."""
+    try:
+        TopologicalSorter(inside(folder)).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return None
+
+
+def floors(graph: dict[str, set[str]]) -> list[list[str]]:
+    """What imports nothing, then what imports only that, and so on upwards."""
+    sorter, out = TopologicalSorter(graph), []
+    sorter.prepare()
+    while sorter.is_active():
+        ready = sorted(sorter.get_ready())
+        out.append(ready)
+        sorter.done(*ready)
+    return out
+
+
+# ---- the picture -----------------------------------------------------------------------------------------------------
+def arrows() -> dict[str, set[str]]:
+    """Which rooms each room imports from, when it is loaded."""
+    out: dict[str, set[str]] = {room: set() for room in ROOMS if path_of(f"graphreg.{room}")}
+    for path, found in all_imports():
+        here, there = layer_of(path), found.layer
+        if there is not None and there != here and not found.in_function and here in out:
+            out[here].add(there)
+    return out
+
+
+def reduced(graph: dict[str, set[str]]) -> dict[str, set[str]]:
+    """The arrows that do not follow from others."""
+    below: dict[str, set[str]] = {}
+    for room in TopologicalSorter(graph).static_order():
+        below[room] = {each for other in graph.get(room, ()) for each in (other, *below[other])}
+    return {room: others - {each for other in others for each in below[other]} for room, others in graph.items()}
+
+
+def said(module: str) -> str:
+    """The first sentence of a module's docstring."""
+    path = path_of(module)
+    assert path is not None, module
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return text.split("\n\n")[0].replace("\n", " ")
+
+
+def picture() -> str:
+    """The rooms as a diagram, floor by floor, and as a table."""
+    graph = reduced(arrows())
+    shown = {room: "graphreg" if room == FACE else room for room in graph}
+    lines = ["```mermaid", "flowchart BT"]
+    for room in graph:
+        lines += [f"  {shown[other]} --> {shown[room]}" for other in sorted(graph[room], key=ROOMS.index)]
+    lines += ["```", "", "| room | what it holds | its files and folders, from the ground up |", "|---|---|---|"]
+    for room in reversed(list(graph)):
+        folder = PACKAGE / room
+        parts = floors(inside(folder)) if folder.is_dir() else []
+        names = [f"{name}/" if (folder / name).is_dir() else name for each in parts for name in each]
+        module = "graphreg" if room == FACE else f"graphreg.{room}"
+        lines.append(f"| `{shown[room]}` | {said(module)} | {', '.join(names)} |")
+    return "\n".join(lines)
+
+
+def drawn(text: str) -> str:
+    """The document with the picture as it is now."""
+    head, rest = text.split(MARKS[0])
+    return f"{head}{MARKS[0]}\n\n{picture()}\n\n{MARKS[1]}{rest.split(MARKS[1])[1]}"
+
+
+if __name__ == "__main__":
+    if "--write" in sys.argv:
+        DOCUMENT.write_text(drawn(DOCUMENT.read_text(encoding="utf-8")), encoding="utf-8")
+    else:
+        print(picture())

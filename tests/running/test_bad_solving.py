@@ -1,0 +1,157 @@
+"""Mistakes in calls of solve: each has an error of its own, which names the guilty part and what to do."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+from bad_input import FUSION, problem, refusals, refused
+
+import graphreg as gr
+from graphreg.compiling.conic import ConicProblem, Outcome
+from graphreg.compiling.emptiness import excluded
+from graphreg.errors import FailedError, MethodError, ModelError, SolverError, UnattainedError, UnboundedError
+
+# ---- solving ---------------------------------------------------------------------------------------------------------
+BAD_CALLS = {
+    "class": ({"method": gr.PrimalDual}, MethodError, ["write PrimalDual()"]),
+    "text": ({"method": "exact"}, MethodError, ["gr.PrimalDual()", "'exact'"]),
+    "negative gap": ({"gap": -1e-6}, ModelError, ["gap", "-1e-06"]),
+    "nan gap": ({"gap": np.nan}, ModelError, ["gap", "nan"]),
+    "infinite gap": ({"gap": np.inf}, ModelError, ["gap", "inf"]),
+    "text gap": ({"gap": "small"}, ModelError, ["gap", "'small'"]),
+    "no gap": ({"gap": None}, ModelError, ["gap", "None"]),
+    "no rounds": ({"rounds": 0}, ModelError, ["rounds", "at least 1", "0"]),
+    "half a round": ({"rounds": 2.5}, ModelError, ["rounds", "whole", "2.5"]),
+    "text rounds": ({"rounds": "ten"}, ModelError, ["rounds", "'ten'"]),
+    "no seconds": ({"seconds": 0}, ModelError, ["seconds", "positive"]),
+    "nan seconds": ({"seconds": np.nan}, ModelError, ["seconds", "nan"]),
+    "text seconds": ({"seconds": "1"}, ModelError, ["seconds", "'1'"]),
+    "start shape": ({"start": np.zeros((2, 3))}, ModelError, ["(3, 3)", "(2, 3)"]),
+    "start number": ({"start": 0.0}, ModelError, ["(3, 3)", "()"]),
+    "start nan": ({"start": np.full((3, 3), np.nan)}, ModelError, ["start", "NaN"]),
+    "start text": ({"start": "warm"}, ModelError, ["start", "'warm'"]),
+    "start ragged": ({"start": [[1, 2], [3]]}, ModelError, ["start", "array"]),
+    "on_failure": ({"on_failure": "ignore"}, ModelError, ["on_failure", "'ignore'", "'return'"]),
+    "callback": ({"callback": 3}, ModelError, ["callback", "3"]),
+}
+
+
+@pytest.mark.parametrize("case", BAD_CALLS)
+def test_calls_of_solve(case):
+    arguments, error, parts = BAD_CALLS[case]
+    posed = problem(0.1 * FUSION)
+    refused(lambda: posed.solve(**({"method": gr.PrimalDual()} | arguments)), error, *parts)
+
+
+@refusals(
+    {
+        "not installed": (lambda: problem(FUSION).solve(gr.Exact("nosuch")), SolverError, "'nosuch'", "clarabel"),
+        "form of Exact": (lambda: gr.Exact(form="lagrange"), MethodError, "'primal' or 'dual'", "'lagrange'"),
+        "balance": (lambda: gr.PrimalDual(balance=0), MethodError, "balance", "positive"),
+        "relaxation": (lambda: gr.PrimalDual(relaxation=2), MethodError, "relaxation", "(0, 2)"),
+        "form of compile": (lambda: problem(FUSION).compile("both"), ModelError, "'primal' or 'dual'", "'both'"),
+        "read too early": (lambda: problem(FUSION).compile().read(), FailedError, "no answer", ".solve("),
+    }
+)
+def test_methods(build, error, parts):
+    refused(build, error, *parts)
+
+
+SEPARABLE = gr.NodeData.from_dict({"a": ([[1.0], [-1.0]], [1, 0]), "b": ([[1.0], [-2.0]], [1, 0])})
+PAIR = nx.Graph([("a", "b")])
+
+
+@pytest.mark.parametrize("method", [gr.Exact(), gr.PrimalDual()], ids=lambda method: method.name)
+def test_separable_classes_without_a_ridge(method):
+    posed = gr.Problem(gr.LogisticLoss(SEPARABLE) + 0.1 * gr.TotalVariation(PAIR, gr.L2()))
+    error = refused(lambda: posed.solve(method), UnattainedError, "not attained", "separable", "add a ridge")
+    assert error.solution.status == "unattained"
+    returned = posed.solve(method, on_failure="return")
+    assert returned.status == "unattained"
+    assert returned.message == str(error) == error.solution.message
+    ridge = gr.NodePenalty(gr.SquaredL2())
+    assert gr.Problem(posed.model + 1e-3 * ridge).solve(method).status == "certified"
+
+
+MEANS = gr.MeanLoss(gr.NodeData.from_dict({"a": (None, [1.0]), "b": (None, [2.0])}))
+INFEASIBLE = {
+    "fixed apart, and tied": MEANS + gr.Consensus(PAIR) + gr.NodePenalty(gr.Zero(), center={"a": [0.0], "b": [1.0]}),
+    "two boxes": MEANS + gr.NodePenalty(gr.Box(2, 3)) + gr.NodePenalty(gr.Box(-1, 1)),
+    "ball and box": MEANS + gr.NodePenalty(gr.Ball(1.0), center=[5.0]) + gr.NodePenalty(gr.Box(-1, 1)),
+    "far apart, and tied": MEANS
+    + gr.TotalVariation(PAIR, gr.Ball(1.0))
+    + gr.NodePenalty(gr.Ball(1.0), center={"a": [0.0], "b": [10.0]}),
+}
+
+
+@pytest.mark.parametrize("case", INFEASIBLE)
+def test_constraints_that_no_point_satisfies(case):
+    posed = gr.Problem(INFEASIBLE[case])
+    error = refused(posed.solve, UnboundedError, "No point satisfies all constraints", "centers")
+    assert error.solution.status == "unbounded"
+    assert not error.solution.certificate.valid
+    returned = posed.solve(on_failure="return")
+    assert (returned.status, returned.certificate.valid) == ("unbounded", False)
+    run = posed.solve(gr.PrimalDual(), rounds=30)
+    assert run.status == "budget"
+    assert "no point was found that satisfies all constraints" in run.message
+    assert not run.certificate.valid
+
+
+@pytest.mark.parametrize("far", [0.0, 1e8])
+@pytest.mark.parametrize("apart", [False, True])
+def test_only_what_is_proved_excludes_every_point(far, apart):
+    """Two nodes in balls around ``far``, tied on one coordinate: the centers are 2 or 3 radii apart there."""
+    X = np.ones((2, 2))
+    loss = gr.SquaredLoss(gr.NodeData.from_arrays(X, [0.0, 1.0], ["a", "b"]))
+    center = {"a": [far, 0.0], "b": [far + (3.0 if apart else 1.0), 5.0]}
+    tied = gr.TotalVariation(PAIR, gr.Zero(), features=["x0"])
+    form = gr.Problem(loss + tied + gr.NodePenalty(gr.Ball(1.0), center=center)).form
+    assert excluded(form, "clarabel", None) is apart
+
+
+@pytest.mark.parametrize("constraint", [gr.Zero(), gr.Ball(1.0), gr.Box(-1.0, 1.0)], ids=lambda c: type(c).__name__)
+def test_losses_beyond_the_largest_float_exclude_no_point(constraint):
+    counts = gr.PoissonLoss(gr.NodeData.from_dict({"a": ([[1.0]], [3]), "b": ([[1.0]], [2])}))
+    posed = gr.Problem(counts + gr.NodePenalty(constraint, center={"a": [0.0], "b": [1e6]}))
+    error = refused(posed.solve, FailedError, "PoissonLoss is beyond the largest float", "'b'", "1e+06")
+    assert error.solution.status == "failed"
+
+
+@pytest.mark.parametrize("word", ["infeasible", "unbounded", "infeasible_inaccurate"])
+def test_a_solver_that_is_wrong_about_the_problem_is_not_believed(monkeypatch, word):
+    monkeypatch.setattr(ConicProblem, "solve", lambda *_: Outcome(word))
+    boxes = gr.NodePenalty(gr.Box(-1, 1), center={"a": [3.0], "b": [5.0]})
+    solution = gr.Problem(MEANS + gr.TotalVariation(PAIR, gr.L2()) + boxes).solve()
+    assert solution.status == "certified"
+    assert np.allclose(solution.coef.ravel(), [2.0, 4.0], atol=1e-4)
+    assert word in solution.message
+    assert "refined by" in solution.message
+
+
+def test_a_breakdown_whose_text_has_the_words_of_a_status_is_a_breakdown(monkeypatch):
+    monkeypatch.setattr(ConicProblem, "solve", lambda *_: Outcome(cause="unbounded (or infeasible)"))
+    boxes = gr.NodePenalty(gr.Box(-1, 1), center={"a": [3.0], "b": [5.0]})
+    solution = gr.Problem(MEANS + gr.TotalVariation(PAIR, gr.L2()) + boxes).solve(on_failure="return")
+    assert solution.status == "failed"
+    assert "No finite answer was found (unbounded (or infeasible))" in solution.message
+    assert "said: failed (unbounded (or infeasible))" in solution.message
+
+
+@pytest.mark.parametrize("classes", [1, 3])
+def test_features_in_other_units_are_named(classes):
+    rng = np.random.default_rng(0)
+    sizes = {"rate": 1e-6, "age": 1.0, "gdp": 1e12}
+    X = pd.DataFrame({name: size * rng.normal(size=40) for name, size in sizes.items()})
+    X["empty"] = 0.0
+    y = rng.normal(size=40) if classes == 1 else rng.integers(classes, size=40)
+    data = gr.NodeData.from_arrays(X, y, np.arange(40) % 8)
+    loss = gr.SquaredLoss(data) if classes == 1 else gr.MultinomialLoss(data)
+    problem = gr.Problem(loss + 0.1 * gr.TotalVariation(nx.path_graph(8), gr.L2()))
+    solution = problem.solve(gr.PrimalDual(), gap=1e-9, rounds=5, on_failure="return")
+    assert solution.status == "budget"
+    assert "standardise the features" in solution.message
+    assert "in 'rate' to" in solution.message
+    assert "in 'gdp')" in solution.message

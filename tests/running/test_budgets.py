@@ -1,0 +1,243 @@
+"""Budgets of time and Ctrl-C: what they reach, and how soon."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.optimize
+
+import graphreg as gr
+from graphreg import clock
+from graphreg.certificate import at_infinity, attained
+from graphreg.compiling import conic
+
+SEPARABLE = gr.NodeData.from_arrays([[1.0, 2.0], [2.0, 1.0], [-1.0, 0.5], [-3.0, 1.0]], [1, 1, 0, 0], list("aabb"))
+SLOW = 30.0  # seconds that stand for "for ever"
+SOON = 6.0
+
+
+def nap(seconds: float = SLOW) -> None:
+    """As compiled code does: the lock is let go, and nothing is heard."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def slow_programme(monkeypatch):
+    def linprog(*args, **options):
+        nap()
+        raise AssertionError("nobody waits for this")
+
+    monkeypatch.setattr(scipy.optimize, "linprog", linprog)
+
+
+@pytest.fixture
+def ctrl_c():
+    timer = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
+    yield timer
+    timer.cancel()
+
+
+def large(loss=gr.LogisticLoss):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2000, 120))
+    y = (X @ rng.standard_normal(120) > 0).astype(int)
+    data = gr.NodeData.from_arrays(X, y, list(np.arange(2000) % 4))
+    return gr.Problem(loss(data) + 0.1 * gr.TotalVariation(nx.path_graph(4), gr.L2()))
+
+
+def took(work):
+    began = time.perf_counter()
+    out = work()
+    return out, time.perf_counter() - began
+
+
+# ---- the clock -------------------------------------------------------------------------------------------------------
+def test_the_lesser_budget_wins():
+    assert clock.left() is None
+    with clock.within(10.0), clock.within(100.0):
+        assert clock.left() <= 10.0
+    with clock.within(10.0), clock.within(None):
+        assert 9.0 < clock.left() <= 10.0
+    assert clock.left() is None
+
+
+def test_work_is_broken_off_at_the_deadline():
+    with clock.within(0.1):
+        with pytest.raises(clock.OutOfTimeError):
+            took(lambda: clock.carry_out(nap))
+        time.sleep(0.1)
+        with pytest.raises(clock.OutOfTimeError):
+            clock.look()
+
+
+def test_work_is_broken_off_by_ctrl_c(ctrl_c):
+    began = time.perf_counter()
+    ctrl_c.start()
+    with pytest.raises(KeyboardInterrupt):
+        clock.carry_out(nap)
+    assert time.perf_counter() - began < SOON
+
+
+def test_what_work_returns_or_raises_is_passed_on():
+    assert clock.carry_out(lambda: 3) == 3
+    with pytest.raises(ZeroDivisionError):
+        clock.carry_out(lambda: 1 // 0)
+
+
+def test_an_interpreter_that_ends_waits_for_what_it_broke_off():
+    """HiGHS, back from a programme, must find an interpreter; without that the process aborts."""
+    script = (
+        "import numpy as np\n"
+        "from scipy.optimize import linprog\n"
+        "from graphreg import clock\n"
+        "rng = np.random.default_rng(0)\n"
+        "A = rng.normal(size=(700, 700))\n"
+        "work = lambda: linprog(rng.normal(size=700), A_ub=A, b_ub=np.ones(700), bounds=[(-1, 1)] * 700,\n"
+        "                       options={'time_limit': 1.5})\n"
+        "try:\n"
+        "    with clock.within(0.3): clock.carry_out(work)\n"
+        "except clock.OutOfTimeError: print('out of time')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "out of time", "")
+
+
+# ---- linear programmes -----------------------------------------------------------------------------------------------
+def test_nothing_is_known_of_a_programme_that_takes_too_long(slow_programme):
+    form = gr.Problem(gr.LogisticLoss(SEPARABLE)).form
+    with clock.within(0.2):
+        answer, seconds = took(lambda: (attained(form), at_infinity(form)))
+    assert answer in ((None, None), (False, None))  # small ones are decided without HiGHS
+    assert seconds < SOON
+
+
+@pytest.mark.parametrize("method", [gr.Exact(), gr.PrimalDual()], ids=["exact", "primal-dual"])
+def test_seconds_hold_where_programmes_take_for_ever(slow_programme, method):
+    problem = gr.Problem(gr.HingeLoss(SEPARABLE) + 0.1 * gr.TotalVariation(nx.path_graph(["a", "b"]), gr.L2()))
+    solution, seconds = took(lambda: problem.solve(method, seconds=1.0, gap=1e-9, on_failure="return"))
+    assert seconds < SOON
+    assert solution.status in ("budget", "certified", "no_certificate")
+
+
+@pytest.mark.parametrize("loss", [gr.LogisticLoss, gr.HingeLoss])
+def test_seconds_hold_with_highs_itself(loss):
+    problem = large(loss)
+    solution, seconds = took(lambda: problem.solve(seconds=0.5, on_failure="return"))
+    assert seconds < SOON
+    assert solution.status == "budget"
+
+
+def test_ctrl_c_is_heard_in_a_programme(slow_programme, ctrl_c):
+    problem = gr.Problem(gr.HingeLoss(SEPARABLE) + 0.1 * gr.TotalVariation(nx.path_graph(["a", "b"]), gr.L2()))
+    ctrl_c.start()
+    solution, seconds = took(lambda: problem.solve(gap=1e-12, on_failure="return"))
+    assert seconds < SOON
+    assert solution.status in ("interrupted", "certified")
+
+
+# ---- CVXPY and solvers -----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("where", ["compile", "solve"])
+def test_seconds_hold_while_cvxpy_is_busy(monkeypatch, where):
+    problem = gr.Problem(gr.LogisticLoss(SEPARABLE) + 0.1 * gr.NodePenalty(gr.SquaredL2()))
+    slow_cvxpy(monkeypatch, where)
+    solution, seconds = took(lambda: problem.solve(seconds=0.5))
+    assert seconds < SOON
+    assert solution.status == "budget"
+    assert np.isfinite(solution.certificate.primal)
+    monkeypatch.undo()
+    assert problem.solve().status == "certified"  # nothing is left of what was broken off
+
+
+@pytest.mark.parametrize("where", ["compile", "solve"])
+def test_ctrl_c_is_heard_while_cvxpy_is_busy(monkeypatch, ctrl_c, where):
+    problem = gr.Problem(gr.LogisticLoss(SEPARABLE) + 0.1 * gr.NodePenalty(gr.SquaredL2()))
+    slow_cvxpy(monkeypatch, where)
+    ctrl_c.start()
+    solution, seconds = took(problem.solve)
+    assert seconds < SOON
+    assert solution.status == "interrupted"
+
+
+def slow_cvxpy(monkeypatch, where):
+    import cvxpy as cp
+
+    if where == "compile":
+        monkeypatch.setattr(conic, "units", lambda form: nap())
+    else:
+        monkeypatch.setattr(cp.Problem, "solve", lambda self, **options: nap())
+
+
+# ---- loops of methods ------------------------------------------------------------------------------------------------
+def counts():
+    rng = np.random.default_rng(0)
+    data = gr.NodeData.from_arrays(rng.standard_normal((20, 2)), rng.poisson(2.0, 20), list(np.arange(20) % 4))
+    return gr.Problem(gr.PoissonLoss(data) + 0.1 * gr.TotalVariation(nx.path_graph(4), gr.L2()))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_steps_of_fed_admm_end_where_gradients_are_no_numbers(monkeypatch, bad):
+    from graphreg.oracles.gradients import NodeGradients
+
+    monkeypatch.setattr(NodeGradients, "full", lambda self, w: np.full(w.shape, bad))
+    with np.errstate(invalid="ignore", over="ignore"):
+        solution, seconds = took(lambda: counts().solve(gr.FedADMM(), rounds=20, on_failure="return"))
+    assert seconds < SOON
+    assert solution.status == "failed"
+
+
+@pytest.mark.parametrize("method", [gr.FedADMM(), gr.PrimalDual(inexact=1000)], ids=lambda method: method.name)
+def test_a_round_that_takes_for_ever_ends_with_the_budget(monkeypatch, method):
+    from graphreg.oracles.gradients import NodeGradients
+
+    slow = NodeGradients.full
+
+    def full(self, w):
+        time.sleep(0.05)
+        return slow(self, w)
+
+    monkeypatch.setattr(NodeGradients, "full", full)
+    solution, seconds = took(lambda: counts().solve(method, seconds=0.3, on_failure="return"))
+    assert seconds < SOON
+    assert solution.status in ("budget", "certified", "no_certificate")
+
+
+def test_a_round_cut_short_does_not_count():
+    from dataclasses import dataclass
+
+    from graphreg.methods import PrimalDual
+
+    problem = counts()
+    plain = problem.solve(PrimalDual(), rounds=3, gap=0.0)
+
+    @dataclass(frozen=True)
+    class Late:
+        inner: PrimalDual
+
+        def __getattr__(self, name):
+            return getattr(self.inner, name)
+
+        def step(self, state):
+            self.rounds.append(None)
+            if len(self.rounds) > 3:
+                raise clock.OutOfTimeError
+            return self.inner.step(state)
+
+    from graphreg.certificate import Certifier
+    from graphreg.running.driver import Budget, drive
+    from graphreg.running.iterating import site_of
+
+    late = Late(PrimalDual())
+    vars(late)["rounds"] = []
+    budget = Budget(0.0)
+    outcome = drive(late, site_of(problem.form, budget), Certifier(problem.form), budget)
+    assert (outcome.ended, outcome.rounds) == ("budget", 3)
+    np.testing.assert_array_equal(outcome.certificate.w, plain.certificate.w)

@@ -1,0 +1,114 @@
+"""Every loss and every penalty of the library obeys the laws of its kind."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from law_cases import LOSSES, PENALTIES, SOLVED_PENALTIES, SOLVER_TOLERANCE, concrete_subclasses
+from own_terms import Elastic
+
+from graphreg.terms.losses.base import AbstractLoss
+from graphreg.terms.penalties.base import AbstractPenalty
+from graphreg.terms.penalties.l1 import L1
+from graphreg.terms.penalties.quadratic import Quadratic
+from graphreg.testing import check_loss, check_penalty
+
+
+@pytest.mark.parametrize("penalty", PENALTIES, ids=lambda penalty: type(penalty).__name__)
+def test_penalty(penalty):
+    check_penalty(penalty, k=(1, 2, 3, 5), seed=1).raise_if_failed()
+
+
+@pytest.mark.parametrize("penalty", SOLVED_PENALTIES, ids=repr)
+def test_penalty_that_runs_a_solver(penalty, whole):
+    """On two coordinates; on one and on three with ``make test ARGS=--whole``."""
+    check_penalty(penalty, k=(1, 2, 3) if whole else 2, tolerance=SOLVER_TOLERANCE).raise_if_failed()
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
+def test_loss(loss):
+    check_loss(loss).raise_if_failed()
+    check_loss(loss, seed=1).raise_if_failed()
+
+
+def test_every_penalty_has_a_case():
+    cases = {type(penalty) for penalty in (*PENALTIES, *SOLVED_PENALTIES)}
+    missing = set(concrete_subclasses(AbstractPenalty)) - cases
+    assert not missing, f"penalties without a case in law_cases.py: {missing}"
+
+
+def test_every_loss_has_a_case():
+    missing = set(concrete_subclasses(AbstractLoss)) - {type(loss) for loss in LOSSES}
+    assert not missing, f"losses without a case in law_cases.py: {missing}"
+
+
+def test_same_seed_same_report():
+    class Wrong(L1):
+        def prox(self, v, step):
+            return L1.prox(self, v, 2 * np.asarray(step))
+
+    first, second = check_penalty(Wrong(), seed=7), check_penalty(Wrong(), seed=7)
+    assert first == second
+    assert not first
+
+
+def test_report_says_which_law_failed_where_and_by_how_much():
+    class Wrong(L1):
+        def value(self, z):
+            return L1.value(self, z) + 1.0
+
+    report = check_penalty(Wrong())
+    printed = str(report)
+    assert "FAIL  non negative" in printed
+    assert "phi(0) = 0, missed in 1 of 1 rows (by 1; at z = [0.0])" in printed
+    assert "pass  reach" in printed
+    with pytest.raises(AssertionError, match="FAIL  non negative"):
+        report.raise_if_failed()
+
+
+def test_exception_is_a_failure_of_its_law():
+    class Raises(L1):
+        def gauge(self, u):
+            raise RuntimeError("no gauge today")
+
+    failures = [failure for failure in check_penalty(Raises()).failures if failure.law == "gauge"]
+    assert failures[0].sentence == "RuntimeError: no gauge today"
+
+
+def test_sizes_that_a_penalty_refuses_are_left_out():
+    assert check_penalty(Quadratic(np.eye(2)), k=(1, 2)).ok
+    refused = check_penalty(Quadratic(np.eye(2)), k=(1, 3))
+    assert [failure.law for failure in refused.failures] == ["sizes"]
+
+
+def test_user_penalty_of_four_methods_passes():
+    check_penalty(Elastic()).raise_if_failed()
+
+
+def test_user_constraint_with_a_curved_domain_passes():
+    class Cap(AbstractPenalty):
+        """sqrt(1 + ||z||^2) - 1, whose conjugate 1 - sqrt(1 - ||u||^2) is finite on the unit ball."""
+
+        def value(self, z):
+            r2 = (z**2).sum(axis=1)
+            return r2 / (1 + np.sqrt(1 + r2))
+
+        def prox(self, v, step):
+            r, t = np.linalg.norm(v, axis=1), np.broadcast_to(step, (len(v),))
+            s = np.zeros(len(v))
+            for _ in range(200):  # s + t s / sqrt(1 + s^2) = r, from 0, where the left side is steepest
+                s = s - (s + t * s / np.sqrt(1 + s * s) - r) / (1 + t * (1 + s * s) ** -1.5)
+                s = np.clip(s, 0, r)
+            return v * (s / np.where(r > 0, r, 1.0))[:, None]
+
+        def conjugate(self, u):
+            r2 = (u**2).sum(axis=1)
+            return np.where(r2 <= 1, r2 / (1 + np.sqrt(np.maximum(1 - r2, 0))), np.inf)
+
+        def cvxpy(self, Z):
+            import cvxpy as cp
+
+            return cp.hstack([cp.norm(cp.hstack([1.0, Z[i]]), 2) for i in range(Z.shape[0])]) - 1
+
+    report = check_penalty(Cap())
+    assert report.ok, str(report)
