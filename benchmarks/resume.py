@@ -132,7 +132,7 @@ def _budget(seed: int, rounds: int) -> dict[str, Any]:
 def _digest(run: gr.Solution) -> str:
     """Everything that a run reports, but for the seconds."""
     digest, certificate = blake2b(), run.certificate
-    for array in (run.coef, certificate.w, *certificate.point.flows, *certificate.point.prices):
+    for array in (run.coef, certificate.w, *certificate.dual_point.flows, *certificate.dual_point.prices):
         digest.update(np.ascontiguousarray(array).tobytes())
     checks = [(r.round, r.certified, r.relative_gap, r.primal, r.dual) for r in run.trace.records]
     numbers = (certificate.primal, certificate.dual, certificate.charge, run.status, run.message, run.rounds)

@@ -53,14 +53,14 @@ def did_you_mean(label: Hashable, labels: Iterable[Hashable]) -> str:
     return look_alike(label, known) or (f"; did you mean {near!r}?" if near else "")
 
 
-def strays(what: str, given: Iterable[Hashable], known: Collection[Hashable], of: str = "node") -> list[str]:
+def unknown_labels(what: str, given: Iterable[Hashable], known: Collection[Hashable], of: str = "node") -> list[str]:
     """A sentence on the first label that ``what`` names and that is none."""
     found = next((label for label in given if label not in known), None)
     name = "name" if _is_plural(what) else "names"
     return [] if found is None else [f"{what} {name} {found!r}, which is not a {of}{did_you_mean(found, known)}"]
 
 
-def gaps(what: str, given: Collection[Hashable], known: Iterable[Hashable], of: str = "node") -> list[str]:
+def missing_entries(what: str, given: Collection[Hashable], known: Iterable[Hashable], of: str = "node") -> list[str]:
     """A sentence on the labels for which ``what`` has no entry."""
     lacking = [label for label in known if label not in given]
     has, more = "have" if _is_plural(what) else "has", f" (and {len(lacking) - 1} more)" if len(lacking) > 1 else ""
@@ -77,7 +77,7 @@ def unmatched(what: str, given: Any, known: Collection[Hashable], of: str = "nod
     ``given`` is no mapping but one value for all."""
     if not isinstance(given, Mapping):
         return []
-    return [*strays(what, given, known, of), *gaps(what, given, known, of)]
+    return [*unknown_labels(what, given, known, of), *missing_entries(what, given, known, of)]
 
 
 def near(name: str, known: Sequence[str], what: str = "there are") -> str:

@@ -77,7 +77,7 @@ class Compiled:
         >>> compiled.read().certificate.holds(1e-6)
         True
         """
-        found = self.conic.point()
+        found = self.conic.read_back()
         if found is None:
             raise FailedError("the CVXPY problem holds no answer; call .cvxpy.solve(...) first")
         certificate = Certifier(self.conic.form.frozen()).certify(found[0], found[1].flows, found[1].prices, 1e-6)
@@ -146,7 +146,7 @@ class Problem:
             call they were spent in; with a smaller gap or a larger budget a finished run goes on. ``start`` may be
             left out, or be the one that the run began from.
         engine : Actors, optional
-            Where an iterative method runs: by default on whole arrays, with the messages booked that isolated nodes
+            Where an iterative method runs: by default on whole arrays, with the messages recorded that isolated nodes
             would send; ``gr.Actors()`` makes every node an actor that sends them.
         on_failure : {"raise", "return"}
             What to do where the status is unattained, unbounded or failed.
@@ -173,11 +173,11 @@ class Problem:
         method = Exact() if method is None else method
         self._check_call(method, gap, rounds, seconds, callback, on_failure)
         (checks.seed | None)(seed, "seed")
-        kept = Checkpoint.of(checkpoint)
-        if kept is not None and (said := method.without_checkpoint()):
+        stored = Checkpoint.of(checkpoint)
+        if stored is not None and (said := method.without_checkpoint()):
             raise CheckpointError(said)
-        self._check_engine(engine, method, kept)
-        budget = Budget(gap, rounds, seconds, self._start(start), callback, progress, kept, seed, engine)
+        self._check_engine(engine, method, stored)
+        budget = Budget(gap, rounds, seconds, self._start(start), callback, progress, stored, seed, engine)
         solution = solve(self.form.frozen(), method, budget, self._compiler)
         if solution.status in RAISES and on_failure == "raise":
             raise RAISES[solution.status](solution.message, solution)
@@ -196,13 +196,13 @@ class Problem:
         (checks.function("a function of a Record") | None)(callback, "callback")
         checks.one_of("raise", "return")(on_failure, "on_failure")
 
-    def _check_engine(self, engine: Any, method: AbstractMethod, kept: Checkpoint | None) -> None:
+    def _check_engine(self, engine: Any, method: AbstractMethod, stored: Checkpoint | None) -> None:
         (checks.instance(Actors, "gr.Actors(...)") | None)(engine, "engine")
         if engine is None:
             return
         if said := method.without_actors():
             raise MethodError(said)
-        if kept is not None:
+        if stored is not None:
             raise CheckpointError(
                 "a run of actors is not kept: each holds its own state; leave checkpoint or engine out"
             )
@@ -212,7 +212,7 @@ class Problem:
             return None
         if isinstance(start, Solution):
             same = [len(edge.tail) for edge in start.form.edges] == [len(edge.tail) for edge in self.form.edges]
-            given, flows = start.certificate.w, start.certificate.point.flows if same else None
+            given, flows = start.certificate.w, start.certificate.dual_point.flows if same else None
         else:
             given, flows = checks.numbers(start, "start", "a Solution or an array of numbers"), None
         observed = len(self.form.space.index)

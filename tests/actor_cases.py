@@ -15,7 +15,7 @@ from graphreg.methods import METHODS
 from graphreg.methods.base import AbstractIteration
 from graphreg.network.arcs import arcs_of
 from graphreg.network.ledger import Ledger
-from graphreg.network.site import Site
+from graphreg.network.view import LocalView
 
 ITERATIONS = [method for method in METHODS if isinstance(method, AbstractIteration) and not method.central]
 FIXED = [
@@ -65,7 +65,7 @@ def problem(kind, seed=0, n=12, m=5):
 
 
 def whole(form, seed=1):
-    return Site(form, InProcess(Ledger(arcs_of(form), form.labels)), seed)
+    return LocalView(form, InProcess(Ledger(arcs_of(form), form.labels)), seed)
 
 
 @dataclass
@@ -78,26 +78,26 @@ class Run:
 
 
 def on_arrays(method, form, rounds, seed=1):
-    site = whole(form, seed)
+    view = whole(form, seed)
     with np.errstate(over="ignore", invalid="ignore"):
-        state = method.init(site, None)
+        state = method.init(view, None)
         points = [method.point(state)]
         for _ in range(rounds):
             state = method.step(state)
             points.append(method.point(state))
-    return Run(points, method.gathered(state), site.engine.ledger)
+    return Run(points, method.gathered(state), view.engine.ledger)
 
 
 def by_actors(method, form, rounds, seed=1, **options):
-    site = whole(form, seed)
-    with gr.Actors(timeout=20.0, **options).playing(method, form, site.engine.ledger.arcs, seed) as troupe:
-        scene = troupe.init(site, None)
-        points = [troupe.point(scene)]
+    view = whole(form, seed)
+    with gr.Actors(timeout=20.0, **options).hosting(method, form, view.engine.ledger.arcs, seed) as coordinator:
+        coordinator_state = coordinator.init(view, None)
+        points = [coordinator.point(coordinator_state)]
         for _ in range(rounds):
-            scene = troupe.step(scene)
-            points.append(troupe.point(scene))
-        gathered = troupe.gathered(scene)
-    return Run(points, gathered, site.engine.ledger)
+            coordinator_state = coordinator.step(coordinator_state)
+            points.append(coordinator.point(coordinator_state))
+        gathered = coordinator.gathered(coordinator_state)
+    return Run(points, gathered, view.engine.ledger)
 
 
 def deviation(one, two):
@@ -121,7 +121,7 @@ class Breaking(gr.PrimalDual):
     how: str = "raise"
 
     def step(self, state):
-        if state.round == 3 and state.site.ids[state.site.own][0] == 2:
+        if state.round == 3 and state.view.ids[state.view.own][0] == 2:
             if self.how == "raise":
                 raise ZeroDivisionError("no reason")
             if self.how == "refuse":

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
-from core_cases import site_of
+from core_cases import view_of
 
 import graphreg as gr
 from graphreg.methods.known_clusters._clusters import Averages
@@ -198,7 +198,7 @@ def by_hand_2(case, rounds, seed, p0, p, tau, m, *, rows=None, printed=False):
 
 # ---- runs, and what a state says of a case ---------------------------------------------------------------------------
 def begin(method, c, seed=SEED):
-    return method.init(replace(site_of(c.problem.form), seed=seed), None)
+    return method.init(replace(view_of(c.problem.form), seed=seed), None)
 
 
 def run(method, c, rounds, seed=SEED):
@@ -211,8 +211,8 @@ def run(method, c, rounds, seed=SEED):
 
 def settings(state):
     """p0, and p and tau per cluster."""
-    j = state.site.tree.clusters
-    return float(state.odds.p0[0]), state.odds.p[j], state.odds.tau[j]
+    j = state.view.tree.clusters
+    return float(state.probabilities.p0[0]), state.probabilities.p[j], state.probabilities.tau[j]
 
 
 def rows_of(c, seed, batch):
@@ -221,18 +221,18 @@ def rows_of(c, seed, batch):
 
 
 def network(state, show):
-    return np.full(state.site.form.n, bool(show))
+    return np.full(state.view.form.n, bool(show))
 
 
 def at_clusters(state, shows):
     """The coins of all clusters as a mask over nodes."""
-    tree, out = state.site.tree, np.zeros(state.site.form.n, dtype=bool)
+    tree, out = state.view.tree, np.zeros(state.view.form.n, dtype=bool)
     out[tree.clusters] = shows
     return tree.from_cluster(out)
 
 
 def exact_averages(c, state, theta):
-    center, top = (np.zeros(state.site.form.shape) for _ in range(2))
+    center, top = (np.zeros(state.view.form.shape) for _ in range(2))
     center[: c.n], top[: c.n] = c.averages(theta)
     return Averages(center, top)
 
@@ -249,7 +249,7 @@ def random(c, seed):
 
 
 def padded(c, state, theta):
-    out = np.zeros(state.site.form.shape)
+    out = np.zeros(state.view.form.shape)
     out[: c.n] = theta
     return out
 

@@ -12,7 +12,7 @@ from graphreg.engines import InProcess
 from graphreg.form.form import DualPoint
 from graphreg.network.arcs import arcs_of
 from graphreg.network.ledger import Ledger
-from graphreg.network.site import Site
+from graphreg.network.view import LocalView
 
 
 # ---- the sums --------------------------------------------------------------------------------------------------------
@@ -122,13 +122,13 @@ def random_dual(form, rng):
     return DualPoint(tuple(flows), tuple(prices))
 
 
-def site_of(form):
-    return Site(form, InProcess(Ledger(arcs_of(form), form.labels)))
+def view_of(form):
+    return LocalView(form, InProcess(Ledger(arcs_of(form), form.labels)))
 
 
 def iterate(method, form, rounds, start=None):
     """The states of a method after the given rounds, in order."""
-    state = method.init(site_of(form), start)
+    state = method.init(view_of(form), start)
     out, k = [], 0
     for t in sorted(rounds):
         while k < t:

@@ -9,8 +9,8 @@ import graphreg as gr
 from graphreg.engines import InProcess
 from graphreg.network.arcs import arcs_of
 from graphreg.network.ledger import Ledger
-from graphreg.network.site import Site
 from graphreg.network.streams import Streams
+from graphreg.network.view import LocalView
 
 N, M, D = 6, 8, 3
 P = dict(zip(range(N), (0.3, 0.9, 0.5, 1.0, 0.7, 0.4), strict=True))
@@ -81,8 +81,8 @@ ESTIMATED = gr.Availability(P, known=False)
 
 def run_of(method, form, marks, seed=SEED):
     """The points of a method after the given rounds."""
-    site = Site(form, InProcess(Ledger(arcs_of(form), form.labels)), seed)
-    state, out = method.init(site, None), []
+    view = LocalView(form, InProcess(Ledger(arcs_of(form), form.labels)), seed)
+    state, out = method.init(view, None), []
     for k in range(1, max(marks) + 1):
         state = method.step(state)
         if k in marks:
@@ -91,8 +91,8 @@ def run_of(method, form, marks, seed=SEED):
 
 
 def iterate_seeded(method, form, rounds, seed=SEED):
-    site = Site(form, InProcess(Ledger(arcs_of(form), form.labels)), seed)
-    state = method.init(site, None)
+    view = LocalView(form, InProcess(Ledger(arcs_of(form), form.labels)), seed)
+    state = method.init(view, None)
     for _ in range(rounds):
         state = method.step(state)
     return state
@@ -124,7 +124,7 @@ class ByHand:
         self.samples, self.coins = (Streams(seed, kind, range(N)) for kind in ("samples", "availability"))
         self.t, self.visited = 0, []
 
-    def there(self):
+    def present(self):
         return np.full(N, True) if self.p is None else self.coins.uniform(self.t, 1)[:, 0] < self.p
 
     def gradient(self, i):
@@ -134,24 +134,24 @@ class ByHand:
             X, y = X[k], y[k]
         return X.T @ (X @ self.theta[i] - y) / len(y)
 
-    def node(self, i, there):
+    def node(self, i, present):
         factor = 1.0 / self.p[i] if self.mode in ("ipw", "waiting", "frozen but weighted") else 1.0
-        move = factor * self.gradient(i) if there else np.zeros_like(self.theta[i])
+        move = factor * self.gradient(i) if present else np.zeros_like(self.theta[i])
         for (e, j), beta in self.beta.items():
             if j == i:
                 c = self.edges[e][4]
                 move[c] += self.rho * (self.theta[i, c] - beta - self.alpha[e, i] / self.rho)
-        still = not there and self.mode in ("freeze", "frozen but weighted")
+        still = not present and self.mode in ("freeze", "frozen but weighted")
         return self.theta[i] if still else self.theta[i] - self.steps(i, self.t) * move
 
     def round(self):
         self.t += 1
         self.visited.append(self.theta)
-        there = self.there()
-        self.theta = np.array([self.node(i, there[i]) for i in range(N)])
+        present = self.present()
+        self.theta = np.array([self.node(i, present[i]) for i in range(N)])
         for e, (i, j, kind, c, columns) in enumerate(self.edges):
             ends = [k for k in (i, j) if k is not None]
-            if self.mode != "ipw" and not there[ends].all():
+            if self.mode != "ipw" and not present[ends].all():
                 continue
             at = {k: self.theta[k, columns] - self.alpha[e, k] / self.rho for k in ends}
             if j is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass
 
 import numpy as np
-from core_cases import site_of
+from core_cases import view_of
 from factories import chain
 
 import graphreg as gr
@@ -26,7 +26,7 @@ def bits(value):
 def facts(run):
     """All that a run reports, but for the seconds."""
     c = run.certificate
-    arrays = [c.w, *c.point.flows, *c.point.prices]
+    arrays = [c.w, *c.dual_point.flows, *c.dual_point.prices]
     return (
         [bits(x) for x in (c.primal, c.dual, c.charge, c.relative_gap, *arrays, run.coef)],
         (c.scope, c.note, run.status, run.message, run.method, run.rounds),
@@ -53,7 +53,7 @@ def assert_identical(one, two, where="state"):
     assert type(one) is type(two), where
     if is_dataclass(one):
         for f in fields(one):
-            if f.name != "site":
+            if f.name != "view":
                 assert_identical(getattr(one, f.name), getattr(two, f.name), f"{where}.{f.name}")
     elif isinstance(one, (tuple, list)):
         assert len(one) == len(two), where
@@ -81,9 +81,9 @@ def broken(problem, method, path, breaks, every=10_000, **budget):
 
 def carried(value, tmp_path):
     """Through a file and back."""
-    site = site_of(chain(n=2).form)
+    view = view_of(chain(n=2).form)
     packed = Packed.of(value, "state")
     arrays = {str(k): array for k, array in enumerate(packed.arrays)}
     archive.write(tmp_path / "carried", {"tree": packed.tree, "generators": packed.generators}, arrays)
     header, read = archive.read(tmp_path / "carried")
-    return Packed(header["tree"], header["generators"], list(read.values())).value(site)
+    return Packed(header["tree"], header["generators"], list(read.values())).value(view)

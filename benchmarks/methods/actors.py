@@ -15,7 +15,7 @@ from graphreg.datasets import random_problem
 from graphreg.errors import MethodWarning
 from graphreg.methods import METHODS
 from graphreg.methods.base import AbstractIteration
-from graphreg.methods.tolerance import ToleratesLoss
+from graphreg.methods.tolerance import ToleratesLostMessages
 
 SEEDS = range(0, 500, 21)
 MOST_NODES = 20
@@ -92,7 +92,7 @@ def study_a_fifth_of_all_messages_lost() -> pd.DataFrame:
                 if method.missing(each.form):
                     continue
                 gaps = [_gap(each, method, seed, faults) for faults in (None, gr.Faults(drop=0.2))]
-                asked = "<= 1e-8" if isinstance(method, ToleratesLoss) else "none"
+                asked = "<= 1e-8" if isinstance(method, ToleratesLostMessages) else "none"
                 rows.append(
                     {
                         "problem": f"{kind}, {seed}",

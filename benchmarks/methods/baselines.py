@@ -13,7 +13,7 @@ import graphreg as gr
 from graphreg.engines import InProcess
 from graphreg.network.arcs import arcs_of
 from graphreg.network.ledger import Ledger
-from graphreg.network.site import Site
+from graphreg.network.view import LocalView
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -115,8 +115,8 @@ def study_stochastic_subgradient_descent() -> pd.DataFrame:
     for average in (None, "suffix"):
         method, total = gr.SubgradientDescent(batch=1, average=average), np.zeros(len(rounds))
         for seed in range(20):
-            site = Site(problem.form, InProcess(Ledger(arcs_of(problem.form), problem.form.labels)), seed)
-            state, k = method.init(site, None), 0
+            view = LocalView(problem.form, InProcess(Ledger(arcs_of(problem.form), problem.form.labels)), seed)
+            state, k = method.init(view, None), 0
             for t in range(1, int(rounds[-1]) + 1):
                 state = method.step(state)
                 if t == rounds[k]:

@@ -14,7 +14,7 @@ from graphreg.engines import InProcess
 from graphreg.network.arcs import arcs_of
 from graphreg.network.ledger import Ledger
 from graphreg.network.mixing import mixing_of, spectral_gap
-from graphreg.network.site import Site
+from graphreg.network.view import LocalView
 
 K, D, M = 20, 3, 40  # nodes, coordinates, samples per node
 GRAPH = nx.random_regular_graph(4, K, seed=1)
@@ -44,9 +44,9 @@ def network(
     return gr.Problem(model + 0.1 * gr.NodePenalty(gr.SquaredL2()) if ridge else model)
 
 
-def site_of(problem: Any, seed: int = 0) -> Site:
+def view_of(problem: Any, seed: int = 0) -> LocalView:
     form = problem.form
-    return Site(form, InProcess(Ledger(arcs_of(form), form.labels)), seed)
+    return LocalView(form, InProcess(Ledger(arcs_of(form), form.labels)), seed)
 
 
 def slope(x: Any, y: Any) -> float:
@@ -88,7 +88,7 @@ def study_error_in_time() -> pd.DataFrame:
 def _errors(problem: Any, step: Any, ends: Any, seed: int, truth: Any) -> Any:
     """The squared error of the mean over the clients, averaged between each two ends."""
     method = gr.LocalSGD(step_size=step)
-    state = method.init(site_of(problem, seed), None)
+    state = method.init(view_of(problem, seed), None)
     errors = np.zeros(int(ends[-1]))
     for t in range(len(errors)):
         errors[t] = np.sum((state.theta.mean(axis=0) - truth) ** 2)
@@ -98,7 +98,7 @@ def _errors(problem: Any, step: Any, ends: Any, seed: int, truth: Any) -> Any:
 
 def _settled(problem: Any, method: Any, rounds: int, start: Any) -> Any:
     """The iterate after so many rounds from near the optimum."""
-    state = method.init(site_of(problem), (np.tile(start, (K, 1)), None))
+    state = method.init(view_of(problem), (np.tile(start, (K, 1)), None))
     for _ in range(rounds):
         state = method.step(state)
     return state.theta
@@ -109,9 +109,9 @@ def study_consensus_error() -> pd.DataFrame:
     eta tau << 1 - rho; the note measured 1.7 to 2.0."""
     problem, rows = network(), []
     optimum = problem.solve(gap=1e-10).coef[0]
-    site = site_of(problem)
-    gap = spectral_gap(mixing_of(site, "metropolis", False).matrix(problem.form))
-    L = K * site.gradients.smoothness.max()
+    view = view_of(problem)
+    gap = spectral_gap(mixing_of(view, "metropolis", False).matrix(problem.form))
+    L = K * view.gradients.smoothness.max()
     for tau in (1, 5):
         etas = np.array([0.2, 0.1, 0.05, 0.025]) / (tau * L)
         errors = []
@@ -130,7 +130,7 @@ def study_bias() -> pd.DataFrame:
     that of local SGD stays, and is proportional to the step; the corrected methods have none."""
     problem, rows = network(scales=0.8), []
     optimum = problem.solve(gap=1e-12, on_failure="return").coef[0]
-    L = site_of(problem).gradients.smoothness.max()
+    L = view_of(problem).gradients.smoothness.max()
     for name in ("LocalSGD", "GradientTracking", "ExactDiffusion"):
         found = []
         for part in (1.0, 0.5, 0.25):
@@ -161,7 +161,7 @@ def study_nonresponse() -> pd.DataFrame:
         errors = []
         for seed in range(4):
             method = gr.LocalSGD(nonresponse=p)
-            state = method.init(site_of(problem, seed), None)
+            state = method.init(view_of(problem, seed), None)
             for _ in range(20_000):
                 state = method.step(state)
             errors.append(np.sum((state.theta.mean(axis=0) - optimum) ** 2))

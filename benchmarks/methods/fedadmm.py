@@ -16,8 +16,8 @@ from graphreg.methods.fed_admm._fed_steps import Decreasing
 from graphreg.methods.fed_admm.fed_algorithm_2 import State
 from graphreg.network.arcs import arcs_of
 from graphreg.network.ledger import Ledger
-from graphreg.network.site import Site
 from graphreg.network.streams import Streams
+from graphreg.network.view import LocalView
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,8 +90,8 @@ AWAY: dict[str, Any] = {
 
 
 # ---- errors ----------------------------------------------------------------------------------------------------------
-def _site(problem: gr.Problem, seed: int) -> Site:
-    return Site(problem.form, InProcess(Ledger(arcs_of(problem.form), problem.form.labels)), seed)
+def _view(problem: gr.Problem, seed: int) -> LocalView:
+    return LocalView(problem.form, InProcess(Ledger(arcs_of(problem.form), problem.form.labels)), seed)
 
 
 def _averages(problem: gr.Problem, method: gr.FedADMM, seeds: int) -> dict[str, Array]:
@@ -99,7 +99,7 @@ def _averages(problem: gr.Problem, method: gr.FedADMM, seeds: int) -> dict[str, 
     exact = problem.solve(gap=1e-12).coef
     out = {name: np.zeros(len(MARKS)) for name in ("last", "printed", "suffix")}
     for seed in range(seeds):
-        state = method.init(_site(problem, seed), None)
+        state = method.init(_view(problem, seed), None)
         printed, suffix = Mean(np.zeros_like(state.theta), 0), None
         for t in range(1, MARKS[-1] + 1):
             printed = printed.step(state.theta)
@@ -209,7 +209,7 @@ def study_ipw_without_its_server() -> pd.DataFrame:
         method = gr.FedADMM(availability=dict(enumerate(p.tolist())), dropout="ipw", average="last")
         errors = np.zeros((len(marks), 2))
         for seed in seeds:
-            state = method.init(_site(problem, seed), None)
+            state = method.init(_view(problem, seed), None)
             assert isinstance(state, State)
             for t, theta in zip(range(1, marks[-1] + 1), _on_a_server(problem, state, seed, p), strict=False):
                 state = method.step(state)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
 from cluster_cases import by_hand_2, case
-from core_cases import site_of
+from core_cases import view_of
 
 PRECISE = 1e-10
 
@@ -28,7 +28,7 @@ def hard(seed: int, lam: float = 1.0) -> Any:
 
 
 def begin(method: Any, c: Any, seed: int, start: Any = None) -> Any:
-    return method.init(replace(site_of(c.problem.form), seed=seed), start)
+    return method.init(replace(view_of(c.problem.form), seed=seed), start)
 
 
 def until(method: Any, c: Any, seed: int, target: float, most: int) -> tuple[Any, int, float]:
@@ -70,7 +70,7 @@ def study_hard() -> pd.DataFrame:
         star, state = c.optimum(), begin(method, c, seed)
         far, m = np.linalg.norm(star), {f.name: getattr(state.momentum, f.name)[0] for f in fields(state.momentum)}
         T = int(6 / (m["b2"] * c.constants()["mu"]))
-        p0, k, good = state.odds.p0[0], 0, 1.0
+        p0, k, good = state.probabilities.p0[0], 0, 1.0
         while good > 1e-10 and k < 60_000:
             state, k = method.step(state), k + 1
             if k % 500 == 0:
@@ -142,7 +142,7 @@ def study_messages() -> pd.DataFrame:
         state = begin(method, c, 1)
         for _ in range(T):
             state = method.step(state)
-        table = state.site.engine.ledger.by_edge().query("purpose == 'method'")
+        table = state.view.engine.ledger.by_edge().query("purpose == 'method'")
         sent = table.set_index(["sender", "receiver"])["messages"]
         between = int(sent["root", "c0"])
         found = {"between clusters": between, "within c0": int(sent["c0", 0]) - between}
@@ -168,7 +168,7 @@ def study_rounds() -> pd.DataFrame:
         constant = begin(gr.AsyncL2GD(), c, 0).step_size[0]
         for method in (gr.AsyncL2GD(step_size=constant / 20), gr.AsyncL2GD(decreasing=True), gr.AsyncAL2SGD()):
             state, k, distance = until(method, c, 0, target, 30_000)
-            table = state.site.engine.ledger.by_edge().query("purpose == 'method'")
+            table = state.view.engine.ledger.by_edge().query("purpose == 'method'")
             sent = table.set_index(["sender", "receiver"])["messages"]
             between = int(sent["root", "c0"])
             kind = " decreasing" if getattr(method, "decreasing", False) else ""

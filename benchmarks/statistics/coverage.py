@@ -1,7 +1,7 @@
 """How often 95% regions of decentralised runs hold the truth, where the theory applies and where it fails.
 
-All replications of a cell run at once, as copies of the network side by side: the library's own steps on a site whose
-graph has one component per copy.
+All replications of a cell run at once, as copies of the network side by side: the library's own steps on a local view
+whose graph has one component per copy.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from graphreg.form.building import build
 from graphreg.inference.regions.decentralised import region_of
 from graphreg.network.arcs import arcs_of
 from graphreg.network.ledger import Ledger
-from graphreg.network.site import Site, WholeGraph
+from graphreg.network.view import LocalView, WholeGraph
 from graphreg.terms.calculus import Model
 
 D = 3  # coefficients
@@ -110,7 +110,9 @@ def runs(network: Network, method: Any, rounds: int, replications: int, start: A
         form = network.draw(copies, rng)
         whole = WholeGraph(network.nodes, network.nodes, np.arange(form.n), np.full(form.n, True))
         engine = Copies(Ledger(arcs_of(form), form.labels), copies)
-        state = method.init(Site(form, engine, seed + first, whole), (np.broadcast_to(start, form.shape).copy(), None))
+        state = method.init(
+            LocalView(form, engine, seed + first, whole), (np.broadcast_to(start, form.shape).copy(), None)
+        )
         for _ in range(rounds):
             state = method.step(state)
         got = method.gathered(state)

@@ -18,9 +18,9 @@ from .common_model.best_common import common
 from .enclosure.lower import Enclosed, Enclosure
 from .enclosure.upper import upper_bound
 from .record import Certificate, relative
+from .repairing.consensus_flows import consensus_flows
 from .repairing.feasible import feasible
 from .repairing.repair import Repair
-from .repairing.tie import tie
 
 CHARGE = 1e-2  # of the gap asked for: rounding that costs less need not be avoided
 SERVES = 0.1  # of the gap asked for: a point whose bound costs less needs no repair
@@ -91,7 +91,7 @@ class Certifier:
             if best is not None and best.found.inner and np.isfinite(best.bound) and cones_of(self.form) is not None:
                 self._attained = (True,)
             else:
-                self._attained = (attained(self.form, None if best is None else best.found.point),)
+                self._attained = (attained(self.form, None if best is None else best.found.dual_point),)
         return self._attained[0]
 
     def recedes(self) -> bool:
@@ -170,7 +170,7 @@ class Certifier:
         best = self.best_primal or _Primal(np.inf, np.inf, np.zeros(self.form.shape))
         lowest = Enclosed(np.full(form.n_components, -np.inf), none, none.flows, "no dual point was found")
         found = self.best_dual or _Dual(-np.inf, lowest)
-        primal, dual, w, point = best.bound, found.bound, best.w, found.found.point
+        primal, dual, w, point = best.bound, found.bound, best.w, found.found.dual_point
         note = ""
         if not np.isfinite(primal):
             note = "no feasible point was found"
@@ -228,7 +228,7 @@ class Certifier:
         enough = self._enough(value)
         found = self.enclosure(point, self._middle, value - enough if enough > 0.0 else np.inf)
         if self.best_dual is None or found.value > self.best_dual.bound:
-            self.best_dual = _Dual(self.form.dual(found.point), found)
+            self.best_dual = _Dual(self.form.dual(found.dual_point), found)
 
     def _enough(self, value: float) -> float:
         """What a bound may cost beside the gap asked for; 0 where plain sums cost more."""
@@ -254,9 +254,9 @@ class Certifier:
             return
         found = self.enclosure.beside(best.found)
         if found is None or found.value < best.bound - self._enough(best.value):
-            self.improve(best.found.point)
+            self.improve(best.found.dual_point)
         elif self.best_dual is None or found.value > self.best_dual.bound:
-            self.best_dual = _Dual(self.form.dual(found.point), found)
+            self.best_dual = _Dual(self.form.dual(found.dual_point), found)
 
     def _flows(self, w: Array, flows: tuple[Array, ...] | None) -> tuple[Array, ...]:
         """The flows given, or those of the penalties' gradients (of their Moreau envelopes where they have kinks), and
@@ -272,6 +272,6 @@ class Certifier:
                 out.append(edge.weight[:, None] * penalty.gradient(z))
             else:
                 out.append(edge.weight[:, None] * (z - penalty.prox(z, step)) / step)
-        found, rounds = tie(form, self.repair.stacks, w, tuple(out), form.gradient_prices(w))
+        found, rounds = consensus_flows(form, self.repair.stacks, w, tuple(out), form.gradient_prices(w))
         self.repair.exchanges += rounds
         return found

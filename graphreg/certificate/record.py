@@ -56,11 +56,16 @@ class Certificate:
     charge: float
     scope: str
     w: Array
-    point: DualPoint
+    dual_point: DualPoint
     form: Form
     note: str = ""
     rounding: float = 0.0
     spread: tuple[Array, ...] = ()
+
+    @property
+    def point(self) -> DualPoint:
+        """The former name of ``dual_point``."""
+        return self.dual_point
 
     @property
     def gap(self) -> float:
@@ -107,7 +112,7 @@ class Certificate:
     @cached_property
     def residuals(self) -> tuple[list[Array], list[Array]]:
         """Fenchel-Young residuals per sample block and per edge block; they add up to the gap but for the charge."""
-        return self.form.residuals(self.w, self.point)
+        return self.form.residuals(self.w, self.dual_point)
 
     def per_node(self) -> pd.Series:
         """The part of the gap that the samples of each node hold, by label.
@@ -146,7 +151,7 @@ class Certificate:
 
         labels = self.form.labels
         rows: list[tuple[Any, ...]] = []
-        for edge, residual, u in zip(self.form.edges, self.residuals[1], self.point.flows, strict=True):
+        for edge, residual, u in zip(self.form.edges, self.residuals[1], self.dual_point.flows, strict=True):
             heads: list[Hashable] = [None] * len(edge.head) if edge.ground else [labels[h] for h in edge.head]
             tails = [labels[t] for t in edge.tail]
             rows += zip([edge.name] * len(tails), tails, heads, residual, np.linalg.norm(u, axis=1), strict=True)

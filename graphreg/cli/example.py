@@ -69,9 +69,9 @@ def files() -> dict[str, bytes]:
 def write(folder: Path) -> list[str]:
     """Write the example into a folder, which is made; files that are there already are refused."""
     contents = files()
-    there = [name for name in contents if (folder / name).exists()]
-    if there:
-        raise ModelFileError(f"{folder / there[0]} exists; name another folder")
+    present = [name for name in contents if (folder / name).exists()]
+    if present:
+        raise ModelFileError(f"{folder / present[0]} exists; name another folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -64,7 +64,7 @@ def _flows(solution: gr.Solution) -> pd.DataFrame:
     """The flow of every edge, one column per coordinate; the head of an edge to the ground is empty."""
     form = solution.form
     parts: list[pd.DataFrame] = []
-    for edge, u in zip(form.edges, solution.certificate.point.flows, strict=True):
+    for edge, u in zip(form.edges, solution.certificate.dual_point.flows, strict=True):
         flow = np.zeros((len(u), form.d))
         flow[:, edge.coordinates] = u
         part = pd.DataFrame(flow, columns=_coordinates(solution))

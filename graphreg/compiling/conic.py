@@ -82,7 +82,8 @@ class Outcome:
 
 @dataclass
 class ConicProblem:
-    """A compiled problem: ``cvxpy`` (the cvxpy.Problem), ``w`` and ``z`` (or ``flows`` and ``prices``), and ``point``.
+    """A compiled problem: ``cvxpy`` (the cvxpy.Problem), ``w`` and ``z`` (or ``flows`` and ``prices``), and
+    ``read_back``.
 
     ``strengths`` are the CVXPY parameters that stand for the model's Parameters; ``refresh`` sets their values.
     """
@@ -91,7 +92,7 @@ class ConicProblem:
     cvxpy: Any
     w: Any
     z: list[Any]
-    point: Callable[[], tuple[Array, DualPoint] | None]
+    read_back: Callable[[], tuple[Array, DualPoint] | None]
     strengths: list[tuple[Parameter, Any]] = field(default_factory=list)
 
     def refresh(self) -> None:
@@ -238,7 +239,7 @@ def primal(form: Form, units: Units = PLAIN) -> ConicProblem:
     total = sum(objective[1:], objective[0])
     problem = cp.Problem(cp.Minimize(total if units.value == 1.0 else total / units.value), constraints)
 
-    def point() -> tuple[Array, DualPoint] | None:
+    def read_back() -> tuple[Array, DualPoint] | None:
         found = parameters.read()
         if found is None:
             return None
@@ -253,7 +254,7 @@ def primal(form: Form, units: Units = PLAIN) -> ConicProblem:
         )
         return w, DualPoint(flows, prices)
 
-    return ConicProblem(form, problem, parameters.V, zs, point, list(strengths.known.values()))
+    return ConicProblem(form, problem, parameters.V, zs, read_back, list(strengths.known.values()))
 
 
 def _loss(block: SampleBlock, w: Parameters, constraints: list[Any]) -> tuple[Any, Any]:
@@ -329,14 +330,14 @@ def dual(user: Form, center: Array | None = None) -> ConicProblem:
     constraints.append(conservation)
     problem = cp.Problem(cp.Maximize(-sum(objective[1:], objective[0])), constraints)
 
-    def point() -> tuple[Array, DualPoint] | None:
+    def read_back() -> tuple[Array, DualPoint] | None:
         if any(v.value is None for v in (*flows, *prices)) or conservation.dual_value is None:
             return None
         w = -np.asarray(conservation.dual_value, dtype=float).reshape(n, d)
         w = w if center is None else w + center
         return w, DualPoint(tuple(np.asarray(u.value) for u in flows), tuple(np.asarray(a.value) for a in prices))
 
-    return ConicProblem(user, problem, None, flows, point)
+    return ConicProblem(user, problem, None, flows, read_back)
 
 
 def _edge_conjugate(edge: EdgeBlock, u: Any, constraints: list[Any]) -> list[Any]:

@@ -61,7 +61,7 @@ def is_kinked(family: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Shape:
+class FamilyParameters:
     """What a family is drawn with: Huber's delta, the quantile tau, the level of the counts, and the classes."""
 
     delta: float
@@ -70,10 +70,10 @@ class Shape:
     classes: tuple[Hashable, ...]
 
 
-def random_shape(rng: np.random.Generator, response: float, classes: int) -> Shape:
+def random_shape(rng: np.random.Generator, response: float, classes: int) -> FamilyParameters:
     """The parameters of all families; counts are few (many of them 0) or up to some ten thousand."""
     names: list[tuple[Hashable, ...]] = [("ash", "beech", "cedar", "dogwood"), (0, 1, 2, 3)]
-    return Shape(
+    return FamilyParameters(
         float(response * 10.0 ** rng.uniform(-1, 0.5)),
         float(rng.uniform(0.05, 0.95)),
         float(rng.uniform(-1.5, 7.5)),
@@ -81,7 +81,9 @@ def random_shape(rng: np.random.Generator, response: float, classes: int) -> Sha
     )
 
 
-def targets(rng: np.random.Generator, family: str, eta: Array, response: float, offset: Array, shape: Shape) -> Array:
+def targets(
+    rng: np.random.Generator, family: str, eta: Array, response: float, offset: Array, shape: FamilyParameters
+) -> Array:
     """Targets at the predictors ``eta``, of the size of ``response``; (m, k) for multinomial ones."""
     family = drawn_like(family)
     if family == "multinomial":
@@ -98,7 +100,7 @@ def targets(rng: np.random.Generator, family: str, eta: Array, response: float, 
     return eta + offset + 0.3 * response * noise
 
 
-def coded(rng: np.random.Generator, family: str, y: Array, shape: Shape) -> Array:
+def coded(rng: np.random.Generator, family: str, y: Array, shape: FamilyParameters) -> Array:
     """The targets as a user would have them: labels {-1, 1} or {0, 1}, names of classes, columns of numbers."""
     if family == "multinomial":
         names = np.empty(len(shape.classes), dtype=object)
@@ -109,7 +111,7 @@ def coded(rng: np.random.Generator, family: str, y: Array, shape: Shape) -> Arra
     return y[:, 0] if family == "mean" and y.shape[1] == 1 else y
 
 
-def term(rng: np.random.Generator, family: str, data: NodeData, scale: Any, shape: Shape) -> AbstractLoss:
+def term(rng: np.random.Generator, family: str, data: NodeData, scale: Any, shape: FamilyParameters) -> AbstractLoss:
     """The loss; the classes are named where some were not seen, and otherwise perhaps."""
     if family == "huber":
         return HuberLoss(data, scale=scale, delta=shape.delta)
@@ -156,7 +158,7 @@ def typical_curvature(part: PlainSamples) -> float:
         return float(part.scale.sum())
     each = np.ones(len(part.y))
     if drawn_like(part.family) != part.family:
-        each = newcomers.sample_of(part.family).steepness(part.offset, part.y)
+        each = newcomers.sample_of(part.family).typical_curvature(part.offset, part.y)
     if part.family in ("logistic", "multinomial"):
         each *= 0.25
     elif part.family == "poisson":

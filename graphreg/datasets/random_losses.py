@@ -11,7 +11,7 @@ import numpy as np
 from ..inputs import NodeData
 from .families import (
     SCALAR,
-    Shape,
+    FamilyParameters,
     coded,
     gradient_at_zero,
     is_kinked,
@@ -81,7 +81,7 @@ def data_of(
     rng: np.random.Generator,
     family: str,
     rows: dict[Hashable, Rows],
-    shape: Shape,
+    shape: FamilyParameters,
     names: tuple[str, ...],
 ) -> NodeData:
     """The samples of a family as a user would have them."""

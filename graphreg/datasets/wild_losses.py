@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .families import SCALAR, Shape, drawn_like, is_kinked, is_unitless, random_shape, targets, term
+from .families import SCALAR, FamilyParameters, drawn_like, is_kinked, is_unitless, random_shape, targets, term
 from .plain import Array, PlainSamples
 from .random_losses import LOSSES_WITH_KINKS, MOST, Losses, Rows, data_of, names_of
 
@@ -53,7 +53,7 @@ class _Wild:
     response: float
     shift: float  # of targets
     offset: float  # 0 where there are none
-    shape: Shape
+    shape: FamilyParameters
     classes: int
 
     def one_node(self, family: str, m: int, truth: Array) -> Rows:
@@ -141,7 +141,9 @@ def _columns(rng: np.random.Generator, loss: str, d: int, traits: list[str]) -> 
     return _Columns(scale, intercept, dummies, near)
 
 
-def _sizes(rng: np.random.Generator, loss: str, classes: int, traits: list[str]) -> tuple[float, float, float, Shape]:
+def _sizes(
+    rng: np.random.Generator, loss: str, classes: int, traits: list[str]
+) -> tuple[float, float, float, FamilyParameters]:
     """The size of responses, the shift of targets, the size of offsets (0: none), and the parameters of families."""
     response = 1.0 if loss == "mixed" or is_unitless(loss) else 10.0 ** rng.uniform(-2, 2)
     sign = rng.choice([-1.0, 1.0])

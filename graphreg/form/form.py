@@ -151,7 +151,7 @@ class Form:
         curvature = np.zeros(self.n)
         for block in self.samples:
             squares = (block.lengths**2).reshape(len(block.node), -1).sum(axis=1)
-            bound = block.loss.steepness(block.offset, block.y)
+            bound = block.loss.typical_curvature(block.offset, block.y)
             curvature += np.bincount(block.node, bound * block.scale * squares, self.n) / self.d
         return float(np.sqrt(np.mean(gradient**2)) / max(np.sqrt(np.mean(curvature**2)), 1e-300)) or 1.0
 

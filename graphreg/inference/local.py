@@ -19,11 +19,11 @@ from ..compiling import Compiler
 from ..errors import DataError, MethodError
 from ..form import Form, SampleBlock
 from ..methods import Exact
-from ..network import alone
+from ..network import without_edges
 from ..oracles import STEPPING, NodeGradients, minimisers, without_gradient
 from ..running import Budget, solve
 from ..terms import Array, batches, gram
-from .failing import RIDGE, SINGULAR, check_attained, check_rank, more, of_losses
+from .missing_estimates import RIDGE, SINGULAR, check_attained, check_rank, more, of_losses
 
 COVARIANCES = ("HC0", "HC1", "HC2", "HC3", "HC4", "model")
 GAP = 1e-9  # relative, to which estimates are to be certified
@@ -95,7 +95,7 @@ class LocalFits:
             for batch in batches(block.node, scores):
                 out[batch.nodes] += gram(batch.X, batch.mask)
         if kind == "HC1":
-            self.check_spare("HC1")
+            self.check_residual_df("HC1")
             out *= (self.counts / np.maximum(self.counts - self.form.d, 1))[:, None, None]
         return out
 
@@ -169,7 +169,7 @@ class LocalFits:
         out[self.fitted] = C.transpose(0, 2, 1) @ scaled @ C
         return out
 
-    def check_spare(self, what: str, nodes: Array | None = None) -> None:
+    def check_residual_df(self, what: str, nodes: Array | None = None) -> None:
         """Refuses nodes (a mask; by default all that have data) whose samples leave nothing to tell the noise by."""
         bad = np.flatnonzero((self.fitted if nodes is None else nodes) & (self.counts <= self.form.d))
         if bad.size:
@@ -192,7 +192,7 @@ def local_fits(form: Form) -> LocalFits:
         For a node with too few samples, collinear features or separable classes; it names the node, what is wrong
         there, and the ridge that would help.
     """
-    form = alone(form.frozen())
+    form = without_edges(form.frozen())
     missing = tuple(said.removesuffix(STEPPING) for said in without_gradient(form))
     if missing:
         raise MethodError(f"local estimates need smooth losses: {'; '.join(missing)}", missing)

@@ -10,8 +10,8 @@ from scipy import stats
 
 from ..errors import DataError
 from ..terms import Array, at_a_time
-from .failing import SINGULAR
 from .local import LocalFits
+from .missing_estimates import SINGULAR
 
 AT_ONCE = 2_000_000  # entries of the stacked matrices of the edges that are worked on at once
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from ..declaring import declared, import_files, needs_no_options
 from ..network import Availability as Availability
-from ..network import Site
+from ..network import LocalView
 from ..oracles import NodeGradients, without_gradient
 from ..running import Checkpoint as Checkpoint
 from .base import METHOD as METHOD
@@ -23,14 +23,14 @@ from .known_clusters.async_l2gd import AsyncL2GD as AsyncL2GD
 from .splitting.fixed_point import AbstractFixedPoint as AbstractFixedPoint
 from .splitting.fixed_point import Acceleration as Acceleration
 from .splitting.primal_dual import PrimalDual as PrimalDual
-from .tolerance import ToleratesLoss as ToleratesLoss
+from .tolerance import ToleratesLostMessages as ToleratesLostMessages
 
 __all__ = [
     "METHODS",
     "AbstractIteration",
     "AbstractMethod",
+    "LocalView",
     "NodeGradients",
-    "Site",
     "listed",
     "without_gradient",
 ]

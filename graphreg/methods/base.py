@@ -15,7 +15,7 @@ from ..certificate import Certifier
 from ..checks import check_fields, instance
 from ..errors import MethodError, MethodWarning
 from ..form import Form
-from ..network import Site
+from ..network import LocalView
 from ..terms import Array
 
 if TYPE_CHECKING:
@@ -90,15 +90,15 @@ METHOD = instance(AbstractMethod, "a method such as gr.PrimalDual()")
 
 
 class AbstractIteration(AbstractMethod):
-    """A method that iterates on a site.
+    """A method that iterates on a local view.
 
     Its state is a frozen dataclass at the top level of a module and holds all that later rounds depend on, random
     streams included, so that a checkpoint of it is the run (see `checkpoint`): arrays, numbers, strings, None, the
-    site, numpy Generators, and tuples, lists, dicts by name and dataclasses of these. What is kept elsewhere (on the
-    site, the method, its proxes) must follow from the problem alone. Nothing may depend on the clock.
+    view, numpy Generators, and tuples, lists, dicts by name and dataclasses of these. What is kept elsewhere (on the
+    view, the method, its proxes) must follow from the problem alone. Nothing may depend on the clock.
 
-    A site may be a part of the graph, so a method reaches beyond its nodes through ``site.engine.exchange`` and
-    ``reduce`` alone, in `init` too; what is random comes from ``site.streams``, so that it is the same on any engine.
+    A local view may be a part of the graph, so a method reaches beyond its nodes through ``view.engine.exchange`` and
+    ``reduce`` alone, in `init` too; what is random comes from ``view.streams``, so that it is the same on any engine.
     """
 
     central: ClassVar[bool] = False  # whether a step takes all data in one place, so that no actors can carry it out
@@ -113,14 +113,14 @@ class AbstractIteration(AbstractMethod):
         return said if self.central else ""
 
     @abstractmethod
-    def init(self, site: Site, start: Start | None) -> Any:
+    def init(self, view: LocalView, start: Start | None) -> Any:
         """The state before the first round, from ``start`` where it is given."""
 
-    def resume(self, site: Site, state: Any, start: Start | None) -> Any:
+    def resume(self, view: LocalView, state: Any, start: Start | None) -> Any:
         """The state before the first round at other strengths of a problem, from the last one there: what is worth
         keeping beside ``start``, which is near both."""
         del state
-        return self.init(site, start)
+        return self.init(view, start)
 
     @abstractmethod
     def step(self, state: Any) -> Any:
@@ -130,7 +130,7 @@ class AbstractIteration(AbstractMethod):
         """Whether the driver may try to guess the fused differences and solve the rest (see `polish`)."""
         return False
 
-    def telling(self, state: Any) -> tuple[Array, ...] | None:
+    def inside_flows(self, state: Any) -> tuple[Array, ...] | None:
         """Flows that are strictly inside their capacities where differences vanish at the optimum, and at their
         capacities elsewhere, as far as the state knows; None where it does not."""
         return self.point(state)[1] if self.polishes() else None

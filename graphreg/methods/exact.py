@@ -100,8 +100,8 @@ class _Attempts:
             end = "budget", ""
         except KeyboardInterrupt:
             end = "interrupted", ""
-            if self.task.budget.carried is not None:
-                self.task.budget.carried.interrupted = True
+            if self.task.budget.warm_start is not None:
+                self.task.budget.warm_start.interrupted = True
         except Exception as error:
             if not broken(error, Watched.of(self.task.budget.callback)):
                 raise
@@ -119,7 +119,7 @@ class _Attempts:
             if left is not None and left <= 0.0:
                 return "budget"
             self.outcomes.append(compiled.solve(method.solver, {**options, **conic.time_limit(method.solver, left)}))
-            found = compiled.point()
+            found = compiled.read_back()
             if found is not None and np.isfinite(found[0]).all():
                 w = np.where(form.free[:, None], 0.0, found[0])
                 certificate = certifier.certify(w, found[1].flows, found[1].prices, gap)
@@ -138,7 +138,7 @@ class _Attempts:
         method, gap = PrimalDual(), self.task.budget.gap
         if method.missing(self.task.form) or gap == 0.0:
             return 0
-        start = (certificate.w, certificate.point.flows)
+        start = (certificate.w, certificate.dual_point.flows)
         budget = Budget(gap, REFINEMENT, self.left(), start, progress=self.task.budget.progress)
         outcome = self.task.iterate(method, budget)
         if outcome.ended == "interrupted":

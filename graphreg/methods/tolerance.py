@@ -11,7 +11,7 @@ from ..terms import Array
 Swap = Callable[[tuple[Array, ...]], tuple[Array, ...]]
 
 
-class ToleratesLoss(ABC):
+class ToleratesLostMessages(ABC):
     """An iteration whose round may miss any of its messages, and which still has the fixed points of the problem.
 
     Where both ends of an edge keep a copy of its variables and one message of the two is lost, only one end updates,
@@ -25,11 +25,11 @@ class ToleratesLoss(ABC):
     """
 
     @abstractmethod
-    def under_loss(self) -> Any:
+    def for_lost_messages(self) -> Any:
         """The method as it is run where messages may be lost; refuses options that are not proven there."""
 
     @abstractmethod
-    def step_under_loss(self, state: Any, swap: Swap) -> Any:
+    def step_with_lost_messages(self, state: Any, swap: Swap) -> Any:
         """The state after one more round, of an actor.
 
         ``swap`` sends, for every edge block of the site, a row per edge to the other end, and returns the rows that the

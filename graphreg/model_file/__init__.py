@@ -18,12 +18,12 @@ from .families import make as make
 from .families import make_inline
 from .graphs import read_graph
 from .place import Place
-from .samples import Samples, read_samples
+from .samples import SampleTable, read_samples
 from .schema import Section, SolveKeys, read_tables
 from .tables import Folders
 from .terms import Sources, build_problem, build_terms
 
-__all__ = ["ModelFile", "Samples", "read_model"]
+__all__ = ["ModelFile", "SampleTable", "read_model"]
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class ModelFile:
     problem: Problem
     method: AbstractMethod | None
     options: Mapping[str, Any]
-    samples: tuple[Samples, ...]
+    samples: tuple[SampleTable, ...]
     graphs: tuple[Graph, ...]
     folders: Folders = field(repr=False)
 
@@ -146,20 +146,20 @@ def _parse(path: Path) -> dict[str, Any]:
         raise ModelFileError(f"{path.name} is not valid TOML: {error}") from None
 
 
-def _all_samples(tables: Mapping[str, list[Section]], folders: Folders) -> dict[str | None, Samples]:
+def _all_samples(tables: Mapping[str, list[Section]], folders: Folders) -> dict[str | None, SampleTable]:
     _check_names("data", tables["data"])
     clusters = [section.keys.clusters for section in tables["hierarchy"]]
     labels = [
         name for each in clusters if not isinstance(each, dict) for name in ([each] if isinstance(each, str) else each)
     ]
-    out: dict[str | None, Samples] = {}
+    out: dict[str | None, SampleTable] = {}
     for section in tables["data"]:
         out[section.keys.name] = read_samples(section.keys, section.place, folders, labels)
     return out
 
 
 def _all_graphs(
-    tables: Mapping[str, list[Section]], folders: Folders, samples: Mapping[str | None, Samples]
+    tables: Mapping[str, list[Section]], folders: Folders, samples: Mapping[str | None, SampleTable]
 ) -> dict[str | None, Graph]:
     _check_names("graph", tables["graph"])
     labels = list(dict.fromkeys(label for each in samples.values() for label in each.labels))

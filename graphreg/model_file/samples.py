@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Samples:
+class SampleTable:
     """The rows of one table, as a model file describes them.
 
     Attributes
@@ -91,7 +91,7 @@ class Samples:
         return text
 
 
-def read_samples(keys: DataKeys, place: Place, folders: Folders, label_columns: Sequence[str]) -> Samples:
+def read_samples(keys: DataKeys, place: Place, folders: Folders, label_columns: Sequence[str]) -> SampleTable:
     """The samples that [data] describes.
 
     ``label_columns`` are columns of labels beside the nodes (clusters), which are read as text.
@@ -114,7 +114,7 @@ def read_samples(keys: DataKeys, place: Place, folders: Folders, label_columns: 
     standard = None
     if keys.standardise is not False:
         frame, standard = _standardise(keys, frame, features, place)
-    return Samples(keys.name, path.name, frame, rows, features, standard, keys, place)
+    return SampleTable(keys.name, path.name, frame, rows, features, standard, keys, place)
 
 
 def _named(keys: DataKeys) -> Iterable[tuple[str, list[str]]]:

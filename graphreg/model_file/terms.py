@@ -15,7 +15,7 @@ from ..terms import Consensus, Hierarchy, Model, NodePenalty, TotalVariation, fe
 from ..terms.penalties import AbstractConstraint, SquaredL2
 from .families import make, make_inline
 from .place import Place
-from .samples import Samples
+from .samples import SampleTable
 from .schema import LossKeys, Section
 
 
@@ -31,12 +31,12 @@ class Term:
 class Sources:
     """The tables of samples and the graphs of a model file, by name; which of them are used is kept."""
 
-    samples: Mapping[str | None, Samples]
+    samples: Mapping[str | None, SampleTable]
     graphs: Mapping[str | None, Graph]
     folders: Sequence[Path]  # where modules of the user's own are looked for first
     used: set[tuple[str, str | None]]
 
-    def data(self, name: str | None, place: Place) -> Samples:
+    def data(self, name: str | None, place: Place) -> SampleTable:
         return self._pick("data", self.samples, name, place)
 
     def graph(self, name: str | None, place: Place) -> Graph:

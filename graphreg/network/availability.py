@@ -15,8 +15,8 @@ from ..errors import MethodError
 from ..form import Form
 from ..messages import unmatched
 from ..terms import Array
-from .site import Site
 from .streams import Streams
+from .view import LocalView
 
 Sampler = Callable[[int, tuple[Hashable, ...], Array, Generator], Any]
 
@@ -91,38 +91,38 @@ class Availability:
         """Nodes without a probability, and probabilities without a node, as sentences."""
         return tuple(unmatched("availability", self.probability, form.space.index))
 
-    def begin(self, site: Site) -> Presence:
+    def begin(self, view: LocalView) -> Presence:
         """Before the first round."""
-        p = None if self.probability is None else per_node(site.form, self.probability, 1.0)
-        return Presence(p, np.zeros(site.form.n, dtype=np.int64))
+        p = None if self.probability is None else per_node(view.form, self.probability, 1.0)
+        return Presence(p, np.zeros(view.form.n, dtype=np.int64))
 
-    def attend(self, site: Site, t: int, presence: Presence) -> tuple[Array, Array, Presence]:
+    def attend(self, view: LocalView, t: int, presence: Presence) -> tuple[Array, Array, Presence]:
         """Who is there in round t, (n,) bool, noted in the ledger; the arcs both of whose ends are, (2p,) bool; and
         what is known after the round."""
-        there = self.there(site, t, presence.p)
-        site.engine.away(~there)
-        along = there[site.arcs.source] & there[site.arcs.target]
-        return there, along, Presence(presence.p, presence.online + there)
+        present = self.present(view, t, presence.p)
+        view.engine.away(~present)
+        along = present[view.arcs.source] & present[view.arcs.target]
+        return present, along, Presence(presence.p, presence.online + present)
 
     def inverse(self, presence: Presence, t: int) -> Array:
         """1/p_i, p_i known or else the proportion of the rounds so far, (n,)."""
         return 1.0 / presence.p if self.known and presence.p is not None else t / np.maximum(presence.online, 1)
 
-    def there(self, site: Site, t: int, p: Array | None) -> Array:
-        """Which nodes of the site are there in round t = 1, 2, ..., (n,) bool; p as in `Presence`."""
-        uniform = site.streams("availability").uniform(t, 1)[:, 0]
+    def present(self, view: LocalView, t: int, p: Array | None) -> Array:
+        """Which nodes of the view are there in round t = 1, 2, ..., (n,) bool; p as in `Presence`."""
+        uniform = view.streams("availability").uniform(t, 1)[:, 0]
         if self.sampler is None:
             assert p is not None
             return uniform < p
-        labels = site.form.labels[: site.form.space.n_observed]
-        common = Streams(site.seed, "network coin", [0]).generator(0, t)
+        labels = view.form.labels[: view.form.space.n_observed]
+        common = Streams(view.seed, "network coin", [0]).generator(0, t)
         drawn = np.asarray(self.sampler(t, labels, uniform[: len(labels)].copy(), common))
         if drawn.shape != (len(labels),) or drawn.dtype != np.bool_:
             raise MethodError(
                 f"the sampler of an Availability must return {len(labels)} bools, one per label, in round {t}; it "
                 f"returned an array of shape {drawn.shape} and type {drawn.dtype}"
             )
-        return np.concatenate([drawn, np.full(site.form.n - len(labels), True)])
+        return np.concatenate([drawn, np.full(view.form.n - len(labels), True)])
 
 
 def per_node(form: Form, values: Any, latent: float) -> Array:

@@ -11,7 +11,7 @@ from .ledger import Ledger
 
 
 class InProcess:
-    """Runs a method on the whole graph and books the messages of its decentralised execution; see `Engine`."""
+    """Runs a method on the whole graph and records the messages of its decentralised execution; see `Engine`."""
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger

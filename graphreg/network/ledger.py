@@ -48,7 +48,7 @@ class Ledger:
     rounds: int = 0
     accounts: dict[str, Account] = field(default_factory=lambda: {purpose: Account() for purpose in PURPOSES})
 
-    # ---- booking ---------------------------------------------------------------------------------------------------
+    # ---- recording ---------------------------------------------------------------------------------------------------
     def exchange(
         self, purpose: str, columns: int | Array | None = None, along: Array | None = None, times: int = 1
     ) -> None:
@@ -77,7 +77,7 @@ class Ledger:
         account.away = nodes.astype(np.int64) if account.away is None else account.away + nodes
 
     def copy(self) -> Ledger:
-        """A ledger on which more can be booked without a change of this one."""
+        """A ledger on which more can be recorded without a change of this one."""
         return replace(self, accounts={purpose: replace(account) for purpose, account in self.accounts.items()})
 
     # ---- reading ---------------------------------------------------------------------------------------------------

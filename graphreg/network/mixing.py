@@ -12,7 +12,7 @@ from ..errors import MethodError
 from ..form import EdgeBlock, Form
 from ..inputs import is_frame
 from ..terms import Array
-from .site import Site
+from .view import LocalView
 
 METROPOLIS = "metropolis"
 SAME = 1e-9  # by how much rows may miss the sum 1, and an entry its mirror image
@@ -136,9 +136,9 @@ class MixingMatrix:
             out.append("the mixing matrix has the eigenvalue -1, so that values swing for ever; take lazy=True")
         return tuple(out)
 
-    def on(self, site: Site, edge: EdgeBlock) -> Array:
+    def on(self, view: LocalView, edge: EdgeBlock) -> Array:
         """c_ij of each edge."""
-        place = self._places(site.ids, site.form.labels)
+        place = self._places(view.ids, view.form.labels)
         return self.values[place[edge.tail], place[edge.head]]
 
     def _places(self, ids: Array, labels: tuple[Hashable, ...]) -> Array:
@@ -149,31 +149,31 @@ class MixingMatrix:
         return np.array([at[label] for label in labels])
 
 
-def mixing_of(site: Site, given: MixingMatrix | str, lazy: bool) -> Mixing:
-    """The mixing on the edges of a site.
+def mixing_of(view: LocalView, given: MixingMatrix | str, lazy: bool) -> Mixing:
+    """The mixing on the edges of a local view.
 
     By Metropolis and Hastings c_ij = 1 / (max(d_i, d_j) + 1), d_i the number of neighbours (slides, Figure 2): one
     exchange of a number. ``lazy``: of (C + I)/2, whose eigenvalues are not negative.
     """
-    form = site.form
+    form = view.form
     edges = [edge for edge in form.edges if not edge.ground]
     times = _times(form, edges)  # several edges of a pair share its weight
     if isinstance(given, str):
-        degree = np.bincount(site.arcs.target, minlength=form.n).astype(float)
-        degree = site.engine.exchange(degree[:, None], parameters=False)[:, 0]
+        degree = np.bincount(view.arcs.target, minlength=form.n).astype(float)
+        degree = view.engine.exchange(degree[:, None], parameters=False)[:, 0]
         each = [1.0 / (np.maximum(degree[edge.tail], degree[edge.head]) + 1.0) for edge in edges]
     else:
-        each = [given.on(site, edge) for edge in edges]
+        each = [given.on(view, edge) for edge in edges]
     found = iter((0.5 if lazy else 1.0) * c / k for c, k in zip(each, times, strict=True))
     return Mixing(tuple(np.zeros(0) if edge.ground else next(found) for edge in form.edges))
 
 
-def largest(site: Site, values: Array) -> float:
+def largest(view: LocalView, values: Array) -> float:
     """A bound of the largest of non-negative values (n,) of the nodes, too large by at most n^(1/512): sums of their
     powers, since max^p <= sum of v_i^p <= n max^p. Each power divides by the bound of the last, against overflow."""
     bound = 1.0
     for p in POWERS:
-        total = float(site.engine.reduce(np.where(site.own, values / bound, 0.0)[:, None] ** p)[0])
+        total = float(view.engine.reduce(np.where(view.own, values / bound, 0.0)[:, None] ** p)[0])
         if not 0.0 < total < np.inf:
             return total
         bound *= total ** (1.0 / p)

@@ -15,20 +15,20 @@ from ..form import EdgeBlock, Form, distinct
 from ..oracles import NodeGradients
 from ..terms import IN_GRAPH, TO_SERVER, Array, Strength
 from ..terms.penalties import AbstractPenalty, AbstractSmoothPenalty, Zero
-from .site import Site
+from .view import LocalView
 
 SERVER = "server"  # the label of the node, and the name of the edges to it
 
 
 # ---- other forms -----------------------------------------------------------------------------------------------------
-def alone(form: Form, latent: tuple[Hashable, ...] = ()) -> Form:
+def without_edges(form: Form, latent: tuple[Hashable, ...] = ()) -> Form:
     """The form without edges between nodes, and with these latent nodes instead of its own."""
     n = form.space.n_observed + len(latent)
     samples = tuple(replace(block, n=n) for block in form.samples)
     return Form(form.space, latent, samples, tuple(replace(edge, n=n) for edge in form.edges if edge.ground))
 
 
-def star(
+def server_form(
     form: Form,
     penalty: AbstractPenalty,
     weight: Array | None = None,
@@ -45,12 +45,12 @@ def star(
     latent = tuple(distinct(labels, set(form.space.index)))
     place = np.zeros(n, dtype=np.intp) if member is None else member
     name, c = f"{SERVER} ({type(penalty).__name__})", np.ones(n) if weight is None else weight
-    bare, ends = alone(form, latent), (np.arange(n), n + place)
+    bare, ends = without_edges(form, latent), (np.arange(n), n + place)
     edges = EdgeBlock(penalty, Strength(), *ends, c, None, None, TO_SERVER, name, bare.n)
     return replace(bare, edges=(*bare.edges, edges))
 
 
-def tied(form: Form, member: Array) -> Form:
+def consensus_within(form: Form, member: Array) -> Form:
     """A star with its clusters tied to a first member instead of to the server, which stays without edges: the
     consensus within clusters, on the same nodes."""
     nodes = np.arange(form.space.n_observed)
@@ -93,10 +93,11 @@ def balanced_flows(form: Form, gradients: NodeGradients, w: Array) -> tuple[Arra
     return tuple(out)
 
 
-# ---- on a site -------------------------------------------------------------------------------------------------------
+# ---- on a local view
+# -------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class Star:
-    """Which nodes of a site are tied to which server, and the arcs between them.
+class ServerTopology:
+    """Which nodes of a local view are tied to which server, and the arcs between them.
 
     Attributes
     ----------
@@ -104,7 +105,7 @@ class Star:
         Nodes of the site.
     weight : (n,) array
         c_e of the edge of each client, 0 at the servers.
-    down, up : masks over the arcs of the site
+    down, up : masks over the arcs of the view
         From the servers, and to them.
     """
 
@@ -115,13 +116,13 @@ class Star:
     up: Array
 
     @staticmethod
-    def of(site: Site) -> Star:
-        blocks = [edge for edge in site.form.edges if edge.role == TO_SERVER]
+    def of(view: LocalView) -> ServerTopology:
+        blocks = [edge for edge in view.form.edges if edge.role == TO_SERVER]
         client = np.concatenate([edge.tail for edge in blocks])
         server = np.concatenate([edge.head for edge in blocks])
-        weight, latent = np.zeros(site.form.n), site.ids >= site.n_observed
+        weight, latent = np.zeros(view.form.n), view.ids >= view.n_observed
         weight[client] = np.concatenate([edge.weight for edge in blocks])
-        return Star(client, server, weight, latent[site.arcs.source], latent[site.arcs.target])
+        return ServerTopology(client, server, weight, latent[view.arcs.source], latent[view.arcs.target])
 
     def sums(self, values: Array, chosen: Array | None = None) -> Array:
         """The sums of the clients' rows (n, k) at their servers, (n, k); of the clients of a mask (n,) alone."""
@@ -141,11 +142,11 @@ class Star:
         total, mass = self.sums(weight * values, chosen), self.sums(weight, chosen)
         return np.where(mass > 0, total / np.where(mass > 0, mass, 1.0), otherwise)
 
-    def broadcast(self, site: Site, values: Array, *, parameters: bool = True) -> Array:
+    def broadcast(self, view: LocalView, values: Array, *, parameters: bool = True) -> Array:
         """The rows of the servers, sent to their clients."""
-        return self.told(site.engine.exchange(values, self.down, parameters=parameters))
+        return self.from_server(view.engine.exchange(values, self.down, parameters=parameters))
 
-    def told(self, values: Array) -> Array:
+    def from_server(self, values: Array) -> Array:
         """The values with those of the servers in the rows of their clients."""
         values = values.copy()
         values[self.client] = values[self.server]

@@ -24,7 +24,7 @@ from .arcs import Arcs
 
 
 @dataclass(frozen=True)
-class Tree:
+class ClusterTree:
     """The tree as the nodes of a site see it: a node knows its own edges, so of a part of the graph Gamma, alpha and
     means hold at the clusters that are the site's own.
 
@@ -121,7 +121,7 @@ class Tree:
         return out
 
 
-def tree_of(form: Form, arcs: Arcs) -> Tree:
+def tree_of(form: Form, arcs: Arcs) -> ClusterTree:
     """The tree of a form, or of a part of one, that `without_tree` finds nothing missing in."""
     cluster, root = np.full((2, form.n), -1)
     gamma, lam = np.zeros((2, form.n))
@@ -134,7 +134,7 @@ def tree_of(form: Form, arcs: Arcs) -> Tree:
     clients = np.flatnonzero(cluster >= 0)
     np.maximum.at(gamma, cluster[clients], gamma[clients])
     s, t = arcs.source, arcs.target
-    return Tree(cluster, root, gamma, lam, cluster[s] == t, root[s] == t, root[t] == s, cluster[t] == s)
+    return ClusterTree(cluster, root, gamma, lam, cluster[s] == t, root[s] == t, root[t] == s, cluster[t] == s)
 
 
 def without_tree(form: Form) -> tuple[str, ...]:

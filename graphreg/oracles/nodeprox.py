@@ -123,11 +123,11 @@ class NewtonProx(AbstractNodeProx):
         self.XT = np.ascontiguousarray(batch.X.transpose(0, 2, 1))
         self.y, self.offset = batch.pad(block.y), batch.pad(block.offset)
         self.s = batch.pad(block.scale) * batch.mask
-        self.steepness = batch.pad(loss.steepness(block.offset, block.y))
+        self.typical_curvature = batch.pad(loss.typical_curvature(block.offset, block.y))
 
     def curvature(self) -> Array:
         d = self.X.shape[2]
-        return np.einsum("gmd,gmd,gm->g", self.X, self.X, self.steepness * self.s, optimize=True) / d
+        return np.einsum("gmd,gmd,gm->g", self.X, self.X, self.typical_curvature * self.s, optimize=True) / d
 
     def _scaled(self, values: Array) -> Array:
         return self.s.reshape(*self.s.shape, *[1] * (values.ndim - 2)) * values

@@ -71,7 +71,7 @@ class Target(NamedTuple):
         return Target(self.v[nodes], self.tau[nodes])
 
 
-class Smooth(NamedTuple):
+class SmoothedProblem(NamedTuple):
     """phi of each node."""
 
     box: Boxes
@@ -81,9 +81,9 @@ class Smooth(NamedTuple):
     to_low: Array  # the residuals at which a price meets its box
     to_high: Array
 
-    def take(self, nodes: Array) -> Smooth:
+    def take(self, nodes: Array) -> SmoothedProblem:
         rest = (each[nodes] for each in (self.base, self.eps, self.to_low, self.to_high))
-        return Smooth(self.box.take(nodes), self.at.take(nodes), *rest)
+        return SmoothedProblem(self.box.take(nodes), self.at.take(nodes), *rest)
 
     def price(self, x: Array) -> Array:
         return np.clip(self.base + x / self.eps, self.box.low, self.box.high)
@@ -144,13 +144,13 @@ def smoothed(box: Boxes, at: Target, base: Array, width: Array, w: Array) -> tup
     return out, every.price(box.predict(out))
 
 
-def _smooth(box: Boxes, at: Target, base: Array, width: Array) -> Smooth:
+def _smooth(box: Boxes, at: Target, base: Array, width: Array) -> SmoothedProblem:
     span = box.high - box.low
     eps = width / np.where(span > 0.0, span, 1.0)
-    return Smooth(box, at, base, eps, eps * (box.low - base), eps * (box.high - base))
+    return SmoothedProblem(box, at, base, eps, eps * (box.low - base), eps * (box.high - base))
 
 
-def _newton(phi: Smooth, w: Array, x: Array) -> tuple[Array, Array, Array]:
+def _newton(phi: SmoothedProblem, w: Array, x: Array) -> tuple[Array, Array, Array]:
     """The Newton step from w, tau times the gradient of phi there, and where the step is less than exact.
 
     H = I + X' diag(tau / eps) X over the free samples.
@@ -174,7 +174,7 @@ def _gram(XT: Array, X: Array, weight: Array) -> Array:
     return np.matmul((X * np.take_along_axis(weight, rows, axis=1)[:, :, None]).transpose(0, 2, 1), X)
 
 
-def _noise(phi: Smooth, w: Array, x: Array) -> Array:
+def _noise(phi: SmoothedProblem, w: Array, x: Array) -> Array:
     """What rounding leaves of tau times the gradient, (g,)."""
     box, at = phi.box, phi.at
     free = (x > phi.to_low) & (x < phi.to_high)
@@ -183,12 +183,12 @@ def _noise(phi: Smooth, w: Array, x: Array) -> Array:
     return NOISE * (row_norm(w) + row_norm(at.v) + at.tau[:, 0] * each.sum(axis=1))
 
 
-def _along(phi: Smooth, step: Array, slope: Array) -> Array:
+def _along(phi: SmoothedProblem, step: Array, slope: Array) -> Array:
     """The derivative of phi along the step, and the curvature of its quadratic term, (2, g)."""
     return np.stack([(step * slope).sum(axis=1), (step * step).sum(axis=1)]) / phi.at.tau[:, 0]
 
 
-def _root(phi: Smooth, nodes: Array, x: Array, turn: Array, along: Array) -> Array:
+def _root(phi: SmoothedProblem, nodes: Array, x: Array, turn: Array, along: Array) -> Array:
     """The t > 0 at which phi is least along w + t step: the root of its derivative, piecewise linear in t.
 
     While x_r + t turn_r is between to_low and to_high, sample r adds turn_r^2 / eps_r to the increase.

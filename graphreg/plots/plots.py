@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import ModelError
 from ..form import Form
 from ..form.notation import count
-from ..messages import gaps
+from ..messages import missing_entries
 from ..running import Solution
 from ..terms import Array
 
@@ -174,7 +174,7 @@ def placed(
     import networkx as nx
 
     if positions is not None:
-        for said in gaps("positions", positions, labels):
+        for said in missing_entries("positions", positions, labels):
             raise ModelError(said)
         return np.array([positions[label] for label in labels], dtype=float).reshape(-1, 2)
     graph: nx.Graph[int] = nx.Graph()

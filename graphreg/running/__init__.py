@@ -1,6 +1,5 @@
 """A run of a method, from its first round to a solution: driver, schedule, checkpoints."""
 
-from .carried import Carried as Carried
 from .checkpoints.checkpoint import Checkpoint as Checkpoint
 from .checkpoints.checkpoint import Store as Store
 from .checkpoints.fingerprint import entry as entry
@@ -8,10 +7,11 @@ from .checkpoints.fingerprint import of_method as of_method
 from .checkpoints.fingerprint import of_problem as of_problem
 from .checkpoints.packing import Packed as Packed
 from .iterating import around as around
-from .iterating import site_of as site_of
+from .iterating import view_of as view_of
 from .solution import Solution as Solution
 from .solving import solve as solve
 from .task import Budget as Budget
 from .task import Outcome as Outcome
 from .task import Task as Task
 from .trace import Record as Record
+from .warm_start import WarmStart as WarmStart

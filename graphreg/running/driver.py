@@ -19,7 +19,7 @@ from ..certificate import Certificate, Certifier
 from ..clock import OutOfTimeError, left
 from ..errors import CheckpointError
 from ..form import settles
-from ..network import Ledger, Site
+from ..network import Ledger, LocalView
 from .polish import applies, guess, merged, polish
 from .schedule import Schedule
 from .snapshot import Checked, Keeper, Snapshot
@@ -51,27 +51,27 @@ class _Run:
         return time.perf_counter() - self.began
 
     # ---- where a run begins, and what is kept of it ----------------------------------------------------------------
-    def begin(self, site: Site) -> tuple[Any, int, str]:
+    def begin(self, view: LocalView) -> tuple[Any, int, str]:
         """State, round, and why the run ends (empty where it goes on): at the beginning, or where a checkpoint is."""
         remaining = left()
         if self.budget.seconds is not None and remaining is not None:  # what went before the first round counts, too
             self.began -= max(self.budget.seconds - remaining, 0.0)
-        kept = None if self.keeper is None else self.keeper.load(site)
-        if kept is None:
-            carried, start = self.budget.carried, self.budget.start
-            state = self.method.init(site, start) if carried is None else carried.first(self.method, site, start)
+        stored = None if self.keeper is None else self.keeper.load(view)
+        if stored is None:
+            warm_start, start = self.budget.warm_start, self.budget.start
+            state = self.method.init(view, start) if warm_start is None else warm_start.first(self.method, view, start)
             self.keep(state, 0, "")
             return state, 0, ""
-        if self.budget.rounds is not None and kept.round > self.budget.rounds:
+        if self.budget.rounds is not None and stored.round > self.budget.rounds:
             raise CheckpointError(
-                f"the checkpoint is at round {kept.round}, beyond the rounds={self.budget.rounds} asked for, which "
+                f"the checkpoint is at round {stored.round}, beyond the rounds={self.budget.rounds} asked for, which "
                 "count from the start; allow more rounds, or name another file"
             )
-        self.certifier = self.method.judge(kept.state, self.certifier)
-        self._restore(kept)
-        if kept.ended in ("failed", "recession"):
-            return kept.state, kept.round, kept.ended
-        return kept.state, kept.round, "gap" if self.certifier.best().holds(self.budget.gap) else ""
+        self.certifier = self.method.judge(stored.state, self.certifier)
+        self._restore(stored)
+        if stored.ended in ("failed", "recession"):
+            return stored.state, stored.round, stored.ended
+        return stored.state, stored.round, "gap" if self.certifier.best().holds(self.budget.gap) else ""
 
     def keep(self, state: Any, k: int, ended: str) -> None:
         """Note where the run stands between two rounds; written when it is due."""
@@ -84,15 +84,15 @@ class _Run:
         sent = {purpose: replace(account) for purpose, account in self.ledger.accounts.items()}
         self.keeper.keep(Snapshot(k, ended, state, self.checked, sent, self.elapsed()))
 
-    def _restore(self, kept: Snapshot) -> None:
-        checked, asked = kept.checked, self.schedule  # the budget may change from call to call
+    def _restore(self, stored: Snapshot) -> None:
+        checked, asked = stored.checked, self.schedule  # the budget may change from call to call
         self.schedule = replace(checked.schedule, target=asked.target, polishes=asked.polishes)
         self.certifier.recall(checked.certifier)
         self.unknowns = checked.unknowns
         self.trace.records[:] = checked.records
         self.trace.check_seconds = checked.check_seconds
-        self.ledger.accounts.update(kept.sent)
-        self.began -= kept.seconds
+        self.ledger.accounts.update(stored.sent)
+        self.began -= stored.seconds
 
     def write(self) -> None:
         if self.keeper is not None:
@@ -170,9 +170,9 @@ class _Run:
         at = time.perf_counter()
         before = self.certifier.repair.exchanges
         point = self.method.point(state)
-        told = self.method.telling(state) if self.budget.gap > 0 and applies(self.certifier.form) else None
-        if told is not None:
-            w, numbers = merged(self.certifier.form, point[0], told)
+        inside = self.method.inside_flows(state) if self.budget.gap > 0 and applies(self.certifier.form) else None
+        if inside is not None:
+            w, numbers = merged(self.certifier.form, point[0], inside)
             if not self.method.central:
                 self.ledger.sum("certificate", numbers)  # as a polish, no step that neighbours could take alone
             self.certifier.consider(w)
@@ -207,10 +207,10 @@ class _Run:
         numbers = (unknowns or 0) * ((unknowns or 0) + 3) // 2  # a gradient and a symmetric Hessian
         self.ledger.sum("adaptation", numbers, polished.sums)
         self._charge(certifier.repair.exchanges - before, certifier.repair.exchanges - before)
-        if polished.point is None:
+        if polished.dual_point is None:
             return False
         certifier.gap = self.budget.gap
-        certifier.admit(polished.w, polished.point)
+        certifier.admit(polished.w, polished.dual_point)
         return certifier.best().holds(self.budget.gap)
 
     def _settling(self, point: Point) -> int:
@@ -234,20 +234,20 @@ class _Run:
 
 def drive(
     method: AbstractIteration,
-    site: Site,
+    view: LocalView,
     certifier: Certifier,
     budget: Budget,
     keeper: Keeper | None = None,
 ) -> Outcome:
     """Run a method until the certified relative gap is met, the budget is used up, or it is interrupted."""
     schedule = Schedule(
-        budget.gap, polishes=method.polishes() and budget.gap > 0 and applies(site.form), every=method.every
+        budget.gap, polishes=method.polishes() and budget.gap > 0 and applies(view.form), every=method.every
     )
-    if budget.carried is not None:
-        schedule = budget.carried.expecting(schedule)
-    ledger, budget = site.engine.ledger, replace(budget, callback=Watched.of(budget.callback))
+    if budget.warm_start is not None:
+        schedule = budget.warm_start.expecting(schedule)
+    ledger, budget = view.engine.ledger, replace(budget, callback=Watched.of(budget.callback))
     run = _Run(method, certifier, budget, ledger, keeper, schedule)
-    state, k, ended = run.begin(site)
+    state, k, ended = run.begin(view)
     bar, why = _bar(method.name, budget, k), ""
     most = budget.rounds if budget.rounds is not None else method.most_rounds
     try:
@@ -270,15 +270,15 @@ def drive(
         ended, certificate = "failed", run.certifier.best()
     except KeyboardInterrupt:
         ended = "interrupted"
-        if budget.carried is not None:
-            budget.carried.interrupted = True
+        if budget.warm_start is not None:
+            budget.warm_start.interrupted = True
         certificate = run.at_interrupt(state, k)
     ledger.rounds = k
     if ended in ("limit", "budget") and certificate.holds(budget.gap):
         ended = "gap"
     bar(None, run.trace)
-    if budget.carried is not None:
-        budget.carried.take(site, state, run.schedule)
+    if budget.warm_start is not None:
+        budget.warm_start.take(view, state, run.schedule)
     return Outcome(certificate, run.certifier, ended, run.trace, ledger, k, run.elapsed(), method.gathered(state), why)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..certificate import Certifier, center, centred, feasible
 from ..form import Form
-from ..network import InProcess, Ledger, Site, arcs_of
+from ..network import InProcess, Ledger, LocalView, arcs_of
 from ..terms import Array
 from .driver import drive
 from .snapshot import Keeper
@@ -35,22 +35,22 @@ def iterate(
     if v is not None:
         judge = Certifier(there, certifier)
         if certifier.best_primal is not None and certifier.best_dual is not None:
-            judge.admit(certifier.best_primal.w - v, certifier.best_dual.found.point)
+            judge.admit(certifier.best_primal.w - v, certifier.best_dual.found.dual_point)
         if budget.start is not None:
             budget = replace(budget, start=(budget.start[0] - v, budget.start[1]))
     judge.gap = budget.gap
-    site = site_of(there, budget)
-    if v is not None and not method.central and budget.carried is None:
+    view = view_of(there, budget)
+    if v is not None and not method.central and budget.warm_start is None:
         numbers = form.d * (form.d + 3) // 2  # a gradient and a symmetric Hessian
-        site.engine.ledger.sum("adaptation", numbers, center(form)[1])
-    with played(method, site, budget) as player:
-        outcome = drive(player, site, judge, budget, keeper)
+        view.engine.ledger.sum("adaptation", numbers, center(form)[1])
+    with on_engine(method, view, budget) as player:
+        outcome = drive(player, view, judge, budget, keeper)
     if v is None:
         return outcome
     if budget.gap == 0.0:  # the iterate after exactly so many rounds is asked for, not the best one
         certifier.best_primal = None
     w = np.where(form.free[:, None], 0.0, outcome.certificate.w + v)
-    w, point, certifier.gap = feasible(form, w), outcome.certificate.point, budget.gap
+    w, point, certifier.gap = feasible(form, w), outcome.certificate.dual_point, budget.gap
     certifier.consider(w)
     certifier.beside(judge)
     if outcome.ended == "gap" and not certifier.best().holds(budget.gap):  # there it does, here rounding is another
@@ -58,16 +58,16 @@ def iterate(
     return replace(outcome, certifier=certifier, certificate=certifier.best())
 
 
-def site_of(form: Form, budget: Budget) -> Site:
+def view_of(form: Form, budget: Budget) -> LocalView:
     """The whole graph in one process."""
-    before = None if budget.carried is None else budget.carried.site
+    before = None if budget.warm_start is None else budget.warm_start.view
     if before is not None:
         return before.beside(form, InProcess(Ledger(before.arcs, form.labels)))
-    return Site(form, InProcess(Ledger(arcs_of(form), form.labels)), budget.seed or 0)
+    return LocalView(form, InProcess(Ledger(arcs_of(form), form.labels)), budget.seed or 0)
 
 
-def played(method: AbstractIteration, site: Site, budget: Budget) -> AbstractContextManager[AbstractIteration]:
+def on_engine(method: AbstractIteration, view: LocalView, budget: Budget) -> AbstractContextManager[AbstractIteration]:
     """The method itself, or the actors that carry it out."""
     if budget.engine is None:
         return nullcontext(method)
-    return budget.engine.playing(method, site.form, site.engine.ledger.arcs, site.seed)
+    return budget.engine.hosting(method, view.form, view.engine.ledger.arcs, view.seed)

@@ -2,7 +2,7 @@
 certificate judge.
 
 A step in the middle of a decentralised method that is not decentralised: it sums gradients and Hessians over all
-nodes, and the ledger books it as such.
+nodes, and the ledger records it as such.
 
 Differences whose flow lies strictly inside its capacity are taken to be fused. With these tied together, w = S theta
 with few unknowns theta, the objective is smooth where no other difference vanishes, and Newton's method solves it. Its
@@ -204,7 +204,7 @@ class Polished:
     """
 
     w: Array
-    point: DualPoint | None
+    dual_point: DualPoint | None
     sums: int
 
 

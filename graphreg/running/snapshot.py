@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import CheckpointError
 from ..form import Form
-from ..network import Account, Site
+from ..network import Account, LocalView
 from .checkpoints.checkpoint import Checkpoint, Store
 from .checkpoints.fingerprint import entry, of_method, of_problem
 from .checkpoints.packing import Packed
@@ -35,7 +35,7 @@ class Checked:
 class Snapshot:
     """All that the rounds to come depend on beside the problem, the method and the budget, and what is reported.
 
-    Taken after a round and its check, never within: an interruption may leave a round half booked. ``ended`` is why
+    Taken after a round and its check, never within: an interruption may leave a round half recorded. ``ended`` is why
     the run ended with this round, empty where it did not or where only the budget was used up.
     """
 
@@ -47,7 +47,7 @@ class Snapshot:
     seconds: float
 
 
-class KeptRuns:
+class StoredRuns:
     """The file of one solve, with a snapshot of each of its runs.
 
     There is a second run where the infimum is not attained: that of the problem at infinity. It follows from the end
@@ -88,10 +88,10 @@ class Keeper:
         self.latest: Snapshot | None = None
         self.written: Snapshot | None = None
 
-    def load(self, site: Site) -> Snapshot | None:
+    def load(self, view: LocalView) -> Snapshot | None:
         """The snapshot to go on from; None where the run is to begin."""
         if self.run < len(self.store.values):
-            self.latest = self.written = self.store.value(self.run, Snapshot, site)
+            self.latest = self.written = self.store.value(self.run, Snapshot, view)
         self.store.mark(-1 if self.latest is None else self.latest.round)
         return self.latest
 

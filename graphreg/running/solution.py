@@ -35,7 +35,7 @@ class Flows(Mapping[tuple[Hashable, Hashable], Array]):
     def __init__(self, form: Form, certificate: Certificate) -> None:
         labels = form.labels
         self._flow: dict[tuple[Hashable, Hashable], Array] = {}
-        for edge, u in zip(form.edges, certificate.point.flows, strict=True):
+        for edge, u in zip(form.edges, certificate.dual_point.flows, strict=True):
             columns = edge.coordinates
             for tail, head, each in zip(edge.tail, edge.head, u, strict=True):
                 key = (labels[tail], None if edge.ground else labels[head])

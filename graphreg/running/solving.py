@@ -16,7 +16,7 @@ from ..compiling import conic
 from ..form import DualPoint, Form
 from . import statuses
 from .iterating import iterate
-from .snapshot import KeptRuns
+from .snapshot import StoredRuns
 from .solution import Solution
 from .task import Budget, Outcome
 
@@ -33,7 +33,7 @@ def solve(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Co
     as the status "failed"; what a callback or a user's term raises is passed on.
     """
     asked = budget.checkpoint
-    store = None if asked is None else KeptRuns(asked, form, method, budget.start, budget.seed)
+    store = None if asked is None else StoredRuns(asked, form, method, budget.start, budget.seed)
     seed = secrets.randbits(32) if budget.seed is None else budget.seed  # noted in the solution, to repeat the run
     seed = seed if store is None else store.seed(seed)
     callback = Watched.of(budget.callback)
@@ -67,7 +67,7 @@ class _Task:
     method: AbstractMethod
     budget: Budget
     compiler: conic.Compiler
-    store: KeptRuns | None
+    store: StoredRuns | None
     depth: int = 0  # how often the form is what was left at infinity
 
     @property
@@ -78,7 +78,7 @@ class _Task:
     def _certifier(self) -> Certifier:
         form, budget, certifier = self.form, self.budget, Certifier(self.form)
         if budget.known is not None:
-            certifier.admit(budget.known.w, budget.known.point)
+            certifier.admit(budget.known.w, budget.known.dual_point)
         if budget.gap > 0.0 and common(form).exact:  # few methods come that near by themselves
             w = np.where(form.free[:, None], 0.0, common(form).w)
             certifier.certify(w, form.nothing().flows, None, budget.gap)
@@ -89,7 +89,7 @@ class _Task:
         return iterate(self.form, method, self.certifier, budget, keeper)
 
     def instead(self, form: Form, method: AbstractIteration, start: Start | None) -> Outcome:
-        budget = replace(self.budget, start=start, carried=None, known=None)
+        budget = replace(self.budget, start=start, warm_start=None, known=None)
         return _Task(form, method, budget, conic.Compiler(form), self.store, self.depth).solved()
 
     def solved(self) -> Outcome:
@@ -128,7 +128,7 @@ class _Task:
         infinity, gap = at_infinity(self.form), left.gap
         if infinity is None:
             return found
-        there = replace(left, start=(found.certificate.w, None), carried=None, known=None)
+        there = replace(left, start=(found.certificate.w, None), warm_start=None, known=None)
         compiler = conic.Compiler(infinity.rest)
         rest = _Task(infinity.rest, self.method, there, compiler, self.store, self.depth + 1).solved()
         certificate = _extend(infinity, rest.certificate, found.certificate, gap)
@@ -154,8 +154,8 @@ def _extend(infinity: AtInfinity, rest: Certificate, before: Certificate, gap: f
     certifier = Certifier(infinity.form)
     certifier.admit(before.w, infinity.form.nothing())
     if rest.valid:
-        point = infinity.extend(rest.point)
-        spread = infinity.extend(DualPoint(rest.spread, rest.point.prices)).flows if rest.spread else ()
+        point = infinity.extend(rest.dual_point)
+        spread = infinity.extend(DualPoint(rest.spread, rest.dual_point.prices)).flows if rest.spread else ()
         certifier.consider(infinity.push(rest.w, gap))
         certifier.bounded(Enclosed(np.array([np.nextafter(rest.dual - infinity.dropped(), -np.inf)]), point, spread))
     return certifier.best()

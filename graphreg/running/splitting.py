@@ -55,7 +55,7 @@ def tied_certificate(form: Form, edge: EdgeBlock, e: int) -> Certificate | None:
         compiled.solve("clarabel", {})
     except GraphregError:
         return None
-    point = compiled.point()
+    point = compiled.read_back()
     if point is None:
         return None
     w, dual = point

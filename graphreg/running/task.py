@@ -14,8 +14,8 @@ from .trace import Record, Trace
 if TYPE_CHECKING:
     from ..compiling import Compiler
     from ..methods import AbstractIteration, Start
-    from .carried import Carried
     from .checkpoints.checkpoint import Checkpoint
+    from .warm_start import WarmStart
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Budget:
     checkpoint: Checkpoint | None = None
     seed: int | None = None
     engine: Any = None  # graphreg.engines.Actors; None: whole arrays
-    carried: Carried | None = None
+    warm_start: WarmStart | None = None
     known: Certificate | None = None  # bounds that are known beforehand
 
 

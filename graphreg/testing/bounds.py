@@ -17,7 +17,7 @@ from ..terms.losses import AbstractLoss
 from ..terms.penalties import AbstractPenalty
 from .probe import Probe
 from .report import Failure, demand, dots, frozen, judge, rowwise, shaped
-from .samples import Samples
+from .samples import LossProbe
 
 ULP = 2.0**-52
 SPREADS = (0.0, 1e-17, 1e-12, 1e-6, 1e-3, 1.0)
@@ -89,7 +89,7 @@ def tight(name: str, bound: Bound, function: Function, x: Array, size: Array, **
 
 
 # ---- losses ----------------------------------------------------------------------------------------------------------
-def value_bound_of_losses(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+def value_bound_of_losses(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     """value_bound(r, spread) bounds l around r + anchor, and is l there where nothing is spread."""
     y, rng = samples.y, samples.rng
     t = loss.anchor(y)
@@ -116,7 +116,7 @@ def value_bound_of_losses(loss: AbstractLoss, samples: Samples) -> list[Failure]
     return found + tight("value_bound", bound, value, r, off(r) / ULP + 1.0, y=y)
 
 
-def conjugate_bound_of_losses(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+def conjugate_bound_of_losses(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     """conjugate_bound(b, spread) bounds l*(b) - <b, anchor> around b, is +inf where the domain is left, and that
     difference itself where nothing is spread and b lies inside."""
     y, rng = samples.y, samples.rng
@@ -178,7 +178,7 @@ def _leaves(bound: Bound, low: Array, high: Array, inside: Array, y: Array) -> l
     return found[:1]
 
 
-def dependent(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+def dependent(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     """Where a loss names a dependent coordinate, its prices sum to 0; where it names none, each may move by itself."""
     y = samples.y
     own = loss.dependent(y)

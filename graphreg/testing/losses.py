@@ -1,4 +1,4 @@
-"""The laws of losses, as one list: `LAWS`. Each is a function of a loss and a `Samples`."""
+"""The laws of losses, as one list: `LAWS`. Each is a function of a loss and a `LossProbe`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ..terms import Array, times
 from ..terms.losses import AbstractLoss, AbstractSmoothLoss
 from . import bounds, fenchel, predictions, prices, recession, written
 from .report import Failure, LawError, Report, demand, dots, frozen, judge, name_of, rowwise, shaped, size, try_laws
-from .samples import Samples, units
+from .samples import LossProbe, units
 
 ARGMIN_TOLERANCE = 1e-4  # of minimisers, relative to their size: the root of the 1e-8 to which Clarabel knows a minimum
 LARGEST = 1e4  # loss at a minimiser that is looked for with a solver
 STEP = 1e-5  # of differences
 
 
-def shapes_and_rows(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+def shapes_and_rows(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     """The right shapes, rows independent of each other, inputs left as they are (they are read-only)."""
     x = samples.x
     calls: list[fenchel.Call] = [
@@ -30,13 +30,13 @@ def shapes_and_rows(loss: AbstractLoss, samples: Samples) -> list[Failure]:
     return fenchel.rows_are_independent(calls, samples.rng, samples.tolerance, x=x, y=samples.y)
 
 
-def convex(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+def convex(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     """l is convex along segments."""
     z = samples.x.reshape(-1, 16, *samples.x.shape[1:])[:, samples.rng.permutation(16)].reshape(samples.x.shape)
     return fenchel.midpoints_lie_below(samples.pair, samples.x, frozen(z), samples.tolerance, y=samples.y)
 
 
-def gradient_differences(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+def gradient_differences(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     """Each coordinate of the gradient lies between the differences of l to the left and to the right."""
     x, y = samples.x, samples.y
     value, gradient = loss.value(x, y), loss.gradient(x, y)
@@ -53,7 +53,7 @@ def gradient_differences(loss: AbstractLoss, samples: Samples) -> list[Failure]:
     return found[:1]
 
 
-def gradient_fenchel_young(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+def gradient_fenchel_young(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     """The gradient lies in dom l*, where Fenchel-Young holds with equality."""
     x, y = samples.x, samples.y
     x = frozen(np.where(rowwise(np.isfinite(loss.value(x, y)).astype(float), x) > 0, x, 0.0))
@@ -61,7 +61,7 @@ def gradient_fenchel_young(loss: AbstractLoss, samples: Samples) -> list[Failure
     return judge("l(x) + l*(l'(x)) = x l'(x)", np.abs(residual) / (1.0 + scale), samples.tolerance, x=x, y=y)
 
 
-def prox_fenchel_young(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+def prox_fenchel_young(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     """The prox is optimal for several steps, and for one per sample."""
     steps = frozen(10.0 ** samples.rng.uniform(-2, 2, len(samples.y)))
     x, inside = samples.x, samples.inside
@@ -72,7 +72,7 @@ def prox_fenchel_young(loss: AbstractLoss, samples: Samples) -> list[Failure]:
     return found[:2]
 
 
-def fenchel_young_everywhere(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+def fenchel_young_everywhere(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     """l(x) + l*(b) >= x b also at infeasible b, with x far away: no conjugate forgets its domain."""
     found = []
     for b in (samples.prices, frozen(10.0 * samples.prices), samples.inside):
@@ -80,7 +80,7 @@ def fenchel_young_everywhere(loss: AbstractLoss, samples: Samples) -> list[Failu
     return found[:1]
 
 
-def slopes(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+def slopes(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     """The gradient grows at least as fast as least_curvature says, and at most as fast as smoothness."""
     x, y, m = samples.x, samples.y, loss.least_curvature()
     z = frozen(x + samples.rng.standard_normal(x.shape) * rowwise(10.0 ** samples.rng.uniform(-3, 1, len(x)), x))
@@ -104,7 +104,7 @@ def slopes(loss: AbstractLoss, samples: Samples) -> list[Failure]:
     return found
 
 
-def curvature(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+def curvature(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     """curvature is the derivative of the gradient away from kinks, between least_curvature and smoothness."""
     if not isinstance(loss, AbstractSmoothLoss):
         return []
@@ -125,7 +125,7 @@ def curvature(loss: AbstractLoss, samples: Samples) -> list[Failure]:
     return found
 
 
-def curvature_within(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+def curvature_within(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     """curvature_within(low, high) bounds the curvature at both ends and everywhere between, also far away."""
     x, y = samples.x, samples.y
     if not isinstance(loss, AbstractSmoothLoss) or x.ndim == 2:
@@ -147,7 +147,7 @@ def curvature_within(loss: AbstractLoss, samples: Samples) -> list[Failure]:
     return found[:1]
 
 
-def cvxpy_value(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+def cvxpy_value(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     """The CVXPY form has the value of l."""
     x = np.where(np.abs(samples.x) < 50.0, samples.x, 0.0)
 
@@ -157,7 +157,7 @@ def cvxpy_value(loss: AbstractLoss, samples: Samples) -> list[Failure]:
     return written.has_the_value(write, lambda x: loss.value(x, samples.y), x, max(1e-9, samples.tolerance), "cvxpy")
 
 
-def cvxpy_argmin(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+def cvxpy_argmin(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     """The CVXPY form has the prox as the minimiser of the prox problem."""
     rows = np.flatnonzero(size(samples.x) < 20.0)[::2]
     steps = 10.0 ** samples.rng.uniform(-0.7, 0.7, len(rows))
@@ -170,7 +170,7 @@ def cvxpy_argmin(loss: AbstractLoss, samples: Samples) -> list[Failure]:
     )
 
 
-def cvxpy_conjugate_value(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+def cvxpy_conjugate_value(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     """The CVXPY form of the conjugate, where there is one, has its value and its domain."""
     if type(loss).cvxpy_conjugate is AbstractLoss.cvxpy_conjugate:
         return []
@@ -186,7 +186,7 @@ def cvxpy_conjugate_value(loss: AbstractLoss, samples: Samples) -> list[Failure]
     return found[:1]
 
 
-def encode(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+def encode(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     """A loss that codes {0, 1} as {-1, 1} takes every binary coding alike, and refuses everything else."""
     given = frozen(np.array([0.0, 1.0, 1.0]))
     try:
@@ -210,7 +210,7 @@ def encode(loss: AbstractLoss, samples: Samples) -> list[Failure]:
     return []
 
 
-def scales(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+def scales(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     """One positive scale per sample; with scale="mean" those of a node sum to 1, with "sum" they are the weights."""
     s, data = loss.scales(), loss.data
     shaped("scales", s, (len(loss.targets()),))
@@ -277,5 +277,5 @@ def check_loss(loss: AbstractLoss, seed: int = 0, tolerance: float = 1e-8) -> Re
     >>> gr.testing.check_loss(gr.HuberLoss(data)).ok
     True
     """
-    failures = try_laws(LAWS, loss, Samples(loss, seed, tolerance))
+    failures = try_laws(LAWS, loss, LossProbe(loss, seed, tolerance))
     return Report(type(loss).__name__, tuple(map(name_of, LAWS)), tuple(failures))

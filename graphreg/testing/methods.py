@@ -18,7 +18,7 @@ from ..form import Form
 from ..methods import AbstractIteration, Exact
 from ..running import Budget, Solution, solve
 from .report import Failure, LawError, Report, demand, name_of, try_laws
-from .rounds import after, bits, disturbed, moved, reached, site_of, strays
+from .rounds import after, bits, disturbed, moved, reached, strays, view_of
 from .small import Case, small_problems
 
 AT = (0, 1, 9, 12)  # rounds after which states are looked at; methods that adapt do so at round 10
@@ -80,13 +80,13 @@ def missing_gives_sentences(method: AbstractIteration, trial: Trial) -> list[Fai
 
 @of_each_case
 def state_is_a_record(method: AbstractIteration, case: Case, trial: Trial) -> None:
-    """The state is a frozen dataclass with the site, and with ``round``, which counts the steps."""
-    site, _ = site_of(case.form, trial.seed)
-    state = method.init(site, None)
+    """The state is a frozen dataclass with the view, and with ``round``, which counts the steps."""
+    view, _ = view_of(case.form, trial.seed)
+    state = method.init(view, None)
     demand(_is_frozen(state), f"the state must be a frozen dataclass, got {type(state).__name__}")
     names = {f.name for f in fields(state)}
-    right = {"site", "round"} <= names and state.site is site
-    demand(right, f"the state must have the fields site and round, and has {sorted(names)}")
+    right = {"view", "round"} <= names and state.view is view
+    demand(right, f"the state must have the fields view and round, and has {sorted(names)}")
     for k in range(3):
         demand(state.round == k, f"round is {state.round} after {k} steps")
         state = method.step(state)
@@ -101,8 +101,8 @@ def _is_frozen(state: Any) -> bool:
 def step_is_repeatable(method: AbstractIteration, case: Case, trial: Trial) -> None:
     """A step from the same state gives the same bits, and changes nothing in that state; neither does point."""
     for k in AT:
-        site, _ = site_of(case.form, trial.seed)
-        state = after(method, site, k)
+        view, _ = view_of(case.form, trial.seed)
+        state = after(method, view, k)
         before = bits(state)
         point = bits(method.point(state))
         one, two = bits(method.step(state)), bits(method.step(state))
@@ -113,14 +113,14 @@ def step_is_repeatable(method: AbstractIteration, case: Case, trial: Trial) -> N
 
 @of_each_case
 def resume_equals_run(method: AbstractIteration, case: Case, trial: Trial) -> None:
-    """The state can be kept in a checkpoint; from it, on a fresh site and by a fresh copy of the method, the run goes
+    """The state can be kept in a checkpoint; from it, on a fresh view and by a fresh copy of the method, the run goes
     on with the same bits: nothing is kept elsewhere."""
     fresh = copy.deepcopy(method)
     for k in AT:
-        site, _ = site_of(case.form, trial.seed)
+        view, _ = view_of(case.form, trial.seed)
         runner = copy.deepcopy(fresh)
-        state = after(runner, site, k)
-        other, _ = site_of(case.form, trial.seed)
+        state = after(runner, view, k)
+        other, _ = view_of(case.form, trial.seed)
         again, resumed = copy.deepcopy(fresh), moved(state, other)
         for _ in range(3):
             state, resumed = runner.step(state), again.step(resumed)
@@ -131,20 +131,20 @@ def resume_equals_run(method: AbstractIteration, case: Case, trial: Trial) -> No
 @of_each_case
 def same_seed_same_run(method: AbstractIteration, case: Case, trial: Trial) -> None:
     """Two runs of one seed have the same bits."""
-    one, two = (bits(after(method, site_of(case.form, trial.seed)[0], AT[-1])) for _ in range(2))
-    demand(one == two, "two runs of the same seed differ; draw from site.streams")
+    one, two = (bits(after(method, view_of(case.form, trial.seed)[0], AT[-1])) for _ in range(2))
+    demand(one == two, "two runs of the same seed differ; draw from view.streams")
 
 
 @of_each_case
 def ledger_is_what_was_sent(method: AbstractIteration, case: Case, trial: Trial) -> None:
     """The ledger holds the messages and bytes that the engine was asked for, and no others."""
-    site, engine = site_of(case.form, trial.seed)
-    after(method, site, AT[-1])
+    view, engine = view_of(case.form, trial.seed)
+    after(method, view, AT[-1])
     for purpose, said in engine.ledger.messages.items():
         sent, size = engine.messages[purpose], engine.bytes[purpose]
-        booked = f"{said} messages of {engine.ledger.bytes[purpose]} bytes are booked"
+        recorded = f"{said} messages of {engine.ledger.bytes[purpose]} bytes are recorded"
         right = (said, engine.ledger.bytes[purpose]) == (sent, size)
-        demand(right, f"{booked} for {purpose}, {sent} of {size} were sent")
+        demand(right, f"{recorded} for {purpose}, {sent} of {size} were sent")
 
 
 @of_each_case
@@ -153,8 +153,8 @@ def a_step_reaches_neighbours_only(method: AbstractIteration, case: Case, trial:
     went. Steps that sum over all nodes are left out: sums reach everywhere; and methods that are not decentralised."""
     rng, n = np.random.default_rng(trial.seed), case.form.n
     for k in range(0 if method.central else 6):
-        site, _ = site_of(case.form, trial.seed)
-        state, node = after(method, site, k), (3 * k) % n
+        view, _ = view_of(case.form, trial.seed)
+        state, node = after(method, view, k), (3 * k) % n
         plain, summed, _ = _stepped(method, state, case.form, trial.seed, node)
         changes = {
             "other numbers": (disturbed(state, n, node, rng), case.form),
@@ -168,9 +168,9 @@ def a_step_reaches_neighbours_only(method: AbstractIteration, case: Case, trial:
 
 
 def _stepped(method: AbstractIteration, state: Any, form: Form, seed: int, node: int) -> tuple[Any, bool, set[int]]:
-    """The state after a step on a fresh site, whether there were sums, and the nodes that may know of one node."""
-    site, engine = site_of(form, seed)
-    new = method.step(moved(state, site))
+    """The state after a step on a fresh view, whether there were sums, and the nodes that may know of one node."""
+    view, engine = view_of(form, seed)
+    new = method.step(moved(state, view))
     return new, engine.reductions > 0, reached(engine, node)
 
 
@@ -178,8 +178,8 @@ def _stepped(method: AbstractIteration, state: Any, form: Form, seed: int, node:
 def point_has_the_right_shapes(method: AbstractIteration, case: Case, trial: Trial) -> None:
     """point gives finite parameters (n, d), and flows and prices in the shapes of the form, or None; gathered gives
     numbers and arrays of n rows by name."""
-    site, _ = site_of(case.form, trial.seed)
-    state = after(method, site, 2)
+    view, _ = view_of(case.form, trial.seed)
+    state = after(method, view, 2)
     w, flows, prices = method.point(state)
     nothing = case.form.nothing()
     right = isinstance(w, np.ndarray) and w.shape == case.form.shape and np.isfinite(w).all()

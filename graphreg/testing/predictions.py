@@ -8,13 +8,13 @@ from ..errors import DataError
 from ..terms import Array
 from ..terms.losses import AbstractLoss
 from .report import Failure, LawError, demand, frozen, judge, shaped
-from .samples import Samples
+from .samples import LossProbe
 
 BESIDE = 1e-3
 SMALL = 8.0  # predictors up to here leave every class a probability that can be told from 0
 
 
-def response(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+def response(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     """Of numbers: l(x; y) is least at the x whose response is y. Of classes: probabilities, with x for their log odds
     (or, where a loss knows none, x itself)."""
     x = frozen(np.clip(samples.x, -SMALL, SMALL))
@@ -31,7 +31,7 @@ def response(loss: AbstractLoss, samples: Samples) -> list[Failure]:
     return judge(sentence, here - beside, 1e-12 * (1.0 + np.abs(here)), x=x, response=expected)
 
 
-def classify(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+def classify(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     """Each predictor is of the class, coded as the data were, under which its loss is least."""
     x, classes = samples.x, _classes(loss)
     try:

@@ -8,10 +8,10 @@ from ..terms import Array, times
 from ..terms.losses import AbstractLoss
 from . import fenchel
 from .report import Failure, distance, frozen, judge, shaped, size
-from .samples import Samples
+from .samples import LossProbe
 
 
-def domain(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+def domain(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     """The conjugate is finite just inside [low, high] (where predictors are numbers) and infinite just outside."""
     y = samples.y
     low, high = loss.domain(y)
@@ -30,7 +30,7 @@ def domain(loss: AbstractLoss, samples: Samples) -> list[Failure]:
     return found
 
 
-def clip(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+def clip(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     """clip lands in dom l*, twice is once, what lies inside stays; numbers go to the nearest end."""
     y, tolerance = samples.y, max(1e-12, samples.tolerance * 1e-2)
     found = []
@@ -44,7 +44,7 @@ def clip(loss: AbstractLoss, samples: Samples) -> list[Failure]:
     return found[:3]
 
 
-def reach(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+def reach(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     """reach is the largest t in [0, 1] with start + t (end - start) in dom l*."""
     start = loss.clip(frozen(0.3 * samples.inside), samples.y)
     margin = 1e-6 if samples.y.ndim == 1 else None
@@ -55,7 +55,7 @@ def reach(loss: AbstractLoss, samples: Samples) -> list[Failure]:
     return found[:2]
 
 
-def interior(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+def interior(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     """interior says whether the price 0 may be moved a little in every direction of dom l*."""
     y = samples.y
     claimed = loss.interior(y)
@@ -72,7 +72,7 @@ def interior(loss: AbstractLoss, samples: Samples) -> list[Failure]:
     return found + judge("interior says so where 0 is inside", both & ~claimed, 0, y=y)
 
 
-def conductance(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+def conductance(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     """conductance is finite and non-negative, shaped like the prices or a matrix that keeps prices in their span."""
     b, y = samples.inside, samples.y
     c = loss.conductance(b, y)
@@ -84,7 +84,7 @@ def conductance(loss: AbstractLoss, samples: Samples) -> list[Failure]:
     return found + judge("currents stay in the span of the domain", off, 1e-12, b=b, y=y)
 
 
-def span(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+def span(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     """span leaves the prices of the domain as they are, and span of a span is that span."""
     b, y = samples.inside, samples.y
     found = judge("span(b) = b inside dom l*", distance(loss.span(b), b, 1.0), 1e-12, b=b, y=y)

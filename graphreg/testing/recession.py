@@ -8,7 +8,7 @@ from ..terms import Array, times
 from ..terms.losses import AbstractLoss
 from . import fenchel, prices, written
 from .report import Failure, demand, distance, dots, frozen, judge, rowwise, shaped, size
-from .samples import Samples, units
+from .samples import LossProbe, units
 
 LONG = 1e6  # a step along a direction, after which a loss that grows has grown
 FAR = 1e3  # a step after which nothing is left of what falls to zero exponentially
@@ -16,7 +16,7 @@ CLEAR = 0.1  # by so much a direction must leave the cone before the loss has to
 DIFFERENCE = 1e-5
 
 
-def descent(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+def descent(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     """Along the directions of descent l does not grow, along all others it does; it falls for ever, or to a minimum."""
     y, x = samples.y, _near(samples)
     cone = loss.descent(y)
@@ -44,7 +44,7 @@ def descent(loss: AbstractLoss, samples: Samples) -> list[Failure]:
     return found[:2]
 
 
-def remains(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+def remains(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     """What remains of a sample far out along a direction of descent is its limit there, and a loss of its own."""
     y, x = samples.y, _near(samples)
     cone = loss.descent(y)
@@ -69,7 +69,7 @@ def remains(loss: AbstractLoss, samples: Samples) -> list[Failure]:
     return found[:2]
 
 
-def _is_a_loss(loss: AbstractLoss, samples: Samples, x: Array, y: Array, b: Array) -> list[Failure]:
+def _is_a_loss(loss: AbstractLoss, samples: LossProbe, x: Array, y: Array, b: Array) -> list[Failure]:
     if not len(y):
         return []
     pair = fenchel.Pair(
@@ -91,7 +91,7 @@ def _is_a_loss(loss: AbstractLoss, samples: Samples, x: Array, y: Array, b: Arra
     )
 
 
-def smoothed(loss: AbstractLoss, samples: Samples) -> list[Failure]:
+def smoothed(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     """smoothed is a smooth convex function with its gradient and curvature, whose gradients lie in dom l*."""
     y, x, tolerance = samples.y, _near(samples), samples.tolerance
     value, gradient, curvature = loss.smoothed(x, y)
@@ -117,13 +117,13 @@ def smoothed(loss: AbstractLoss, samples: Samples) -> list[Failure]:
     return found[:2]
 
 
-def _near(samples: Samples) -> Array:
+def _near(samples: LossProbe) -> Array:
     """Predictors of moderate size."""
     x = samples.x
     return frozen(np.where(rowwise((size(x) < 10.0).astype(float), x) > 0, x, 0.1 * np.sign(x)))
 
 
-def _directions(samples: Samples) -> list[Array]:
+def _directions(samples: LossProbe) -> list[Array]:
     """Both ways along each coordinate; for vectors also steps of -1, 0 and 1, which leave ties, and random ones."""
     y, rng = samples.y, samples.rng
     out = samples.directions()

@@ -1,4 +1,4 @@
-"""What the laws of methods run on: sites whose engine notes what it was asked, states compared bit for bit, and where
+"""What the laws of methods run on: views whose engine notes what it was asked, states compared bit for bit, and where
 two states differ."""
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 from ..form import Form
 from ..methods import AbstractIteration
-from ..network import NUMBER, PURPOSES, InProcess, Ledger, Site, arcs_of
+from ..network import NUMBER, PURPOSES, InProcess, Ledger, LocalView, arcs_of
 from ..running import Packed
 from ..terms import Array
 
@@ -21,7 +21,7 @@ SIZE = 1e-2  # of a disturbance
 
 
 @dataclass
-class Noting:
+class CountingEngine:
     """One process; counts on its own what is sent. ``sent`` are the arcs of each exchange since it was last emptied."""
 
     ledger: Ledger
@@ -62,15 +62,15 @@ class Noting:
         self.bytes[purpose] += NUMBER * numbers
 
 
-def site_of(form: Form, seed: int = 0) -> tuple[Site, Noting]:
-    """A fresh site of the whole graph."""
-    engine = Noting(Ledger(arcs_of(form), form.labels))
-    return Site(form, engine, seed), engine
+def view_of(form: Form, seed: int = 0) -> tuple[LocalView, CountingEngine]:
+    """A fresh view of the whole graph."""
+    engine = CountingEngine(Ledger(arcs_of(form), form.labels))
+    return LocalView(form, engine, seed), engine
 
 
-def after(method: AbstractIteration, site: Site, rounds: int) -> Any:
+def after(method: AbstractIteration, view: LocalView, rounds: int) -> Any:
     """The state after some rounds."""
-    state = method.init(site, None)
+    state = method.init(view, None)
     for _ in range(rounds):
         state = method.step(state)
     return state
@@ -83,15 +83,15 @@ def bits(value: Any) -> Any:
     return packed.tree, [(a.dtype.str, a.shape, a.tobytes()) for a in packed.arrays], packed.generators
 
 
-def moved(state: Any, site: Site) -> Any:
+def moved(state: Any, view: LocalView) -> Any:
     """The state as it comes out of a checkpoint, on another site."""
     packed = Packed.of(state, "state")
-    return replace(packed, arrays=[a.copy() for a in packed.arrays]).value(site)
+    return replace(packed, arrays=[a.copy() for a in packed.arrays]).value(view)
 
 
 def leaves(value: Any, where: str = "state") -> Iterator[tuple[str, Any]]:
     """Every array and number of a state, with its place."""
-    if isinstance(value, Site):
+    if isinstance(value, LocalView):
         return
     if is_dataclass(value) and not isinstance(value, type):
         for f in fields(value):
@@ -108,7 +108,7 @@ def leaves(value: Any, where: str = "state") -> Iterator[tuple[str, Any]]:
 
 def disturbed(value: Any, n: int, node: int, rng: np.random.Generator) -> Any:
     """The state with other numbers in the row of one node, in every array of n rows of numbers."""
-    if is_dataclass(value) and not isinstance(value, (type, Site)):
+    if is_dataclass(value) and not isinstance(value, (type, LocalView)):
         parts = {f.name: disturbed(getattr(value, f.name), n, node, rng) for f in fields(value) if f.init}
         return replace(value, **parts)
     if isinstance(value, (tuple, list)):
@@ -122,7 +122,7 @@ def disturbed(value: Any, n: int, node: int, rng: np.random.Generator) -> Any:
     return value
 
 
-def reached(engine: Noting, node: int) -> set[int]:
+def reached(engine: CountingEngine, node: int) -> set[int]:
     """The nodes that may know of one: those to which messages went, exchange after exchange."""
     arcs, known = engine.ledger.arcs, {node}
     assert arcs is not None

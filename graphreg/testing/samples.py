@@ -14,7 +14,7 @@ from .report import frozen, rowwise
 
 
 @dataclass(frozen=True)
-class Samples:
+class LossProbe:
     """Targets of the loss's own data, each met by predictors and prices of every size."""
 
     loss: AbstractLoss

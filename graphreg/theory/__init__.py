@@ -2,6 +2,7 @@
 
 from .agreement.strength import StrengthMax as StrengthMax
 from .agreement.strength import strength_max as strength_max
+from .arguments import form_of as form_of
 from .estimation.bounds import ErrorBound as ErrorBound
 from .estimation.bounds import error_bound as error_bound
 from .estimation.compatibility import CompatibilityFactor as CompatibilityFactor
@@ -11,7 +12,6 @@ from .estimation.fidelity import graph_fidelity as graph_fidelity
 from .estimation.rates import Rate as Rate
 from .estimation.rates import rate as rate
 from .network import Network as Network
-from .reading import form_of as form_of
 from .recovering.guarantee import Recovery as Recovery
 from .recovering.guarantee import recovery as recovery
 from .recovering.well_connected import WellConnected as WellConnected

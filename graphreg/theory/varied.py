@@ -14,8 +14,8 @@ from ..messages import did_you_mean
 from ..terms import Parameter, Strength
 from ..terms.losses import AbstractLoss, AbstractSmoothLoss
 from ..terms.penalties import AbstractConstraint, AbstractPenalty, AbstractSmoothPenalty
+from .arguments import form_of
 from .network import Network
-from .reading import form_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,9 +14,9 @@ from ..problem import Problem, problem_of
 from .chosen import RULES, CrossValidation, scores_of
 from .fold_runs import FoldRun, Task, carried_out
 from .folds import Folds, folds_of
-from .kept import KeptFolds
 from .points import grid_of
 from .scoring import Scorer, held, scorer_of
+from .stored import StoredFolds
 from .warm import usual_method
 
 ALL_PROCESSORS = checks.Check("-1 for all processors", lambda jobs: checks.is_whole(jobs) and jobs == -1)
@@ -115,23 +115,23 @@ def cross_validate(  # noqa: PLR0913
         _try(problem, split, scorer)
     chosen = method or usual_method(problem)
     task = Task(problem.model, problem.form, values, chosen, gap, int(seed), usual=method is None)
-    kept = KeptFolds(checkpoint, task, split)
+    stored = StoredFolds(checkpoint, task, split)
     try:
-        for number, run in _carried_out(task, split, kept, jobs, progress):
-            kept.add(number, run)
+        for number, run in _carried_out(task, split, stored, jobs, progress):
+            stored.add(number, run)
             scores_of(problem.form, split.each[number], run, scorer)  # what is wrong with it is known at once
     except KeyboardInterrupt:
-        if not kept.runs:
+        if not stored.runs:
             raise
-    found = CrossValidation(problem, values, split, scorer, rule, gap, dict(sorted(kept.runs.items())))
+    found = CrossValidation(problem, values, split, scorer, rule, gap, dict(sorted(stored.runs.items())))
     return found.refitted(task.method, task.seed) if refit and found.complete and found.usable.any() else found
 
 
 def _carried_out(
-    task: Task, folds: Folds, kept: KeptFolds, jobs: int, progress: bool | None
+    task: Task, folds: Folds, stored: StoredFolds, jobs: int, progress: bool | None
 ) -> Generator[tuple[int, FoldRun]]:
     """The runs of the folds that are not finished, as they end."""
-    todo = [number for number in range(len(folds)) if number not in kept.runs]
+    todo = [number for number in range(len(folds)) if number not in stored.runs]
     G, done = len(task.grid.points), len(folds) - len(todo)
     how = {"total": len(folds) * G, "initial": done * G, "desc": "cross-validation", "unit": " solves"}
     with progress_bar(progress, **how) as tick:

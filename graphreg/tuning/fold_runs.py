@@ -106,7 +106,7 @@ class Task:
             for k in (down[place] for place in warm.order(len(down))):
                 with self.grid.at(k):
                     solution = warm.solve(self.grid.along(k))
-                if solution.status == "interrupted" or warm.carried.interrupted:
+                if solution.status == "interrupted" or warm.warm_start.interrupted:
                     raise KeyboardInterrupt
                 links[k] = _links(self.form, solution.certificate.w, fold.test)
                 statuses[k], gaps[k] = solution.status, solution.certificate.relative_gap

@@ -21,7 +21,7 @@ from ..tables import Table, assumed_lines
 from ..terms import Array, Parameter
 from .events import events
 from .grid import grid, parameter_of
-from .kept import KeptPath
+from .stored import StoredPath
 from .warm import Warm, restored
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ def path(  # noqa: PLR0913
     problem_of(problem, "path")
     checks.seed(seed, "seed")
     parameter = parameter_of(problem, parameter)
-    kept = Checkpoint.of(checkpoint)
+    stored = Checkpoint.of(checkpoint)
     with restored([parameter]):
         warm = Warm(problem, method, gap, rounds, seed)
         problem._check_call(warm.method, gap, rounds, None, None, on_failure)  # pyright: ignore[reportPrivateUsage]
@@ -235,17 +235,17 @@ def path(  # noqa: PLR0913
             "the seed": seed,
             "which": parameter.name,
         }
-        store = None if kept is None else KeptPath(kept, problem, parameter, warm, asked)
+        store = None if stored is None else StoredPath(stored, problem, parameter, warm, asked)
         found = _solve(warm, parameter, values[::-1].tolist(), store, progress, on_failure)
     left = tuple(value for value in values.tolist() if value not in found)
     return Path(parameter, dict(sorted(found.items())), warm.method.label, gap, left)
 
 
 def _solve(
-    warm: Warm, parameter: Parameter, values: list[float], kept: KeptPath | None, progress: Any, on_failure: str
+    warm: Warm, parameter: Parameter, values: list[float], stored: StoredPath | None, progress: Any, on_failure: str
 ) -> dict[float, Solution]:
     """The solutions by strength; fewer where the user interrupts."""
-    found = {} if kept is None else kept.load()
+    found = {} if stored is None else stored.load()
     try:
         bar = progress_bar(progress, total=len(values), initial=len(found), desc="path", unit=" strengths")
         with bar as show:
@@ -254,18 +254,18 @@ def _solve(
                     continue
                 parameter.value = value
                 solution = warm.solve(value)
-                if solution.status == "interrupted" or warm.carried.interrupted:
+                if solution.status == "interrupted" or warm.warm_start.interrupted:
                     break  # also where the point was certified: it has not the bits of one that was not broken off
                 if solution.status in RAISES and on_failure == "raise":
                     message = f"at {parameter.name} = {value:.6g}: {solution.message}"
                     raise RAISES[solution.status](message, solution)
                 found[value] = solution
-                if kept is not None:
-                    kept.keep(value, solution)
+                if stored is not None:
+                    stored.keep(value, solution)
                 show(1, f"{parameter.name} {value:.3g}")
     except KeyboardInterrupt:
         pass  # between two solves; the path says that it is incomplete
     finally:
-        if kept is not None:
-            kept.write()
+        if stored is not None:
+            stored.write()
     return found

@@ -9,10 +9,10 @@ from dataclasses import replace
 from ..certificate import Certificate
 from ..form import Form
 from ..methods import AbstractMethod, Exact, Interior, InteriorPoint, PrimalDual, Start
-from ..network import Site
+from ..network import LocalView
 from ..oracles import work
 from ..problem import RAISES, Problem
-from ..running import Budget, Carried, Solution, around, site_of, solve
+from ..running import Budget, Solution, WarmStart, around, solve, view_of
 from ..terms import Parameter
 
 MOST = 1e10  # multiplications, by a bound, for which `InteriorPoint` is taken without being asked for
@@ -83,7 +83,7 @@ class Warm:
         self.problem = problem
         self.usual = usual or method is None
         self.method = usual_method(problem) if method is None else method
-        self.carried = Carried()
+        self.warm_start = WarmStart()
         self.budget = Budget(gap, rounds, progress=False, seed=seed)
         self.known: list[tuple[float | None, Certificate]] = []  # the last two answers, with their strengths
         self.top: tuple[float, Certificate] | None = None  # a strength at which all is known beforehand
@@ -94,23 +94,23 @@ class Warm:
 
         ``strength`` says where that is on a path, from which the next start follows.
         """
-        form, before = self.problem.form.frozen(), replace(self.carried)
+        form, before = self.problem.form.frozen(), replace(self.warm_start)
         start = self._enclosed(strength) if isinstance(self.method, InteriorPoint) else self._start(form, strength)
         known = None if self.top is None or strength != self.top[0] else self.top[1]
-        budget = replace(self.budget, start=start, carried=self.carried, known=known)
+        budget = replace(self.budget, start=start, warm_start=self.warm_start, known=known)
         compiler = self.problem._compiler  # pyright: ignore[reportPrivateUsage]
         solution = solve(form, self.method, budget, compiler)
         if self.usual and solution.status == "no_certificate" and not PrimalDual().missing(form):
-            start = solution.certificate.w, solution.certificate.point.flows
-            other = Carried()
-            solution = solve(form, PrimalDual(), replace(self.budget, start=start, carried=other), compiler)
-            self.carried.interrupted |= other.interrupted
+            start = solution.certificate.w, solution.certificate.dual_point.flows
+            other = WarmStart()
+            solution = solve(form, PrimalDual(), replace(self.budget, start=start, warm_start=other), compiler)
+            self.warm_start.interrupted |= other.interrupted
         if solution.status == "interrupted":  # what is half done is not gone on from
-            self.carried = before
+            self.warm_start = before
         else:
             self.learn(strength, solution)
-            if isinstance(self.method, InteriorPoint) and strength is not None and self.carried.state is not None:
-                self.between[strength] = self.carried.state.early
+            if isinstance(self.method, InteriorPoint) and strength is not None and self.warm_start.state is not None:
+                self.between[strength] = self.warm_start.state.early
         return solution
 
     def order(self, count: int) -> list[int]:
@@ -127,28 +127,28 @@ class Warm:
         """Take what is known at a strength for the last answer."""
         self.known = [*self.known[-1:], (strength, certificate)]
 
-    def site(self) -> Site:
-        """A site at the values that the Parameters have now."""
-        return site_of(around(self.problem.form.frozen(), self.method)[0], self.budget)
+    def view(self) -> LocalView:
+        """A local view at the values that the Parameters have now."""
+        return view_of(around(self.problem.form.frozen(), self.method)[0], self.budget)
 
     def _enclosed(self, strength: float | None) -> None:
         """Let the next run begin between the iterates at the nearest strengths on either side, or anew."""
         below = max((known for known in self.between if strength is not None and known < strength), default=None)
         above = min((known for known in self.between if strength is not None and known > strength), default=None)
         if strength is None or below is None or above is None or above > NEAR * below:
-            self.carried.state = None
+            self.warm_start.state = None
             return
         early = self.between[below].beside(self.between[above], (strength - below) / (above - below))
-        self.carried.state = replace(self.carried.state, early=early)
+        self.warm_start.state = replace(self.warm_start.state, early=early)
 
     def _start(self, form: Form, strength: float | None) -> Start | None:
         if not self.known:
             return None
         at, last = self.known[-1]
-        w, flows = last.w, last.point.flows
+        w, flows = last.w, last.dual_point.flows
         before, further = self.known[0]
         if strength is not None and at is not None and before is not None and before != at:
             t = (strength - at) / (at - before)
             w = w + t * (w - further.w)
-            flows = tuple(u + t * (u - v) for u, v in zip(flows, further.point.flows, strict=True))
+            flows = tuple(u + t * (u - v) for u, v in zip(flows, further.dual_point.flows, strict=True))
         return w, tuple(edge.clip(u) for edge, u in zip(form.edges, flows, strict=True))

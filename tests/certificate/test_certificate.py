@@ -84,7 +84,7 @@ def test_repaired_points_are_conserved_and_inside(seed):
         certificate = Certifier(form).certify(w, flows, prices, 1e-6)
         if not certificate.valid:
             continue
-        point = certificate.point
+        point = certificate.dual_point
         value = written_dual(drawn, point)
         assert np.isfinite(value)
         left = float(np.linalg.norm(written_balance(drawn, point), axis=1).sum())
@@ -107,8 +107,8 @@ def test_the_gap_is_the_sum_of_the_residuals(seed):
         c = Certifier(drawn.problem.form).certify(*point, 1e-6)
         total = sum(float(part.sum()) for parts in c.residuals for part in parts)
         form = drawn.problem.form
-        summed = sum(np.abs(part).sum() for part in form.dual_parts(c.point))
-        for block, a in zip(form.samples, c.point.prices, strict=True):
+        summed = sum(np.abs(part).sum() for part in form.dual_parts(c.dual_point))
+        for block, a in zip(form.samples, c.dual_point.prices, strict=True):
             x = np.abs(block.predict(c.w))  # losses are differences of predictors and targets
             summed += np.abs(a * x).sum() + (block.column(block.scale) * (1.0 + x)).sum()
         rounding = 1e-10 * max(abs(c.primal), abs(c.dual)) + 1e-15 * summed

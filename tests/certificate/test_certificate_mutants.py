@@ -81,7 +81,7 @@ def gaps():
 
 
 def over_relaxed(self, state):
-    return state.hat.w, state.x.u, state.site.form.gradient_prices(state.hat.w)
+    return state.hat.w, state.x.u, state.view.form.gradient_prices(state.hat.w)
 
 
 def small_gaps():
@@ -154,10 +154,11 @@ def slightly_off():
     best = problem.solve(gap=1e-12, on_failure="return").certificate
     move = 1e-7
     prices = tuple(
-        a - move * (a / b.scale + b.y - b.offset) for a, b in zip(best.point.prices, problem.form.samples, strict=True)
+        a - move * (a / b.scale + b.y - b.offset)
+        for a, b in zip(best.dual_point.prices, problem.form.samples, strict=True)
     )
     certifier = Certifier(problem.form)
-    certifier.improve(DualPoint(best.point.flows, prices))
+    certifier.improve(DualPoint(best.dual_point.flows, prices))
     return certifier.best().dual, best.primal
 
 
@@ -184,11 +185,11 @@ def test_a_point_off_the_balance_is_taken_as_it_is(monkeypatch):
 def off_the_range():
     """The flows of the tied problem, which leave the range of Q, offered to the untied one."""
     tied = singular(kernel=True).solve(gap=1e-9).certificate
-    quadratic, zero = tied.point.flows
+    quadratic, zero = tied.dual_point.flows
     flow = quadratic.copy()
     flow[:, 1] += zero[:, 0]
     problem = singular(kernel=False)
-    certificate = Certifier(problem.form).certify(tied.w, (flow,), tied.point.prices, GAP)
+    certificate = Certifier(problem.form).certify(tied.w, (flow,), tied.dual_point.prices, GAP)
     return problem, certificate, optimum_of(singular(kernel=False))
 
 
@@ -215,7 +216,7 @@ def over_capacity(strength):
     """The flows of a problem with a larger strength, offered to the problem itself."""
     given = fused(strength).solve(gap=1e-9).certificate
     problem = fused(1.0)
-    return problem, Certifier(problem.form).certify(given.w, given.point.flows, given.point.prices, GAP)
+    return problem, Certifier(problem.form).certify(given.w, given.dual_point.flows, given.dual_point.prices, GAP)
 
 
 @pytest.mark.parametrize("stand_in", [0.0, 1e-3, 1.0])
@@ -257,7 +258,7 @@ def earns_its_status(problem, solution):
 
 def test_the_word_of_a_solver(monkeypatch):
     def trust(self):
-        w, point = self.conic.point()
+        w, point = self.conic.read_back()
         certifier = Certifier(self.conic.form)
         certificate = certifier.certify(w, point.flows, point.prices, GAP)
         status = "certified" if self.cvxpy.status == "optimal" else "no_certificate"

@@ -58,7 +58,11 @@ def test_no_bound_lies(draw, seed):
         assert below(certificate.dual, there)
         assert above(upper_bound(form, w), there)
         assert above(upper_bound(form, w, enclosure.structure.designs), there)
-    for point in (certificate.point, form.nothing(), DualPoint(form.nothing().flows, form.gradient_prices(points[0]))):
+    for point in (
+        certificate.dual_point,
+        form.nothing(),
+        DualPoint(form.nothing().flows, form.gradient_prices(points[0])),
+    ):
         with np.errstate(all="ignore"):
             lower, plain = enclosure(point).value, enclosure(point, least=-1e300).value
         assert all(below(lower, there) and below(plain, there) for there in at)
@@ -146,7 +150,7 @@ def test_flows_of_a_root_lie_within_their_spread(monkeypatch):
     """Flows R'q of a singular quadratic form, where R'R = Q holds up to rounding only."""
     Q = np.outer([0.1, 0.3, -0.7], [0.1, 0.3, -0.7])
     problem = gr.Problem(gr.SquaredLoss(numbers()) + gr.TotalVariation(LINE, gr.Quadratic(Q)))
-    form, point = problem.form, problem.solve(gap=1e-6).certificate.point
+    form, point = problem.form, problem.solve(gap=1e-6).certificate.dual_point
     prices, flows, spread, _, _ = enclosed(form, point, monkeypatch)
     R, q = form.edges[0].penalty.root, prices[-1]
     assert len(R) < R.shape[1]

@@ -14,7 +14,7 @@ import graphreg as gr
 from graphreg.certificate import Enclosure
 from graphreg.certificate.enclosure import boxes as enclosed_boxes
 from graphreg.certificate.enclosure.arcs import Forest
-from graphreg.certificate.enclosure.boxes import Box, worth
+from graphreg.certificate.enclosure.boxes import Box, box_value
 from graphreg.certificate.enclosure.closing import Closing
 from graphreg.certificate.enclosure.plain import boxes_near
 from graphreg.certificate.enclosure.rows import Prices, SampleRows
@@ -78,7 +78,7 @@ def values_hold(seed, off):
     (block,) = form.samples
     prices = block.scale * np.tile([1.0, -first / second], m // 2) * rng.standard_normal()
     box = Box(flows, tuple(off * np.abs(u) for u in flows), (prices,), (off * np.abs(prices),))
-    (lower,) = worth(form, Structure(form), box).lower
+    (lower,) = box_value(form, Structure(form), box).lower
     for _ in range(4):
         total = Fraction(0)
         for a, s, t in zip(prices * (1.0 + corner(rng, off, m)), block.scale, y, strict=True):
@@ -254,6 +254,6 @@ def test_a_bound_around_the_common_fit_is_one_of_the_problem():
     data = gr.NodeData.from_arrays(X, 1e6 + rng.standard_normal(300), np.arange(300) % 30)
     problem = gr.Problem(gr.SquaredLoss(data) + 0.1 * gr.TotalVariation(graph, gr.L2()))
     certificate = problem.solve(gr.PrimalDual(), gap=1e-6).certificate
-    again = Enclosure(problem.form)(certificate.point)
+    again = Enclosure(problem.form)(certificate.dual_point)
     assert certificate.dual <= again.value * (1 + 1e-12)
     assert certificate.dual >= again.value * (1 - 1e-7)

@@ -106,7 +106,7 @@ def no_fixed_flows(self, vertex, tree, arcs, u):
 def saturated():
     """An l1 edge at its capacity, which keeps its flow, between groups that prices balance."""
     problem = gr.Problem(gr.SquaredLoss(numbers()) + 1e-3 * gr.TotalVariation(LINE, gr.L1()))
-    return problem.form, problem.solve(gap=1e-12, on_failure="return").certificate.point
+    return problem.form, problem.solve(gap=1e-12, on_failure="return").certificate.dual_point
 
 
 BROKEN = {
@@ -147,7 +147,7 @@ def over_capacity(by):
     rich, poor = fused(10.0), fused(10.0 / by)
     certificate = rich.solve(gap=1e-9).certificate
     split = poor.solve(gap=1e-9).certificate.w
-    return poor.form, certificate.point, split
+    return poor.form, certificate.dual_point, split
 
 
 @pytest.mark.parametrize("stand_in", [0.0, 1e-3])
@@ -173,9 +173,9 @@ def pooled():
 def test_an_anchor_twice_as_far(monkeypatch):
     certificate, w = pooled()
     form = certificate.form
-    no_bound_above(Enclosure(form)(certificate.point).value, w, form)
+    no_bound_above(Enclosure(form)(certificate.dual_point).value, w, form)
     monkeypatch.setattr(gr.SquaredLoss, "anchor", lambda self, y: 2.0 * y)
-    refuses(no_bound_above, Enclosure(form)(certificate.point).value, w, form)
+    refuses(no_bound_above, Enclosure(form)(certificate.dual_point).value, w, form)
 
 
 def test_a_constraint_that_holds_but_for_rounding(monkeypatch):

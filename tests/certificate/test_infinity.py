@@ -96,7 +96,7 @@ def without(form: Form, problem: gr.Problem):
     """The certificate of a conic solution by the repair alone."""
     compiled = problem.compile()
     compiled.cvxpy.solve(solver="CLARABEL")
-    w, point = compiled.conic.point()
+    w, point = compiled.conic.read_back()
     return Certifier(form).certify(w, point.flows, point.prices, 1e-7)
 
 

@@ -158,7 +158,7 @@ def test_an_infimum_that_is_not_attained(tmp_path):
 def test_exact_values_bound_the_optimum(seed):
     solution = solved(random_problem(seed).model)
     certificate = solution.certificate
-    upper, lower = exact_primal(solution.form, certificate.w), exact_dual(solution.form, certificate.point)
+    upper, lower = exact_primal(solution.form, certificate.w), exact_dual(solution.form, certificate.dual_point)
     assert lower is not None
     assert lower <= upper
     assert float(upper) == pytest.approx(certificate.primal, rel=1e-9)

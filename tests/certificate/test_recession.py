@@ -13,7 +13,7 @@ import graphreg as gr
 from graphreg import clock
 from graphreg.certificate import at_infinity, attained, recedes_exactly
 from graphreg.certificate.attainment import attainment, programmes, rationals, simplex
-from graphreg.certificate.attainment.directions import Part, allowed
+from graphreg.certificate.attainment.directions import ConditionPart, allowed
 from graphreg.datasets import random_problem
 
 SCALES = [1e-12, 1e-8, 1e-7, 1e-5, 1.0, 1e5, 1e9, 1e12]
@@ -210,7 +210,7 @@ def test_what_is_not_known_is_said(monkeypatch, method):
     X, y = np.random.default_rng(0).standard_normal((20, 2)), [0, 1] * 10
     problem = gr.Problem(logistic(X, y))
     assert attained(problem.form) is None
-    monkeypatch.setattr("graphreg.certificate.attainment.directions.Part.excluded", lambda self, *given: False)
+    monkeypatch.setattr("graphreg.certificate.attainment.directions.ConditionPart.excluded", lambda self, *given: False)
     monkeypatch.setattr("graphreg.certificate.certify.cones_of", lambda form: None)  # nor is a dual point asked
     solution = problem.solve(method)
     assert solution.status == "certified"
@@ -263,7 +263,7 @@ def test_many_unknowns_that_few_equations_tie(rank, separable):
 def test_a_part_in_which_no_sample_falls_recedes_nowhere():
     none, one = sp.csr_array((0, 2)), sp.csr_array(np.array([[1.0, 0.0]]))
     places = np.zeros(0, dtype=int)
-    part = Part(np.arange(2), (places, none), (np.zeros(1, dtype=int), one), (places, none))
+    part = ConditionPart(np.arange(2), (places, none), (np.zeros(1, dtype=int), one), (places, none))
     assert not part.recedes(np.array([1.0, 0.0]))
-    part = Part(np.arange(2), (np.zeros(1, dtype=int), one), (places, none), (places, none))
+    part = ConditionPart(np.arange(2), (np.zeros(1, dtype=int), one), (places, none), (places, none))
     assert part.recedes(np.array([1.0, 0.0]))

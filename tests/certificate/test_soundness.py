@@ -37,10 +37,10 @@ def test_the_model_is_the_sum_that_is_written_beside_it(seed):
     w = drawn.plain.inner + drawn.plain.size * rng.standard_normal((len(drawn.plain.nodes), drawn.plain.d))
     w = repaired(drawn.plain, w)
     place = [form.labels.index(label) for label in drawn.plain.nodes]  # latent nodes may come in another order
-    there = np.zeros(form.shape)
-    there[place] = w
-    finite = sum(b.values(there).sum() for b in form.samples)
-    finite += sum(v[np.isfinite(v)].sum() for v in (b.values(there) for b in form.edges))
+    present = np.zeros(form.shape)
+    present[place] = w
+    finite = sum(b.values(present).sum() for b in form.samples)
+    finite += sum(v[np.isfinite(v)].sum() for v in (b.values(present) for b in form.edges))
     assert finite == pytest.approx(objective(drawn.plain, w), rel=SAME)
     assert violation(drawn.plain, w) <= SAME
 

@@ -50,7 +50,7 @@ class Wanders(gr.PrimalDual):
     """Random, and far from any optimum."""
 
     def point(self, state):
-        return state.site.streams("start").uniform(state.round, state.site.form.d), None, None
+        return state.view.streams("start").uniform(state.round, state.view.form.d), None, None
 
 
 @dataclass(frozen=True)
@@ -238,7 +238,7 @@ def test_ctrl_c_ends_all(problem, monkeypatch, where):
     """In a round a method ends with what it has; before that, there is nothing of it."""
     if where == "elsewhere":
 
-        def interrupt(self, site, start):
+        def interrupt(self, view, start):
             raise KeyboardInterrupt
 
         monkeypatch.setattr(Breaks, "init", interrupt)

@@ -168,7 +168,7 @@ def test_what_is_pickled_for_a_node_holds_its_data_alone():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_messages_go_along_edges_only(kind, monkeypatch):
-    """Every message has a sender, a neighbour that receives it, and a sequence number of its own; and is booked."""
+    """Every message has a sender, a neighbour that receives it, and a sequence number of its own; and is recorded."""
     seen, form = watch(monkeypatch), problem(kind).form.frozen()
     run = by_actors(gr.PrimalDual(), form, ROUNDS)
     pairs = {(int(i), int(j)) for e in form.edges if not e.ground for i, j in zip(e.tail, e.head, strict=True)}
@@ -190,7 +190,7 @@ class Peeking(gr.PrimalDual):
     """Reads the rows of neighbours before anything was sent."""
 
     def step(self, state):
-        before = sum(edge.difference(state.x.w).sum() for edge in state.site.form.edges)
+        before = sum(edge.difference(state.x.w).sum() for edge in state.view.form.edges)
         new = super().step(state)
         return replace(new, x=replace(new.x, w=new.x.w + 0.0 * before))
 
@@ -200,9 +200,9 @@ class Overhearing(gr.PrimalDual):
     """Reads the rows of neighbours that have not sent."""
 
     def step(self, state):
-        new, arcs = super().step(state), state.site.arcs
-        w = state.site.engine.exchange(new.x.w, state.site.ids[arcs.source] % 2 == 0)
-        odd = 0.0 * sum(edge.difference(w).sum() for edge in state.site.form.edges)
+        new, arcs = super().step(state), state.view.arcs
+        w = state.view.engine.exchange(new.x.w, state.view.ids[arcs.source] % 2 == 0)
+        odd = 0.0 * sum(edge.difference(w).sum() for edge in state.view.form.edges)
         return replace(new, x=replace(new.x, w=new.x.w + odd))
 
 

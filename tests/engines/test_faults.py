@@ -8,9 +8,9 @@ from actor_cases import KINDS, by_actors, deviation, gap, on_arrays, problem, wa
 from factories import thinned
 
 import graphreg as gr
-from graphreg.engines.actors.faults import Faults, Weather
-from graphreg.engines.actors.mail import Message
-from graphreg.engines.actors.post import Heard
+from graphreg.engines.actors.endpoint import Received
+from graphreg.engines.actors.faults import FaultPlan, Faults
+from graphreg.engines.actors.mailbox import Message
 from graphreg.errors import MethodError, MethodWarning
 from graphreg.methods.splitting import _lossy
 
@@ -81,7 +81,7 @@ def test_an_end_that_heard_nothing_keeps_its_fixed_point_variable(kind, monkeypa
     seen, form, method = watch(monkeypatch), problem(kind).form.frozen(), gr.PrimalDual(balance=0.7, relaxation=1.6)
     rounds, faults = 9, Faults(drop=0.5)
     by_actors(method, form, rounds, seed=5, faults=faults)
-    weather, kept, moved = Weather(faults, 5, {}), 0, 0
+    fault_plan, kept, moved = FaultPlan(faults, 5, {}), 0, 0
     for actor in seen.actors:
         part, (old, new) = actor.part, (actor.states[rounds - 1], actor.states[rounds])
         me = actor.engine.me
@@ -91,7 +91,7 @@ def test_an_end_that_heard_nothing_keeps_its_fixed_point_variable(kind, monkeypa
                 other = edge.head[row] if edge.tail[row] == me else edge.tail[row]
                 sign = 1.0 if edge.tail[row] == me else -1.0
                 before, after = (state.x.w[me, columns] - sign * 0.7 * state.x.u[k][row] for state in (old, new))
-                lost = weather.fate(int(part.whole.ids[other]), part.node, (rounds, 1)).lost
+                lost = fault_plan.delivery(int(part.whole.ids[other]), part.node, (rounds, 1)).lost
                 if lost:
                     np.testing.assert_allclose(after, before, atol=1e-13)
                     np.testing.assert_array_equal(new.hat.u[k][row], old.hat.u[k][row])
@@ -108,19 +108,19 @@ def test_an_end_that_heard_nothing_keeps_its_fixed_point_variable(kind, monkeypa
 def test_copies_of_flows_that_are_not_sent_lead_elsewhere():
     """Each end goes on from its own copy of the flow, and what it sends does not hold that."""
     model = problem("consensus")
-    right = _lossy.edges_under_loss
+    right = _lossy.edges_with_lost_messages
 
-    def own_copies(site, moves, u, s, rho, swap):
-        own = [s * _lossy.end_of(site, edge)[1] * each for edge, each in zip(site.form.edges, u, strict=True)]
+    def own_copies(view, moves, u, s, rho, swap):
+        own = [s * _lossy.end_of(view, edge)[1] * each for edge, each in zip(view.form.edges, u, strict=True)]
 
         def bare(mine):
             theirs = swap(tuple(each - copy for each, copy in zip(mine, own, strict=True)))
             return tuple(each - copy for each, copy in zip(theirs, own, strict=True))
 
-        return right(site, moves, u, s, rho, bare)
+        return right(view, moves, u, s, rho, bare)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("graphreg.methods.splitting._lossy.edges_under_loss", own_copies)
+        patch.setattr("graphreg.methods.splitting._lossy.edges_with_lost_messages", own_copies)
         assert run(model, Faults(drop=1e-300)).status == "certified"
         wrong = run(model, Faults(drop=0.2))
     assert gap(wrong) > 1e-4
@@ -190,9 +190,9 @@ def test_a_crash_leaves_the_state_and_nothing_else(monkeypatch):
     by_actors(gr.ADMM(rho=1.0), form, 9, faults=Faults(delay=3, crashes={4: (9,)}))
     by_node = {actor.part.node: actor for actor in seen.actors}
     crashed, other = by_node[4], by_node[5]
-    assert other.post.heard
+    assert other.endpoint.received
     assert other.states
-    assert not crashed.post.heard
+    assert not crashed.endpoint.received
     assert not crashed.states
     assert crashed.disk is not None
 
@@ -214,26 +214,26 @@ def test_duplicates_and_old_messages_change_nothing():
     def message(tag, value):
         return Message("values", 0, 1, tag, 0, np.array([value]))
 
-    heard = Heard()
+    received = Received()
     for tag, value in (((3, 1), 3.0), ((2, 1), 2.0), ((3, 1), 9.0), ((3, 2), 5.0)):
-        heard.accept(message(tag, value))
-    assert heard.newest[1].payload == 3.0
-    assert heard.newest[2].payload == 5.0
-    heard.late.append(((6, 1), message((4, 1), 4.0)))
-    heard.arrive((5, 1))
-    assert heard.newest[1].payload == 3.0
-    heard.arrive((6, 1))
-    assert heard.newest[1].payload == 4.0
-    assert not heard.late
+        received.accept(message(tag, value))
+    assert received.newest[1].payload == 3.0
+    assert received.newest[2].payload == 5.0
+    received.late.append(((6, 1), message((4, 1), 4.0)))
+    received.arrive((5, 1))
+    assert received.newest[1].payload == 3.0
+    received.arrive((6, 1))
+    assert received.newest[1].payload == 4.0
+    assert not received.late
 
 
 def test_the_rates_are_those_asked_for():
-    weather = Weather(Faults(drop=0.2, delay=2, duplicate=0.1, reorder=0.05), 7, {})
-    fates = [weather.fate(i, i + 1, (t, 1)) for i in range(20) for t in range(1, 501)]
+    fault_plan = FaultPlan(Faults(drop=0.2, delay=2, duplicate=0.1, reorder=0.05), 7, {})
+    fates = [fault_plan.delivery(i, i + 1, (t, 1)) for i in range(20) for t in range(1, 501)]
     lost, late, twice, overtaken = np.array(fates, dtype=float).T
     for found, rate in ((lost, 0.2), (late == 0, 1 / 3), (late == 2, 1 / 3), (twice, 0.1), (overtaken, 0.05)):
         assert abs(found.mean() - rate) < 5 * np.sqrt(rate * (1 - rate) / len(fates))
-    crashing = Weather(Faults(crash=0.01, down=1), 7, {})
+    crashing = FaultPlan(Faults(crash=0.01, down=1), 7, {})
     away = np.mean([crashing.away(i, t) for i in range(20) for t in range(1, 501)])
     assert abs(away - 0.01) < 5 * np.sqrt(0.01 / 10_000)
     assert not any(crashing.away(i, 0) for i in range(20))

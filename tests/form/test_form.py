@@ -5,7 +5,7 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
-from core_cases import random_dual, random_w, site_of, written_balance, written_dual, written_primal
+from core_cases import random_dual, random_w, view_of, written_balance, written_dual, written_primal
 
 import graphreg as gr
 from graphreg.certificate import attained
@@ -369,7 +369,7 @@ def test_what_depends_on_the_strengths_of_losses_is_found_anew_with_these():
     scale, strength = gr.Parameter(1.0, name="scale"), gr.Parameter(0.3, name="lambda")
     model = scale * gr.SquaredLoss(design_of("C")) + strength * gr.TotalVariation(nx.path_graph(6), gr.L2())
     problem = gr.Problem(model)
-    first = site_of(problem.form.frozen())
+    first = view_of(problem.form.frozen())
     found, arcs = first.curvature, first.arcs
     strength.value = 0.7
     second = first.beside(problem.form.frozen(), first.engine)

@@ -97,7 +97,7 @@ def test_flows_have_the_sign_of_the_design(form):
     problem = network_lasso(0.05)
     compiled = problem.compile(form)
     compiled.cvxpy.solve(solver=cp.CLARABEL, **TIGHT)
-    w, point = compiled.conic.point()  # as they come, before any repair
+    w, point = compiled.conic.read_back()  # as they come, before any repair
     edge = problem.form.edges[0]
     z, u = w[edge.tail] - w[edge.head], point.flows[0]
     norm = np.linalg.norm(z, axis=1)
@@ -283,7 +283,7 @@ def test_a_wrong_answer_of_a_solver_is_not_believed(monkeypatch):
 def test_duals_of_the_wrong_sign_cannot_lie():
     problem = network_lasso()
     exact = problem.solve(gap=1e-9)
-    point = exact.certificate.point
+    point = exact.certificate.dual_point
     wrong = DualPoint(tuple(-u for u in point.flows), point.prices)
     certificate = Certifier(problem.form).certify(exact.certificate.w, wrong.flows, wrong.prices, 1e-6)
     assert certificate.dual <= exact.objective

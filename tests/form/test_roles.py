@@ -16,7 +16,7 @@ from graphreg.certificate.proof.parts import write_out
 from graphreg.engines.actors.parts import split
 from graphreg.errors import MethodError
 from graphreg.network.arcs import arcs_of
-from graphreg.network.server_topology import alone, star, with_servers
+from graphreg.network.server_topology import server_form, with_servers, without_edges
 from graphreg.running.splitting import tied_certificate
 from graphreg.terms.blocks import EdgeBlock, Lowered
 from graphreg.terms.calculus import AbstractTerm
@@ -146,7 +146,7 @@ def renamed(form):
 def test_other_names_change_nothing():
     form = everything().form
     assert arcs_of(renamed(form)).level == arcs_of(form).level
-    target = star(form, gr.Zero(), member=np.array([0, 0, 1, 1]), clusters=["low", "high"])
+    target = server_form(form, gr.Zero(), member=np.array([0, 0, 1, 1]), clusters=["low", "high"])
     assert kinds(target) == ["ground", "ground", "server"]
     other = renamed(target)
     assert set(arcs_of(other).level) == {"to the server"}
@@ -179,7 +179,7 @@ def written_out(form):
 DERIVED = {
     "frozen": lambda problem: problem.form.frozen(),
     "centred": lambda problem: centred(problem.form, np.array([2.0, 1.0])),
-    "alone": lambda problem: alone(problem.form),
+    "alone": lambda problem: without_edges(problem.form),
     "separate": lambda problem: separate(problem.form).form,
     "written out": lambda problem: written_out(problem.form),
     "at infinity": lambda _: at_infinity(separable()).rest,

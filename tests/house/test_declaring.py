@@ -114,7 +114,7 @@ def test_a_file_in_its_room_is_all_it_takes(tmp_path):
 
     shutil.copytree(ROOT / "graphreg", tmp_path / "graphreg", ignore=shutil.ignore_patterns("__pycache__"))
     source = inspect.getsource(OwnL1).replace("class OwnL1(gr.Penalty)", "class Nearby(AbstractPenalty)")
-    head = "import cvxpy as cp\nimport numpy as np\n\nfrom ._base import AbstractPenalty\n\n\n"
+    head = "import cvxpy as cp\nimport numpy as np\n\nfrom .base import AbstractPenalty\n\n\n"
     (tmp_path / "graphreg" / "terms" / "penalties" / "nearby.py").write_text(head + source)
     code = """
         import graphreg as gr
@@ -228,7 +228,7 @@ def test_the_rest_is_derived(loss):
     assert curved.sum() > 10
     np.testing.assert_allclose(bare.conductance(inside, y)[curved], bend[curved], rtol=1e-6)
     assert bare.smoothness() == np.inf
-    assert (bare.steepness(v, y) > 0).all()
+    assert (bare.typical_curvature(v, y) > 0).all()
     bound = bare.conjugate_bound(inside, np.zeros(len(y)), y)
     assert (bound >= loss.conjugate(inside, y)).all()
 

@@ -87,7 +87,7 @@ def test_it_is_said_what_is_returned_and_raised(name):
     assert "Returns" in there or returns == "None", f"{name} does not say what it returns ({returns})"
     raising = "raise " in inspect.getsource(function)
     assert "Raises" in there or not raising, f"{name} does not say what it raises"
-    assert "Examples" in there or name.startswith("explain."), f"{name} has no example"
+    assert "Examples" in there or name.startswith("plots."), f"{name} has no example"
 
 
 def test_what_is_not_said_is_found():

@@ -82,11 +82,11 @@ def test_pieces_are_fused_one_by_one():
     problem = joined(OwnPairs(), 0.5, 4, graph=nx.path_graph(6))
     form, certifier = problem.form, Certifier(problem.form)
     exact = problem.solve(gr.Exact(), gap=1e-9)
-    found = _tied(form, tuple(u * (1.0 + 1e-6) for u in exact.certificate.point.flows), form.n * form.d)
+    found = _tied(form, tuple(u * (1.0 + 1e-6) for u in exact.certificate.dual_point.flows), form.n * form.d)
     assert found.fused[0].tolist() == [[True] * 4] * 2 + [[False, False, True, True]] + [[True] * 4] * 2
     polished = polish(certifier.repair, exact.certificate.w, found)
-    assert polished.point is not None
-    certifier.admit(polished.w, polished.point)
+    assert polished.dual_point is not None
+    certifier.admit(polished.w, polished.dual_point)
     assert certifier.best().holds(1e-13)
 
 

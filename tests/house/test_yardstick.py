@@ -239,13 +239,13 @@ def test_a_centred_form_is_the_same_problem(seed):
 def test_centring_loses_nothing_where_targets_are_huge():
     """Against rationals: what is left of targets around 1e9 is right to its own last digits."""
     X, y, node = table()
-    there = form(X, y + 2.0**30, node)
-    v = common(there).w
-    block = there.samples[0]
+    present = form(X, y + 2.0**30, node)
+    v = common(present).w
+    block = present.samples[0]
     products = [sum((Fraction(a) * Fraction(b) for a, b in zip(x, v, strict=True)), Fraction(0)) for x in block.X]
     left = [float(Fraction(a) - b) for a, b in zip(block.y, products, strict=True)]
     assert np.abs(left).max() < 10.0
-    assert centred(there, v).samples[0].y == pytest.approx(left, rel=1e-15)
+    assert centred(present, v).samples[0].y == pytest.approx(left, rel=1e-15)
 
 
 # ---- what is answered ------------------------------------------------------------------------------------------------
@@ -266,10 +266,10 @@ def test_targets_far_from_zero_are_fitted_as_those_near_it(method, shift):
         model = gr.SquaredLoss(gr.NodeData.from_arrays(X, y, node)) + 0.1 * gr.TotalVariation(graph, gr.L2())
         solution = gr.Problem(model).solve(method, on_failure="return", rounds=None if method == gr.Exact() else 500)
         answers.append((exact_objective(X, y, node, solution.coef, 0.1), solution.coef, solution.rounds))
-    (one, coef, rounds), (two, there, rounds_there) = answers
+    (one, coef, rounds), (two, present, rounds_there) = answers
     assert two == pytest.approx(one, rel=2e-6 if shift < 1e9 else 1e-5)  # 1.8 times as much, by the yardstick of P(0)
-    assert there[:, 1] == pytest.approx(coef[:, 1], abs=2e-5)
-    assert there[2, 1] < -0.2 < 0.3 < there[0, 1]
+    assert present[:, 1] == pytest.approx(coef[:, 1], abs=2e-5)
+    assert present[2, 1] < -0.2 < 0.3 < present[0, 1]
     assert rounds_there == rounds
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from core_cases import site_of
+from core_cases import view_of
 from region_cases import STEP, D, K, M, drawn, problem
 
 import graphreg as gr
@@ -24,11 +24,11 @@ def seen(name, T=30, batch=2, seed=3):
     from the samples of each step."""
     case, (X, y) = problem(), drawn()
     method = METHODS[name](STEP, batch=batch, hessian_samples=T)
-    site = replace(site_of(case.form), seed=seed)
-    state, thetas, G = method.init(site, None), [], []
+    view = replace(view_of(case.form), seed=seed)
+    state, thetas, G = method.init(view, None), [], []
     for t in range(T):
         theta = state.theta
-        taken = (site.streams("samples").uniform(t, batch) * M).astype(int)
+        taken = (view.streams("samples").uniform(t, batch) * M).astype(int)
         each = np.arange(K)[:, None], taken
         rest = np.einsum("kbd,kd->kb", X[each], theta) - y[each]
         thetas.append(theta)
@@ -43,7 +43,7 @@ def test_a_region_by_hand(name, quiet):
     T, (X, _) = 30, drawn()
     case, method, thetas, G = seen(name)
     run = case.solve(method, gap=0, rounds=T, seed=3)
-    stream = replace(site_of(case.form), seed=3).streams("samples")
+    stream = replace(view_of(case.form), seed=3).streams("samples")
     taken = np.concatenate([(stream.uniform(t, 2) * M).astype(int) for t in range(T)], axis=1)
     sampled = X[np.arange(K)[:, None], taken]
     H = np.einsum("kbi,kbj->ij", sampled, sampled) / (2 * T)  # f_k is the mean over the samples of node k
@@ -71,12 +71,12 @@ def test_decreasing_steps_leave_the_flows_where_they_are():
     """At the optimum with its flows nothing moves, whatever the step."""
     case = problem()
     exact = case.solve(gap=1e-12, on_failure="return")
-    start = (exact.coef, exact.certificate.point.flows)
+    start = (exact.coef, exact.certificate.dual_point.flows)
     for method in (gr.ExactDiffusion(gr.DecreasingStep()), gr.GradientTracking(gr.DecreasingStep())):
-        state = method.init(site_of(case.form), start)
+        state = method.init(view_of(case.form), start)
         for _ in range(50):
             state = method.step(state)
-        assert state.eta < 0.9 * method.init(site_of(case.form), None).eta
+        assert state.eta < 0.9 * method.init(view_of(case.form), None).eta
         np.testing.assert_allclose(state.theta, exact.coef, atol=1e-5)
 
 
@@ -91,7 +91,7 @@ def test_what_taking_samples_again_adds(shuffle):
             for seed in range(40 if replacement else 1):
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", MethodWarning)
-                    state = method.init(replace(site_of(case.form), seed=seed), None)
+                    state = method.init(replace(view_of(case.form), seed=seed), None)
                     for _ in range(T):
                         state = method.step(state)
                 squares += [np.sum(np.bincount(row) ** 2) / T for row in state.seen.moments.last()]
@@ -114,7 +114,7 @@ def test_what_taking_samples_again_adds_after_a_burn_in(burn_in):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", MethodWarning)
                 method = gr.ExactDiffusion(1e-3, **options)
-                state = method.init(replace(site_of(case.form), seed=seed), None)
+                state = method.init(replace(view_of(case.form), seed=seed), None)
                 for _ in range(T):
                     state = method.step(state)
             squares += [np.sum(np.bincount(row) ** 2) / (T - burn_in) for row in state.seen.moments.last()]
@@ -138,7 +138,7 @@ def test_a_burn_in_is_a_later_start(quiet):
 
 
 def _after(case, method, rounds):
-    state = method.init(replace(site_of(case.form), seed=3), None)
+    state = method.init(replace(view_of(case.form), seed=3), None)
     for _ in range(rounds):
         state = method.step(state)
     return state

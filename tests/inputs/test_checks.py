@@ -17,7 +17,7 @@ import graphreg as gr
 from graphreg import checks
 from graphreg.checks import Check, check_fields, checked, inside, instance, numbers, one_of, per, whole
 from graphreg.errors import MethodError, ModelError, TermError
-from graphreg.messages import closest, did_you_mean, either, gaps, near, strays, unmatched
+from graphreg.messages import closest, did_you_mean, either, missing_entries, near, unknown_labels, unmatched
 from graphreg.methods import METHODS
 
 NO_NUMBERS = [
@@ -243,8 +243,8 @@ def test_labels_that_do_not_match():
     known = {"a": 0, "b": 1, "c": 2}
     assert unmatched("lam", 0.5, known) == []
     assert unmatched("lam", known, known) == []
-    assert strays("the weights of L1", ["a", "z"], known) == ["the weights of L1 name 'z', which is not a node"]
-    assert gaps("lam", {"a": 1}, known, "cluster") == ["lam has no entry for the cluster 'b' (and 1 more)"]
+    assert unknown_labels("the weights of L1", ["a", "z"], known) == ["the weights of L1 name 'z', which is not a node"]
+    assert missing_entries("lam", {"a": 1}, known, "cluster") == ["lam has no entry for the cluster 'b' (and 1 more)"]
     assert unmatched("lam", {"a": 1, "B": 2, "c": 3}, known) == [
         "lam names 'B', which is not a node; did you mean 'b'?",
         "lam has no entry for the node 'b'",

@@ -236,6 +236,6 @@ def test_what_is_written_down_is_read_back(frame, target):
     solution = solved(frame, target)
     certificate = solution.certificate
     assert certificate.dual <= solution.objective <= certificate.primal
-    form, point = solution.form, certificate.point
+    form, point = solution.form, certificate.dual_point
     scale = sum(np.abs(a).sum() for a in point.prices)
     assert np.abs(form.conservation(point)).max() <= 1e-9 * scale

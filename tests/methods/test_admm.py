@@ -8,7 +8,7 @@ import cvxpy as cp
 import networkx as nx
 import numpy as np
 import pytest
-from core_cases import iterate, site_of
+from core_cases import iterate, view_of
 from factories import chain, noise
 
 import graphreg as gr
@@ -255,15 +255,15 @@ def test_messages_carry_what_the_edges_couple():
 
 
 def test_the_ledger_counts_what_is_exchanged():
-    site = site_of(chain().form)
-    calls, true = [], site.engine.exchange
-    site.engine.exchange = lambda values: (calls.append(values.shape), true(values))[1]
+    view = view_of(chain().form)
+    calls, true = [], view.engine.exchange
+    view.engine.exchange = lambda values: (calls.append(values.shape), true(values))[1]
     method = gr.ADMM(rho=1.0)
-    state = method.init(site, None)
+    state = method.init(view, None)
     for _ in range(7):
         state = method.step(state)
     assert calls == [(N, D)] * 7
-    assert site.engine.ledger.messages["method"] == 7 * 2 * (N - 1)
+    assert view.engine.ledger.messages["method"] == 7 * 2 * (N - 1)
 
 
 # ---- starts and refusals ---------------------------------------------------------------------------------------------
@@ -279,9 +279,9 @@ def test_a_start_saves_rounds():
 def test_the_optimum_stays():
     problem = chain()
     best = problem.solve(gr.ADMM(), gap=1e-13)
-    state = iterate(gr.ADMM(rho=0.7), problem.form, [5], (best.certificate.w, best.certificate.point.flows))[0]
+    state = iterate(gr.ADMM(rho=0.7), problem.form, [5], (best.certificate.w, best.certificate.dual_point.flows))[0]
     np.testing.assert_allclose(state.hat.w, best.certificate.w, atol=1e-6)
-    np.testing.assert_allclose(state.hat.u[0], best.certificate.point.flows[0], atol=1e-6)
+    np.testing.assert_allclose(state.hat.u[0], best.certificate.dual_point.flows[0], atol=1e-6)
 
 
 @pytest.mark.parametrize(

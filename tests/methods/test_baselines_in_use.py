@@ -163,9 +163,9 @@ def test_the_messages_of_federated_averaging():
 def test_every_local_step_draws_anew():
     method = gr.FedAvg(local_steps=2, batch=3)
     before, after = iterate(method.iteration, method.target(chain().form), [4, 5])
-    site, w = before.site, before.w
+    view, w = before.view, before.w
     for at in (8, 9):  # of the first five rounds, the last two of ten steps
-        g = site.gradients.sampled(w, site.streams("samples").uniform(at, 3))
+        g = view.gradients.sampled(w, view.streams("samples").uniform(at, 3))
         w = w - before.step_size[0] * g
     np.testing.assert_allclose(after.w, np.tile(w[:N].mean(axis=0), (N + 1, 1)), rtol=1e-12)
 
@@ -174,9 +174,9 @@ def test_those_that_are_drawn_are_averaged():
     method, form = gr.FedAvg(participation=0.4), None
     form = method.target(chain().form)
     before, after = iterate(method.iteration, form, [6, 7])
-    there = before.site.streams("availability").uniform(6, 1)[:N, 0] < 0.4
+    there = before.view.streams("availability").uniform(6, 1)[:N, 0] < 0.4
     assert 0 < there.sum() < N
-    g = before.site.gradients.full(before.w)[:N][there]
+    g = before.view.gradients.full(before.w)[:N][there]
     expected = before.w[0] - before.step_size[0] * g.mean(axis=0)
     np.testing.assert_allclose(after.w, np.tile(expected, (N + 1, 1)), rtol=1e-12)
 

@@ -10,7 +10,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
-from core_cases import iterate, site_of
+from core_cases import iterate, view_of
 from sameness import assert_identical, broken, carried, facts
 
 import graphreg as gr
@@ -20,7 +20,7 @@ from graphreg.form.form import Form
 from graphreg.network.arcs import arcs_of
 from graphreg.network.ledger import Ledger
 from graphreg.network.mixing import MixingMatrix, largest, mixing_of, spectral_gap
-from graphreg.network.site import Site, WholeGraph
+from graphreg.network.view import LocalView, WholeGraph
 
 CORRECTED = [gr.GradientTracking(), gr.ExactDiffusion()]
 EVERY = [gr.LocalSGD(), *CORRECTED]
@@ -59,7 +59,7 @@ def network(n=8, m=12, loss=gr.SquaredLoss, graph=None, ridge=0.0, scales=0.6, s
 
 def run(method, problem, rounds, seed=0, start=None):
     """The state after so many rounds, with the step's bounds left to their own tests."""
-    state = method.init(replace(site_of(problem.form), seed=seed), start)
+    state = method.init(replace(view_of(problem.form), seed=seed), start)
     for _ in range(rounds):
         state = method.step(state)
     return state
@@ -75,11 +75,11 @@ def slides():
 
 
 def test_metropolis_and_hastings_is_the_matrix_of_figure_2():
-    site = site_of(slides().form)
-    mixing = mixing_of(site, "metropolis", lazy=False)
-    np.testing.assert_allclose(mixing.matrix(site.form), FIGURE_2, atol=1e-15)
-    assert site.engine.ledger.bytes["method"] == 2 * 9 * 8  # one number each way
-    lazy = mixing_of(site, "metropolis", lazy=True).matrix(site.form)
+    view = view_of(slides().form)
+    mixing = mixing_of(view, "metropolis", lazy=False)
+    np.testing.assert_allclose(mixing.matrix(view.form), FIGURE_2, atol=1e-15)
+    assert view.engine.ledger.bytes["method"] == 2 * 9 * 8  # one number each way
+    lazy = mixing_of(view, "metropolis", lazy=True).matrix(view.form)
     np.testing.assert_allclose(lazy, (FIGURE_2 + np.eye(6)) / 2, atol=1e-15)
     values = np.sort(np.abs(np.linalg.eigvals(FIGURE_2)))
     assert spectral_gap(FIGURE_2) == pytest.approx(1 - values[-2])
@@ -89,7 +89,7 @@ def test_the_gap_of_a_star_is_one_over_twice_its_nodes():
     """The note on Table 1: with the lazy matrix, exactly."""
     for n in (5, 20):
         problem = network(n=n, graph=nx.star_graph(n - 1))
-        mixing = mixing_of(site_of(problem.form), "metropolis", lazy=True)
+        mixing = mixing_of(view_of(problem.form), "metropolis", lazy=True)
         assert spectral_gap(mixing.matrix(problem.form)) == pytest.approx(1 / (2 * n))
 
 
@@ -97,13 +97,13 @@ def test_mixing_is_a_product_with_its_matrix():
     form = network().form
     rng = np.random.default_rng(0)
     w, answers = rng.standard_normal(form.shape), rng.random(form.n) < 0.6
-    mixing = mixing_of(site_of(form), "metropolis", lazy=False)
+    mixing = mixing_of(view_of(form), "metropolis", lazy=False)
     C = mixing.matrix(form)
     np.testing.assert_allclose(mixing.apply(form, w), C @ w, atol=1e-14)
-    heard = C * np.outer(answers, answers) * (1 - np.eye(form.n))
-    heard += np.diag(1 - heard.sum(axis=1))
+    received = C * np.outer(answers, answers) * (1 - np.eye(form.n))
+    received += np.diag(1 - received.sum(axis=1))
     blind = np.where(answers[:, None], w, np.nan)
-    np.testing.assert_allclose(mixing.apply(form, w, answers), heard @ w, atol=1e-14)
+    np.testing.assert_allclose(mixing.apply(form, w, answers), received @ w, atol=1e-14)
     assert np.isfinite(mixing.apply(form, blind, answers)[answers]).all()  # nothing is taken from who is silent
 
 
@@ -111,7 +111,7 @@ def test_several_edges_of_a_pair_share_its_weight():
     graph = nx.circulant_graph(8, [1, 2])
     problem = network(graph=graph)
     twice = gr.Problem(problem.model + gr.Consensus(nx.cycle_graph(8)))
-    one, two = (mixing_of(site_of(p.form), "metropolis", False).matrix(p.form) for p in (problem, twice))
+    one, two = (mixing_of(view_of(p.form), "metropolis", False).matrix(p.form) for p in (problem, twice))
     np.testing.assert_allclose(one, two, atol=1e-15)
 
 
@@ -123,7 +123,7 @@ def test_a_given_matrix(given):
     rows = {i: {j: FIGURE_2[i - 1, j - 1] for j in range(1, 7) if FIGURE_2[i - 1, j - 1]} for i in order}
     method = gr.GradientTracking(mixing={"array": FIGURE_2, "frame": frame, "mapping": rows}[given], lazy=False)
     assert not method.missing(problem.form)
-    mixing = mixing_of(site_of(problem.form), method.mixing, lazy=False)
+    mixing = mixing_of(view_of(problem.form), method.mixing, lazy=False)
     np.testing.assert_allclose(mixing.matrix(problem.form), FIGURE_2, atol=1e-15)
 
 
@@ -180,25 +180,25 @@ def test_a_matrix_that_swings_for_ever_is_refused():
 
 
 def test_a_maximum_from_sums():
-    site = site_of(network(n=40, graph=nx.cycle_graph(40)).form)
+    view = view_of(network(n=40, graph=nx.cycle_graph(40)).form)
     rng = np.random.default_rng(0)
     for values in (np.ones(40), rng.random(40) * 1e200, np.exp(30 * rng.standard_normal(40)), np.eye(40)[3] * 1e-200):
-        assert values.max() <= largest(site, values) * (1 + 1e-12) <= values.max() * 40 ** (1 / 512) * (1 + 1e-9)
-    assert largest(site, np.zeros(40)) == 0.0
-    assert largest(site, np.where(values > 0, np.inf, 1.0)) == np.inf
+        assert values.max() <= largest(view, values) * (1 + 1e-12) <= values.max() * 40 ** (1 / 512) * (1 + 1e-9)
+    assert largest(view, np.zeros(40)) == 0.0
+    assert largest(view, np.where(values > 0, np.inf, 1.0)) == np.inf
 
 
 # ---- the recursions of the literature --------------------------------------------------------------------------------
 @pytest.mark.parametrize("batch", [None, 3])
 def test_exact_diffusion_is_its_recursion(batch):
     problem = network(loss=gr.LogisticLoss, ridge=0.1)
-    method, site = gr.ExactDiffusion(step_size=0.3, batch=batch), site_of(problem.form)
-    state, start = method.init(site, None), np.zeros(site.form.shape)
-    half = mixing_of(site, "metropolis", lazy=True).matrix(site.form)
+    method, view = gr.ExactDiffusion(step_size=0.3, batch=batch), view_of(problem.form)
+    state, start = method.init(view, None), np.zeros(view.form.shape)
+    half = mixing_of(view, "metropolis", lazy=True).matrix(view.form)
     theta, psi = start, start
     for k in range(40):
-        u = site.streams("samples").uniform(k, 3)
-        g = site.gradients.full(theta) if batch is None else site.gradients.sampled(theta, u)
+        u = view.streams("samples").uniform(k, 3)
+        g = view.gradients.full(theta) if batch is None else view.gradients.sampled(theta, u)
         new = theta - 0.3 * g
         theta, psi = half @ (new + theta - psi), new
         state = method.step(state)
@@ -209,15 +209,15 @@ def test_exact_diffusion_is_its_recursion(batch):
 @pytest.mark.parametrize("lazy", [True, False])
 def test_gradient_tracking_is_its_recursion(batch, lazy):
     problem = network(loss=gr.LogisticLoss, ridge=0.1)
-    method, site = gr.GradientTracking(step_size=0.2, lazy=lazy, batch=batch), site_of(problem.form)
+    method, view = gr.GradientTracking(step_size=0.2, lazy=lazy, batch=batch), view_of(problem.form)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", gr.errors.MethodWarning)
-        state = method.init(site, None)
-    C = mixing_of(site, "metropolis", lazy).matrix(site.form)
-    theta, y, old = (np.zeros(site.form.shape) for _ in range(3))
+        state = method.init(view, None)
+    C = mixing_of(view, "metropolis", lazy).matrix(view.form)
+    theta, y, old = (np.zeros(view.form.shape) for _ in range(3))
     for k in range(40):
-        u = site.streams("samples").uniform(k, 3)
-        g = site.gradients.full(theta) if batch is None else site.gradients.sampled(theta, u)
+        u = view.streams("samples").uniform(k, 3)
+        g = view.gradients.full(theta) if batch is None else view.gradients.sampled(theta, u)
         y, old = C @ (y + g - old), g
         theta = C @ (theta - 0.2 * y)
         state = method.step(state)
@@ -228,12 +228,12 @@ def test_gradient_tracking_is_its_recursion(batch, lazy):
 def test_local_sgd_is_its_recursion(tau):
     """With the steps of Assumption 4 and gossip where tau divides t + 1."""
     problem = network()
-    site = site_of(problem.form)
+    view = view_of(problem.form)
     method = gr.LocalSGD(gr.DecreasingStep(D=0.1, gamma=4.0, alpha=0.7), tau=tau, batch=2)
-    state, theta = method.init(site, None), np.zeros(site.form.shape)
-    C = mixing_of(site, "metropolis", lazy=False).matrix(site.form)
+    state, theta = method.init(view, None), np.zeros(view.form.shape)
+    C = mixing_of(view, "metropolis", lazy=False).matrix(view.form)
     for t in range(12):
-        g = site.gradients.sampled(theta, site.streams("samples").uniform(t, 2))
+        g = view.gradients.sampled(theta, view.streams("samples").uniform(t, 2))
         theta = theta - 0.1 * (t // tau + 1 + 4.0) ** -0.7 * 8 * g
         theta = C @ theta if t % tau == tau - 1 else theta
         state = method.step(state)
@@ -274,7 +274,7 @@ def test_random_consensus_problems(seed, method):
 def test_a_solution_as_start_brings_its_flows(method):
     problem = network(loss=gr.LogisticLoss, ridge=0.1)
     cold = problem.solve(method, gap=1e-8)
-    starts = (cold.coef, cold.certificate.point.flows), (cold.coef, None)
+    starts = (cold.coef, cold.certificate.dual_point.flows), (cold.coef, None)
     moved = [np.abs(run(method, problem, 5, start=start).theta - cold.coef).max() for start in starts]
     assert moved[0] < 1e-2 * moved[1]
     assert problem.solve(method, gap=1e-8, start=cold).rounds < cold.rounds
@@ -288,7 +288,7 @@ def test_the_flows_are_those_of_the_optimum():
     for method in CORRECTED:
         theta, flows, prices = method.point(run(method, problem, 1500))
         np.testing.assert_allclose(theta, optimum, atol=1e-5)
-        balance = site_of(problem.form).gradients.full(theta)
+        balance = view_of(problem.form).gradients.full(theta)
         problem.form.edges[0].add_adjoint(flows[0], balance)
         np.testing.assert_allclose(balance, 0, atol=1e-10)
         assert prices is None
@@ -329,7 +329,7 @@ def test_a_constant_step_biases_local_sgd_alone():
     problem = network(scales=0.8)
     optimum = problem.solve(gap=1e-12, on_failure="return").coef[0]
     start = (np.tile(optimum, (8, 1)), None)
-    L = site_of(problem.form).gradients.smoothness.max()
+    L = view_of(problem.form).gradients.smoothness.max()
 
     def off(method, rounds):
         w = run(method, problem, rounds, start=start).theta
@@ -349,7 +349,7 @@ def test_the_consensus_error_falls_with_the_square_of_the_step(tau):
     """Proposition 1: a slope of 2 once eta tau << 1 - rho."""
     problem = network()
     optimum = problem.solve(gap=1e-10).coef[0]
-    L = 8 * site_of(problem.form).gradients.smoothness.max()
+    L = 8 * view_of(problem.form).gradients.smoothness.max()
     errors = []
     for eta in (0.04 / L / tau, 0.02 / L / tau):
         method = gr.LocalSGD(eta, tau=tau, batch=None)
@@ -367,7 +367,7 @@ def test_the_error_falls_with_the_step_in_time():
     step, errors = gr.DecreasingStep(D=2.5 / 8, gamma=10.0, alpha=0.8), np.zeros(4)
     for seed in range(6):
         method = gr.LocalSGD(step)
-        state, path = method.init(replace(site_of(problem.form), seed=seed), None), []
+        state, path = method.init(replace(view_of(problem.form), seed=seed), None), []
         for _ in range(ends[-1]):
             path.append(np.sum((state.theta.mean(axis=0) - truth) ** 2))
             state = method.step(state)
@@ -474,11 +474,11 @@ def test_what_is_gathered_by_its_formulas(loss, kind, burn_in):
     problem, T, b = network(loss=loss, ridge=0.2), 30, 2
     more = {"tau": 3} if kind is gr.LocalSGD else {}
     method = kind(gr.DecreasingStep(), batch=b, hessian_samples=7, burn_in=burn_in, **more)
-    site = site_of(problem.form)
-    state, thetas, G = method.init(site, None), [], []
+    view = view_of(problem.form)
+    state, thetas, G = method.init(view, None), [], []
     for t in range(T):
         thetas.append(state.theta)
-        G.append(site.gradients.sampled(state.theta, site.streams("samples").uniform(t, b)))
+        G.append(view.gradients.sampled(state.theta, view.streams("samples").uniform(t, b)))
         state = method.step(state)
     got, G = method.gathered(state), np.array(G[burn_in:])
     assert (got["batch"], got["replacement"], got["alpha"], got["hessian_samples"]) == (b, 1, 0.8, 14)
@@ -488,7 +488,7 @@ def test_what_is_gathered_by_its_formulas(loss, kind, burn_in):
     np.testing.assert_allclose(got["gradient_mean"], G.mean(axis=0), atol=1e-13)
     second = np.einsum("tki,tkj->kij", G, G) / len(G) - np.einsum("ki,kj->kij", G.mean(axis=0), G.mean(axis=0))
     np.testing.assert_allclose(got["gradient_covariance"], second, atol=1e-12)
-    seen = np.concatenate([(site.streams("samples").uniform(t, b) * 12).astype(int) for t in range(T - 7, T)], axis=1)
+    seen = np.concatenate([(view.streams("samples").uniform(t, b) * 12).astype(int) for t in range(T - 7, T)], axis=1)
     data = problem.model.terms[0][1].data
     X = data.X.reshape(8, 12, 2)
     for k in range(8):
@@ -508,10 +508,10 @@ def test_the_mean_over_the_clients_moves_by_the_sum_of_the_gradients():
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_hessians_are_the_slopes_of_the_gradients(seed):
-    site = site_of(random_problem(seed).problem.form)
-    gradients, rng = site.gradients, np.random.default_rng(0)
-    w, v, h = 0.3 * rng.standard_normal(site.form.shape), rng.standard_normal(site.form.shape), 1e-6
-    place = (rng.random((site.form.n, 3)) * gradients.counts[:, None]).astype(int)
+    view = view_of(random_problem(seed).problem.form)
+    gradients, rng = view.gradients, np.random.default_rng(0)
+    w, v, h = 0.3 * rng.standard_normal(view.form.shape), rng.standard_normal(view.form.shape), 1e-6
+    place = (rng.random((view.form.n, 3)) * gradients.counts[:, None]).astype(int)
     cases = (
         (gradients.full, gradients.hessians(w)),
         (lambda w: gradients.at_samples(w, place), gradients.hessians(w, place)),
@@ -526,8 +526,8 @@ def test_full_gradients_have_no_noise_to_gather():
     assert set(got) == {"steps", "burn_in", "passes", "mean", "hessian"}
     assert got["steps"] == 20
     late = network().solve(gr.LocalSGD(batch=None, burn_in=20), gap=0, rounds=21).gathered
-    there = network().solve(gr.LocalSGD(batch=None), gap=0, rounds=20).coef  # the mean over the nodes
-    np.testing.assert_allclose(late["mean"].mean(axis=0), there[0], rtol=1e-12)
+    present = network().solve(gr.LocalSGD(batch=None), gap=0, rounds=20).coef  # the mean over the nodes
+    np.testing.assert_allclose(late["mean"].mean(axis=0), present[0], rtol=1e-12)
     for method in CORRECTED:  # nor Hessians, which are large
         assert network().solve(method, gap=0, rounds=20).gathered == {}
 
@@ -535,15 +535,15 @@ def test_full_gradients_have_no_noise_to_gather():
 # ---- steps -----------------------------------------------------------------------------------------------------------
 def test_the_default_steps_of_theorem_2():
     problem = network()
-    site = site_of(problem.form)
+    view = view_of(problem.form)
     H = np.einsum("kmi,kmj->ij", *(2 * [problem.model.terms[0][1].data.X.reshape(8, 12, 2)])) / 12
     mu = np.linalg.eigvalsh(H)[0]
-    for batch, L in ((None, site.gradients.smoothness), (1, site.gradients.sample_smoothness)):
-        steps = gr.LocalSGD(batch=batch).init(site, None).steps
+    for batch, L in ((None, view.gradients.smoothness), (1, view.gradients.sample_smoothness)):
+        steps = gr.LocalSGD(batch=batch).init(view, None).steps
         assert pytest.approx(2.5 / mu) == steps.D
         assert steps.at(0) == pytest.approx(1 / (8 * L.max()), rel=0.02)
         assert steps.at(0) <= 1 / (8 * L.max()) <= 1 / mu
-    steps = gr.LocalSGD(gr.DecreasingStep(gamma=30.0, alpha=0.9), tau=5).init(site, None).steps
+    steps = gr.LocalSGD(gr.DecreasingStep(gamma=30.0, alpha=0.9), tau=5).init(view, None).steps
     assert steps.at(0) == pytest.approx(1 / (8 * L.max()), rel=0.02)
     assert steps.at(4) == steps.at(0)
     assert steps.at(5) == pytest.approx(steps.at(0) * (32 / 31) ** -0.9)
@@ -584,7 +584,7 @@ def test_steps_beyond_their_bounds_warn():
         run(gr.LocalSGD(gr.DecreasingStep(D=0.001, alpha=1.0)), problem, 0)
 
 
-# ---- sites -----------------------------------------------------------------------------------------------------------
+# ---- views -----------------------------------------------------------------------------------------------------------
 def part(form, i):
     """The form of the node i as an actor: its samples, its edges, its neighbours; and their numbers in the whole."""
     touching = [np.flatnonzero((e.tail == i) | (e.head == i)) for e in form.edges]
@@ -615,11 +615,11 @@ class Recorder(InProcess):
 
     def exchange(self, values, along=None, *, parameters=True):
         n = len(values)
-        heard = np.full((n, n), True)
+        received = np.full((n, n), True)
         if along is not None:
-            heard = np.eye(n, dtype=bool)
-            heard[self.ledger.arcs.target[along], self.ledger.arcs.source[along]] = True
-        self.sent.append((values.copy(), heard))
+            received = np.eye(n, dtype=bool)
+            received[self.ledger.arcs.target[along], self.ledger.arcs.source[along]] = True
+        self.sent.append((values.copy(), received))
         return super().exchange(values, along, parameters=parameters)
 
     def reduce(self, values, purpose="adaptation"):
@@ -637,17 +637,17 @@ class Replayer:
         self.i = int(whole.ids[whole.own][0])
 
     def exchange(self, values, along=None, *, parameters=True):
-        there, heard = next(self.sent)
+        present, received = next(self.sent)
         own = self.whole.own
-        np.testing.assert_allclose(values[own], there[self.whole.ids[own]], rtol=1e-9, atol=1e-11)
-        out = np.where(heard[self.i, self.whole.ids][:, None], there[self.whole.ids], np.nan)
+        np.testing.assert_allclose(values[own], present[self.whole.ids[own]], rtol=1e-9, atol=1e-11)
+        out = np.where(received[self.i, self.whole.ids][:, None], present[self.whole.ids], np.nan)
         out[own] = values[own]
         return out
 
     def reduce(self, values, purpose="adaptation"):
-        there, total = next(self.sent)
+        present, total = next(self.sent)
         own = self.whole.own
-        np.testing.assert_allclose(values[own], there[self.whole.ids[own]], rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(values[own], present[self.whole.ids[own]], rtol=1e-9, atol=1e-11)
         assert not values[~own].any()  # of neighbours nothing is known
         return total
 
@@ -672,12 +672,12 @@ ON_PARTS = [
 def test_a_node_needs_its_neighbours_messages_and_nothing_else(method):
     problem = network(m=24, loss=gr.LogisticLoss, ridge=0.1)
     engine = Recorder(Ledger(arcs_of(problem.form), problem.form.labels))
-    state = method.init(Site(problem.form, engine, 4), None)
+    state = method.init(LocalView(problem.form, engine, 4), None)
     for _ in range(10):
         state = method.step(state)
     for i in (0, 2, 5):
         form, whole = part(problem.form, i)
-        own = method.init(Site(form, Replayer(whole, engine.sent), 4, whole), None)
+        own = method.init(LocalView(form, Replayer(whole, engine.sent), 4, whole), None)
         for _ in range(10):
             own = method.step(own)
         np.testing.assert_allclose(own.theta[whole.own][0], state.theta[i], rtol=1e-8, atol=1e-10)
@@ -691,7 +691,7 @@ def test_a_node_needs_its_neighbours_messages_and_nothing_else(method):
 def test_a_step_is_repeatable_and_its_state_can_be_kept(method, tmp_path):
     problem = network(m=24, graph=nx.complete_graph(8) if isinstance(method.mixing, MixingMatrix) else None)
     state = iterate(method, problem.form, [9])[0]
-    before = replace(carried(state, tmp_path), site=state.site)
+    before = replace(carried(state, tmp_path), view=state.view)
     once, again = method.step(state), method.step(state)
     assert_identical(once, again)
     assert_identical(state, before)

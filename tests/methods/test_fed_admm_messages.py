@@ -11,23 +11,23 @@ import pytest
 from federated_factories import AWAY, CLASSES, ESTIMATED, SEED, D, M, N, P, data_of, graph_of, iterate_seeded, squared
 
 import graphreg as gr
-from graphreg.network.site import Site, WholeGraph
 from graphreg.network.streams import Streams
+from graphreg.network.view import LocalView, WholeGraph
 
 
 def test_only_nodes_that_are_there_send_and_receive():
     T, problem = 50, squared()
     run = problem.solve(gr.FedADMM(availability=P), gap=0, rounds=T, seed=SEED)
     coins = Streams(SEED, "availability", range(N))
-    there = np.array([coins.uniform(t, 1)[:, 0] < np.array(list(P.values())) for t in range(1, T + 1)])
+    present = np.array([coins.uniform(t, 1)[:, 0] < np.array(list(P.values())) for t in range(1, T + 1)])
     table = run.ledger.by_edge()
     sent = table[table["purpose"] == "method"].set_index(["sender", "receiver"])
     for i, j in graph_of().edges:
-        both = int((there[:, i] & there[:, j]).sum())
+        both = int((present[:, i] & present[:, j]).sum())
         assert sent.loc[(i, j), "messages"] == sent.loc[(j, i), "messages"] == both
         assert sent.loc[(i, j), "bytes"] == both * D * 8
-    assert run.ledger.by_node()["away"].tolist() == (~there).sum(axis=0).tolist()
-    np.testing.assert_allclose(run.gathered["online"], there.mean(axis=0))
+    assert run.ledger.by_node()["away"].tolist() == (~present).sum(axis=0).tolist()
+    np.testing.assert_allclose(run.gathered["online"], present.mean(axis=0))
 
 
 def test_the_messages_of_all():
@@ -90,13 +90,13 @@ class OwnPart:
         self.boxes, self.i, self.ids, self.ledger = boxes, i, ids, None
 
     def exchange(self, values, along=None, *, parameters=True, purpose="method"):
-        arcs, boxes = self.site.arcs, self.boxes
+        arcs, boxes = self.view.arcs, self.boxes
         for k, (s, t) in enumerate(zip(arcs.source, arcs.target, strict=True)):
             if self.ids[s] == self.i and (along is None or along[k]):
                 boxes.rows[self.i, self.ids[t]] = values[s].copy()
         boxes.barrier.wait()
         out = np.full_like(values, np.nan)
-        out[self.site.own] = values[self.site.own]
+        out[self.view.own] = values[self.view.own]
         for k, (s, t) in enumerate(zip(arcs.source, arcs.target, strict=True)):
             if self.ids[t] == self.i:
                 sent = boxes.rows.pop((self.ids[s], self.i), None)
@@ -106,7 +106,7 @@ class OwnPart:
         return out
 
     def swap_ends(self, values, toward, along):
-        arcs, boxes = self.site.arcs, self.boxes
+        arcs, boxes = self.view.arcs, self.boxes
         for k, (s, t) in enumerate(zip(arcs.source, arcs.target, strict=True)):
             if self.ids[s] == self.i and along[k]:
                 boxes.rows[self.i, self.ids[t]] = [v[a == k].copy() for v, a in zip(values, toward, strict=True)]
@@ -122,7 +122,7 @@ class OwnPart:
         return out
 
     def reduce(self, values, purpose="adaptation"):
-        self.boxes.sums[self.i] = values[self.site.own].sum(axis=0)
+        self.boxes.sums[self.i] = values[self.view.own].sum(axis=0)
         self.boxes.barrier.wait()
         total = sum(self.boxes.sums[k] for k in sorted(self.boxes.sums))
         self.boxes.barrier.wait()
@@ -133,7 +133,7 @@ class OwnPart:
 
 
 def part_of(model_of, i, boxes):
-    """The site of node i: its own samples, its edges, and its neighbours as bare nodes."""
+    """The view of node i: its own samples, its edges, and its neighbours as bare nodes."""
     graph, data = graph_of(), data_of()
     ids = sorted([i, *graph[i]])
     mine = nx.Graph()
@@ -143,8 +143,8 @@ def part_of(model_of, i, boxes):
     form = gr.Problem(model_of(own, mine, [i])).form
     order = np.array(form.labels)
     engine = OwnPart(boxes, i, order.tolist())
-    engine.site = Site(form, engine, SEED, WholeGraph(N, N, order, order == i))
-    return engine.site
+    engine.view = LocalView(form, engine, SEED, WholeGraph(N, N, order, order == i))
+    return engine.view
 
 
 def fused(data, graph, observed):
@@ -176,7 +176,7 @@ def test_isolated_nodes_make_the_same_rounds(options):
             state = method.init(part_of(fused, i, boxes), None)
             for _ in range(T):
                 state = method.step(state)
-            found[i] = method.point(state)[0][state.site.own][0]
+            found[i] = method.point(state)[0][state.view.own][0]
         except BaseException as error:  # noqa: BLE001 - reported below
             failed.append(error)
             boxes.barrier.abort()

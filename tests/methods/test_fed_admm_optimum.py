@@ -5,7 +5,7 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
-from core_cases import iterate, site_of
+from core_cases import iterate, view_of
 from federated_factories import (
     AWAY,
     CLASSES,
@@ -72,7 +72,7 @@ def test_a_loss_without_a_bound_on_its_curvature():
     method = gr.FedADMM()
     start = np.full((N, D), 1.5), None
     states = iterate(method, problem.form, range(40), start)
-    objective = [problem.form.edges[0].values(s.theta).sum() + s.site.gradients.value(s.theta).sum() for s in states]
+    objective = [problem.form.edges[0].values(s.theta).sum() + s.view.gradients.value(s.theta).sum() for s in states]
     assert np.isfinite(objective).all()
     assert states[-1].L.max() > states[0].L.max()
     assert objective[-1] < objective[0]
@@ -96,12 +96,12 @@ def test_nodes_without_samples_and_without_edges():
     np.testing.assert_allclose(run.coef[7], alone, atol=1e-3)
 
 
-def test_a_site_of_which_nothing_moves_is_left_alone():
+def test_a_view_of_which_nothing_moves_is_left_alone():
     """A node without samples and edges stays where it is, whatever its step."""
     graph = nx.path_graph(2)
     graph.add_node(2)
     problem = gr.Problem(gr.SquaredLoss(data_of(2)) + 0.2 * gr.TotalVariation(graph, gr.L2()))
-    state = gr.FedADMM().init(site_of(problem.form), (np.ones(problem.form.shape), None))
+    state = gr.FedADMM().init(view_of(problem.form), (np.ones(problem.form.shape), None))
     assert (gr.FedADMM().step(state).theta[2] == 1.0).all()
 
 

@@ -46,12 +46,12 @@ class ByNeighbours(ByHand):
                 self.own[k][e] = {"beta": {i: zero, j: zero}, "alpha": {i: zero, j: zero}, "theta": zero}
         self.pairs = {edge[:2]: [] for edge in self.edges if edge[1] is not None}  # the rounds since they met
 
-    def meet(self, there):
+    def meet(self, present):
         before, theta = self.own, self.theta.copy()
         self.own = [dict(each) for each in before]
         for e, (i, j, *_, columns) in enumerate(self.edges):
             past = self.pairs.get((i, j))
-            if not past or not (there[i] and there[j]):
+            if not past or not (present[i] and present[j]):
                 continue
             first, second = np.sum(past, axis=0)
             ahead, behind = (j, i) if second > first else (i, j)
@@ -70,11 +70,11 @@ class ByNeighbours(ByHand):
 
     def round(self):
         self.t += 1
-        there = self.there()
-        self.meet(there)
+        present = self.present()
+        self.meet(present)
         theta = self.theta.copy()
         for i in range(N):
-            slope = self.gradient(i) / self.p[i] if there[i] else np.zeros_like(theta[i])
+            slope = self.gradient(i) / self.p[i] if present[i] else np.zeros_like(theta[i])
             for e in self.own[i]:
                 columns = self.edges[e][4]
                 slope[columns] += self.rho * self.theta[i, columns] - self.share(i, e, i)
@@ -83,15 +83,15 @@ class ByNeighbours(ByHand):
         for e, (i, j, *_) in enumerate(self.edges):
             for me, other in ((i, j), (j, i)):
                 if me is not None:
-                    self.edge(e, me, other, there)
+                    self.edge(e, me, other, present)
         for (i, j), past in self.pairs.items():
-            past.clear() if there[i] and there[j] else past.append((there[i], there[j]))
+            past.clear() if present[i] and present[j] else past.append((present[i], present[j]))
 
-    def edge(self, e, me, other, there):
+    def edge(self, e, me, other, present):
         i, j, kind, c, columns = self.edges[e]
         mine = self.own[me][e]
         theirs = mine["theta"]
-        if other is not None and there[me] and there[other]:
+        if other is not None and present[me] and present[other]:
             theirs = self.theta[other, columns]
         elif other is not None and len(self.own[other]) == 1:
             theirs = theirs - self.move(other, theirs, [self.share(me, e, other)])
@@ -151,18 +151,18 @@ def test_the_printed_algorithm_step_by_step_where_the_neighbours_know_all(kind, 
     p, T = np.array([1.0, 0.3, 0.5, 0.2, 0.9, 0.4]), 80
     model = gr.SquaredLoss(data_of()) + 0.3 * gr.TotalVariation(nx.star_graph(N - 1), getattr(gr, kind)())
     form = gr.Problem(model).form
-    hand, kept = server(data_of(), form, p, batch), []
+    hand, stored = server(data_of(), form, p, batch), []
     method = gr.FedADMM(
         rho=RHO, kappa=KAPPA, batch=batch, availability=dict(enumerate(p)), dropout="ipw", average="last"
     )
     for state in states_of(method, form, range(1, T + 1)).values():
         hand.round()
-        there = hand.there()
-        np.testing.assert_allclose(state.theta[there], hand.theta[there], atol=1e-11)
-        kept.append(np.abs(state.theta - hand.theta).max())
-    assert max(kept) > 1e-3  # what nodes have of themselves while they are away is another matter
+        present = hand.present()
+        np.testing.assert_allclose(state.theta[present], hand.theta[present], atol=1e-11)
+        stored.append(np.abs(state.theta - hand.theta).max())
+    assert max(stored) > 1e-3  # what nodes have of themselves while they are away is another matter
     run = gr.Problem(model).solve(method, gap=0, rounds=T, seed=SEED)
-    np.testing.assert_allclose(run.coef[there], hand.theta[there], atol=1e-11)
+    np.testing.assert_allclose(run.coef[present], hand.theta[present], atol=1e-11)
 
 
 def test_all_there_is_algorithm_1():
@@ -211,20 +211,20 @@ def test_messages():
     T, problem = 50, squared()
     run = problem.solve(gr.FedADMM(availability=P, dropout="ipw", rho=1.0, kappa=1.0), gap=0, rounds=T, seed=SEED)
     coins = Streams(SEED, "availability", range(N))
-    there = np.array([coins.uniform(t, 1)[:, 0] < CHANCES for t in range(1, T + 1)])
+    present = np.array([coins.uniform(t, 1)[:, 0] < CHANCES for t in range(1, T + 1)])
     table = run.ledger.by_edge()
     sent = table[table["purpose"] == "method"].set_index(["sender", "receiver"])
     for i, j in graph_of().edges:
-        both = there[:, i] & there[:, j]
+        both = present[:, i] & present[:, j]
         again = [t for t in range(1, T) if both[t] and not both[t - 1]]
         last = [max((s for s in range(t) if both[s]), default=-1) for t in again]
-        more = [there[s + 1 : t, j].sum() > there[s + 1 : t, i].sum() for s, t in zip(last, again, strict=True)]
+        more = [present[s + 1 : t, j].sum() > present[s + 1 : t, i].sum() for s, t in zip(last, again, strict=True)]
         for way, versions in (((i, j), len(more) - sum(more)), ((j, i), sum(more))):
             assert sent.loc[way, "messages"] == both.sum() + versions
             assert sent.loc[way, "bytes"] == 8 * D * (both.sum() + 3 * versions)
     assert run.ledger.messages["adaptation"] == 2 * graph_of().number_of_edges()  # L_i and deg_i, once
-    assert run.ledger.by_node()["away"].tolist() == (~there).sum(axis=0).tolist()
-    np.testing.assert_allclose(run.gathered["online"], there.mean(axis=0))
+    assert run.ledger.by_node()["away"].tolist() == (~present).sum(axis=0).tolist()
+    np.testing.assert_allclose(run.gathered["online"], present.mean(axis=0))
 
 
 # ---- isolated actors -------------------------------------------------------------------------------------------------

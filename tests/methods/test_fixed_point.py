@@ -38,15 +38,15 @@ class CondatVu(gr.AbstractFixedPoint):
         return without_prox(form)
 
     def image(self, state):
-        site, x = state.site, state.x
-        edges = [(k, edge) for k, edge in enumerate(site.form.edges) if smooth(edge)]
-        flows, L = list(x.u), np.zeros(site.form.n)
+        view, x = state.view, state.x
+        edges = [(k, edge) for k, edge in enumerate(view.form.edges) if smooth(edge)]
+        flows, L = list(x.u), np.zeros(view.form.n)
         for k, edge in edges:
             flows[k] = edge.weight[:, None] * edge.penalty.gradient(edge.difference(x.w))
             np.add.at(L, edge.tail, edge.weight * edge.penalty.smoothness())
-        tau = 1.0 / (L + 1.0 / site.steps(state.s))
-        w, memory = site.prox(x.w - tau[:, None] * site.adjoint(flows), tau, state.hat.w, state.memory)
-        u = list(site.dual_prox(x.u, site.engine.exchange(2.0 * w - x.w), state.s))
+        tau = 1.0 / (L + 1.0 / view.steps(state.s))
+        w, memory = view.prox(x.w - tau[:, None] * view.adjoint(flows), tau, state.hat.w, state.memory)
+        u = list(view.dual_prox(x.u, view.engine.exchange(2.0 * w - x.w), state.s))
         for k, edge in edges:
             u[k] = edge.weight[:, None] * edge.penalty.gradient(edge.difference(w))
         return w, tuple(u), memory
@@ -100,15 +100,15 @@ class Gradients(LossyEdges):
         return without_steps(form)
 
     def nodes(self, state):
-        site, x = state.site, state.x
-        tau = 1.0 / (site.losses.smoothness + 1.0 / site.steps(state.s))
-        return x.w - tau[:, None] * (site.losses.full(x.w) + site.adjoint(x.u)), ()
+        view, x = state.view, state.x
+        tau = 1.0 / (view.losses.smoothness + 1.0 / view.steps(state.s))
+        return x.w - tau[:, None] * (view.losses.full(x.w) + view.adjoint(x.u)), ()
 
     def image(self, state):
         w, _ = self.nodes(state)
-        return w, state.site.dual_prox(state.x.u, state.site.engine.exchange(2.0 * w - state.x.w), state.s), ()
+        return w, state.view.dual_prox(state.x.u, state.view.engine.exchange(2.0 * w - state.x.w), state.s), ()
 
-    def under_loss(self):
+    def for_lost_messages(self):
         return self
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
-from core_cases import site_of
+from core_cases import view_of
 from factories import thinned
 from sameness import ROUNDS, broken, facts
 
@@ -172,14 +172,14 @@ def test_points_are_conserved_and_need_no_repair(loss, monkeypatch):
     problem = gr.Problem(rows(np.random.default_rng(4), loss) + 0.3 * shared() + ridge(0.01))
     found = problem.solve(METHOD, gap=1e-8)
     assert found.status == "certified"
-    point = found.certificate.point
+    point = found.certificate.dual_point
     through = sum(float(row_norm(u).sum()) for u in point.flows)
     assert np.abs(problem.form.conservation(point)).max() <= 1e-13 * through
 
 
 def test_iterates_are_conserved_and_inside_from_early_on():
     form = gr.Problem(rows(np.random.default_rng(4), gr.SquaredLoss) + 0.3 * shared()).form
-    state = METHOD.init(site_of(form), None)
+    state = METHOD.init(view_of(form), None)
     for _ in range(8):
         state = METHOD.step(state)
         w, flows, prices = METHOD.point(state)

@@ -20,7 +20,7 @@ from cluster_cases import (
     run,
     settings,
 )
-from core_cases import site_of
+from core_cases import view_of
 
 import graphreg as gr
 from graphreg.form.latent import settled
@@ -69,7 +69,10 @@ def test_algorithm_1_by_hand(name, options):
     rows = rows_of(c, SEED, options["batch"]) if "batch" in options else None
     if name == "some apart, some tied":  # the first cluster is a problem of its own
         own = c.cluster > 0
-        p0, p, tau = float(first.odds.p0[-1]), *(x[first.site.tree.clusters] for x in (first.odds.p, first.odds.tau))
+        p0, p, tau = (
+            float(first.probabilities.p0[-1]),
+            *(x[first.view.tree.clusters] for x in (first.probabilities.p, first.probabilities.tau)),
+        )
         eta = first.step_size[: c.n, None]
     else:
         own = np.full(c.n, True)
@@ -86,13 +89,13 @@ def test_algorithm_1_by_hand(name, options):
 def test_without_a_root_clusters_are_problems_of_their_own():
     c = CASES["apart"]()
     states = run(gr.AsyncL2GD(), c, 80)
-    first, j = states[0], states[0].site.tree.clusters
-    assert (first.odds.p0 == 0).all()
-    assert (first.odds.tau == 0).all()
-    assert len(np.unique(first.odds.p[j])) == 3
-    hand = by_hand_1(c, 80, SEED, first.step_size[: c.n, None], 0.0, first.odds.p[j], np.zeros(3))
+    first, j = states[0], states[0].view.tree.clusters
+    assert (first.probabilities.p0 == 0).all()
+    assert (first.probabilities.tau == 0).all()
+    assert len(np.unique(first.probabilities.p[j])) == 3
+    hand = by_hand_1(c, 80, SEED, first.step_size[: c.n, None], 0.0, first.probabilities.p[j], np.zeros(3))
     np.testing.assert_allclose(states[-1].theta[: c.n], hand[-1], atol=1e-11)
-    assert "between clusters" not in first.site.engine.ledger.by_level().index.get_level_values("level")
+    assert "between clusters" not in first.view.engine.ledger.by_level().index.get_level_values("level")
 
 
 @pytest.mark.parametrize("name", ["even", "uneven", "near the network", "one cluster"])
@@ -142,7 +145,7 @@ def test_every_constant_can_be_set():
 def test_a_start_is_where_it_begins(method):
     c = CASES["uneven"]()
     star = c.optimum()
-    state = method.init(site_of(c.problem.form), (padded_start(c, star), None))
+    state = method.init(view_of(c.problem.form), (padded_start(c, star), None))
     np.testing.assert_array_equal(method.point(state)[0][: c.n], star)
     if isinstance(method, gr.AsyncAL2SGD):  # which does not move where the optimum is
         for _ in range(30):

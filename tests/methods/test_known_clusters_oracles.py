@@ -25,7 +25,7 @@ from cluster_cases import (
 
 import graphreg as gr
 from graphreg.methods.known_clusters._clusters import majority_coin
-from graphreg.methods.known_clusters._odds import Coins, odds
+from graphreg.methods.known_clusters._probabilities import Coins, probabilities_of
 from graphreg.methods.known_clusters.async_l2gd import oracle
 from graphreg.network.streams import Streams
 
@@ -57,12 +57,12 @@ def test_the_mean_of_the_corrected_estimate_is_the_gradient(p_cluster):
     state = replace(state, x=padded(c, state, x), of_x=exact_averages(c, state, x))
     state = replace(state, slope=padded(c, state, c.gradients(x)))
     p0, p, tau = settings(state)
-    total = np.zeros(state.site.form.shape)
+    total = np.zeros(state.view.form.shape)
     for xi, own, chance in outcomes(c, p0, p):
         cluster = ~network(state, xi) & at_clusters(state, own)
         for k in range(8):  # every sample once
-            uniform = np.full((state.site.form.n, 1), (k + 0.5) / 8)
-            state.site._streams["samples", None] = Fixed(uniform)
+            uniform = np.full((state.view.form.n, 1), (k + 0.5) / 8)
+            state.view._streams["samples", None] = Fixed(uniform)
             averages = exact_averages(c, state, theta)
             given = padded(c, state, theta), averages, network(state, xi), cluster
             total += chance / 8 * method.estimate(state, *given)
@@ -109,13 +109,13 @@ def test_the_default_coins_minimise_the_bound(name):
     """Corollary 3.6, and its counterpart where no cluster averages on its own."""
     c = CASES[name]()
     state = begin(gr.AsyncL2GD(), c)
-    bound = lambda p0, p: odds(state.site, state.odds.constants, Coins(p0, p, None)).bound[0]  # noqa: E731
+    bound = lambda p0, p: probabilities_of(state.view, state.probabilities.constants, Coins(p0, p, None)).bound[0]  # noqa: E731
     least = min(bound(p0, p) for p0 in np.linspace(0.01, 0.99, 50) for p in np.linspace(0, 0.99, 50))
-    assert state.odds.bound[0] <= least * (1 + 1e-9)
+    assert state.probabilities.bound[0] <= least * (1 + 1e-9)
     single = begin(gr.AsyncL2GD(coin="single"), c)
-    assert (single.odds.p == 0).all()
-    assert (single.odds.tau == 1).all()
-    assert single.odds.bound[0] <= min(bound(p0, 0.0) for p0 in np.linspace(0.001, 0.999, 500)) * (1 + 1e-9)
+    assert (single.probabilities.p == 0).all()
+    assert (single.probabilities.tau == 1).all()
+    assert single.probabilities.bound[0] <= min(bound(p0, 0.0) for p0 in np.linspace(0.001, 0.999, 500)) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("sizes", [(2, 2, 2), (2, 2, 2, 2), (3,), (2, 2)])
@@ -125,14 +125,19 @@ def test_the_majority_has_the_probability_of_the_coin(sizes):
     method = gr.AsyncL2GD(majority=True, p_global=0.3, p_cluster=0.2)
     state = begin(method, c)
     k, node, m = len(sizes), c.nodes, len(sizes) // 2 + 1
-    before = state.site.engine.ledger.messages["method"]
-    shows = np.array([majority_coin(state.site, state.odds.p0, state.odds.constants.voters, t) for t in range(4000)])
+    before = state.view.engine.ledger.messages["method"]
+    shows = np.array(
+        [
+            majority_coin(state.view, state.probabilities.p0, state.probabilities.constants.voters, t)
+            for t in range(4000)
+        ]
+    )
     assert (shows[:, : c.n] == shows[:, :1]).all()
     assert abs(shows[:, 0].mean() - 0.3) < 4 * np.sqrt(0.3 * 0.7 / 4000)
     q = _quantile(k, m, 0.3)
     votes = np.array([Streams(SEED, "network coin", node).uniform(t, 1)[:, 0] < q for t in range(4000)])
     np.testing.assert_array_equal(shows[:, 0], votes.sum(axis=1) >= m)
-    assert state.site.engine.ledger.messages["method"] - before == 4000 * (2 * k + c.n)
+    assert state.view.engine.ledger.messages["method"] - before == 4000 * (2 * k + c.n)
     hand = by_hand_1(c, 50, SEED, state.step_size[0], *settings(state), network=lambda t: shows[t, 0])
     np.testing.assert_allclose(run(method, c, 50)[-1].theta[: c.n], hand[-1], atol=1e-11)
 

@@ -21,7 +21,7 @@ from cluster_cases import (
     run,
     settings,
 )
-from core_cases import site_of
+from core_cases import view_of
 
 import graphreg as gr
 from graphreg.methods.known_clusters.async_l2gd import oracle
@@ -33,7 +33,7 @@ def test_the_messages_of_algorithm_1(name):
     """Proposition 3.2, corrected: coin switches only where all that is skipped is known."""
     c, T, p0, p = CASES[name](), 4000, 0.3, 0.4
     states = run(gr.AsyncL2GD(p_global=p0, p_cluster=p), c, T)
-    table = states[-1].site.engine.ledger.by_edge()
+    table = states[-1].view.engine.ledger.by_edge()
     sent = table[table["purpose"] == "method"].set_index(["sender", "receiver"])["messages"]
     within_known, between_known = name != "uneven", name == "even"
     between = sent["root", "c0"]
@@ -55,7 +55,7 @@ def _near(count, chance, T):
 
 def test_the_messages_of_algorithm_2():
     c, T, p0, p, rho = CASES["even"](), 3000, 0.3, 0.4, 0.2
-    ledger = run(gr.AsyncAL2SGD(p_global=p0, p_cluster=p, rho=rho), c, T)[-1].site.engine.ledger
+    ledger = run(gr.AsyncAL2SGD(p_global=p0, p_cluster=p, rho=rho), c, T)[-1].view.engine.ledger
     sent = ledger.by_edge().query("purpose == 'method'").set_index(["sender", "receiver"])["messages"]
     _near(sent["root", "c0"] / 2, (p0 + rho) / 2, T)
     _near(sent["c0", 0] - sent["root", "c0"], (1 - p0) * p, T)
@@ -65,7 +65,7 @@ def test_the_messages_of_algorithm_2():
 def test_messages_hold_the_numbers_that_are_needed():
     """d, and 2 d from a cluster to its clients after a round between clusters."""
     c = CASES["uneven"]()
-    ledger = run(gr.AsyncL2GD(p_global=0.3, p_cluster=0.4), c, 300)[-1].site.engine.ledger
+    ledger = run(gr.AsyncL2GD(p_global=0.3, p_cluster=0.4), c, 300)[-1].view.engine.ledger
     table = ledger.by_edge().query("purpose == 'method'").set_index(["sender", "receiver"])
     between = table.loc[("root", "c1"), "messages"]
     assert table.loc[("root", "c1"), "bytes"] == between * 3 * 8
@@ -118,7 +118,7 @@ def test_the_neighbourhood_of_a_constant_step_scales_with_it():
         T = int(6 / (eta * mu))
         method = gr.AsyncL2GD(step_size=eta)
         for seed in range(2):
-            state = method.init(replace(site_of(c.problem.form), seed=seed), (padded_start(c, star), None))
+            state = method.init(replace(view_of(c.problem.form), seed=seed), (padded_start(c, star), None))
             for k in range(T):
                 state = method.step(state)
                 if k > T // 3:

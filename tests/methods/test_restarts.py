@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from core_cases import iterate, site_of
+from core_cases import iterate, view_of
 from factories import chain as chain_of
 
 import graphreg as gr
@@ -66,8 +66,8 @@ def test_when_it_restarts():
 @pytest.mark.parametrize("method", [gr.PrimalDual, gr.ADMM])
 def test_where_it_is_the_default(method):
     rough, smooth = chain(gr.QuantileLoss)[0].form, chain()[0].form
-    assert site_of(rough).scales().kinks
-    assert not site_of(smooth).scales().kinks
+    assert view_of(rough).scales().kinks
+    assert not view_of(smooth).scales().kinks
     given = {"balance": 1.0} if method is gr.PrimalDual else {"rho": 1.0}
     assert isinstance(iterate(method(), rough, [1])[0].due, Halpern)
     assert not isinstance(iterate(method(), smooth, [1])[0].due, Halpern)
@@ -97,7 +97,7 @@ def test_what_it_brings_on_losses_with_kinks(seed):
     assert not longer.certificate.holds(1e-6)
 
 
-def test_looks_are_booked_as_adaptation():
+def test_looks_are_recorded_as_adaptation():
     problem = chain(gr.QuantileLoss)[0]
     run = problem.solve(gr.PrimalDual(), gap=0, rounds=4)
     assert run.ledger.messages["adaptation"] == 2 * 2 * (

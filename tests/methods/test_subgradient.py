@@ -5,7 +5,7 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
-from core_cases import iterate, site_of
+from core_cases import iterate, view_of
 from factories import noise
 from sameness import facts
 
@@ -13,7 +13,7 @@ import graphreg as gr
 from graphreg.datasets import random_problem
 from graphreg.errors import MethodError, MethodWarning
 from graphreg.methods.baselines.subgradient import State
-from graphreg.network.site import Site
+from graphreg.network.view import LocalView
 
 N, GRAPH = 6, nx.cycle_graph(6)
 
@@ -53,40 +53,40 @@ def test_smooth_problems_are_certified():
 @pytest.mark.parametrize("seed", [162, 383, 476, 250, 516, 129, 61, 96])
 def test_the_bounds_of_the_curvature(seed):
     """mu ||v||^2 <= <difference of gradients, v> <= L ||v||^2, where all is smooth; from sums over the nodes."""
-    site = site_of(random_problem(seed).problem.form)
-    state = gr.SubgradientDescent().init(site, None)
-    each = site.gradients.smoothness
+    view = view_of(random_problem(seed).problem.form)
+    state = gr.SubgradientDescent().init(view, None)
+    each = view.gradients.smoothness
     finite = np.isfinite(each)
     assert each[finite].max(initial=0.0) * (1 - 1e-12) <= state.L
     assert 1e6 * max(each[finite].max(initial=0.0), 1.0) >= state.L
-    assert 0.0 <= state.mu <= site.gradients.convexity.min() * (1 + 1e-12)
-    assert state.mu > 0 or site.gradients.convexity.min() == 0
+    assert 0.0 <= state.mu <= view.gradients.convexity.min() * (1 + 1e-12)
+    assert state.mu > 0 or view.gradients.convexity.min() == 0
 
 
 def test_the_bounds_are_of_the_right_size():
-    site = site_of(smooth().form)
-    state = gr.SubgradientDescent().init(site, None)
-    highest = site.gradients.smoothness.max() + 2 * 0.5 * 2
+    view = view_of(smooth().form)
+    state = gr.SubgradientDescent().init(view, None)
+    highest = view.gradients.smoothness.max() + 2 * 0.5 * 2
     assert highest * (1 - 1e-12) <= state.L <= highest * N ** (1 / 16)
-    lowest = site.gradients.convexity.min()
+    lowest = view.gradients.convexity.min()
     assert lowest * N ** (-1 / 16) <= state.mu <= lowest * (1 + 1e-12)
-    assert site.engine.ledger.messages["adaptation"] == 2 * 2 * (N - 1)  # two sums up and down a tree
+    assert view.engine.ledger.messages["adaptation"] == 2 * 2 * (N - 1)  # two sums up and down a tree
 
 
 def test_default_steps():
-    site = site_of(smooth().form)
+    view = view_of(smooth().form)
     L, mu = 7.0, 0.5
 
-    def eta(method, form_site, mu, t):
-        zero = np.zeros(form_site.form.shape)
-        smooth_too = method.init(form_site, None).smooth
-        return method._eta(State(form_site, t, zero, L, mu, smooth_too))
+    def eta(method, form_view, mu, t):
+        zero = np.zeros(form_view.form.shape)
+        smooth_too = method.init(form_view, None).smooth
+        return method._eta(State(form_view, t, zero, L, mu, smooth_too))
 
-    assert eta(gr.SubgradientDescent(), site, mu, 50) == pytest.approx(1 / L)
+    assert eta(gr.SubgradientDescent(), view, mu, 50) == pytest.approx(1 / L)
     stochastic = gr.SubgradientDescent(batch=1)
-    assert eta(stochastic, site, mu, 0) == pytest.approx(1 / L)
-    assert eta(stochastic, site, mu, 100) == pytest.approx(2 / (mu * (100 + 2 * L / mu)))
-    assert eta(gr.SubgradientDescent(), site_of(rough().form), 0.0, 99) == pytest.approx(1 / (L * 10))
+    assert eta(stochastic, view, mu, 0) == pytest.approx(1 / L)
+    assert eta(stochastic, view, mu, 100) == pytest.approx(2 / (mu * (100 + 2 * L / mu)))
+    assert eta(gr.SubgradientDescent(), view_of(rough().form), 0.0, 99) == pytest.approx(1 / (L * 10))
 
 
 @pytest.mark.parametrize("t", [1, 2, 3, 4, 7, 8, 11, 16, 21])
@@ -106,8 +106,8 @@ def test_samples_estimate_the_step():
     start = np.random.default_rng(2).standard_normal((N, 2)), None
     method = gr.SubgradientDescent(step_size=0.01, batch=1)
     for seed in range(3000):
-        site = Site(form, site_of(form).engine, seed)
-        state = State(site, 0, start[0], 1.0, 1.0, True)
+        view = LocalView(form, view_of(form).engine, seed)
+        state = State(view, 0, start[0], 1.0, 1.0, True)
         steps.append(method.step(state).w)
     full = iterate(gr.SubgradientDescent(step_size=0.01), form, [1], start)[0].w
     error = np.std(steps, axis=0) / np.sqrt(len(steps))
@@ -122,8 +122,8 @@ def test_the_rate_where_it_is_strongly_convex():
     total = np.zeros(len(rounds))
     method = gr.SubgradientDescent(batch=1)
     for seed in range(8):
-        site = Site(problem.form, site_of(problem.form).engine, seed)
-        state, k = method.init(site, None), 0
+        view = LocalView(problem.form, view_of(problem.form).engine, seed)
+        state, k = method.init(view, None), 0
         for t in range(1, int(rounds[-1]) + 1):
             state = method.step(state)
             if t == rounds[k]:

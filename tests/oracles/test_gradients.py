@@ -5,7 +5,7 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
-from core_cases import site_of
+from core_cases import view_of
 
 import graphreg as gr
 from graphreg.datasets import random_problem
@@ -16,24 +16,24 @@ SMOOTH = [s for s in range(60) if not without_gradient(random_problem(s).problem
 
 
 @pytest.fixture(params=SMOOTH)
-def site(request):
-    return site_of(random_problem(request.param).problem.form)
+def view(request):
+    return view_of(random_problem(request.param).problem.form)
 
 
-def point(site, seed=0):
-    return 0.3 * np.random.default_rng(seed).standard_normal(site.form.shape)
+def point(view, seed=0):
+    return 0.3 * np.random.default_rng(seed).standard_normal(view.form.shape)
 
 
-def test_the_gradient_is_that_of_the_value(site):
-    w, v, h = point(site), point(site, 1), 1e-6
-    slope = (site.gradients.value(w + h * v) - site.gradients.value(w - h * v)) / (2 * h)
-    np.testing.assert_allclose((site.gradients.full(w) * v).sum(axis=1), slope, rtol=1e-5, atol=1e-6)
+def test_the_gradient_is_that_of_the_value(view):
+    w, v, h = point(view), point(view, 1), 1e-6
+    slope = (view.gradients.value(w + h * v) - view.gradients.value(w - h * v)) / (2 * h)
+    np.testing.assert_allclose((view.gradients.full(w) * v).sum(axis=1), slope, rtol=1e-5, atol=1e-6)
 
 
-def test_the_mean_over_all_samples_is_the_gradient(site):
+def test_the_mean_over_all_samples_is_the_gradient(view):
     """Every node's estimate, averaged over each of its samples once."""
-    w, gradients = point(site), site.gradients
-    most, total = int(gradients.counts.max()), np.zeros(site.form.shape)
+    w, gradients = point(view), view.gradients
+    most, total = int(gradients.counts.max()), np.zeros(view.form.shape)
     for k in range(most):
         has = k < gradients.counts
         each = gradients.at_samples(w, np.where(has, k, 0)[:, None])
@@ -43,17 +43,17 @@ def test_the_mean_over_all_samples_is_the_gradient(site):
     np.testing.assert_allclose(mean, gradients.full(w), rtol=1e-9, atol=1e-10)
 
 
-def test_a_batch_is_the_mean_of_its_samples(site):
-    w, gradients = point(site), site.gradients
-    place = np.stack([np.zeros(site.form.n), np.maximum(gradients.counts - 1, 0)], axis=1).astype(int)
+def test_a_batch_is_the_mean_of_its_samples(view):
+    w, gradients = point(view), view.gradients
+    place = np.stack([np.zeros(view.form.n), np.maximum(gradients.counts - 1, 0)], axis=1).astype(int)
     both = 0.5 * (gradients.at_samples(w, place[:, :1]) + gradients.at_samples(w, place[:, 1:]))
     np.testing.assert_allclose(gradients.at_samples(w, place), both, rtol=1e-9, atol=1e-11)
 
 
-def test_smoothness_and_convexity_bound_the_change_of_the_gradient(site):
-    gradients = site.gradients
+def test_smoothness_and_convexity_bound_the_change_of_the_gradient(view):
+    gradients = view.gradients
     for seed in range(5):
-        w, v = point(site, seed), point(site, seed + 10)
+        w, v = point(view, seed), point(view, seed + 10)
         change, step = gradients.full(v) - gradients.full(w), v - w
         inner, length = (change * step).sum(axis=1), (step**2).sum(axis=1)
         assert (inner <= gradients.smoothness * length * (1 + 1e-9) + 1e-12).all()
@@ -103,10 +103,10 @@ def test_the_ledger_splits_what_was_sent_by_edge_and_by_level():
     assert (nodes["away"] == 0).all()
 
 
-def test_several_sums_and_exchanges_are_booked_at_once():
+def test_several_sums_and_exchanges_are_recorded_at_once():
     data = gr.NodeData.from_arrays(np.eye(4), np.arange(4.0), np.arange(4))
     form = gr.Problem(gr.SquaredLoss(data) + gr.TotalVariation(nx.path_graph(4), gr.L2())).form
-    once, often = (site_of(form).engine.ledger for _ in range(2))
+    once, often = (view_of(form).engine.ledger for _ in range(2))
     for _ in range(3):
         once.sum("certificate", 5)
         once.exchange("certificate")

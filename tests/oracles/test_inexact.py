@@ -5,7 +5,7 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
-from core_cases import iterate, site_of
+from core_cases import iterate, view_of
 from factories import chain
 
 import graphreg as gr
@@ -35,31 +35,31 @@ def poisson(n=6):
 @pytest.mark.parametrize("tolerance", [1e-1, 1e-4])
 def test_a_tolerance_bounds_the_distance_from_the_prox(seed, tolerance):
     """By strong convexity, (1) of the module; the exact prox is that of Newton's method, run to rounding."""
-    site = site_of(random_problem(seed).problem.form)
+    view = view_of(random_problem(seed).problem.form)
     rng = np.random.default_rng(seed)
-    v = 0.3 * rng.standard_normal(site.form.shape)
-    tau = 1.0 / np.maximum(site.curvature, 1e-3 * site.curvature.max())
-    exact, memory = v, site.memory()
+    v = 0.3 * rng.standard_normal(view.form.shape)
+    tau = 1.0 / np.maximum(view.curvature, 1e-3 * view.curvature.max())
+    exact, memory = v, view.memory()
     for _ in range(40):  # each call is accurate to a hundredth of its move
-        exact, memory = site.prox(v, tau, exact, memory)
+        exact, memory = view.prox(v, tau, exact, memory)
     size = tolerance * np.linalg.norm(exact - v, axis=1).max()
-    found, curvature = gradient_steps(site.losses, v, tau, v, (), Accuracy(tolerance=size))
+    found, curvature = gradient_steps(view.losses, v, tau, v, (), Accuracy(tolerance=size))
     distance = np.linalg.norm(found - exact, axis=1)
     assert (distance <= size * (1 + 1e-6) + 1e-9 * np.linalg.norm(exact)).all()
     assert np.isfinite(curvature).all()
-    bare = site.losses.counts == 0
+    bare = view.losses.counts == 0
     assert np.array_equal(found[bare], v[bare])
 
 
 @pytest.mark.parametrize("seed", SMOOTH[:8])
 def test_every_step_decreases_the_objective_of_the_prox(seed):
-    site = site_of(random_problem(seed).problem.form)
-    v = 0.3 * np.random.default_rng(1).standard_normal(site.form.shape)
-    tau = 1.0 / np.maximum(site.curvature, 1e-3 * site.curvature.max())
-    w, curvature, last = v, None, np.full(site.form.n, np.inf)
+    view = view_of(random_problem(seed).problem.form)
+    v = 0.3 * np.random.default_rng(1).standard_normal(view.form.shape)
+    tau = 1.0 / np.maximum(view.curvature, 1e-3 * view.curvature.max())
+    w, curvature, last = v, None, np.full(view.form.n, np.inf)
     for _ in range(6):
-        w, curvature = gradient_steps(site.losses, v, tau, w, curvature, Accuracy(steps=1))
-        value = site.losses.value(w) + ((w - v) ** 2).sum(axis=1) / (2 * tau)
+        w, curvature = gradient_steps(view.losses, v, tau, w, curvature, Accuracy(steps=1))
+        value = view.losses.value(w) + ((w - v) ** 2).sum(axis=1) / (2 * tau)
         assert (value <= last + 1e-9 * np.abs(value)).all()
         last = value
 

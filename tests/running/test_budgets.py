@@ -233,11 +233,11 @@ def test_a_round_cut_short_does_not_count():
 
     from graphreg.certificate import Certifier
     from graphreg.running.driver import Budget, drive
-    from graphreg.running.iterating import site_of
+    from graphreg.running.iterating import view_of
 
     late = Late(PrimalDual())
     vars(late)["rounds"] = []
     budget = Budget(0.0)
-    outcome = drive(late, site_of(problem.form, budget), Certifier(problem.form), budget)
+    outcome = drive(late, view_of(problem.form, budget), Certifier(problem.form), budget)
     assert (outcome.ended, outcome.rounds) == ("budget", 3)
     np.testing.assert_array_equal(outcome.certificate.w, plain.certificate.w)

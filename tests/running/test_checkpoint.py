@@ -82,8 +82,8 @@ def test_a_broken_run_has_the_bits_of_an_unbroken_one(seed, method, tmp_path):
     assert facts(again) == facts(whole)
     unbroken = tmp_path / "unbroken"
     every = gr.Checkpoint(unbroken, rounds=7)
-    kept = problem().solve(method, checkpoint=every, **budget)
-    assert facts(kept) == facts(whole)  # writing changes nothing
+    stored = problem().solve(method, checkpoint=every, **budget)
+    assert facts(stored) == facts(whole)  # writing changes nothing
     assert contents(path) == contents(unbroken)
 
 
@@ -163,14 +163,14 @@ def test_the_second_run_of_an_unattained_problem(tmp_path):
             if next(count) == at:
                 raise KeyboardInterrupt
 
-        kept = gr.Checkpoint(path, rounds=10_000)
-        separable().solve(method, callback=interrupt, checkpoint=kept, **budget)
-        resumed, fewer = [], separable().solve(method, checkpoint=kept, **budget)
+        stored = gr.Checkpoint(path, rounds=10_000)
+        separable().solve(method, callback=interrupt, checkpoint=stored, **budget)
+        resumed, fewer = [], separable().solve(method, checkpoint=stored, **budget)
         assert facts(fewer) == facts(whole), at
-        again = separable().solve(method, checkpoint=kept, callback=resumed.append, **budget)
+        again = separable().solve(method, checkpoint=stored, callback=resumed.append, **budget)
         assert facts(again) == facts(whole)
         assert not resumed  # both runs had ended
-    tighter = separable().solve(method, checkpoint=kept, **{**budget, "gap": 1e-9})
+    tighter = separable().solve(method, checkpoint=stored, **{**budget, "gap": 1e-9})
     assert tighter.certificate.holds(1e-9)
     assert tighter.rounds > whole.rounds
 
@@ -178,7 +178,7 @@ def test_the_second_run_of_an_unattained_problem(tmp_path):
 # ---- interruption ----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("at", [0, 3, 5])
 def test_an_interruption_leaves_a_checkpoint(at, tmp_path):
-    """In the middle of a check, when half of it is booked."""
+    """In the middle of a check, when half of it is recorded."""
     whole, left = chain(loss=gr.LogisticLoss).solve(gr.PrimalDual(polish=False), gap=1e-9), [at]
 
     def interrupt(record):
@@ -196,7 +196,7 @@ def test_an_interruption_leaves_a_checkpoint(at, tmp_path):
 
 @pytest.mark.parametrize("call", [1, 2, 25, 26])
 def test_an_interruption_within_a_round(call, tmp_path, monkeypatch):
-    """After the messages of the round are booked."""
+    """After the messages of the round are recorded."""
     from graphreg.engines import InProcess
 
     problem, path, true, count = chain(), tmp_path / "run", InProcess.exchange, iter(range(10**6))
@@ -355,7 +355,7 @@ def test_a_start_is_left_out_or_the_same(tmp_path):
 
 # ---- refusals --------------------------------------------------------------------------------------------------------
 @pytest.fixture
-def kept(tmp_path):
+def stored(tmp_path):
     """The checkpoint of a short run of `chain()`."""
     path = tmp_path / "run"
     chain().solve(gr.PrimalDual(), gap=0, rounds=20, checkpoint=path)
@@ -379,12 +379,12 @@ LABELS = [str(k) for k in range(8)]
         ({"labels": LABELS}, "labels of the nodes"),
     ],
 )
-def test_another_problem(options, said, kept):
-    before = kept.read_bytes()
+def test_another_problem(options, said, stored):
+    before = stored.read_bytes()
     with pytest.raises(CheckpointError, match=f"of another problem.*{said}.*remove this one to begin anew") as caught:
-        chain(**options).solve(gr.PrimalDual(), gap=0, rounds=30, checkpoint=kept)
+        chain(**options).solve(gr.PrimalDual(), gap=0, rounds=30, checkpoint=stored)
     assert caught.value.differences
-    assert kept.read_bytes() == before
+    assert stored.read_bytes() == before
 
 
 @pytest.mark.parametrize(
@@ -433,13 +433,13 @@ def test_a_parameter_of_another_value(tmp_path):
     assert problem.solve(gr.PrimalDual(), gap=0, rounds=9, checkpoint=path).rounds == 9
 
 
-def test_another_method(kept):
+def test_another_method(stored):
     with pytest.raises(CheckpointError, match=r"of another method.*relaxation \(1.5 here, 1.8 in the checkpoint\)"):
-        chain().solve(gr.PrimalDual(relaxation=1.5), gap=0, rounds=30, checkpoint=kept)
+        chain().solve(gr.PrimalDual(relaxation=1.5), gap=0, rounds=30, checkpoint=stored)
     for other in ITERATIVE:
         if not (isinstance(other, gr.PrimalDual) or other.missing(chain().form)):
             with pytest.raises(CheckpointError, match=r"of another method.*the class"):
-                chain().solve(other, gap=0, rounds=30, checkpoint=kept)
+                chain().solve(other, gap=0, rounds=30, checkpoint=stored)
 
 
 def test_exact_takes_none(tmp_path):
@@ -453,20 +453,20 @@ def rewritten(path, **changes):
     archive.write(path, {**header, **changes}, arrays)
 
 
-def test_another_format(kept):
-    rewritten(kept, version=99)
+def test_another_format(stored):
+    rewritten(stored, version=99)
     with pytest.raises(CheckpointError, match=r"format version 99.*reads and writes 3"):
-        chain().solve(gr.PrimalDual(), gap=0, rounds=30, checkpoint=kept)
-    rewritten(kept, version=3, format="something else")
+        chain().solve(gr.PrimalDual(), gap=0, rounds=30, checkpoint=stored)
+    rewritten(stored, version=3, format="something else")
     with pytest.raises(CheckpointError, match="no checkpoint of graphreg"):
-        chain().solve(gr.PrimalDual(), gap=0, rounds=30, checkpoint=kept)
+        chain().solve(gr.PrimalDual(), gap=0, rounds=30, checkpoint=stored)
 
 
-def test_other_versions_are_said(kept):
+def test_other_versions_are_said(stored):
     whole = chain().solve(gr.PrimalDual(), gap=0, rounds=30)
-    assert "bits" not in chain().solve(gr.PrimalDual(), gap=0, rounds=25, checkpoint=kept).message
-    rewritten(kept, versions={**archive.read(kept)[0]["versions"], "numpy": "1.99"})
-    again = chain().solve(gr.PrimalDual(), gap=0, rounds=30, checkpoint=kept)
+    assert "bits" not in chain().solve(gr.PrimalDual(), gap=0, rounds=25, checkpoint=stored).message
+    rewritten(stored, versions={**archive.read(stored)[0]["versions"], "numpy": "1.99"})
+    again = chain().solve(gr.PrimalDual(), gap=0, rounds=30, checkpoint=stored)
     assert "numpy 1.99, here" in again.message
     assert "last bits may differ" in again.message
     assert bits(again.coef) == bits(whole.coef)
@@ -485,18 +485,18 @@ def test_a_file_that_is_no_checkpoint(tmp_path):
         chain().solve(gr.PrimalDual(), gap=0, rounds=5, checkpoint=path)
 
 
-def test_every_truncation_is_noticed(kept, tmp_path):
-    content, cut = kept.read_bytes(), tmp_path / "cut"
+def test_every_truncation_is_noticed(stored, tmp_path):
+    content, cut = stored.read_bytes(), tmp_path / "cut"
     for size in [*range(0, len(content), len(content) // 60), len(content) - 1]:
         cut.write_bytes(content[:size])
         with pytest.raises(CheckpointError):
             chain().solve(gr.PrimalDual(), gap=0, rounds=20, checkpoint=cut)
 
 
-def test_every_damaged_byte_is_noticed_or_harmless(kept, tmp_path):
+def test_every_damaged_byte_is_noticed_or_harmless(stored, tmp_path):
     """Where a byte is turned the file is refused, or is read as it was: dates and the like."""
-    content, cut, harmless = bytearray(kept.read_bytes()), tmp_path / "cut", 0
-    true = contents(kept)
+    content, cut, harmless = bytearray(stored.read_bytes()), tmp_path / "cut", 0
+    true = contents(stored)
     places = np.random.default_rng(0).integers(0, len(content), 400)
     for place in places:
         changed = bytearray(content)
@@ -510,8 +510,8 @@ def test_every_damaged_byte_is_noticed_or_harmless(kept, tmp_path):
     assert harmless < len(places) // 4
 
 
-def test_a_header_that_makes_no_sense(kept):
-    header = archive.read(kept)[0]
+def test_a_header_that_makes_no_sense(stored):
+    header = archive.read(stored)[0]
     tree = header["values"][0]["tree"]
     trees = [
         ({"record": ["os:system", {}]}, "does not have"),
@@ -522,13 +522,13 @@ def test_a_header_that_makes_no_sense(kept):
         (17, "cannot be read"),
     ]
     for wrong, said in trees:
-        rewritten(kept, values=[{**header["values"][0], "tree": wrong}])
+        rewritten(stored, values=[{**header["values"][0], "tree": wrong}])
         with pytest.raises(CheckpointError, match=said):
-            chain().solve(gr.PrimalDual(), gap=0, rounds=30, checkpoint=kept)
+            chain().solve(gr.PrimalDual(), gap=0, rounds=30, checkpoint=stored)
     for values in (None, [{}], [{**header["values"][0], "arrays": 10**6}]):
-        rewritten(kept, values=values)
+        rewritten(stored, values=values)
         with pytest.raises(CheckpointError, match="cannot be read"):
-            chain().solve(gr.PrimalDual(), gap=0, rounds=30, checkpoint=kept)
+            chain().solve(gr.PrimalDual(), gap=0, rounds=30, checkpoint=stored)
 
 
 @pytest.mark.parametrize(
@@ -609,22 +609,22 @@ def test_what_is_another_is_told_apart():
 
 # ---- atomicity -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("part", ["write_array", "fsync", "replace"])
-def test_a_failed_write_leaves_the_old_file(part, kept, monkeypatch):
+def test_a_failed_write_leaves_the_old_file(part, stored, monkeypatch):
     def full(*arguments, **options):
         raise OSError(28, "No space left on device")
 
-    before = kept.read_bytes()
+    before = stored.read_bytes()
     with monkeypatch.context() as patch:
         patch.setattr(np.lib.format if part == "write_array" else os, part, full)
         with pytest.raises(CheckpointError, match="could not be written: No space left"):
-            chain().solve(gr.PrimalDual(), gap=0, rounds=40, checkpoint=kept)
-    assert kept.read_bytes() == before
-    assert [p.name for p in kept.parent.iterdir()] == [kept.name]
-    again = chain().solve(gr.PrimalDual(), gap=0, rounds=40, checkpoint=kept)
+            chain().solve(gr.PrimalDual(), gap=0, rounds=40, checkpoint=stored)
+    assert stored.read_bytes() == before
+    assert [p.name for p in stored.parent.iterdir()] == [stored.name]
+    again = chain().solve(gr.PrimalDual(), gap=0, rounds=40, checkpoint=stored)
     assert facts(again) == facts(chain().solve(gr.PrimalDual(), gap=0, rounds=40))
 
 
-def test_an_interruption_of_the_writing_leaves_a_whole_file(kept, monkeypatch):
+def test_an_interruption_of_the_writing_leaves_a_whole_file(stored, monkeypatch):
     true, rest = os.replace, [KeyboardInterrupt()]
 
     def replace_once(*arguments):
@@ -633,18 +633,18 @@ def test_an_interruption_of_the_writing_leaves_a_whole_file(kept, monkeypatch):
         true(*arguments)
 
     monkeypatch.setattr(os, "replace", replace_once)
-    run = chain().solve(gr.PrimalDual(), gap=0, rounds=40, checkpoint=gr.Checkpoint(kept, rounds=5))
+    run = chain().solve(gr.PrimalDual(), gap=0, rounds=40, checkpoint=gr.Checkpoint(stored, rounds=5))
     assert run.status == "interrupted"
-    again = chain().solve(gr.PrimalDual(), gap=0, rounds=40, checkpoint=kept)
+    again = chain().solve(gr.PrimalDual(), gap=0, rounds=40, checkpoint=stored)
     assert facts(again) == facts(chain().solve(gr.PrimalDual(), gap=0, rounds=40))
 
 
-def test_a_link_stays_a_link(kept, tmp_path):
+def test_a_link_stays_a_link(stored, tmp_path):
     link = tmp_path / "link"
-    link.symlink_to(kept)
+    link.symlink_to(stored)
     assert chain().solve(gr.PrimalDual(), gap=0, rounds=25, checkpoint=link).rounds == 25
     assert link.is_symlink()
-    assert chain().solve(gr.PrimalDual(), gap=0, rounds=25, checkpoint=kept).rounds == 25
+    assert chain().solve(gr.PrimalDual(), gap=0, rounds=25, checkpoint=stored).rounds == 25
 
 
 # ---- what a state consists of ----------------------------------------------------------------------------------------
@@ -742,15 +742,15 @@ def test_what_cannot_be_kept_is_named(value, said):
 def test_a_state_that_cannot_be_kept_is_refused_before_the_first_round(tmp_path):
     @dataclass(frozen=True)
     class Local:
-        site: object
+        view: object
         w: np.ndarray
 
     class Method(AbstractIteration):
         def missing(self, form):
             return ()
 
-        def init(self, site, start):
-            return Local(site, np.zeros(site.form.shape))
+        def init(self, view, start):
+            return Local(view, np.zeros(view.form.shape))
 
         def step(self, state):
             raise AssertionError("no round is to be run")
@@ -766,7 +766,7 @@ def test_a_state_that_cannot_be_kept_is_refused_before_the_first_round(tmp_path)
 # ---- a method with a random stream -----------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Drawn:
-    site: object
+    view: object
     w: np.ndarray
     stream: np.random.Generator
 
@@ -780,14 +780,14 @@ class RandomWalk(AbstractIteration):
     def missing(self, form):
         return ()
 
-    def init(self, site, start):
-        return Drawn(site, np.zeros(site.form.shape), np.random.default_rng(7))
+    def init(self, view, start):
+        return Drawn(view, np.zeros(view.form.shape), np.random.default_rng(7))
 
     def step(self, state):
         stream = np.random.Generator(type(state.stream.bit_generator)())
         stream.bit_generator.state = state.stream.bit_generator.state
         w = state.w + self.length * stream.standard_normal(state.w.shape)
-        return Drawn(state.site, state.site.engine.exchange(w), stream)
+        return Drawn(state.view, state.view.engine.exchange(w), stream)
 
     def point(self, state):
         return state.w, None, None

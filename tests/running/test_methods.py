@@ -6,7 +6,7 @@ import cvxpy as cp
 import networkx as nx
 import numpy as np
 import pytest
-from core_cases import iterate, site_of
+from core_cases import iterate, view_of
 from factories import chain, interrupt
 
 import graphreg as gr
@@ -131,19 +131,19 @@ def test_messages_carry_what_the_edges_couple():
 def test_the_ledger_counts_what_is_exchanged():
     """Against a count of the calls themselves."""
     problem = chain()
-    site = site_of(problem.form)
-    calls, true = [], site.engine.exchange
-    site.engine.exchange = lambda values: (calls.append(values.shape), true(values))[1]
+    view = view_of(problem.form)
+    calls, true = [], view.engine.exchange
+    view.engine.exchange = lambda values: (calls.append(values.shape), true(values))[1]
     method = gr.PrimalDual(balance=1.0)
-    state = method.init(site, None)
+    state = method.init(view, None)
     for _ in range(7):
         state = method.step(state)
     assert calls == [(8, 3)] * 7
-    assert site.engine.ledger.messages["method"] == 7 * 2 * 7
+    assert view.engine.ledger.messages["method"] == 7 * 2 * 7
 
 
 # ---- budgets ---------------------------------------------------------------------------------------------------------
-def test_means_over_what_is_fused_are_booked():
+def test_means_over_what_is_fused_are_recorded():
     """Of a certificate two numbers are summed, P and Q; where fused entries are set to their means, those as well."""
     problem = chain(penalty=gr.L2())
     for polish in (True, False):

@@ -340,7 +340,9 @@ def test_the_culprit_holds_the_gap():
     form, solution = problem.form, problem.solve(gap=1e-10)
     w = solution.coef.copy()
     w[2] += 5.0
-    off = Certificate(form.primal(w), solution.certificate.dual, 0.0, "global", w, solution.certificate.point, form)
+    off = Certificate(
+        form.primal(w), solution.certificate.dual, 0.0, "global", w, solution.certificate.dual_point, form
+    )
     assert off.per_node()[2] == pytest.approx(12.5, rel=1e-4)
     assert off.per_node()[:2].abs().max() < 1e-6
     assert off.gap == pytest.approx(12.5, rel=1e-4)
@@ -463,9 +465,11 @@ def test_a_method_that_does_not_apply_is_refused_with_what_is_missing(problem, m
 
 
 def test_methods_say_what_is_missing(frame):
-    class Rough(gr.terms.losses._base.AbstractLoss):  # the absolute value, without what smooth losses have
+    class Rough(gr.terms.losses.base.AbstractLoss):  # the absolute value, without what smooth losses have
         encode = gr.HuberLoss.encode
-        value = gradient = conjugate = prox = cvxpy = cvxpy_conjugate = conductance = steepness = smoothed = None
+        value = gradient = conjugate = prox = cvxpy = cvxpy_conjugate = conductance = typical_curvature = smoothed = (
+            None
+        )
         notation = gr.SquaredLoss.notation
 
     rough = gr.Problem(Rough(read(frame)) + RIDGE)

@@ -55,7 +55,7 @@ class Odd(State):
 
 @dataclass
 class Loose:
-    site: object
+    view: object
     round: int
     w: np.ndarray
     M: np.ndarray
@@ -77,11 +77,11 @@ class Remembers(GradientDescent):
         return replace(new, w=new.w + 0.3 * (new.w - last))
 
 
-class RemembersOnTheSite(GradientDescent):
+class RemembersOnTheView(GradientDescent):
     """How many steps there were, counted once per round: repeating a step changes nothing, going on elsewhere does."""
 
     def step(self, state):
-        seen = vars(state.site).setdefault("seen", set())
+        seen = vars(state.view).setdefault("seen", set())
         seen.add(state.round)
         new = super().step(state)
         return replace(new, w=state.w + (new.w - state.w) / (1.0 + 0.01 * len(seen)))
@@ -94,8 +94,8 @@ class Draws(GradientDescent):
 
 
 class DrawsAtFirst(GradientDescent):
-    def init(self, site, start):
-        state = super().init(site, start)
+    def init(self, view, start):
+        state = super().init(view, start)
         return replace(state, w=np.random.default_rng().standard_normal(state.w.shape))
 
 
@@ -106,15 +106,15 @@ class AsksTheClock(GradientDescent):
 
 
 class KeepsAFunction(GradientDescent):
-    def init(self, site, start):
-        state = super().init(site, start)
-        return Odd(state.site, 0, state.w, state.M, extra=lambda: 0)
+    def init(self, view, start):
+        state = super().init(view, start)
+        return Odd(state.view, 0, state.w, state.M, extra=lambda: 0)
 
 
 class SendsNothing(GradientDescent):
     def step(self, state):
-        quiet = replace(state.site, engine=Silent(state.site.engine))
-        return replace(super().step(replace(state, site=quiet)), site=state.site)
+        quiet = replace(state.view, engine=Silent(state.view.engine))
+        return replace(super().step(replace(state, view=quiet)), view=state.view)
 
 
 @dataclass
@@ -129,15 +129,15 @@ class SendsToSome(GradientDescent):
     """Books half of the messages that it makes use of."""
 
     def step(self, state):
-        half = np.arange(len(state.site.arcs.source)) < state.site.arcs.pairs
-        quiet = replace(state.site, engine=Silent(state.site.engine))
-        state.site.engine.exchange(state.w, half)
-        return replace(super().step(replace(state, site=quiet)), site=state.site)
+        half = np.arange(len(state.view.arcs.source)) < state.view.arcs.pairs
+        quiet = replace(state.view, engine=Silent(state.view.engine))
+        state.view.engine.exchange(state.w, half)
+        return replace(super().step(replace(state, view=quiet)), view=state.view)
 
 
 class BooksItself(GradientDescent):
     def step(self, state):
-        state.site.engine.ledger.exchange("method")
+        state.view.engine.ledger.exchange("method")
         return super().step(state)
 
 
@@ -151,7 +151,7 @@ class KnowsTheObjective(GradientDescent):
     """Its steps shrink with P(w), which is a sum over all data."""
 
     def step(self, state):
-        new, size = super().step(state), state.site.form.primal(state.w)
+        new, size = super().step(state), state.view.form.primal(state.w)
         return replace(new, w=state.w + (new.w - state.w) / (1.0 + 1e-3 * size))
 
 
@@ -159,7 +159,7 @@ class KnowsTheData(GradientDescent):
     """Its steps shrink with P(0), in which no parameters are."""
 
     def step(self, state):
-        new, size = super().step(state), common(state.site.form).size
+        new, size = super().step(state), common(state.view.form).size
         return replace(new, w=state.w + (new.w - state.w) / (1.0 + 1e-3 * size))
 
 
@@ -168,14 +168,14 @@ class TwoHops(GradientDescent):
 
     def step(self, state):
         new = super().step(state)
-        quiet = replace(state.site, engine=Silent(state.site.engine))
-        return replace(super().step(replace(new, site=quiet)), site=state.site, round=new.round)
+        quiet = replace(state.view, engine=Silent(state.view.engine))
+        return replace(super().step(replace(new, view=quiet)), view=state.view, round=new.round)
 
 
 class HalfThePull(GradientDescent):
     def step(self, state):
         w, new = state.w, super().step(state).w
-        own = w - state.site.gradients.full(w) / (self.damping * state.M)[:, None]
+        own = w - state.view.gradients.full(w) / (self.damping * state.M)[:, None]
         return replace(super().step(state), w=(new + own) / 2)
 
 
@@ -206,13 +206,13 @@ class ForgetsToCount(GradientDescent):
 
 
 class IsLoose(GradientDescent):
-    def init(self, site, start):
-        return Loose(**vars(super().init(site, start)))
+    def init(self, view, start):
+        return Loose(**vars(super().init(view, start)))
 
 
 class ForgetsLatentNodes(GradientDescent):
     def point(self, state):
-        return state.w[: state.site.form.space.n_observed], None, None
+        return state.w[: state.view.form.space.n_observed], None, None
 
 
 class WrongFlows(GradientDescent):
@@ -228,7 +228,7 @@ class GathersTooMuch(GradientDescent):
 BROKEN = {
     InPlace: "step is repeatable",
     Remembers: "step is repeatable",
-    RemembersOnTheSite: "resume equals run",
+    RemembersOnTheView: "resume equals run",
     Draws: "step is repeatable",
     DrawsAtFirst: "same seed same run",
     AsksTheClock: "step is repeatable",

@@ -88,10 +88,10 @@ def check(found, rtol=1e-6):
     assert better.decrease > 0
     assert found.certificate(1.001).holds(1e-9)
     assert found.certificate().holds(1e-9)
-    form, flows = found.consensus.form, found.consensus.certificate.point.flows
+    form, flows = found.consensus.form, found.consensus.certificate.dual_point.flows
     loads = found.vary.network.loads(tuple(flows[k] for k in found.vary.places))
     assert max(load.max() for load in loads) <= found.upper * (1 + 1e-12)
-    left = form.conservation(found.consensus.certificate.point)
+    left = form.conservation(found.consensus.certificate.dual_point)
     assert np.abs(left).max() <= 1e-9 * max(np.abs(u).max() for u in flows)
 
 

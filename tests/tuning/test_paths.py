@@ -183,9 +183,9 @@ def test_what_is_carried_from_point_to_point(monkeypatch):
     seen = []
     resume = PrimalDual.resume
 
-    def watched(self, site, state, start):
-        new = resume(self, site, state, start)
-        seen.append((site.proxes is state.site.proxes, site.arcs is state.site.arcs, new.s == state.s))
+    def watched(self, view, state, start):
+        new = resume(self, view, state, start)
+        seen.append((view.proxes is state.view.proxes, view.arcs is state.view.arcs, new.s == state.s))
         return new
 
     monkeypatch.setattr(PrimalDual, "resume", watched)
@@ -312,11 +312,11 @@ def breaks_at(monkeypatch, count, error):
     """The solve of that number is broken off in its midst."""
     drive, calls = driver.drive, []
 
-    def broken(method, site, certifier, budget, keeper=None):
+    def broken(method, view, certifier, budget, keeper=None):
         calls.append(budget)
         if len(calls) == count:
             raise error
-        return drive(method, site, certifier, budget, keeper)
+        return drive(method, view, certifier, budget, keeper)
 
     monkeypatch.setattr("graphreg.running.iterating.drive", broken)
 
@@ -348,20 +348,22 @@ def test_an_interruption_returns_what_is_done(monkeypatch, tmp_path, method, don
             b.objective,
             b.certificate.dual,
         )
-        assert all((u == v).all() for u, v in zip(a.certificate.point.flows, b.certificate.point.flows, strict=True))
+        assert all(
+            (u == v).all() for u, v in zip(a.certificate.dual_point.flows, b.certificate.dual_point.flows, strict=True)
+        )
 
 
 def test_an_interruption_within_a_run_drops_the_half_done_point():
     problem, _ = problem_of()
     warm = Warm(problem)
     warm.solve(0.3)
-    known, state, schedule = warm.known, warm.carried.state, warm.carried.schedule
+    known, state, schedule = warm.known, warm.warm_start.state, warm.warm_start.schedule
 
     warm.budget = replace(warm.budget, gap=1e-14, callback=interrupt)
     assert warm.solve(0.2).status == "interrupted"
     assert warm.known is known
-    assert warm.carried.state is state
-    assert warm.carried.schedule is schedule
+    assert warm.warm_start.state is state
+    assert warm.warm_start.schedule is schedule
 
 
 def test_an_interruption_of_a_point_that_is_certified_all_the_same(monkeypatch):

@@ -21,7 +21,7 @@ from ...form import DualPoint, EdgeBlock, Form, SampleBlock
 from ...terms import Array, RecessionCone
 from ..common_model.best_common import common
 from . import simplex
-from .directions import Part
+from .directions import ConditionPart
 from .programmes import Answer, answers, smallest
 from .recession import Conditions, conditions, cones_of, multipliers
 
@@ -72,13 +72,13 @@ def _decided(form: Form, cones: list[RecessionCone], point: DualPoint | None) ->
     return True if all(closer) else None
 
 
-def _decided_closely(part: Part) -> bool | None:
+def _decided_closely(part: ConditionPart) -> bool | None:
     """The same for one part, by the simplex method in exact arithmetic where it is small."""
     found = simplex.decided(part)
     return None if found is None else found is False
 
 
-def _along_one(part: Part) -> bool:
+def _along_one(part: ConditionPart) -> bool:
     """Whether samples fall for ever along the only unknown of a part, one way or the other: signs say it exactly."""
     if part.still.shape[0]:
         return False
@@ -86,7 +86,7 @@ def _along_one(part: Part) -> bool:
     return bool((moved > 0).all() or (moved < 0).all())
 
 
-def _excluded(part: Part, given: tuple[Array, ...]) -> bool:
+def _excluded(part: ConditionPart, given: tuple[Array, ...]) -> bool:
     look()
     return part.excluded(*(kind[places] for kind, places in zip(given, part.places, strict=True)))
 

@@ -28,7 +28,7 @@ MOST_EXACT = 60  # unknowns that hang together, up to which rationals are tried;
 MOST_DENSE = 1500  # and up to which a dense inverse is
 
 
-class Part:
+class ConditionPart:
     """Conditions on unknowns that hang together; each kind with the places of its rows in the whole."""
 
     def __init__(

@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components
 from ...form import DualPoint, EdgeBlock, Form
 from ...inputs import components_of, groups_of
 from ...terms import Array, RecessionCone
-from .directions import Part, allowed
+from .directions import ConditionPart, allowed
 from .rationals import rational
 
 ROUNDS = 4  # of scaling rows and columns in turn
@@ -86,7 +86,7 @@ class Conditions:
         """The direction (n, d) of given unknowns."""
         return self.unknowns.spread(self.scale * x)
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[ConditionPart]:
         """The conditions by unknowns that share no row, those of which some fall for ever."""
         rows = sp.csr_array(sp.vstack([kind.matrix for kind in self.kinds]))
         q, count = rows.shape  # pyright: ignore[reportGeneralTypeIssues]  (scipy has no types)
@@ -97,7 +97,7 @@ class Conditions:
         for each in columns:
             local[each] = np.arange(len(each))
         split = [_split(kind.matrix, label, local, columns) for kind in self.kinds]
-        parts = [Part(columns[k], *(kind[k] for kind in split)) for k in range(len(columns))]
+        parts = [ConditionPart(columns[k], *(kind[k] for kind in split)) for k in range(len(columns))]
         return [part for part in parts if part.falls.shape[0]]
 
 

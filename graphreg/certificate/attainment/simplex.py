@@ -15,7 +15,7 @@ import numpy as np
 
 from ...clock import look
 from ...terms import Array
-from .directions import Part
+from .directions import ConditionPart
 from .rationals import Echelon, exactly, number, rational
 
 MOST_ENTRIES = 12_000  # of the tableau
@@ -23,7 +23,7 @@ MOST_WORK = 2_000_000  # products of numbers, to find what the equations leave f
 MOST_STEPS = 300
 
 
-def decided(part: Part) -> list[Fraction] | bool | None:
+def decided(part: ConditionPart) -> list[Fraction] | bool | None:
     """A direction; False where there is none; None where the part is too large for it."""
     falls, slack, still = (matrix.shape[0] for matrix in (part.falls, part.slack, part.still))
     k = part.falls.shape[1]
@@ -38,7 +38,7 @@ def decided(part: Part) -> list[Fraction] | bool | None:
     return [rational(x) for x in found] if isinstance(found, list) else found
 
 
-def _null_space(part: Part) -> Array:
+def _null_space(part: ConditionPart) -> Array:
     """A basis, in its columns, of the x with still x = 0."""
     k = part.falls.shape[1]
     system = Echelon(k)

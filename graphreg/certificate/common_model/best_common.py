@@ -166,7 +166,7 @@ def _lengths(form: Form, w: Array, size: float) -> Array:
     """sqrt(2 size / sum_r s_r h_r x_rj^2), h_r the steepness of the losses; of a column without data the longest."""
     bends, tops = np.zeros(len(w)), largest(form)
     for block, scale, y, x in moved(form, w):
-        h = scale * block.loss.steepness(x, y)
+        h = scale * block.loss.typical_curvature(x, y)
         if block.X is None:
             bends += h.sum()
             continue

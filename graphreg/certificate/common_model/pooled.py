@@ -17,7 +17,7 @@ from ...terms import Array, gram
 from ...terms.losses import AbstractSmoothLoss
 from ...terms.penalties import AbstractConstraint, AbstractSmoothPenalty
 from .coordinates import RANK, coordinates, largest, slices, weighted
-from .ground import centers, derivatives, differences, kinks
+from .node_penalties import centers, derivatives, differences, kinks
 
 STEPS = 16  # at most; what is not attained falls for ever
 WIDE = 3  # the first so many of them are those of quadratics that touch the losses from above

@@ -23,7 +23,7 @@ from ...terms import Array
 from ...terms.penalties import row_norm
 from ..convexity import node_convexity
 from ..record import Certificate
-from .apart import cluster_radius
+from .cluster_radius import cluster_radius
 from .fusion import fused
 from .near import nearness, radius, spread_of, upper_gap
 from .scales import scales
@@ -161,7 +161,7 @@ def _of_block(certificate: Certificate, k: int, edge: EdgeBlock, gap: float, rea
     if edge.penalty.is_equality(z.shape[1]):
         m = len(difference)
         return _Claim(k, edge, np.full(m, "fused", dtype=object), np.full(m, np.inf), difference, np.zeros(m))
-    found = nearness(edge, certificate.point.flows[k], spread_of(certificate, k), gap)
+    found = nearness(edge, certificate.dual_point.flows[k], spread_of(certificate, k), gap)
     kink = edge.penalty.has_kink(certificate.form.width(edge))
     columns = edge.coordinates
     far = np.minimum(found.reach, np.abs(z) * (1 + 1e-12) + reach[:, None])

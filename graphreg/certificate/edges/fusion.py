@@ -26,8 +26,8 @@ from ...form import EdgeBlock, Form, held_together
 from ...inputs import components_of
 from ...terms import Array
 from ..record import Certificate
+from .dual_region import Region, of_edges, of_samples
 from .near import U, load, spread_of, upper_gap
-from .region import Region, of_edges, of_samples
 from .separate import separate
 
 ROUNDS = 8  # of leaving out the edges, then the clusters that fail
@@ -63,7 +63,7 @@ def fused(certificate: Certificate, apart: list[Array]) -> list[Array]:
         return none
     parts = separate(whole)
     form, w = parts.form, certificate.w
-    flows = parts.parts(certificate.point.flows)
+    flows = parts.parts(certificate.dual_point.flows)
     spread = parts.parts(tuple(spread_of(certificate, k) for k in range(len(whole.edges))))
     samples = [of_samples(block, w, gap) for block in form.samples]
     if any(found is None for found in samples):

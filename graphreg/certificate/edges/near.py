@@ -33,7 +33,7 @@ def spread_of(certificate: Certificate, k: int) -> Array:
     """How far the exactly conserved flows of edge block k may be from those that are shown, (m, k)."""
     if certificate.spread:
         return certificate.spread[k]
-    u = certificate.point.flows[k]
+    u = certificate.dual_point.flows[k]
     return np.full(u.shape, UNKNOWN * float(np.abs(u).max(initial=0.0)))
 
 

@@ -22,7 +22,7 @@ def scales(form: Form, w: Array) -> Array:
         for block in form.samples:
             x = block.predict(mean)
             gradient += block.adjoint(block.prices(mean), form.shape)
-            bend = block.scale * block.loss.steepness(x, block.y)
+            bend = block.scale * block.loss.typical_curvature(x, block.y)
             each = np.repeat(bend, block.width)
             curvature += (block.A.power(2).T @ each).reshape(form.shape)
         step = _size(gradient) / _size(curvature)

@@ -30,7 +30,7 @@ class Box:
 
 
 @dataclass(frozen=True)
-class Worth:
+class BoxValue:
     """A lower bound of Q over a box for each component, what lies outside of its domain where there is none, and
     whether all prices lie in the relative interiors of theirs."""
 
@@ -39,14 +39,14 @@ class Worth:
     inner: bool
 
 
-def worth(form: Form, structure: Structure, box: Box) -> Worth:
+def box_value(form: Form, structure: Structure, box: Box) -> BoxValue:
     """The dual value over a box, from below. Sums are rounded at every step, and the bound pays for it."""
     found = _Sums(form)
     for block, where, a, off in zip(form.samples, structure.wheres, box.prices, box.off, strict=False):
         found.samples(block, where, a, off)
     for k, where in zip(structure.blocks, structure.edge_wheres, strict=True):
         found.edges(form.edges[k], where, box.flows[k], box.spread[k])
-    return Worth(found.down(), "; ".join(found.why), found.inner)
+    return BoxValue(found.down(), "; ".join(found.why), found.inner)
 
 
 class _Sums(Bound):

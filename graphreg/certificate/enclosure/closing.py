@@ -14,10 +14,10 @@ import scipy.sparse as sp
 
 from ...terms import Array, at_a_time
 from .arrow import Arrow
+from .price_groups import PriceGroup, Tied
 from .rows import AbstractRows, Prices
 from .sums import EPS, MORE, Pair
 from .systems import Systems, reduced, triangles
-from .tied import Part, Tied
 
 SWEEPS = 3
 ENOUGH = 1e-20  # of a price: a spread that no further sweep need make smaller
@@ -37,7 +37,7 @@ class Closing:
         self.blocks, self.room, self.ties, self.fixed = blocks, room, ties, fixed
         self.vertex, self.starts = ties.vertex, ties.starts
         self.stuck: dict[int, str] = {}
-        self.solvers: list[tuple[list[Part], Systems | Arrow]] = []
+        self.solvers: list[tuple[list[PriceGroup], Systems | Arrow]] = []
         self.idle: list[Array] = []  # prices that must be 0
         self.following = False  # whether the totals of some groups follow from those of others
         self._prepare()
@@ -46,20 +46,20 @@ class Closing:
     def _prepare(self) -> None:
         self._stick(self.ties.lone, "flows enter where there are no prices")
         dense = max(WIDE, self.ties.width)
-        shapes: dict[tuple[int, int], list[Part]] = {}
+        shapes: dict[tuple[int, int], list[PriceGroup]] = {}
         for part in self.ties.parts:
             p = len(part.groups)
             rows = self._some(part.whole, p) if p <= dense else part.whole
             if p > dense or len(rows) < p or len(rows) * p > MANY:
-                self._alone(Part(rows, part.groups, part.whole))
+                self._alone(PriceGroup(rows, part.groups, part.whole))
             else:
                 size = 1 << int(np.ceil(np.log2(len(rows))))
-                shapes.setdefault((p, size), []).append(Part(rows, part.groups, part.whole))
+                shapes.setdefault((p, size), []).append(PriceGroup(rows, part.groups, part.whole))
         for (p, size), some in shapes.items():
             for few in at_a_time(int(4e6 / (p * size)), len(some)):
                 self._stack(some[few], size)
 
-    def _stack(self, parts: list[Part], size: int) -> None:
+    def _stack(self, parts: list[PriceGroup], size: int) -> None:
         Y, S = np.zeros((len(parts), size, len(parts[0].groups))), np.zeros((len(parts), size))
         for k, part in enumerate(parts):
             np.add.at(Y[k], *self._entries(part))
@@ -73,7 +73,7 @@ class Closing:
             kept = Systems(*(x[good] for x in (Y, S, systems.V, systems.Z, systems.DZ, systems.E)))
             self.solvers.append((chosen, kept))
 
-    def _alone(self, part: Part) -> None:
+    def _alone(self, part: PriceGroup) -> None:
         """A part with too few prices, with columns that depend on one another, or with very many."""
         Y, S = self._matrix(part), self.room[part.rows]
         empty = np.diff(sp.csc_array(Y).indptr) == 0
@@ -81,11 +81,11 @@ class Closing:
         self.following = self.following or (solver is not None and len(groups) < np.count_nonzero(~empty))
         # Columns that depend on one another at some of the prices do so at all of them, or their totals do not follow.
         if (solver is None or len(groups) < len(part.groups)) and len(part.rows) < len(part.whole):
-            self._alone(Part(part.whole, part.groups, part.whole))
+            self._alone(PriceGroup(part.whole, part.groups, part.whole))
             return
         self._stick(part.groups[empty], "flows enter where no price can answer")
         if solver is not None:
-            self.solvers.append(([Part(part.rows, groups, part.whole)], solver))
+            self.solvers.append(([PriceGroup(part.rows, groups, part.whole)], solver))
         elif len(part.rows) <= len(groups) and np.linalg.matrix_rank(Y.toarray()) == len(part.rows):
             self.idle.append(part.rows)  # prices of independent samples are balanced only where they are 0
             self._stick(groups, why)
@@ -128,7 +128,7 @@ class Closing:
         roomy = rows[room >= np.median(room)]
         return roomy[np.linspace(0, len(roomy) - 1, most).astype(int)]
 
-    def _matrix(self, part: Part) -> sp.csr_array:
+    def _matrix(self, part: PriceGroup) -> sp.csr_array:
         """Y: one row per price, one column per group."""
         cells, values = self._entries(part)
         Y = sp.csr_array((values, cells), shape=(len(part.rows), len(part.groups)))
@@ -136,7 +136,7 @@ class Closing:
         Y.eliminate_zeros()
         return Y
 
-    def _entries(self, part: Part) -> tuple[tuple[Array, Array], Array]:
+    def _entries(self, part: PriceGroup) -> tuple[tuple[Array, Array], Array]:
         """The cells of Y and what is added up in each."""
         column = np.full(self.ties.count, -1)
         column[part.groups] = np.arange(len(part.groups))

@@ -16,13 +16,13 @@ import numpy as np
 from ...form import DualPoint, Form
 from ...terms import Array, at_a_time
 from .arcs import Arcs, Forest, forest, rooms
-from .boxes import Box, worth
+from .boxes import Box, box_value
 from .closing import ENOUGH, SWEEPS, Closing
 from .plain import boxes_near
+from .price_groups import tied
 from .rows import AbstractRows, Prices, RootRows, SampleRows
 from .structure import Structure, at_ends
 from .sums import EPS, MORE, Pair, Runs, total
-from .tied import tied
 from .value import Value, sum_down
 
 PULLS = (1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
@@ -49,7 +49,7 @@ class Enclosed:
     """
 
     lower: Array
-    point: DualPoint
+    dual_point: DualPoint
     spread: tuple[Array, ...]
     why: str = ""
     inner: bool = False
@@ -111,14 +111,14 @@ class Enclosure:
 
     def beside(self, found: Enclosed) -> Enclosed | None:
         """What is proved of the same dual points here, where ``found`` is of a form with the same graph and designs."""
-        if self.structure.roots or len(found.off) < len(found.point.prices):
+        if self.structure.roots or len(found.off) < len(found.dual_point.prices):
             return None
-        here = self._over(Box(found.point.flows, found.spread, found.point.prices, found.off))
+        here = self._over(Box(found.dual_point.flows, found.spread, found.dual_point.prices, found.off))
         # Without a bound there the box of a component need not hold a conserved point.
         return replace(here, lower=np.where(np.isfinite(found.lower), here.lower, -np.inf))
 
     def _over(self, box: Box) -> Enclosed:
-        found = worth(self.form, self.structure, box)
+        found = box_value(self.form, self.structure, box)
         return Enclosed(found.lower, DualPoint(box.flows, box.prices), box.spread, found.why, found.inner, box.off)
 
     def _pulled(self, point: DualPoint, center: Callable[[], DualPoint | None] | None) -> Enclosed:
@@ -142,7 +142,7 @@ class Enclosure:
         lower = np.where(take, other.lower, one.lower)
         flows, spread = [], []
         for edge, u, v, s, t in zip(
-            self.form.edges, one.point.flows, other.point.flows, one.spread, other.spread, strict=True
+            self.form.edges, one.dual_point.flows, other.dual_point.flows, one.spread, other.spread, strict=True
         ):
             rows = take[self.form.component[edge.tail]][:, None]
             flows.append(np.where(rows, v, u))
@@ -151,7 +151,7 @@ class Enclosure:
         known = bool(one.off) and bool(other.off)
         for k, block in enumerate(self.form.samples):
             rows = block.column(take[self.form.component[block.node]])
-            prices.append(np.where(rows, other.point.prices[k], one.point.prices[k]))
+            prices.append(np.where(rows, other.dual_point.prices[k], one.dual_point.prices[k]))
             off += [np.where(rows, other.off[k], one.off[k])] if known else []
         why = "" if np.isfinite(lower).all() else one.why
         inner = other.inner and (one.inner or bool(take.all()))

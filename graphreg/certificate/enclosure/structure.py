@@ -12,9 +12,9 @@ import numpy as np
 from ...form import EdgeBlock, Form
 from ...terms import Array
 from .arcs import Arcs, Forest, forest_of
+from .price_groups import Tied, tied, tied_alike
 from .rows import AbstractRows, Design, RootRows, SampleRows
 from .sums import Runs
-from .tied import Tied, tied, tied_alike
 
 
 @dataclass

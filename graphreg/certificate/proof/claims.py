@@ -20,14 +20,15 @@ NORMS = ("L1", "L2", "LInf")
 MOST = 50  # programmes for the edges of one answer that may be split
 TIGHT = 1e-3  # only edges whose flow is so near its capacity, as a share, are tried
 Claim = str | tuple[Any, ...]
-Tie = Callable[[Form, EdgeBlock, int], Certificate | None]
+CertifyTied = Callable[[Form, EdgeBlock, int], Certificate | None]
 
 
 @dataclass(frozen=True)
 class Found:
     """The exact points and bounds of a proof, and the answer that they are of.
 
-    ``tie`` solves the problem in which the ends of an edge are tied; ``inexact`` is why no exact optimum was found.
+    ``certify_tied`` solves the problem in which the ends of an edge are tied; ``inexact`` is why no exact optimum was
+    found.
     """
 
     form: Form
@@ -38,7 +39,7 @@ class Found:
     upper: int
     within: Any
     floats: Array
-    tie: Tie | None
+    certify_tied: CertifyTied | None
     inexact: str = ""
 
 
@@ -178,7 +179,7 @@ def fused(found: Found, edge: Edge, _: float | None) -> dict[str, Any]:
 def split(found: Found, edge: Edge, _: float | None) -> dict[str, Any]:
     """The ends differ at every optimum: a dual point of the problem with z_e = 0 has a value above P(w)."""
     block = found.form.edges[edge.block]
-    tied = None if found.tie is None else found.tie(found.form, block, edge.place)
+    tied = None if found.certify_tied is None else found.certify_tied(found.form, block, edge.place)
     if tied is None or not tied.valid:
         raise ProofError("no dual point was found of the problem in which the ends are equal")
     point, bound = tied_point(found, edge.block, edge.place, tied)

@@ -18,7 +18,7 @@ from ...terms import Array
 from ...verify import UNIT, Model, NotProvedError, rational
 from ..record import Certificate
 from .attempts import Lower, lower_bound
-from .claims import Claim, Found, Tie, claims_of, kinds
+from .claims import CertifyTied, Claim, Found, claims_of, kinds
 from .numbers import text, texts
 from .optimum import exact_optimum
 from .parts import write_out
@@ -47,17 +47,17 @@ def prove(
     certificate: Certificate,
     path: str | Path,
     claims: str | Sequence[Claim] = (),
-    tie: Tie | None = None,
+    certify_tied: CertifyTied | None = None,
     *,
     python_flint: bool = True,
 ) -> Proved:
-    """Write the proof of a certificate; see `Solution.prove`. ``tie`` certifies the problem in which the ends of an
-    edge are tied; without it no edge is proved to be split."""
+    """Write the proof of a certificate; see `Solution.prove`. ``certify_tied`` certifies the problem in which the ends
+    of an edge are tied; without it no edge is proved to be split."""
     _begin(python_flint)
     claims = (claims,) if isinstance(claims, str) else claims
-    form, point = write_out(certificate.form, certificate.w, certificate.point)
+    form, point = write_out(certificate.form, certificate.w, certificate.dual_point)
     data = statement(form)
-    found = _found(certificate, form, Model(data), point, "fused" in kinds(claims), tie)
+    found = _found(certificate, form, Model(data), point, "fused" in kinds(claims), certify_tied)
     low, high = _padded(found.lower, found.upper)
     more = claims_of(found, claims)
     path, samples = Path(path), len(form.samples)
@@ -76,7 +76,12 @@ def prove(
 
 
 def _found(
-    certificate: Certificate, form: Form, model: Model, point: DualPoint, optimal: bool, tie: Tie | None
+    certificate: Certificate,
+    form: Form,
+    model: Model,
+    point: DualPoint,
+    optimal: bool,
+    certify_tied: CertifyTied | None,
 ) -> Found:
     """The exact points: an optimum where that is wanted and found, else those near the certificate's."""
     why = "none was looked for"
@@ -88,13 +93,13 @@ def _found(
         else:
             lowest, highest = model.dual(dual), model.primal(W)
             _agree(certificate, float(Fraction(highest, 1 << UNIT)))
-            return Found(form, model, W, dual, lowest, highest, None, certificate.w, tie)
+            return Found(form, model, W, dual, lowest, highest, None, certificate.w, certify_tied)
     W, upper = _upper(form, model, certificate.w)
     _agree(certificate, float(Fraction(upper, 1 << UNIT)))
     verify.State.work = verify.WORK
     enough = upper - 2.0 * certificate.gap * 2.0**UNIT if certificate.valid else -np.inf
     lower: Lower = lower_bound(form, model, certificate.w, point, enough)
-    return Found(form, model, W, lower.point, lower.bound, upper, lower.within, certificate.w, tie, why)
+    return Found(form, model, W, lower.point, lower.bound, upper, lower.within, certificate.w, certify_tied, why)
 
 
 def model_hash(form: Form) -> str:

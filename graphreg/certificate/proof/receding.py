@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from ...form import Form
 from ..attainment import simplex
-from ..attainment.directions import Part
+from ..attainment.directions import ConditionPart
 from ..attainment.programmes import answers
 from ..attainment.recession import Conditions, conditions, cones_of
 
@@ -21,9 +21,9 @@ def receding(form: Form) -> list[list[Fraction]] | None:
     return next((_spread(found, part, x) for part, x in _directions(found)), None)
 
 
-def _directions(found: Conditions) -> Iterator[tuple[Part, list[Fraction]]]:
+def _directions(found: Conditions) -> Iterator[tuple[ConditionPart, list[Fraction]]]:
     """First of the parts that the simplex method decides in exact arithmetic, then near what a programme finds."""
-    undecided: list[Part] = []
+    undecided: list[ConditionPart] = []
     for part in found.parts():
         x = simplex.decided(part)
         if isinstance(x, list):
@@ -37,7 +37,7 @@ def _directions(found: Conditions) -> Iterator[tuple[Part, list[Fraction]]]:
                 yield part, near
 
 
-def _spread(found: Conditions, part: Part, x: list[Fraction]) -> list[list[Fraction]]:
+def _spread(found: Conditions, part: ConditionPart, x: list[Fraction]) -> list[list[Fraction]]:
     """The direction of the unknowns of one part; all others stay."""
     values = {int(q): Fraction(float(found.scale[q])) * y for q, y in zip(part.columns, x, strict=True)}
     return [[values.get(q, Fraction(0)) for q in row] for row in found.unknowns.number.tolist()]

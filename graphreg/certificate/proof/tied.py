@@ -25,7 +25,7 @@ def tied_point(found: Found, block: int, e: int, certificate: Certificate) -> tu
     model = copy.copy(found.model)
     last = state_edges(form.edges[-1], form.width(form.edges[-1]))
     model.blocks = [*found.model.blocks, Edges(last, form.n, form.d)]
-    lower = lower_bound(form, model, certificate.w, certificate.point, found.upper + 1)
+    lower = lower_bound(form, model, certificate.w, certificate.dual_point, found.upper + 1)
     if lower.within is not None and found.within is None:
         raise ProofError("the problem in which the ends are equal is bounded within a box only")
     *point, tie = lower.point

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ...methods import AbstractIteration, Point, Start, ToleratesLoss
-from ...network import Site
+from ...methods import AbstractIteration, Point, Start, ToleratesLostMessages
+from ...network import LocalView
 from ...running import Packed
 from ...terms import Array
+from .endpoint import Endpoint, Tally
 from .engine import ActorEngine, Hand
-from .mail import Order
-from .parts import Part
-from .post import Post, Tally
+from .mailbox import Order
+from .parts import NodePart
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Disk:
+class SavedState:
     """What a crash leaves of an actor: its packed state, and its last answer."""
 
     state: Packed
@@ -39,14 +39,14 @@ class Disk:
 class Actor:
     """Runs a method at one node. After a round the state before it is still known, to answer for either."""
 
-    def __init__(self, part: Part, method: AbstractIteration, seed: int, post: Post, hand: Hand) -> None:
-        self.part, self.method, self.seed, self.post = part, method, seed, post
-        stale = not isinstance(method, ToleratesLoss)
-        self.engine = ActorEngine(part, post, hand, stale)
+    def __init__(self, part: NodePart, method: AbstractIteration, seed: int, endpoint: Endpoint, hand: Hand) -> None:
+        self.part, self.method, self.seed, self.endpoint = part, method, seed, endpoint
+        stale = not isinstance(method, ToleratesLostMessages)
+        self.engine = ActorEngine(part, endpoint, hand, stale)
         self.states: dict[int, Any] = {}
-        self.disk: Disk | None = None  # while the node is away
+        self.disk: SavedState | None = None  # while the node is away
 
-    def obey(self, order: Order) -> Any:
+    def carry_out(self, order: Order) -> Any:
         """Over- and underflow in a step are for the driver to judge."""
         with np.errstate(over="ignore", invalid="ignore"):
             return getattr(self, order.what)(order.argument)
@@ -54,15 +54,15 @@ class Actor:
     # ---- orders ------------------------------------------------------------------------------------------------------
     def init(self, start: Start | None) -> None:
         self.engine.begin(0)
-        self.states = {0: self.method.init(self._site(), start)}
+        self.states = {0: self.method.init(self._view(), start)}
 
     def step(self, at: int) -> None:
         """Round ``at``, from the state after the round before."""
-        weather = self.post.weather
-        if weather is not None and weather.away(self.part.node, at):
+        fault_plan = self.endpoint.fault_plan
+        if fault_plan is not None and fault_plan.away(self.part.node, at):
             self._crash(at)
             return
-        self.post.mailbox.forget_before((at, 0))
+        self.endpoint.mailbox.forget_before((at, 0))
         if self.disk is not None:
             self._restart(at, self.disk)
         self.engine.begin(at)
@@ -71,17 +71,17 @@ class Actor:
 
     def answer(self, at: int) -> Answer:
         if self.disk is not None:
-            return replace(self.disk.answer, tally=self.post.tally)
+            return replace(self.disk.answer, tally=self.endpoint.tally)
         state = self.states[at]
         return self._answer(self.method.point(state), self.method.gathered(state))
 
     # ---- how ---------------------------------------------------------------------------------------------------------
-    def _site(self) -> Site:
-        return Site(self.part.form, self.engine, self.seed, self.part.whole)
+    def _view(self) -> LocalView:
+        return LocalView(self.part.form, self.engine, self.seed, self.part.whole)
 
     def _stepped(self, state: Any) -> Any:
-        if self.post.lossy and isinstance(self.method, ToleratesLoss):
-            return self.method.step_under_loss(state, self.engine.swap)
+        if self.endpoint.lossy and isinstance(self.method, ToleratesLostMessages):
+            return self.method.step_with_lost_messages(state, self.engine.swap)
         return self.method.step(state)
 
     def _answer(self, point: Point, gathered: dict[str, Any]) -> Answer:
@@ -91,18 +91,18 @@ class Actor:
             name: value[me] if isinstance(value, np.ndarray) and value.ndim else value
             for name, value in gathered.items()
         }
-        return Answer(w[me].copy(), flows, prices, own, self.post.tally)
+        return Answer(w[me].copy(), flows, prices, own, self.endpoint.tally)
 
     # ---- crashes -----------------------------------------------------------------------------------------------------
     def _crash(self, at: int) -> None:
-        """Away in this round: site, caches, mailbox and what was heard are gone, the state is on disk."""
-        self.post.tally.away += 1
+        """Away in this round: view, caches, mailbox and what was heard are gone, the state is on disk."""
+        self.endpoint.tally.away += 1
         if self.disk is not None:
             return
-        self.disk = Disk(Packed.of(self.states[at - 1], "the state"), self.answer(at - 1))
+        self.disk = SavedState(Packed.of(self.states[at - 1], "the state"), self.answer(at - 1))
         self.states = {}
-        self.post.forget()
+        self.endpoint.forget()
 
-    def _restart(self, at: int, disk: Disk) -> None:
-        self.states = {at - 1: replace(disk.state.value(self._site()), round=at - 1)}
+    def _restart(self, at: int, disk: SavedState) -> None:
+        self.states = {at - 1: replace(disk.state.value(self._view()), round=at - 1)}
         self.disk = None

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from ...checks import Check, check_fields, checked, inside, instance, is_whole
 from ...errors import MethodError, MethodWarning
 from ...form import Form
-from ...messages import strays
-from ...methods import AbstractIteration, ToleratesLoss
+from ...messages import unknown_labels
+from ...methods import AbstractIteration, ToleratesLostMessages
 from ...network import Arcs
-from .faults import Faults, Weather
+from .coordinator import Coordinator
+from .faults import FaultPlan, Faults
 from .parts import split
-from .threads import Script, Threads
-from .troupe import Troupe
+from .threads import RunSettings, Threads
 
 if TYPE_CHECKING:
     from .processes import Processes
@@ -58,23 +58,23 @@ class Actors:
         check_fields(self, MethodError)
 
     @contextmanager
-    def playing(self, method: AbstractIteration, form: Form, arcs: Arcs, seed: int) -> Generator[Troupe]:
+    def hosting(self, method: AbstractIteration, form: Form, arcs: Arcs, seed: int) -> Generator[Coordinator]:
         """The actors of a run; gone at the end, however it ends."""
         parts = split(form, arcs)
-        script = Script(self._cast(method), seed, self._weather(form, seed), float(self.timeout))
-        stage: Threads | Processes
+        settings = RunSettings(self._under_faults(method), seed, self._fault_plan(form, seed), float(self.timeout))
+        hosts: Threads | Processes
         if self.processes is False:
-            stage = Threads(parts, script)
+            hosts = Threads(parts, settings)
         else:
             from .processes import Processes
 
-            stage = Processes(parts, script, len(parts) if self.processes is True else int(self.processes))
+            hosts = Processes(parts, settings, len(parts) if self.processes is True else int(self.processes))
         try:
-            yield Troupe(script.method, form, parts, stage)
+            yield Coordinator(settings.method, form, parts, hosts)
         finally:
-            stage.close()
+            hosts.close()
 
-    def _cast(self, method: AbstractIteration) -> AbstractIteration:
+    def _under_faults(self, method: AbstractIteration) -> AbstractIteration:
         """The method as it is run under these faults; a warning where nothing is known of it there."""
         if type(method).judge is not AbstractIteration.judge:
             raise MethodError(
@@ -83,8 +83,8 @@ class Actors:
             )
         if self.faults is None or not self.faults.lossy:
             return method
-        if isinstance(method, ToleratesLoss):
-            return method.under_loss()
+        if isinstance(method, ToleratesLostMessages):
+            return method.for_lost_messages()
         warnings.warn(
             f"{method.name} is not known to tolerate lost messages: the last value received stands in for one that is "
             "missing, and the run may end at a biased point; take Faults(resend=True), or a method that tolerates "
@@ -94,10 +94,10 @@ class Actors:
         )
         return method
 
-    def _weather(self, form: Form, seed: int) -> Weather | None:
+    def _fault_plan(self, form: Form, seed: int) -> FaultPlan | None:
         if self.faults is None:
             return None
         place = {label: i for i, label in enumerate(form.labels)}
-        for said in strays("crashes of Faults", self.faults.crashes, place):
+        for said in unknown_labels("crashes of Faults", self.faults.crashes, place):
             raise MethodError(said)
-        return Weather(self.faults, seed, {place[label]: tuple(t) for label, t in self.faults.crashes.items()})
+        return FaultPlan(self.faults, seed, {place[label]: tuple(t) for label, t in self.faults.crashes.items()})

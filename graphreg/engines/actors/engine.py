@@ -9,16 +9,16 @@ import numpy as np
 from ...errors import MethodError
 from ...network import Ledger, arcs_of
 from ...terms import Array
+from .endpoint import Endpoint
 from .faults import Tag
-from .mail import DOWN, UP
-from .parts import COORDINATOR, Part
-from .post import Post
+from .mailbox import DOWN, UP
+from .parts import COORDINATOR, NodePart
 
 Hand = Callable[[int, Tag, Array], None]  # a root's sum to the coordinator
 
 
 class ActorEngine:
-    """The engine of one actor; see `graphreg.network.site.Engine`.
+    """The engine of one actor; see `graphreg.network.view.Engine`.
 
     ``exchange`` sends the own row to the neighbours and waits for theirs. ``reduce`` sends sums up the spanning tree,
     children added in the order of their numbers, and the total down again; with several components the roots' sums are
@@ -28,8 +28,8 @@ class ActorEngine:
     that tolerate loss (``stale`` False) it is NaN.
     """
 
-    def __init__(self, part: Part, post: Post, hand: Hand, stale: bool) -> None:
-        self.part, self.post, self.hand, self.stale = part, post, hand, stale
+    def __init__(self, part: NodePart, endpoint: Endpoint, hand: Hand, stale: bool) -> None:
+        self.part, self.endpoint, self.hand, self.stale = part, endpoint, hand, stale
         self.ledger = Ledger()  # of no use here: the post has the tally
         self.at, self.call = 0, 0  # the round, and the exchanges of it so far
         self.me = int(np.flatnonzero(part.whole.own)[0])
@@ -50,11 +50,11 @@ class ActorEngine:
         for j, (to, _, coupled) in self.links.items():
             if along is None or along[to]:
                 own = values[self.me]
-                self.post.send(self._number(j), tag, own[coupled] if parameters else own, purpose)
+                self.endpoint.send(self._number(j), tag, own[coupled] if parameters else own, purpose)
         for j, (_, back, coupled) in self.links.items():
             if along is None or along[back]:
                 columns = coupled if parameters else np.full(values.shape[1], True)
-                out[j, columns] = self._heard(j, tag, values[self.me][columns], purpose)
+                out[j, columns] = self._received(j, tag, values[self.me][columns], purpose)
         return out
 
     def swap_ends(self, values: tuple[Array, ...], toward: tuple[Array, ...], along: Array) -> tuple[Array, ...]:
@@ -77,35 +77,35 @@ class ActorEngine:
         for j, common in rows_of.items():
             if along is None or along[self.links[j][0]]:
                 payload = np.concatenate([values[k][rows].ravel() for k, rows in common])
-                self.post.send(self._number(j), tag, payload, "method")
+                self.endpoint.send(self._number(j), tag, payload, "method")
         for j, common in rows_of.items():
             if along is None or along[self.links[j][1]]:
-                payload, fresh = self.post.hear(self._number(j), tag, "method")
+                payload, fresh = self.endpoint.receive(self._number(j), tag, "method")
                 if payload is not None and fresh:
                     _spread(payload, common, out)
         return out
 
     def reduce(self, values: Array, purpose: str = "adaptation") -> Array:
-        tree, post, tag = self.part.tree, self.post, self._next()
-        if self.at and post.weather is not None and post.weather.faults.crashing:
+        tree, endpoint, tag = self.part.tree, self.endpoint, self._next()
+        if self.at and endpoint.fault_plan is not None and endpoint.fault_plan.faults.crashing:
             raise MethodError(
                 "the method sums over all nodes in a round, and a sum is never complete while a node is away; give it "
                 "what it adapts (PrimalDual(balance=...), ADMM(rho=...), restarts=False), or take crashes away"
             )
         total = np.asarray(values[self.me])
         for child in tree.children:
-            total = total + post.hear_surely(UP, child, tag, purpose)
+            total = total + endpoint.receive_reliably(UP, child, tag, purpose)
         if tree.parent != self.part.node:
-            post.send_surely(UP, tree.parent, tag, total, purpose)
-            total = post.hear_surely(DOWN, tree.parent, tag, purpose)
+            endpoint.send_reliably(UP, tree.parent, tag, total, purpose)
+            total = endpoint.receive_reliably(DOWN, tree.parent, tag, purpose)
         elif tree.beyond:
             total = self._beyond(total, tag, purpose)
         for child in tree.children:
-            post.send_surely(DOWN, child, tag, total, purpose)
+            endpoint.send_reliably(DOWN, child, tag, total, purpose)
         return np.array(total)[()]
 
     def away(self, nodes: Array) -> None:
-        self.post.tally.away += int(nodes[self.me])
+        self.endpoint.tally.away += int(nodes[self.me])
 
     # ---- how ---------------------------------------------------------------------------------------------------------
     def _next(self) -> Tag:
@@ -115,8 +115,8 @@ class ActorEngine:
     def _number(self, j: int) -> int:
         return int(self.part.whole.ids[j])
 
-    def _heard(self, j: int, tag: Tag, own: Array, purpose: str) -> Array:
-        payload, fresh = self.post.hear(self._number(j), tag, purpose)
+    def _received(self, j: int, tag: Tag, own: Array, purpose: str) -> Array:
+        payload, fresh = self.endpoint.receive(self._number(j), tag, purpose)
         if fresh and payload is not None:
             return payload
         if not self.stale:
@@ -126,14 +126,14 @@ class ActorEngine:
     def _beyond(self, total: Array, tag: Tag, purpose: str) -> Array:
         """The sum over all components; the first root is where the coordinator is, the others send and are sent to."""
         self.hand(self.part.node, tag, np.array(total))
-        whole = self.post.hear_beyond(COORDINATOR, tag)
+        whole = self.endpoint.receive_total(COORDINATOR, tag)
         if not self.part.tree.first:
             for _ in range(2):
-                self.post.tally.book_beyond(purpose, int(total.size))
+                self.endpoint.tally.record_beyond(purpose, int(total.size))
         return whole
 
 
-def _links(part: Part, me: int) -> dict[int, tuple[int, int, Array]]:
+def _links(part: NodePart, me: int) -> dict[int, tuple[int, int, Array]]:
     """For each neighbour the arc to it, the arc back, and the coordinates that the pair couples."""
     arcs = arcs_of(part.form)
     p, out = arcs.pairs, dict[int, tuple[int, int, Array]]()
@@ -142,13 +142,13 @@ def _links(part: Part, me: int) -> dict[int, tuple[int, int, Array]]:
     return dict(sorted(out.items()))
 
 
-def _common(part: Part, j: int) -> list[tuple[int, Array]]:
+def _common(part: NodePart, j: int) -> list[tuple[int, Array]]:
     """The edges with a neighbour: block and rows."""
     each = [(k, np.flatnonzero((e.tail == j) | (e.head == j))) for k, e in enumerate(part.form.edges) if not e.ground]
     return [(k, rows) for k, rows in each if len(rows)]
 
 
-def _own_end(part: Part, k: int, rows: Array, me: int) -> Array:
+def _own_end(part: NodePart, k: int, rows: Array, me: int) -> Array:
     """Where this end of each edge is among the tails, and below them the heads, of a block."""
     edge = part.form.edges[k]
     return np.where(edge.tail[rows] == me, rows, rows + len(edge.tail))

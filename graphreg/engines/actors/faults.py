@@ -16,7 +16,7 @@ Tag = tuple[int, int]  # the sequence number of a message: the round, and which 
 DROP, DELAY, DUPLICATE, REORDER, CRASH, ACKNOWLEDGE = range(6)  # what is drawn
 
 
-class Fate(NamedTuple):
+class Delivery(NamedTuple):
     """What becomes of a message."""
 
     lost: bool = False
@@ -89,23 +89,23 @@ class Faults:
 
 
 @dataclass(frozen=True)
-class Weather:
+class FaultPlan:
     """The faults of one run. Everything is a function of the seed, the arc and the sequence number."""
 
     faults: Faults
     seed: int
     planned: Mapping[int, tuple[int, ...]]  # crashes by number of the node
 
-    def fate(self, sender: int, receiver: int, tag: Tag) -> Fate:
+    def delivery(self, sender: int, receiver: int, tag: Tag) -> Delivery:
         f = self.faults
         if tag[0] == 0:
-            return Fate()
+            return Delivery()
         late = int((f.delay + 1) * self._draw(DELAY, sender, receiver, *tag)) if f.delay else 0
         lost, twice, overtaken = (
             probability > 0.0 and self._draw(what, sender, receiver, *tag) < probability
             for what, probability in ((DROP, f.drop), (DUPLICATE, f.duplicate), (REORDER, f.reorder))
         )
-        return Fate(lost, late, twice, overtaken)
+        return Delivery(lost, late, twice, overtaken)
 
     def attempts(self, sender: int, receiver: int, tag: Tag) -> list[bool]:
         """Of a message that is sent until it is acknowledged: whether each copy arrives. The last one does, and so does

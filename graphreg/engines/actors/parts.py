@@ -21,7 +21,7 @@ COORDINATOR = -1  # where the sums of several components meet
 
 
 @dataclass(frozen=True)
-class Tree:
+class SpanningTree:
     """The place of a node in the spanning forest along which sums travel."""
 
     parent: int  # a node, or the node itself at a root
@@ -31,7 +31,7 @@ class Tree:
 
 
 @dataclass(frozen=True)
-class Part:
+class NodePart:
     """What the actor of a node is given. ``form`` has the node and its neighbours, ordered by their numbers in the
     whole graph."""
 
@@ -39,7 +39,7 @@ class Part:
     label: Hashable
     form: Form
     whole: WholeGraph
-    tree: Tree
+    tree: SpanningTree
     samples: tuple[tuple[int, Array], ...]  # of each of the part's sample blocks: the whole's block, and its rows
     edges: tuple[tuple[int, Array], ...]
 
@@ -51,12 +51,12 @@ class Part:
         return w, None if start[1] is None else tuple(start[1][k][rows] for k, rows in self.edges)
 
 
-def split(form: Form, arcs: Arcs) -> tuple[Part, ...]:
+def split(form: Form, arcs: Arcs) -> tuple[NodePart, ...]:
     """The parts of all nodes, the latent ones included."""
     return tuple(_part(form, arcs, i) for i in range(form.n))
 
 
-def _part(form: Form, arcs: Arcs, i: int) -> Part:
+def _part(form: Form, arcs: Arcs, i: int) -> NodePart:
     near = arcs.target[arcs.source == i]
     ids = np.unique(np.append(near, i))
     own = ids == i
@@ -73,7 +73,7 @@ def _part(form: Form, arcs: Arcs, i: int) -> Part:
         tuple(_edges(form.edges[k], rows, ids) for k, rows in edges),
     )
     whole = WholeGraph(form.n, form.space.n_observed, ids, own)
-    return Part(i, form.labels[i], part, whole, _tree(arcs, i), tuple(samples), tuple(edges))
+    return NodePart(i, form.labels[i], part, whole, _tree(arcs, i), tuple(samples), tuple(edges))
 
 
 def _samples(form: Form, k: int, rows: Array, ids: Array, i: int) -> SampleBlock:
@@ -89,8 +89,8 @@ def _edges(edge: EdgeBlock, rows: Array, ids: Array) -> EdgeBlock:
     return replace(part, penalty=penalty, tail=tail, head=head, features=features, n=len(ids))
 
 
-def _tree(arcs: Arcs, i: int) -> Tree:
+def _tree(arcs: Arcs, i: int) -> SpanningTree:
     parent = int(arcs.parent[i])
     children = tuple(np.flatnonzero(arcs.parent == i).tolist())
     first = i == int(np.flatnonzero(arcs.parent < 0)[0])
-    return Tree(i if parent < 0 else parent, children, parent < 0 and arcs.components > 1, first)
+    return SpanningTree(i if parent < 0 else parent, children, parent < 0 and arcs.components > 1, first)

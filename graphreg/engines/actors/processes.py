@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import ActorError, MethodError
-from .mail import Message
-from .parts import Part
-from .threads import LEAVE, Reply, Script, Threads, Warned
+from .mailbox import Message
+from .parts import NodePart
+from .threads import LEAVE, Reply, RunSettings, Threads, Warned
 
 STOP = "stop"
 Routes = dict[int, int]  # the process of each node
@@ -33,7 +33,7 @@ Routes = dict[int, int]  # the process of each node
 class Processes:
     """Hosts actors in ``count`` processes, nodes in the order of their numbers."""
 
-    def __init__(self, parts: Sequence[Part], script: Script, count: int) -> None:
+    def __init__(self, parts: Sequence[NodePart], settings: RunSettings, count: int) -> None:
         self.replies: SimpleQueue[Any] = SimpleQueue()
         groups = [list(group) for group in np.array_split(np.arange(len(parts)), min(count, len(parts)))]
         self.routes: Routes = {int(i): h for h, group in enumerate(groups) for i in group}
@@ -42,7 +42,7 @@ class Processes:
         self._links: list[Connection[Any, Any]] = []
         self._hosts: list[Any] = []
         self._reader = threading.Thread(target=self._read, name="coordinator", daemon=True)
-        bundles = [_bundle([parts[i] for i in group], script) for group in groups]
+        bundles = [_bundle([parts[i] for i in group], settings) for group in groups]
         try:
             self._start(parts, bundles)
         except BaseException:
@@ -81,7 +81,7 @@ class Processes:
         self._hosts, self._links = [], []
 
     # ---- how ---------------------------------------------------------------------------------------------------------
-    def _start(self, parts: Sequence[Part], bundles: Sequence[bytes]) -> None:
+    def _start(self, parts: Sequence[NodePart], bundles: Sequence[bytes]) -> None:
         context = _context()
         pipes: list[dict[int, Connection[Any, Any]]] = [{} for _ in bundles]
         theirs: list[Connection[Any, Any]] = []
@@ -106,7 +106,7 @@ class Processes:
             for connection in [*theirs, *(c for each in pipes for c in each.values())]:
                 connection.close()
 
-    def _pairs(self, parts: Sequence[Part]) -> list[tuple[int, int]]:
+    def _pairs(self, parts: Sequence[NodePart]) -> list[tuple[int, int]]:
         """Processes with neighbours in each other."""
         near = {
             (self.routes[part.node], self.routes[int(j)])
@@ -150,9 +150,9 @@ def _context() -> Any:
     return context
 
 
-def _bundle(parts: Sequence[Part], script: Script) -> bytes:
+def _bundle(parts: Sequence[NodePart], settings: RunSettings) -> bytes:
     try:
-        return pickle.dumps((list(parts), script))
+        return pickle.dumps((list(parts), settings))
     except Exception as error:
         raise MethodError(
             f"the model or the method cannot be sent to another process ({error}); define its functions and classes at "
@@ -164,10 +164,10 @@ def _bundle(parts: Sequence[Part], script: Script) -> bytes:
 def _host(bundle: bytes, link: Connection[Any, Any], peers: dict[int, Connection[Any, Any]], routes: Routes) -> None:
     """The life of a process that hosts actors."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the coordinator's affair: a round is finished first
-    parts, script = pickle.loads(bundle)
+    parts, settings = pickle.loads(bundle)
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        Host(parts, script, link, peers, routes, warned).run()
+        Host(parts, settings, link, peers, routes, warned).run()
 
 
 class Host:
@@ -175,8 +175,8 @@ class Host:
 
     def __init__(
         self,
-        parts: Sequence[Part],
-        script: Script,
+        parts: Sequence[NodePart],
+        settings: RunSettings,
         link: Connection[Any, Any],
         peers: dict[int, Connection[Any, Any]],
         routes: Routes,
@@ -184,7 +184,7 @@ class Host:
     ) -> None:
         self.link, self.peers, self.routes, self.warned = link, peers, routes, warned
         self.locks = {h: threading.Lock() for h in peers}
-        self.actors = Threads(parts, script, self._carry)
+        self.actors = Threads(parts, settings, self._carry)
         threading.Thread(target=self._report, daemon=True).start()
 
     def run(self) -> None:
@@ -221,15 +221,15 @@ class Host:
             items: list[Any] = [self.actors.replies.get()]
             while not self.actors.replies.empty():
                 items.append(self.actors.replies.get())
-            told = [*self._warnings(), *(_portable(item) for item in items)]
+            outgoing = [*self._warnings(), *(_portable(item) for item in items)]
             try:
-                self.link.send(told)
+                self.link.send(outgoing)
             except OSError:
                 return
 
     def _warnings(self) -> list[Any]:
-        told, self.warned[:] = list(self.warned), []
-        return [Warned(each.category, str(each.message)) for each in told]
+        outgoing, self.warned[:] = list(self.warned), []
+        return [Warned(each.category, str(each.message)) for each in outgoing]
 
 
 def _portable(item: Any) -> Any:

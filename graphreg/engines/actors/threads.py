@@ -11,21 +11,21 @@ from typing import Any
 from ...methods import AbstractIteration
 from ...terms import Array
 from .actor import Actor
-from .faults import Tag, Weather
-from .mail import Carry, Mailbox, Message, Order, Stop, StoppedError
-from .parts import Part
-from .post import Post
+from .endpoint import Endpoint
+from .faults import FaultPlan, Tag
+from .mailbox import Carry, Mailbox, Message, Order, Stop, StoppedError
+from .parts import NodePart
 
 LEAVE = 5.0  # seconds that threads have to end
 
 
 @dataclass(frozen=True)
-class Script:
+class RunSettings:
     """What all actors of a run are told."""
 
     method: AbstractIteration
     seed: int
-    weather: Weather | None
+    fault_plan: FaultPlan | None
     patience: float  # seconds
 
 
@@ -60,13 +60,16 @@ class Warned:
 class Threads:
     """Hosts actors; ``slots`` are their mailboxes, ``replies`` what they say to the coordinator."""
 
-    def __init__(self, parts: Sequence[Part], script: Script, carry: Carry | None = None) -> None:
+    def __init__(self, parts: Sequence[NodePart], settings: RunSettings, carry: Carry | None = None) -> None:
         self.slots: dict[int, SimpleQueue[Any]] = {part.node: SimpleQueue() for part in parts}
         self.replies: SimpleQueue[Reply | RootSum] = SimpleQueue()
         deliver = carry or self.deliver
         self._threads = [
             threading.Thread(
-                target=self._play, args=(part, script, deliver), name=f"actor of the node {part.label!r}", daemon=True
+                target=self._run_actor,
+                args=(part, settings, deliver),
+                name=f"actor of the node {part.label!r}",
+                daemon=True,
             )
             for part in parts
         ]
@@ -93,16 +96,16 @@ class Threads:
         for thread in self._threads:
             thread.join(LEAVE)
 
-    def _play(self, part: Part, script: Script, carry: Carry) -> None:
-        mailbox = Mailbox(self.slots[part.node], script.patience)
-        post = Post(part.node, mailbox, carry, script.weather)
+    def _run_actor(self, part: NodePart, settings: RunSettings, carry: Carry) -> None:
+        mailbox = Mailbox(self.slots[part.node], settings.patience)
+        endpoint = Endpoint(part.node, mailbox, carry, settings.fault_plan)
         number = 0
         try:
-            actor = Actor(part, script.method, script.seed, post, self._hand)
+            actor = Actor(part, settings.method, settings.seed, endpoint, self._hand)
             while True:
                 order = mailbox.order()
                 number = order.number
-                self.replies.put(Reply(part.node, number, actor.obey(order)))
+                self.replies.put(Reply(part.node, number, actor.carry_out(order)))
         except StoppedError:
             self.replies.put(Reply(part.node, number, stopped=True))
         except BaseException as error:  # noqa: BLE001 - whatever it is, the coordinator raises it

@@ -22,7 +22,7 @@ from ...terms.losses import AbstractLoss
 from ...terms.penalties import SquaredL2
 from ..local import COVARIANCES, LocalFits, local_fits
 from ..wald import Ends, Reference, degrees, wald
-from .assumed import Asked, assumed
+from .assumptions import TestOptions, assumed
 from .homoskedastic import Noise, check_noise, noise_of
 
 KINDS = ("auto", "robust", "chow", *COVARIANCES)
@@ -94,7 +94,7 @@ def edge_tests(
     if covariance != "model":
         check_noise(fits, tested)
     found = _test(fits, tested, covariance)
-    return _table(fits, ends, usable, found, Asked(correction or "none", float(alpha), given))
+    return _table(fits, ends, usable, found, TestOptions(correction or "none", float(alpha), given))
 
 
 def _read(loss: Any, graph: Any, features: Sequence[str] | None) -> tuple[Form, Ends, bool]:
@@ -232,17 +232,17 @@ def _check_chow(fits: LocalFits, ends: Ends, noise: Noise) -> None:
         raise MethodError("Chow's test is for squared losses without a node penalty; take covariance='robust'")
     nodes = np.zeros(fits.form.n, dtype=bool)
     nodes[ends.tail] = nodes[ends.head] = True
-    other = np.flatnonzero(nodes & ~np.isfinite(noise.spare))
+    other = np.flatnonzero(nodes & ~np.isfinite(noise.residual_df))
     if other.size:
         raise MethodError(
             f"Chow's test is for squared losses with features, and the node {fits.form.labels[other[0]]!r} has another "
             "loss; take covariance='robust' or 'auto'"
         )
-    fits.check_spare("Chow's test", nodes)
+    fits.check_residual_df("Chow's test", nodes)
 
 
 # ---- the table -------------------------------------------------------------------------------------------------------
-def _table(fits: LocalFits, ends: Ends, usable: Array, found: Found, asked: Asked) -> Table:
+def _table(fits: LocalFits, ends: Ends, usable: Array, found: Found, asked: TestOptions) -> Table:
     m, p = len(usable), found.reference.p_values(found.statistic)
     adjusted = _adjusted(p, asked.correction)
     # (15): W^2 of the true parameters at least 4 times what Bonferroni's test is held against

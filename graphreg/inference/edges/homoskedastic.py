@@ -40,7 +40,7 @@ class Noise:
     """
 
     variance: Array
-    spare: Array
+    residual_df: Array
     average: Array
     score: Array
     rank: Array
@@ -52,7 +52,7 @@ class Noise:
 
     def pooled(self, ends: Ends) -> tuple[Array, Array]:
         """The common variance of both ends of each edge, and its degrees of freedom m_i + m_j - 2d."""
-        return ends.sum(self.variance * self.spare) / ends.sum(self.spare), ends.sum(self.spare)
+        return ends.sum(self.variance * self.residual_df) / ends.sum(self.residual_df), ends.sum(self.residual_df)
 
     def overall(self) -> float:
         """How the residuals of all nodes together fit a constant variance within each: twice the lesser of the p-values
@@ -64,7 +64,7 @@ class Noise:
         """How the residuals of both ends fit one variance, (m,): three times the least of the p-values of three tests,
         of the two regressions within the nodes and of the ratio of the two variances. nan where not known."""
         within = stats.chi2.sf(ends.sum(self.score.T), np.maximum(ends.sum(self.rank.T), 1e-9))
-        a, b = self.spare[ends.tail], self.spare[ends.head]
+        a, b = self.residual_df[ends.tail], self.residual_df[ends.head]
         with np.errstate(divide="ignore"):  # a node without noise beside one that has some
             ratio = self.variance[ends.tail] / self.variance[ends.head]
         between = 2.0 * np.minimum(stats.f.sf(ratio, a, b), stats.f.cdf(ratio, a, b))
@@ -111,9 +111,11 @@ def _add(fits: LocalFits, block: SampleBlock, contrast: Array, noise: Noise) -> 
         s = batch.pad(block.scale) * batch.mask
         average = s.sum(axis=1) / count
         squares = s / average[:, None] * batch.pad(residual) ** 2  # v_r e_r^2
-        spare = count - fits.form.d
-        noise.average[nodes], noise.spare[nodes] = average, spare
-        noise.variance[nodes] = np.where(spare > 0, squares.sum(axis=1) / np.where(spare > 0, spare, 1.0), np.nan)
+        residual_df = count - fits.form.d
+        noise.average[nodes], noise.residual_df[nodes] = average, residual_df
+        noise.variance[nodes] = np.where(
+            residual_df > 0, squares.sum(axis=1) / np.where(residual_df > 0, residual_df, 1.0), np.nan
+        )
         level = squares / np.maximum(1.0 - batch.pad(h), 1e-10)
         influence = (batch.X @ fits.inverse[nodes] @ contrast.T) ** 2 * s[:, :, None]
         for q, Q in enumerate((batch.pad(part)[:, :, None], influence)):

@@ -18,7 +18,7 @@ import numpy as np
 
 from ...errors import DataError
 from ...terms import Array
-from .recursion import Statistics, Tree, log_determinant, slopes, upward
+from .recursion import CoefficientTree, Statistics, log_determinant, slopes, upward
 
 STARTS = (-5.0, -1.0, 3.0)  # logarithms of the ratios, beside those at which a random part is as large as the noise
 RANGE = 23.0  # of these logarithms: a factor of 1e10 either way
@@ -68,20 +68,22 @@ class Likelihood:
     """-2 log L of a tree, restricted or not, as a function of its variances."""
 
     data: Statistics
-    tree: Tree
+    tree: CoefficientTree
     restricted: bool = True
 
     @property
-    def spare(self) -> int:
+    def residual_df(self) -> int:
         """M - d, or M: what sigma^2 divides the residual sum of squares by."""
         return self.data.size - (self.data.A.shape[1] if self.restricted else 0)
 
     def at(self, ratios: Array) -> Evaluated:
         up = upward(self.data, self.tree, ratios)
-        rest = self.spare * np.log(2.0 * np.pi) + up.logdet - self.data.log_precision
+        rest = self.residual_df * np.log(2.0 * np.pi) + up.logdet - self.data.log_precision
         if self.restricted:
             rest += log_determinant(up.A[-1:])
-        return Evaluated(self.spare, up.residual, rest, ratios, *slopes(up, self.tree, restricted=self.restricted))
+        return Evaluated(
+            self.residual_df, up.residual, rest, ratios, *slopes(up, self.tree, restricted=self.restricted)
+        )
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ class Evaluated:
     """A likelihood at some ratios: ``residual`` is y'V^-1 y about the root's estimate, ``rest`` what depends neither on
     it nor on sigma^2, ``traces`` and ``squares`` the derivatives of rest and of -residual by the ratios."""
 
-    spare: int
+    residual_df: int
     residual: float
     rest: float
     ratios: Array
@@ -99,16 +101,16 @@ class Evaluated:
     @property
     def noise(self) -> float:
         """The best sigma^2, residual / (M - d)."""
-        return self.residual / self.spare
+        return self.residual / self.residual_df
 
     def value(self, noise: float) -> float:
         """-2 log L."""
-        return self.spare * np.log(noise) + self.residual / noise + self.rest
+        return self.residual_df * np.log(noise) + self.residual / noise + self.rest
 
     def slope(self, noise: float) -> Array:
         """Its derivatives by the logarithms of sigma^2, tau_1^2, ..., (1 + L,)."""
         levels = self.ratios * self.by_ratio(noise)
-        return np.concatenate([[self.spare - self.residual / noise - levels.sum()], levels])
+        return np.concatenate([[self.residual_df - self.residual / noise - levels.sum()], levels])
 
     def by_ratio(self, noise: float) -> Array:
         """Its derivatives by the ratios, sigma^2 being held."""
@@ -217,7 +219,9 @@ def _components(likelihood: Likelihood, unit: Array, active: Array, u: Array, va
     definite = bool(np.linalg.eigvalsh(H)[0] > 0)
     if definite:
         errors[chosen] = np.exp(logs[chosen]) * np.sqrt(np.diag(2.0 * np.linalg.inv(H)))
-    rising = bool((best.by_ratio(noise) * unit >= -1e-6 * likelihood.spare)[~active].all())  # from a boundary inwards
+    rising = bool(
+        (best.by_ratio(noise) * unit >= -1e-6 * likelihood.residual_df)[~active].all()
+    )  # from a boundary inwards
     converged = definite and bool(at @ np.linalg.solve(H, at) < 1e-8) and rising
     method = "reml" if likelihood.restricted else "ml"
     levels = tuple(float(v) for v in noise * ratios)

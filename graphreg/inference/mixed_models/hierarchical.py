@@ -28,7 +28,7 @@ from ...terms.losses import AbstractLoss, AbstractQuadraticLoss, MeanLoss, Squar
 from ...terms.penalties import SquaredL2, Zero
 from .components import Components, Likelihood, estimate, given
 from .mixed import HierarchicalEstimate
-from .recursion import Statistics, Tree, downward, upward
+from .recursion import CoefficientTree, Statistics, downward, upward
 
 METHODS = ("reml", "ml")
 
@@ -79,7 +79,7 @@ class Described:
     loss: AbstractQuadraticLoss
     clusters: Any
     form: Form
-    tree: Tree
+    tree: CoefficientTree
     data: Statistics
     notes: tuple[str, ...]
 
@@ -89,7 +89,7 @@ class Described:
         form = build(squared + _tree(clusters, squared, None))
         columns = form.space.select(random, "random")
         levels = tuple((edge.tail, edge.head) for edge in form.edges)
-        tree = Tree(levels, np.arange(form.d) if columns is None else np.sort(columns))
+        tree = CoefficientTree(levels, np.arange(form.d) if columns is None else np.sort(columns))
         mean = isinstance(loss, AbstractQuadraticLoss) and loss.scale == "mean"
         notes = ("scale='mean' of the loss is no statement on noise and counts as 'sum'",) if mean else ()
         return Described(squared, clusters, form, tree, Statistics.of(form), notes)

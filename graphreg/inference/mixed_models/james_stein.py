@@ -30,7 +30,7 @@ from ...inputs import NodeData
 from ...tables import Table, by_label
 from ...terms import Array
 from ...terms.losses import AbstractQuadraticLoss
-from ..failing import SINGULAR, condition
+from ..missing_estimates import SINGULAR, condition
 from .components import Components
 from .hierarchical import Described
 from .recursion import times, upward
@@ -109,7 +109,7 @@ def shrunken(read: Described, found: Components) -> JamesSteinEstimate:
     rho, eye = float(found.ratios[0]), np.eye(d)
     up = upward(read.data, read.tree, found.ratios)
     A, b = up.A[:n], up.b[:n]
-    kept = up.kept[0]
+    kept = up.stored[0]
     others = up.A[-1] - (A - rho * A @ kept.slope)  # what the root sees of all but node i; in units of 1 / sigma^2
     short = np.flatnonzero(condition(others) < SINGULAR)
     if short.size:

@@ -16,7 +16,7 @@ from ...form import build
 from ...tables import Stated, Table, by_label
 from ...terms import Array, Model
 from .components import Components
-from .recursion import Tree
+from .recursion import CoefficientTree
 
 GAP = 1e-8  # the relative gap to which the coefficients are to be certified
 
@@ -49,7 +49,7 @@ class HierarchicalEstimate(Stated):
     covariance: Array
     labels: tuple[Hashable, ...]
     features: tuple[str, ...]
-    tree: Tree
+    tree: CoefficientTree
     n_nodes: int
     model: Model
     assumed: tuple[str, ...]

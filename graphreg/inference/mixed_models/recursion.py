@@ -22,11 +22,11 @@ import numpy as np
 from ...errors import DataError
 from ...form import Form
 from ...terms import Array
-from ..failing import SINGULAR, condition, dependent
+from ..missing_estimates import SINGULAR, condition, dependent
 
 
 @dataclass(frozen=True)
-class Tree:
+class CoefficientTree:
     """The tree as positions 0 ... n - 1, the root last.
 
     Attributes
@@ -91,7 +91,7 @@ class Upward:
     b: Array
     squares: float
     logdet: float
-    kept: tuple[Passed, ...]
+    stored: tuple[Passed, ...]
 
     @cached_property
     def root(self) -> Array:
@@ -104,10 +104,10 @@ class Upward:
         return self.squares - float(self.b[-1] @ self.root)
 
 
-def upward(data: Statistics, tree: Tree, ratios: Array) -> Upward:
+def upward(data: Statistics, tree: CoefficientTree, ratios: Array) -> Upward:
     """From the leaves to the root, at the ratios rho_l."""
     A, b, R, d = data.A.copy(), data.b.copy(), tree.random, data.A.shape[1]
-    squares, logs, kept = data.squares, 0.0, list[Passed]()
+    squares, logs, stored = data.squares, 0.0, list[Passed]()
     for (child, parent), rho in zip(tree.levels, ratios.tolist(), strict=True):
         A_v, b_v = A[child], b[child]
         M = np.eye(len(R)) + rho * A_v[:, R[:, None], R]
@@ -118,11 +118,11 @@ def upward(data: Statistics, tree: Tree, ratios: Array) -> Upward:
         np.add.at(b, parent, b_v - times(across, pull))
         squares -= rho * float(np.vdot(b_v[:, R], pull))
         logs += log_determinant(M)
-        kept.append(Passed(rho, slope, pull, M))
-    return Upward(A, b, squares, logs, tuple(kept))
+        stored.append(Passed(rho, slope, pull, M))
+    return Upward(A, b, squares, logs, tuple(stored))
 
 
-def downward(up: Upward, tree: Tree, lowest: int = 0, *, known: bool = False) -> tuple[Array, Array]:
+def downward(up: Upward, tree: CoefficientTree, lowest: int = 0, *, known: bool = False) -> tuple[Array, Array]:
     """From the root to the children of a level (0 the leaves): the best linear unbiased predictions w (n, d), and the
     covariances (n, d, d) of their errors in units of sigma^2, what the root's estimate contributes included
     (Henderson's), but for a root that is ``known``; 0 below."""
@@ -130,19 +130,19 @@ def downward(up: Upward, tree: Tree, lowest: int = 0, *, known: bool = False) ->
     w[-1] = up.root
     if not known:
         C[-1] = np.linalg.inv(up.A[-1])
-    for level in range(len(up.kept) - 1, lowest - 1, -1):
-        (child, parent), kept = tree.levels[level], up.kept[level]
+    for level in range(len(up.stored) - 1, lowest - 1, -1):
+        (child, parent), stored = tree.levels[level], up.stored[level]
         w[child] = w[parent]
-        w[child[:, None], R] += kept.rho * (kept.pull - times(kept.slope, w[parent]))
+        w[child[:, None], R] += stored.rho * (stored.pull - times(stored.slope, w[parent]))
         T = np.tile(np.eye(w.shape[1]), (len(child), 1, 1))
-        T[:, R] -= kept.rho * kept.slope
+        T[:, R] -= stored.rho * stored.slope
         below = T @ C[parent] @ T.transpose(0, 2, 1)
-        below[:, R[:, None], R] += kept.rho * kept.inverse
+        below[:, R[:, None], R] += stored.rho * stored.inverse
         C[child] = (below + below.transpose(0, 2, 1)) / 2.0
     return w, C
 
 
-def slopes(up: Upward, tree: Tree, *, restricted: bool) -> tuple[Array, Array]:
+def slopes(up: Upward, tree: CoefficientTree, *, restricted: bool) -> tuple[Array, Array]:
     """The derivatives by each rho_l of the log-determinants, sum_v tr Z_v'PZ_v, and of minus the residual,
     sum_v ||Z_v'Py||^2. With w and C (sigma^2 C) of the parent
 
@@ -150,12 +150,12 @@ def slopes(up: Upward, tree: Tree, *, restricted: bool) -> tuple[Array, Array]:
 
     where P = V^-1 - V^-1 X (X'V^-1 X)^-1 X'V^-1; without restriction the first has V^-1 for P, a root that is known."""
     w, C = downward(up, tree, 1, known=not restricted)
-    traces, squares = np.zeros(len(up.kept)), np.zeros(len(up.kept))
-    for level, ((_, parent), kept) in enumerate(zip(tree.levels, up.kept, strict=True)):
-        g = kept.slope
+    traces, squares = np.zeros(len(up.stored)), np.zeros(len(up.stored))
+    for level, ((_, parent), stored) in enumerate(zip(tree.levels, up.stored, strict=True)):
+        g = stored.slope
         own = float(np.einsum("krr->", g[:, :, tree.random]))
         traces[level] = own - float(np.vdot(g @ C[parent], g))
-        squares[level] = float(np.sum((kept.pull - times(g, w[parent])) ** 2))
+        squares[level] = float(np.sum((stored.pull - times(g, w[parent])) ** 2))
     return traces, squares
 
 

@@ -19,8 +19,8 @@ from ...methods import DecreasingStep, ExactDiffusion
 from ...running import Solution
 from ...terms import Array
 from .hypotheses import written
+from .region_assumptions import assumed_of, behind, warn
 from .regions import ConfidenceRegion, flat_direction, form_of, names_of
-from .remarks import assumed_of, behind, warn
 
 ESTIMATORS = ("one-step", "average")
 BURN_IN = 5  # one in so many steps is left out at the beginning, where nobody says how many
@@ -89,7 +89,7 @@ def confidence_region(run: Solution, estimator: str = "one-step") -> ConfidenceR
 
     In the paper's letters sum_k V_k = S/K, so V = H^-1 S H^-1 / (K T), as in (13); V_k is that of the batches that were
     taken, whatever their size. In a single pass r_k = 1; for samples that were taken again see `reuse`, which is not in
-    the paper. What is needed of the nodes is one sum of 3 d + d (d + 1) numbers, booked in ``region.ledger`` as
+    the paper. What is needed of the nodes is one sum of 3 d + d (d + 1) numbers, recorded in ``region.ledger`` as
     ``inference``.
 
     What (14) leaves is of second order where Hessians vary with theta: sum_k f_k'''(theta*)(theta_kt - theta*)^2 / 2 in

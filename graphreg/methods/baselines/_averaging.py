@@ -11,7 +11,7 @@ from ...checks import inside, per
 from ...clock import look
 from ...form import Form
 from ...messages import unmatched
-from ...network import Site, Star, balanced_flows, per_node
+from ...network import LocalView, ServerTopology, balanced_flows, per_node
 from ...oracles import without_bound, without_gradient
 from ...terms import Array
 from ..base import AbstractIteration, Point, Start, warn
@@ -22,9 +22,9 @@ PARTICIPATION = per("node", inside("(0, 1]", "in (0, 1]")).so("or give {node: pr
 
 @dataclass(frozen=True)
 class State:
-    site: Site
+    view: LocalView
     round: int
-    star: Star
+    topology: ServerTopology
     w: Array  # the model of each server, in the rows of its clients as well
     share: Array  # a_i, at the clients
     step_size: Array  # eta of each server, in the rows of its clients as well
@@ -53,55 +53,57 @@ class Averaging(AbstractRounds):
 
     options: AbstractAveraging
 
-    def init(self, site: Site, start: Start | None) -> State:
+    def init(self, view: LocalView, start: Start | None) -> State:
         """The servers learn a_i and the smoothness of the F_i of their clients, and tell them the step."""
-        w = np.zeros(site.form.shape) if start is None else start[0]
-        options, circle, share = self.options, Star.of(site), site.gradients.shares
-        L = site.gradients.smoothness if options.batch is None else site.gradients.sample_smoothness
+        w = np.zeros(view.form.shape) if start is None else start[0]
+        options, topology, share = self.options, ServerTopology.of(view), view.gradients.shares
+        L = view.gradients.smoothness if options.batch is None else view.gradients.sample_smoothness
         L = L / np.maximum(share, 1e-300)
-        told = site.engine.exchange(np.stack([share, np.where(share > 0, L, 0.0)], axis=1), circle.up, parameters=False)
-        bound = self._bound(site, circle, told)
+        received = view.engine.exchange(
+            np.stack([share, np.where(share > 0, L, 0.0)], axis=1), topology.up, parameters=False
+        )
+        bound = self._bound(view, topology, received)
         step = bound if self.options.step_size is None else np.full(len(bound), float(self.options.step_size))
         known = bound > 0.0  # 0 where a loss has no bound
         if (step > 2.0 * bound)[known].any():
             least = 2.0 * float(bound[known].min())
             warn(f"the step_size {options.step_size} of {self.name} is beyond 2/L = {least:.3g}: it may diverge")
-        both = circle.broadcast(site, np.column_stack([step, w]), parameters=False)
-        return State(site, 0, circle, both[:, 1:], np.nan_to_num(told[:, 0]), both[:, 0])
+        both = topology.broadcast(view, np.column_stack([step, w]), parameters=False)
+        return State(view, 0, topology, both[:, 1:], np.nan_to_num(received[:, 0]), both[:, 0])
 
-    def _bound(self, site: Site, circle: Star, told: Array) -> Array:
+    def _bound(self, view: LocalView, topology: ServerTopology, received: Array) -> Array:
         """1/L, (n,), inf where there is no server or nothing to fit: L that of the mean of the F_i, or, where clients
         take several steps by themselves, of the steepest of them."""
-        share, L = told[:, 0], told[:, 1]
+        share, L = received[:, 0], received[:, 1]
         if self.options.local_steps > 1:
-            largest = circle.largest(L)
+            largest = topology.largest(L)
         else:
-            total = circle.sums(np.stack([share * L, share], axis=1))
+            total = topology.sums(np.stack([share * L, share], axis=1))
             largest = total[:, 0] / np.maximum(total[:, 1], 1e-300)
-        latent = site.ids >= site.n_observed
+        latent = view.ids >= view.n_observed
         return np.where(latent & (largest > 0), 1.0 / np.maximum(largest, 1e-300), np.where(latent, 1.0, np.inf))
 
     def step(self, state: State) -> State:
-        site, circle, R = state.site, state.star, self.options.local_steps
-        there, chance = self._there(state)
-        moves = there & (state.share > 0)
+        view, topology, R = state.view, state.topology, self.options.local_steps
+        present, chance = self._present(state)
+        moves = present & (state.share > 0)
         rate = np.where(moves, state.step_size / np.where(moves, state.share, 1.0), 0.0)[:, None]  # eta / a_i
         w = state.w
         for k in range(R):  # w_i <- w_i - eta grad F_i(w_i)
             look()
-            w = w - rate * site.gradient(w, self.options.batch, state.round * R + k)
-        if not there.all():
-            site.engine.away(~there & site.own)
-        heard = site.engine.exchange(w, circle.up & there[site.arcs.source])
-        new = circle.means(heard, (state.share / chance)[:, None], state.w, there)  # w <- sum_i p_i w_i
-        return replace(state, round=state.round + 1, w=circle.broadcast(site, new))
+            w = w - rate * view.gradient(w, self.options.batch, state.round * R + k)
+        if not present.all():
+            view.engine.away(~present & view.own)
+        received = view.engine.exchange(w, topology.up & present[view.arcs.source])
+        new = topology.means(received, (state.share / chance)[:, None], state.w, present)  # w <- sum_i p_i w_i
+        return replace(state, round=state.round + 1, w=topology.broadcast(view, new))
 
-    def _there(self, state: State) -> tuple[Array, Array]:
+    def _present(self, state: State) -> tuple[Array, Array]:
         """Who takes part in this round, (n,), by coins that clients and servers share, and how probable it was."""
-        chance = per_node(state.site.form, self.options.participation, 1.0)
+        chance = per_node(state.view.form, self.options.participation, 1.0)
         if (chance == 1.0).all():
             return np.full(len(chance), True), chance
-        return state.site.streams("availability").uniform(state.round, 1)[:, 0] < chance, chance
+        return state.view.streams("availability").uniform(state.round, 1)[:, 0] < chance, chance
 
     def point(self, state: State) -> Point:
-        return state.w, balanced_flows(state.site.form, state.site.gradients, state.w), None
+        return state.w, balanced_flows(state.view.form, state.view.gradients, state.w), None

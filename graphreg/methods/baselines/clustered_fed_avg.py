@@ -11,8 +11,8 @@ import numpy as np
 from ...checks import checked, count, positive
 from ...errors import MethodError, TermError
 from ...form import Form
-from ...messages import strays
-from ...network import star
+from ...messages import unknown_labels
+from ...network import server_form
 from ...terms import latent_label, tree_levels
 from ...terms.penalties import Zero
 from ._averaging import PARTICIPATION, AbstractAveraging
@@ -67,7 +67,7 @@ class ClusteredFedAvg(AbstractAveraging):
         if not found:
             return ("the model has no Hierarchy whose clusters could be taken: give ClusteredFedAvg(clusters={...})",)
         lacking = [x for x in labels if x not in found]
-        out = strays("clusters", found, labels)
+        out = unknown_labels("clusters", found, labels)
         if lacking:
             rest = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
             out.append(f"clusters do not cover the nodes {', '.join(map(repr, lacking[:5]))}{rest}: name theirs")
@@ -87,4 +87,4 @@ class ClusteredFedAvg(AbstractAveraging):
         cluster = self._clusters(form)
         place = {label: j for j, label in enumerate(dict.fromkeys(cluster.values()))}
         member = np.array([place[cluster[node]] for node in form.space.index], dtype=np.intp)
-        return star(form, Zero(), member=member, clusters=list(place))
+        return server_form(form, Zero(), member=member, clusters=list(place))

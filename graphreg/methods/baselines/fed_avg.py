@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ...checks import checked, count, positive
 from ...form import Form
-from ...network import star
+from ...network import server_form
 from ...terms.penalties import Zero
 from ._averaging import PARTICIPATION, AbstractAveraging
 
@@ -60,4 +60,4 @@ class FedAvg(AbstractAveraging):
     participation: float | Mapping[Hashable, float] = checked(PARTICIPATION, 1.0)
 
     def target(self, form: Form) -> Form:
-        return star(form, Zero())
+        return server_form(form, Zero())

@@ -11,7 +11,7 @@ from ...certificate import Certifier
 from ...checks import Check, checked, count, one_of, positive
 from ...clock import look
 from ...form import Form
-from ...network import Site, Star, Streams, balanced_flows, star, tied
+from ...network import LocalView, ServerTopology, Streams, balanced_flows, consensus_within, server_form
 from ...oracles import without_bound, without_gradient
 from ...terms import Array
 from ...terms.penalties import Zero
@@ -36,9 +36,9 @@ MODELS = Check("an array (k, d) or (starts, k, d) of finite numbers", _are_model
 
 @dataclass(frozen=True)
 class State:
-    site: Site
+    view: LocalView
     round: int
-    star: Star
+    topology: ServerTopology
     models: Array  # (s, k, d), of each start, as the servers sent them last
     cluster: Array  # (s, n), of each client in each start
     scale: Array  # L_i as the server knows them, a_i where a step was given, (n,)
@@ -106,7 +106,7 @@ class IFCA(AbstractBaseline):
         return (*out, *without_gradient(form), *(without_bound(form) if self.step_size is None else ()))
 
     def target(self, form: Form) -> Form:
-        return star(form, Zero())
+        return server_form(form, Zero())
 
     @property
     def iteration(self) -> AbstractIteration:
@@ -117,47 +117,47 @@ class IFCA(AbstractBaseline):
 class _Search(AbstractRounds):
     options: IFCA
 
-    def init(self, site: Site, start: Start | None) -> State:
+    def init(self, view: LocalView, start: Start | None) -> State:
         del start  # that of one model per node says nothing about k
-        circle, step = Star.of(site), self.options.step_size
-        own = np.stack([_finite(site.gradients.smoothness), site.gradients.shares], axis=1)
-        L, share = site.engine.exchange(own, circle.up, parameters=False).T
-        i = circle.client[L[circle.client] > 0]
+        topology, step = ServerTopology.of(view), self.options.step_size
+        own = np.stack([_finite(view.gradients.smoothness), view.gradients.shares], axis=1)
+        L, share = view.engine.exchange(own, topology.up, parameters=False).T
+        i = topology.client[L[topology.client] > 0]
         bound = 2.0 * float((share[i] / L[i]).min(initial=np.inf))
         if step is not None and step > bound:
             warn(f"the step_size {step} of IFCA is beyond 2/L = {bound:.3g}: its objective may grow")
-        models = _broadcast(site, circle, _first_models(self.options, site, circle))
-        cluster, objectives = np.zeros((len(models), site.form.n), dtype=np.int64), np.zeros((0, len(models)))
-        return State(site, 0, circle, models, cluster, (L if step is None else share).copy(), 0, objectives)
+        models = _broadcast(view, topology, _first_models(self.options, view, topology))
+        cluster, objectives = np.zeros((len(models), view.form.n), dtype=np.int64), np.zeros((0, len(models)))
+        return State(view, 0, topology, models, cluster, (L if step is None else share).copy(), 0, objectives)
 
     def step(self, state: State) -> State:
-        site, circle, gradients = state.site, state.star, state.site.gradients
-        values = [[gradients.value(np.broadcast_to(w_j, site.form.shape)) for w_j in w] for w in state.models]
+        view, topology, gradients = state.view, state.topology, state.view.gradients
+        values = [[gradients.value(np.broadcast_to(w_j, view.form.shape)) for w_j in w] for w in state.models]
         cluster, least = np.argmin(values, axis=1), np.min(values, axis=1)  # j_i = argmin over j of f_i(w_j)
         sent = [np.column_stack([gradients.full(w[j]), j]) for w, j in zip(state.models, cluster, strict=True)]
-        heard = site.engine.exchange(np.concatenate(sent, axis=1), circle.up, parameters=False)
-        each = np.split(heard[circle.client], len(sent), axis=1)
-        scale = state.scale[circle.client]
+        received = view.engine.exchange(np.concatenate(sent, axis=1), topology.up, parameters=False)
+        each = np.split(received[topology.client], len(sent), axis=1)
+        scale = state.scale[topology.client]
         models = np.stack([self._stepped(w, h, scale) for w, h in zip(state.models, each, strict=True)])
-        models = _broadcast(site, circle, models)
+        models = _broadcast(view, topology, models)
         new = replace(state, round=state.round + 1, models=models, cluster=cluster)
         return self._compared(state, new, least) if self.searches(state) else new
 
-    def _stepped(self, w: Array, heard: Array, scale: Array) -> Array:
+    def _stepped(self, w: Array, received: Array, scale: Array) -> Array:
         """w_j - eta_j sum over {i : j_i = j} of grad f_i(w_j), from what the clients sent, (c, d + 1)."""
-        j, total = heard[:, -1].astype(np.int64), np.zeros(w.shape)
-        np.add.at(total, j, heard[:, :-1])
+        j, total = received[:, -1].astype(np.int64), np.zeros(w.shape)
+        np.add.at(total, j, received[:, :-1])
         mass = np.bincount(j, scale, len(w))
         eta = (1.0 if self.options.step_size is None else self.options.step_size) / np.where(mass > 0, mass, 1.0)
         return w - eta[:, None] * total
 
     def _compared(self, before: State, new: State, least: Array) -> State:
         """The search after a round: what it has cost, and whether it is over."""
-        site = new.site
+        view = new.view
         changed = (new.cluster != before.cluster).any(axis=0)
-        clients = site.ids < site.n_observed
+        clients = view.ids < view.n_observed
         each = np.column_stack([np.where(clients, least, 0.0).T, np.where(clients, changed, 0.0)])
-        total = site.engine.reduce(each, "method")
+        total = view.engine.reduce(each, "method")
         calm = new.calm + 1 if total[-1] == 0 and before.round > 0 else 0
         new = replace(new, calm=calm, objectives=np.vstack([new.objectives, total[:-1]]))
         if calm < SETTLED and new.round < LONGEST:
@@ -170,7 +170,7 @@ class _Search(AbstractRounds):
 
     def judge(self, state: State, certifier: Certifier) -> Certifier:
         """The certifier of the clusters found; the one at hand where it is of these."""
-        form = tied(state.site.form, self._found(state))
+        form = consensus_within(state.view.form, self._found(state))
         return certifier if _same_ties(form, certifier.form) else Certifier(form)
 
     def _found(self, state: State) -> Array:
@@ -182,52 +182,52 @@ class _Search(AbstractRounds):
         return 0 if s == 1 or not len(state.objectives) else int(np.argmin(state.objectives[-1]))
 
     def point(self, state: State) -> Point:
-        site, member = state.site, self._found(state)
-        w = np.where((site.ids >= site.n_observed)[:, None], 0.0, state.models[self._best(state)][member])
-        return w, balanced_flows(tied(site.form, member), site.gradients, w), None
+        view, member = state.view, self._found(state)
+        w = np.where((view.ids >= view.n_observed)[:, None], 0.0, state.models[self._best(state)][member])
+        return w, balanced_flows(consensus_within(view.form, member), view.gradients, w), None
 
     def gathered(self, state: State) -> dict[str, Any]:
-        latent = state.site.ids >= state.site.n_observed
+        latent = state.view.ids >= state.view.n_observed
         return {"cluster": np.where(latent, -1, self._found(state)), "objectives": state.objectives}
 
 
 # ---- models of the servers, (s, k, d) --------------------------------------------------------------------------------
-def _broadcast(site: Site, circle: Star, models: Array) -> Array:
+def _broadcast(view: LocalView, topology: ServerTopology, models: Array) -> Array:
     """From the server to every client."""
-    servers = np.unique(circle.server)
-    values = np.zeros((site.form.n, models.size))
+    servers = np.unique(topology.server)
+    values = np.zeros((view.form.n, models.size))
     values[servers] = models.ravel()
-    return site.engine.exchange(values, circle.down, parameters=False)[servers[0]].reshape(models.shape)
+    return view.engine.exchange(values, topology.down, parameters=False)[servers[0]].reshape(models.shape)
 
 
-def _first_models(options: IFCA, site: Site, circle: Star) -> Array:
+def _first_models(options: IFCA, view: LocalView, topology: ServerTopology) -> Array:
     """At the server; what it has not heard of is 0."""
-    k, d, start = options.k or 1, site.form.d, options.start
+    k, d, start = options.k or 1, view.form.d, options.start
     if not isinstance(start, str):
         return np.array(start, dtype=float).reshape(-1, k, d)
     if start == "zero":
         if k > 1:
             warn("IFCA(start='zero') begins with equal models: every client picks the first, and it fits one to all")
         return np.zeros((1, k, d))
-    coins = Streams(site.seed, "start", range(options.starts))
+    coins = Streams(view.seed, "start", range(options.starts))
     draws = [coins.generator(s, 0) for s in range(options.starts)]
     if start == "random":
-        return _size(site) * np.stack([each.standard_normal((k, d)) for each in draws])
-    return _own_fits(site, circle, np.array([each.permutation(site.n_observed)[:k] for each in draws]))
+        return _size(view) * np.stack([each.standard_normal((k, d)) for each in draws])
+    return _own_fits(view, topology, np.array([each.permutation(view.n_observed)[:k] for each in draws]))
 
 
-def _own_fits(site: Site, circle: Star, drawn: Array) -> Array:
+def _own_fits(view: LocalView, topology: ServerTopology, drawn: Array) -> Array:
     """Of the clients drawn for each start, (s, k)."""
-    w, memory = np.zeros(site.form.shape), site.memory()
-    tau = LONG / np.where(site.curvature > 0, site.curvature, 1.0)
+    w, memory = np.zeros(view.form.shape), view.memory()
+    tau = LONG / np.where(view.curvature > 0, view.curvature, 1.0)
     for _ in range(OWN_STEPS):
         look()
-        w, memory = site.prox(w, tau, w, memory)
-    asked = np.isin(site.ids, drawn)
-    heard = site.engine.exchange(w, circle.up & asked[site.arcs.source])
-    place = np.full(site.n_observed, -1)  # -1: the models of clients that this site knows nothing of
-    place[site.ids[asked]] = np.flatnonzero(asked)
-    return np.where(place[drawn][:, :, None] >= 0, heard[place[drawn]], 0.0)
+        w, memory = view.prox(w, tau, w, memory)
+    asked = np.isin(view.ids, drawn)
+    received = view.engine.exchange(w, topology.up & asked[view.arcs.source])
+    place = np.full(view.n_observed, -1)  # -1: the models of clients that this view knows nothing of
+    place[view.ids[asked]] = np.flatnonzero(asked)
+    return np.where(place[drawn][:, :, None] >= 0, received[place[drawn]], 0.0)
 
 
 def _same_ties(one: Form, two: Form) -> bool:
@@ -239,10 +239,10 @@ def _finite(values: Array) -> Array:
     return np.where(np.isfinite(values), values, 0.0)
 
 
-def _size(site: Site) -> float:
+def _size(view: LocalView) -> float:
     """The root mean square over coordinates and nodes with a loss of a gradient step 1/L_i from 0; 1 where it is 0."""
-    L = _finite(site.gradients.smoothness)
-    step = site.gradients.full(np.zeros(site.form.shape)) / np.where(L > 0, L, 1.0)[:, None]
-    moved = (site.gradients.counts > 0) & (L > 0)
-    total, count = site.engine.reduce(np.where(moved[:, None], np.stack([(step**2).mean(axis=1), moved], axis=1), 0.0))
+    L = _finite(view.gradients.smoothness)
+    step = view.gradients.full(np.zeros(view.form.shape)) / np.where(L > 0, L, 1.0)[:, None]
+    moved = (view.gradients.counts > 0) & (L > 0)
+    total, count = view.engine.reduce(np.where(moved[:, None], np.stack([(step**2).mean(axis=1), moved], axis=1), 0.0))
     return float(np.sqrt(total / max(count, 1.0))) or 1.0

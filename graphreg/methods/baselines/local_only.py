@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...form import Form
-from ...network import Memories, Site, alone
+from ...network import LocalView, Memories, without_edges
 from ...oracles import without_prox
 from ...terms import Array
 from ..base import AbstractIteration, Point, Start
@@ -20,7 +20,7 @@ LONG = 1e6  # the step of the proximal-point iteration, over the inverse of a no
 
 @dataclass(frozen=True)
 class State:
-    site: Site
+    view: LocalView
     round: int
     w: Array
     memory: Memories
@@ -43,7 +43,7 @@ class LocalOnly(AbstractBaseline):
         return without_prox(form)
 
     def target(self, form: Form) -> Form:
-        return alone(form)
+        return without_edges(form)
 
     @property
     def iteration(self) -> AbstractIteration:
@@ -57,20 +57,20 @@ class _Alone(AbstractRounds):
     def polishes(self) -> bool:
         return True
 
-    def init(self, site: Site, start: Start | None) -> Any:
-        if site.form.edges:
-            return PrimalDual().init(site, start)
-        return State(site, 0, np.zeros(site.form.shape) if start is None else start[0], site.memory())
+    def init(self, view: LocalView, start: Start | None) -> Any:
+        if view.form.edges:
+            return PrimalDual().init(view, start)
+        return State(view, 0, np.zeros(view.form.shape) if start is None else start[0], view.memory())
 
     def step(self, state: Any) -> Any:
         if not isinstance(state, State):
             return PrimalDual().step(state)
-        curvature = state.site.curvature
+        curvature = state.view.curvature
         tau = LONG / np.where(curvature > 0, curvature, 1.0)
-        w, memory = state.site.prox(state.w, tau, state.w, state.memory)
+        w, memory = state.view.prox(state.w, tau, state.w, state.memory)
         return replace(state, round=state.round + 1, w=w, memory=memory)
 
     def point(self, state: Any) -> Point:
         if not isinstance(state, State):
             return PrimalDual().point(state)
-        return state.w, (), state.site.prices(state.w, state.memory)
+        return state.w, (), state.view.prices(state.w, state.memory)

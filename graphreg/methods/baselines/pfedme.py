@@ -11,7 +11,7 @@ from ...checks import checked, count, per, positive
 from ...clock import look
 from ...form import Form
 from ...messages import unmatched
-from ...network import Memories, Site, Star, per_node, star
+from ...network import LocalView, Memories, ServerTopology, per_node, server_form
 from ...oracles import without_ground_gradient, without_prox
 from ...terms import Array
 from ...terms.penalties import SquaredL2
@@ -21,9 +21,9 @@ from ._baseline import AbstractBaseline, AbstractRounds
 
 @dataclass(frozen=True)
 class State:
-    site: Site
+    view: LocalView
     round: int
-    star: Star
+    topology: ServerTopology
     theta: Array  # the personal models, in the rows of the clients
     model: Array  # of each server, in the rows of its clients as well
     memory: Memories
@@ -80,7 +80,7 @@ class PFedMe(AbstractBaseline):
 
     def target(self, form: Form) -> Form:
         assert self.lam is not None  # or it is missing
-        return star(form, SquaredL2(), per_node(form, self.lam, 1.0)[: form.space.n_observed])
+        return server_form(form, SquaredL2(), per_node(form, self.lam, 1.0)[: form.space.n_observed])
 
     @property
     def iteration(self) -> AbstractIteration:
@@ -91,36 +91,36 @@ class PFedMe(AbstractBaseline):
 class _Envelopes(AbstractRounds):
     options: PFedMe
 
-    def init(self, site: Site, start: Start | None) -> State:
+    def init(self, view: LocalView, start: Start | None) -> State:
         beta, step = self.options.beta, self.options.step_size
         alone = self.options.local_steps == 1
         factor, what = (beta * step, "beta * step_size") if alone else (max(beta, step), "beta or step_size")
         if factor >= 2.0:
             warn(f"{what} of PFedMe is {factor:.3g}, beyond its bound 2: it may diverge")
-        w = np.zeros(site.form.shape) if start is None else start[0]
-        circle = Star.of(site)
-        return State(site, 0, circle, w, circle.broadcast(site, w), site.memory())
+        w = np.zeros(view.form.shape) if start is None else start[0]
+        topology = ServerTopology.of(view)
+        return State(view, 0, topology, w, topology.broadcast(view, w), view.memory())
 
     def step(self, state: State) -> State:
-        site, circle, lam, beta = state.site, state.star, state.star.weight[:, None], self.options.beta
+        view, topology, lam, beta = state.view, state.topology, state.topology.weight[:, None], self.options.beta
         theta, w_i, memory = state.theta, state.model, state.memory
         for _ in range(self.options.local_steps):
             look()
-            theta, memory = _personal(site, lam, theta, w_i, memory)
+            theta, memory = _personal(view, lam, theta, w_i, memory)
             w_i = w_i - self.options.step_size * (w_i - theta)
-        heard = site.engine.exchange(w_i, circle.up)
-        w = (1.0 - beta) * state.model + beta * circle.means(heard, lam, state.model)
-        return replace(state, round=state.round + 1, theta=theta, model=circle.broadcast(site, w), memory=memory)
+        received = view.engine.exchange(w_i, topology.up)
+        w = (1.0 - beta) * state.model + beta * topology.means(received, lam, state.model)
+        return replace(state, round=state.round + 1, theta=theta, model=topology.broadcast(view, w), memory=memory)
 
     def point(self, state: State) -> Point:
-        site = state.site
-        w = np.where((site.ids >= site.n_observed)[:, None], state.model, state.theta)
-        return w, None, site.prices(w, state.memory)
+        view = state.view
+        w = np.where((view.ids >= view.n_observed)[:, None], state.model, state.theta)
+        return w, None, view.prices(w, state.memory)
 
 
-def _personal(site: Site, lam: Array, theta: Array, w: Array, memory: Memories) -> tuple[Array, Memories]:
+def _personal(view: LocalView, lam: Array, theta: Array, w: Array, memory: Memories) -> tuple[Array, Memories]:
     """argmin f_i(theta) + lam_i/2 ||theta - w_i||^2, with the smooth node penalties by their gradient at theta."""
-    ground = site.gradients.ground_smoothness[:, None]
+    ground = view.gradients.ground_smoothness[:, None]
     tau = 1.0 / np.where(lam > 0, lam + ground, 1.0)
-    pull = lam * w + ground * theta - site.gradients.ground_gradient(theta)
-    return site.prox(tau * pull, tau[:, 0], theta, memory)
+    pull = lam * w + ground * theta - view.gradients.ground_gradient(theta)
+    return view.prox(tau * pull, tau[:, 0], theta, memory)

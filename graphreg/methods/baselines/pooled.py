@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...form import Form
-from ...network import star
+from ...network import server_form
 from ...oracles import without_prox
 from ...terms.penalties import Zero
 from ..base import AbstractIteration
@@ -30,7 +30,7 @@ class Pooled(AbstractBaseline):
         return without_prox(form)
 
     def target(self, form: Form) -> Form:
-        return star(form, Zero())
+        return server_form(form, Zero())
 
     @property
     def iteration(self) -> AbstractIteration:

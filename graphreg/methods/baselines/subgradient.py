@@ -9,7 +9,7 @@ import numpy as np
 
 from ...checks import checked, count, function, is_number, one_of, positive
 from ...form import Form
-from ...network import Site
+from ...network import LocalView
 from ...terms import Array
 from ...terms.losses import AbstractSmoothLoss
 from ...terms.penalties import AbstractConstraint, AbstractSmoothPenalty
@@ -21,7 +21,7 @@ POWER = 16  # of the norms that bound the largest and the least of numbers from 
 
 @dataclass(frozen=True)
 class State:
-    site: Site
+    view: LocalView
     round: int
     w: Array
     L: float  # bounds of the curvature of P; mu may be 0
@@ -67,21 +67,21 @@ class SubgradientDescent(AbstractIteration):
         names = dict.fromkeys(edge.name for edge in form.edges if isinstance(edge.penalty, AbstractConstraint))
         return tuple(f"{name} is a constraint, which a step along subgradients leaves" for name in names)
 
-    def init(self, site: Site, start: Start | None) -> State:
-        w = np.zeros(site.form.shape) if start is None else start[0]
-        L, mu, smooth = _bounds(site, self.batch is not None)
+    def init(self, view: LocalView, start: Start | None) -> State:
+        w = np.zeros(view.form.shape) if start is None else start[0]
+        L, mu, smooth = _bounds(view, self.batch is not None)
         if is_number(self.step_size) and smooth:
             eta = float(self.step_size)
             if eta > 2.0 / L:
                 warn(f"the step_size {eta:.3g} of SubgradientDescent is beyond 2/L = {2.0 / L:.3g}: it may diverge")
-        return State(site, 0, w, L, mu, smooth)
+        return State(view, 0, w, L, mu, smooth)
 
     def step(self, state: State) -> State:
-        site, t = state.site, state.round
-        seen = site.engine.exchange(state.w)
-        g = site.gradient(state.w, self.batch, t)
-        for edge in site.form.edges:
-            if not any(edge is known for known in site.gradients.ground):
+        view, t = state.view, state.round
+        seen = view.engine.exchange(state.w)
+        g = view.gradient(state.w, self.batch, t)
+        for edge in view.form.edges:
+            if not any(edge is known for known in view.gradients.ground):
                 edge.add_adjoint(edge.weight[:, None] * edge.penalty.subgradient(edge.difference(seen)), g)
         w = state.w - self._eta(state) * g
         if self.average is None:
@@ -114,22 +114,22 @@ def _kinks(form: Form) -> Array:
     return out
 
 
-def _bounds(site: Site, sampled: bool) -> tuple[float, float, bool]:
+def _bounds(view: LocalView, sampled: bool) -> tuple[float, float, bool]:
     """L and mu: bounds of the curvature of P from above (where all is smooth; of the steepest sample, where these are
     drawn) and below, and whether all is smooth, from two reductions.
 
     max x <= (sum x^q)^(1/q) and min x >= (sum x^-q)^(-1/q), relative to the means so that nothing overflows.
     """
-    gradients, form = site.gradients, site.form
+    gradients, form = view.gradients, view.form
     L = gradients.sample_smoothness if sampled else gradients.smoothness
-    L = np.where(np.isfinite(L), L, form.d * site.curvature)
+    L = np.where(np.isfinite(L), L, form.d * view.curvature)
     for edge in form.edges:
         if not edge.ground and isinstance(edge.penalty, AbstractSmoothPenalty):
             L = L + 2.0 * edge.penalty.smoothness() * (abs(edge.K).T @ edge.weight)
     mu = gradients.convexity
     each = np.stack([L, mu, mu <= 0.0, _kinks(form)], axis=1)
-    total = site.engine.reduce(each) / site.n_nodes
+    total = view.engine.reduce(each) / view.n_nodes
     mean = total[:2] if total[0] > 0 else np.ones(2)
     powers = np.stack([(L / mean[0]) ** POWER, (np.where(mu > 0, mu, 1.0) / (mean[1] or 1.0)) ** -POWER], axis=1)
-    high, low = site.engine.reduce(powers) ** (1.0 / POWER)
+    high, low = view.engine.reduce(powers) ** (1.0 / POWER)
     return float(mean[0] * (high or 1.0)), 0.0 if total[2] > 0 else float(mean[1] / low), not total[3] > 0

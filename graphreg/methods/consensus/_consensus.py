@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...form import Form
-from ...network import Mixing, MixingMatrix, Site, largest
+from ...network import LocalView, Mixing, MixingMatrix, largest
 from ...oracles import unbounded, without_gradient
 from ...terms import Array
 from ...terms.penalties import AbstractSmoothPenalty
@@ -46,9 +46,9 @@ def _apart(form: Form) -> list[str]:
     return [f"the communication graph is disconnected: {ends}; tie all nodes by gr.Consensus(graph)"]
 
 
-def smoothness(site: Site, batch: int | None) -> float:
+def smoothness(view: LocalView, batch: int | None) -> float:
     """max_i L_i, or with batches the smoothness of single samples."""
-    return largest(site, site.gradients.smoothness if batch is None else site.gradients.sample_smoothness)
+    return largest(view, view.gradients.smoothness if batch is None else view.gradients.sample_smoothness)
 
 
 def step_of(given: float | None, bound: float, method: str, source: str) -> float:
@@ -64,33 +64,33 @@ def warn_beyond(step: float, bound: float, method: str, source: str) -> None:
         warn(f"the step {step:.4g} of {method} is beyond its bound {bound:.4g} ({source}): it may diverge")
 
 
-def start_of(site: Site, start: Start | None) -> tuple[Array, tuple[Array, ...]]:
+def start_of(view: LocalView, start: Start | None) -> tuple[Array, tuple[Array, ...]]:
     """Parameters and flows to begin with; flows to the ground play no part."""
-    w, flows = (np.zeros(site.form.shape), None) if start is None else start
-    nothing = site.form.nothing().flows
+    w, flows = (np.zeros(view.form.shape), None) if start is None else start
+    nothing = view.form.nothing().flows
     given = nothing if flows is None else flows
-    return w, tuple(u if edge.ground else v for edge, u, v in zip(site.form.edges, nothing, given, strict=True))
+    return w, tuple(u if edge.ground else v for edge, u, v in zip(view.form.edges, nothing, given, strict=True))
 
 
-def divergence(site: Site, flows: tuple[Array, ...]) -> Array:
+def divergence(view: LocalView, flows: tuple[Array, ...]) -> Array:
     """K'u over the edges between nodes."""
-    out = np.zeros(site.form.shape)
-    for edge, u in zip(site.form.edges, flows, strict=True):
+    out = np.zeros(view.form.shape)
+    for edge, u in zip(view.form.edges, flows, strict=True):
         if not edge.ground:
             edge.add_adjoint(u, out)
     return out
 
 
-def pushed(site: Site, mixing: Mixing, flows: tuple[Array, ...], w: Array, factor: float) -> tuple[Array, ...]:
+def pushed(view: LocalView, mixing: Mixing, flows: tuple[Array, ...], w: Array, factor: float) -> tuple[Array, ...]:
     """u + factor c K w."""
-    new = mixing.flows(site.form, w)
+    new = mixing.flows(view.form, w)
     return tuple(u + factor * v for u, v in zip(flows, new, strict=True))
 
 
-def certifiable(site: Site, w: Array, flows: tuple[Array, ...]) -> tuple[Array, ...]:
+def certifiable(view: LocalView, w: Array, flows: tuple[Array, ...]) -> tuple[Array, ...]:
     """The flows with those of the smooth edges to the ground, their gradients at w."""
     out: list[Array] = []
-    for edge, u in zip(site.form.edges, flows, strict=True):
+    for edge, u in zip(view.form.edges, flows, strict=True):
         if isinstance(edge.penalty, AbstractSmoothPenalty):  # to the ground: between nodes all are equations
             out.append(edge.gradients(w))
         else:

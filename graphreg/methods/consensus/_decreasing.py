@@ -8,7 +8,7 @@ import numpy as np
 
 from ...checks import check_fields, checked, inside, instance, is_number, nonnegative, positive
 from ...errors import MethodError
-from ...network import Site, largest
+from ...network import LocalView, largest
 from ...terms import Array
 from ..base import warn
 from . import _consensus as consensus
@@ -60,7 +60,7 @@ class Steps:
 
 
 def steps_of(
-    site: Site,
+    view: LocalView,
     theta: Array,
     given: float | DecreasingStep | None,
     batch: int | None,
@@ -68,20 +68,20 @@ def steps_of(
     method: str = "LocalSGD",
     slowed: float = 1.0,
 ) -> Steps:
-    """The steps on a site, with a warning where one is beyond its bound.
+    """The steps on a local view, with a warning where one is beyond its bound.
 
     Nodes step along K grad f_i, so L = K max L_i; a longer step than 2 / L makes a node's own steps diverge. ``slowed``
     is what is left of that bound on this mixing.
     """
-    n = site.n_nodes
-    bound = slowed * 2.0 / (n * L) if 0.0 < (L := consensus.smoothness(site, None)) < np.inf else 0.0
+    n = view.n_nodes
+    bound = slowed * 2.0 / (n * L) if 0.0 < (L := consensus.smoothness(view, None)) < np.inf else 0.0
     if is_number(given):
         steps = Steps(float(given), 0.0, 0.0, tau)
         consensus.warn_beyond(steps.D, bound, method, f"2 / (K max L_i), K = {n}")
         return steps
     asked = given if isinstance(given, DecreasingStep) else DecreasingStep()
-    mu = _curvature(site, theta)
-    rough = L if batch is None else largest(site, site.gradients.sample_smoothness)
+    mu = _curvature(view, theta)
+    rough = L if batch is None else largest(view, view.gradients.sample_smoothness)
     first = slowed / (n * rough) if 0.0 < rough < np.inf else 1.0
     D, gamma = asked.D, asked.gamma
     if D is None:
@@ -99,10 +99,10 @@ def steps_of(
     return steps
 
 
-def _curvature(site: Site, theta: Array) -> float:
+def _curvature(view: LocalView, theta: Array) -> float:
     """mu, the smallest eigenvalue of the Hessian of the sum at the start, but for directions without curvature; the
     mean of the nodes' own starts is not needed, as each takes its own. One sum of d^2 numbers."""
-    H = np.where(site.own[:, None, None], site.gradients.hessians(theta), 0.0)
-    values = np.linalg.eigvalsh(site.engine.reduce(H))
+    H = np.where(view.own[:, None, None], view.gradients.hessians(theta), 0.0)
+    values = np.linalg.eigvalsh(view.engine.reduce(H))
     present = values[values > NOTHING * values[-1]]
     return float(present[0]) if values[-1] > 0.0 else 0.0

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ...network import MixingMatrix, Site
+from ...network import LocalView, MixingMatrix
 from ...terms import Array
 from ..base import AbstractIteration, warn
 from ._decreasing import DecreasingStep, Steps
-from ._passes import Moments, Order, next_places
+from ._sample_order import Moments, SampleOrder, next_places
 
 
 class AbstractConsensusMethod(AbstractIteration):
@@ -42,49 +42,51 @@ class AbstractConsensusMethod(AbstractIteration):
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What the nodes of a site have seen in the steps so far, those of the burn-in left out."""
+class SampleHistory:
+    """What the nodes of a local view have seen in the steps so far, those of the burn-in left out."""
 
-    order: Order | None  # of the samples in the present pass; None in the order of the data, or with replacement
+    order: SampleOrder | None  # of the samples in the present pass; None in the order of the data, or with replacement
     mean: Array  # of theta_B, ..., theta_{t-1} at each node, after B steps of burn-in
     moments: Moments | None  # None with full gradients
 
 
-def start(method: AbstractConsensusMethod, site: Site, theta: Array) -> Seen:
+def start(method: AbstractConsensusMethod, view: LocalView, theta: Array) -> SampleHistory:
     """Before the first step. The Hessians are taken over a(T) = ceil(100 d / (K batch)) steps by default."""
-    order, moments, form = None, None, site.form
+    order, moments, form = None, None, view.form
     if method.batch is not None:
-        a = method.hessian_samples or ceil(100 * form.d / (site.n_nodes * method.batch))
+        a = method.hessian_samples or ceil(100 * form.d / (view.n_nodes * method.batch))
         moments = Moments.start(form.n, form.d, a, method.batch)
-        order = None if method.replacement or not method.shuffle else Order.start(site)
-    return Seen(order, np.zeros_like(theta), moments)
+        order = None if method.replacement or not method.shuffle else SampleOrder.start(view)
+    return SampleHistory(order, np.zeros_like(theta), moments)
 
 
-def look(method: AbstractConsensusMethod, site: Site, theta: Array, seen: Seen, t: int) -> tuple[Array, Seen]:
+def look(
+    method: AbstractConsensusMethod, view: LocalView, theta: Array, seen: SampleHistory, t: int
+) -> tuple[Array, SampleHistory]:
     """The gradients G_kt of f_k that the nodes see at theta_kt in step t, and what they have seen with them."""
     order, moments, counted = seen.order, seen.moments, t - method.burn_in + 1
     if moments is None or method.batch is None:
-        G = site.gradients.full(theta)
+        G = view.gradients.full(theta)
     else:
         if method.replacement:
-            place = site.gradients.places(site.streams("samples").uniform(t, method.batch))
+            place = view.gradients.places(view.streams("samples").uniform(t, method.batch))
         else:
-            place, order = next_places(site, t, method.batch, order)
-            _warn_of_a_second_pass(method, site, t)
-        G = site.gradients.at_samples(theta, place)
+            place, order = next_places(view, t, method.batch, order)
+            _warn_of_a_second_pass(method, view, t)
+        G = view.gradients.at_samples(theta, place)
         moments = moments.add(G, place) if counted > 0 else moments
-    return G, Seen(order, seen.mean + (theta - seen.mean) / counted if counted > 0 else seen.mean, moments)
+    return G, SampleHistory(order, seen.mean + (theta - seen.mean) / counted if counted > 0 else seen.mean, moments)
 
 
 def gathered(
-    method: AbstractConsensusMethod, site: Site, theta: Array, seen: Seen, steps: Steps, t: int
+    method: AbstractConsensusMethod, view: LocalView, theta: Array, seen: SampleHistory, steps: Steps, t: int
 ) -> dict[str, Any]:
     """What inference needs after t steps (see `LocalSGD`), one row per node; without noise, averages alone."""
-    moments, counts = seen.moments, site.gradients.counts
+    moments, counts = seen.moments, view.gradients.counts
     counted = {"steps": max(t - method.burn_in, 0), "burn_in": min(t, method.burn_in)}
     if moments is None or method.batch is None:
-        passes = np.full(site.form.n, float(counted["steps"]))
-        return {**counted, "passes": passes, "mean": seen.mean, "hessian": site.gradients.hessians(theta)}
+        passes = np.full(view.form.n, float(counted["steps"]))
+        return {**counted, "passes": passes, "mean": seen.mean, "hessian": view.gradients.hessians(theta)}
     each = moments.count * method.batch / np.maximum(counts, 1)
     return {
         **counted,
@@ -96,18 +98,18 @@ def gathered(
         "mean": seen.mean,
         "gradient_mean": moments.mean,
         "gradient_covariance": moments.scatter / max(moments.count, 1),
-        "hessian": site.gradients.hessians(theta, moments.last() if moments.count else None),
+        "hessian": view.gradients.hessians(theta, moments.last() if moments.count else None),
     }
 
 
-def _warn_of_a_second_pass(method: AbstractConsensusMethod, site: Site, t: int) -> None:
+def _warn_of_a_second_pass(method: AbstractConsensusMethod, view: LocalView, t: int) -> None:
     """At the step in which the first node takes a sample for the second time."""
-    counts, batch = site.gradients.counts, method.batch or 1
-    if not (site.own & (counts > 0)).any():
+    counts, batch = view.gradients.counts, method.batch or 1
+    if not (view.own & (counts > 0)).any():
         return
-    k = int(np.argmin(np.where(site.own & (counts > 0), counts, np.iinfo(np.int64).max)))
+    k = int(np.argmin(np.where(view.own & (counts > 0), counts, np.iinfo(np.int64).max)))
     if t * batch <= counts[k] < (t + 1) * batch:
         warn(
-            f"the {counts[k]} samples of the node {site.form.labels[k]!r} are used up after {t} steps of "
+            f"the {counts[k]} samples of the node {view.form.labels[k]!r} are used up after {t} steps of "
             f"{method.name}: from here on samples are taken again, which inference from a single pass does not allow"
         )

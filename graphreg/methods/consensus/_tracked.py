@@ -5,26 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...network import Mixing, Site
+from ...network import LocalView, Mixing
 from ...terms import Array
 from ..base import Point
 from . import _consensus as consensus
 from . import _sampling as sampling
 from ._decreasing import DecreasingStep, Steps, steps_of
-from ._sampling import AbstractConsensusMethod, Seen
+from ._sampling import AbstractConsensusMethod, SampleHistory
 
 
 @dataclass(frozen=True)
 class Tracked:
     """The state of such a method, in its own variables."""
 
-    site: Site
+    view: LocalView
     round: int
     theta: Array
     u: tuple[Array, ...]  # flows; of the edges between nodes only
     mixing: Mixing
     steps: Steps
-    seen: Seen
+    seen: SampleHistory
 
     @property
     def eta(self) -> float:
@@ -36,26 +36,26 @@ class AbstractTracking(AbstractConsensusMethod):
     """A method of that kind."""
 
     def begin(
-        self, site: Site, theta: Array, u: tuple[Array, ...], mixing: Mixing, slowed: float, source: str
+        self, view: LocalView, theta: Array, u: tuple[Array, ...], mixing: Mixing, slowed: float, source: str
     ) -> Tracked:
         """Before the first step. Nodes step along their own gradients, not K times these: the eta_t of a
         `DecreasingStep`, by which the mean moves along the sum of all gradients, are K times as long here."""
         if isinstance(self.step_size, DecreasingStep):
-            steps = steps_of(site, theta, self.step_size, self.batch, 1, self.name, slowed)
-            steps = replace(steps, D=site.n_nodes * steps.D)
+            steps = steps_of(view, theta, self.step_size, self.batch, 1, self.name, slowed)
+            steps = replace(steps, D=view.n_nodes * steps.D)
         else:
-            L = consensus.smoothness(site, self.batch)
+            L = consensus.smoothness(view, self.batch)
             bound = slowed * 2.0 / L if L > 0.0 else 0.0
             steps = Steps(consensus.step_of(self.step_size, bound, self.name, source), 0.0, 0.0, 1)
-        return Tracked(site, 0, theta, u, mixing, steps, sampling.start(self, site, theta))
+        return Tracked(view, 0, theta, u, mixing, steps, sampling.start(self, view, theta))
 
     def point(self, state: Tracked) -> Point:
         """With batches the flows are as noisy as the gradients: the certifier finds better ones."""
-        flows = None if self.batch is not None else consensus.certifiable(state.site, state.theta, state.u)
+        flows = None if self.batch is not None else consensus.certifiable(state.view, state.theta, state.u)
         return state.theta, flows, None
 
     def gathered(self, state: Tracked) -> dict[str, Any]:
         """Nothing with full gradients: there is no noise to speak of, and Hessians are large."""
         if self.batch is None:
             return {}
-        return sampling.gathered(self, state.site, state.theta, state.seen, state.steps, state.round)
+        return sampling.gathered(self, state.view, state.theta, state.seen, state.steps, state.round)

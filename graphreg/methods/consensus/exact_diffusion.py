@@ -7,7 +7,7 @@ from typing import Any
 
 from ...checks import checked, count, switch, whole
 from ...form import Form
-from ...network import Site, mixing_of
+from ...network import LocalView, mixing_of
 from ..base import Start
 from . import _consensus as consensus
 from . import _sampling as sampling
@@ -39,8 +39,8 @@ class ExactDiffusion(AbstractTracking):
         eta, in units of 1 / curvature of the summands f_i (not of their mean). By default 1 / max L_i; any step below
         2 / max L_i converges linearly whatever the network, where the sum is strongly convex (Li, Shi and Yan, A
         decentralized proximal-gradient method with network independent step-sizes, 2019; Alghunaim, Ryu, Yuan and
-        Sayed 2021, Theorem 1). The maximum is bounded by sums over all nodes (four numbers each), booked as adaptation.
-        A `DecreasingStep` is in units of its own.
+        Sayed 2021, Theorem 1). The maximum is bounded by sums over all nodes (four numbers each), recorded as
+        adaptation. A `DecreasingStep` is in units of its own.
     mixing : "metropolis", (n, n) array in node order, DataFrame or {i: {j: c_ij}}
         C: symmetric, rows of sum 1, positive on the edges of the communication graph and 0 off it.
     batch : int, optional
@@ -66,15 +66,15 @@ class ExactDiffusion(AbstractTracking):
     def missing(self, form: Form) -> tuple[str, ...]:
         return consensus.missing(form, self.mixing, True, self.steps_are_given)
 
-    def init(self, site: Site, start: Start | None) -> Tracked:
-        theta, u = consensus.start_of(site, start)
-        mixing = mixing_of(site, self.mixing, lazy=True)
-        return self.begin(site, theta, u, mixing, 1.0, SOURCE)
+    def init(self, view: LocalView, start: Start | None) -> Tracked:
+        theta, u = consensus.start_of(view, start)
+        mixing = mixing_of(view, self.mixing, lazy=True)
+        return self.begin(view, theta, u, mixing, 1.0, SOURCE)
 
     def step(self, state: Tracked) -> Tracked:
-        site, theta, eta = state.site, state.theta, state.eta
-        g, seen = sampling.look(self, site, theta, state.seen, state.round)
-        phi = site.engine.exchange(theta - eta * (g + consensus.divergence(site, state.u)))
-        u = consensus.pushed(site, state.mixing, state.u, phi, 1.0 / eta)  # the mixing is lazy: c stands for c/2
-        theta = theta - eta * (g + consensus.divergence(site, u))
+        view, theta, eta = state.view, state.theta, state.eta
+        g, seen = sampling.look(self, view, theta, state.seen, state.round)
+        phi = view.engine.exchange(theta - eta * (g + consensus.divergence(view, state.u)))
+        u = consensus.pushed(view, state.mixing, state.u, phi, 1.0 / eta)  # the mixing is lazy: c stands for c/2
+        theta = theta - eta * (g + consensus.divergence(view, u))
         return replace(state, round=state.round + 1, theta=theta, u=u, seen=seen)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...checks import checked, count, switch, whole
 from ...form import Form
-from ...network import Site, largest, mixing_of
+from ...network import LocalView, largest, mixing_of
 from ..base import Start
 from . import _consensus as consensus
 from . import _sampling as sampling
@@ -44,7 +44,7 @@ class GradientTracking(AbstractTracking):
         A = C^2, B^2 = I - C, which needs C to be positive); half of it by default. With a smallest eigenvalue
         lambda < -1/3 of C the bound is ((1 + lambda) / lambda)^2 / (2 max L_i), which is necessary (nodes of one and
         the same Hessian oscillate beyond it); lambda is bounded by 2 min c_ii - 1. Both are found from sums over all
-        nodes (four numbers each), booked as adaptation. A `DecreasingStep` is in units of its own.
+        nodes (four numbers each), recorded as adaptation. A `DecreasingStep` is in units of its own.
     mixing : "metropolis", (n, n) array in node order, DataFrame or {i: {j: c_ij}}
         C: symmetric, rows of sum 1, positive on the edges of the communication graph and 0 off it.
     lazy : bool
@@ -75,19 +75,19 @@ class GradientTracking(AbstractTracking):
     def missing(self, form: Form) -> tuple[str, ...]:
         return consensus.missing(form, self.mixing, self.lazy, self.steps_are_given)
 
-    def init(self, site: Site, start: Start | None) -> Tracked:
-        theta, u = consensus.start_of(site, start)
-        mixing = mixing_of(site, self.mixing, self.lazy)
-        slowed = _slowed(largest(site, mixing.outflow(site.form)))
-        return self.begin(site, theta, u, mixing, slowed, SOURCE)
+    def init(self, view: LocalView, start: Start | None) -> Tracked:
+        theta, u = consensus.start_of(view, start)
+        mixing = mixing_of(view, self.mixing, self.lazy)
+        slowed = _slowed(largest(view, mixing.outflow(view.form)))
+        return self.begin(view, theta, u, mixing, slowed, SOURCE)
 
     def step(self, state: Tracked) -> Tracked:
-        site, mixing = state.site, state.mixing
-        g, seen = sampling.look(self, site, state.theta, state.seen, state.round)
-        v = site.engine.exchange(g + consensus.divergence(site, state.u))
-        u = consensus.pushed(site, mixing, state.u, v, -1.0)
-        y = g + consensus.divergence(site, u)
-        theta = mixing.apply(site.form, site.engine.exchange(state.theta - state.eta * y))
+        view, mixing = state.view, state.mixing
+        g, seen = sampling.look(self, view, state.theta, state.seen, state.round)
+        v = view.engine.exchange(g + consensus.divergence(view, state.u))
+        u = consensus.pushed(view, mixing, state.u, v, -1.0)
+        y = g + consensus.divergence(view, u)
+        theta = mixing.apply(view.form, view.engine.exchange(state.theta - state.eta * y))
         return replace(state, round=state.round + 1, theta=theta, u=u, seen=seen)
 
 

@@ -10,14 +10,14 @@ import numpy as np
 
 from ...checks import checked, count, inside, per, switch, whole
 from ...form import Form
-from ...messages import strays
-from ...network import Mixing, Site, mixing_of
+from ...messages import unknown_labels
+from ...network import LocalView, Mixing, mixing_of
 from ...terms import Array
 from ..base import Point, Start
 from . import _consensus as consensus
 from . import _sampling as sampling
 from ._decreasing import STEP, DecreasingStep, Steps, steps_of
-from ._sampling import AbstractConsensusMethod, Seen
+from ._sampling import AbstractConsensusMethod, SampleHistory
 
 NEVER = "a node that never answers is no part of the network: leave it out"
 NONRESPONSE = per("node", inside("[0, 1)", "a probability in [0, 1)").so(NEVER))
@@ -27,13 +27,13 @@ NONRESPONSE = per("node", inside("[0, 1)", "a probability in [0, 1)").so(NEVER))
 class State:
     """Iterates, in the variables of `LocalSGD`."""
 
-    site: Site
+    view: LocalView
     round: int  # t
     theta: Array
     mixing: Mixing
     steps: Steps
     silence: Array | None  # each node's probability of no answer, (n,)
-    seen: Seen
+    seen: SampleHistory
 
 
 @dataclass(frozen=True)
@@ -111,18 +111,18 @@ class LocalSGD(AbstractConsensusMethod):
     def missing(self, form: Form) -> tuple[str, ...]:
         out = consensus.missing(form, self.mixing, self.lazy, self.steps_are_given)
         known = self.nonresponse if isinstance(self.nonresponse, Mapping) else {}
-        return (*out, *strays("the nonresponse of LocalSGD", known, form.space.index))
+        return (*out, *unknown_labels("the nonresponse of LocalSGD", known, form.space.index))
 
-    def init(self, site: Site, start: Start | None) -> State:
-        theta, _ = consensus.start_of(site, start)
-        steps = steps_of(site, theta, self.step_size, self.batch, self.tau)
-        mixing = mixing_of(site, self.mixing, self.lazy)
-        return State(site, 0, theta, mixing, steps, self._silence(site.form), sampling.start(self, site, theta))
+    def init(self, view: LocalView, start: Start | None) -> State:
+        theta, _ = consensus.start_of(view, start)
+        steps = steps_of(view, theta, self.step_size, self.batch, self.tau)
+        mixing = mixing_of(view, self.mixing, self.lazy)
+        return State(view, 0, theta, mixing, steps, self._silence(view.form), sampling.start(self, view, theta))
 
     def step(self, state: State) -> State:
-        site, t = state.site, state.round
-        G, seen = sampling.look(self, site, state.theta, state.seen, t)
-        theta = state.theta - state.steps.at(t) * site.n_nodes * G
+        view, t = state.view, state.round
+        G, seen = sampling.look(self, view, state.theta, state.seen, t)
+        theta = state.theta - state.steps.at(t) * view.n_nodes * G
         if (t + 1) % self.tau == 0:
             theta = self._gossip(state, theta)
         return replace(state, round=t + 1, theta=theta, seen=seen)
@@ -131,17 +131,17 @@ class LocalSGD(AbstractConsensusMethod):
         return state.theta, None, None
 
     def gathered(self, state: State) -> dict[str, Any]:
-        return sampling.gathered(self, state.site, state.theta, state.seen, state.steps, state.round)
+        return sampling.gathered(self, state.view, state.theta, state.seen, state.steps, state.round)
 
     def _gossip(self, state: State, theta: Array) -> Array:
         """One exchange with the neighbours that answer. Both ends know who does: the coins are the nodes' own."""
-        site, answers, along = state.site, None, None
+        view, answers, along = state.view, None, None
         if state.silence is not None:
-            coin = site.streams("availability").uniform(state.round // self.tau, 1)[:, 0]
+            coin = view.streams("availability").uniform(state.round // self.tau, 1)[:, 0]
             answers = coin >= state.silence
-            site.engine.away(~answers)
-            along = answers[site.arcs.source] & answers[site.arcs.target]
-        return state.mixing.apply(site.form, site.engine.exchange(theta, along), answers)
+            view.engine.away(~answers)
+            along = answers[view.arcs.source] & answers[view.arcs.target]
+        return state.mixing.apply(view.form, view.engine.exchange(theta, along), answers)
 
     def _silence(self, form: Form) -> Array | None:
         silence = self.nonresponse

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...form import EdgeBlock, Form
-from ...network import Site
+from ...network import LocalView
 from ...terms import Array
 from ...terms.penalties import AbstractSmoothPenalty
 
@@ -25,25 +25,25 @@ class Copies:
     beta: tuple[Array, ...]  # those at the tails above those at the heads, (2m, k); (m, k) on edges to the ground
 
     @staticmethod
-    def of(site: Site, w: Array, flows: Flows) -> Copies:
+    def of(view: LocalView, w: Array, flows: Flows) -> Copies:
         """Copies that agree with the parameters, and the flows of all edges that have copies."""
-        each = copied(site.form)
+        each = copied(view.form)
         return Copies(tuple(flows[k] for k, _ in each), tuple(_at_ends(edge, w) for _, edge in each))
 
-    def pull(self, site: Site, w: Array, rho: float) -> Array:
+    def pull(self, view: LocalView, w: Array, rho: float) -> Array:
         """K'u + rho sum over the edges of each node of (theta_i - beta_ij), (n, d)."""
-        out = np.zeros(site.form.shape)
-        for (k, edge), u, beta in zip(copied(site.form), self.u, self.beta, strict=True):
+        out = np.zeros(view.form.shape)
+        for (k, edge), u, beta in zip(copied(view.form), self.u, self.beta, strict=True):
             edge.add_adjoint(u, out)
-            add(edge, np.asarray(rho * (site.ends[k] @ (_at_ends(edge, w) - beta))), out)
+            add(edge, np.asarray(rho * (view.ends[k] @ (_at_ends(edge, w) - beta))), out)
         return out
 
-    def step(self, site: Site, w: Array, rho: float, there: Array) -> Copies:
+    def step(self, view: LocalView, w: Array, rho: float, present: Array) -> Copies:
         """(18) and (19) at the edges both of whose ends are there; the others stay."""
         flows: list[Array] = []
         copies: list[Array] = []
-        for (_, edge), u, beta in zip(copied(site.form), self.u, self.beta, strict=True):
-            meet = np.flatnonzero(there[edge.tail] & (edge.ground | there[edge.head]))
+        for (_, edge), u, beta in zip(copied(view.form), self.u, self.beta, strict=True):
+            meet = np.flatnonzero(present[edge.tail] & (edge.ground | present[edge.head]))
             sigma = rho if edge.ground else 0.5 * rho
             v = u[meet] + sigma * edge.difference(w)[meet]
             new = u.copy()
@@ -72,9 +72,9 @@ def flows_of(form: Form, w: Array, u: Flows) -> Flows:
     return tuple(out)
 
 
-def copies_at(site: Site) -> Array:
+def copies_at(view: LocalView) -> Array:
     """deg_i, the number of copies of each node, (n,)."""
-    return sum((np.asarray(site.ends[k].sum(axis=1)) for k, _ in copied(site.form)), np.zeros(site.form.n))
+    return sum((np.asarray(view.ends[k].sum(axis=1)) for k, _ in copied(view.form)), np.zeros(view.form.n))
 
 
 def copied(form: Form) -> list[tuple[int, EdgeBlock]]:

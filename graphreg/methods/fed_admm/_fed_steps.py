@@ -11,7 +11,7 @@ import numpy as np
 from ...checks import function, per, positive
 from ...clock import look
 from ...errors import MethodError
-from ...network import Site, per_node
+from ...network import LocalView, per_node
 from ...oracles import NodeGradients
 from ...terms import Array
 from ..base import warn
@@ -79,40 +79,40 @@ class Descent:
     batch: int | None
     noisy: bool
 
-    def begin(self, site: Site) -> tuple[Scale, Array]:
+    def begin(self, view: LocalView) -> tuple[Scale, Array]:
         """rho, deg_i and the rule before the first round; and L_i, where there is no bound the mean curvature."""
-        L, rho, kappa = site.gradients.expected_smoothness(self.batch), self.rho, self.kappa
+        L, rho, kappa = view.gradients.expected_smoothness(self.batch), self.rho, self.kappa
         decreasing = self.step_size is None and (self.noisy or kappa is not None)
         if rho is None or (decreasing and kappa is None):
-            scales = site.scales()
+            scales = view.scales()
             h, degree = scales.curvature or 1.0, scales.degree or 1.0
             rho, kappa = rho or RHO * h / degree, kappa or KAPPA / h
         rule = Decreasing(kappa) if decreasing and kappa is not None else Longest()
-        return Scale(rho, copies_at(site), rule), np.where(np.isfinite(L), L, site.curvature)
+        return Scale(rho, copies_at(view), rule), np.where(np.isfinite(L), L, view.curvature)
 
-    def given(self, site: Site, scale: Scale, L: Array) -> Scale:
+    def given(self, view: LocalView, scale: Scale, L: Array) -> Scale:
         """With the constant steps that were given, if any; warned of where they are beyond their bound."""
         if self.step_size is None or callable(self.step_size):
             return scale
         if self.noisy:
             warn("FedADMM: a constant step_size keeps the variance of its gradients: let it decrease like 1/t")
-        bound = np.where(np.isfinite(site.gradients.smoothness), 1.0 / scale.bound(L), np.inf)
-        return replace(scale, rule=Constant(_constant(site, self.step_size, bound)))
+        bound = np.where(np.isfinite(view.gradients.smoothness), 1.0 / scale.bound(L), np.inf)
+        return replace(scale, rule=Constant(_constant(view, self.step_size, bound)))
 
-    def eta(self, site: Site, scale: Scale, t: int, L: Array) -> Array:
+    def eta(self, view: LocalView, scale: Scale, t: int, L: Array) -> Array:
         """eta_i(t), (n,)."""
-        return _scheduled(site, self.step_size, t) if callable(self.step_size) else scale.rule.at(t, scale.bound(L))
+        return _scheduled(view, self.step_size, t) if callable(self.step_size) else scale.rule.at(t, scale.bound(L))
 
     def step(
-        self, site: Site, theta: Array, g: Array, slope: Array, L: Array, eta: Callable[[Array], Array]
+        self, view: LocalView, theta: Array, g: Array, slope: Array, L: Array, eta: Callable[[Array], Array]
     ) -> tuple[Array, Array]:
         """theta - eta slope, and L_i: doubled, where the loss has no bound, as long as the step shows that f_i bends
         more. eta is that of L."""
-        unbounded = ~np.isfinite(site.gradients.smoothness) & (self.step_size is None)
+        unbounded = ~np.isfinite(view.gradients.smoothness) & (self.step_size is None)
         while True:  # at most a thousand times: then the L_i of all that bend more are infinite
             look()
             new = theta - eta(L)[:, None] * slope
-            short = unbounded & _bends_more(site.gradients, theta, new, g, L) if unbounded.any() else unbounded
+            short = unbounded & _bends_more(view.gradients, theta, new, g, L) if unbounded.any() else unbounded
             short = short & np.isfinite(L)  # a gradient that is no number is not mended by shorter steps
             if not short.any():
                 return new, L
@@ -126,27 +126,27 @@ def _bends_more(gradients: NodeGradients, w: Array, new: Array, g: Array, L: Arr
     return ~(gradients.value(new) <= bound + ROUNDING * np.abs(before))
 
 
-def _constant(site: Site, step_size: float | Mapping[Hashable, float], bound: Array) -> Array:
+def _constant(view: LocalView, step_size: float | Mapping[Hashable, float], bound: Array) -> Array:
     """The constant steps that a user gave, (n,), and the bound at latent nodes."""
-    given = per_node(site.form, step_size, np.nan)
+    given = per_node(view.form, step_size, np.nan)
     given = np.where(np.isnan(given), bound, given)
     beyond = np.flatnonzero(given > bound * (1.0 + 1e-9))
     if len(beyond):
         worst = beyond[np.argmax(given[beyond] / bound[beyond])]
         warn(
-            f"FedADMM: the step_size {given[worst]:.3g} of node {site.form.labels[worst]!r} is beyond its bound "
+            f"FedADMM: the step_size {given[worst]:.3g} of node {view.form.labels[worst]!r} is beyond its bound "
             f"1 / (L_i + rho deg_i) = {bound[worst]:.3g}, up to which the iteration is known to converge"
         )
     return given
 
 
-def _scheduled(site: Site, schedule: Schedule, t: int) -> Array:
+def _scheduled(view: LocalView, schedule: Schedule, t: int) -> Array:
     """The steps of round t by a function of the user's, (n,)."""
     eta = np.asarray(schedule(t))
-    right = eta.shape in ((), (site.n_nodes,)) and eta.dtype.kind in "fiu"
+    right = eta.shape in ((), (view.n_nodes,)) and eta.dtype.kind in "fiu"
     if not (right and np.isfinite(eta).all() and (eta > 0).all()):
         raise MethodError(
-            f"the step_size of FedADMM as a function must return a positive number, or {site.n_nodes} of them, one per "
+            f"the step_size of FedADMM as a function must return a positive number, or {view.n_nodes} of them, one per "
             f"node; for round {t} it returned {eta!r}"
         )
-    return np.broadcast_to(eta.astype(float), (site.n_nodes,))[site.ids]
+    return np.broadcast_to(eta.astype(float), (view.n_nodes,))[view.ids]

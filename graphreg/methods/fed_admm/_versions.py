@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...form import EdgeBlock, Form
-from ...network import Site
+from ...network import LocalView
 from ...terms import Array
 from ._copies import Copies, Flows, add, copied, flows_of
 
@@ -36,13 +36,13 @@ class Versions:
     apart: Array  # rounds since then, (2p,)
 
     @staticmethod
-    def of(site: Site, copies: Copies) -> Versions:
+    def of(view: LocalView, copies: Copies) -> Versions:
         """One version, and everything else as it is when all have met."""
         blocks: list[Version] = []
-        for (_, edge), u, beta in zip(copied(site.form), copies.u, copies.beta, strict=True):
+        for (_, edge), u, beta in zip(copied(view.form), copies.u, copies.beta, strict=True):
             other = beta if edge.ground else np.roll(beta, len(u), axis=0)
             blocks.append(Version(u if edge.ground else np.tile(u, (2, 1)), beta, other, other))
-        never = np.zeros(len(site.arcs.source), dtype=np.int64)
+        never = np.zeros(len(view.arcs.source), dtype=np.int64)
         return Versions(tuple(blocks), never, never)
 
     def flows(self, form: Form, w: Array) -> Flows:
@@ -50,79 +50,79 @@ class Versions:
         each = zip(copied(form), self.blocks, strict=True)
         return flows_of(form, w, tuple(block.u[: len(edge.tail)] for (_, edge), block in each))
 
-    def pull(self, site: Site, w: Array, rho: float) -> Array:
+    def pull(self, view: LocalView, w: Array, rho: float) -> Array:
         """K'u + rho sum over the edges of each node of (theta_i - beta_ij), each in the node's own version, (n, d)."""
-        out = np.zeros(site.form.shape)
-        for edge, k, block in self._each(site):
+        out = np.zeros(view.form.shape)
+        for edge, k, block in self._each(view):
             me, _, sign = _ends(edge)
-            add(edge, site.ends[k] @ (rho * (_rows(edge, w, me) - block.beta) + sign * block.u), out)
+            add(edge, view.ends[k] @ (rho * (_rows(edge, w, me) - block.beta) + sign * block.u), out)
         return out
 
     # ---- a round ---------------------------------------------------------------------------------------------------
-    def met(self, site: Site, w: Array, degree: Array, there: Array) -> tuple[Versions, Array]:
+    def met(self, view: LocalView, w: Array, degree: Array, present: Array) -> tuple[Versions, Array]:
         """Pairs that meet again agree on a version: that of the end that was there in more of the rounds in between.
 
         The other end takes it up; and also theta_i, where it has no other edges, was away and its neighbour was there
         in all of these rounds.
         """
-        p, arcs = site.arcs.pairs, site.arcs
+        p, arcs = view.arcs.pairs, view.arcs
         mate = np.roll(self.alone, p)
         ahead = (self.alone > mate) | ((self.alone == mate) & (np.arange(2 * p) < p))
-        along = there[arcs.source] & there[arcs.target] & (self.apart > 0) & ahead
+        along = present[arcs.source] & present[arcs.target] & (self.apart > 0) & ahead
         acted = along & (mate == 0) & (self.alone == self.apart)  # the source has acted for the target throughout
-        heard = site.engine.swap_ends(self._told(site), site.toward, along)
+        received = view.engine.swap_ends(self._outgoing(view), view.toward, along)
         w, blocks = w.copy(), list[Version]()
-        for edge, k, block in self._each(site):
+        for edge, k, block in self._each(view):
             if edge.ground:
                 blocks.append(block)
                 continue
-            me, back = _ends(edge)[0], np.roll(site.toward[k], len(edge.tail))
-            u, beta, theta = np.split(heard[k], 3, axis=1)
-            came = along[back] & np.isfinite(heard[k]).all(axis=1)
+            me, back = _ends(edge)[0], np.roll(view.toward[k], len(edge.tail))
+            u, beta, theta = np.split(received[k], 3, axis=1)
+            came = along[back] & np.isfinite(received[k]).all(axis=1)
             leaf = came & acted[back] & (degree[me] == 1)
             _put(edge, theta[leaf], w, me[leaf])
             u, beta = np.where(came[:, None], [u, beta], [block.u, block.beta])
             blocks.append(replace(block, u=u, beta=beta))
         return replace(self, blocks=tuple(blocks)), w
 
-    def step(self, site: Site, w: Array, eta: Array, degree: Array, rho: float, there: Array) -> Versions:
+    def step(self, view: LocalView, w: Array, eta: Array, degree: Array, rho: float, present: Array) -> Versions:
         """(18) and (19) in each version; the other end's theta is what it sends, or else as `_drifted` has it."""
-        arcs = site.arcs
-        along = there[arcs.source] & there[arcs.target]
-        heard = site.engine.exchange(w, along)
+        arcs = view.arcs
+        along = present[arcs.source] & present[arcs.target]
+        received = view.engine.exchange(w, along)
         blocks: list[Version] = []
-        for edge, k, block in self._each(site):
+        for edge, k, block in self._each(view):
             theta = block.theta
             if not edge.ground:
-                met = along[site.toward[k]][:, None]
-                theta = np.where(met, _rows(edge, heard, _ends(edge)[1]), _drifted(edge, block, eta, degree, rho))
+                met = along[view.toward[k]][:, None]
+                theta = np.where(met, _rows(edge, received, _ends(edge)[1]), _drifted(edge, block, eta, degree, rho))
             blocks.append(_moved(edge, replace(block, theta=theta), w, rho))
-        alone, apart = self.alone + there[arcs.source], self.apart + 1
+        alone, apart = self.alone + present[arcs.source], self.apart + 1
         return Versions(tuple(blocks), np.where(along, 0, alone), np.where(along, 0, apart))
 
-    def _each(self, site: Site) -> Iterator[tuple[EdgeBlock, int, Version]]:
+    def _each(self, view: LocalView) -> Iterator[tuple[EdgeBlock, int, Version]]:
         """The blocks that have copies, and their numbers in the form."""
-        for (k, edge), block in zip(copied(site.form), self.blocks, strict=True):
+        for (k, edge), block in zip(copied(view.form), self.blocks, strict=True):
             yield edge, k, block
 
-    def _told(self, site: Site) -> tuple[Array, ...]:
+    def _outgoing(self, view: LocalView) -> tuple[Array, ...]:
         """Per edge block of the form what each end has for the other: u, the other's copy, and its theta."""
-        out = [np.zeros((len(toward), 0)) for toward in site.toward]
-        for edge, k, block in self._each(site):
+        out = [np.zeros((len(toward), 0)) for toward in view.toward]
+        for edge, k, block in self._each(view):
             if not edge.ground:
                 out[k] = np.concatenate([block.u, block.other, block.theta], axis=1)
         return tuple(out)
 
 
-def begun(site: Site, known: Array, w: Array, copies: Copies, started: bool) -> tuple[Array, Array, Versions]:
+def begun(view: LocalView, known: Array, w: Array, copies: Copies, started: bool) -> tuple[Array, Array, Versions]:
     """What neighbours tell each other before the first round, so that they can act for each other: what is known of
     each node, (n, 2) and back as (2, n), and its parameters where these do not start from zero; and the versions to
     start from."""
-    known = site.engine.exchange(known, parameters=False, purpose="adaptation")
+    known = view.engine.exchange(known, parameters=False, purpose="adaptation")
     if started:
-        w = site.engine.exchange(w, purpose="adaptation")
-        copies = Copies.of(site, w, copies.flows(site.form, w))
-    return known.T, w, Versions.of(site, copies)
+        w = view.engine.exchange(w, purpose="adaptation")
+        copies = Copies.of(view, w, copies.flows(view.form, w))
+    return known.T, w, Versions.of(view, copies)
 
 
 def _drifted(edge: EdgeBlock, block: Version, eta: Array, degree: Array, rho: float) -> Array:

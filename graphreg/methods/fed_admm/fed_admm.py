@@ -10,10 +10,10 @@ from ...checks import checked, count, one_of, positive
 from ...errors import MethodError
 from ...form import Form
 from ...messages import unmatched
-from ...network import Availability, Site
+from ...network import Availability, LocalView
 from ...oracles import unbounded, without_gradient
 from ..base import AbstractIteration, Point, Start
-from ..tolerance import Swap, ToleratesLoss
+from ..tolerance import Swap, ToleratesLostMessages
 from ._averages import averaged
 from ._fed_steps import STEPS, Descent, StepSize
 from .fed_algorithm_1 import Algorithm1
@@ -23,7 +23,7 @@ from .fed_algorithm_2 import State as State2
 
 
 @dataclass(frozen=True)
-class FedADMM(AbstractIteration, ToleratesLoss):
+class FedADMM(AbstractIteration, ToleratesLostMessages):
     """Fed-ADMM, the decentralised stochastic ADMM of graph-fused M-estimation (Algorithms 1 and 2).
 
     Each edge e = (i, j) has a copy of the parameters of both ends, beta_ij = theta_i and beta_ji = theta_j, with
@@ -133,13 +133,13 @@ class FedADMM(AbstractIteration, ToleratesLoss):
         return (*out, *(() if self.away is None else self.away.missing(form)))
 
     # ---- a run -----------------------------------------------------------------------------------------------------
-    def init(self, site: Site, start: Start | None) -> State1 | State2:
-        return self.algorithm.init(site, start)
+    def init(self, view: LocalView, start: Start | None) -> State1 | State2:
+        return self.algorithm.init(view, start)
 
     def step(self, state: Any) -> Any:
         return self._averaged(state, self.algorithm.step(state))
 
-    def under_loss(self) -> FedADMM:
+    def for_lost_messages(self) -> FedADMM:
         constant = self.batch is None and self.kappa is None and not callable(self.step_size)
         if not constant or self.availability is not None:
             raise MethodError(
@@ -148,13 +148,13 @@ class FedADMM(AbstractIteration, ToleratesLoss):
             )
         return self
 
-    def step_under_loss(self, state: Any, swap: Swap) -> Any:
-        assert isinstance(self.algorithm, Algorithm1)  # or `under_loss` refuses it
-        return self._averaged(state, self.algorithm.step_under_loss(state, swap))
+    def step_with_lost_messages(self, state: Any, swap: Swap) -> Any:
+        assert isinstance(self.algorithm, Algorithm1)  # or `for_lost_messages` refuses it
+        return self._averaged(state, self.algorithm.step_with_lost_messages(state, swap))
 
     def point(self, state: State1 | State2) -> Point:
         theta = state.theta if state.average is None else state.average.value()
-        return theta, state.copies.flows(state.site.form, theta), None
+        return theta, state.copies.flows(state.view.form, theta), None
 
     def gathered(self, state: State1 | State2) -> dict[str, Any]:
         """The proportion of the rounds in which each node was there, where there is an Availability."""

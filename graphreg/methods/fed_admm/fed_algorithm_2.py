@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...network import Availability, Presence, Site
+from ...network import Availability, LocalView, Presence
 from ...terms import Array
 from ..base import Start
 from ._averages import Mean, SuffixMean
@@ -20,13 +20,13 @@ from ._versions import Versions, begun
 class State:
     """Iterates, in the variables of `FedADMM`."""
 
-    site: Site
+    view: LocalView
     round: int  # t
     theta: Array
     copies: Versions  # beta and u = -alpha, as each end of an edge has them
     scale: Scale
     L: Array  # L_i; where the loss has no bound, what the steps so far have shown, (n,)
-    told: Array  # L_i as neighbours know it, (n,): they step for node i while it is away
+    received: Array  # L_i as neighbours know it, (n,): they step for node i while it is away
     presence: Presence
     average: Mean | SuffixMean | None = None  # None: the last iterate
 
@@ -38,27 +38,27 @@ class Algorithm2:
     descent: Descent
     away: Availability
 
-    def init(self, site: Site, start: Start | None) -> State:
-        theta, flows = (np.zeros(site.form.shape), None) if start is None else start
-        scale, L = self.descent.begin(site)
-        copies = Copies.of(site, theta, site.form.nothing().flows if flows is None else flows)
+    def init(self, view: LocalView, start: Start | None) -> State:
+        theta, flows = (np.zeros(view.form.shape), None) if start is None else start
+        scale, L = self.descent.begin(view)
+        copies = Copies.of(view, theta, view.form.nothing().flows if flows is None else flows)
         known = np.stack([L, scale.degree], axis=1)
-        (L, degree), theta, versions = begun(site, known, theta, copies, start is not None)
-        presence = self.away.begin(site)
+        (L, degree), theta, versions = begun(view, known, theta, copies, start is not None)
+        presence = self.away.begin(view)
         bound = L if presence.p is None else L / presence.p
-        scale = self.descent.given(site, replace(scale, degree=degree), bound)
-        return State(site, 0, theta, versions, scale, L, L, presence)
+        scale = self.descent.given(view, replace(scale, degree=degree), bound)
+        return State(view, 0, theta, versions, scale, L, L, presence)
 
     def step(self, state: State) -> State:
-        site, scale, descent, t = state.site, state.scale, self.descent, state.round + 1
-        there, _, presence = self.away.attend(site, t, state.presence)
+        view, scale, descent, t = state.view, state.scale, self.descent, state.round + 1
+        there, _, presence = self.away.attend(view, t, state.presence)
         weight = self.away.inverse(presence, t)  # 1 / p_i
-        copies, theta = state.copies.met(site, state.theta, scale.degree, there)
+        copies, theta = state.copies.met(view, state.theta, scale.degree, there)
         # (21a) where a node is there, (21b) where it is away
-        g = site.gradient(theta, descent.batch, t)
-        slope = np.where(there, weight, 0.0)[:, None] * g + copies.pull(site, theta, scale.rho)
-        theta, L = descent.step(site, theta, g, slope, state.L, lambda L: descent.eta(site, scale, t, L * weight))
+        g = view.gradient(theta, descent.batch, t)
+        slope = np.where(there, weight, 0.0)[:, None] * g + copies.pull(view, theta, scale.rho)
+        theta, L = descent.step(view, theta, g, slope, state.L, lambda L: descent.eta(view, scale, t, L * weight))
         # (18), (19), at each end with the theta that it has of the other one
-        eta = descent.eta(site, scale, t, state.told * weight)
-        copies = copies.step(site, theta, eta, scale.degree, scale.rho, there)
+        eta = descent.eta(view, scale, t, state.received * weight)
+        copies = copies.step(view, theta, eta, scale.degree, scale.rho, there)
         return replace(state, round=t, theta=theta, copies=copies, L=L, presence=presence)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...certificate import common
 from ...form import DualPoint, Form
-from ...network import Site
+from ...network import LocalView
 from ...oracles import NewtonSystem
 from ...terms import Array
 from ...terms.penalties import AbstractSmoothPenalty
@@ -49,7 +49,7 @@ class Interior:
 
 @dataclass(frozen=True)
 class State:
-    site: Site = field(repr=False)
+    view: LocalView = field(repr=False)
     round: int
     at: Interior
     early: Interior  # the last iterate with a relative gap of EARLY or more, from which other strengths begin
@@ -64,9 +64,9 @@ class State:
 class Blocks:
     """The blocks of a form as the steps see them: those with kinks as cones, the others with their Hessians."""
 
-    def __init__(self, site: Site, most: float) -> None:
-        self.site, self.form, self.most = site, site.form, most
-        self.system: NewtonSystem = site.newton
+    def __init__(self, view: LocalView, most: float) -> None:
+        self.view, self.form, self.most = view, view.form, most
+        self.system: NewtonSystem = view.newton
         self.kinks = self.system.kinks
         self.capacity = [self._capacity(k) for k in self.kinks]
 
@@ -121,7 +121,7 @@ class Blocks:
         point, slope = self._slope(at)
         scalings = (Scaling.of(s, y) for s, y in zip(at.s, at.y, strict=True))
         return State(
-            self.site, 0, at, at, tuple((each.q, each.eta, each.v) for each in scalings), slope, point, self.most
+            self.view, 0, at, at, tuple((each.q, each.eta, each.v) for each in scalings), slope, point, self.most
         )
 
     def step(self, before: State) -> State:
@@ -145,7 +145,7 @@ class Blocks:
         carried = tuple((each.q, each.eta, each.v) for each in scalings)
         point = self._conserved(point, slope, solve, blocks)
         ended = 0.0 < gap < FINEST
-        return State(self.site, before.round + 1, after, early, carried, slope, point, self.most, damped, ended)
+        return State(self.view, before.round + 1, after, early, carried, slope, point, self.most, damped, ended)
 
     def _slope(self, at: Interior) -> tuple[Point, Array]:
         """w with its flows and prices, and grad f + K'u in the order of the system: how far they are from balance."""

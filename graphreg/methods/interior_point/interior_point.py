@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from ...form import Form
-from ...network import Site
+from ...network import LocalView
 from ...terms import Array
 from ...terms.losses import AbstractSmoothLoss
 from ...terms.penalties import AbstractSmoothPenalty
@@ -68,8 +68,8 @@ class InteriorPoint(AbstractIteration):
     def centres(self) -> bool:
         return True
 
-    def init(self, site: Site, start: Start | None) -> State:
-        form, cones = site.form, Blocks(site, sufficient_capacity(site.form))
+    def init(self, view: LocalView, start: Start | None) -> State:
+        form, cones = view.form, Blocks(view, sufficient_capacity(view.form))
         w, flows = (np.zeros(form.shape), None) if start is None else start
         far = form.step_length
         s, y = [], []
@@ -80,10 +80,10 @@ class InteriorPoint(AbstractIteration):
             y.append(np.vstack([c, -0.5 * u * np.minimum(1.0, c / np.maximum(lengths(u), TINY))]))
         return cones.state(Interior(w, tuple(s), tuple(y)))
 
-    def resume(self, site: Site, state: State, start: Start | None) -> State:
+    def resume(self, view: LocalView, state: State, start: Start | None) -> State:
         """From the early iterate there, its flows as large a share of the capacities here as there."""
         del start
-        cones, early = Blocks(site, sufficient_capacity(site.form)), state.early
+        cones, early = Blocks(view, sufficient_capacity(view.form)), state.early
         y = tuple(each * (c / each[0]) for c, each in zip(cones.capacity, early.y, strict=True))
         return cones.state(replace(early, y=y))
 
@@ -91,17 +91,17 @@ class InteriorPoint(AbstractIteration):
         if not state.stuck:
             try:
                 with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                    return Blocks(state.site, state.most).step(state)
+                    return Blocks(state.view, state.most).step(state)
             except ArithmeticError:  # where many losses are flat, say
                 state = replace(state, damped=1.0, stuck=state.damped == 1.0)
         return replace(state, round=state.round + 1)
 
-    def telling(self, state: State) -> tuple[Array, ...]:
-        blocks, flows = Blocks(state.site, state.most), list(state.point[1] or ())
+    def inside_flows(self, state: State) -> tuple[Array, ...]:
+        blocks, flows = Blocks(state.view, state.most), list(state.point[1] or ())
         for number, c, s, y in zip(blocks.kinks, blocks.capacity, state.at.s, state.at.y, strict=True):
             slack, size = 1.0 - lengths(y[1:]) / c, s[0] / max(float(s[0].max(initial=0.0)), TINY)
-            told = np.where(slack * CLEARLY > size, 0.0, c)  # of a cone only one of the two tends to 0
-            flows[number] = blocks.rows(number, np.broadcast_to(told / np.sqrt(len(y) - 1.0), y[1:].shape))
+            inside = np.where(slack * CLEARLY > size, 0.0, c)  # of a cone only one of the two tends to 0
+            flows[number] = blocks.rows(number, np.broadcast_to(inside / np.sqrt(len(y) - 1.0), y[1:].shape))
         return tuple(flows)
 
     def point(self, state: State) -> Point:

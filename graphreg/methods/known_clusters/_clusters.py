@@ -1,7 +1,7 @@
 """What the methods for known clusters share: constants and averages that travel over the tree, and coins.
 
 Equations are those of Personalized Federated Learning with Multiple Known Clusters. Arrays have one row per node of
-the site; what belongs to a cluster stands at it and at its clients.
+the view; what belongs to a cluster stands at it and at its clients.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from functools import partial
 import numpy as np
 from scipy.special import betaincinv
 
-from ...network import Site
+from ...network import LocalView
 from ...terms import Array
 
 SAME = 1e-12  # weights that differ by less than this share of themselves are equal
 
 
 @dataclass(frozen=True)
-class Constants:
+class ClusterConstants:
     """Of a node's cluster and component, (n,) arrays: each component of the forest is a problem of its own.
 
     Attributes
@@ -45,10 +45,10 @@ class Constants:
     voters: Array
 
 
-def learn(site: Site, smoothness: Array) -> Constants:
+def learn(view: LocalView, smoothness: Array) -> ClusterConstants:
     """Maxima go up the tree and down again, once: one message each way across every edge."""
-    tree, send = site.tree, partial(_told, site, purpose="adaptation")
-    own = np.stack([smoothness, -site.gradients.convexity, tree.gamma, -tree.gamma], axis=1)
+    tree, send = view.tree, partial(_received, view, purpose="adaptation")
+    own = np.stack([smoothness, -view.gradients.convexity, tree.gamma, -tree.gamma], axis=1)
     own = send(own, tree.rise)
     L, mu, most, least = tree.largest(own, of_clients=True).T  # the last two negated
     alpha, uneven = tree.alpha, most + least > SAME * most
@@ -64,20 +64,20 @@ def learn(site: Site, smoothness: Array) -> Constants:
     C1, C2, L, mu, gamma, least, some, voters, alpha, uneven = down.T.copy()
     level = (some == 0) & (C1 + least <= SAME * C1)
     L = np.where(L > 0, L, C1 + C2)  # a component without losses stays where it is, whatever its coins
-    return Constants(alpha, share, uneven == 0, level, C1, C2, L, -mu, gamma, voters)
+    return ClusterConstants(alpha, share, uneven == 0, level, C1, C2, L, -mu, gamma, voters)
 
 
-def _told(site: Site, values: Array, along: Array, purpose: str = "method") -> Array:
+def _received(view: LocalView, values: Array, along: Array, purpose: str = "method") -> Array:
     """The values (n, k), with the rows of those that sent theirs along the arcs of a mask."""
-    heard = site.engine.exchange(values, along=along, parameters=False, purpose=purpose)
-    out, senders = values.copy(), site.arcs.source[along]
-    out[senders] = heard[senders]
+    received = view.engine.exchange(values, along=along, parameters=False, purpose=purpose)
+    out, senders = values.copy(), view.arcs.source[along]
+    out[senders] = received[senders]
     return out
 
 
-def cluster_of(site: Site) -> Array:
+def cluster_of(view: LocalView) -> Array:
     """The cluster of each client, and every other node itself."""
-    cluster = site.tree.cluster
+    cluster = view.tree.cluster
     return np.where(cluster >= 0, cluster, np.arange(len(cluster)))
 
 
@@ -87,27 +87,27 @@ def cluster_of(site: Site) -> Array:
 NETWORK, REFRESH = 0, 1  # the numbers of the two coins of the network
 
 
-def network_coin(site: Site, p: Array, k: int, number: int = NETWORK) -> Array:
+def network_coin(view: LocalView, p: Array, k: int, number: int = NETWORK) -> Array:
     """Whether the network's coin shows 1 in round k, (n,) bool."""
-    return site.streams("network coin", number).uniform(k, 1)[0, 0] < p
+    return view.streams("network coin", number).uniform(k, 1)[0, 0] < p
 
 
-def cluster_coin(site: Site, p: Array, k: int) -> Array:
+def cluster_coin(view: LocalView, p: Array, k: int) -> Array:
     """Whether the coin of each node's cluster shows 1 in round k, (n,) bool."""
-    return site.streams("cluster coin").uniform(k, 1)[cluster_of(site), 0] < p
+    return view.streams("cluster coin").uniform(k, 1)[cluster_of(view), 0] < p
 
 
-def majority_coin(site: Site, p0: Array, voters: Array, k: int) -> Array:
+def majority_coin(view: LocalView, p0: Array, voters: Array, k: int) -> Array:
     """The decentralised coin of section 3.3: every cluster flips one of its own, and the majority decides.
 
     Of v votes more than half must be 1, so each is 1 with the q for which that has the probability p0: the
     regularised incomplete beta function I_q(m, v - m + 1) = p0, m = floor(v/2) + 1. Votes go up to the root, and the
     outcome down to all clients, one number each.
     """
-    tree, send = site.tree, partial(_told, site)
+    tree, send = view.tree, partial(_received, view)
     m = np.floor(voters / 2) + 1
     q = betaincinv(m, voters - m + 1, p0)
-    votes = (site.streams("network coin").uniform(k, 1)[:, 0] < q).astype(float)[:, None]
+    votes = (view.streams("network coin").uniform(k, 1)[:, 0] < q).astype(float)[:, None]
     votes = send(votes, tree.climb)
     count = np.bincount(tree.root[tree.rooted], votes[tree.rooted, 0], len(q))
     votes[tree.roots, 0] = (count >= m)[tree.roots]
@@ -125,36 +125,36 @@ class Averages:
 
 
 def average(
-    site: Site, share: Array, values: Array, known: Averages, up: Array, within: Array, between: Array
+    view: LocalView, share: Array, values: Array, known: Averages, up: Array, within: Array, between: Array
 ) -> Averages:
     """The averages of the clients' values, by masks (n,) over nodes: where clusters gather their clients' values
     (``up``); where they send back the mean of the cluster (``within``), or that and the network's (``between``).
 
     Messages hold d numbers, from a cluster to its clients after a round between clusters 2 d.
     """
-    tree, send, source = site.tree, site.engine.exchange, site.arcs.source
+    tree, send, source = view.tree, view.engine.exchange, view.arcs.source
     center, top = known.center.copy(), known.top.copy()
-    heard = send(values, along=tree.rise & up[source])
+    received = send(values, along=tree.rise & up[source])
     j = tree.clusters[up[tree.clusters]]
-    center[j] = tree.cluster_means(heard)[j]
-    heard = send(center, along=tree.climb & between[source])
+    center[j] = tree.cluster_means(received)[j]
+    received = send(center, along=tree.climb & between[source])
     r = tree.roots[between[tree.roots]]
-    top[r] = tree.root_means(heard, share)[r]
-    heard = send(top, along=tree.descend & between[source])
+    top[r] = tree.root_means(received, share)[r]
+    received = send(top, along=tree.descend & between[source])
     j = tree.rooted[between[tree.rooted]]
-    top[j] = heard[tree.root[j]]
-    heard = send(np.concatenate([center, top], axis=1), along=tree.fall & between[source], parameters=False)
+    top[j] = received[tree.root[j]]
+    received = send(np.concatenate([center, top], axis=1), along=tree.fall & between[source], parameters=False)
     i = tree.clients[between[tree.clients]]
-    center[i], top[i] = np.split(heard[tree.cluster[i]], 2, axis=1)
-    heard = send(center, along=tree.fall & within[source])
+    center[i], top[i] = np.split(received[tree.cluster[i]], 2, axis=1)
+    received = send(center, along=tree.fall & within[source])
     i = tree.clients[within[tree.clients]]
-    center[i] = heard[tree.cluster[i]]
+    center[i] = received[tree.cluster[i]]
     return Averages(center, top)
 
 
-def with_latents(site: Site, w: Array, averages: Averages) -> Array:
+def with_latents(view: LocalView, w: Array, averages: Averages) -> Array:
     """The clients' w; at clusters and the root the averages as last known there."""
     out = w.copy()
-    out[site.tree.clusters] = averages.center[site.tree.clusters]
-    out[site.tree.roots] = averages.top[site.tree.roots]
+    out[view.tree.clusters] = averages.center[view.tree.clusters]
+    out[view.tree.roots] = averages.top[view.tree.roots]
     return out

@@ -9,12 +9,21 @@ import numpy as np
 
 from ...checks import checked, count, fraction, inside, positive
 from ...form import Form
-from ...network import Site
+from ...network import LocalView
 from ...terms import Array
 from ..base import Point, Start
 from . import _clusters
 from ._clusters import Averages
-from ._odds import P_CLUSTER, P_GLOBAL, TAU, AbstractKnownClusters, Odds, PerCluster, over, without_convexity
+from ._probabilities import (
+    P_CLUSTER,
+    P_GLOBAL,
+    TAU,
+    AbstractKnownClusters,
+    PerCluster,
+    Probabilities,
+    over,
+    without_convexity,
+)
 
 
 @dataclass(frozen=True)
@@ -31,14 +40,14 @@ class Momentum:
 
 @dataclass(frozen=True)
 class State:
-    site: Site
+    view: LocalView
     round: int
     x: Array  # where full gradient and averages were last computed
     y: Array
     z: Array
     slope: Array  # grad f_i(x_i)
     of_x: Averages
-    odds: Odds
+    probabilities: Probabilities
     momentum: Momentum
 
 
@@ -106,40 +115,42 @@ class AsyncAL2SGD(AbstractKnownClusters):
     def missing(self, form: Form) -> tuple[str, ...]:
         return super().missing(form) or without_convexity(form)
 
-    def init(self, site: Site, start: Start | None) -> State:
-        odds = self.odds(site)
-        x = np.zeros(site.form.shape) if start is None else start[0]
-        averages, all_ = Averages(x, x), np.full(site.form.n, True)
+    def init(self, view: LocalView, start: Start | None) -> State:
+        probabilities = self.probabilities_of(view)
+        x = np.zeros(view.form.shape) if start is None else start[0]
+        averages, all_ = Averages(x, x), np.full(view.form.n, True)
         if start is not None:  # of zeros the averages are known
-            averages = _clusters.average(site, odds.constants.share, x, averages, all_, ~all_, all_)
-        momentum = self._momentum(site, odds)
-        return State(site, 0, x, x, x, site.gradients.full(x), averages, odds, momentum)
+            averages = _clusters.average(view, probabilities.constants.share, x, averages, all_, ~all_, all_)
+        momentum = self._momentum(view, probabilities)
+        return State(view, 0, x, x, x, view.gradients.full(x), averages, probabilities, momentum)
 
     def step(self, state: State) -> State:
-        site, m, k = state.site, state.momentum, state.round
+        view, m, k = state.view, state.momentum, state.round
         a1, a2, b1, b2, eta = (each[:, None] for each in (m.a1, m.a2, m.b1, m.b2, m.eta))
         theta = a1 * state.z + a2 * state.x + (1 - a1 - a2) * state.y
-        xi_0 = _clusters.network_coin(site, state.odds.p0, k)
-        xi_j = ~xi_0 & _clusters.cluster_coin(site, state.odds.p, k)
-        bars = _clusters.average(site, state.odds.constants.share, theta, state.of_x, xi_0 | xi_j, xi_j, xi_0)
+        xi_0 = _clusters.network_coin(view, state.probabilities.p0, k)
+        xi_j = ~xi_0 & _clusters.cluster_coin(view, state.probabilities.p, k)
+        bars = _clusters.average(view, state.probabilities.constants.share, theta, state.of_x, xi_0 | xi_j, xi_j, xi_0)
         y = theta - eta * self.estimate(state, theta, bars, xi_0, xi_j)  # (4.1)
         z = b1 * state.z + (1 - b1) * theta + (b2 / eta) * (y - theta)
         return self._refreshed(replace(state, round=k + 1, y=y, z=z), k)
 
     def _refreshed(self, state: State, k: int) -> State:
         """x <- y where the coin of round k says so, with its gradient and averages."""
-        site = state.site
-        all_ = _clusters.network_coin(site, state.momentum.rho, k, _clusters.REFRESH)
-        averages = _clusters.average(site, state.odds.constants.share, state.y, state.of_x, all_, all_ & False, all_)
+        view = state.view
+        all_ = _clusters.network_coin(view, state.momentum.rho, k, _clusters.REFRESH)
+        averages = _clusters.average(
+            view, state.probabilities.constants.share, state.y, state.of_x, all_, all_ & False, all_
+        )
         if not all_.any():
             return state
         x = np.where(all_[:, None], state.y, state.x)
-        slope = np.where(all_[:, None], site.gradients.full(x), state.slope)
+        slope = np.where(all_[:, None], view.gradients.full(x), state.slope)
         return replace(state, x=x, slope=slope, of_x=averages)
 
     def estimate(self, state: State, theta: Array, bars: Averages, xi_0: Array, xi_j: Array) -> Array:
         """g (n, d) for coins (n,) bool: (4.1), with the term added by which it is unbiased."""
-        p, alpha, gamma = state.odds, state.odds.constants.alpha, state.site.tree.gamma
+        p, alpha, gamma = state.probabilities, state.probabilities.constants.alpha, state.view.tree.gamma
         top, center = alpha * gamma, (1 - alpha) * gamma
         from_top, from_center = state.x - state.of_x.top, state.x - state.of_x.center
         g = state.slope + top[:, None] * from_top + center[:, None] * from_center
@@ -152,30 +163,30 @@ class AsyncAL2SGD(AbstractKnownClusters):
         return g + down[:, None] * self._change(state, theta) if down.any() else g
 
     def point(self, state: State) -> Point:
-        return _clusters.with_latents(state.site, state.y, state.of_x), None, None
+        return _clusters.with_latents(state.view, state.y, state.of_x), None, None
 
     def gathered(self, state: State) -> dict[str, Any]:
         """The probabilities, fractions, and constants at the nodes."""
-        p, m = state.odds, state.momentum
+        p, m = state.probabilities, state.momentum
         constants = {name: getattr(m, name) for name in ("rho", "a1", "a2", "b1", "b2")}
         return {"p_global": p.p0, "p_cluster": p.p, "tau": p.tau, "step_size": m.eta, **constants}
 
     def _change(self, state: State, theta: Array) -> Array:
         """grad f_i(theta) - grad f_i(x), or that of the sampled part."""
-        gradients = state.site.gradients
+        gradients = state.view.gradients
         if self.batch is None:
             return gradients.full(theta) - state.slope
-        uniform = state.site.streams("samples").uniform(state.round, self.batch)
+        uniform = state.view.streams("samples").uniform(state.round, self.batch)
         return gradients.sampled(theta, uniform) - gradients.sampled(state.x, uniform)
 
-    def _momentum(self, site: Site, odds: Odds) -> Momentum:
+    def _momentum(self, view: LocalView, probabilities: Probabilities) -> Momentum:
         """Theorem 4.3, in the order in which the constants depend on one another."""
-        L_F, mu = odds.constants.L + odds.constants.gamma, odds.constants.mu
-        most = np.maximum(L_F, odds.bound)
-        eta = self.step_within(site, 0.25 / most, "1/(4 max(L_F, L)) of Theorem 4.3")
-        p = np.where(odds.p0 > 0, odds.p0, odds.p)
+        L_F, mu = probabilities.constants.L + probabilities.constants.gamma, probabilities.constants.mu
+        most = np.maximum(L_F, probabilities.bound)
+        eta = self.step_within(view, 0.25 / most, "1/(4 max(L_F, L)) of Theorem 4.3")
+        p = np.where(probabilities.p0 > 0, probabilities.p0, probabilities.p)
         rho = _set(self.rho, p * (1 - p))
-        a2 = _set(self.a2, odds.bound / (2 * most))
+        a2 = _set(self.a2, probabilities.bound / (2 * most))
         a1 = _set(self.a1, np.minimum(0.5, np.sqrt(eta * mu * np.maximum(0.5, over(a2, rho)))))
         b2 = _set(self.b2, 1 / np.maximum(2 * mu, 4 * a1 / eta))
         return Momentum(eta, rho, a1, a2, _set(self.b1, 1 - b2 * mu), b2)

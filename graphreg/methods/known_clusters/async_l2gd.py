@@ -10,12 +10,22 @@ import numpy as np
 from ...checks import checked, count, one_of, positive
 from ...errors import MethodError
 from ...form import Form
-from ...network import Site
+from ...network import LocalView
 from ...terms import Array
 from ..base import Point, Start
 from . import _clusters
 from ._clusters import Averages
-from ._odds import P_CLUSTER, P_GLOBAL, TAU, AbstractKnownClusters, Coins, Odds, PerCluster, over, without_convexity
+from ._probabilities import (
+    P_CLUSTER,
+    P_GLOBAL,
+    TAU,
+    AbstractKnownClusters,
+    Coins,
+    PerCluster,
+    Probabilities,
+    over,
+    without_convexity,
+)
 
 COINS = ("separate", "single")
 
@@ -24,13 +34,13 @@ COINS = ("separate", "single")
 class State:
     """``known``: where a cluster and its clients know thetabar_j without asking, ``known_top`` all of them thetabar."""
 
-    site: Site
+    view: LocalView
     round: int
     theta: Array
     averages: Averages
     known: Array
     known_top: Array
-    odds: Odds
+    probabilities: Probabilities
     step_size: Array  # eta, (n,)
 
 
@@ -109,29 +119,29 @@ class AsyncL2GD(AbstractKnownClusters):
     def missing(self, form: Form) -> tuple[str, ...]:
         return super().missing(form) or (without_convexity(form) if self.decreasing else ())
 
-    def init(self, site: Site, start: Start | None) -> State:
-        odds = self.odds(site)
-        eta = self.step_within(site, 0.5 / odds.bound, "1/(2 L) of Theorem 3.5")
-        theta = np.zeros(site.form.shape) if start is None else start[0]
-        nothing = np.zeros(site.form.n, dtype=bool)
-        return State(site, 0, theta, Averages(theta, theta), nothing, nothing, odds, eta)
+    def init(self, view: LocalView, start: Start | None) -> State:
+        probabilities = self.probabilities_of(view)
+        eta = self.step_within(view, 0.5 / probabilities.bound, "1/(2 L) of Theorem 3.5")
+        theta = np.zeros(view.form.shape) if start is None else start[0]
+        nothing = np.zeros(view.form.n, dtype=bool)
+        return State(view, 0, theta, Averages(theta, theta), nothing, nothing, probabilities, eta)
 
     def step(self, state: State) -> State:
-        site, c, eta = state.site, state.odds.constants, self._eta(state)[:, None]
+        view, c, eta = state.view, state.probabilities.constants, self._eta(state)[:, None]
         xi_0 = self._network_coin(state)
-        xi_j = ~xi_0 & _clusters.cluster_coin(site, state.odds.p, state.round)
+        xi_j = ~xi_0 & _clusters.cluster_coin(view, state.probabilities.p, state.round)
         local = ~(xi_0 | xi_j)
         between, within = xi_0 & ~state.known_top, xi_j & ~state.known
         up = (between | within) & ~state.known
-        bars = _clusters.average(site, c.share, state.theta, state.averages, up, within, between)
-        g = site.gradient(state.theta, self.batch, state.round) if local.any() else np.zeros_like(state.theta)
+        bars = _clusters.average(view, c.share, state.theta, state.averages, up, within, between)
+        g = view.gradient(state.theta, self.batch, state.round) if local.any() else np.zeros_like(state.theta)
         theta = state.theta - eta * oracle(state, state.theta, bars, xi_0, xi_j, g)  # (3.2)
         # thetabar_j moves as a client at thetabar_j would; what no longer is the average is not known
         moved = bars.center - eta * oracle(state, bars.center, bars, xi_0, xi_j, np.zeros_like(theta))
         return replace(
             state,
             round=state.round + 1,
-            theta=_clusters.with_latents(site, theta, bars),
+            theta=_clusters.with_latents(view, theta, bars),
             averages=replace(bars, center=np.where((xi_0 & c.even)[:, None], moved, bars.center)),
             known=c.even & ~local,
             known_top=c.level & xi_0,
@@ -142,26 +152,28 @@ class AsyncL2GD(AbstractKnownClusters):
 
     def gathered(self, state: State) -> dict[str, Any]:
         """The probabilities, fractions and steps at the nodes."""
-        p = state.odds
+        p = state.probabilities
         return {"p_global": p.p0, "p_cluster": p.p, "tau": p.tau, "step_size": self._eta(state)}
 
     def _network_coin(self, state: State) -> Array:
         if self.majority:
-            return _clusters.majority_coin(state.site, state.odds.p0, state.odds.constants.voters, state.round)
-        return _clusters.network_coin(state.site, state.odds.p0, state.round)
+            return _clusters.majority_coin(
+                state.view, state.probabilities.p0, state.probabilities.constants.voters, state.round
+            )
+        return _clusters.network_coin(state.view, state.probabilities.p0, state.round)
 
     def _eta(self, state: State) -> Array:
         """The step of this round; decreasing: (2 t + 1)/((t + 1)^2 mu) for t > 4 K, K = 1/(2 eta mu)."""
         if not self.decreasing:
             return state.step_size
-        t, mu = state.round, np.maximum(state.odds.constants.mu, 1e-300)  # mu > 0 at all clients
+        t, mu = state.round, np.maximum(state.probabilities.constants.mu, 1e-300)  # mu > 0 at all clients
         later = t > 4 * np.ceil(0.5 / (state.step_size * mu))
         return np.where(later, (2 * t + 1) / ((t + 1) ** 2 * mu), state.step_size)
 
 
 def oracle(state: State, theta: Array, bars: Averages, xi_0: Array, xi_j: Array, g: Array) -> Array:
     """G (n, d), equation (3.2), for coins (n,) bool, of which xi_j counts where xi_0 = 0."""
-    p, alpha, gamma = state.odds, state.odds.constants.alpha, state.site.tree.gamma
+    p, alpha, gamma = state.probabilities, state.probabilities.constants.alpha, state.view.tree.gamma
     to_top = np.where(xi_0, over(gamma * alpha, p.p0), 0.0)
     to_center = np.where(xi_0, over(gamma * p.tau * (1 - alpha), p.p0), 0.0)
     to_center += np.where(xi_j, over(gamma * (1 - p.tau) * (1 - alpha), (1 - p.p0) * p.p), 0.0)

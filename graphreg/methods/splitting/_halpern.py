@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...network import Site
+from ...network import LocalView
 from ...terms import Array
 
 EVERY = 5  # rounds between two looks at ||x - T x||
@@ -78,16 +78,16 @@ class Halpern:
         return None if fallen or turned or long else replace(self, last=residual)
 
 
-def distances(site: Site, *pairs: tuple[Iterate, Iterate]) -> Array:
+def distances(view: LocalView, *pairs: tuple[Iterate, Iterate]) -> Array:
     """For each pair: sum_i deg_i ||dw_i||^2 and sum_e (2, to the ground 1) ||du_e||^2, one reduction, (k, 2).
 
     With steps tau = s / deg and sigma = 1/(2 s) the squared length of (dw, du) is the first over s plus s times the
     second.
     """
-    each = np.zeros((site.form.n, len(pairs), 2))  # booked at the node, or at the tail of the edge
+    each = np.zeros((view.form.n, len(pairs), 2))  # recorded at the node, or at the tail of the edge
     for k, (a, b) in enumerate(pairs):
-        each[:, k, 0] = site.degree * ((a.w - b.w) ** 2).sum(axis=1)
-        for edge, here, there in zip(site.form.edges, a.u, b.u, strict=True):
+        each[:, k, 0] = view.degree * ((a.w - b.w) ** 2).sum(axis=1)
+        for edge, here, there in zip(view.form.edges, a.u, b.u, strict=True):
             size = (1.0 if edge.ground else 2.0) * ((here - there) ** 2).sum(axis=1)
-            each[:, k, 1] += np.bincount(edge.tail, size, minlength=site.form.n)
-    return site.engine.reduce(each)
+            each[:, k, 1] += np.bincount(edge.tail, size, minlength=view.form.n)
+    return view.engine.reduce(each)

@@ -81,16 +81,16 @@ class ADMM(AbstractFixedPoint):
 
     def image(self, state: State) -> tuple[Array, Flows, Memories]:
         """(w+, u), of which u is known from the last round."""
-        site, q, x, u = state.site, state.x.w, state.x.u, state.hat.u
+        view, q, x, u = state.view, state.x.w, state.x.u, state.hat.u
         t = (2.0 * after - before for after, before in zip(u, x, strict=True))
-        tau = site.steps(state.s)
-        w, memory = site.prox(q - tau[:, None] * site.adjoint(t), tau, state.hat.w, state.memory)  # (1)
+        tau = view.steps(state.s)
+        w, memory = view.prox(q - tau[:, None] * view.adjoint(t), tau, state.hat.w, state.memory)  # (1)
         return w, u, memory
 
     def ready(self, state: State) -> State:
         """The edges' half of T (q+, x+): u+."""
-        q = state.site.engine.exchange(state.x.w)
-        u = state.site.dual_prox(state.x.u, q, state.s)  # (2), (3)
+        q = state.view.engine.exchange(state.x.w)
+        u = state.view.dual_prox(state.x.u, q, state.s)  # (2), (3)
         return replace(state, x=Iterate(q, state.x.u), hat=Iterate(state.hat.w, u))
 
     def travelled(self, state: State) -> Iterate:

@@ -20,7 +20,7 @@ import numpy as np
 
 from ...checks import check_fields, checked, count, inside, positive
 from ...errors import MethodError
-from ...network import Memories, Scales, Site
+from ...network import LocalView, Memories, Scales
 from ...terms import Array
 from ..base import AbstractIteration, Point, Start
 from ._halpern import Flows, Halpern, Iterate, distances
@@ -63,7 +63,7 @@ class Acceleration:
 class State:
     """Where a fixed-point method stands between two rounds."""
 
-    site: Site
+    view: LocalView
     round: int
     x: Iterate
     hat: Iterate  # T x of the round before: neither relaxed nor pulled, this is certified
@@ -106,20 +106,20 @@ class AbstractFixedPoint(AbstractIteration):
     def centres(self) -> bool:
         return self.acceleration.balance is None
 
-    def init(self, site: Site, start: Start | None) -> State:
-        w, flows = (np.zeros(site.form.shape), None) if start is None else start
-        x = Iterate(w, site.form.nothing().flows if flows is None else flows)
+    def init(self, view: LocalView, start: Start | None) -> State:
+        w, flows = (np.zeros(view.form.shape), None) if start is None else start
+        x = Iterate(w, view.form.nothing().flows if flows is None else flows)
         free, restarts = self.acceleration.balance is None, self.acceleration.restarts
-        scales = site.scales() if free else None
+        scales = view.scales() if free else None
         if restarts is None:
             restarts = scales is not None and scales.kinks
         due = Halpern() if restarts else FIRST_ADAPTATION if free else None
-        return State(site, 0, x, x, (), self.acceleration.balance or _first_balance(scales), x, due)
+        return State(view, 0, x, x, (), self.acceleration.balance or _first_balance(scales), x, due)
 
-    def resume(self, site: Site, state: State, start: Start | None) -> State:
+    def resume(self, view: LocalView, state: State, start: Start | None) -> State:
         """With the balance of the last run and, where the losses are the same, what their proxes remember."""
-        new = self.init(site, start)
-        memory = state.memory if site.same_losses(state.site) else new.memory
+        new = self.init(view, start)
+        memory = state.memory if view.same_losses(state.view) else new.memory
         return replace(new, s=state.s, memory=memory)
 
     def step(self, state: State) -> State:
@@ -131,7 +131,7 @@ class AbstractFixedPoint(AbstractIteration):
         return self.adapted(self.ready(replace(new, x=relaxed)))
 
     def point(self, state: State) -> Point:
-        return state.hat.w, state.hat.u, state.site.prices(state.hat.w, state.memory)
+        return state.hat.w, state.hat.u, state.view.prices(state.hat.w, state.memory)
 
     def adapted(self, state: State) -> State:
         """With another balance where that is due: s moves towards s sqrt(||dw||^2_{1/tau} / ||du||^2_{1/sigma}), d the
@@ -139,7 +139,7 @@ class AbstractFixedPoint(AbstractIteration):
         if not isinstance(state.due, int) or state.round < state.due:
             return state
         here = self.travelled(state)
-        ((dw, du),) = distances(state.site, (here, state.anchor))
+        ((dw, du),) = distances(state.view, (here, state.anchor))
         s = _balanced(state.s, dw, du)
         due = state.round + max(FIRST_ADAPTATION, state.round // self.acceleration.pace)
         return replace(state if s == state.s else self.rebalanced(state, s), anchor=here, due=due)
@@ -148,7 +148,7 @@ class AbstractFixedPoint(AbstractIteration):
         """At the relaxed point pulled towards the anchor, or restarted at T x; see `_halpern`."""
         looked = halpern
         if halpern.looks:
-            (dw, du), way = distances(state.site, (state.x, new.hat), (state.anchor, new.hat))
+            (dw, du), way = distances(state.view, (state.x, new.hat), (state.anchor, new.hat))
             looked = halpern.looked(float(np.sqrt(dw / state.s + du * state.s)), new.round)
             if looked is None:
                 s = _balanced(state.s, *way) if self.acceleration.balance is None else state.s

@@ -40,7 +40,7 @@ class PrimalDual(LossyEdges):
     polish : bool
         Now and then guess from the flows which differences vanish, merge those nodes, and solve the small problem that
         is left by Newton's method; taken only where the certificate confirms it. Where a point is certified, what the
-        flows say is fused is set to its mean, if that is better. Central steps, booked in the ledger as sums over all
+        flows say is fused is set to its mean, if that is better. Central steps, recorded in the ledger as sums over all
         nodes. Never with a given balance, which is for following the paper's iteration, and never
         with inexact updates.
     inexact : int, float or callable, optional
@@ -73,22 +73,22 @@ class PrimalDual(LossyEdges):
 
     def image(self, state: State) -> tuple[Array, Flows, Memories]:
         """A round of Algorithm 1: (w+, u+)."""
-        site, x = state.site, state.x
+        view, x = state.view, state.x
         w, memory = self.nodes(state)  # (32)
-        u = site.dual_prox(x.u, site.engine.exchange(2.0 * w - x.w), state.s)  # (33)
+        u = view.dual_prox(x.u, view.engine.exchange(2.0 * w - x.w), state.s)  # (33)
         return w, u, memory
 
     def nodes(self, state: State) -> tuple[Array, Memories]:
         """(32): the prox of tau f at w - tau K'u, exact or not."""
-        site, x, last = state.site, state.x, state.hat.w
-        tau = site.steps(state.s)
-        v = x.w - tau[:, None] * site.adjoint(x.u)
+        view, x, last = state.view, state.x, state.hat.w
+        tau = view.steps(state.s)
+        v = x.w - tau[:, None] * view.adjoint(x.u)
         if self.inexact is None:
-            return site.prox(v, tau, last, state.memory)
+            return view.prox(v, tau, last, state.memory)
         accuracy = Accuracy.of(self.inexact, state.round, self.name)
-        return gradient_steps(site.losses, v, tau, last, state.memory, accuracy)
+        return gradient_steps(view.losses, v, tau, last, state.memory, accuracy)
 
-    def under_loss(self) -> PrimalDual:
+    def for_lost_messages(self) -> PrimalDual:
         """Without restarts, which no theory covers there. (A balance that adapts does so ever more rarely.)"""
         if self.restarts:
             raise MethodError(

@@ -28,7 +28,7 @@ def write(path: Path, header: dict[str, Any], arrays: dict[str, Array]) -> None:
     """
     path = Path(os.path.realpath(path))  # a link stays one
     beside = path.with_name(f".{path.name}.writing")
-    strides = {name: kept for name, a in arrays.items() if (kept := layout(a)) is not None}
+    strides = {name: stored for name, a in arrays.items() if (stored := layout(a)) is not None}
     header = {**header, "arrays": list(arrays), "layouts": strides}
     try:
         with beside.open("wb") as file:

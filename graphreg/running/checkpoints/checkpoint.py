@@ -20,7 +20,7 @@ import scipy
 
 from ...checks import check_fields, checked, count, positive
 from ...errors import CheckpointError
-from ...network import Site
+from ...network import LocalView
 from ...version import __version__
 from . import archive
 from .fingerprint import Fingerprint, differences
@@ -143,10 +143,10 @@ class Store:
         except (LookupError, TypeError, AttributeError, ValueError) as error:
             raise CheckpointError(f"{self} cannot be read ({error}); remove it to begin anew") from error
 
-    def value(self, k: int, kind: type[T], site: Site | None = None) -> T:
-        """The k-th value, which must be of a kind; a state needs the site on which it stood."""
+    def value(self, k: int, kind: type[T], view: LocalView | None = None) -> T:
+        """The k-th value, which must be of a kind; a state needs the view on which it stood."""
         with self.reading():
-            value = self.values[k].value(site)
+            value = self.values[k].value(view)
             if not isinstance(value, kind):
                 raise TypeError(f"its value {k} is no {kind.__name__}")
         return value

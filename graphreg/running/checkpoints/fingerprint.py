@@ -75,15 +75,15 @@ def of_method(method: AbstractMethod) -> Fingerprint:
     return {"the class": _class(type(method))} | {key: entry(value) for key, value in _parameters(method).items()}
 
 
-def differences(here: Fingerprint, there: Mapping[str, str]) -> list[str]:
+def differences(here: Fingerprint, present: Mapping[str, str]) -> list[str]:
     """What differs, in words; values are shown where they are short."""
     out: list[str] = []
-    for key in (key for key in here if key in there and here[key] != there[key]):
-        one, two = here[key], there[key]
+    for key in (key for key in here if key in present and here[key] != present[key]):
+        one, two = here[key], present[key]
         out.append(key if "#" in (one[:1], two[:1]) else f"{key} ({one} here, {two} in the checkpoint)")
     if not out:
-        out += [f"{key} (only here)" for key in here if key not in there]
-        out += [f"{key} (only in the checkpoint)" for key in there if key not in here]
+        out += [f"{key} (only here)" for key in here if key not in present]
+        out += [f"{key} (only in the checkpoint)" for key in present if key not in here]
     return [*out[:MOST], f"and {len(out) - MOST} more"] if len(out) > MOST else out
 
 

@@ -1,7 +1,7 @@
 """From records of arrays to JSON and plain arrays, and back, bit for bit; nothing is pickled and no code is run.
 
 What can be packed: None, booleans, numbers, strings, numpy scalars and arrays, tuples, lists, dictionaries, dataclasses
-of these, numpy Generators and SeedSequences, and the site (which is not packed, but put back where it stood). Arrays
+of these, numpy Generators and SeedSequences, and the view (which is not packed, but put back where it stood). Arrays
 come back with their types and their layout in memory, on which the last bits of a product depend; what was one object
 is one object again.
 """
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import CheckpointError
-from ...network import Site
+from ...network import LocalView
 from ...terms import Array
 
 PLAIN = (type(None), bool, int, str)
@@ -40,9 +40,9 @@ class Packed:
         tree = packer.pack(value, where)
         return Packed(tree, packer.generators, packer.arrays)
 
-    def value(self, site: Site | None = None) -> Any:
+    def value(self, view: LocalView | None = None) -> Any:
         """The way back."""
-        return _Unpacker(self, site).unpack(self.tree)
+        return _Unpacker(self, view).unpack(self.tree)
 
 
 class _Packer:
@@ -69,7 +69,7 @@ class _Packer:
         return self._special(value, kind, where)
 
     def _special(self, value: Any, kind: type, where: str) -> Any:
-        if isinstance(value, Site):
+        if isinstance(value, LocalView):
             return {"site": True}
         if kind is np.random.SeedSequence:
             return {"seed": self.pack(value.state, where)}
@@ -94,8 +94,8 @@ class _Packer:
 
 
 class _Unpacker:
-    def __init__(self, packed: Packed, site: Site | None) -> None:
-        self.arrays, self.site = packed.arrays, site
+    def __init__(self, packed: Packed, view: LocalView | None) -> None:
+        self.arrays, self.view = packed.arrays, view
         self.generators = [self._generator(*parts) for parts in packed.generators]
 
     def unpack(self, tree: Any) -> Any:
@@ -125,7 +125,7 @@ BACK: dict[str, Callable[[_Unpacker, Any], Any]] = {
     "numpy": lambda _, parts: np.frombuffer(bytes.fromhex(parts[1]), np.dtype(parts[0]))[0],
     "array": lambda self, number: self.arrays[number],
     "generator": lambda self, number: self.generators[number],
-    "site": lambda self, _: self.site,
+    "site": lambda self, _: self.view,
     "seed": lambda self, state: np.random.SeedSequence(**self.unpack(state)),
     "tuple": lambda self, each: tuple(map(self.unpack, each)),
     "list": lambda self, each: list(map(self.unpack, each)),

@@ -65,7 +65,7 @@ class AbstractPiecewiseLinearLoss(AbstractLoss):
         """How far from its kink the loss is smoothed: a scale of the targets."""
         return float(np.abs(y).mean()) or 1.0
 
-    def steepness(self, x: Array, y: Array) -> Array:
+    def typical_curvature(self, x: Array, y: Array) -> Array:
         low, high = self.domain(y)
         return (high - low) / self._width(y - x)
 

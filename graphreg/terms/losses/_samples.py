@@ -11,7 +11,7 @@ import numpy as np
 from ...checks import check_fields
 from ...errors import DataError, TermError
 from ...inputs import NodeData
-from ...messages import gaps
+from ...messages import missing_entries
 from ..calculus import AbstractTerm, positive
 from ..records import Array, Coordinate
 from .coding import numeric
@@ -96,7 +96,7 @@ class AbstractSamples(AbstractTerm):
             total = np.bincount(data.node, data.weights, len(data.labels))
             return data.weights / total[data.node] if scale == "mean" else data.weights.copy()
         if isinstance(scale, Mapping):
-            for said in gaps("scale", scale, data.labels):
+            for said in missing_entries("scale", scale, data.labels):
                 raise TermError(said)
             each = np.array([positive(scale[label], f"the scale of the node {label!r}") for label in data.labels])
             return data.weights * each[data.node]

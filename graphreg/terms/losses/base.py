@@ -70,7 +70,7 @@ class AbstractLoss(AbstractSamples):
         semidefinite matrix (k, k) per sample that keeps prices in the span of dom l*."""
 
     @abstractmethod
-    def steepness(self, x: Array, y: Array) -> Array:
+    def typical_curvature(self, x: Array, y: Array) -> Array:
         """A typical second derivative around the predictors x, (M,): it sets scales and first steps, no bound."""
 
     @abstractmethod
@@ -246,7 +246,7 @@ class AbstractSmoothLoss(AbstractLoss):
             bend = self.curvature(x, y)  # one over that of l* at b
         return np.clip(np.nan_to_num(bend, nan=0.0), FLAT, 1.0 / FLAT)
 
-    def steepness(self, x: Array, y: Array) -> Array:
+    def typical_curvature(self, x: Array, y: Array) -> Array:
         L = self.smoothness()
         if np.isfinite(L):
             return np.full(len(y), L)

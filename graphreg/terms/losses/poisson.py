@@ -86,7 +86,7 @@ class PoissonLoss(AbstractPeakedLoss):
     def smoothness(self) -> float:
         return np.inf
 
-    def steepness(self, x: Array, y: Array) -> Array:
+    def typical_curvature(self, x: Array, y: Array) -> Array:
         return np.maximum(np.exp(np.minimum(x, 100.0)), y)  # at x, and at the best of all predictors
 
     def response(self, x: Array) -> Array:

@@ -35,7 +35,7 @@ class Optimum:
 
 
 @dataclass(frozen=True, eq=False)
-class ConicForm:
+class ConeProgramme:
     """The programme of the module's docstring, with z in the first k entries of x.
 
     ``lineality`` (k, l) has orthonormal columns: the directions along which phi is constant.
@@ -128,7 +128,7 @@ class ConicForm:
         return self._at_zero.support(u)
 
     @cached_property
-    def _at_zero(self) -> ConicForm:
+    def _at_zero(self) -> ConeProgramme:
         return replace(self, P=sparse.csc_array(self.P.shape))
 
     @cached_property
@@ -159,7 +159,7 @@ class ConicForm:
         return status
 
 
-def conic_form(function: Callable[[Any], Any], k: int) -> ConicForm:
+def cone_programme(function: Callable[[Any], Any], k: int) -> ConeProgramme:
     """``function`` on rows of k coordinates, as CVXPY writes it for Clarabel."""
     import cvxpy as cp
 
@@ -178,7 +178,7 @@ def conic_form(function: Callable[[Any], Any], k: int) -> ConicForm:
     q = (data["c"] - labels)[order]
     # Along x with A x = 0, P x = 0 and q'x = 0 the programme does not change, forwards and backwards.
     still = linalg.null_space(np.vstack([A.toarray(), P.toarray(), q[None]]))
-    return ConicForm(k, P, q, constant, A, np.asarray(data["b"], dtype=float), data["dims"], linalg.orth(still[:k]))
+    return ConeProgramme(k, P, q, constant, A, np.asarray(data["b"], dtype=float), data["dims"], linalg.orth(still[:k]))
 
 
 def _clarabel() -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import ConvexityError, TermError
 from ..records import Array
-from ._conic import ConicForm, conic_form
+from ._conic import ConeProgramme, cone_programme
 from ._domain import evaluated, inside, refuse_inexact
 
 ROUNDING = 1e-9  # relative; within it a function is 0 at 0, even, homogeneous
@@ -18,10 +18,10 @@ AGREEMENT = 1e-7  # relative; CVXPY's cones, solved, against its values
 
 
 @dataclass(frozen=True)
-class Shape:
+class FunctionTraits:
     """What was found out about a function on rows of k coordinates."""
 
-    form: ConicForm
+    programme: ConeProgramme
     even: bool
     homogeneous: bool  # phi(t z) = t phi(z) for t > 0: phi* is the indicator of {gauge <= 1}
     everywhere: bool  # phi* is finite everywhere
@@ -80,7 +80,7 @@ def values(function: Callable[[Any], Any], rows: bool, z: Array) -> Array:
         return np.array([evaluated(function(cp.Constant(row[None])), 1)[0] for row in z], dtype=float)
 
 
-def examine(function: Callable[[Any], Any], rows: bool, k: int, name: str) -> Shape:
+def examine(function: Callable[[Any], Any], rows: bool, k: int, name: str) -> FunctionTraits:
     """Check the function on rows of k coordinates, and find out what its conjugate is like."""
     try:
         apply(function, rows, k)
@@ -104,29 +104,29 @@ def examine(function: Callable[[Any], Any], rows: bool, k: int, name: str) -> Sh
 
         return cp.sum(function(cp.reshape(row, (1, k), order="C"))) if rows else cp.sum(function(row))
 
-    form = conic_form(row_function, k)
+    programme = cone_programme(row_function, k)
     for row, value in zip(z[2:6], phi[2:6], strict=True):
-        cones = form.value(row)
+        cones = programme.value(row)
         if np.isfinite(value) and abs(cones - value) > AGREEMENT * (1.0 + abs(value)):
             raise TermError(
                 f"the penalty {name} is {value:.9g} at z = {row} and CVXPY's cones make it {cones:.9g}; "
                 "where an atom is approximated, pass it approx=False"
             )
     even = _close(phi, values(function, rows, -z))
-    homogeneous = form.homogeneous and all(
+    homogeneous = programme.homogeneous and all(
         _close(t * phi, values(function, rows, t * z)) for t in (1e-3, 0.37, 7.0, 1e3)
     )
-    return Shape(form, even, homogeneous, not homogeneous and _everywhere(form))
+    return FunctionTraits(programme, even, homogeneous, not homogeneous and _everywhere(programme))
 
 
 def _close(a: Array, b: Array) -> bool:
     return bool(np.isclose(a, b, rtol=ROUNDING, atol=ROUNDING * 1e-3).all())
 
 
-def _everywhere(form: ConicForm) -> bool:
+def _everywhere(programme: ConeProgramme) -> bool:
     """Whether phi* is finite everywhere: far beyond where the gauge of any axis ends, if it does."""
-    for axis in np.vstack([np.eye(form.k), -np.eye(form.k)]):
-        gauge = form.support(axis)
-        if gauge > 1e-2 or not np.isfinite(form.conjugate(axis * max(1e3, 10.0 / max(gauge, 1e-7)))):
+    for axis in np.vstack([np.eye(programme.k), -np.eye(programme.k)]):
+        gauge = programme.support(axis)
+        if gauge > 1e-2 or not np.isfinite(programme.conjugate(axis * max(1e3, 10.0 / max(gauge, 1e-7)))):
             return False
     return True

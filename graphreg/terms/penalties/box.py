@@ -189,10 +189,10 @@ class _Side:
     def cone(self) -> tuple[str, str]:
         """The flows that do not push against a bound that is not there."""
         relation, mark = (">=", r"\ge") if self.relation == ">=" else ("<=", r"\le")
-        there = ("-inf", r"-\infty") if relation == ">=" else ("inf", r"\infty")
+        present = ("-inf", r"-\infty") if relation == ">=" else ("inf", r"\infty")
         return (
-            f"(%u)_j {relation} 0 where {self.name}_j = {there[0]}",
-            rf"(%u)_j {mark} 0 \text{{ where }} {self.letter}_j = {there[1]}",
+            f"(%u)_j {relation} 0 where {self.name}_j = {present[0]}",
+            rf"(%u)_j {mark} 0 \text{{ where }} {self.letter}_j = {present[1]}",
         )
 
     def alone(self) -> tuple[tuple[str, str], tuple[str, str], tuple[str, str]]:

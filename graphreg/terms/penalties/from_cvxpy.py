@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import TermError
 from ..records import Array, Notation, RecessionCone
-from ._examine import Shape, apply, examine, values
+from ._examine import FunctionTraits, apply, examine, values
 from ._rows import column, row_norm
 from .base import LEAST_SLACK, AbstractOneSided, AbstractPenalty
 
@@ -33,7 +33,9 @@ class AbstractCvxpyPenalty(AbstractPenalty):
     function: Callable[[Any], Any]
     rows: bool = False
     name: str | None = None
-    shapes: dict[int, Shape] = field(repr=False, default_factory=dict[int, Shape])  # by size of row, when found out
+    shapes: dict[int, FunctionTraits] = field(
+        repr=False, default_factory=dict[int, FunctionTraits]
+    )  # by size of row, when found out
 
     @property
     @abstractmethod
@@ -48,7 +50,7 @@ class AbstractCvxpyPenalty(AbstractPenalty):
     def prox(self, v: Array, step: Any) -> Array:
         shape = self._shape(v.shape[1])
         steps = np.broadcast_to(np.asarray(step, dtype=float), (len(v),))
-        p = np.array([shape.form.prox(row, t) for row, t in zip(v, steps, strict=True)]).reshape(v.shape)
+        p = np.array([shape.programme.prox(row, t) for row, t in zip(v, steps, strict=True)]).reshape(v.shape)
         if shape.homogeneous:  # what the solver leaves of a fused row
             p[row_norm(p) <= OUTWARD * row_norm(v)] = 0.0
         return p
@@ -59,7 +61,9 @@ class AbstractCvxpyPenalty(AbstractPenalty):
         if shape.homogeneous:
             return np.where(inside, 0.0, np.inf)
         within = self.span(u)
-        return np.array([shape.form.conjugate(row) if ok else np.inf for row, ok in zip(within, inside, strict=True)])
+        return np.array(
+            [shape.programme.conjugate(row) if ok else np.inf for row, ok in zip(within, inside, strict=True)]
+        )
 
     def cvxpy(self, Z: Any) -> Any:
         import cvxpy as cp
@@ -77,9 +81,9 @@ class AbstractCvxpyPenalty(AbstractPenalty):
         if shape.everywhere:
             return np.zeros(len(u))
         within = self.span(u)
-        support = np.array([shape.form.support(row) for row in within])
+        support = np.array([shape.programme.support(row) for row in within])
         # where phi ignores coordinates this is exact; along other directions rounding alone is allowed for
-        rounding = 0.0 if shape.form.ignored is not None else 1e-12
+        rounding = 0.0 if shape.programme.ignored is not None else 1e-12
         in_span = row_norm(u - within) <= rounding * row_norm(u)
         return np.where(in_span, support.reshape(len(u)) * (1.0 + OUTWARD), np.inf)
 
@@ -87,7 +91,7 @@ class AbstractCvxpyPenalty(AbstractPenalty):
         shape = self._shape(u.shape[1])
         if shape.homogeneous:
             return self.gauge(u)
-        support = np.array([shape.form.support_at_zero(row) for row in u]).reshape(len(u))
+        support = np.array([shape.programme.support_at_zero(row) for row in u]).reshape(len(u))
         return support * (1.0 + OUTWARD)
 
     def clip(self, u: Array) -> Array:
@@ -113,12 +117,12 @@ class AbstractCvxpyPenalty(AbstractPenalty):
 
     def recession(self, k: int) -> RecessionCone | None:
         shape = self._shape(k)
-        L = shape.form.lineality
+        L = shape.programme.lineality
         if shape.even:  # then phi is constant both ways along what it does not grow along
             if L.shape[1] == 0:
                 return RecessionCone(np.zeros(k), np.zeros(k))
-            if shape.form.ignored is not None:
-                bound = np.where(shape.form.ignored, np.inf, 0.0)
+            if shape.programme.ignored is not None:
+                bound = np.where(shape.programme.ignored, np.inf, 0.0)
                 return RecessionCone(-bound, bound)
             return RecessionCone(np.full(k, -np.inf), np.full(k, np.inf), np.eye(k) - L @ L.T, exact=False)
         axes = np.vstack([np.eye(k), -np.eye(k)])
@@ -149,13 +153,13 @@ class AbstractCvxpyPenalty(AbstractPenalty):
     # ---- what is found out once ------------------------------------------------------------------------------------
     def span(self, u: Array) -> Array:
         """Projection of each row onto the span of dom phi*: orthogonal to where phi is constant."""
-        form = self._shape(u.shape[1]).form
-        L = form.lineality
-        if form.ignored is not None:
-            return np.where(form.ignored, 0.0, u)
+        programme = self._shape(u.shape[1]).programme
+        L = programme.lineality
+        if programme.ignored is not None:
+            return np.where(programme.ignored, 0.0, u)
         return u - (u @ L) @ L.T if L.shape[1] else u
 
-    def _shape(self, k: int) -> Shape:
+    def _shape(self, k: int) -> FunctionTraits:
         if k not in self.shapes:
             self.shapes[k] = examine(self.function, self.rows, k, _label(self.function, self.name))
         shape = self.shapes[k]

@@ -16,7 +16,7 @@ from ...form import EdgeBlock, SampleBlock
 from ...terms import Array
 from ...terms.losses import AbstractSmoothLoss
 from ...terms.penalties import AbstractSmoothPenalty
-from .pooled import Smooth
+from .pooled import SmoothObjective
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(32)
 PLACES, WEIGHTS = (NODES + 1.0) / 2.0, WEIGHTS / 2.0  # on [0, 1]
@@ -24,7 +24,7 @@ EPS = 1e-15  # of each product in <r, w>
 TRIED = 2.0 ** np.arange(-12, 5)  # of the step that is best where F is quadratic
 
 
-def bregman(smooth: Smooth, c: Array, step: Array) -> float:
+def bregman(smooth: SmoothObjective, c: Array, step: Array) -> float:
     """F(c + step) - F(c) - <grad F(c), step>: exact for quadratic terms, by 32 Gauss points for others."""
     total = sum(_of_samples(block, c, step) for block in smooth.form.samples)
     return total + sum(_of_edges(edge, c, step) for edge in smooth.form.edges)
@@ -52,9 +52,9 @@ def _of_edges(edge: EdgeBlock, c: Array, step: Array) -> float:
     return total
 
 
-def rounding(smooth: Smooth, c: Array, w: Array) -> float:
+def rounding(smooth: SmoothObjective, c: Array, w: Array) -> float:
     """How far off <grad F(c), w> may be, as it was computed."""
-    point, total = smooth.point(c), 0.0
+    point, total = smooth.dual_point_at(c), 0.0
     for block, a in zip(smooth.form.samples, point.prices, strict=True):
         total += float(np.abs(a).ravel() @ np.abs(block.apply(w)).ravel())
     for edge, u in zip(smooth.form.edges, point.flows, strict=True):
@@ -63,7 +63,7 @@ def rounding(smooth: Smooth, c: Array, w: Array) -> float:
 
 
 def best_step(
-    smooth: Smooth, c: Array, w: Array, slope: float, more: Callable[[float], float] = lambda t: 0.0
+    smooth: SmoothObjective, c: Array, w: Array, slope: float, more: Callable[[float], float] = lambda t: 0.0
 ) -> tuple[float, float]:
     """The t with the largest slope t - B(t) - more(t) among those that are tried, and that value; ``more`` is 0 at 0,
     and so is its slope."""

@@ -28,7 +28,7 @@ from ..varied import Varying
 GAP = 1e-8  # relative, that a pooled optimum must be certified to
 
 
-class Smooth:
+class SmoothObjective:
     """F: the objective of a form without norms and constraints, with its gradient and Hessian."""
 
     def __init__(self, form: Form) -> None:
@@ -36,13 +36,13 @@ class Smooth:
         self.nodes = NodeGradients(form)
         self.links = tuple((edge, edge.flat(form.d)) for edge in form.edges if not edge.ground)
 
-    def point(self, w: Array) -> DualPoint:
+    def dual_point_at(self, w: Array) -> DualPoint:
         """Gradients as flows and prices."""
         return DualPoint(tuple(edge.gradients(w) for edge in self.form.edges), self.form.gradient_prices(w))
 
     def gradient(self, w: Array) -> Array:
         """grad F(w), (n, d)."""
-        return self.form.conservation(self.point(w))
+        return self.form.conservation(self.dual_point_at(w))
 
     def hessian(self, w: Array) -> sp.csr_array:
         """The Hessian of F at w, (n d, n d)."""
@@ -52,7 +52,7 @@ class Smooth:
         return sp.csr_array(H)
 
 
-def pooled(vary: Varying, network: Network, smooth: Smooth) -> Solution:
+def pooled(vary: Varying, network: Network, smooth: SmoothObjective) -> Solution:
     """The pooled optimum with its certificate.
 
     Raises
@@ -93,12 +93,12 @@ def as_solution(form: Form, certificate: Certificate) -> Solution:
 
 
 def _certified(
-    vary: Varying, smooth: Smooth, network: Network, form: Form, w: Array
+    vary: Varying, smooth: SmoothObjective, network: Network, form: Form, w: Array
 ) -> tuple[Certificate, bool | None]:
     """The certificate of a point of the pooled problem, and whether its infimum is attained, where that is known."""
     certifier = Certifier(form)
     if np.isfinite(w).all():
-        point = smooth.point(w)
+        point = smooth.dual_point_at(w)
         flows = network.along_forest(network.balanced(smooth.form.conservation(point)))
         certifier.admit(w, whole(vary, point, flows))
     return certifier.best(), certifier.attained()
@@ -110,7 +110,7 @@ def whole(vary: Varying, point: DualPoint, flows: tuple[Array, ...]) -> DualPoin
     return DualPoint(tuple(own[k] if k in own else next(rest) for k in range(len(vary.form.edges))), point.prices)
 
 
-def newton(smooth: Smooth, S: sp.csr_array, w: Array) -> Array:
+def newton(smooth: SmoothObjective, S: sp.csr_array, w: Array) -> Array:
     """w = S theta with S'grad F = 0, by Newton's method with backtracking; where F has no minimum, wherever it ends."""
     form = smooth.form
 

@@ -26,7 +26,7 @@ from ...tables import StatedNumber, Table
 from ...terms import Array, Parameter, positive
 from ..varied import Varying, check_smooth, varying
 from .descent import best_step, rounding
-from .pooled import Smooth, as_solution, pooled, whole
+from .pooled import SmoothObjective, as_solution, pooled, whole
 from .routes import Routes, route
 
 NAME = "strength_max"
@@ -114,7 +114,7 @@ class StrengthMax(StatedNumber):
             )
         self._check_positive()
         form, c = self.vary.at(factor * self.value), self.consensus.certificate.w
-        point = self.consensus.certificate.point
+        point = self.consensus.certificate.dual_point
         certifier = Certifier(form)
         certifier.admit(c, point)
         found = certifier.best()  # a flow at its capacity, at factor 1, may lie outside by rounding: repair it
@@ -128,7 +128,7 @@ class StrengthMax(StatedNumber):
                 f"above {NAME} the consensus is optimal, and factor is {factor:g}; see certificate(factor)"
             )
         self._check_positive()
-        smooth, c, w = Smooth(self.vary.rest), self.consensus.certificate.w, self.direction
+        smooth, c, w = SmoothObjective(self.vary.rest), self.consensus.certificate.w, self.direction
         slope = (1.0 - factor) * self.lower - rounding(smooth, c, w)  # sum_e A_e phi((Kw)_e) = 1
         if slope <= 0.0:
             raise MethodError(f"{factor:g} is so near to 1 that rounding hides by how much a point is better")
@@ -195,13 +195,13 @@ def strength_max(problem: Any, parameter: Parameter | str | None = None) -> Stre
     """
     vary = varying(problem, parameter, NAME)
     check_smooth(vary, NAME)
-    network, smooth = vary.network, Smooth(vary.rest)
+    network, smooth = vary.network, SmoothObjective(vary.rest)
     solution = pooled(vary, network, smooth)
     c = solution.certificate.w
     r = network.balanced(smooth.gradient(c))
     routes = route(network, r)
     certifier = Certifier(solution.form)
-    certifier.admit(c, whole(vary, smooth.point(c), routes.flows))
+    certifier.admit(c, whole(vary, smooth.dual_point_at(c), routes.flows))
     upper = float(routes.upper.max())
     lower = min(float(routes.lower.max()), upper)
     binding = int(np.argmax(routes.lower))

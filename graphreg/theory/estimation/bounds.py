@@ -27,8 +27,8 @@ from ...inputs import Graph
 from ...oracles import NodeGradients, without_gradient
 from ...tables import Stated
 from ...terms import Array
+from ..arguments import form_of, in_order, parameters_of
 from ..curvature import Curvature
-from ..reading import form_of, in_order, parameters_of
 from .compatibility import CompatibilityFactor, factor, norm_of
 from .kernel import Kernel
 

@@ -16,7 +16,7 @@ from ...inputs import Graph, components_of, difference_matrix, groups_of
 from ...tables import StatedNumber, Table
 from ...terms import Array, at_a_time
 from ...terms.penalties import AbstractPenalty
-from ..reading import edge_positions
+from ..arguments import edge_positions
 
 ENUMERATED = 20  # edges of a component up to which all signs are tried
 CONIC = 80  # edges of a component up to which the conic bound is computed
@@ -99,7 +99,7 @@ def factor(graph: Graph, chosen: Array, norm: str, p: int) -> CompatibilityFacto
 
 
 @dataclass(frozen=True)
-class Part:
+class FactorBounds:
     """Bounds of M^2 of one component of T, and how they were found."""
 
     edges: int
@@ -108,7 +108,7 @@ class Part:
     how: str
 
 
-def _part(tail: Array, head: Array, A: Array, rank: int) -> Part:
+def _part(tail: Array, head: Array, A: Array, rank: int) -> FactorBounds:
     """M^2 = max over unit vectors u_e in R^rank of ||sum_e A_e (D_e)' u_e'||_F^2."""
     nodes, ends = np.unique(np.concatenate([tail, head]), return_inverse=True)
     m, n = len(tail), len(nodes)
@@ -116,20 +116,20 @@ def _part(tail: Array, head: Array, A: Array, rank: int) -> Part:
     degrees = np.bincount(tail, A, n) + np.bincount(head, A, n)
     most = float((degrees**2).sum())
     if _is_bipartite(tail, head, n):
-        return Part(m, most, most, "bipartite, exact")
+        return FactorBounds(m, most, most, "bipartite, exact")
     B = sp.csr_array(sp.diags_array(A) @ difference_matrix(tail, head, n))
     G = sp.csr_array(B @ B.T).toarray()
     if rank == 1 and m <= ENUMERATED:
         found = _best_signs(G)
-        return Part(m, found, found, "all signs, exact")
+        return FactorBounds(m, found, found, "all signs, exact")
     bound, vectors = _conic(G) if m <= CONIC else (np.inf, np.eye(m))
     low, high = _ascent(G, vectors, min(rank, m)), min(bound, most)
     how = "degrees" if high == most else "conic bound"
-    return Part(m, low, high, how + (", exact" if high <= low * (1.0 + TIGHT) else ""))
+    return FactorBounds(m, low, high, how + (", exact" if high <= low * (1.0 + TIGHT) else ""))
 
 
 def _conic(G: Array) -> tuple[float, Array]:
-    from ...compiling.signs import conic_bound
+    from ...compiling.sign_bound import conic_bound
 
     return conic_bound(G)
 

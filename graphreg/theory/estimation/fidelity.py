@@ -14,7 +14,7 @@ from ...inputs import Graph, components_of, is_networkx
 from ...messages import look_alike
 from ...tables import StatedNumber
 from ...terms import Array
-from ..reading import read_clusters
+from ..arguments import read_clusters
 
 Edge = tuple[Hashable, Hashable]
 

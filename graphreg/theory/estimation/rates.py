@@ -11,7 +11,7 @@ from ... import checks
 from ...errors import MethodError
 from ...inputs import Graph
 from ...tables import Stated
-from ..reading import edge_positions
+from ..arguments import edge_positions
 from ..spectra.connectivity import algebraic_connectivity
 from .compatibility import CompatibilityFactor, factor
 from .fidelity import GraphFidelity, graph_fidelity

@@ -20,7 +20,7 @@ from itertools import product
 import numpy as np
 
 from ...form import Form, SampleBlock
-from ...network import alone
+from ...network import without_edges
 from ...oracles import NodeGradients, minimisers
 from ...terms import Array
 from ...terms.losses import AbstractSmoothLoss
@@ -33,7 +33,7 @@ SIGNS = 10  # up to so many coordinates all corners of a cube are tried
 
 
 @dataclass(frozen=True)
-class Constants:
+class CurvatureConstants:
     """At given strengths, one per cluster. alpha (k,), 0 where none was found; beta (n,); radius (k,), of the balls
     within which they hold (inf for constants that hold everywhere, and where there are none)."""
 
@@ -53,7 +53,7 @@ class Clusterwise:
 
     @staticmethod
     def of(form: Form, member: Array, k: int, norm: AbstractPenalty) -> Clusterwise:
-        return Clusterwise(alone(form), member, k, norm)
+        return Clusterwise(without_edges(form), member, k, norm)
 
     @cached_property
     def pooled(self) -> Form:
@@ -84,11 +84,11 @@ class Clusterwise:
         lost = np.isinf(left)[self.member] & (NodeGradients(self.form).counts > 0)
         return np.where(lost, np.inf, self.norm.gauge_at_zero(gradient))
 
-    def constants(self, most: Array) -> Constants:
+    def constants(self, most: Array) -> CurvatureConstants:
         """At bounds G (k,) of the dual norm of the clusters' gradients."""
         everywhere, ball = np.full(self.k, np.inf), np.zeros(self.k)
         if self.quadratic:
-            return Constants(self.alpha(everywhere), self.beta(everywhere), everywhere)
+            return CurvatureConstants(self.alpha(everywhere), self.beta(everywhere), everywhere)
         alpha, found = self.alpha(ball), most <= 0
         for _ in range(STEPS):
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -99,7 +99,7 @@ class Clusterwise:
                 break
         alpha = np.where(found & (alpha > 0), alpha, 0.0)
         radius = np.where(alpha > 0, ball, np.inf)
-        return Constants(alpha, self.beta(radius), radius)
+        return CurvatureConstants(alpha, self.beta(radius), radius)
 
     def alpha(self, radius: Array) -> Array:
         """The strong convexity of each cluster's loss with respect to phi within the balls, (k,); a lower bound where

@@ -22,10 +22,10 @@ from ...form import EdgeBlock
 from ...inputs import Graph
 from ...tables import Stated, Table, by_label
 from ...terms import Array
-from ..reading import form_of, read_clusters
-from .asked import part_of, total_variation
+from ..arguments import form_of, read_clusters
 from .clusterwise import Clusterwise, exact_on_ball
-from .strengths import AtStrength, Part, strengths
+from .recovery_input import part_of, total_variation
+from .strengths import AtStrength, ClusterPart, strengths
 from .well_connected import WellConnected, examine
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def _why(test: WellConnected, at: AtStrength, c: int) -> str:
 
 
 def _table(
-    names: list[Hashable], parts: list[Part], at: AtStrength, tests: dict[Hashable, WellConnected], ends: Array
+    names: list[Hashable], parts: list[ClusterPart], at: AtStrength, tests: dict[Hashable, WellConnected], ends: Array
 ) -> Any:
     sure = all(test.holds for test in tests.values())
     rows = [

@@ -23,7 +23,7 @@ CELLS = 300  # a factor of 3e12
 
 
 @dataclass(frozen=True)
-class Part:
+class ClusterPart:
     """One cluster: its own edges, the positions of its nodes, what leaves each (n_c,), and |dC|."""
 
     graph: Graph
@@ -61,7 +61,7 @@ class AtStrength:
     intervals: list[tuple[float, float] | None]
 
 
-def strengths(losses: Clusterwise, parts: list[Part], lam: float) -> AtStrength:
+def strengths(losses: Clusterwise, parts: list[ClusterPart], lam: float) -> AtStrength:
     """Demands at one strength, and the strengths for which each cluster is well-connected."""
     now = demands(losses, parts, np.full(losses.k, lam))
     intervals = _everywhere(parts, now) if losses.quadratic else _stepwise(losses, parts)
@@ -76,7 +76,7 @@ def strengths(losses: Clusterwise, parts: list[Part], lam: float) -> AtStrength:
     )
 
 
-def demands(losses: Clusterwise, parts: list[Part], lam: Array) -> Demands:
+def demands(losses: Clusterwise, parts: list[ClusterPart], lam: Array) -> Demands:
     """With constants that hold at the strengths lam (k,), one per cluster, and at all below."""
     boundary = np.array([part.boundary for part in parts])
     out = np.zeros(losses.form.n)
@@ -104,7 +104,7 @@ def _times(beta: Array, values: Array) -> Array:
     return np.where(both, np.where(both, beta, 0.0) * np.where(both, values, 1.0), 0.0)
 
 
-def _everywhere(parts: list[Part], at: Demands) -> list[tuple[float, float] | None]:
+def _everywhere(parts: list[ClusterPart], at: Demands) -> list[tuple[float, float] | None]:
     """Where the constants do not depend on lambda: from 1/t on, t the largest for which base + t slope is routed."""
     out: list[tuple[float, float] | None] = []
     for part in parts:
@@ -113,14 +113,14 @@ def _everywhere(parts: list[Part], at: Demands) -> list[tuple[float, float] | No
     return out
 
 
-def _multiple(part: Part, at: Demands) -> float:
+def _multiple(part: ClusterPart, at: Demands) -> float:
     """1/lambda at its largest; 0 or less where there is none."""
     base, slope = at.base[part.nodes], at.slope[part.nodes]
     base = np.where(np.isfinite(slope), base, np.inf)
     return largest_multiple(part.routing, base, np.where(np.isfinite(slope), slope, 0.0)).t
 
 
-def _stepwise(losses: Clusterwise, parts: list[Part]) -> list[tuple[float, float] | None]:
+def _stepwise(losses: Clusterwise, parts: list[ClusterPart]) -> list[tuple[float, float] | None]:
     """Where the constants grow worse with lambda: with c(lambda) the least strength that constants c allow is
     nondecreasing, so that lambda <- least(c(lambda)) climbs from 0 to the least strength that is guaranteed by its own
     constants. From there, cells [a, b]: constants at b with delta / a guarantee every strength between."""
@@ -139,7 +139,7 @@ def _stepwise(losses: Clusterwise, parts: list[Part]) -> list[tuple[float, float
     return _cells(losses, parts, low, free)
 
 
-def _cells(losses: Clusterwise, parts: list[Part], low: Array, free: Array) -> list[tuple[float, float] | None]:
+def _cells(losses: Clusterwise, parts: list[ClusterPart], low: Array, free: Array) -> list[tuple[float, float] | None]:
     """The first run of cells that are guaranteed; ``free`` clusters have constants that do not depend on lambda."""
     out: list[tuple[float, float] | None] = [
         (a, math.inf) if f else None for a, f in zip(low.tolist(), free, strict=True)

@@ -12,10 +12,10 @@ import numpy as np
 from ... import checks
 from ...errors import GraphError
 from ...inputs import Graph, groups_of, plain_label
-from ...messages import did_you_mean, strays
+from ...messages import did_you_mean, unknown_labels
 from ...tables import Stated
 from ...terms import Array
-from ..reading import in_order
+from ..arguments import in_order
 from .routing import Multiple, Routing, largest_multiple
 
 SHOWN = 6  # nodes that are named in a printed set
@@ -223,7 +223,7 @@ def read_demand(graph: Graph, demand: Any) -> Array:
         demand = demand.to_dict()
     if isinstance(demand, Mapping):
         given = {plain_label(label): value for label, value in demand.items()}
-        for said in strays("demand", given, graph.index):
+        for said in unknown_labels("demand", given, graph.index):
             raise GraphError(said)
         demand = in_order("demand", given, graph.labels, GraphError, "; 0 is legal")
     values = checks.numbers(demand, "demand", "numbers: one, one per label, or in node order", GraphError)

@@ -11,14 +11,14 @@ import pandas as pd
 from ...certificate import strong_convexity
 from ...form import Form
 from ...methods import AsyncL2GD, ExactDiffusion, FedADMM, GradientTracking
-from ...network import InProcess, Ledger, Site, arcs_of
+from ...network import InProcess, Ledger, LocalView, arcs_of
 from ...oracles import NodeGradients
 from ...tables import Table
 from ...terms import Array
 from ...terms.losses import AbstractQuadraticLoss
 from ...terms.penalties import AbstractSmoothPenalty
+from ..arguments import form_of
 from ..curvature import ROUNDING
-from ..reading import form_of
 from .spectrum import laplacian, largest
 
 
@@ -140,8 +140,8 @@ def _of_edges(form: Form) -> tuple[float, list[str]]:
 
 def _steps(form: Form) -> dict[str, Row]:
     """Steps of the methods that apply, as these compute them."""
-    site = Site(form, InProcess(Ledger(arcs_of(form), form.labels)))
-    L = site.gradients.smoothness
+    view = LocalView(form, InProcess(Ledger(arcs_of(form), form.labels)))
+    L = view.gradients.smoothness
     out: dict[str, Row] = {}
     names = [method.name for method in (ExactDiffusion(), GradientTracking()) if not method.missing(form)]
     if names and L.max() > 0:
@@ -152,11 +152,11 @@ def _steps(form: Form) -> dict[str, Row]:
         )
     walk = AsyncL2GD()
     if not walk.missing(form):
-        step = float(walk.init(site, None).step_size.min())
+        step = float(walk.init(view, None).step_size.min())
         out[f"step of {walk.name}"] = (step, "bound", "1 / (2 L) with the expected smoothness L (Theorem 3.5)")
     gossip = FedADMM()
     if not gossip.missing(form) and np.isfinite(L).all():
-        state = gossip.init(site, None)
+        state = gossip.init(view, None)
         each = state.L + state.scale.rho * state.scale.degree
         least = float(1.0 / each.max()) if each.max(initial=0.0) > 0 else np.inf
         out[f"step of {gossip.name}"] = (

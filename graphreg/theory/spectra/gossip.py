@@ -11,7 +11,7 @@ from ... import checks
 from ...errors import GraphError, MethodError
 from ...form import EdgeBlock, Form
 from ...inputs import Graph
-from ...network import METROPOLIS, InProcess, Ledger, MixingMatrix, Site, arcs_of, mixing_of
+from ...network import METROPOLIS, InProcess, Ledger, LocalView, MixingMatrix, arcs_of, mixing_of
 from ...tables import Stated
 from ...terms import IN_GRAPH, Space, Strength
 from ...terms.penalties import Zero
@@ -100,8 +100,8 @@ def mixing(graph: Any, mixing: Any = METROPOLIS, lazy: bool = False) -> MixingRa
         return MixingRate(0.0, 1.0, np.nan, np.nan, 1, 1, assumed)
     if graph.n_edges == 0:
         return MixingRate(1.0, 0.0, 1.0, 1.0, graph.n_nodes, components, assumed)
-    site = Site(form, InProcess(Ledger(arcs_of(form), form.labels)))
-    (c,) = mixing_of(site, given, lazy).weights
+    view = LocalView(form, InProcess(Ledger(arcs_of(form), form.labels)))
+    (c,) = mixing_of(view, given, lazy).weights
     L = laplacian(graph.tail, graph.head, c, graph.n_nodes)  # C = I - L
     least = 1.0 - largest(L).value
     slow = connectivity(L).value if components == 1 else 0.0

@@ -12,7 +12,7 @@ from ..certificate import Clusters
 from ..errors import GraphError, GraphregError, MethodError, ModelError
 from ..form import Form
 from ..inputs import Graph, edge_name, is_frame, is_in, is_missing, is_series, plain_label
-from ..messages import did_you_mean, gaps, strays
+from ..messages import did_you_mean, missing_entries, unknown_labels
 from ..terms import Array
 
 
@@ -36,7 +36,7 @@ def read_clusters(given: Any, labels: Sequence[Hashable], what: str) -> tuple[li
         given = given.to_dict()
     if isinstance(given, Mapping):
         each = _by_label({plain_label(key): value for key, value in given.items()}, what)
-        for said in strays(what, each, dict.fromkeys(labels)):
+        for said in unknown_labels(what, each, dict.fromkeys(labels)):
             raise GraphError(said)
         names = in_order(what, each, labels, GraphError, "; name theirs (a node may be a cluster of its own)")
     elif isinstance(given, (str, bytes)) or not isinstance(given, Iterable) or is_frame(given):
@@ -66,7 +66,7 @@ def in_order(
     what: str, each: Any, labels: Sequence[Hashable], error: type[GraphregError], remedy: str = ""
 ) -> list[Any]:
     """The entries of a mapping in the order of the labels, each of which must have one."""
-    for said in gaps(what, each, labels):
+    for said in missing_entries(what, each, labels):
         raise error(said + remedy)
     return [each[label] for label in labels]
 

@@ -1,7 +1,7 @@
 """Probabilities of the methods for known clusters: what is asked for, what theory chooses, and what a problem lacks.
 
 Equations are those of Personalized Federated Learning with Multiple Known Clusters. Arrays have one row per node of
-the site; what belongs to a cluster stands at it and at its clients.
+the view; what belongs to a cluster stands at it and at its clients.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from ...checks import inside, per
 from ...errors import MethodError
 from ...form import Form
 from ...messages import unmatched
-from ...network import Site, without_tree
+from ...network import LocalView, without_tree
 from ...oracles import NodeGradients, unbounded, without_gradient
 from ...terms import Array
 from ..base import AbstractIteration, warn
-from ._clusters import SAME, Constants, cluster_of, learn
+from ._clusters import SAME, ClusterConstants, cluster_of, learn
 
 PerCluster = float | Mapping[Hashable, float] | None
 P_GLOBAL, P_CLUSTER, TAU = inside("[0, 1)"), per("cluster", inside("[0, 1)")), per("cluster", inside("[0, 1]"))
@@ -71,15 +71,15 @@ class AbstractKnownClusters(AbstractIteration):
         bound = [f"{name} has no bound of its curvature, on which the step depends" for name in steep]
         return (*tree, *rough, *bound, *(() if tree else self.coins.unfit(form)))
 
-    def odds(self, site: Site) -> Odds:
+    def probabilities_of(self, view: LocalView) -> Probabilities:
         """Before the first round: the constants of the tree, and the probabilities that follow from them."""
-        return odds(site, learn(site, site.gradients.expected_smoothness(self.batch)), self.coins)
+        return probabilities_of(view, learn(view, view.gradients.expected_smoothness(self.batch)), self.coins)
 
-    def step_within(self, site: Site, bound: Array, what: str) -> Array:
+    def step_within(self, view: LocalView, bound: Array, what: str) -> Array:
         """eta (n,): the bound, or the step that was given, with a warning beyond it."""
         if self.step_size is None:
             return bound
-        least, step = float(bound[site.own].min()), self.step_size
+        least, step = float(bound[view.own].min()), self.step_size
         if step > least * (1 + SAME):
             said = f"the step_size of {self.name}, {step:.3g}, is beyond the bound {what}, which is {least:.3g}"
             warn(f"{said}: it may diverge")
@@ -88,17 +88,17 @@ class AbstractKnownClusters(AbstractIteration):
 
 # ---- what theory chooses ---------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class Odds:
+class Probabilities:
     """p0, p_j and tau_j at the nodes, a bound of the expected smoothness, (n,) arrays; and what they follow from."""
 
-    constants: Constants
+    constants: ClusterConstants
     p0: Array
     p: Array
     tau: Array
     bound: Array
 
 
-def odds(site: Site, constants: Constants, coins: Coins) -> Odds:
+def probabilities_of(view: LocalView, constants: ClusterConstants, coins: Coins) -> Probabilities:
     """By default p0 and p_j of Corollary 3.6, which minimise the bound (3.5), and tau_j of Proposition 3.3.
 
     Where no cluster is to average on its own (p_j = 0), p0 = 2 C / (2 C + L) with C = max(C1, C2) minimises it.
@@ -118,16 +118,18 @@ def odds(site: Site, constants: Constants, coins: Coins) -> Odds:
         p = np.maximum(C2 - C1, 0.0) / (np.maximum(C2 - C1, 0.0) + L)
     if coins.p_global is not None:
         p0 = np.full(len(L), float(coins.p_global))
-    p = _of_clusters(site, coins.p_cluster, None, p)
-    tau = _of_clusters(site, coins.tau, None, _tau(p0, p))
-    _check(site, constants, p0, p, tau)
+    p = _of_clusters(view, coins.p_cluster, None, p)
+    tau = _of_clusters(view, coins.tau, None, _tau(p0, p))
+    _check(view, constants, p0, p, tau)
     kappa, busiest = np.zeros(len(L)), np.zeros(len(L))
     for label in _labels(coins):  # all clusters of the configuration: every node knows it
-        p_j = _of_clusters(site, coins.p_cluster, label, p)
-        tau_j = _of_clusters(site, coins.tau, label, _tau(p0, p_j))
+        p_j = _of_clusters(view, coins.p_cluster, label, p)
+        tau_j = _of_clusters(view, coins.tau, label, _tau(p0, p_j))
         kappa = np.maximum(kappa, over(2 * tau_j**2, p0) + over((1 - tau_j) ** 2, (1 - p0) * p_j))
         busiest = np.maximum(busiest, p_j)
-    return Odds(constants, p0, p, tau, np.max([over(2 * C1, p0), C2 * kappa, L / ((1 - p0) * (1 - busiest))], axis=0))
+    return Probabilities(
+        constants, p0, p, tau, np.max([over(2 * C1, p0), C2 * kappa, L / ((1 - p0) * (1 - busiest))], axis=0)
+    )
 
 
 def over(a: Array, b: Array) -> Array:
@@ -145,21 +147,21 @@ def _labels(coins: Coins) -> list[Hashable]:
     return list(given[0]) if given else [None]
 
 
-def _of_clusters(site: Site, option: PerCluster, label: Hashable, otherwise: Array) -> Array:
+def _of_clusters(view: LocalView, option: PerCluster, label: Hashable, otherwise: Array) -> Array:
     """An option at every node: of the cluster of that label, or of each node's own where the label is None."""
     if option is None:
         return otherwise
     if not isinstance(option, Mapping):
-        return np.full(site.form.n, float(option))
+        return np.full(view.form.n, float(option))
     if label is not None:
-        return np.full(site.form.n, float(option[label]))
-    return np.array([float(option.get(site.form.labels[j], 0.0)) for j in cluster_of(site)])
+        return np.full(view.form.n, float(option[label]))
+    return np.array([float(option.get(view.form.labels[j], 0.0)) for j in cluster_of(view)])
 
 
-def _check(site: Site, constants: Constants, p0: Array, p: Array, tau: Array) -> None:
+def _check(view: LocalView, constants: ClusterConstants, p0: Array, p: Array, tau: Array) -> None:
     """Coins that never show cannot carry a part of the gradient: the oracle would be biased."""
-    for j in site.tree.clusters[site.own[site.tree.clusters]]:
-        name = f"the cluster {site.form.labels[j]!r}"
+    for j in view.tree.clusters[view.own[view.tree.clusters]]:
+        name = f"the cluster {view.form.labels[j]!r}"
         if p0[j] == 0 and constants.alpha[j] > 0:
             raise MethodError(f"p_global is 0, and {name} is tied to the root (alpha > 0): give a p_global > 0")
         if p0[j] == 0 and (p[j] == 0 or tau[j] > 0):

@@ -6,43 +6,45 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...network import Site
+from ...network import LocalView
 from ...terms import Array
 
 
 @dataclass(frozen=True)
-class Order:
+class SampleOrder:
     """Each node's samples in the order of its present pass: ``place`` (n, most), of the pass ``epoch`` (n,)."""
 
     epoch: Array
     place: Array
 
     @staticmethod
-    def start(site: Site) -> Order:
-        counts = site.gradients.counts
-        order = Order(np.full(len(counts), -1), np.zeros((len(counts), max(int(counts.max()), 1)), dtype=np.int32))
-        return order.at(site, np.zeros(len(counts), dtype=np.int64))
+    def start(view: LocalView) -> SampleOrder:
+        counts = view.gradients.counts
+        order = SampleOrder(
+            np.full(len(counts), -1), np.zeros((len(counts), max(int(counts.max()), 1)), dtype=np.int32)
+        )
+        return order.at(view, np.zeros(len(counts), dtype=np.int64))
 
-    def at(self, site: Site, epoch: Array) -> Order:
+    def at(self, view: LocalView, epoch: Array) -> SampleOrder:
         """The order in other passes: a permutation that depends on the seed, the node and the pass alone."""
         new = np.flatnonzero(epoch != self.epoch)
         if not len(new):
             return self
-        place, counts, streams = self.place.copy(), site.gradients.counts, site.streams("samples")
+        place, counts, streams = self.place.copy(), view.gradients.counts, view.streams("samples")
         for k in new:
             place[k, : counts[k]] = streams.generator(int(k), int(epoch[k])).permutation(counts[k])
-        return Order(epoch, place)
+        return SampleOrder(epoch, place)
 
 
-def next_places(site: Site, at: int, batch: int, order: Order | None) -> tuple[Array, Order | None]:
+def next_places(view: LocalView, at: int, batch: int, order: SampleOrder | None) -> tuple[Array, SampleOrder | None]:
     """The samples (n, b) of step ``at``, one after the other through pass after pass, in the order of the data where
     there is no other."""
-    counts = np.maximum(site.gradients.counts, 1)
+    counts = np.maximum(view.gradients.counts, 1)
     out = np.zeros((len(counts), batch), dtype=np.int64)
     for j in range(batch):
         epoch, out[:, j] = np.divmod(at * batch + j, counts)
         if order is not None:
-            order = order.at(site, epoch)
+            order = order.at(view, epoch)
             out[:, j] = order.place[np.arange(len(counts)), out[:, j]]
     return out, order
 

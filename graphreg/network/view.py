@@ -1,7 +1,7 @@
-"""A site: the part of a problem on which a method iterates, and the two verbs by which it reaches beyond it.
+"""A local view: the part of a problem on which a method iterates, and the two verbs by which it reaches beyond it.
 
 A step goes beyond its own nodes only through ``exchange`` (the values of neighbours across the edges) and ``reduce``
-(sums over all nodes). In one process the site is the whole graph and ``exchange`` is the identity.
+(sums over all nodes). In one process the view is the whole graph and ``exchange`` is the identity.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from ..terms import Array, alike, shared
 from ..terms.losses import AbstractSmoothLoss
 from .arcs import Arcs, arcs_of, ends_of
 from .streams import Streams
-from .tree import Tree, tree_of
+from .tree import ClusterTree, tree_of
 
 if TYPE_CHECKING:
     from .ledger import Ledger
 
 
 class Engine(Protocol):
-    """Where a method runs; see graphreg/engines. ``ledger`` books what is sent (see `graphreg.network.ledger`)."""
+    """Where a method runs; see graphreg/engines. ``ledger`` records what is sent (see `graphreg.network.ledger`)."""
 
     ledger: Ledger
 
     def exchange(
         self, values: Array, along: Array | None = None, *, parameters: bool = True, purpose: str = "method"
     ) -> Array:
-        """The values (n, k) of the site's nodes and of their neighbours.
+        """The values (n, k) of the view's nodes and of their neighbours.
 
-        A message goes along every arc of the site (see `Site.arcs`), or along those of the mask ``along``: rows of
-        neighbours that did not send must not be used (a site of isolated actors has NaN there). Where values are
+        A message goes along every arc of the view (see `LocalView.arcs`), or along those of the mask ``along``: rows of
+        neighbours that did not send must not be used (a local view of isolated actors has NaN there). Where values are
         ``parameters``, k = d and a message holds the coordinates that the pair couples, else all k columns. What it
-        is for is booked.
+        is for is recorded.
         """
         ...
 
@@ -47,13 +47,14 @@ class Engine(Protocol):
         """What the other ends of edges have for the own ones.
 
         ``values`` has per edge block a row for each end, those of the tails above those of the heads (2m, k), and
-        ``toward`` is `Site.toward`. A message goes along each arc of the mask ``along`` and holds the rows of all edges
-        of the pair; rows of ends that did not send must not be used.
+        ``toward`` is `LocalView.toward`. A message goes along each arc of the mask ``along`` and holds the rows of all
+        edges of the pair; rows of ends that did not send must not be used.
         """
         ...
 
     def reduce(self, values: Array, purpose: str = "adaptation") -> Array:
-        """Sums over all nodes of the graph of values (n, ...) per node, in a fixed order; what it is for is booked."""
+        """Sums over all nodes of the graph of values (n, ...) per node, in a fixed order; what it is for is
+        recorded."""
         ...
 
     def away(self, nodes: Array) -> None:
@@ -63,7 +64,7 @@ class Engine(Protocol):
 
 @dataclass(frozen=True)
 class WholeGraph:
-    """What a site that is a part of the graph knows of the whole: sizes, and which nodes are its own."""
+    """What a local view that is a part of the graph knows of the whole: sizes, and which nodes are its own."""
 
     n: int
     n_observed: int
@@ -79,7 +80,7 @@ LONELY = 1e-6  # the degree by which a node without edges steps: a proximal-poin
 class of_losses(shared[T]):  # noqa: N801  (a decorator)
     """What holds as long as the strengths of the losses do."""
 
-    def key(self, instance: Site) -> tuple[float, ...]:
+    def key(self, instance: LocalView) -> tuple[float, ...]:
         return tuple(float(block.strength) for block in instance.form.samples)
 
 
@@ -94,25 +95,25 @@ class Scales:
 
 
 @dataclass(frozen=True)
-class Site:
+class LocalView:
     """The nodes, their incident edges, and the prox of their losses.
 
-    A site of isolated actors is a part of the graph: ``form`` then holds the site's own nodes with their samples, all
-    edges that touch these, and the neighbours at their other ends, of which nothing is known but what they send: rows
-    of neighbours mean nothing before an exchange. ``ids`` are the numbers of the nodes in the whole graph.
+    A local view of isolated actors is a part of the graph: ``form`` then holds the view's own nodes with their samples,
+    all edges that touch these, and the neighbours at their other ends, of which nothing is known but what they send:
+    rows of neighbours mean nothing before an exchange. ``ids`` are the numbers of the nodes in the whole graph.
     """
 
     form: Form
     engine: Engine
     seed: int = 0
-    whole_graph: WholeGraph | None = None  # None: the site is the whole graph
+    whole_graph: WholeGraph | None = None  # None: the view is the whole graph
 
-    def beside(self, form: Form, engine: Engine) -> Site:
-        """The site of the same problem at other strengths."""
+    def beside(self, form: Form, engine: Engine) -> LocalView:
+        """The view of the same problem at other strengths."""
         return alike(self, form=form, engine=engine)
 
-    def same_losses(self, other: Site) -> bool:
-        """Whether the losses of another site of the same problem have the strengths that they have here."""
+    def same_losses(self, other: LocalView) -> bool:
+        """Whether the losses of another view of the same problem have the strengths that they have here."""
         pairs = zip(self.form.samples, other.form.samples, strict=True)
         return all(float(here.strength) == float(there.strength) for here, there in pairs)
 
@@ -128,12 +129,12 @@ class Site:
 
     @shared
     def ids(self) -> Array:
-        """The number of each node of the site in the whole graph, (n,)."""
+        """The number of each node of the view in the whole graph, (n,)."""
         return np.arange(self.form.n) if self.whole_graph is None else self.whole_graph.ids
 
     @shared
     def own(self) -> Array:
-        """Which nodes are the site's own and not only neighbours of these, (n,) bool."""
+        """Which nodes are the view's own and not only neighbours of these, (n,) bool."""
         return np.full(self.form.n, True) if self.whole_graph is None else self.whole_graph.own
 
     @shared
@@ -147,7 +148,7 @@ class Site:
         return ends_of(self.form, self.arcs)
 
     @shared
-    def tree(self) -> Tree:
+    def tree(self) -> ClusterTree:
         """Clients, clusters and root, where the form is a hierarchy of two levels (see `without_tree`)."""
         return tree_of(self.form, self.arcs)
 
@@ -177,7 +178,7 @@ class Site:
         return {}
 
     def streams(self, kind: str, shared: int | None = None) -> Streams:
-        """Random numbers: one stream per node of the site, its own whatever the engine; see `Streams`. With a number
+        """Random numbers: one stream per node of the view, its own whatever the engine; see `Streams`. With a number
         ``shared``, the one stream of that number, which is the same at every node."""
         key = kind, shared
         if key not in self._streams:
@@ -237,7 +238,7 @@ class Site:
         return s / np.maximum(self.degree, LONELY)
 
     def adjoint(self, flows: Iterable[Array]) -> Array:
-        """K'u, (n, d); at a node all of whose edges the site has."""
+        """K'u, (n, d); at a node all of whose edges the view has."""
         out = np.zeros(self.form.shape)
         for edge, u in zip(self.form.edges, flows, strict=True):
             edge.add_adjoint(u, out)
@@ -282,3 +283,6 @@ class Site:
         for prox, each in zip(self.proxes, memory or self.memory(), strict=True):
             prox.write_prices(each, out)
         return out
+
+
+Site = LocalView  # its former name, which methods of users import

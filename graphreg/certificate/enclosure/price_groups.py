@@ -13,7 +13,7 @@ from .rows import AbstractRows
 
 
 @dataclass(frozen=True)
-class Part:
+class PriceGroup:
     """Groups that share prices: their columns, the free prices that may move, and all (numbers over the blocks)."""
 
     rows: Array
@@ -33,7 +33,7 @@ class Tied:
     count: int
     starts: Array
     width: int
-    parts: list[Part]
+    parts: list[PriceGroup]
     lone: Array
 
 
@@ -72,14 +72,14 @@ def tied_alike(blocks: Sequence[AbstractRows], group: Array, count: int, d: int)
     parts, lone = _collected(groups, groups, at[rows], rows)
     each = np.arange(d)
     vertex = np.append(np.where(group[:, None] < 0, -1, group[:, None] * d + each), -1)
-    spread = [Part(part.rows, (part.groups[:, None] * d + each).ravel(), part.whole) for part in parts]
+    spread = [PriceGroup(part.rows, (part.groups[:, None] * d + each).ravel(), part.whole) for part in parts]
     return Tied(vertex, count * d, starts, d, spread, (lone[:, None] * d + each).ravel())
 
 
-def _collected(group_label: Array, groups: Array, row_label: Array, rows: Array) -> tuple[list[Part], Array]:
+def _collected(group_label: Array, groups: Array, row_label: Array, rows: Array) -> tuple[list[PriceGroup], Array]:
     labels, where = np.unique(group_label, return_inverse=True)
     at = np.searchsorted(labels, row_label)
     places = zip(groups_of(at, len(labels)), groups_of(where, len(labels)), strict=True)
     pairs = [(rows[mine], groups[own]) for mine, own in places]
     lone = [own for mine, own in pairs if not len(mine)]
-    return [Part(mine, own, mine) for mine, own in pairs if len(mine)], np.concatenate([groups[:0], *lone])
+    return [PriceGroup(mine, own, mine) for mine, own in pairs if len(mine)], np.concatenate([groups[:0], *lone])

@@ -29,7 +29,7 @@ CORRECTED = {
 
 
 @dataclass(frozen=True)
-class Asked:
+class TestOptions:
     """The correction, the level, and whether the graph was given."""
 
     correction: str
@@ -37,7 +37,7 @@ class Asked:
     given: bool
 
 
-def assumed(fits: LocalFits, used: Array, reference: Reference, untested: int, asked: Asked) -> tuple[str, ...]:
+def assumed(fits: LocalFits, used: Array, reference: Reference, untested: int, asked: TestOptions) -> tuple[str, ...]:
     """The sentences under the table: ``used`` names the covariance of every edge that was tested."""
     out = ["the samples are independent, within a node and between nodes, and each node's own estimate is near normal"]
     out.append(fits.worth)

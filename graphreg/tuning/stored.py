@@ -18,7 +18,7 @@ OF_SOLUTION = ("status", "message", "method", "rounds", "seconds", "seed")
 OF_CERTIFICATE = ("primal", "dual", "charge", "scope", "w", "note", "rounding")
 
 
-class KeptPath:
+class StoredPath:
     """The file of one path: its finished points, and last what the warm solver goes on from. Traces and ledgers are not
     kept: a point that was read has empty ones."""
 
@@ -41,11 +41,11 @@ class KeptPath:
             for k in range(len(self.points)):
                 point = self.store.value(k, dict)
                 known[point["strength"]] = self._solution(**point)
-            site = self.warm.carried.site = self.warm.site()  # at the last point, where the state stood
-            last = self.store.value(len(known), dict, site)
+            view = self.warm.warm_start.view = self.warm.view()  # at the last point, where the state stood
+            last = self.store.value(len(known), dict, view)
             for strength, solution in known.items():
                 self.warm.learn(strength, solution)
-            self.warm.carried.state, self.warm.carried.schedule = last["state"], last["schedule"]
+            self.warm.warm_start.state, self.warm.warm_start.schedule = last["state"], last["schedule"]
             self.warm.between = dict(last["between"])
         self.store.mark(len(known))
         return known
@@ -55,7 +55,7 @@ class KeptPath:
     ) -> Solution:
         self.parameter.value = strength
         form = self.problem.form.frozen()
-        return Solution(form, Certificate(point=dual, form=form, **certificate), **solution)
+        return Solution(form, Certificate(dual_point=dual, form=form, **certificate), **solution)
 
     def keep(self, strength: float, solution: Solution) -> None:
         """Note a finished point; written when it is due."""
@@ -64,7 +64,7 @@ class KeptPath:
             "strength": strength,
             "solution": {name: getattr(solution, name) for name in OF_SOLUTION},
             "certificate": {name: getattr(own, name) for name in OF_CERTIFICATE},
-            "dual": own.point,
+            "dual": own.dual_point,
         }
         self.points.append(Packed.of(point, "path"))
         if self.store.due(len(self.points)):
@@ -74,13 +74,13 @@ class KeptPath:
         """All finished points to the file, where they are not there yet."""
         if not self.points or len(self.points) == self.store.count:
             return
-        carried, between = self.warm.carried, list(self.warm.between.items())
-        last = Packed.of({"state": carried.state, "schedule": carried.schedule, "between": between}, "path")
+        warm_start, between = self.warm.warm_start, list(self.warm.between.items())
+        last = Packed.of({"state": warm_start.state, "schedule": warm_start.schedule, "between": between}, "path")
         self.store.values = [*self.points, last]
         self.store.write(len(self.points))
 
 
-class KeptFolds:
+class StoredFolds:
     """The file of one cross-validation, or nothing where none was asked for. Written after every fold. Another scoring
     may go on from it: predictions are kept, and scored when all is read."""
 

@@ -14,7 +14,7 @@ from ...terms import Array
 from ...terms.losses import AbstractSmoothLoss
 from ..curvature import tells_curvature
 from ..varied import is_norm
-from .strengths import Part
+from .strengths import ClusterPart
 
 
 def total_variation(form: Form) -> EdgeBlock:
@@ -40,7 +40,7 @@ def total_variation(form: Form) -> EdgeBlock:
     return between[0]
 
 
-def part_of(graph: Graph, member: Array, c: int) -> Part:
+def part_of(graph: Graph, member: Array, c: int) -> ClusterPart:
     """One cluster of a graph."""
     nodes = np.flatnonzero(member == c)
     place = np.full(graph.n_nodes, -1)
@@ -49,4 +49,4 @@ def part_of(graph: Graph, member: Array, c: int) -> Part:
     inside, leaves = (i >= 0) & (j >= 0), (i >= 0) != (j >= 0)
     own = Graph(tuple(graph.labels[k] for k in nodes), i[inside], j[inside], graph.weight[inside])
     out = np.bincount(np.maximum(i, j)[leaves], graph.weight[leaves], len(nodes))
-    return Part(own, nodes, out, math.fsum(graph.weight[leaves]))
+    return ClusterPart(own, nodes, out, math.fsum(graph.weight[leaves]))

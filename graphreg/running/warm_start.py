@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..network import Site
+from ..network import LocalView
 from .schedule import Schedule
 
 if TYPE_CHECKING:
@@ -13,26 +13,26 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Carried:
-    """The site of a run, its last state, and what its repairs taught; None before there was one.
+class WarmStart:
+    """The view of a run, its last state, and what its repairs taught; None before there was one.
 
     ``interrupted``: whether the user broke the run off, also where its answer was certified all the same: whoever
     presses Ctrl-C means all that is still to come.
     """
 
-    site: Site | None = None
+    view: LocalView | None = None
     state: Any = None
     schedule: Schedule | None = None
     interrupted: bool = False
 
-    def first(self, method: AbstractIteration, site: Site, start: Start | None) -> Any:
+    def first(self, method: AbstractIteration, view: LocalView, start: Start | None) -> Any:
         """The state in which the next run begins."""
-        return method.init(site, start) if self.state is None else method.resume(site, self.state, start)
+        return method.init(view, start) if self.state is None else method.resume(view, self.state, start)
 
     def expecting(self, schedule: Schedule) -> Schedule:
         """The schedule of the next run."""
         return schedule if self.schedule is None else schedule.expecting(self.schedule)
 
-    def take(self, site: Site, state: Any, schedule: Schedule) -> None:
+    def take(self, view: LocalView, state: Any, schedule: Schedule) -> None:
         """Keep what a run ended with."""
-        self.site, self.state, self.schedule = site, state, schedule
+        self.view, self.state, self.schedule = view, state, schedule

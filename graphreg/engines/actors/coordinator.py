@@ -14,17 +14,17 @@ import numpy as np
 from ...errors import ActorError, GraphregError
 from ...form import Form
 from ...methods import AbstractIteration, Point, Start
-from ...network import PURPOSES, Ledger, Site
+from ...network import PURPOSES, Ledger, LocalView
 from ...terms import Array
 from .actor import Answer
+from .endpoint import WaitError
 from .faults import Tag
-from .mail import DOWN, Message
-from .parts import COORDINATOR, Part
-from .post import WaitError
+from .mailbox import DOWN, Message
+from .parts import COORDINATOR, NodePart
 from .threads import Reply, RootSum, Warned
 
 
-class Stage(Protocol):
+class Hosts(Protocol):
     """Where actors are hosted: threads of this process, or other processes."""
 
     replies: SimpleQueue[Any]
@@ -37,21 +37,21 @@ class Stage(Protocol):
 
 
 @dataclass(frozen=True)
-class Scene:
+class CoordinatorState:
     """The state of all actors after a round; they hold it."""
 
     round: int
 
 
-class Troupe(AbstractIteration):
-    """A method, played by actors.
+class Coordinator(AbstractIteration):
+    """A method, carried out by actors.
 
     The coordinator starts rounds, gathers points to be certified and decides when to stop: the role of the driver. What
-    it gathers is booked as certificates are on any engine. There is no polish: it needs all data in one place.
+    it gathers is recorded as certificates are on any engine. There is no polish: it needs all data in one place.
     """
 
-    def __init__(self, method: AbstractIteration, form: Form, parts: tuple[Part, ...], stage: Stage) -> None:
-        self.method, self.form, self.parts, self.stage = method, form, parts, stage
+    def __init__(self, method: AbstractIteration, form: Form, parts: tuple[NodePart, ...], hosts: Hosts) -> None:
+        self.method, self.form, self.parts, self.hosts = method, form, parts, hosts
         self.labels: tuple[Hashable, ...] = form.labels
         self.roots = [part.node for part in parts if part.tree.beyond]
         self.number = 0  # of the last order
@@ -70,22 +70,22 @@ class Troupe(AbstractIteration):
         return self.method.missing(form)
 
     # ---- what the driver asks for ------------------------------------------------------------------------------------
-    def init(self, site: Site, start: Start | None) -> Scene:
-        self.ledger = site.engine.ledger
+    def init(self, view: LocalView, start: Start | None) -> CoordinatorState:
+        self.ledger = view.engine.ledger
         self._ask("init", {part.node: part.start(start) for part in self.parts})
-        return Scene(0)
+        return CoordinatorState(0)
 
-    def step(self, state: Scene) -> Scene:
+    def step(self, state: CoordinatorState) -> CoordinatorState:
         self._ask("step", dict.fromkeys(self._nodes, state.round + 1))
-        return Scene(state.round + 1)
+        return CoordinatorState(state.round + 1)
 
-    def point(self, state: Scene) -> Point:
+    def point(self, state: CoordinatorState) -> Point:
         answers = self._answers(state)
         w = np.array([answers[i].w for i in self._nodes]).reshape(self.form.shape)
         flows = None if answers[0].flows is None else self._flows(answers)
         return w, flows, self._prices(answers)
 
-    def gathered(self, state: Scene) -> dict[str, Any]:
+    def gathered(self, state: CoordinatorState) -> dict[str, Any]:
         """One row per node; what is no array is the first node's."""
         answers = self._answers(state)
         out: dict[str, Any] = {}
@@ -99,10 +99,10 @@ class Troupe(AbstractIteration):
     def _nodes(self) -> range:
         return range(len(self.parts))
 
-    def _answers(self, state: Scene) -> dict[int, Answer]:
+    def _answers(self, state: CoordinatorState) -> dict[int, Answer]:
         if self.known is None or self.known[0] != state.round:
             self.known = state.round, self._ask("answer", dict.fromkeys(self._nodes, state.round))
-            self._book(self.known[1])
+            self._update_ledger(self.known[1])
         return self.known[1]
 
     def _flows(self, answers: Mapping[int, Answer]) -> tuple[Array, ...]:
@@ -130,7 +130,7 @@ class Troupe(AbstractIteration):
                 out[k][rows] = price
         return out
 
-    def _book(self, answers: Mapping[int, Answer]) -> None:
+    def _update_ledger(self, answers: Mapping[int, Answer]) -> None:
         """The ledger of what all actors have sent so far."""
         ledger = self.ledger
         if ledger is None or ledger.arcs is None:
@@ -162,13 +162,13 @@ class Troupe(AbstractIteration):
         """
         self.number += 1
         try:
-            self.stage.order(self.number, what, arguments)
+            self.hosts.order(self.number, what, arguments)
         except KeyboardInterrupt:
-            self.stage.order(self.number, what, arguments)
+            self.hosts.order(self.number, what, arguments)
             raise
         out: dict[int, Any] = {}
         while len(out) < len(self.parts):
-            item = self.stage.replies.get()
+            item = self.hosts.replies.get()
             if isinstance(item, RootSum):
                 self._add(item)
             elif isinstance(item, Warned):
@@ -190,15 +190,15 @@ class Troupe(AbstractIteration):
         for root in self.roots[1:]:
             total = total + known[root]
         for root in self.roots:
-            self.stage.put(root, Message(DOWN, COORDINATOR, root, item.tag, 0, np.array(total)))
+            self.hosts.put(root, Message(DOWN, COORDINATOR, root, item.tag, 0, np.array(total)))
 
     def _fail(self, first: Reply, left: int) -> None:
         """Stop all others, and raise what went wrong: the first by number that did not merely wait for another."""
-        self.stage.stop()
+        self.hosts.stop()
         failed, until = [first], time.monotonic() + 1.0
         while left > 0 and (rest := until - time.monotonic()) > 0:
             try:
-                item = self.stage.replies.get(timeout=rest)
+                item = self.hosts.replies.get(timeout=rest)
             except Empty:
                 break
             if isinstance(item, Reply):
@@ -206,10 +206,10 @@ class Troupe(AbstractIteration):
                 failed += [item] if item.error is not None else []
         worst = min(failed, key=lambda reply: (isinstance(reply.error, WaitError), reply.node))
         assert worst.error is not None
-        raise _told(worst.error, worst.node, self.labels) from worst.error
+        raise _for_user(worst.error, worst.node, self.labels) from worst.error
 
 
-def _told(error: BaseException, node: int, labels: tuple[Hashable, ...]) -> BaseException:
+def _for_user(error: BaseException, node: int, labels: tuple[Hashable, ...]) -> BaseException:
     """The error of an actor as the user gets it, with the label of the node."""
     if node < 0:
         return error

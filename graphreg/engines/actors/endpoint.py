@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...terms import Array
-from .faults import Tag, Weather
-from .mail import ACKNOWLEDGEMENT, DOWN, VALUES, Carry, Mailbox, Message, SilenceError
+from .faults import FaultPlan, Tag
+from .mailbox import ACKNOWLEDGEMENT, DOWN, VALUES, Carry, Mailbox, Message, SilenceError
 
 
 class WaitError(Exception):
@@ -27,19 +27,19 @@ class Tally:
     beyond: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
     away: int = 0  # rounds
 
-    def book(self, purpose: str, receiver: int, numbers: int) -> None:
+    def record(self, purpose: str, receiver: int, numbers: int) -> None:
         entry = self.sent.setdefault((purpose, receiver), [0, 0])
         entry[0] += 1
         entry[1] += numbers
 
-    def book_beyond(self, purpose: str, numbers: int) -> None:
+    def record_beyond(self, purpose: str, numbers: int) -> None:
         entry = self.beyond.setdefault(purpose, [0, 0])
         entry[0] += 1
         entry[1] += numbers
 
 
 @dataclass
-class Heard:
+class Received:
     """What an actor knows of one sender: the newest message of each exchange of a round, by its number."""
 
     newest: dict[int, Message] = field(default_factory=dict[int, Message])
@@ -59,87 +59,87 @@ class Heard:
             self.accept(message)
 
 
-class Post:
-    """The post of one actor."""
+class Endpoint:
+    """The endpoint of one actor: what it sends and receives."""
 
-    def __init__(self, node: int, mailbox: Mailbox, carry: Carry, weather: Weather | None) -> None:
-        self.node, self.mailbox, self.carry, self.weather = node, mailbox, carry, weather
+    def __init__(self, node: int, mailbox: Mailbox, carry: Carry, fault_plan: FaultPlan | None) -> None:
+        self.node, self.mailbox, self.carry, self.fault_plan = node, mailbox, carry, fault_plan
         self.tally = Tally()
-        self.heard: dict[int, Heard] = {}
+        self.received: dict[int, Received] = {}
 
     @property
     def lossy(self) -> bool:
-        return self.weather is not None and self.weather.faults.lossy
+        return self.fault_plan is not None and self.fault_plan.faults.lossy
 
     def forget(self) -> None:
         """Lose the mailbox and all that is known of neighbours."""
         self.mailbox.forget()
-        self.heard.clear()
+        self.received.clear()
 
     # ---- messages that may be lost ---------------------------------------------------------------------------------
     def send(self, receiver: int, tag: Tag, payload: Array, purpose: str) -> None:
-        if self.weather is not None and self.weather.faults.resend:
-            self.send_surely(VALUES, receiver, tag, payload, purpose)
+        if self.fault_plan is not None and self.fault_plan.faults.resend:
+            self.send_reliably(VALUES, receiver, tag, payload, purpose)
         else:
             self._send(VALUES, receiver, tag, 0, payload, purpose)
 
-    def hear(self, sender: int, tag: Tag, purpose: str) -> tuple[Array | None, bool]:
+    def receive(self, sender: int, tag: Tag, purpose: str) -> tuple[Array | None, bool]:
         """The newest message of the sender in this exchange, None where there was none; and whether it is of this
         round."""
-        weather = self.weather
-        if weather is None:
+        fault_plan = self.fault_plan
+        if fault_plan is None:
             return self._take(VALUES, sender, tag).payload, True
-        heard = self.heard.setdefault(sender, Heard())
-        if not weather.away(sender, tag[0]):
-            if weather.faults.resend:
-                heard.accept(self._take_surely(VALUES, sender, tag, purpose))
+        received = self.received.setdefault(sender, Received())
+        if not fault_plan.away(sender, tag[0]):
+            if fault_plan.faults.resend:
+                received.accept(self._take_reliably(VALUES, sender, tag, purpose))
             else:
-                self._weathered(heard, self._take(VALUES, sender, tag))
-        heard.arrive(tag)
-        newest = heard.newest.get(tag[1])
+                self._accept_with_faults(received, self._take(VALUES, sender, tag))
+        received.arrive(tag)
+        newest = received.newest.get(tag[1])
         return (None, False) if newest is None else (newest.payload, newest.tag == tag)
 
-    def _weathered(self, heard: Heard, message: Message) -> None:
-        assert self.weather is not None
-        fate = self.weather.fate(message.sender, message.receiver, message.tag)
-        if fate.lost:
+    def _accept_with_faults(self, received: Received, message: Message) -> None:
+        assert self.fault_plan is not None
+        delivery = self.fault_plan.delivery(message.sender, message.receiver, message.tag)
+        if delivery.lost:
             return
-        (at, call), late = message.tag, fate.late + fate.overtaken
+        (at, call), late = message.tag, delivery.late + delivery.overtaken
         if late:
-            heard.late.append(((at + late, call), message))
+            received.late.append(((at + late, call), message))
         else:
-            heard.accept(message)
-        if fate.twice:
-            heard.late.append(((at + late + 1, call), message))
+            received.accept(message)
+        if delivery.twice:
+            received.late.append(((at + late + 1, call), message))
 
     # ---- messages that arrive ----------------------------------------------------------------------------------------
-    def send_surely(self, kind: str, receiver: int, tag: Tag, payload: Array, purpose: str) -> None:
+    def send_reliably(self, kind: str, receiver: int, tag: Tag, payload: Array, purpose: str) -> None:
         """Every copy that it takes until one is acknowledged. Nobody acknowledges while away: one copy, given up."""
-        weather = self.weather
+        fault_plan = self.fault_plan
         copies = 1
-        if weather is not None and not weather.away(receiver, tag[0]):
-            copies = len(weather.attempts(self.node, receiver, tag))
+        if fault_plan is not None and not fault_plan.away(receiver, tag[0]):
+            copies = len(fault_plan.attempts(self.node, receiver, tag))
         for attempt in range(copies):
             self._send(kind, receiver, tag, attempt, payload, purpose)
 
-    def hear_surely(self, kind: str, sender: int, tag: Tag, purpose: str) -> Array:
-        if self.weather is None:
+    def receive_reliably(self, kind: str, sender: int, tag: Tag, purpose: str) -> Array:
+        if self.fault_plan is None:
             return self._take(kind, sender, tag).payload
-        return self._take_surely(kind, sender, tag, purpose).payload
+        return self._take_reliably(kind, sender, tag, purpose).payload
 
-    def hear_beyond(self, coordinator: int, tag: Tag) -> Array:
+    def receive_total(self, coordinator: int, tag: Tag) -> Array:
         """The total of all components."""
         return self._take(DOWN, coordinator, tag).payload
 
-    def _take_surely(self, kind: str, sender: int, tag: Tag, purpose: str) -> Message:
+    def _take_reliably(self, kind: str, sender: int, tag: Tag, purpose: str) -> Message:
         """The first copy that arrives; each that arrives is acknowledged."""
-        assert self.weather is not None
+        assert self.fault_plan is not None
         first: Message | None = None
-        for attempt, arrives in enumerate(self.weather.attempts(sender, self.node, tag)):
+        for attempt, arrives in enumerate(self.fault_plan.attempts(sender, self.node, tag)):
             copy = self._take(kind, sender, tag, attempt)
             if arrives:
                 first = first or copy
-                if tag[0] and (self.weather.faults.resend or self.weather.faults.drop > 0.0):
+                if tag[0] and (self.fault_plan.faults.resend or self.fault_plan.faults.drop > 0.0):
                     self._send(ACKNOWLEDGEMENT, sender, tag, attempt, np.zeros(1), purpose)
         assert first is not None
         return first
@@ -148,7 +148,7 @@ class Post:
     def _send(self, kind: str, receiver: int, tag: Tag, attempt: int, payload: Array, purpose: str) -> None:
         payload = np.array(payload)  # nothing is shared with the receiver
         self.carry(Message(kind, self.node, receiver, tag, attempt, payload))
-        self.tally.book(purpose, receiver, payload.size)
+        self.tally.record(purpose, receiver, payload.size)
 
     def _take(self, kind: str, sender: int, tag: Tag, attempt: int = 0) -> Message:
         try:

@@ -12,7 +12,7 @@ from .linear import Conductances, Stacks, System
 FINE = 1e-9  # the relative residual of the linear solve
 
 
-def tie(
+def consensus_flows(
     form: Form, stacks: Stacks, w: Array, flows: tuple[Array, ...], prices: tuple[Array, ...]
 ) -> tuple[tuple[Array, ...], int]:
     """The flows with those that level out, over the edges between nodes that agree at w, what the others and the prices
