@@ -70,6 +70,8 @@ def _limit(gradient: Function, shape: tuple[int, ...], sign: float) -> Array:
     found = np.full(shape, np.nan)
     with np.errstate(all="ignore"):
         for far in FAR_OUT:
+            if not np.isnan(found).any():
+                break
             found = np.where(np.isnan(found), gradient(np.full(shape, sign * far)), found)
     found = np.where(np.isnan(found) | (np.abs(found) > HUGE), sign * np.inf, found)
     return np.where(np.abs(found) < TINY, 0.0, found)

@@ -302,6 +302,9 @@ class AbstractQuadraticLoss(AbstractSmoothLoss):
         step = step[:, None] if step.ndim == 1 and v.ndim == 2 else step
         return (v + step * y) / (1.0 + step)
 
+    def domain(self, y: Array) -> tuple[Array, Array]:
+        return AbstractLoss.domain(self, y)  # slopes have no limits
+
     def conductance(self, b: Array, y: Array) -> Array:
         return np.ones_like(b)
 
