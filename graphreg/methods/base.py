@@ -151,6 +151,6 @@ class AbstractIteration(AbstractMethod):
 
     def gathered(self, state: Any) -> dict[str, Any]:
         """What the method has gathered beside its point (averages, moments, assignments), by name: numbers, or arrays
-        with one row per node of the site."""
+        with one row per node of the view."""
         del state
         return {}

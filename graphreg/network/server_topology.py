@@ -102,7 +102,7 @@ class ServerTopology:
     Attributes
     ----------
     client, server : (c,) arrays
-        Nodes of the site.
+        Nodes of the view.
     weight : (n,) array
         c_e of the edge of each client, 0 at the servers.
     down, up : masks over the arcs of the view
