@@ -25,7 +25,7 @@ from .arcs import Arcs
 
 @dataclass(frozen=True)
 class ClusterTree:
-    """The tree as the nodes of a local view see it: a node knows its own edges, so of a part of the graph Gamma, alpha and
+    """The tree as the nodes of a view see it: a node knows its own edges, so of a part of the graph Gamma, alpha and
     means hold at the clusters that are the view's own.
 
     Attributes
