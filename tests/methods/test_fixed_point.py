@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import networkx as nx
 import numpy as np
 import pytest
+from core_cases import iterate
 
 import graphreg as gr
 import graphreg.testing
@@ -133,3 +134,17 @@ def test_messages_may_be_lost():
 def test_bad_options_are_refused(options, words):
     with pytest.raises(MethodError, match=words):
         gr.Acceleration(**options)
+
+
+@pytest.mark.parametrize("relaxation", [0.5, 1.0, 1.4])
+def test_a_round_goes_so_far_towards_the_image(relaxation):
+    """x+ = x + relaxation (T x - x), for parameters and flows; T x is what is certified."""
+    method = CondatVu(gr.Acceleration(relaxation=relaxation, balance=1.0, restarts=False))
+    (state,) = iterate(method, kinked(0).form, [3])
+    w, u, _ = method.image(state)
+    new = method.step(state)
+    np.testing.assert_array_equal(new.hat.w, w)
+    np.testing.assert_allclose(new.x.w, state.x.w + relaxation * (w - state.x.w), rtol=1e-12, atol=1e-15)
+    for got, old, end in zip(new.x.u, state.x.u, u, strict=True):
+        np.testing.assert_allclose(got, old + relaxation * (end - old), rtol=1e-12, atol=1e-15)
+    assert np.abs(w - state.x.w).max() > 1e-6

@@ -13,7 +13,7 @@ Function = Callable[[Array], Array]
 GROWTH = 4.0  # of the steps that look for the other side of a root
 WIDENINGS, HALVINGS = 70, 200
 SHORT = 2.0**-52  # a step that moves nothing, relative
-FAR_OUT = (1e300, 1e100, 1e12, 700.0)  # predictors where slopes are at their limits; the first that is a number counts
+FAR_OUT = (1e300, 1e100, 1e12, 700.0)  # predictors where slopes are at their limits, in floats at one of them
 HUGE, TINY = 1e90, 1e-90  # slopes that are infinite, or 0
 
 
@@ -67,11 +67,10 @@ def slopes_far_out(gradient: Function, shape: tuple[int, ...]) -> tuple[Array, A
 
 
 def _limit(gradient: Function, shape: tuple[int, ...], sign: float) -> Array:
+    """The farthest that is seen: slopes grow, so what overflows to less (x / sqrt(1 + x^2) to 0) is no limit."""
     found = np.full(shape, np.nan)
     with np.errstate(all="ignore"):
         for far in FAR_OUT:
-            if not np.isnan(found).any():
-                break
-            found = np.where(np.isnan(found), gradient(np.full(shape, sign * far)), found)
-    found = np.where(np.isnan(found) | (np.abs(found) > HUGE), sign * np.inf, found)
+            found = np.fmax(found, sign * gradient(np.full(shape, sign * far)))
+    found = sign * np.where(np.isnan(found) | (np.abs(found) > HUGE), np.inf, found)
     return np.where(np.abs(found) < TINY, 0.0, found)
