@@ -53,20 +53,17 @@ class Varying:
 
     def at(self, strength: float) -> Form:
         """The form at another strength."""
-        unit = dict(zip(self.places, self.units, strict=True))
-        edges = [
-            replace(e, strength=Strength(strength * unit[k])) if k in unit else e for k, e in enumerate(self.form.edges)
-        ]
+        edges = list(self.form.edges)
+        for k, unit in zip(self.places, self.units, strict=True):
+            edges[k] = replace(edges[k], strength=Strength(strength * unit))
         return replace(self.form, edges=tuple(edges))
 
     def under(self, penalty: AbstractPenalty) -> Form:
         """The form with another penalty, of weight 1, in the place of those that vary."""
-        edges = [
-            replace(e, penalty=penalty, strength=Strength(), base_weight=np.ones(len(e.tail)))
-            if k in self.places
-            else e
-            for k, e in enumerate(self.form.edges)
-        ]
+        edges = list(self.form.edges)
+        for k in self.places:
+            ones = np.ones(len(edges[k].tail))
+            edges[k] = replace(edges[k], penalty=penalty, strength=Strength(), base_weight=ones)
         return replace(self.form, edges=tuple(edges))
 
 

@@ -77,9 +77,8 @@ class HierarchicalEstimate(Stated):
     # ---- tables ------------------------------------------------------------------------------------------------------
     def table(self) -> Table:
         """The coefficients of the nodes, one row per label."""
-        return self._titled(
-            by_label(self.w[: self.n_nodes], self.labels[: self.n_nodes], self.features), "coefficients of the nodes"
-        )
+        frame = by_label(self.coef, self.labels[: self.n_nodes], self.features)
+        return self._titled(frame, "coefficients of the nodes")
 
     def intervals(self, confidence: float = 0.95) -> Table:
         """Coefficients, standard errors and normal intervals of all vertices, clusters and root included, in rows

@@ -21,7 +21,7 @@ import numpy as np
 
 from ...errors import DataError
 from ...form import Form
-from ...terms import Array
+from ...terms import Array, times
 from ..missing_estimates import SINGULAR, condition, dependent
 
 
@@ -157,11 +157,6 @@ def slopes(up: Upward, tree: CoefficientTree, *, restricted: bool) -> tuple[Arra
         traces[level] = own - float(np.vdot(g @ C[parent], g))
         squares[level] = float(np.sum((stored.pull - times(g, w[parent])) ** 2))
     return traces, squares
-
-
-def times(M: Array, x: Array) -> Array:
-    """A matrix times a vector, for a stack of each."""
-    return np.matmul(M, x[..., None])[..., 0]
 
 
 def log_determinant(M: Array) -> float:

@@ -157,19 +157,14 @@ class _Best:
 def _cut(network: Network, flows: Flows) -> Array:
     """For each component the direction that moves one side of its most loaded edge against the other (the sides with
     respect to the spanning forest)."""
-    best = np.full(network.n_components, -np.inf)
-    at: dict[int, tuple[int, int]] = {}
-    for k, (where, load) in enumerate(zip(network.where, network.loads(flows), strict=True)):
-        order = np.argsort(load, kind="stable")
-        last = dict(zip(where[order].tolist(), order.tolist(), strict=True))  # the most loaded edge of each
-        for component, e in last.items():
-            if load[e] > best[component]:
-                best[component], at[component] = load[e], (k, e)
-    z = network.nothing()
-    for k, block in enumerate(network.blocks):
-        rows = np.array([e for block_, e in at.values() if block_ == k], dtype=np.intp)
-        if len(rows):
-            z[k][rows] = norming(block.penalty, flows[k][rows])
+    load, z = np.concatenate(network.loads(flows)), network.nothing()
+    order = np.argsort(load, kind="stable")
+    last = dict(zip(np.concatenate(network.where)[order].tolist(), order.tolist(), strict=True))
+    most_loaded = np.isin(np.arange(len(load)), list(last.values()))
+    blocks = np.split(most_loaded, np.cumsum([len(u) for u in flows])[:-1])
+    for block, rows, u, out in zip(network.blocks, blocks, flows, z, strict=True):
+        if rows.any():
+            out[rows] = norming(block.penalty, u[rows])
     return network.raised(z)
 
 

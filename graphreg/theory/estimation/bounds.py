@@ -29,8 +29,8 @@ from ...tables import Stated
 from ...terms import Array
 from ..arguments import form_of, in_order, parameters_of
 from ..curvature import Curvature
+from ..network import Network
 from .compatibility import CompatibilityFactor, factor, norm_of
-from .kernel import Kernel
 
 ROUNDING = 1e-12  # relative: a strength that misses what is required by no more is taken to meet it
 
@@ -118,31 +118,27 @@ def error_bound(
     form = form_of(problem, "error_bound").frozen()
     edge = _edges(form)
     w = parameters_of(truth, form, "the true parameters")
-    kernel = Kernel.of(edge.tail, edge.head, edge.base_weight, form.n)
+    network = Network((edge,), (edge.base_weight,), form.shape)
     noise, assumed = _noise(form, w, covariance, int(checks.count(draws, "draws", MethodError)), seed)
     quantile = 1.0 if covariance is None else float(checks.inside("(1/2, 1)")(level, "the level", MethodError))
-    projections = [float(np.linalg.norm(kernel.project(g))) for g in noise]
-    heights = [float(edge.penalty.gauge_at_zero(kernel.lift(g)).max(initial=0.0)) for g in noise]
-    projection, required = (float(np.quantile(each, quantile, method="higher")) for each in (projections, heights))
-    false = np.flatnonzero((w[edge.tail] != w[edge.head]).any(axis=1))
-    graph = Graph(form.labels, edge.tail, edge.head, edge.base_weight)
-    kappa = factor(graph, false, norm_of(edge.penalty, form.d) or "", form.d)
-    return _record(
-        form, w, edge, projection, required, kappa, tuple(graph.edges()[e] for e in false), (*assumed, *kappa.assumed)
-    )
+    sizes = [_sizes(network, g) for g in noise]
+    projection, required = np.quantile(sizes, quantile, axis=0, method="higher").tolist()
+    return _record(form, w, edge, projection, required, assumed)
+
+
+def _sizes(network: Network, g: Array) -> tuple[float, float]:
+    """||Pi g||_F, and R*{(D^+)'g}: the largest load of the electrical flow that carries g - Pi g."""
+    _, flows = network.electrical(network.balanced(g))
+    return float(np.linalg.norm(network.means(g))), float(network.largest(flows).max())
 
 
 def _record(
-    form: Form,
-    w: Array,
-    edge: EdgeBlock,
-    projection: float,
-    required: float,
-    kappa: CompatibilityFactor,
-    false: tuple[tuple[Hashable, Hashable], ...],
-    assumed: tuple[str, ...],
+    form: Form, w: Array, edge: EdgeBlock, projection: float, required: float, assumed: tuple[str, ...]
 ) -> ErrorBound:
     """The bounds at the problem's strength and at the required one."""
+    false = np.flatnonzero((w[edge.tail] != w[edge.head]).any(axis=1))
+    graph = Graph(form.labels, edge.tail, edge.head, edge.base_weight)
+    kappa = factor(graph, false, norm_of(edge.penalty, form.d) or "", form.d)
     curvature, lam = Curvature.of(form, w), float(edge.strength)
     slope = 2.0 * float(np.sqrt(len(false))) / kappa.value
     mu, radius = curvature.around(projection + slope * lam)
@@ -168,10 +164,10 @@ def _record(
         compatibility=kappa,
         convexity=mu,
         radius=radius,
-        false_edges=false,
+        false_edges=tuple(graph.edges()[e] for e in false),
         nodes=form.n,
         why=why,
-        assumed=(said, *assumed),
+        assumed=(said, *assumed, *kappa.assumed),
     )
 
 

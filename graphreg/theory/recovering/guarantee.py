@@ -191,8 +191,8 @@ def _table(
         {
             "nodes": len(part.nodes),
             "boundary": part.boundary,
-            "alpha": at.alpha[c],
-            "beta": at.beta[part.nodes].max(),
+            "alpha": at.now.alpha[c],
+            "beta": at.now.beta[part.nodes].max(),
             "delta": at.delta[part.nodes].max(),
             "demand": at.demand[part.nodes].max(),
             "margin": test.margin,
@@ -200,8 +200,8 @@ def _table(
             "source": test.source,
             "strength_from": ends[c, 0],
             "strength_to": ends[c, 1],
-            "bound": 2.0 * at.distance[c] if sure else np.nan,
-            "sharp": at.distance[c] if sure else np.nan,
+            "bound": 2.0 * at.now.distance[c] if sure else np.nan,
+            "sharp": at.now.distance[c] if sure else np.nan,
         }
         for c, (part, test) in enumerate(zip(parts, tests.values(), strict=True))
     ]

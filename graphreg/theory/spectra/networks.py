@@ -40,10 +40,8 @@ class SparsenessExponent(StatedNumber):
     assumed: tuple[str, ...] = field(repr=False)
 
     def _lines(self) -> list[str]:
-        head = (
-            f"sparseness exponent {self.value:.3g} (standard error {self.std_error:.2g}): 1 - rho ~ K^-{self.value:.3g}"
-        )
-        return [head]
+        q, error = f"{self.value:.3g}", f"{self.std_error:.2g}"
+        return [f"sparseness exponent {q} (standard error {error}): 1 - rho ~ K^-{q}"]
 
 
 def sparseness_exponent(
@@ -108,8 +106,7 @@ class LargestNetwork(Stated):
     assumed: tuple[str, ...] = field(repr=False)
 
     def _lines(self) -> list[str]:
-        head = f"K = o(T^{self.order:.4g}): K must be small against {self.nodes:.4g}"
-        return [head]
+        return [f"K = o(T^{self.order:.4g}): K must be small against {self.nodes:.4g}"]
 
 
 def largest_network(
