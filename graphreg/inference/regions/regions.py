@@ -17,7 +17,7 @@ from ...messages import did_you_mean
 from ...network import Ledger
 from ...tables import Stated, Table
 from ...terms import Array
-from ...theory import form_of as read_form
+from ...theory import form_of
 from ..local import local_fits
 from .hypotheses import linear, position, written
 
@@ -225,7 +225,7 @@ def local_regions(problem: Any, covariance: str = "HC3") -> LocalRegions:
     DataError
         For a node whose data do not determine its coefficients.
     """
-    form = form_of(problem, "local_regions")
+    form = form_of(problem, "local_regions").frozen()
     fits = local_fits(form)
     index, V = names_of(form), fits.covariance(covariance)
     ridge = bool(fits.form.edges)
@@ -243,11 +243,6 @@ def local_regions(problem: Any, covariance: str = "HC3") -> LocalRegions:
         estimate = pd.Series(fits.coef[i], index=index)
         out[label] = ConfidenceRegion(estimate, V[i], f"node {label!r}, its own estimate", assumed)
     return out
-
-
-def form_of(problem: Any, what: str = "inference") -> Form:
-    """The form of what should be a problem, at the strengths of the moment."""
-    return read_form(problem, what).frozen()
 
 
 def names_of(form: Form) -> pd.Index:

@@ -18,13 +18,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ...form import EdgeBlock
+from ...errors import MethodError
+from ...form import EdgeBlock, Form
 from ...inputs import Graph
+from ...oracles import STEPPING, without_gradient
 from ...tables import Stated, Table, by_label
 from ...terms import Array
+from ...terms.losses import AbstractSmoothLoss
 from ..arguments import form_of, read_clusters
+from ..curvature import tells_curvature
+from ..varied import is_norm
 from .clusterwise import Clusterwise, exact_on_ball
-from .recovery_input import part_of, total_variation
 from .strengths import AtStrength, ClusterPart, strengths
 from .well_connected import WellConnected, examine
 
@@ -154,11 +158,11 @@ def recovery(problem: Any, clusters: Any) -> Recovery:
         For clusters that leave out nodes or name others (they are named).
     """
     form = form_of(problem, "recovery")
-    block = total_variation(form)
+    block = _total_variation(form)
     names, member = read_clusters(clusters, form.labels, "the clusters")
     graph = Graph(tuple(form.labels), block.tail, block.head, block.base_weight)
     losses = Clusterwise.of(form, member, len(names), block.penalty)
-    parts = [part_of(graph, member, c) for c in range(len(names))]
+    parts = [ClusterPart.of(graph, member, c) for c in range(len(names))]
     lam = float(block.strength)
     at = strengths(losses, parts, lam)
     tests = {name: examine(part.graph, at.demand[part.nodes]) for name, part in zip(names, parts, strict=True)}
@@ -170,6 +174,29 @@ def recovery(problem: Any, clusters: Any) -> Recovery:
     owner = {label: names[c] for label, c in zip(form.labels, member, strict=True)}
     centers = by_label(losses.optimum[0], names, form.space.names, "cluster")
     return Recovery(table, lam, interval, tests, reasons, centers, owner, graph, _assumed(losses, block))
+
+
+def _total_variation(form: Form) -> EdgeBlock:
+    """The edges between nodes; all that the theorem does not speak of is refused."""
+    between = [edge for edge in form.edges if not edge.ground]
+    missing = [s.removesuffix(STEPPING) for s in without_gradient(form)]
+    missing += [
+        f"the curvature of {type(b.loss).__name__} has no bound"
+        for b in form.samples
+        if isinstance(b.loss, AbstractSmoothLoss) and not np.isfinite(b.loss.smoothness()) and not tells_curvature(b)
+    ]
+    if form.latent:
+        missing.append("the model has latent nodes (a Hierarchy), of which the theorem does not speak")
+    if len(between) != 1:
+        missing.append(f"it needs exactly one TotalVariation, and the model has {len(between)} terms between nodes")
+    for edge in between:
+        if not is_norm(edge.penalty, form.width(edge)):
+            missing.append(f"{edge.name} is no norm; the theorem is about L2, L1 and other norms")
+        if edge.features is not None and len(edge.features) < form.d:
+            missing.append(f"{edge.name} acts on some features only, and the theorem is about all of them")
+    if missing:
+        raise MethodError(f"Theorem 2 does not apply: {'; '.join(missing)}", tuple(missing))
+    return between[0]
 
 
 def _why(test: WellConnected, at: AtStrength, c: int) -> str:

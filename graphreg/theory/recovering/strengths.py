@@ -31,6 +31,18 @@ class ClusterPart:
     out: Array
     boundary: float
 
+    @staticmethod
+    def of(graph: Graph, member: Array, c: int) -> ClusterPart:
+        """The cluster number c of a graph."""
+        nodes = np.flatnonzero(member == c)
+        place = np.full(graph.n_nodes, -1)
+        place[nodes] = np.arange(len(nodes))
+        i, j = place[graph.tail], place[graph.head]
+        inside, leaves = (i >= 0) & (j >= 0), (i >= 0) != (j >= 0)
+        own = Graph(tuple(graph.labels[k] for k in nodes), i[inside], j[inside], graph.weight[inside])
+        out = np.bincount(np.maximum(i, j)[leaves], graph.weight[leaves], len(nodes))
+        return ClusterPart(own, nodes, out, math.fsum(graph.weight[leaves]))
+
     @property
     def routing(self) -> Routing:
         return Routing(self.graph.n_nodes, self.graph.tail, self.graph.head, self.graph.weight)

@@ -66,20 +66,19 @@ def sparseness_exponent(
     """
     if not callable(family) or isinstance(sizes, str) or not isinstance(sizes, Iterable):
         raise MethodError("a sparseness exponent is of a function that gives a graph, and of a list of sizes")
-    rows: list[tuple[int, float]] = []
+    rows: list[dict[str, Any]] = []
     for size in sizes:
         found = mixing_rate(family(size), mixing(size) if callable(mixing) else mixing, lazy)
         if found.components > 1 or found.nodes == 1:
             what = f"has {found.components} components" if found.components > 1 else "has one node"
             raise GraphError(f"the graph of size {size!r} {what}, so that it has no gap; leave it out or draw another")
-        rows.append((found.nodes, found.gap))
-    x, y = np.log([nodes for nodes, _ in rows]), np.log([gap for _, gap in rows])
-    if len(set(x.tolist())) < 2:
+        rows.append({"nodes": found.nodes, "gap": found.gap})
+    frame = pd.DataFrame(rows)
+    if len({row["nodes"] for row in rows}) < 2:
         raise MethodError("a sparseness exponent needs graphs of at least two different numbers of nodes")
+    x, y = np.log(frame["nodes"]), np.log(frame["gap"])
+    frame["exponent"] = -y.diff() / x.diff()
     line: Any = linregress(x, y)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        local = np.concatenate([[np.nan], -np.diff(y) / np.diff(x)])
-    frame = pd.DataFrame({"nodes": [k for k, _ in rows], "gap": [gap for _, gap in rows], "exponent": local})
     name = "Metropolis-Hastings weights" if isinstance(mixing, str) else "matrices as given"
     assumed = (
         f"{name}{', lazy: (C + I) / 2' if lazy else ''}",
