@@ -122,16 +122,14 @@ def varying(problem: Any, parameter: Parameter | str | None, what: str) -> Varyi
 def pulls(penalty: AbstractPenalty, k: int) -> bool:
     """Whether there is a strength from which on the penalty holds all together: it has a kink at 0 in every direction
     (or is homogeneous: then `check_smooth` says along which it is 0), and is no constraint."""
-    if isinstance(penalty, (AbstractConstraint, AbstractSmoothPenalty)):
-        return False
-    return penalty.has_kink(k) or homogeneous(penalty, k)
+    kinked = not isinstance(penalty, (AbstractConstraint, AbstractSmoothPenalty))
+    return kinked and (penalty.has_kink(k) or homogeneous(penalty, k))
 
 
 def is_norm(penalty: AbstractPenalty, k: int) -> bool:
     """Whether a penalty is a norm on k coordinates: homogeneous, with a kink at 0 in every direction. Its dual norm is
     ``gauge_at_zero``."""
-    smooth = isinstance(penalty, (AbstractConstraint, AbstractSmoothPenalty))
-    return not smooth and homogeneous(penalty, k) and penalty.has_kink(k)
+    return pulls(penalty, k) and homogeneous(penalty, k) and penalty.has_kink(k)
 
 
 def homogeneous(penalty: AbstractPenalty, k: int) -> bool:

@@ -112,7 +112,7 @@ def fitted(read: Described, found: Components) -> HierarchicalEstimate:
         read.tree,
         read.form.space.n_observed,
         _model(read, found),
-        (*_assumed(read, found), *read.notes),
+        assumed=(*_assumed(read, found), *read.notes),
     )
 
 

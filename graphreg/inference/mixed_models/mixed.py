@@ -52,7 +52,6 @@ class HierarchicalEstimate(Stated):
     tree: CoefficientTree
     n_nodes: int
     model: Model
-    assumed: tuple[str, ...]
 
     @property
     def coef(self) -> Array:

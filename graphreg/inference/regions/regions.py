@@ -38,7 +38,6 @@ class WaldTest(Stated):
     df: int
     p_value: float
     hypotheses: tuple[str, ...]
-    assumed: tuple[str, ...] = ()
 
     def _lines(self) -> list[str]:
         head = f"Wald test of {', '.join(self.hypotheses)}"
@@ -141,7 +140,7 @@ class ConfidenceRegion:
         R, r, read = linear(hypothesis, value, self.names)
         off = R @ self.estimate.to_numpy() - r
         statistic = float(off @ self._solve(R, off))
-        return WaldTest(statistic, len(r), float(chi2.sf(statistic, len(r))), read, self.assumed)
+        return WaldTest(statistic, len(r), float(chi2.sf(statistic, len(r))), read, assumed=self.assumed)
 
     def ellipse(self, a: Hashable, b: Hashable, level: float = 0.95) -> pd.DataFrame:
         """The edge of the joint region of two coefficients (chi-square with 2 df), as points in order."""

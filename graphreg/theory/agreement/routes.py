@@ -10,9 +10,7 @@ the value. Else the ends of the edges on which they are larger are given free, a
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -178,15 +176,11 @@ def norming(penalty: AbstractPenalty, u: Array) -> Array:
     largest = np.zeros_like(u)
     place = np.abs(u).argmax(axis=1)
     largest[rows, place] = np.sign(u[rows, place])
+    unit = u / np.where(size > 0, size, 1.0)[:, None]
     tried = [u, np.sign(u), largest]
-    tried += [_scaled(penalty.prox, u, size, share) for share in (1e-2, 1e-4, 1e-6)]
+    tried += [penalty.prox(unit, np.full(len(u), 1.0 - share)) for share in (1e-2, 1e-4, 1e-6)]
     value = np.stack([_ratio(penalty, u, v) for v in tried])
     return np.stack(tried)[value.argmax(axis=0), rows]
-
-
-def _scaled(prox: Callable[[Array, Any], Array], u: Array, size: Array, share: float) -> Array:
-    unit = np.where(size > 0, size, 1.0)
-    return prox(u / unit[:, None], np.full(len(u), 1.0 - share))
 
 
 def _ratio(penalty: AbstractPenalty, u: Array, v: Array) -> Array:

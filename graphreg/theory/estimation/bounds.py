@@ -14,7 +14,7 @@ kappa_S^2 where it prints kappa_0.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,7 +27,7 @@ from ...inputs import Graph
 from ...oracles import NodeGradients, without_gradient
 from ...tables import Stated
 from ...terms import Array
-from ..arguments import form_of, in_order, parameters_of
+from ..arguments import form_of, parameters_of, per_node
 from ..curvature import Curvature
 from ..network import Network
 from .compatibility import CompatibilityFactor, factor, norm_of
@@ -80,7 +80,6 @@ class ErrorBound(Stated):
     false_edges: tuple[tuple[Hashable, Hashable], ...] = field(repr=False)
     nodes: int
     why: str
-    assumed: tuple[str, ...] = field(repr=False)
 
     def _lines(self) -> list[str]:
         head = f"||w_hat - w||^2 / n <= {self.bound:.6g} (Theorem 3.1, corrected: {self.theorem:.6g})"
@@ -192,7 +191,9 @@ def _noise(form: Form, w: Array, covariance: Any, draws: int, seed: int) -> tupl
     """The gradients at the truth, (n, d): that of the data, or some that are drawn."""
     if covariance is None:
         return [NodeGradients(form).full(w)], ("for these data and these true parameters",)
-    C = _covariances(covariance, form)
+    C = per_node("the covariances", covariance, form, (form.d, form.d))
+    if not np.allclose(C, C.transpose(0, 2, 1)):
+        raise MethodError("the covariances must be symmetric")
     values, vectors = np.linalg.eigh(C)
     if (values < -1e-9 * np.abs(values).max(initial=1e-300)).any():
         guilty = form.labels[int(np.argmin(values[:, 0]))]
@@ -202,15 +203,3 @@ def _noise(form: Form, w: Array, covariance: Any, draws: int, seed: int) -> tupl
     out = [np.einsum("ijk,ik->ij", root, rng.standard_normal(form.shape)) for _ in range(draws)]
     said = f"data to come, with normal gradients of the given covariances, independent between nodes ({draws} draws)"
     return out, (said, "curvature as of the problem's own data")
-
-
-def _covariances(given: Any, form: Form) -> Array:
-    n, d = form.shape
-    if isinstance(given, Mapping):
-        given = in_order("the covariances", given, form.labels, MethodError)
-    C = checks.numbers(given, "the covariances", f"an array ({n}, {d}, {d}) or a mapping", MethodError)
-    if C.shape != (n, d, d) or not np.isfinite(C).all():
-        raise MethodError(f"the covariances must be finite and of shape ({n}, {d}, {d}), got {C.shape}")
-    if not np.allclose(C, C.transpose(0, 2, 1)):
-        raise MethodError("the covariances must be symmetric")
-    return C

@@ -45,12 +45,10 @@ class CompatibilityFactor(StatedNumber):
     assumed : tuple of str
     """
 
-    value: float
     upper: float
     exact: bool
     bounds: Table = field(repr=False)
     parts: tuple[str, ...] = field(repr=False)
-    assumed: tuple[str, ...] = field(repr=False)
 
     def _lines(self) -> list[str]:
         said = f"= {self.value:.6g} (exact)" if self.exact else f"between {self.value:.6g} and {self.upper:.6g}"
@@ -89,7 +87,7 @@ def factor(graph: Graph, chosen: Array, norm: str, p: int) -> CompatibilityFacto
     parts = [_part(tail[group], head[group], A[group], rank) for group in groups if len(group)]
     if not parts:
         empty = _table(graph, chosen, norm, p, 1.0, True)
-        return CompatibilityFactor(1.0, 1.0, True, empty, (), ("kappa of no edges is 1 by definition",))
+        return CompatibilityFactor(1.0, 1.0, True, empty, (), assumed=("kappa of no edges is 1 by definition",))
     high, low = sum(part.high for part in parts) * spread, sum(part.low for part in parts) * spread
     value, upper = float(np.sqrt(len(chosen) / high)), float(np.sqrt(len(chosen) / low))
     exact = upper <= value * (1.0 + TIGHT)
@@ -97,7 +95,8 @@ def factor(graph: Graph, chosen: Array, norm: str, p: int) -> CompatibilityFacto
     said = f"phi is {phi}, times the weight of the edge"
     assumed = (said, "signals of all nodes are allowed, also those that differ across other edges of the graph")
     how = tuple(f"{part.edges} edge{'s' if part.edges > 1 else ''}: {part.how}" for part in parts)
-    return CompatibilityFactor(value, upper, exact, _table(graph, chosen, norm, p, value, exact), how, assumed)
+    bounds = _table(graph, chosen, norm, p, value, exact)
+    return CompatibilityFactor(value, upper, exact, bounds, how, assumed=assumed)
 
 
 @dataclass(frozen=True)

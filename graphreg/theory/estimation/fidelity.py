@@ -42,14 +42,12 @@ class GraphFidelity(StatedNumber):
     assumed : tuple of str
     """
 
-    value: float
     nodes: int
     clusters: int
     components: int
     true_edges: tuple[Edge, ...] = field(repr=False)
     false_edges: tuple[Edge, ...] = field(repr=False)
     kept_components: int
-    assumed: tuple[str, ...] = field(repr=False)
 
     @property
     def parameters(self) -> int:
@@ -118,7 +116,7 @@ def graph_fidelity(graph: Any, truth: Any) -> GraphFidelity:
     cluster, assumed = _clusters(graph, truth)
     inside = cluster[graph.tail] == cluster[graph.head]
     edges = graph.edges()
-    K, K0 = _count(graph, np.full(graph.n_edges, True)), int(cluster.max()) + 1
+    K, K0 = int(graph.components().max()) + 1, int(cluster.max()) + 1
     false = tuple(edge for edge, true in zip(edges, inside.tolist(), strict=True) if not true)
     return GraphFidelity(
         value=K0 / (K + len(false)),
@@ -127,7 +125,7 @@ def graph_fidelity(graph: Any, truth: Any) -> GraphFidelity:
         components=K,
         true_edges=tuple(edge for edge, true in zip(edges, inside.tolist(), strict=True) if true),
         false_edges=false,
-        kept_components=_count(graph, inside),
+        kept_components=components_of(graph.tail[inside], graph.head[inside], graph.n_nodes)[0],
         assumed=assumed,
     )
 
@@ -156,8 +154,3 @@ def _clusters(graph: Graph, truth: Any) -> tuple[Array, tuple[str, ...]]:
 
 def _some(number: int, thing: str) -> str:
     return f"{number} {thing}" + "s" * (number != 1)
-
-
-def _count(graph: Graph, chosen: Array) -> int:
-    """The number of components of the graph of some of the edges."""
-    return components_of(graph.tail[chosen], graph.head[chosen], graph.n_nodes)[0]

@@ -73,7 +73,6 @@ class Recovery(Stated):
     centers: pd.DataFrame
     clusters: dict[Hashable, Hashable]
     graph: Graph
-    assumed: tuple[str, ...]
 
     @property
     def guaranteed(self) -> bool:
@@ -173,7 +172,7 @@ def recovery(problem: Any, clusters: Any) -> Recovery:
     table = _table(names, parts, at, tests, ends)
     owner = {label: names[c] for label, c in zip(form.labels, member, strict=True)}
     centers = by_label(losses.optimum[0], names, form.space.names, "cluster")
-    return Recovery(table, lam, interval, tests, reasons, centers, owner, graph, _assumed(losses, block))
+    return Recovery(table, lam, interval, tests, reasons, centers, owner, graph, assumed=_assumed(losses, block))
 
 
 def _total_variation(form: Form) -> EdgeBlock:

@@ -34,10 +34,8 @@ class SparsenessExponent(StatedNumber):
     assumed : tuple of str
     """
 
-    value: float
     std_error: float
     table: Table = field(repr=False)
-    assumed: tuple[str, ...] = field(repr=False)
 
     def _lines(self) -> list[str]:
         q, error = f"{self.value:.3g}", f"{self.std_error:.2g}"
@@ -85,7 +83,8 @@ def sparseness_exponent(
         f"a power law from {frame['nodes'].min()} to {frame['nodes'].max()} nodes; logarithms look like small powers",
     )
     error = float(line.stderr) if len(x) > 2 else np.nan
-    return SparsenessExponent(-float(line.slope), error, Table.of(frame, "spectral gaps by size", assumed), assumed)
+    table = Table.of(frame, "spectral gaps by size", assumed)
+    return SparsenessExponent(-float(line.slope), error, table, assumed=assumed)
 
 
 @dataclass(frozen=True)
@@ -102,7 +101,6 @@ class LargestNetwork(Stated):
 
     order: float
     nodes: float
-    assumed: tuple[str, ...] = field(repr=False)
 
     def _lines(self) -> list[str]:
         return [f"K = o(T^{self.order:.4g}): K must be small against {self.nodes:.4g}"]
@@ -151,13 +149,11 @@ def largest_network(
                 "take estimator='one-step'"
             )
         order = 2.0 * alpha - 1.0
-        return LargestNetwork(order, float(T) ** order, (said, "a spectral gap bounded below (Theorem 3)"))
+        return LargestNetwork(order, float(T) ** order, assumed=(said, "a spectral gap bounded below (Theorem 3)"))
     if alpha is not None and alpha != 1.0:
         raise MethodError(f"the theorems on the one-step estimator are of steps with alpha = 1, got {alpha!r}")
     order = 1.0 / (6.0 * q + 1.0)
-    more = ("a spectral gap bounded below, alpha = 1 (Theorem 5)",)
+    gap = "a spectral gap bounded below, alpha = 1 (Theorem 5)"
     if q > 0.0:
-        more = (
-            f"a spectral gap of order K^-{q:g}, alpha = 1, a gossip after every step, bounded parameters (Theorem 6)",
-        )
-    return LargestNetwork(order, float(T) ** order, (said, *more))
+        gap = f"a spectral gap of order K^-{q:g}, alpha = 1, a gossip after every step, bounded parameters (Theorem 6)"
+    return LargestNetwork(order, float(T) ** order, assumed=(said, gap))
