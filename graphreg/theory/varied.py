@@ -196,11 +196,8 @@ def _without(form: Form, places: list[int] | None = None) -> str:
 def check_smooth(vary: Varying, what: str) -> None:
     """Raise `MethodError` where what does not vary has no gradients, or a norm that varies is 0 along a direction."""
     form = vary.form
-    wrong = [
-        f"{type(b.loss).__name__} has no gradient where it has kinks"
-        for b in form.samples
-        if not isinstance(b.loss, AbstractSmoothLoss)
-    ]
+    kinked = [type(b.loss).__name__ for b in form.samples if not isinstance(b.loss, AbstractSmoothLoss)]
+    wrong = [f"{name} has no gradient where it has kinks" for name in kinked]
     wrong += [f"{e.name} {_rough(e)}" for k, e in enumerate(form.edges) if k not in vary.places and _rough(e)]
     if wrong:
         raise MethodError(

@@ -84,9 +84,12 @@ class HierarchicalEstimate(Stated):
         (level, label, feature): level 0 are the nodes."""
         low, high = self._ends(confidence)
         n, d = self.w.shape
+        level = np.zeros(n, dtype=int)
+        for k, (_, parent) in enumerate(self.tree.levels, 1):
+            level[parent] = k
         frame = pd.DataFrame(
             {
-                "level": np.repeat(self._depths, d),
+                "level": np.repeat(level, d),
                 "label": [label for label in self.labels for _ in range(d)],
                 "feature": list(self.features) * n,
                 "estimate": self.w.ravel(),
@@ -133,13 +136,6 @@ class HierarchicalEstimate(Stated):
         checks.fraction(confidence, "confidence")
         half = float(ndtri((1.0 + confidence) / 2.0)) * self.std_errors
         return self.w - half, self.w + half
-
-    @cached_property
-    def _depths(self) -> Array:
-        depth = np.zeros(len(self.labels), dtype=int)
-        for k, (_, parent) in enumerate(self.tree.levels, 1):
-            depth[parent] = k
-        return depth
 
     # ---- printed -----------------------------------------------------------------------------------------------------
     def _lines(self) -> list[str]:

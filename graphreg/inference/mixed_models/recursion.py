@@ -77,10 +77,6 @@ class Passed:
     pull: Array  # M^-1 E'b, (k, r)
     M: Array  # (k, r, r)
 
-    @cached_property
-    def inverse(self) -> Array:
-        return np.linalg.inv(self.M)
-
 
 @dataclass(frozen=True)
 class Upward:
@@ -137,7 +133,7 @@ def downward(up: Upward, tree: CoefficientTree, lowest: int = 0, *, known: bool 
         T = np.tile(np.eye(w.shape[1]), (len(child), 1, 1))
         T[:, R] -= stored.rho * stored.slope
         below = T @ C[parent] @ T.transpose(0, 2, 1)
-        below[:, R[:, None], R] += stored.rho * stored.inverse
+        below[:, R[:, None], R] += stored.rho * np.linalg.inv(stored.M)
         C[child] = (below + below.transpose(0, 2, 1)) / 2.0
     return w, C
 

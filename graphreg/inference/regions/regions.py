@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 SINGULAR = 1e-11  # smallest over largest eigenvalue, in units in which the diagonal is 1
 INDEFINITE = 1e-8  # so far below 0 an eigenvalue, in the same units, is no rounding
 POINTS = 200  # of an ellipse
+LEVEL = checks.inside("(0, 1)", "a number between 0 and 1, for instance 0.95")
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ class ConfidenceRegion:
 
     def intervals(self, level: float = 0.95) -> Table:
         """Of each coefficient alone: estimate, std_error, low, high; estimate +- z((1 + level)/2) std_error."""
-        check_level(level)
+        LEVEL(level, "level", DataError)
         wide = norm.ppf((1.0 + level) / 2.0) * self.std_error
         columns = {"estimate": self.estimate, "std_error": self.std_error}
         frame = pd.DataFrame({**columns, "low": self.estimate - wide, "high": self.estimate + wide})
@@ -118,7 +119,7 @@ class ConfidenceRegion:
     def contains(self, theta: Any, level: float = 0.95) -> bool:
         """Whether the joint region of all coefficients contains theta: an array in their order, a Series or a mapping
         by name."""
-        check_level(level)
+        LEVEL(level, "level", DataError)
         off = self.estimate.to_numpy() - self._values(theta)
         return bool(off @ self._solve(np.eye(len(off)), off) <= chi2.ppf(level, len(off)))
 
@@ -144,7 +145,7 @@ class ConfidenceRegion:
 
     def ellipse(self, a: Hashable, b: Hashable, level: float = 0.95) -> pd.DataFrame:
         """The edge of the joint region of two coefficients (chi-square with 2 df), as points in order."""
-        check_level(level)
+        LEVEL(level, "level", DataError)
         j, k = position(a, self.names), position(b, self.names)
         if j == k:
             raise DataError(f"an ellipse is of two coefficients, got {a!r} twice")
@@ -250,10 +251,6 @@ def names_of(form: Form) -> pd.Index:
     if any(isinstance(name, tuple) for name in names):
         return pd.MultiIndex.from_tuples(names, names=["feature", "class"])
     return pd.Index(names, dtype=object)
-
-
-def check_level(level: Any) -> None:
-    checks.inside("(0, 1)", "a number between 0 and 1, for instance 0.95")(level, "level", DataError)
 
 
 def flat_direction(V: Array) -> Array | None:

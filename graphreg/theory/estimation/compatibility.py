@@ -11,7 +11,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from ... import checks
-from ...compiling.sign_bound import conic_bound
+from ...compiling import conic_bound
 from ...errors import MethodError
 from ...inputs import Graph, components_of, difference_matrix, groups_of
 from ...tables import StatedNumber, Table

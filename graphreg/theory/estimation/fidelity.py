@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from ...errors import GraphError
 from ...inputs import Graph, components_of, is_networkx
-from ...messages import look_alike
+from ...messages import unmatched
 from ...tables import StatedNumber
 from ...terms import Array
 from ..arguments import read_clusters
@@ -137,12 +137,8 @@ def _clusters(graph: Graph, truth: Any) -> tuple[Array, tuple[str, ...]]:
         _, numbers = read_clusters(truth, graph.labels, "the clusters")
         return numbers, ("nodes of a cluster have equal parameters, those of different clusters do not", rates)
     other = Graph.of(truth)
-    for label in graph.labels:
-        if label not in other.index:
-            raise GraphError(f"the true graph lacks the node {label!r}{look_alike(label, other.labels)}")
-    for label in other.labels:
-        if label not in graph.index:
-            raise GraphError(f"the true graph has the node {label!r}, which the graph lacks")
+    for said in unmatched("the true graph", other.index, graph.index):
+        raise GraphError(said)
     component = other.components()
     sizes = np.bincount(component)
     closed = other.n_edges == int((sizes * (sizes - 1) // 2).sum())

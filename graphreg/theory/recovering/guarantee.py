@@ -105,17 +105,14 @@ class Recovery(Stated):
         return f"<Recovery: {len(self.tests)} clusters, strength {self.strength:.6g}, {word}>"
 
     def _lines(self) -> list[str]:
-        count = sum(not test.holds for test in self.tests.values())
-        word = (
-            "guaranteed" if self.guaranteed else f"not guaranteed ({count} of {len(self.tests)} are not well-connected)"
-        )
-        many = f"{len(self.tests)} cluster{'s' if len(self.tests) > 1 else ''}"
+        total, short = len(self.tests), len(self.violating)
+        word = f"not guaranteed ({short} of {total} are not well-connected)" if short else "guaranteed"
+        many = f"{total} cluster{'s' if total > 1 else ''}"
         lines = [f"recovery of {many} at the strength {self.strength:.4g}: {word}"]
         if self.interval is None:
             lines.append("no strength was found at which all of them are guaranteed")
         else:
             lines.append("guaranteed for strengths between {:.4g} and {:.4g}".format(*self.interval))
-
         lines.append(pd.DataFrame(self.table).to_string(max_rows=40, float_format="{:.4g}".format))
         lines += [f"cluster {cluster!r}: {why}" for cluster, why in list(self.reasons.items())[:10]]
         return lines
