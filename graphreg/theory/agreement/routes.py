@@ -157,6 +157,7 @@ def _cut(network: Network, flows: Flows) -> Array:
     respect to the spanning forest)."""
     load, z = np.concatenate(network.loads(flows)), network.nothing()
     order = np.argsort(load, kind="stable")
+    # the last one that a component has in this order is its most loaded edge
     last = dict(zip(np.concatenate(network.where)[order].tolist(), order.tolist(), strict=True))
     most_loaded = np.isin(np.arange(len(load)), list(last.values()))
     blocks = np.split(most_loaded, np.cumsum([len(u) for u in flows])[:-1])

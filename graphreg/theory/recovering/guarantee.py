@@ -105,8 +105,8 @@ class Recovery(Stated):
         return f"<Recovery: {len(self.tests)} clusters, strength {self.strength:.6g}, {word}>"
 
     def _lines(self) -> list[str]:
-        total, short = len(self.tests), len(self.violating)
-        word = f"not guaranteed ({short} of {total} are not well-connected)" if short else "guaranteed"
+        total, loose = len(self.tests), len(self.violating)
+        word = f"not guaranteed ({loose} of {total} are not well-connected)" if loose else "guaranteed"
         many = f"{total} cluster{'s' if total > 1 else ''}"
         lines = [f"recovery of {many} at the strength {self.strength:.4g}: {word}"]
         if self.interval is None:
