@@ -74,15 +74,15 @@ def sparseness_exponent(
     frame = pd.DataFrame(rows)
     if len({row["nodes"] for row in rows}) < 2:
         raise MethodError("a sparseness exponent needs graphs of at least two different numbers of nodes")
-    x, y = np.log(frame["nodes"]), np.log(frame["gap"])
-    frame["exponent"] = -y.diff() / x.diff()
-    line: Any = linregress(x, y)
+    logs: Any = np.log(frame)
+    frame["exponent"] = -logs["gap"].diff() / logs["nodes"].diff()
+    line: Any = linregress(logs["nodes"], logs["gap"])
     name = "Metropolis-Hastings weights" if isinstance(mixing, str) else "matrices as given"
     assumed = (
         f"{name}{', lazy: (C + I) / 2' if lazy else ''}",
         f"a power law from {frame['nodes'].min()} to {frame['nodes'].max()} nodes; logarithms look like small powers",
     )
-    error = float(line.stderr) if len(x) > 2 else np.nan
+    error = float(line.stderr) if len(frame) > 2 else np.nan
     table = Table.of(frame, "spectral gaps by size", assumed)
     return SparsenessExponent(-float(line.slope), error, table, assumed=assumed)
 
