@@ -25,7 +25,7 @@ from .errors import (
 )
 from .form import Form, build
 from .methods import METHOD, AbstractMethod, Exact, Start, listed
-from .running import Budget, Checkpoint, Record, Solution, solve
+from .running import Budget, Checkpoint, Record, Solution, contradicted, solve
 from .terms import Model
 
 if TYPE_CHECKING:
@@ -68,7 +68,8 @@ class Compiled:
         Raises
         ------
         FailedError
-            Where the CVXPY problem has no values: it was not solved, or not successfully.
+            Where the CVXPY problem has no values: it was not solved, or not successfully. And where a term of the
+            user's is found to break a law that bounds rest on, which the message names.
 
         Examples
         --------
@@ -83,7 +84,12 @@ class Compiled:
         certificate = Certifier(self.conic.form.frozen()).certify(found[0], found[1].flows, found[1].prices, 1e-6)
         status = "certified" if certificate.holds(1e-6) else "no_certificate"
         message = f"Read from CVXPY, whose solver said {self.cvxpy.status!r}."
-        return Solution(certificate.form, certificate, status, message, "CVXPY")
+        if certificate.contradiction:
+            status, message = "failed", contradicted(certificate)
+        solution = Solution(certificate.form, certificate, status, message, "CVXPY")
+        if status == "failed":
+            raise FailedError(message, solution)
+        return solution
 
 
 class Problem:

@@ -66,7 +66,8 @@ class Exact(AbstractMethod):
     def run(self, task: Task) -> Outcome:
         attempts, certifier = _Attempts(self, task), task.certifier
         ended, why = attempts.carried_out()
-        if not np.isfinite(certifier.best().primal) and ended in ("budget", "limit"):
+        without = not np.isfinite(certifier.best().primal) and not certifier.best().contradiction
+        if without and ended in ("budget", "limit"):
             certificate = certifier.certify(np.zeros(task.form.shape), None, None, task.budget.gap)
             if ended == "limit":
                 ended, why = attempts.without_point(np.isfinite(certificate.primal))
@@ -124,7 +125,7 @@ class _Attempts:
                 w = np.where(form.free[:, None], 0.0, found[0])
                 certificate = certifier.certify(w, found[1].flows, found[1].prices, gap)
             enough = gap if len(self.outcomes) > 1 else min(gap, GAP)
-            if certificate.holds(enough) or certifier.recedes():
+            if certificate.holds(enough) or certificate.contradiction or certifier.recedes():
                 return "limit"
         if not np.isfinite(certificate.primal) and self.misled():
             for w in (np.tile(common(form).w, (form.n, 1)), np.zeros(form.shape)):

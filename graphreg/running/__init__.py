@@ -10,6 +10,7 @@ from .iterating import around as around
 from .iterating import view_of as view_of
 from .solution import Solution as Solution
 from .solving import solve as solve
+from .statuses import contradicted as contradicted
 from .task import Budget as Budget
 from .task import Outcome as Outcome
 from .task import Task as Task

@@ -132,6 +132,8 @@ class _Run:
         self.schedule.repaired(k, screen, certificate.relative_gap)
         if certificate.holds(self.budget.gap):
             return "gap"
+        if certificate.contradiction:
+            return "failed"
         return "recession" if self.certifier.recedes() else ""  # the iterates would run to infinity
 
     def last(self, state: Any, k: int, ended: str) -> Certificate:

@@ -50,6 +50,8 @@ def solve(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Co
         found = _without_answer(form, "failed", statuses.failed(cause(error)))
     message = f"{found.message} {store.note}" if store is not None and store.note else found.message
     own = None if found.own is None else found.own.certificate
+    if found.certificate.contradiction:  # nor did any bound before it was found hold
+        found.trace.records[:] = [replace(record, certified=False, dual=np.nan) for record in found.trace.records]
     more = (found.rounds, found.seconds, found.trace, found.ledger, seed, found.gathered, own)
     return Solution(found.certificate.form, found.certificate, found.status, message, found.by or method.name, *more)
 
@@ -142,6 +144,8 @@ class _Task:
             status, message = "no_certificate", statuses.no_certificate(certificate, gap)
         elif status == "budget":
             message = statuses.used_up(rounds, certificate)
+        if certificate.contradiction:
+            status, message = "failed", statuses.contradicted(certificate)
         return replace(found, certificate=certificate, status=status, message=message, rounds=rounds, seconds=seconds)
 
 
@@ -153,6 +157,7 @@ def _extend(infinity: AtInfinity, rest: Certificate, before: Certificate, gap: f
     """
     certifier = Certifier(infinity.form)
     certifier.admit(before.w, infinity.form.nothing())
+    certifier.spot_checks.contradiction = rest.contradiction
     if rest.valid:
         point = infinity.extend(rest.dual_point)
         spread = infinity.extend(DualPoint(rest.spread, rest.dual_point.prices)).flows if rest.spread else ()
@@ -165,4 +170,4 @@ def _further(found: Outcome, gap: float) -> bool:
     """Whether it is worth while to go on at infinity: what is left was not interrupted, and may be certified there."""
     known = found.status == "certified" or (gap == 0.0 and found.certificate.valid)
     more = found.status == "unattained" or (not known and found.status != "interrupted" and found.certifier.recedes())
-    return more and found.own is None  # a baseline has been there in its own problem
+    return more and found.own is None and not found.certificate.contradiction  # a baseline has been there in its own problem

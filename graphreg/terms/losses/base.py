@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ...declaring import in_library
 from ...errors import DataError, TermError
 from ..blocks import Lowered, SampleBlock
 from ..bounds import half_square, largest_around
@@ -189,6 +190,10 @@ class AbstractLoss(AbstractSamples):
         coordinates are free."""
         del y
         return None
+
+    def is_users(self) -> bool:
+        """Whether the user wrote l, so that solves try its laws at their points (see `certificate.spot_checks`)."""
+        return not in_library(type(self))
 
     # ---- predictions -----------------------------------------------------------------------------------------------
     def response(self, x: Array) -> Array:

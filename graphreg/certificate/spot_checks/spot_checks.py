@@ -1,0 +1,131 @@
+"""The laws of the user's own terms, tried at the points of a certificate.
+
+The library's terms are tested; what a user wrote is believed as far as it is not contradicted. An inequality that is
+missed by more than rounding proves that the term breaks its laws: no bound of the problem is valid then. One that is
+missed by so little that it may be rounding is charged to the bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from ...form import DualPoint, Form
+from ...terms import Array
+from .laws import Trial, along_of, claims, other_points, own_points, reach_of
+from .rows import AbstractRows, of_edges, of_samples
+
+MANY = 256  # rows on which more is tried than their own residual
+BEYOND = 1e-6  # of the parts of an inequality: what is missed by less may be rounding, or a solver's tolerance
+NOISY = 30.0  # times the noise that is measured: what is missed by less may be rounding
+STENCIL = np.array([1.0, -4.0, 6.0, -4.0, 1.0])  # fourth differences: of what is smooth they are small
+NEARBY = 1e-2  # how far apart its points are
+
+
+class SpotChecks:
+    """What is known of the user's terms in a form. ``contradiction`` is the first law that was found broken, in words;
+    ``below`` and ``above`` are what small disagreements cost either bound at the last points, and ``size`` is that of the
+    numbers that are compared there."""
+
+    def __init__(self, form: Form) -> None:
+        self.form = form
+        self.edges = [k for k, edge in enumerate(form.edges) if edge.penalty.is_users()]
+        self.samples = [k for k, block in enumerate(form.samples) if block.loss.is_users()]
+        self.contradiction = ""
+        self.below = self.above = self.size = 0.0
+        self._seen: tuple[int, int] | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.edges or self.samples)
+
+    def __call__(self, w: Array, point: DualPoint) -> None:
+        """Try the laws at a primal and a dual point."""
+        if not self or self.contradiction or self._seen == (id(w), id(point)):
+            return
+        self._w, self._point = w, point  # held, so that no other object gets their numbers
+        self._seen = id(w), id(point)
+        self.below = self.above = self.size = 0.0
+        with np.errstate(all="ignore"):
+            for rows in self._rows(w, point):
+                self._try(rows)
+
+    def doubt(self, w: Array, point: DualPoint) -> str:
+        """What is wrong with the user's terms that misleads a solve, though no bound; empty where nothing is found."""
+        with np.errstate(all="ignore"):
+            for rows in self._rows(w, point):
+                for trial in claims(rows.take(_some(rows, np.zeros(len(rows.place))))):
+                    if said := _missed(rows, trial):
+                        return said
+        return ""
+
+    def _rows(self, w: Array, point: DualPoint) -> Iterable[AbstractRows]:
+        for k in self.samples:
+            yield of_samples(self.form, self.form.samples[k], w, point.prices[k])
+        for k in self.edges:
+            yield of_edges(self.form, self.form.edges[k], w, point.flows[k])
+
+    def _try(self, rows: AbstractRows) -> None:
+        if not len(rows.place):
+            return
+        charges = {"below": np.zeros(len(rows.place)), "above": np.zeros(len(rows.place)), "": np.zeros(len(rows.place))}
+        residual = np.zeros(len(rows.place))
+        for trial in own_points(rows):
+            self._take(rows, trial, charges, np.arange(len(rows.place)))
+            residual = np.fmax(residual, trial.excess)
+            self.size += float(rows.weight @ np.where(np.isfinite(trial.size), trial.size, 0.0))
+        chosen = _some(rows, residual)
+        few = rows.take(chosen)
+        for trial in other_points(few):
+            if self.contradiction:
+                break
+            self._take(few, trial, charges, chosen)
+        self.below += float(rows.weight @ charges["below"])
+        self.above += float(rows.weight @ charges["above"])
+
+    def _take(self, rows: AbstractRows, trial: Trial, charges: dict[str, Array], chosen: Array) -> None:
+        self.contradiction = self.contradiction or _missed(rows, trial)
+        charge = charges[trial.side]
+        charge[chosen] = np.fmax(charge[chosen], np.where(trial.near, trial.excess, 0.0))
+
+
+def _some(rows: AbstractRows, residual: Array) -> Array:
+    """Some rows: those that miss the most, and others evenly spread."""
+    m = len(rows.place)
+    if m <= MANY:
+        return np.arange(m)
+    worst = np.argsort(-residual, kind="stable")[: MANY // 2]
+    return np.union1d(worst, np.linspace(0, m - 1, MANY // 2).astype(int))
+
+
+def _missed(rows: AbstractRows, trial: Trial) -> str:
+    """What is wrong with the term, where a law is missed by more than rounding; else empty."""
+    size = np.where(np.isfinite(trial.size), trial.size, 0.0)
+    excess = np.where(np.isnan(trial.excess), -np.inf, trial.excess)
+    bad = np.flatnonzero(excess > BEYOND * size)
+    if not len(bad):
+        return ""
+    bad = bad[np.argsort(-excess[bad] / (size[bad] + 1e-300), kind="stable")][:8]
+    beyond = excess[bad] > NOISY * _noise(rows.take(bad), trial.x[bad], trial.b[bad])
+    if not beyond.any():
+        return ""
+    row = int(bad[np.argmax(beyond)])
+    numbers = ", ".join(f"{name} = {_shown(value[row])}" for name, value in trial.said.items())
+    return (
+        f"{rows.name} breaks the law {trial.law} {rows.at(row)}, where {numbers}; print "
+        f"graphreg.testing.{rows.checker}({rows.name}(...)), which tries every law, and mend the method that is wrong"
+    )
+
+
+def _noise(rows: AbstractRows, x: Array, b: Array) -> Array:
+    """How far off values near x and conjugates near b are by rounding, as their fourth differences show."""
+    steps, along = np.arange(5.0), NEARBY * reach_of(rows) * along_of(rows)
+    values = np.stack([rows.value(x + k * along) for k in steps])
+    conjugates = np.stack([rows.conjugate(b * (1.0 - NEARBY * k)) for k in steps])
+    found = np.abs(STENCIL @ values), np.abs(STENCIL @ conjugates)
+    return sum(np.where(np.isfinite(each), each, 0.0) for each in found)
+
+
+def _shown(value: np.ndarray) -> str:
+    value = np.asarray(value)
+    return f"{float(value):.10g}" if value.ndim == 0 else np.array2string(value, precision=6, threshold=6)
