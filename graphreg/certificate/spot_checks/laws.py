@@ -80,7 +80,7 @@ def _fenchel_young(rows: AbstractRows, conjugate: Array, name: str, points: list
 
 def _near(rows: AbstractRows, x: Array) -> Array:
     """Points among those of the rows are where the optimum may be: what is missed there is charged."""
-    return _lengths(x - rows.x) <= 10.0 * reach_of(rows)
+    return _lengths(x - rows.x) <= 10.0 * rows.reach
 
 
 def _arguments(rows: AbstractRows) -> Iterator[Array]:
@@ -91,7 +91,7 @@ def _arguments(rows: AbstractRows) -> Iterator[Array]:
     for k in {1, m // 2, m // 3} - {0}:
         yield np.roll(x, k, axis=0)
     along = along_of(rows)
-    reach, slope = reach_of(rows), float(np.abs(b).max(initial=0.0))
+    reach, slope = rows.reach, float(np.abs(b).max(initial=0.0))
     for length in (reach, *FAR):
         yield x + length * along
     for step in (reach / slope if slope > 0.0 else 1.0, *FAR):
@@ -143,7 +143,7 @@ def _boxes(rows: AbstractRows) -> Iterator[Trial]:
         spread = WIDE * np.abs(b)
         bound = rows.conjugate_bound(b, spread)
         for sign in (1.0, -1.0):
-            v = b + sign * spread / 2
+            v = b * (1.0 + sign * WIDE / 2)  # where the domain is that of a subspace, in that
             value = rows.conjugate(v) - _dots(v, t)
             size = np.where(np.isfinite(value), np.abs(value), 0.0) + _sizes(v, t)
             said = {letter: v, f"conjugate({letter})": value, "conjugate_bound around it": bound}
@@ -200,16 +200,16 @@ def _from_anchor(rows: AbstractRows) -> tuple[Array, Array]:
     return rows.x - rows.anchor, np.where(rows.anchor == 0.0, 0.0, rounding)
 
 
-def reach_of(rows: AbstractRows) -> float:
-    """How far the points of the rows are from one another, or from where they are anchored."""
-    x = rows.x
-    return float(min(np.ptp(x, axis=0).max(initial=0.0), np.abs(x - rows.anchor).max(initial=0.0)) or 1.0)
-
-
 def along_of(rows: AbstractRows) -> Array:
-    """The directions of the slopes."""
-    b = rows.b
-    return b / np.maximum(_lengths(b), 1e-300).reshape(-1, *[1] * (b.ndim - 1))
+    """The directions of the slopes; where these are 0, one that nothing singles out."""
+    any_way = np.cos(1.0 + np.arange(rows.b[0].size)).reshape(rows.b[0].shape)
+    b = np.where(_column(rows, _lengths(rows.b)) > 0.0, rows.b, any_way)
+    return b / _column(rows, _lengths(b))
+
+
+def _column(rows: AbstractRows, numbers: Array) -> Array:
+    """Numbers per row that broadcast against the points of the rows."""
+    return numbers.reshape(-1, *[1] * (rows.b.ndim - 1))
 
 
 def _dots(a: Array, b: Array) -> Array:

@@ -26,6 +26,7 @@ class AbstractRows(ABC):
     b: Array
     weight: Array
     anchor: Array  # t, where bounds are of h(x - t) in place of f(x); 0 elsewhere
+    reach: float  # how far the points of the block are from one another, or from where they are anchored
 
     # ---- what the term says ----------------------------------------------------------------------------------------
     @property
@@ -200,14 +201,25 @@ def of_edges(form: Form, block: EdgeBlock, w: Array, u: Array) -> PenaltyRows:
     x = block.difference(w)
     with np.errstate(divide="ignore", invalid="ignore"):
         b = u / c[:, None]
-    return PenaltyRows(form, np.arange(len(c)), x, b, c, np.zeros(x.shape), block).known()
+    t = np.zeros(x.shape)
+    return PenaltyRows(form, np.arange(len(c)), x, b, c, t, _reach(x, t), block).known()
 
 
 def of_samples(form: Form, block: SampleBlock, w: Array, a: Array) -> LossRows:
-    s = block.scale
+    s, x, t, one = block.scale, block.predict(w), block.loss.anchor(block.y), block.loss.dependent(block.y)
     with np.errstate(divide="ignore", invalid="ignore"):
         b = a / block.column(s)
-    return LossRows(form, np.arange(len(s)), block.predict(w), b, s, block.loss.anchor(block.y), block).known()
+    if one is not None:  # as the enclosure has it, whatever rounding left of the sum
+        at = np.arange(len(b))
+        b[at, one] = 0.0
+        b[at, one] = -b.sum(axis=1)
+    return LossRows(form, np.arange(len(s)), x, b, s, t, _reach(x, t), block).known()
+
+
+def _reach(x: Array, t: Array) -> float:
+    if not len(x):
+        return 1.0
+    return float(min(np.ptp(x, axis=0).max(initial=0.0), np.abs(x - t).max(initial=0.0)) or 1.0)
 
 
 def _flat(a: Array) -> Array:

@@ -13,14 +13,14 @@ import numpy as np
 
 from ...form import DualPoint, Form
 from ...terms import Array
-from .laws import Trial, along_of, claims, other_points, own_points, reach_of
+from .laws import Trial, along_of, claims, other_points, own_points
 from .rows import AbstractRows, of_edges, of_samples
 
 MANY = 256  # rows on which more is tried than their own residual
 BEYOND = 1e-6  # of the parts of an inequality: what is missed by less may be rounding, or a solver's tolerance
 NOISY = 30.0  # times the noise that is measured: what is missed by less may be rounding
-STENCIL = np.array([1.0, -4.0, 6.0, -4.0, 1.0])  # fourth differences: of what is smooth they are small
-NEARBY = 1e-2  # how far apart its points are
+LEAST = 64 * 2.0**-52  # of the largest numbers of a block, and of values a unit away: rounding that need not show
+NEARBY, PULLED = 1e-3, 2.0**-6  # how far apart the points are at which noise is measured
 
 
 class SpotChecks:
@@ -54,8 +54,9 @@ class SpotChecks:
         """What is wrong with the user's terms that misleads a solve, though no bound; empty where nothing is found."""
         with np.errstate(all="ignore"):
             for rows in self._rows(w, point):
-                for trial in claims(rows.take(_some(rows, np.zeros(len(rows.place))))):
-                    if said := _missed(rows, trial):
+                few = rows.take(_some(rows, np.zeros(len(rows.place))))
+                for trial in claims(few):
+                    if said := _missed(few, trial, 0.0):
                         return said
         return ""
 
@@ -68,23 +69,28 @@ class SpotChecks:
     def _try(self, rows: AbstractRows) -> None:
         if not len(rows.place):
             return
-        charges = {"below": np.zeros(len(rows.place)), "above": np.zeros(len(rows.place)), "": np.zeros(len(rows.place))}
-        residual = np.zeros(len(rows.place))
+        everywhere = np.arange(len(rows.place))
+        charges = {side: np.zeros(len(everywhere)) for side in ("below", "above", "")}
+        residual, least = charges[""], LEAST * float(_known(rows.value(rows.x + along_of(rows))).max())
         for trial in own_points(rows):
-            self._take(rows, trial, charges, np.arange(len(rows.place)))
+            size = _known(trial.size)
+            least = max(least, LEAST * float(size.max()))
+            self._take(rows, trial, charges, everywhere, least)
             residual = np.fmax(residual, trial.excess)
-            self.size += float(rows.weight @ np.where(np.isfinite(trial.size), trial.size, 0.0))
+            self.size += float(rows.weight @ size)
         chosen = _some(rows, residual)
         few = rows.take(chosen)
         for trial in other_points(few):
             if self.contradiction:
                 break
-            self._take(few, trial, charges, chosen)
+            self._take(few, trial, charges, chosen, least)
         self.below += float(rows.weight @ charges["below"])
         self.above += float(rows.weight @ charges["above"])
 
-    def _take(self, rows: AbstractRows, trial: Trial, charges: dict[str, Array], chosen: Array) -> None:
-        self.contradiction = self.contradiction or _missed(rows, trial)
+    def _take(
+        self, rows: AbstractRows, trial: Trial, charges: dict[str, Array], chosen: Array, least: float
+    ) -> None:
+        self.contradiction = self.contradiction or _missed(rows, trial, least)
         charge = charges[trial.side]
         charge[chosen] = np.fmax(charge[chosen], np.where(trial.near, trial.excess, 0.0))
 
@@ -98,15 +104,16 @@ def _some(rows: AbstractRows, residual: Array) -> Array:
     return np.union1d(worst, np.linspace(0, m - 1, MANY // 2).astype(int))
 
 
-def _missed(rows: AbstractRows, trial: Trial) -> str:
-    """What is wrong with the term, where a law is missed by more than rounding; else empty."""
-    size = np.where(np.isfinite(trial.size), trial.size, 0.0)
+def _missed(rows: AbstractRows, trial: Trial, least: float) -> str:
+    """What is wrong with the term, where a law is missed by more than rounding, and ``least``; else empty."""
+    size = _known(trial.size)
     excess = np.where(np.isnan(trial.excess), -np.inf, trial.excess)
     bad = np.flatnonzero(excess > BEYOND * size)
     if not len(bad):
         return ""
     bad = bad[np.argsort(-excess[bad] / (size[bad] + 1e-300), kind="stable")][:8]
-    beyond = excess[bad] > NOISY * _noise(rows.take(bad), trial.x[bad], trial.b[bad])
+    noise = np.fmax(_noise(rows.take(bad), trial.x[bad], trial.b[bad]), least)
+    beyond = excess[bad] > NOISY * noise
     if not beyond.any():
         return ""
     row = int(bad[np.argmax(beyond)])
@@ -119,11 +126,15 @@ def _missed(rows: AbstractRows, trial: Trial) -> str:
 
 def _noise(rows: AbstractRows, x: Array, b: Array) -> Array:
     """How far off values near x and conjugates near b are by rounding, as their fourth differences show."""
-    steps, along = np.arange(5.0), NEARBY * reach_of(rows) * along_of(rows)
-    values = np.stack([rows.value(x + k * along) for k in steps])
-    conjugates = np.stack([rows.conjugate(b * (1.0 - NEARBY * k)) for k in steps])
-    found = np.abs(STENCIL @ values), np.abs(STENCIL @ conjugates)
-    return sum(np.where(np.isfinite(each), each, 0.0) for each in found)
+    along = NEARBY * rows.reach * along_of(rows)
+    values = np.stack([rows.value(x + k * along) for k in range(12)])
+    conjugates = np.stack([rows.conjugate(b * (1.0 - PULLED * k)) for k in range(12)])
+    of_values, of_conjugates = (_known(np.abs(np.diff(each, 4, axis=0))).max(axis=0) for each in (values, conjugates))
+    return of_values + of_conjugates
+
+
+def _known(numbers: Array) -> Array:
+    return np.where(np.isfinite(numbers), numbers, 0.0)
 
 
 def _shown(value: np.ndarray) -> str:
