@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import checks
-from .certificate import Certifier
+from .certificate import Certifier, levelled
 from .compiling import conic
 from .engines.actors import Actors
 from .errors import (
@@ -82,6 +82,7 @@ class Compiled:
         if found is None:
             raise FailedError("the CVXPY problem holds no answer; call .cvxpy.solve(...) first")
         certificate = Certifier(self.conic.form.frozen()).certify(found[0], found[1].flows, found[1].prices, 1e-6)
+        certificate = levelled(certificate, 1e-6)
         status = "certified" if certificate.holds(1e-6) else "no_certificate"
         message = f"Read from CVXPY, whose solver said {self.cvxpy.status!r}."
         if certificate.contradiction:

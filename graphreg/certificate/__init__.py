@@ -18,6 +18,7 @@ from .edges.clusters import clusters as clusters
 from .edges.near import upper_gap as upper_gap
 from .enclosure.lower import Enclosed as Enclosed
 from .enclosure.lower import Enclosure as Enclosure
+from .levels import levelled as levelled
 from .record import Certificate as Certificate
 from .record import relative as relative
 from .repairing.feasible import feasible as feasible

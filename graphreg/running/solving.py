@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..breakdown import Watched, broken, cause
-from ..certificate import AtInfinity, Certificate, Certifier, Enclosed, at_infinity, common
+from ..certificate import AtInfinity, Certificate, Certifier, Enclosed, at_infinity, common, levelled
 from ..clock import OutOfTimeError, within
 from ..compiling import conic
 from ..form import DualPoint, Form
@@ -48,6 +48,8 @@ def solve(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Co
             raise
         compiler.forget()
         found = _without_answer(form, "failed", statuses.failed(cause(error)))
+    if budget.gap > 0.0 and found.own is None:  # else exactly this iterate is asked for, or this baseline's point
+        found = replace(found, certificate=levelled(found.certificate, budget.gap))
     message = f"{found.message} {store.note}" if store is not None and store.note else found.message
     own = None if found.own is None else found.own.certificate
     if found.certificate.contradiction:  # nor did any bound before it was found hold
@@ -113,6 +115,10 @@ class _Task:
             self.certifier.admit(np.zeros(self.form.shape), self.form.nothing())
             best, said = self.certifier.best(), "Nothing is left to fit."
             return Outcome(best, self.certifier, "gap", status="certified", message=said)
+        checks = self.certifier.spot_checks
+        checks.begin()
+        if checks.contradiction:
+            return statuses.judged(Outcome(self.certifier.best(), self.certifier, "failed"), self.budget.gap)
         with np.errstate(over="ignore", invalid="ignore"):
             outcome = self.method.run(self)
         return statuses.judged(outcome, self.budget.gap)
@@ -170,4 +176,6 @@ def _further(found: Outcome, gap: float) -> bool:
     """Whether it is worth while to go on at infinity: what is left was not interrupted, and may be certified there."""
     known = found.status == "certified" or (gap == 0.0 and found.certificate.valid)
     more = found.status == "unattained" or (not known and found.status != "interrupted" and found.certifier.recedes())
-    return more and found.own is None and not found.certificate.contradiction  # a baseline has been there in its own problem
+    return (
+        more and found.own is None and not found.certificate.contradiction
+    )  # a baseline has been there in its own problem

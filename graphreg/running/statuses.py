@@ -55,7 +55,6 @@ def _doubted(outcome: Outcome, status: str, message: str) -> tuple[str, str]:
         return status, message
     if certificate.form is not checks.form or not (doubt := checks.doubt(certificate.w, certificate.dual_point)):
         return status, message
-    status = "failed" if status == "no_certificate" and not certificate.valid else status
     return status, f"{message} A term misleads the solve: {doubt}."
 
 

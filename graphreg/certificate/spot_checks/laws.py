@@ -120,7 +120,9 @@ def _middles(rows: AbstractRows, points: list[Array]) -> Iterator[Trial]:
         known &= apart > APART * (_lengths(x) + _lengths(rows.x))
         excess = np.where(known, middle - (f + other) / 2 + bend, -np.inf)
         law = "value((x + z) / 2) <= (value(x) + value(z)) / 2"
-        law += f" - mu/8 ||x - z||^2 with the mu = {mu:g} that it claims" if mu > 0.0 else ", as convex functions have it"
+        law += (
+            f" - mu/8 ||x - z||^2 with the mu = {mu:g} that it claims" if mu > 0.0 else ", as convex functions have it"
+        )
         said = {"x": x, "z": rows.x, "value(x)": other, "value(z)": f, "value((x + z) / 2)": middle}
         yield Trial(law, excess, np.abs(f) + np.abs(other) + bend, said, x, rows.b)
 
@@ -152,22 +154,37 @@ def _boxes(rows: AbstractRows) -> Iterator[Trial]:
 
 
 # ---- claims that no bound rests on: a solve that they mislead ends without a certificate, and says so ----------------
-def claims(rows: AbstractRows) -> Iterator[Trial]:
-    """Numbers where numbers must be, and proxes, gradients and projections that are those of the value."""
+def numbers(rows: AbstractRows) -> Iterator[Trial]:
+    """Numbers where numbers must be."""
     letter = rows.slopes[0]
     for name, point, found in (("value", "x", rows.value(rows.x)), ("conjugate", letter, rows.conjugate(rows.b))):
         excess = np.where(np.isnan(found), np.inf, 0.0)
         said = {point: rows.x if point == "x" else rows.b, f"{name}({point})": found}
-        yield Trial(f"{name}({point}) is a number, or +inf outside its domain", excess, np.zeros(len(excess)), said, rows.x, rows.b)
+        yield Trial(
+            f"{name}({point}) is a number, or +inf outside its domain",
+            excess,
+            np.zeros(len(excess)),
+            said,
+            rows.x,
+            rows.b,
+        )
+
+
+def claims(rows: AbstractRows) -> Iterator[Trial]:
+    """Numbers, and proxes, gradients and projections that are those of the value."""
+    yield from numbers(rows)
     if rows.project is not None:
         for p in _tried(rows.project, rows.x):
             value = rows.value(p)
             excess = np.where(value <= 0.0, 0.0, np.inf)
             said = {"z": rows.x, "project(z)": p, "value(project(z))": value}
-            yield Trial("project(z) lies in the set, where the value is 0", excess, np.zeros(len(value)), said, p, rows.b)
+            yield Trial(
+                "project(z) lies in the set, where the value is 0", excess, np.zeros(len(value)), said, p, rows.b
+            )
     step = 1.0
     for p in _tried(rows.prox, rows.x, step):
-        yield _equality(rows, p, (rows.x - p) / step, "the prox is that of the value: with p = prox(v, t) and b = (v - p) / t")
+        law = "the prox is that of the value: with p = prox(v, t) and b = (v - p) / t"
+        yield _equality(rows, p, (rows.x - p) / step, law)
     if rows.gradient is not None:
         for b in _tried(rows.gradient, rows.x):
             yield _equality(rows, rows.x, b, "the gradient is that of the value: with b = gradient(p)")

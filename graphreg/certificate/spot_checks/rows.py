@@ -184,6 +184,14 @@ class LossRows(AbstractRows):
     def project(self) -> None:
         return None
 
+    def slopes_at(self, b: Array) -> Self:
+        one = self.term.dependent(self.y)
+        if one is not None:  # exactly, as bounds have it: rounding leaves something of the sum
+            at, b = np.arange(len(b)), b.copy()
+            b[at, one] = 0.0
+            b[at, one] = -b.sum(axis=1)
+        return super().slopes_at(b)
+
     def convexity(self) -> float:
         return self.term.least_curvature() if isinstance(self.term, AbstractSmoothLoss) else 0.0
 
@@ -206,14 +214,11 @@ def of_edges(form: Form, block: EdgeBlock, w: Array, u: Array) -> PenaltyRows:
 
 
 def of_samples(form: Form, block: SampleBlock, w: Array, a: Array) -> LossRows:
-    s, x, t, one = block.scale, block.predict(w), block.loss.anchor(block.y), block.loss.dependent(block.y)
+    s, x, t = block.scale, block.predict(w), block.loss.anchor(block.y)
     with np.errstate(divide="ignore", invalid="ignore"):
         b = a / block.column(s)
-    if one is not None:  # as the enclosure has it, whatever rounding left of the sum
-        at = np.arange(len(b))
-        b[at, one] = 0.0
-        b[at, one] = -b.sum(axis=1)
-    return LossRows(form, np.arange(len(s)), x, b, s, t, _reach(x, t), block).known()
+    rows = LossRows(form, np.arange(len(s)), x, b, s, t, _reach(x, t), block).known()
+    return rows.slopes_at(rows.b)
 
 
 def _reach(x: Array, t: Array) -> float:

@@ -13,20 +13,21 @@ import numpy as np
 
 from ...form import DualPoint, Form
 from ...terms import Array
-from .laws import Trial, along_of, claims, other_points, own_points
+from .laws import Trial, along_of, claims, numbers, other_points, own_points
 from .rows import AbstractRows, of_edges, of_samples
 
 MANY = 256  # rows on which more is tried than their own residual
 BEYOND = 1e-6  # of the parts of an inequality: what is missed by less may be rounding, or a solver's tolerance
 NOISY = 30.0  # times the noise that is measured: what is missed by less may be rounding
-LEAST = 64 * 2.0**-52  # of the largest numbers of a block, and of values a unit away: rounding that need not show
+LEAST = 64 * 2.0**-52  # of 1, of values a unit away and of the largest numbers of a block: rounding that need not show
+VAGUE = 1e-9  # the same where no bound is at stake
 NEARBY, PULLED = 1e-3, 2.0**-6  # how far apart the points are at which noise is measured
 
 
 class SpotChecks:
     """What is known of the user's terms in a form. ``contradiction`` is the first law that was found broken, in words;
-    ``below`` and ``above`` are what small disagreements cost either bound at the last points, and ``size`` is that of the
-    numbers that are compared there."""
+    ``below`` and ``above`` are what small disagreements cost either bound at the last points, and ``size`` is that of
+    the numbers that are compared there."""
 
     def __init__(self, form: Form) -> None:
         self.form = form
@@ -55,10 +56,17 @@ class SpotChecks:
         with np.errstate(all="ignore"):
             for rows in self._rows(w, point):
                 few = rows.take(_some(rows, np.zeros(len(rows.place))))
-                for trial in claims(few):
-                    if said := _missed(few, trial, 0.0):
+                for trial in claims(few) if len(few.place) else ():
+                    if said := _missed(few, trial, VAGUE):
                         return said
         return ""
+
+    def begin(self) -> None:
+        """Try at 0 whether values and conjugates are numbers at all."""
+        with np.errstate(all="ignore"):
+            for rows in self._rows(np.zeros(self.form.shape), self.form.nothing()) if self else ():
+                for trial in numbers(rows) if len(rows.place) else ():
+                    self.contradiction = self.contradiction or _missed(rows, trial, 0.0)
 
     def _rows(self, w: Array, point: DualPoint) -> Iterable[AbstractRows]:
         for k in self.samples:
@@ -71,7 +79,7 @@ class SpotChecks:
             return
         everywhere = np.arange(len(rows.place))
         charges = {side: np.zeros(len(everywhere)) for side in ("below", "above", "")}
-        residual, least = charges[""], LEAST * float(_known(rows.value(rows.x + along_of(rows))).max())
+        residual, least = charges[""], LEAST * max(1.0, float(_known(rows.value(rows.x + along_of(rows))).max()))
         for trial in own_points(rows):
             size = _known(trial.size)
             least = max(least, LEAST * float(size.max()))
@@ -87,9 +95,7 @@ class SpotChecks:
         self.below += float(rows.weight @ charges["below"])
         self.above += float(rows.weight @ charges["above"])
 
-    def _take(
-        self, rows: AbstractRows, trial: Trial, charges: dict[str, Array], chosen: Array, least: float
-    ) -> None:
+    def _take(self, rows: AbstractRows, trial: Trial, charges: dict[str, Array], chosen: Array, least: float) -> None:
         self.contradiction = self.contradiction or _missed(rows, trial, least)
         charge = charges[trial.side]
         charge[chosen] = np.fmax(charge[chosen], np.where(trial.near, trial.excess, 0.0))
@@ -117,9 +123,9 @@ def _missed(rows: AbstractRows, trial: Trial, least: float) -> str:
     if not beyond.any():
         return ""
     row = int(bad[np.argmax(beyond)])
-    numbers = ", ".join(f"{name} = {_shown(value[row])}" for name, value in trial.said.items())
+    said = ", ".join(f"{name} = {_shown(value[row])}" for name, value in trial.said.items())
     return (
-        f"{rows.name} breaks the law {trial.law} {rows.at(row)}, where {numbers}; print "
+        f"{rows.name} breaks the law {trial.law} {rows.at(row)}, where {said}; print "
         f"graphreg.testing.{rows.checker}({rows.name}(...)), which tries every law, and mend the method that is wrong"
     )
 
