@@ -1,4 +1,4 @@
-"""Terms of a user's that break their laws: nothing false is certified, the term is named, and honest ones are let be."""
+"""Terms of a user's that break their laws: nothing false is certified, and the term is named. Honest ones pass."""
 
 from __future__ import annotations
 
@@ -44,18 +44,21 @@ def certified(lie: Lie):
     form, known = gr.Problem(model(lie)).form, honest(lie.of)
     certifier = Certifier(form)
     certifier.spot_checks.begin()
-    return certifier.certify(known.w, known.dual_point.flows, known.dual_point.prices, 1e-6)
+    with np.errstate(invalid="ignore"):
+        return certifier.certify(known.w, known.dual_point.flows, known.dual_point.prices, 1e-6)
 
 
 @pytest.mark.parametrize("lie", FOUND, ids=lambda lie: f"{lie.of} {lie.name}")
 def test_what_the_iterates_contradict_is_named(lie):
     found = certified(lie)
-    assert not found.valid and (found.primal, found.dual) == (np.inf, -np.inf)
+    assert not found.valid
+    assert (found.primal, found.dual) == (np.inf, -np.inf)
     name = "LyingOwnLeastSquares" if lie.of == "OwnLeastSquares" else f"Lying{lie.of}"
     assert found.contradiction.startswith(f"{name} breaks the law ")
     place = "at the node " if lie in LOSSES or "at the node" in found.contradiction else "on the edge ("
     checker = "check_loss" if lie in LOSSES else "check_penalty"
-    assert place in found.contradiction and f"graphreg.testing.{checker}({name}" in found.contradiction
+    assert place in found.contradiction
+    assert f"graphreg.testing.{checker}({name}" in found.contradiction
 
 
 @pytest.mark.parametrize("lie", HARMLESS, ids=lambda lie: f"{lie.of} {lie.name}")
@@ -72,7 +75,8 @@ def test_what_they_do_not_show_makes_no_bound_false(lie):
 def test_every_route_fails_by_name(lie, method):
     problem = gr.Problem(model(lie))
     solution = problem.solve(method, on_failure="return")
-    assert solution.status == "failed" and not solution.certificate.valid
+    assert solution.status == "failed"
+    assert not solution.certificate.valid
     assert "nothing is certified: Lying" in solution.message
     assert not any(record.certified for record in solution.trace.records)
     with pytest.raises(FailedError, match="nothing is certified: Lying"):
@@ -91,18 +95,20 @@ def test_compiled_read_fails_by_name():
     compiled.cvxpy.solve(solver="CLARABEL")
     with pytest.raises(FailedError, match="LyingOwnL1 breaks the law") as raised:
         compiled.read()
-    assert raised.value.solution is not None and not raised.value.solution.certificate.valid
+    assert raised.value.solution is not None
+    assert not raised.value.solution.certificate.valid
 
 
 def test_compare_path_and_cross_validation_fail_by_name():
     strength = gr.Parameter(0.1, name="strength")
     problem = gr.Problem(model(PENALTIES[1], strength))
     compared = gr.compare(problem, [gr.Exact(), gr.ADMM()], seed=0)
-    assert set(compared.table()["status"]) == {"failed"} and "none, for want of a bound" in compared.reference
+    assert set(compared.table()["status"]) == {"failed"}
+    assert compared.reference.startswith("none, as LyingOwnL1 breaks the law")
     with pytest.raises(FailedError, match="LyingOwnL1 breaks the law"):
-        gr.path(problem, strength, [0.1, 0.2])
+        gr.path(problem, [0.1, 0.2], method=gr.PrimalDual())
     with pytest.raises(FailedError, match="LyingOwnL1 breaks the law"):
-        gr.cross_validate(problem, strength, [0.1, 0.2], folds=3)
+        gr.cross_validate(problem, [0.1, 0.2], folds=3)
 
 
 def test_a_resumed_run_fails_by_name(tmp_path):
@@ -113,13 +119,14 @@ def test_a_resumed_run_fails_by_name(tmp_path):
     problem.solve(gr.PrimalDual(), gap=1e-12, rounds=60, checkpoint=file, seed=0)
     LOW[0] = 1e-3
     resumed = problem.solve(gr.PrimalDual(), gap=1e-12, rounds=120, checkpoint=file, on_failure="return")
-    assert resumed.status == "failed" and "LyingOwnL1 breaks the law" in resumed.message
+    assert resumed.status == "failed"
+    assert "LyingOwnL1 breaks the law" in resumed.message
 
 
 LOW = [0.0]
 
 
-# ---- honest terms ------------------------------------------------------------------------------------------------------
+# ---- honest terms ----------------------------------------------------------------------------------------------------
 def soft(z):
     return cp.sum(cp.huber(z, 1)) / 2
 
@@ -140,10 +147,10 @@ CHAIN = gr.Graph.chain(3)
 @pytest.mark.parametrize("name", TRUE)
 def test_honest_terms_are_not_condemned(name, offset):
     """At targets over 20 decades, with and without an offset, near and far from the optimum."""
-    for scale in 10.0 ** np.arange(-10, 11, 10 if name == "from_cvxpy" else 2):
+    for scale in 10.0 ** np.arange(-10, 11, 10 if name == "from_cvxpy" else 5):
         form = gr.Problem(TRUE[name](scale=scale, offset=offset)).form
-        for seed in range(3):
-            w = scale * np.random.default_rng(seed).normal(size=form.shape) * (seed > 0)
+        for start in np.random.default_rng(0).normal(size=(1 + (offset == 0.0), *form.shape)):
+            w = scale * start
             with np.errstate(all="ignore"):
                 certifier = Certifier(form)
                 certifier.certify(w, None, None, 1e-6)
