@@ -5,6 +5,8 @@ from .attainment.attainment import at_infinity as at_infinity
 from .attainment.attainment import attained as attained
 from .attainment.recession import recedes_exactly as recedes_exactly
 from .certify import Certifier as Certifier
+from .certify import Remembered as Remembered
+from .certify import check_point as check_point
 from .common_model.best_common import Common as Common
 from .common_model.best_common import center as center
 from .common_model.best_common import common as common

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..breakdown import Watched, cause, numerical
+from ..breakdown import Watched, alone, cause, numerical
 from ..certificate import Certificate, Certifier
 from ..clock import OutOfTimeError, left
 from ..errors import CheckpointError
@@ -45,6 +45,7 @@ class _Run:
     trace: Trace = field(default_factory=Trace)
     began: float = field(default_factory=_now)
     unknowns: int | None = None  # of the last guess of a polish
+    untried: Keeper | None = None  # where the state is from a file, and no round has shown that it can be gone on from
     checked: Checked | None = None  # for the checkpoint; None while it has yet to be noted
 
     def elapsed(self) -> float:
@@ -56,9 +57,9 @@ class _Run:
         remaining = left()
         if self.budget.seconds is not None and remaining is not None:  # what went before the first round counts, too
             self.began -= max(self.budget.seconds - remaining, 0.0)
-        stored = None if self.keeper is None else self.keeper.load(view)
-        if stored is None:
-            warm_start, start = self.budget.warm_start, self.budget.start
+        warm_start, start = self.budget.warm_start, self.budget.start
+        stored = None if self.keeper is None else self.keeper.load(view, lambda: self.method.init(view, start))
+        if self.keeper is None or stored is None:
             state = self.method.init(view, start) if warm_start is None else warm_start.first(self.method, view, start)
             self.keep(state, 0, "")
             return state, 0, ""
@@ -67,10 +68,15 @@ class _Run:
                 f"the checkpoint is at round {stored.round}, beyond the rounds={self.budget.rounds} asked for, which "
                 "count from the start; allow more rounds, or name another file"
             )
-        self.certifier = self.method.judge(stored.state, self.certifier)
-        self._restore(stored)
-        if stored.ended in ("failed", "recession"):
-            return stored.state, stored.round, stored.ended
+        with self.keeper.reading():
+            self.certifier = self.method.judge(stored.state, self.certifier)
+            self._restore(stored)
+            finite = np.isfinite(self.method.point(stored.state)[0]).all()
+        self.untried = self.keeper
+        if stored.ended == "failed" and not finite:
+            return stored.state, stored.round, "failed"
+        if stored.ended == "recession" and self.certifier.recedes():
+            return stored.state, stored.round, "recession"
         return stored.state, stored.round, "gap" if self.certifier.best().holds(self.budget.gap) else ""
 
     def keep(self, state: Any, k: int, ended: str) -> None:
@@ -86,7 +92,7 @@ class _Run:
 
     def _restore(self, stored: Snapshot) -> None:
         checked, asked = stored.checked, self.schedule  # the budget may change from call to call
-        self.schedule = replace(checked.schedule, target=asked.target, polishes=asked.polishes)
+        self.schedule = replace(checked.schedule, target=asked.target, polishes=asked.polishes, every=asked.every)
         self.certifier.recall(checked.certifier)
         self.unknowns = checked.unknowns
         self.trace.records[:] = checked.records
@@ -102,9 +108,15 @@ class _Run:
     def step(self, state: Any) -> tuple[Any, str]:
         """The state after one more round, and why the run ends within it: a round that time cuts short is none."""
         try:
-            return self.method.step(state), ""
+            state = self.method.step(state)
         except OutOfTimeError:
             return state, "budget"
+        except Exception as error:
+            if self.untried is None or numerical(error) or not alone(error):
+                raise
+            raise self.untried.store.senseless(error) from error
+        self.untried = None
+        return state, ""
 
     def breakdown(self, error: Exception) -> str:
         """The cause of a breakdown in words; raises what is none."""

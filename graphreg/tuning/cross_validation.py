@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -115,14 +116,14 @@ def cross_validate(  # noqa: PLR0913
         _try(problem, split, scorer)
     chosen = method or usual_method(problem)
     task = Task(problem.model, problem.form, values, chosen, gap, int(seed), usual=method is None)
-    stored = StoredFolds(checkpoint, task, split)
-    try:
-        for number, run in _carried_out(task, split, stored, jobs, progress):
-            stored.add(number, run)
-            scores_of(problem.form, split.each[number], run, scorer)  # what is wrong with it is known at once
-    except KeyboardInterrupt:
-        if not stored.runs:
-            raise
+    with closing(StoredFolds(checkpoint, task, split)) as stored:
+        try:
+            for number, run in _carried_out(task, split, stored, jobs, progress):
+                stored.add(number, run)
+                scores_of(problem.form, split.each[number], run, scorer)  # what is wrong with it is known at once
+        except KeyboardInterrupt:
+            if not stored.runs:
+                raise
     found = CrossValidation(problem, values, split, scorer, rule, gap, dict(sorted(stored.runs.items())))
     return found.refitted(task.method, task.seed) if refit and found.complete and found.usable.any() else found
 

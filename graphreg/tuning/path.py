@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -236,7 +237,8 @@ def path(  # noqa: PLR0913
             "which": parameter.name,
         }
         store = None if stored is None else StoredPath(stored, problem, parameter, warm, asked)
-        found = _solve(warm, parameter, values[::-1].tolist(), store, progress, on_failure)
+        with nullcontext() if store is None else closing(store):
+            found = _solve(warm, parameter, values[::-1].tolist(), store, progress, on_failure)
     left = tuple(value for value in values.tolist() if value not in found)
     return Path(parameter, dict(sorted(found.items())), warm.method.label, gap, left)
 
