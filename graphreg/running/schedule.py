@@ -35,7 +35,7 @@ class Schedule:
     screen: float = checked(inside("[0, inf]"), np.inf)
     power: float = checked(inside("[1, 2]"), 1.5)
     screened: tuple[int, float] = (0, np.inf)  # the round of the last screen, and what it said
-    pace: float = checked(inside("[0, inf)"), 0.0)  # by which the log of the screens fell per round, between the last two
+    pace: float = checked(inside("[0, inf)"), 0.0)  # by which log screens fell per round, between the last two
 
     def expecting(self, last: Schedule) -> Schedule:
         """With what the last repair at a neighbouring strength taught: which screen goes with which gap."""

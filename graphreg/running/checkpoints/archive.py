@@ -17,7 +17,7 @@ import numpy as np
 from ...errors import CheckpointError
 from ...terms import Array
 from .packing import laid_out, layout, plain
-from .place import opened, place_of, replacing
+from .place import opened, replacing
 
 HEADER = "header.json"
 DAMAGE = (OSError, ValueError, LookupError, TypeError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
@@ -40,7 +40,7 @@ def write(path: Path, header: dict[str, Any], arrays: dict[str, Array]) -> None:
     strides = {name: stored for name, a in arrays.items() if (stored := layout(a)) is not None}
     header = {**header, "arrays": list(arrays), "layouts": strides}
     try:
-        with replacing(place_of(path)) as file:
+        with replacing(path) as file:
             _fill(file, header, arrays)
     except OSError as error:
         raise CheckpointError(
@@ -64,7 +64,7 @@ def read(path: Path, limits: Limits | None = None) -> tuple[dict[str, Any], dict
     """
     limits = limits or Limits()
     try:
-        with os.fdopen(opened(place_of(path)), "rb") as file:
+        with os.fdopen(opened(path), "rb") as file:
             size = os.fstat(file.fileno()).st_size
             if size > limits.file:
                 raise ValueError(f"it has {size} bytes, more than the problem can need")

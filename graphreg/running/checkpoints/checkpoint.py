@@ -269,7 +269,8 @@ def _versions() -> dict[str, str]:
 
 
 def _note(there: Mapping[str, str]) -> str:
-    found = [f"{name} {shown(there.get(name))[1:-1]}, here {mine}" for name, mine in _versions().items() if there.get(name) != mine]
+    differ = [(name, there.get(name, "?"), mine) for name, mine in _versions().items() if there.get(name) != mine]
+    found = [f"{name} {shown(theirs)[1:-1]}, here {mine}" for name, theirs, mine in differ]
     if not found:
         return ""
     return f"The run went on from a checkpoint of {'; '.join(found)}: its last bits may differ from an unbroken run's."

@@ -18,6 +18,7 @@ from ...messages import shown
 from ...network import LocalView
 
 OWN = __name__.partition(".")[0]
+PARTS = (tuple, list, dict)
 TESTS = {bool: is_switch, int: is_whole, float: is_number}
 
 
@@ -51,20 +52,23 @@ def _hints(kind: type) -> dict[str, Any]:
 def fits(value: Any, hint: Any) -> bool:
     """Whether a value is of a type as it is annotated; what is not known to be wrong fits."""
     origin, args = get_origin(hint), get_args(hint)
+    kind = origin or hint
     if origin in (Union, types.UnionType):
         return any(fits(value, each) for each in args)
-    if origin is tuple and isinstance(value, tuple):
-        if len(args) == 2 and args[1] is ...:
-            return all(fits(each, args[0]) for each in value)
-        return len(value) == len(args) and all(map(fits, value, args))
-    if origin is list and isinstance(value, list):
-        return all(fits(each, args[0]) for each in value)
-    if origin is dict and isinstance(value, dict):
-        return all(fits(key, args[0]) and fits(each, args[1]) for key, each in value.items())
-    kind = origin or hint
     if kind in TESTS:
         return TESTS[kind](value)
-    return hint is Any or not isinstance(kind, type) or isinstance(value, kind)
+    if hint is Any or not isinstance(kind, type):
+        return True
+    return isinstance(value, kind) and (kind not in PARTS or not args or _parts_fit(value, args))
+
+
+def _parts_fit(value: Any, args: tuple[Any, ...]) -> bool:
+    """Whether the parts of a tuple, list or dict are of theirs."""
+    if isinstance(value, dict):
+        return all(fits(key, args[0]) and fits(each, args[1]) for key, each in value.items())
+    if isinstance(value, list) or args[1:] == (...,):
+        return all(fits(each, args[0]) for each in value)
+    return len(value) == len(args) and all(map(fits, value, args))
 
 
 def check_entries(value: Any, wanted: Mapping[str, Any], where: str) -> None:
