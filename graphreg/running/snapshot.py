@@ -65,9 +65,9 @@ class Snapshot:
                 if value is not None and (value.shape != (size,) or value.dtype.kind != "i" or (value < 0).any()):
                     raise MisfitError(f"run.sent[{purpose!r}].{name} is not {size} counts")
         schedule = self.checked.schedule
-        later = max(schedule.next_screen, schedule.next_repair, schedule.next_polish)
-        if later > 4 * (self.round + LATEST + schedule.every):
-            raise MisfitError(f"run.checked.schedule waits for the round {later}, from the round {self.round} on")
+        for name in ("next_screen", "next_repair", "next_polish"):
+            if (at := getattr(schedule, name)) > 4 * (self.round + LATEST + schedule.every):
+                raise MisfitError(f"run.checked.schedule.{name} is the round {at}, seen from the round {self.round}")
 
 
 class StoredRuns:

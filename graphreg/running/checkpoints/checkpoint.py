@@ -45,7 +45,7 @@ HEADER = {
     "layouts": dict[str, list[int]],
 }
 ENTRY = {"tree": Any, "generators": list[list[Any]], "arrays": int}
-HOLDS = {"run": "round {}", "path": "{} finished points", "cross-validation": "{} finished folds"}
+HOLDS = {"run": "round {}", "path": "{} of the points", "cross-validation": "{} of the folds"}
 T = TypeVar("T")
 
 
