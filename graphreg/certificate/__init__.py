@@ -5,8 +5,6 @@ from .attainment.attainment import at_infinity as at_infinity
 from .attainment.attainment import attained as attained
 from .attainment.recession import recedes_exactly as recedes_exactly
 from .certify import Certifier as Certifier
-from .certify import Remembered as Remembered
-from .certify import check_point as check_point
 from .common_model.best_common import Common as Common
 from .common_model.best_common import center as center
 from .common_model.best_common import common as common
@@ -22,5 +20,7 @@ from .enclosure.lower import Enclosed as Enclosed
 from .enclosure.lower import Enclosure as Enclosure
 from .record import Certificate as Certificate
 from .record import relative as relative
+from .remembered import Remembered as Remembered
+from .remembered import check_point as check_point
 from .repairing.feasible import feasible as feasible
 from .repairing.repair import Repair as Repair

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from ..checks import checked, inside, whole
 from ..errors import InternalError
 from ..form import DualPoint, Form, settled
 from ..terms import Array
@@ -18,6 +15,7 @@ from .common_model.best_common import common
 from .enclosure.lower import Enclosed, Enclosure
 from .enclosure.upper import upper_bound
 from .record import Certificate, relative
+from .remembered import Dual, Primal, Remembered, Source, check_point, source_of
 from .repairing.consensus_flows import consensus_flows
 from .repairing.feasible import feasible
 from .repairing.repair import Repair
@@ -26,55 +24,6 @@ CHARGE = 1e-2  # of the gap asked for: rounding that costs less need not be avoi
 SERVES = 0.1  # of the gap asked for: a point whose bound costs less needs no repair
 NOTHING = 1e-13  # of a value: less than what plain sums may cost
 BALANCED = 1e-9  # of what flows through the nodes: an imbalance that needs no repair before it is enclosed
-
-
-@dataclass(frozen=True)
-class Source:
-    """From what a lower bound is proved, to the bit: a point (None: 0), and the bound from which on sums may be
-    plain."""
-
-    point: DualPoint | None
-    least: float
-
-
-@dataclass(frozen=True)
-class Remembered:
-    """What the certificates to come depend on beside the problem. Of bounds only the points from which they are proved
-    anew: nobody has to believe whoever had it meanwhile."""
-
-    w: Array | None
-    plain: bool  # how the sums of its upper bound are taken
-    source: Source | None
-    decided: tuple[Source | None, ...] | None  # with what attainment was decided; (): with ``source``, None: not so far
-    gap: float = checked(inside("[0, inf)"))
-    screened: float
-    size: float = checked(inside("[0, inf)"))  # what the repair remembers
-    exchanges: int = checked(whole(0))
-    centred: bool
-
-
-@dataclass(frozen=True)
-class _Dual:
-    """A dual point as it was computed, the lower bound of each component that was proved next to it, and from what;
-    None: it was proved elsewhere."""
-
-    value: float
-    found: Enclosed
-    source: Source | None = None
-
-    @property
-    def bound(self) -> float:
-        return self.found.value
-
-
-@dataclass(frozen=True)
-class _Primal:
-    """P(w) as it was computed, and the upper bound that was proved."""
-
-    value: float
-    bound: float
-    w: Array
-    plain: bool  # whether its sums were taken plainly
 
 
 class Certifier:
@@ -86,9 +35,9 @@ class Certifier:
         self.repair = Repair(form)
         self.enclosure = Enclosure(form, None if like is None else like.enclosure)
         self.floor = common(form).floor
-        self.best_primal: _Primal | None = None
-        self.best_dual: _Dual | None = None
-        self._attained: tuple[bool | None, _Dual | None] | None = None  # and the bound with which it was decided
+        self.best_primal: Primal | None = None
+        self.best_dual: Dual | None = None
+        self._attained: tuple[bool | None, Dual | None] | None = None  # and the bound with which it was decided
         self._slack: bool | None = None
         self.gap = 0.0  # the last that was asked for
         self.screened = float("nan")  # P at the last screen
@@ -98,9 +47,9 @@ class Certifier:
         best, lowest, decided = self.best_primal, self.best_dual, None
         if self._attained is not None:
             by = self._attained[1]
-            decided = () if by is lowest else (_source(by),)
+            decided = () if by is lowest else (source_of(by),)
         w, plain = (None, True) if best is None else (best.w, best.plain)
-        return Remembered(w, plain, _source(lowest), decided, self.gap, self.screened, *self.repair.remembered())
+        return Remembered(w, plain, source_of(lowest), decided, self.gap, self.screened, *self.repair.remembered())
 
     def recall(self, remembered: Remembered) -> None:
         """Go on from there; every bound is proved anew. `ValueError` names points that are none of this form."""
@@ -117,15 +66,15 @@ class Certifier:
             by = self._proved(remembered.decided[0]) if remembered.decided else lowest
             self._attained = (self._decided(by), by)
 
-    def _proved(self, source: Source | None) -> _Dual | None:
+    def _proved(self, source: Source | None) -> Dual | None:
         """The lower bound that follows from a source."""
         if source is None:
             return None
         if source.point is None:
             found = self.enclosure(self.form.nothing())
-            return _Dual(found.value, found, source)
+            return Dual(found.value, found, source)
         found = self.enclosure(source.point, self._middle, source.least)
-        return _Dual(self.form.dual(found.dual_point), found, source)
+        return Dual(self.form.dual(found.dual_point), found, source)
 
     def attained(self) -> bool | None:
         """Whether the infimum is attained, decided once; see `attained`.
@@ -138,7 +87,7 @@ class Certifier:
             self._attained = (self._decided(self.best_dual), self.best_dual)
         return self._attained[0]
 
-    def _decided(self, best: _Dual | None) -> bool | None:
+    def _decided(self, best: Dual | None) -> bool | None:
         if best is not None and best.found.inner and np.isfinite(best.bound) and cones_of(self.form) is not None:
             return True
         return attained(self.form, None if best is None else best.found.dual_point)
@@ -216,9 +165,9 @@ class Certifier:
     def best(self) -> Certificate:
         """The certificate of the best points seen so far."""
         form, none = self.form, self.form.nothing()
-        best = self.best_primal or _Primal(np.inf, np.inf, np.zeros(self.form.shape), True)
+        best = self.best_primal or Primal(np.inf, np.inf, np.zeros(self.form.shape), True)
         lowest = Enclosed(np.full(form.n_components, -np.inf), none, none.flows, "no dual point was found")
-        found = self.best_dual or _Dual(-np.inf, lowest)
+        found = self.best_dual or Dual(-np.inf, lowest)
         primal, dual, w, point = best.bound, found.bound, best.w, found.found.dual_point
         note = ""
         if not np.isfinite(primal):
@@ -255,10 +204,10 @@ class Certifier:
         if found is not None and (self.best_primal is None or found.bound < self.best_primal.bound):
             self.best_primal = found
 
-    def _upper(self, w: Array, value: float, plain: bool) -> _Primal | None:
+    def _upper(self, w: Array, value: float, plain: bool) -> Primal | None:
         """The upper bound at w; None where it is not finite."""
         bound = upper_bound(self.form, w, self.enclosure.structure.designs if plain else None)
-        return _Primal(value, bound, w, plain) if np.isfinite(bound) else None
+        return Primal(value, bound, w, plain) if np.isfinite(bound) else None
 
     def improve(self, point: DualPoint) -> None:
         """Keep a dual point where the bound that is proved next to it is the best.
@@ -296,9 +245,9 @@ class Certifier:
 
     def bounded(self, found: Enclosed) -> None:
         """Take a lower bound that was proved elsewhere among the best."""
-        self._keep(_Dual(found.value, found))
+        self._keep(Dual(found.value, found))
 
-    def _keep(self, one: _Dual | None) -> None:
+    def _keep(self, one: Dual | None) -> None:
         if one is not None and (self.best_dual is None or one.bound > self.best_dual.bound):
             self.best_dual = one
 
@@ -311,7 +260,7 @@ class Certifier:
         if found is None or found.value < best.bound - self._enough(best.value):
             self.improve(best.found.dual_point)
         else:
-            self._keep(_Dual(self.form.dual(found.dual_point), found))
+            self._keep(Dual(self.form.dual(found.dual_point), found))
 
     def _flows(self, w: Array, flows: tuple[Array, ...] | None) -> tuple[Array, ...]:
         """The flows given, or those of the penalties' gradients (of their Moreau envelopes where they have kinks), and
@@ -330,21 +279,3 @@ class Certifier:
         found, rounds = consensus_flows(form, self.repair.stacks, w, tuple(out), form.gradient_prices(w))
         self.repair.exchanges += rounds
         return found
-
-
-def _source(best: _Dual | None) -> Source | None:
-    return None if best is None else best.source or Source(best.found.dual_point, np.inf)
-
-
-def check_point(form: Form, w: Array | None, point: DualPoint | None) -> None:
-    """Refuse points that are not finite floats of the shapes of a form, by a `ValueError`; None is none."""
-    none = form.nothing()
-    given = [] if w is None else [("parameters", (w,), (np.zeros(form.shape),))]
-    if point is not None:
-        given += [("flows", point.flows, none.flows), ("prices", point.prices, none.prices)]
-    for what, arrays, like in given:
-        there, here = ([each.shape for each in some] for some in (arrays, like))
-        if there != here:
-            raise ValueError(f"its {what} have the shapes {there}, and not {here}")
-        if any(each.dtype != np.float64 or not np.isfinite(each).all() for each in arrays):
-            raise ValueError(f"its {what} are not finite numbers")

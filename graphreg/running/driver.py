@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..breakdown import Watched, alone, cause, numerical
+from ..breakdown import Watched, cause, numerical
 from ..certificate import Certificate, Certifier
 from ..clock import OutOfTimeError, left
 from ..errors import CheckpointError
@@ -45,7 +45,6 @@ class _Run:
     trace: Trace = field(default_factory=Trace)
     began: float = field(default_factory=_now)
     unknowns: int | None = None  # of the last guess of a polish
-    untried: Keeper | None = None  # where the state is from a file, and no round has shown that it can be gone on from
     checked: Checked | None = None  # for the checkpoint; None while it has yet to be noted
 
     def elapsed(self) -> float:
@@ -72,7 +71,6 @@ class _Run:
             self.certifier = self.method.judge(stored.state, self.certifier)
             self._restore(stored)
             finite = np.isfinite(self.method.point(stored.state)[0]).all()
-        self.untried = self.keeper
         if stored.ended == "failed" and not finite:
             return stored.state, stored.round, "failed"
         if stored.ended == "recession" and self.certifier.recedes():
@@ -108,15 +106,9 @@ class _Run:
     def step(self, state: Any) -> tuple[Any, str]:
         """The state after one more round, and why the run ends within it: a round that time cuts short is none."""
         try:
-            state = self.method.step(state)
+            return self.method.step(state), ""
         except OutOfTimeError:
             return state, "budget"
-        except Exception as error:
-            if self.untried is None or numerical(error) or not alone(error):
-                raise
-            raise self.untried.store.senseless(error) from error
-        self.untried = None
-        return state, ""
 
     def breakdown(self, error: Exception) -> str:
         """The cause of a breakdown in words; raises what is none."""

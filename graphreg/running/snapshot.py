@@ -4,14 +4,16 @@ happened. The file fits one problem, method and start; the budget (gap, rounds, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..breakdown import alone, numerical
 from ..certificate import Remembered
 from ..checks import checked, inside, one_of, text, whole
-from ..errors import CheckpointError
+from ..clock import OutOfTimeError
+from ..errors import CheckpointError, GraphregError
 from ..form import Form
 from ..network import PURPOSES, Account, LocalView, arcs_of
 from .checkpoints.checkpoint import Checkpoint, Store
@@ -127,6 +129,7 @@ class Keeper:
 
     def __init__(self, store: Store, run: int) -> None:
         self.store, self.run = store, run
+        self.resumed = False
         self.latest: Snapshot | None = None
         self.written: Snapshot | None = None
 
@@ -136,12 +139,25 @@ class Keeper:
             self.latest = self.written = self.store.value(self.run, Snapshot, view)
             with self.store.reading():
                 self.latest.check(view.form, init())
+            self.resumed = True
         self.store.mark(-1 if self.latest is None else self.latest.round)
         return self.latest
 
     def reading(self) -> AbstractContextManager[None]:
         """What raises within is taken for a file that makes no sense."""
         return self.store.reading()
+
+    @contextmanager
+    def going_on(self) -> Generator[None]:
+        """What the library itself raises within, after a state was read that it cannot have left, is the file's fault."""
+        try:
+            yield
+        except (GraphregError, OutOfTimeError, Warning):
+            raise
+        except Exception as error:
+            if not self.resumed or numerical(error) or not alone(error):
+                raise
+            raise self.store.senseless(error, "gone on from") from error
 
     def keep(self, snapshot: Snapshot) -> None:
         self.latest = snapshot

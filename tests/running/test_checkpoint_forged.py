@@ -35,7 +35,7 @@ def test_no_bound_is_in_the_file(kept):
     """Of what certificates rest on: points alone."""
     header = archive.read(kept)[0]
     certifier = looked_up(header, of_run("checked", "certifier"))["record"][1]
-    assert list(certifier) == "w plain source decided gap screened size exchanges centred".split()
+    assert list(certifier) == ["w", "plain", "source", "decided", "gap", "screened", "size", "exchanges", "centred"]
     numbers = [at for at in places(header) if at and at[-1] in ("primal", "dual", "bound", "value", "lower")]
     assert all("records" in at for at in numbers)  # what the trace says of rounds that are over
 
@@ -94,7 +94,7 @@ def test_a_forged_point_of_a_path_is_solved_again(tmp_path):
     tree = ("values", 0, "tree", "dict")
     strength = archive.read(path)[0]["values"][0]["tree"]["dict"]["strength"]
     one = grid.index(strength)
-    bounds = {name: whole[one].certificate.primal for name in ("primal", "dual")}
+    bounds = dict.fromkeys(("primal", "dual"), whole[one].certificate.primal)
     header, arrays = archive.read(path)
     number = looked_up(header, (*tree, "certificate", "dict", "w", "array"))
     for name, value in [*bounds.items(), ("primal", 1e-9), ("dual", 1e9), ("primal", {"float": "nan"})]:
@@ -133,7 +133,7 @@ FIELDS = {
     ("checked", "certifier", "gap"): [-1.0, {"float": "nan"}],
     ("checked", "certifier", "size"): [-1.0, {"float": "inf"}],
     ("checked", "certifier", "exchanges"): [-1, 0.5],
-    ("checked", "certifier", "w"): [None and 0, "x", 3],
+    ("checked", "certifier", "w"): ["x", 3],
 }
 
 
@@ -141,8 +141,6 @@ FIELDS = {
 def test_a_field_that_cannot_be_is_named(way, kept):
     true = kept.read_bytes()
     for value in FIELDS[way]:
-        if value is None and way[-1] == "w":
-            continue
         kept.write_bytes(true)
         forged(kept, of_run(*way), value)
         status, said = gone_on(kept)
@@ -215,7 +213,9 @@ def test_statuses_and_predictions_of_folds_are_checked(tmp_path):
 def members(path, compression=zipfile.ZIP_STORED, **others):
     """The file anew, some members with other content."""
     with zipfile.ZipFile(path) as old:
-        content = {name: old.read(name) for name in old.namelist()} | {k.replace("_", "-"): v for k, v in others.items()}
+        content = {name: old.read(name) for name in old.namelist()} | {
+            k.replace("_", "-"): v for k, v in others.items()
+        }
     with zipfile.ZipFile(path, "w", compression) as new:
         for name, each in content.items():
             new.writestr(name, each)
@@ -290,7 +290,12 @@ def test_pipes_devices_and_sockets_are_not_opened(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("a\0b", "NUL"), ("n" * 300, "too long"), ("\ud800", "cannot be looked at"), ("d/" * 3000 + "x", "does not exist")],
+    [
+        ("a\0b", "NUL"),
+        ("n" * 300, "too long"),
+        ("\ud800", "cannot be looked at"),
+        ("d/" * 3000 + "x", "does not exist"),
+    ],
     ids=["NUL", "long", "surrogate", "deep"],
 )
 def test_names_that_no_file_can_have(name, said, tmp_path):

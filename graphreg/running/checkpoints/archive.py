@@ -16,12 +16,15 @@ import numpy as np
 
 from ...errors import CheckpointError
 from ...terms import Array
-from .packing import laid_out, layout, plain
+from .packing import extent, laid_out, layout, plain
 from .place import opened, replacing
 
 HEADER = "header.json"
 DAMAGE = (OSError, ValueError, LookupError, TypeError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
-ONE, ALL = 1 << 24, 1 << 26  # bytes that a member and the whole file may have, whatever the problem is
+ONE, ALL = 1 << 26, 1 << 28  # bytes that a member and the whole file may have, whatever the problem is
+
+
+SPARE = 1 << 12  # bytes of a member beside its numbers
 
 
 @dataclass(frozen=True)
@@ -32,16 +35,26 @@ class Limits:
     file: float = np.inf
 
 
-def write(path: Path, header: dict[str, Any], arrays: dict[str, Array]) -> None:
+UNLIMITED = Limits()
+
+
+def write(path: Path, header: dict[str, Any], arrays: dict[str, Array], limits: Limits = UNLIMITED) -> None:
     """Write the file beside its place, flush it to the disk, and only then put it there: what was there stays valid.
 
-    ``arrays`` are stored row by row; how they lay in memory goes into the header.
+    ``arrays`` are stored row by row; how they lay in memory goes into the header. What could not be read again for its
+    size is not written.
     """
     strides = {name: stored for name, a in arrays.items() if (stored := layout(a)) is not None}
-    header = {**header, "arrays": list(arrays), "layouts": strides}
+    text = json.dumps({**header, "arrays": list(arrays), "layouts": strides}, allow_nan=False)
+    sizes = [len(text), *(extent(a.shape, a.strides, a.itemsize) + a.nbytes + SPARE for a in arrays.values())]
+    if max(sizes) > limits.member or sum(sizes) > limits.file:
+        raise CheckpointError(
+            f"the checkpoint {str(path)!r} would have {sum(sizes)} bytes, {max(sizes)} of them in one piece, more than "
+            "the problem can need; keep less in the state of the method"
+        )
     try:
         with replacing(path) as file:
-            _fill(file, header, arrays)
+            _fill(file, text, arrays)
     except OSError as error:
         raise CheckpointError(
             f"the checkpoint {str(path)!r} could not be written: {error.strerror or error}; make room for it or allow "
@@ -49,20 +62,19 @@ def write(path: Path, header: dict[str, Any], arrays: dict[str, Array]) -> None:
         ) from error
 
 
-def _fill(file: Any, header: dict[str, Any], arrays: dict[str, Array]) -> None:
+def _fill(file: Any, header: str, arrays: dict[str, Array]) -> None:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
-        archive.writestr(zipfile.ZipInfo(HEADER), json.dumps(header, allow_nan=False))
+        archive.writestr(zipfile.ZipInfo(HEADER), header)
         for name, array in arrays.items():
             with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, np.asarray(array, order="C"), allow_pickle=False)
 
 
-def read(path: Path, limits: Limits | None = None) -> tuple[dict[str, Any], dict[str, Array]]:
+def read(path: Path, limits: Limits = UNLIMITED) -> tuple[dict[str, Any], dict[str, Array]]:
     """Header and arrays; every byte is checked against the sums that the zip keeps. `CheckpointError` on damage.
 
     Nothing is read before its size is known to be within the limits; nothing was compressed, so nothing is inflated.
     """
-    limits = limits or Limits()
     try:
         with os.fdopen(opened(path), "rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -82,7 +94,9 @@ def read(path: Path, limits: Limits | None = None) -> tuple[dict[str, Any], dict
 def _content(archive: zipfile.ZipFile, size: int, limits: Limits) -> tuple[dict[str, Any], dict[str, Array]]:
     members = archive.infolist()
     if HEADER not in archive.namelist():
-        raise CheckpointError(f"{str(archive.filename or 'the file')!r} is no checkpoint of graphreg; name another file")
+        raise CheckpointError(
+            f"{str(archive.filename or 'the file')!r} is no checkpoint of graphreg; name another file"
+        )
     for member in members:
         if member.compress_type != zipfile.ZIP_STORED or member.file_size != member.compress_size:
             raise ValueError(f"{member.filename!r} is compressed")

@@ -45,6 +45,7 @@ HEADER = {
     "layouts": dict[str, list[int]],
 }
 ENTRY = {"tree": Any, "generators": list[list[Any]], "arrays": int}
+DENSE = 1 << 15  # numbers of which a state may hold a square
 HOLDS = {"run": "round {}", "path": "{} of the points", "cross-validation": "{} of the folds"}
 T = TypeVar("T")
 
@@ -102,7 +103,9 @@ class Store:
         For the user: why the last bits may differ.
     """
 
-    def __init__(self, checkpoint: Checkpoint, kind: str, of: Mapping[str, Fingerprint], form: Form, many: int = 1) -> None:
+    def __init__(
+        self, checkpoint: Checkpoint, kind: str, of: Mapping[str, Fingerprint], form: Form, many: int = 1
+    ) -> None:
         """``of`` says of which problem, method and so on, in entries by name; a file of others is refused. The form and
         how ``many`` answers of it there will be say how large a file is believed."""
         self.checkpoint, self.kind, self.of = checkpoint, kind, of
@@ -111,10 +114,11 @@ class Store:
         self.note, self._warned, self._failed = "", False, ""
         self.mark(-1)
         self.path = place_of(checkpoint.file)  # the links on the way are not looked at again
+        self._limits = limits(form, many)
         self._lock = Lock(self.path)
         try:
             if self.path.exists():
-                self._read(*archive.read(self.path, limits(form, many)))
+                self._read(*archive.read(self.path, self._limits))
         except BaseException:
             self.close()
             raise
@@ -147,10 +151,11 @@ class Store:
         version, versions = header.get("version"), header.get("versions")
         if version != VERSION and is_whole(version):
             writer = versions.get("graphreg", "") if isinstance(versions, dict) else ""
-            writer = writer if isinstance(writer, str) and writer.isascii() and writer.isprintable() else ""
+            known = isinstance(writer, str) and writer.isascii() and writer.isprintable()
+            writer = (known and writer) or "as it was then"
             raise CheckpointError(
                 f"{self} has the format version {version}, and this graphreg "
-                f"({_versions()['graphreg']}) reads and writes {VERSION}; go on with graphreg {writer or 'as it was then'}, or "
+                f"({_versions()['graphreg']}) reads and writes {VERSION}; go on with graphreg {writer}, or "
                 "remove the file to begin anew"
             )
         check_entries(header, HEADER, "its header")
@@ -181,8 +186,8 @@ class Store:
         except (LookupError, TypeError, AttributeError, ValueError, RecursionError, MemoryError) as error:
             raise self.senseless(error) from error
 
-    def senseless(self, error: BaseException) -> CheckpointError:
-        return CheckpointError(f"{self} cannot be read ({error}); remove it to begin anew")
+    def senseless(self, error: BaseException, what: str = "read") -> CheckpointError:
+        return CheckpointError(f"{self} cannot be {what} ({error}); remove it to begin anew")
 
     def value(self, k: int, kind: type[T], view: LocalView | None = None) -> T:
         """The k-th value, which must be of a kind; a state needs the view on which it stood."""
@@ -244,13 +249,13 @@ class Store:
             "values": [{"tree": p.tree, "generators": p.generators, "arrays": len(p.arrays)} for p in self.values],
         }
         arrays = {f"{k}-{number}": array for k, p in enumerate(self.values) for number, array in enumerate(p.arrays)}
-        archive.write(self.path, header, arrays)
+        archive.write(self.path, header, arrays, self._limits)
 
 
 def limits(form: Form, many: int) -> archive.Limits:
     """What a problem can need at most: its numbers times what a method may keep of each, and more."""
     numbers = form.n + sum(len(block.node) for block in form.samples) + sum(len(edge.tail) for edge in form.edges)
-    much = 512 * numbers * (form.d + 1) ** 2 * many
+    much = (512 * numbers * (form.d + 1) ** 2 + 8 * min(numbers, DENSE) ** 2) * many
     return archive.Limits(archive.ONE + much, archive.ALL + 64 * much)
 
 

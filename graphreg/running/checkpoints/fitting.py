@@ -91,10 +91,10 @@ def check_state(state: Any, like: Any, form: Form, where: str) -> None:
 def check_alike(value: Any, like: Any, sizes: Collection[int], where: str) -> None:
     """Refuse a state of which a part has another kind or shape than that before the first round.
 
-    What is nothing there (None, no rows, an empty tuple) may have become anything; an axis may have grown, unless it
-    had one of the ``sizes`` of the problem.
+    What is nothing there (None, no rows, an empty tuple) may have become anything; a tuple or an axis may have grown,
+    unless this had one of the ``sizes`` of the problem.
     """
-    if like is None or isinstance(like, LocalView):
+    if like is None or isinstance(like, LocalView) or (isinstance(like, np.ndarray) and not like.size):
         return
     if is_dataclass(like) and type(value) is type(like):
         for each in fields(like):
@@ -106,9 +106,9 @@ def check_alike(value: Any, like: Any, sizes: Collection[int], where: str) -> No
             got = f"{value.dtype} {value.shape}" if here else type(value).__name__
             raise MisfitError(f"{where} is {got}, and not {like.dtype} {like.shape}")
     elif isinstance(like, (tuple, list)) and len(like):
-        if type(value) is not type(like) or len(value) != len(like):
-            raise MisfitError(f"{where} is not {len(like)} parts")
-        for k, (one, two) in enumerate(zip(value, like, strict=True)):
+        if type(value) is not type(like) or len(value) < len(like):
+            raise MisfitError(f"{where} is not of {len(like)} parts")
+        for k, (one, two) in enumerate(zip(value, like, strict=False)):
             check_alike(one, two, sizes, f"{where}[{k}]")
     elif isinstance(like, Mapping) and (not isinstance(value, Mapping) or not set(like) <= set(value)):
         raise MisfitError(f"{where} does not have the entries {', '.join(map(repr, like))}")

@@ -178,17 +178,22 @@ def layout(array: Array) -> list[int] | None:
     return None if array.strides == np.empty(array.shape, array.dtype).strides else list(array.strides)
 
 
+def extent(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> int:
+    """The bytes from the first to the last number of an array."""
+    return sum((n - 1) * abs(step) for n, step in zip(shape, strides, strict=True)) + itemsize
+
+
 def laid_out(array: Array, strides: list[int] | None, most: float = math.inf) -> Array:
     """The array in memory of its own with the given strides, and of ``most`` bytes."""
     if strides is None or array.size == 0:
         return array
-    steps = [whole(-sys.maxsize)(stride, "a stride") for stride in strides]
-    reach = [(size - 1) * step for size, step in zip(array.shape, steps, strict=True)]
-    first = -sum(step for step in reach if step < 0)
-    if (extent := first + sum(step for step in reach if step > 0) + array.itemsize) > max(most, array.nbytes):
-        raise ValueError(f"the strides {strides} of an array {array.shape} take {extent} bytes")
-    memory = np.zeros(extent, dtype=np.uint8)
-    out = np.ndarray(array.shape, array.dtype, memory.data, first, tuple(strides))
+    steps = tuple(whole(-sys.maxsize)(stride, "a stride") for stride in strides)
+    size = extent(array.shape, steps, array.itemsize)
+    if size > max(most, array.nbytes):
+        raise ValueError(f"the strides {strides} of an array {array.shape} take {size} bytes")
+    memory = np.zeros(size, dtype=np.uint8)
+    first = -sum(min((n - 1) * step, 0) for n, step in zip(array.shape, steps, strict=True))
+    out = np.ndarray(array.shape, array.dtype, memory.data, first, steps)
     out[...] = array
     return out
 
