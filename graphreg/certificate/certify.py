@@ -49,7 +49,8 @@ class Certifier:
             by = self._attained[1]
             decided = () if by is lowest else (source_of(by),)
         w, plain = (None, True) if best is None else (best.w, best.plain)
-        return Remembered(w, plain, source_of(lowest), decided, self.gap, self.screened, *self.repair.remembered())
+        size, exchanges, centred = self.repair.remembered()
+        return Remembered(w, plain, source_of(lowest), decided, self.screened, centred, self.gap, size, exchanges)
 
     def recall(self, remembered: Remembered) -> None:
         """Go on from there; every bound is proved anew. `ValueError` names points that are none of this form."""

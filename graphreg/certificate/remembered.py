@@ -30,11 +30,11 @@ class Remembered:
     plain: bool  # how the sums of its upper bound are taken
     source: Source | None
     decided: tuple[Source | None, ...] | None  # with what attainment was decided; (): with ``source``, None: not so far
-    gap: float = checked(inside("[0, inf)"))
     screened: float
-    size: float = checked(inside("[0, inf)"))  # what the repair remembers
+    centred: bool  # what the repair remembers, as the two last
+    gap: float = checked(inside("[0, inf)"))
+    size: float = checked(inside("[0, inf)"))
     exchanges: int = checked(whole(0))
-    centred: bool
 
 
 @dataclass(frozen=True)

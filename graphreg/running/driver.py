@@ -84,12 +84,12 @@ class _Run:
         if self.checked is None:
             schedule, records = replace(self.schedule), list(self.trace.records)
             remembered, seconds = self.certifier.remembered(), self.trace.check_seconds
-            self.checked = Checked(schedule, remembered, self.unknowns, records, seconds)
+            self.checked = Checked(schedule, remembered, records, self.unknowns, seconds)
         sent = {purpose: replace(account) for purpose, account in self.ledger.accounts.items()}
-        self.keeper.keep(Snapshot(k, ended, state, self.checked, sent, self.elapsed()))
+        self.keeper.keep(Snapshot(state, self.checked, sent, k, ended, self.elapsed()))
 
     def _restore(self, stored: Snapshot) -> None:
-        checked, asked = stored.checked, self.schedule  # the budget may change from call to call
+        checked, asked = stored.checks, self.schedule  # the budget may change from call to call
         self.schedule = replace(checked.schedule, target=asked.target, polishes=asked.polishes, every=asked.every)
         self.certifier.recall(checked.certifier)
         self.unknowns = checked.unknowns

@@ -35,8 +35,8 @@ class Checked:
 
     schedule: Schedule
     certifier: Remembered
-    unknowns: int | None = checked(whole(0) | None)  # of the last guess of a polish
     records: list[Record]
+    unknowns: int | None = checked(whole(0) | None)  # of the last guess of a polish
     check_seconds: float = checked(SECONDS)
 
 
@@ -48,11 +48,11 @@ class Snapshot:
     the run ended with this round, empty where it did not or where only the budget was used up.
     """
 
+    state: Any  # of the method
+    checks: Checked
+    sent: dict[str, Account]  # by purpose
     round: int = checked(whole(0))
     ended: str = checked(one_of("", "gap", "failed", "recession"))
-    state: Any  # of the method
-    checked: Checked
-    sent: dict[str, Account]  # by purpose
     seconds: float = checked(SECONDS)
 
     def check(self, form: Form, like: Any) -> None:
@@ -66,10 +66,10 @@ class Snapshot:
                 value = getattr(account, name)
                 if value is not None and (value.shape != (size,) or value.dtype.kind != "i" or (value < 0).any()):
                     raise MisfitError(f"run.sent[{purpose!r}].{name} is not {size} counts")
-        schedule = self.checked.schedule
+        schedule = self.checks.schedule
         for name in ("next_screen", "next_repair", "next_polish"):
             if (at := getattr(schedule, name)) > 4 * (self.round + LATEST + schedule.every):
-                raise MisfitError(f"run.checked.schedule.{name} is the round {at}, seen from the round {self.round}")
+                raise MisfitError(f"run.checks.schedule.{name} is the round {at}, seen from the round {self.round}")
 
 
 class StoredRuns:
@@ -149,7 +149,7 @@ class Keeper:
 
     @contextmanager
     def going_on(self) -> Generator[None]:
-        """What the library itself raises within, after a state was read that it cannot have left, is the file's fault."""
+        """What the library itself raises within, on a state that was read, is the file's fault."""
         try:
             yield
         except (GraphregError, OutOfTimeError, Warning):

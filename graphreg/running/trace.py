@@ -20,7 +20,7 @@ class Record:
     without what certificates cost.
     """
 
-    round: int = checked(whole(0))
+    round: int
     seconds: float
     relative_gap: float
     certified: bool

@@ -139,8 +139,9 @@ class _Unpacker:
         (value,) = np.frombuffer(bytes.fromhex(content), plain(np.dtype(kind)))
         return value
 
-    def record(self, name: str, trees: dict[str, Any], where: str) -> Any:
+    def record(self, parts: Any, where: str) -> Any:
         """A dataclass with its fields as they were; its __init__ does not run again, but its types are checked."""
+        name, trees = parts
         kind = _find(name)
         if kind is None or [f.name for f in fields(kind)] != list(trees):
             raise MisfitError(f"{where} is a {name} that this version of the code does not have")
@@ -161,7 +162,7 @@ BACK: dict[str, Callable[[_Unpacker, Any, str], Any]] = {
     "tuple": lambda self, trees, where: tuple(self.each(trees, where)),
     "list": lambda self, trees, where: self.each(trees, where),
     "dict": lambda self, trees, where: self.names(trees, where),
-    "record": lambda self, parts, where: self.record(*parts, where),
+    "record": lambda self, parts, where: self.record(parts, where),
 }
 
 
