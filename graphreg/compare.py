@@ -228,11 +228,12 @@ def _named(methods: Any) -> dict[str, AbstractMethod]:
         METHOD(method, "each of methods", MethodError)
         if name is not None and not (isinstance(name, str) and name):
             raise MethodError(f"the names of methods are text, got {name!r}")
-        out[_distinct(method.label if name is None else name, out)] = method
+        out[distinct(method.label if name is None else name, out)] = method
     return out
 
 
-def _distinct(name: str, taken: Mapping[str, Any]) -> str:
+def distinct(name: str, taken: Mapping[str, Any]) -> str:
+    """The name, with a number behind it where it is taken."""
     number, out = 1, name
     while out in taken:
         number += 1
