@@ -104,7 +104,7 @@ class NodeData:
             None if weights is None else numbers_of(whole, weights, "weights column"),
             None if offset is None else numbers_of(whole, offset, "offset column"),
         )
-        return NodeData(*fields, columns)
+        return NodeData(*fields, columns=columns)
 
     @staticmethod
     def from_dict(

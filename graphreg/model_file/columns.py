@@ -100,7 +100,7 @@ class Standardised:
 
 def standardise(frame: pd.DataFrame, names: Sequence[str], place: Place) -> tuple[pd.DataFrame, Standardised]:
     """The frame with the named columns centred and scaled."""
-    part = frame[list(names)].astype(float)
+    part: Any = frame[list(names)].astype(float)
     center: dict[str, float] = part.mean().to_dict()
     scale: dict[str, float] = part.std().to_dict()
     for name in names:
