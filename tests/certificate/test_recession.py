@@ -11,8 +11,8 @@ import scipy.sparse as sp
 
 import graphreg as gr
 from graphreg import clock
-from graphreg.certificate import at_infinity, attained, recedes_exactly
-from graphreg.certificate.attainment import attainment, programmes, rationals, simplex
+from graphreg.certificate import at_infinity, attained, rationals, recedes_exactly
+from graphreg.certificate.attainment import attainment, programmes, simplex
 from graphreg.certificate.attainment.directions import ConditionPart, allowed
 from graphreg.datasets import random_problem
 

@@ -21,7 +21,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from ...terms import Array
-from .rationals import LEAST, ROUNDING, correction, null_point, products, signs
+from ..rationals import LEAST, ROUNDING, correction, null_point, products, signs
 
 TIGHT = (1e-7, 1e-4, 1e-10)  # of the largest: rows that a programme's direction moves by less are taken to stay
 MOST_EXACT = 60  # unknowns that hang together, up to which rationals are tried; or as much work by fewer equations

@@ -17,8 +17,8 @@ from scipy.sparse.csgraph import connected_components
 from ...form import DualPoint, EdgeBlock, Form
 from ...inputs import components_of, groups_of
 from ...terms import Array, RecessionCone
+from ..rationals import rational
 from .directions import ConditionPart, allowed
-from .rationals import rational
 
 ROUNDS = 4  # of scaling rows and columns in turn
 

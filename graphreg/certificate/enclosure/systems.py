@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...terms import Array
+from ..rationals import Echelon
 from .sums import EPS, MORE, total
 
 ENOUGH = 0.5  # ||E||_inf below it proves Z'SZ nonsingular
@@ -137,32 +138,20 @@ def _proved(Y: Array, chosen: Array, combination: Array, j: int, fixed: Array | 
     if len(columns) > MOST_COLUMNS or rows.size > MOST_ENTRIES:
         return False
     exact = _rational(rows)
-    if exact is None:
-        return False
-    return (
-        fixed is None
-        or sum((c * Fraction(float(fixed[k])) for c, k in zip(exact, columns, strict=True)), -Fraction(float(fixed[j])))
-        == 0
-    )
+    if exact is None or fixed is None:
+        return exact is not None
+    totals = [Fraction(x) for x in fixed[columns].tolist()]
+    return sum((c * x for c, x in zip(exact, totals, strict=True)), Fraction(0)) == Fraction(float(fixed[j]))
 
 
 def _rational(rows: Array) -> list[Fraction] | None:
     """c with ``rows[:, :-1] c = rows[:, -1]`` exactly; None where there is none, or more than one."""
-    left = [[Fraction(x) for x in row] for row in rows[rows.any(axis=1)].tolist()]
-    k = rows.shape[1] - 1
-    for column in range(k):
-        pivot = next((i for i in range(column, len(left)) if left[i][column] != 0), None)
-        if pivot is None:
+    system = Echelon(rows.shape[1] - 1)
+    for row in rows.tolist():
+        *left, right = map(Fraction, row)
+        if system.add(left, right) is None:
             return None
-        left[column], left[pivot] = left[pivot], left[column]
-        head = left[column]
-        for i in range(len(left)):
-            if i != column and left[i][column] != 0:
-                factor = left[i][column] / head[column]
-                left[i] = [x - factor * h for x, h in zip(left[i], head, strict=True)]
-    if any(row[-1] != 0 for row in left[k:]):
-        return None
-    return [left[i][-1] / left[i][i] for i in range(k)]
+    return system.solution([Fraction(0)] * system.count) if len(system.pivots) == system.count else None
 
 
 def _adds_up(Y: Array, columns: Array, signs: Array, j: int) -> bool:

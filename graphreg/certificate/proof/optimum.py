@@ -13,10 +13,11 @@ import numpy as np
 
 from ...errors import ProofError
 from ...form import DualPoint, Form
-from ...inputs import components_of
+from ...inputs import components_of, groups_of
 from ...terms import Array
 from ...verify import Model, NotProvedError, State, rational
 from .conserve import RATIONAL, conserve, rooms_of
+from .forest import ends_of, numbered
 from .numbers import solve
 from .point import ExactPoint, exact_point
 
@@ -51,7 +52,9 @@ class Squares:
     def solved(self, count: int) -> list[Any]:
         """theta, block by block of groups that share terms."""
         theta = [rational(0)] * count
-        for groups in self._blocks(count):
+        links = [(g, h) for g, row in self.quadratic.items() for h in row]
+        i, j = np.array(links, dtype=int).reshape(-1, 2).T
+        for groups in (each.tolist() for each in groups_of(components_of(i, j, count)[1])):
             if len(groups) > RATIONAL:
                 raise ProofError(f"{len(groups)} groups of coordinates are coupled")
             place = {g: k for k, g in enumerate(groups)}
@@ -66,19 +69,6 @@ class Squares:
             for g, x in zip(groups, found, strict=True):
                 theta[g] = x
         return theta
-
-    def _blocks(self, count: int) -> list[list[int]]:
-        seen, blocks = [False] * count, list[list[int]]()
-        for g in range(count):
-            if not seen[g]:
-                seen[g], block = True, [g]
-                for h in block:
-                    for other in self.quadratic.get(h, {}):
-                        if not seen[other]:
-                            seen[other] = True
-                            block.append(other)
-                blocks.append(block)
-        return blocks
 
 
 def exact_optimum(form: Form, model: Model, w: Array, point: DualPoint) -> tuple[list[list[Any]], list[Any]]:
@@ -143,18 +133,9 @@ def _tied(form: Form, model: Model, w: Array, point: DualPoint) -> list[Array]:
 
 def _groups(form: Form, tied: list[Array]) -> tuple[list[int], int]:
     """The group of each vertex ``node * d + column``, -1 for those tied to the ground."""
-    ground = form.n * form.d
-    links: list[Array] = [np.zeros((2, 0), dtype=int)]
-    for edge, mask in zip(form.edges, tied, strict=True):
-        columns = edge.columns(form.d)
-        e, p = np.nonzero(mask)
-        head = np.where(edge.head[e] < 0, ground, edge.head[e] * form.d + columns[p])
-        links.append(np.stack([edge.tail[e] * form.d + columns[p], head]))
-    i, j = np.concatenate(links, axis=1)
-    label = components_of(i, j, ground + 1)[1]
-    numbers: dict[int, int] = {}
-    group = [-1 if g == label[ground] else numbers.setdefault(int(g), len(numbers)) for g in label[:ground]]
-    return group, len(numbers)
+    ends = [np.stack(ends_of(form, edge, mask)) for edge, mask in zip(form.edges, tied, strict=True)]
+    i, j = np.concatenate([np.zeros((2, 0), dtype=int), *ends], axis=1)
+    return numbered(components_of(i, j, form.n * form.d + 1)[1].tolist())
 
 
 def _at_ends(model: Model, m: int, mask: Array, z: Array) -> list[list[Any]]:
