@@ -148,11 +148,8 @@ def _claims(certificate: Certificate) -> list[_Claim]:
     form, gap = certificate.form, upper_gap(certificate)
     whole = certificate.strong_convexity if certificate.valid else 0.0
     mu, size = node_convexity(form), scales(form, certificate.w)
-    return [
-        _of_block(certificate, k, edge, gap, radius(edge, mu, whole, gap), size)
-        for k, edge in enumerate(form.edges)
-        if not edge.ground
-    ]
+    edges = [(k, edge) for k, edge in enumerate(form.edges) if not edge.ground]
+    return [_of_block(certificate, k, edge, gap, radius(edge, mu, whole, gap), size) for k, edge in edges]
 
 
 def _of_block(certificate: Certificate, k: int, edge: EdgeBlock, gap: float, reach: Array, size: Array) -> _Claim:

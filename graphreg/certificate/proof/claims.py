@@ -116,10 +116,10 @@ def _of_one(found: Found, claim: tuple[Any, ...]) -> list[dict[str, Any]]:
     labels = found.form.labels
     kind, ends, distance = _read(claim, labels)
     unknown = [end for end in ends if end not in labels]
-    if unknown or len(ends) > 2:
-        raise ProofError(
-            f"{kind}: {unknown[0]!r} is no node" if unknown else f"{kind}: an edge has two ends, not {ends}"
-        )
+    if unknown:
+        raise ProofError(f"{kind}: {unknown[0]!r} is no node")
+    if len(ends) > 2:
+        raise ProofError(f"{kind}: an edge has two ends, not {ends}")
     numbers = sorted(labels.index(end) for end in ends)
     chosen = [edge for edge in _edges(found) if _ends(edge) == numbers]
     if not chosen:
@@ -268,8 +268,5 @@ def _candidates(found: Found, edges: list[Edge]) -> list[Edge]:
     return sorted(tight, key=lambda edge: -float(size[edge.block][edge.place]))[:MOST]
 
 
-OF_EDGES: dict[str, Callable[[Found, Edge, float | None], dict[str, Any]]] = {
-    "near": near,
-    "fused": fused,
-    "split": split,
-}
+OfEdge = Callable[[Found, Edge, float | None], dict[str, Any]]
+OF_EDGES: dict[str, OfEdge] = {"near": near, "fused": fused, "split": split}

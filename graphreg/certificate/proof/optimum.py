@@ -78,18 +78,14 @@ def exact_optimum(form: Form, model: Model, w: Array, point: DualPoint) -> tuple
     tied = _tied(form, model, w, point)
     dual = exact_point(form, model, point)
     group, count = _groups(form, tied)
-    ends = [
-        _at_ends(model, m, mask, edge.difference(w))
-        for m, (edge, mask) in enumerate(zip(form.edges, tied, strict=True))
-    ]
+    blocks = zip(model.blocks[model.m :], form.edges, tied, strict=True)
+    ends = [_at_ends(block, mask, edge.difference(w)) for block, edge, mask in blocks]
     theta = _squares(dual, group, tied, ends).solved(count)
     flat = [theta[g] if g >= 0 else rational(0) for g in group]
     W = [flat[i * form.d : (i + 1) * form.d] for i in range(form.n)]
     _state(dual, W, tied, ends)
-    rooms = [
-        np.where(mask, np.maximum(room, LEAST), 0.0)
-        for room, mask in zip(rooms_of(form, point.flows), tied, strict=True)
-    ]
+    rooms = zip(rooms_of(form, point.flows), tied, strict=True)
+    rooms = [np.where(mask, np.maximum(room, LEAST), 0.0) for room, mask in rooms]
     State.where = ""
     try:
         conserve(dual, rooms, 0.5 * LEAST, False)
@@ -138,11 +134,10 @@ def _groups(form: Form, tied: list[Array]) -> tuple[list[int], int]:
     return numbered(components_of(i, j, form.n * form.d + 1)[1].tolist())
 
 
-def _at_ends(model: Model, m: int, mask: Array, z: Array) -> list[list[Any]]:
+def _at_ends(block: Any, mask: Array, z: Array) -> list[list[Any]]:
     """The flows of L1 at an end of their capacity; 0 where coordinates are tied."""
-    c = model.blocks[model.m + m].c
     signs = np.where(mask, 0, np.where(z > 0, 1, -1)).tolist()
-    return [[s * capacity for s in row] for row, capacity in zip(signs, c, strict=True)]
+    return [[s * capacity for s in row] for row, capacity in zip(signs, block.c, strict=True)]
 
 
 def _squares(dual: ExactPoint, group: list[int], tied: list[Array], ends: list[list[list[Any]]]) -> Squares:
@@ -179,8 +174,6 @@ def _state(dual: ExactPoint, W: list[list[Any]], tied: list[Array], ends: list[l
             if block.kind == "SquaredL2":
                 dual.flows[m][e] = [block.c[e] * x for x in z]
             else:
-                old = dual.flows[m][e]
-                dual.flows[m][e] = [
-                    u if held else v for u, v, held in zip(old, flows[e], mask[e].tolist(), strict=True)
-                ]
+                entries = zip(dual.flows[m][e], flows[e], mask[e].tolist(), strict=True)
+                dual.flows[m][e] = [u if held else v for u, v, held in entries]
     dual.balance()

@@ -103,10 +103,8 @@ class ExactPoint:
 
 def exact_point(form: Form, model: Model, point: DualPoint, snap: float = 0.0) -> ExactPoint:
     """The floats as the rationals that they are; prices within ``snap`` of an end of their domain exactly there."""
-    prices = [
-        _prices(block, model.blocks[m], a, snap)
-        for m, (block, a) in enumerate(zip(form.samples, point.prices, strict=True))
-    ]
+    samples = zip(form.samples, model.blocks[: model.m], point.prices, strict=True)
+    prices = [_prices(block, stated, a, snap) for block, stated, a in samples]
     flows: list[list[list[Any]]] = []
     roots: list[list[list[Any]] | None] = []
     for edge, block, u in zip(form.edges, model.blocks[len(prices) :], point.flows, strict=True):
