@@ -58,7 +58,7 @@ def signs(M: Any, v: Sequence[Fraction]) -> Array:
         doubt = (np.diff(M.indptr) + 4) * ROUNDING * (abs(M) @ np.abs(floats)) + LEAST
         clear = np.abs(value) > doubt  # False where anything overflows
     out = np.where(clear, np.sign(value), 0.0)
-    for r in np.flatnonzero(~clear):
+    for r in np.flatnonzero(~clear).tolist():
         total = _product(M, r, v)
         out[r] = (total > 0) - (total < 0)
     return out
@@ -141,5 +141,6 @@ def correction(M: Any, right: Sequence[Fraction]) -> list[Fraction] | None:
 
 def products(M: Any, x: Array) -> list[Fraction]:
     """M'x in exact arithmetic, for float x."""
-    turned, exact = sp.csr_array(M.T), [Fraction(y) for y in x.tolist()]
+    turned: Any = sp.csr_array(M.T)
+    exact = [Fraction(y) for y in x.tolist()]
     return [_product(turned, r, exact) for r in range(turned.shape[0])]

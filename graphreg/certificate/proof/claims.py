@@ -211,10 +211,10 @@ def _tied_point(found: Found, block: int, e: int, certificate: Certificate) -> t
     lower = lower_bound(form, model, certificate.w, certificate.dual_point, found.upper + 1)
     if lower.within is not None and found.within is None:
         raise ProofError("the problem in which the ends are equal is bounded within a box only")
-    *point, tie = lower.point
+    *point, constraint = lower.point
     place = found.model.m + block
     point[place] = [*point[place]]
-    point[place][e] = [u + t for u, t in zip(point[place][e], tie[0], strict=True)]
+    point[place][e] = [u + t for u, t in zip(point[place][e], constraint[0], strict=True)]
     try:
         return point, found.model.dual(point, found.within, (place, e))
     except NotProvedError as error:
