@@ -31,6 +31,7 @@ NAMES = {  # what a module is called now
     "ground": "node_penalties",
     "tied": "price_groups",
     "apart": "cluster_radius",
+    "scales": "clusters",
     "signs": "sign_bound",
     "failing": "missing_estimates",
     "remarks": "region_assumptions",
