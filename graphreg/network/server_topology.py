@@ -117,12 +117,10 @@ class ServerTopology:
 
     @staticmethod
     def of(view: LocalView) -> ServerTopology:
-        blocks = [edge for edge in view.form.edges if edge.role == TO_SERVER]
-        client = np.concatenate([edge.tail for edge in blocks])
-        server = np.concatenate([edge.head for edge in blocks])
+        edges = next(edge for edge in view.form.edges if edge.role == TO_SERVER)
         weight, latent = np.zeros(view.form.n), view.ids >= view.n_observed
-        weight[client] = np.concatenate([edge.weight for edge in blocks])
-        return ServerTopology(client, server, weight, latent[view.arcs.source], latent[view.arcs.target])
+        weight[edges.tail] = edges.weight
+        return ServerTopology(edges.tail, edges.head, weight, latent[view.arcs.source], latent[view.arcs.target])
 
     def sums(self, values: Array, chosen: Array | None = None) -> Array:
         """The sums of the clients' rows (n, k) at their servers, (n, k); of the clients of a mask (n,) alone."""
