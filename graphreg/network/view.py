@@ -41,6 +41,7 @@ class Engine(Protocol):
         ``parameters``, k = d and a message holds the coordinates that the pair couples, else all k columns. What it
         is for is recorded.
         """
+        ...
 
     def swap_ends(self, values: tuple[Array, ...], toward: tuple[Array, ...], along: Array) -> tuple[Array, ...]:
         """What the other ends of edges have for the own ones.
@@ -49,13 +50,16 @@ class Engine(Protocol):
         ``toward`` is `LocalView.toward`. A message goes along each arc of the mask ``along`` and holds the rows of all
         edges of the pair; rows of ends that did not send must not be used.
         """
+        ...
 
     def reduce(self, values: Array, purpose: str = "adaptation") -> Array:
         """Sums over all nodes of the graph of values (n, ...) per node, in a fixed order; what it is for is
         recorded."""
+        ...
 
     def away(self, nodes: Array) -> None:
         """Note that the nodes of a mask (n,) are away in this round."""
+        ...
 
 
 @dataclass(frozen=True)
