@@ -15,9 +15,8 @@ import numpy as np
 from ..terms import Array
 from ..terms.losses import AbstractLoss
 from ..terms.penalties import AbstractPenalty
-from .probe import Probe
+from .probe import LossProbe, Probe
 from .report import Failure, demand, dots, frozen, judge, rowwise, shaped
-from .samples import LossProbe
 
 ULP = 2.0**-52
 SPREADS = (0.0, 1e-17, 1e-12, 1e-6, 1e-3, 1.0)
@@ -69,9 +68,8 @@ def holds(
             floor = 1.0 if trusted > TRUSTED * ULP else 0.0  # of what a solver returns
             allowed = trusted * np.where(np.isfinite(value), np.maximum(np.abs(value), floor), 0.0)
             short = np.where(value == top, 0.0, value - allowed - top)
-            found += judge(
-                f"{name} is an upper bound over every box", short, 0.0, x=x, spread=spread, at=point, **where
-            )
+            sentence = f"{name} is an upper bound over every box"
+            found += judge(sentence, short, 0.0, x=x, spread=spread, at=point, **where)
     return found[:1]
 
 
@@ -112,7 +110,7 @@ def value_bound_of_losses(loss: AbstractLoss, samples: LossProbe) -> list[Failur
 
     found = holds("value_bound", bound, lambda r: value(r) - off(r), r, rng, y=y)
     near = np.isfinite(value(r)) & (value(r) < LARGEST)
-    r = frozen(np.where(rowwise(near, r) > 0, r, 0.0))
+    r = frozen(np.where(rowwise(near, r), r, 0.0))
     return found + tight("value_bound", bound, value, r, off(r) / ULP + 1.0, y=y)
 
 
@@ -180,7 +178,7 @@ def _leaves(bound: Bound, low: Array, high: Array, inside: Array, y: Array) -> l
 
 def dependent(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     """Where a loss names a dependent coordinate, its prices sum to 0; where it names none, each may move by itself."""
-    y = samples.y
+    y, outside = samples.y, samples.pair.outside
     own = loss.dependent(y)
     if own is None:
         if y.ndim == 1:
@@ -188,9 +186,7 @@ def dependent(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
         middle = frozen(0.5 * samples.inside)
         moved = middle.copy()
         moved[:, 0] += 1e-6 * np.where(middle[:, 0] > 0, -1.0, 1.0)
-        stuck = np.isfinite(loss.conjugate(middle, y)) & ~np.isfinite(loss.conjugate(frozen(moved), y))
-        back = frozen(2 * middle - moved)
-        stuck &= ~np.isfinite(loss.conjugate(back, y))
+        stuck = ~outside(middle) & outside(moved) & outside(2 * middle - moved)
         return judge("without a dependent coordinate each price moves by itself", stuck, 0, b=middle, y=y)
     named = own.shape == (len(y),) and own.min() >= 0 and own.max() < y.shape[-1]
     demand(named, f"dependent must name one coordinate per sample, got {own}")
@@ -202,8 +198,8 @@ def dependent(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
         moved = middle.copy()
         moved[:, j] += 1e-9
         moved[np.arange(len(y)), own] -= 1e-9
-        lost = np.isfinite(loss.conjugate(middle, y)) & ~np.isfinite(loss.conjugate(frozen(moved), y))
-        found += judge("a price moves against the dependent one", lost & (own != j), 0, b=middle, y=y)
+        lost = ~outside(middle) & outside(moved) & (own != j)
+        found += judge("a price moves against the dependent one", lost, 0, b=middle, y=y)
     return found[:2]
 
 
@@ -232,9 +228,8 @@ def conjugate_bound_of_penalties(penalty: AbstractPenalty, probe: Probe) -> list
         return []
     u = frozen(np.vstack([probe.points, probe.inside]))
     found = holds("conjugate_bound", penalty.conjugate_bound, penalty.conjugate, u, probe.rng, trust(probe))
-    middle = np.asarray(penalty.interior(probe.k), dtype=float)
-    inside = frozen(middle + 0.9 * (probe.inside - middle))
-    size = np.where(np.isfinite(penalty.conjugate(inside)), (inside**2).sum(axis=1), 0.0)
+    inside = frozen(probe.middle + 0.9 * (probe.inside - probe.middle))
+    size = np.where(probe.pair.outside(inside), 0.0, (inside**2).sum(axis=1))
     return found + tight("conjugate_bound", penalty.conjugate_bound, penalty.conjugate, inside, size)
 
 
@@ -242,8 +237,7 @@ def room(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
     """A coordinate may move by its room either way without leaving dom phi*, and some may move at all."""
     if penalty.squares() is not None:
         return []
-    middle = np.asarray(penalty.interior(probe.k), dtype=float)
-    u = frozen(middle + 0.7 * (probe.inside - middle))
+    u = frozen(probe.middle + 0.7 * (probe.inside - probe.middle))
     room = np.broadcast_to(penalty.room(u), u.shape)
     found = judge("room is a number >= 0 per coordinate", ~(room >= 0.0).all(axis=1), 0, u=u)
     for j in range(probe.k):
@@ -251,7 +245,7 @@ def room(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
         for sign in (-1.0, 1.0):
             moved = u.copy()
             moved[:, j] += sign * by
-            lost = np.isfinite(penalty.conjugate(u)) & ~np.isfinite(penalty.conjugate(frozen(moved)))
+            lost = ~probe.pair.outside(u) & probe.pair.outside(moved)
             found += judge("a flow that moves within its room stays inside", lost, 0, u=u, room=room)
     return found[:2]
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..terms import Array, RecessionCone
@@ -21,20 +19,18 @@ def gauge(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
     g = penalty.gauge(u)
     shaped("gauge", g, (len(u),))
 
-    def finite_at(t: Any, rows: Array) -> Array:
-        return np.isfinite(penalty.conjugate(frozen(u[rows] * np.broadcast_to(t, rows.shape)[rows, None])))
-
     found = judge("gauge(u) >= 0", -g, 0.0, u=u)
     proper, never, always = (g > 0) & np.isfinite(g), g == np.inf, g == 0
     t = 1.0 / np.where(proper, g, 1.0)
     margin = max(1e-9, 1e-1 * probe.tolerance)
-    for rows, factor, finite, sentence in (
-        (proper, t * (1 - margin), True, "u (1 - eps) / gauge(u) lies in dom phi*"),
-        (proper, t * (1 + margin), False, "u (1 + eps) / gauge(u) lies outside dom phi*"),
-        (never, 1e-6, False, "no multiple of u lies in dom phi* where gauge(u) is infinite"),
-        (always, 1e6, True, "every multiple of u lies in dom phi* where gauge(u) is 0"),
+    for rows, factor, outside, sentence in (
+        (proper, t * (1 - margin), False, "u (1 - eps) / gauge(u) lies in dom phi*"),
+        (proper, t * (1 + margin), True, "u (1 + eps) / gauge(u) lies outside dom phi*"),
+        (never, np.full_like(g, 1e-6), True, "no multiple of u lies in dom phi* where gauge(u) is infinite"),
+        (always, np.full_like(g, 1e6), False, "every multiple of u lies in dom phi* where gauge(u) is 0"),
     ):
-        found += judge(sentence, finite_at(factor, rows) != finite, 0, u=u[rows], gauge=g[rows]) if rows.any() else []
+        wrong = probe.pair.outside((u * factor[:, None])[rows]) != outside
+        found += judge(sentence, wrong, 0, u=u[rows], gauge=g[rows]) if rows.any() else []
     return found
 
 
@@ -96,7 +92,7 @@ def reach(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
     margin = max(1e-6, 10.0 * probe.tolerance)
     found = fenchel.reach_is_sound(probe.pair, penalty.reach(inside, end), inside, end)
     zero = frozen(np.zeros_like(end))
-    if np.isfinite(penalty.conjugate(zero)).all():
+    if not probe.pair.outside(zero).any():
         found += fenchel.reach_is_sound(probe.pair, penalty.reach(zero, end), zero, end, margin)
     return found
 
@@ -134,19 +130,19 @@ def conduct(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
     scale = size(flow) * (size(z) + size(other)) + 1e-300
     found = judge("<z, conduct(z)> >= 0", -dots(z, flow) / scale, probe.tolerance, **where)
     found += judge("conduct is symmetric", np.abs(dots(other, flow) - dots(z, back)) / scale, probe.tolerance, **where)
-    near = np.asarray(penalty.interior(probe.k), dtype=float) + 1e-6 * flow / np.maximum(size(flow), 1e-300)[:, None]
-    outside = ~np.isfinite(penalty.conjugate(frozen(near)))
-    return found + judge("interior(k) and a little of conduct(z) lies in dom phi*", outside, 0, **where)
+    near = probe.middle + 1e-6 * flow / np.maximum(size(flow), 1e-300)[:, None]
+    sentence = "interior(k) and a little of conduct(z) lies in dom phi*"
+    return found + judge(sentence, probe.pair.outside(near), 0, **where)
 
 
 def interior(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
     """interior(k) lies in dom phi* so far inside that one may step a little away from every other point of it."""
-    middle = np.asarray(penalty.interior(probe.k), dtype=float)
+    middle = probe.middle
     shaped("interior", middle, (probe.k,))
     u = penalty.clip(probe.points)
     away = middle - 1e-3 * (u - middle) / np.maximum(1.0, size(u - middle))[:, None]
-    outside = ~np.isfinite(penalty.conjugate(frozen(np.vstack([middle[None], away]))))
-    return judge("interior(k) lies well inside dom phi*", outside, 0, interior=np.vstack([middle[None], away]))
+    tried = np.vstack([middle[None], away])
+    return judge("interior(k) lies well inside dom phi*", probe.pair.outside(tried), 0, interior=tried)
 
 
 def subgradient(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
@@ -227,9 +223,8 @@ def recession(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
     candidates = np.vstack([np.eye(probe.k), -np.eye(probe.k), rng.standard_normal((20, probe.k))])
     inside = _into_cone(cone, candidates)
     growth = penalty.value(frozen(start + 1e3 * inside)) - base
-    found = judge(
-        "phi does not grow along its directions of recession", growth, max(1e-6, probe.tolerance), direction=inside
-    )
+    sentence, most = "phi does not grow along its directions of recession", max(1e-6, probe.tolerance)
+    found = judge(sentence, growth, most, direction=inside)
     flat = penalty.prox(frozen(start + 1e3 * candidates), 1e9) - start  # leaves what costs nothing
     flat = flat[size(flat) > 1e-9] / size(flat[size(flat) > 1e-9])[:, None]
     outside = np.vstack([candidates, flat, _across_cone(cone, probe.k)])

@@ -37,12 +37,16 @@ class Pair:
         g = self.conjugate(b) if conjugate is None else conjugate
         return f + g - xb, np.maximum(np.maximum(np.abs(f), np.abs(g)), np.maximum(np.abs(xb), 1e-300))
 
+    def outside(self, b: Array) -> Array:
+        """Which rows lie outside dom f*, a mask."""
+        return ~np.isfinite(self.conjugate(frozen(b)))
+
     def settle(self, b: Array, slack: Array) -> tuple[Array, Array]:
         """b, moved inside dom f* where rounding may have put it outside, and by how much more than ``slack``."""
-        outside = ~np.isfinite(self.conjugate(b))
+        outside = self.outside(b)
         if not outside.any():
             return b, np.zeros(len(b))
-        inside = np.where(rowwise(outside.astype(float), b) > 0, self.clip(b), b)
+        inside = np.where(rowwise(outside, b), self.clip(b), b)
         return inside, size(inside - b) / np.maximum(slack, 1e-300)
 
 
@@ -79,12 +83,8 @@ def prox_is_optimal(pair: Pair, v: Array, step: Any, tolerance: float, **where: 
     residual, scale = pair.residual(p, b)
     keep = np.isfinite(residual) if found else np.full(len(v), True)
     by = np.abs(residual) / (scale + dots(v, v) / t + 1e3 * tolerance)  # what is left of rows that should be 0
-    return found + judge(
-        "p = prox(v, step) satisfies f(p) + f*(b) = <p, b> with b = (v - p) / step",
-        np.where(keep, by, 0.0),
-        tolerance,
-        **where,
-    )
+    sentence = "p = prox(v, step) satisfies f(p) + f*(b) = <p, b> with b = (v - p) / step"
+    return found + judge(sentence, np.where(keep, by, 0.0), tolerance, **where)
 
 
 def residual_is_positive(
@@ -123,17 +123,13 @@ def clip_is_sound(pair: Pair, b: Array, tolerance: float, floor: float = 1e-300,
     """clip lands in dom f*, twice is once, and what is well inside stays; ``floor`` is added to the size of b."""
     clipped = pair.clip(b)
     shaped("clip", clipped, b.shape)
-    found = judge("clip(b) lies in dom of the conjugate", ~np.isfinite(pair.conjugate(clipped)), 0, **where, b=b)
-    found += judge(
-        "clip(clip(b)) = clip(b)", distance(pair.clip(frozen(clipped)), clipped, floor), tolerance, **where, b=b
-    )
-    near = np.maximum(np.abs(b), 1e-6)
-    well_inside = np.isfinite(pair.conjugate(b))
+    found = judge("clip(b) lies in dom of the conjugate", pair.outside(clipped), 0, **where, b=b)
+    again = distance(pair.clip(frozen(clipped)), clipped, floor)
+    found += judge("clip(clip(b)) = clip(b)", again, tolerance, **where, b=b)
+    near, beside = np.maximum(np.abs(b), 1e-6), pair.outside(b)
     for shift in (-1e-3, 1e-3):
-        well_inside = (
-            well_inside & np.isfinite(pair.conjugate(b + shift * near)) & np.isfinite(pair.conjugate(b * (1 + shift)))
-        )
-    moved = np.where(well_inside, distance(clipped, b, floor), 0.0)
+        beside = beside | pair.outside(b + shift * near) | pair.outside(b * (1 + shift))
+    moved = np.where(beside, 0.0, distance(clipped, b, floor))
     return found + judge("clip(b) = b where b lies inside dom of the conjugate", moved, tolerance, **where, b=b)
 
 
@@ -146,10 +142,10 @@ def reach_is_sound(
     found = judge("reach lies in [0, 1]", np.maximum(-t, t - 1.0), 0.0, **where)
     point = start + rowwise(t * (1 - 1e-9), start) * (end - start)
     sentence = "start + reach (end - start) lies in dom of the conjugate"
-    found += judge(sentence, ~np.isfinite(pair.conjugate(point)), 0, **where)
+    found += judge(sentence, pair.outside(point), 0, **where)
     if margin is None:
         return found
     further = np.minimum(t * (1 + margin) + margin, 1.0)
     beyond = start + rowwise(further, start) * (end - start)
-    short = (t < 1.0) & np.isfinite(pair.conjugate(beyond))
+    short = (t < 1.0) & ~pair.outside(beyond)
     return found + judge("reach is the largest such t", short, 0, **where)

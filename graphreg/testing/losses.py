@@ -10,8 +10,8 @@ from ..errors import DataError
 from ..terms import Array, times
 from ..terms.losses import AbstractLoss, AbstractSmoothLoss
 from . import bounds, fenchel, predictions, prices, recession, written
+from .probe import LossProbe, pair_of, units
 from .report import Failure, LawError, Report, demand, dots, frozen, judge, name_of, rowwise, shaped, size, try_laws
-from .samples import LossProbe, units
 
 ARGMIN_TOLERANCE = 1e-4  # of minimisers, relative to their size: the root of the 1e-8 to which Clarabel knows a minimum
 LARGEST = 1e4  # loss at a minimiser that is looked for with a solver
@@ -56,7 +56,7 @@ def gradient_differences(loss: AbstractLoss, samples: LossProbe) -> list[Failure
 def gradient_fenchel_young(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     """The gradient lies in dom l*, where Fenchel-Young holds with equality."""
     x, y = samples.x, samples.y
-    x = frozen(np.where(rowwise(np.isfinite(loss.value(x, y)).astype(float), x) > 0, x, 0.0))
+    x = frozen(np.where(rowwise(np.isfinite(loss.value(x, y)), x), x, 0.0))
     residual, scale = samples.pair.residual(x, loss.gradient(x, y))
     return judge("l(x) + l*(l'(x)) = x l'(x)", np.abs(residual) / (1.0 + scale), samples.tolerance, x=x, y=y)
 
@@ -88,14 +88,8 @@ def slopes(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     rounding = 1e-13 * (1.0 + size(loss.gradient(x, y))) / size(step)
     rate = dots(step, change) / dots(step, step)
     scale = 1.0 + np.abs(rate)
-    found = judge(
-        f"the gradient grows at least at the rate {m:g}",
-        (m - rate - rounding) / scale,
-        samples.tolerance,
-        x=x,
-        z=z,
-        y=y,
-    )
+    by = (m - rate - rounding) / scale
+    found = judge(f"the gradient grows at least at the rate {m:g}", by, samples.tolerance, x=x, z=z, y=y)
     demand(m >= 0, f"least_curvature is {m}, which is negative")
     if isinstance(loss, AbstractSmoothLoss):
         L = loss.smoothness()
@@ -154,7 +148,7 @@ def cvxpy_value(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     def write(X: Any, rows: Array) -> Any:
         return loss.cvxpy(X, samples.y[rows])
 
-    return written.has_the_value(write, lambda x: loss.value(x, samples.y), x, max(1e-9, samples.tolerance), "cvxpy")
+    return written.has_the_value(write, samples.pair.value, x, max(1e-9, samples.tolerance), "cvxpy")
 
 
 def cvxpy_argmin(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
@@ -165,22 +159,19 @@ def cvxpy_argmin(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     fair = np.abs(loss.value(p, samples.y[rows])) < LARGEST  # of others a solver knows the minimiser less well
     rows, steps = (rows[fair], steps[fair]) if fair.any() else (rows, steps)
     v, y = samples.x[rows], samples.y[rows]
-    return written.has_the_minimiser(
-        lambda X, _: loss.cvxpy(X, y), lambda v, step: loss.prox(v, step, y), v, steps, ARGMIN_TOLERANCE
-    )
+    prox = pair_of(loss, y).prox
+    return written.has_the_minimiser(lambda X, _: loss.cvxpy(X, y), prox, v, steps, ARGMIN_TOLERANCE)
 
 
 def cvxpy_conjugate_value(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     """The CVXPY form of the conjugate, where there is one, has its value and its domain."""
     if type(loss).cvxpy_conjugate is AbstractLoss.cvxpy_conjugate:
         return []
-    y = samples.y
-    conjugate, tolerance = (lambda b: loss.conjugate(b, y)), max(1e-8, samples.tolerance)
+    conjugate, tolerance, found = samples.pair.conjugate, max(1e-8, samples.tolerance), []
 
     def write(B: Any, rows: Array) -> Any:
-        return loss.cvxpy_conjugate(B, y[rows])
+        return loss.cvxpy_conjugate(B, samples.y[rows])
 
-    found = []
     for b in (samples.inside, samples.prices):
         found += written.has_the_value(write, conjugate, b, tolerance, "cvxpy_conjugate")
     return found[:1]
@@ -195,9 +186,8 @@ def encode(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
         return []
     if coded.shape != (3,) or not np.isin(coded, (-1.0, 1.0)).all():
         return []  # numbers, or one column per class
-    demand(
-        np.array_equal(coded, [-1.0, 1.0, 1.0]), f"{given} is coded as {coded}: 0 is the class -1, and 1 the class 1"
-    )
+    right = np.array_equal(coded, [-1.0, 1.0, 1.0])
+    demand(right, f"{given} is coded as {coded}: 0 is the class -1, and 1 the class 1")
     others = (np.array([-1.0, 1.0, 1.0]), np.array([False, True, True]), np.array([0, 1, 1]))
     for other in others:
         same = np.array_equal(loss.encode(other), coded)
@@ -217,9 +207,8 @@ def scales(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     found = judge("scales are positive and finite", ~((s > 0) & np.isfinite(s)), 0, scale=s)
     if isinstance(loss.scale, str):
         expected, got = (data.weights, s) if loss.scale == "sum" else (1.0, np.bincount(data.node, s))
-        found += judge(
-            f"the scales are those of scale={loss.scale!r}", np.abs(got - expected), samples.tolerance, got=got
-        )
+        sentence = f"the scales are those of scale={loss.scale!r}"
+        found += judge(sentence, np.abs(got - expected), samples.tolerance, got=got)
     return found
 
 

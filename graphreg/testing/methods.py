@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import cached_property, wraps
+from functools import cached_property, partial, wraps
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from ..errors import MethodError
 from ..form import Form
 from ..methods import AbstractIteration, Exact
 from ..running import Budget, Solution, solve
+from ..terms import Array
 from .report import Failure, LawError, Report, demand, name_of, try_laws
 from .rounds import after, bits, disturbed, moved, reached, strays, view_of
 from .small import Case, small_problems
@@ -155,22 +156,24 @@ def a_step_reaches_neighbours_only(method: AbstractIteration, case: Case, trial:
     for k in range(0 if method.central else 6):
         view, _ = view_of(case.form, trial.seed)
         state, node = after(method, view, k), (3 * k) % n
-        plain, summed, _ = _stepped(method, state, case.form, trial.seed, node)
+        step = partial(_stepped, method, state, trial.seed, node)
+        plain, summed, _ = step(case.form)
         changes = {
-            "other numbers": (disturbed(state, n, node, rng), case.form),
-            "other data": (state, case.elsewhere(node)),
+            "other numbers": step(case.form, partial(disturbed, n=n, node=node, rng=rng)),
+            "other data": step(case.elsewhere(node)),
         }
-        for what, (other, form) in changes.items():
-            new, sums, known = _stepped(method, other, form, trial.seed, node)
+        for what, (new, sums, known) in changes.items():
             found = [] if summed or sums else strays(case.form, plain, new, known)
             at = f"{case.name}, round {k}, node {node}, which reaches {sorted(known)}"
             demand(not found, f"{what} at one node change {'; '.join(found)} within a step", at)
 
 
-def _stepped(method: AbstractIteration, state: Any, form: Form, seed: int, node: int) -> tuple[Any, bool, set[int]]:
+def _stepped(
+    method: AbstractIteration, state: Any, seed: int, node: int, form: Form, *change: Callable[[Array], Array]
+) -> tuple[Any, bool, set[int]]:
     """The state after a step on a fresh view, whether there were sums, and the nodes that may know of one node."""
     view, engine = view_of(form, seed)
-    new = method.step(moved(state, view))
+    new = method.step(moved(state, view, *change))
     return new, engine.reductions > 0, reached(engine, node)
 
 
@@ -206,11 +209,8 @@ def optimum_is_reached(method: AbstractIteration, case: Case, trial: Trial) -> N
     right = above >= -EXACT and not (run.valid and run.dual > optimum.primal)
     demand(right, "its bounds contradict those of the exact optimum", by=-above)
     near = trial.accuracy is None or above <= trial.accuracy + EXACT
-    demand(
-        near,
-        f"after {trial.rounds} rounds it is further than {trial.accuracy or 0.0:g} above the optimum",
-        by=float(above),
-    )
+    sentence = f"after {trial.rounds} rounds it is further than {trial.accuracy or 0.0:g} above the optimum"
+    demand(near, sentence, by=float(above))
 
 
 LAWS = (

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
 from ..errors import TermError
-from ..terms import Array
 from ..terms.penalties import AbstractOneSided, AbstractPenalty
 from . import bounds, derived, fenchel, written
 from .probe import Probe
@@ -132,11 +130,10 @@ def cvxpy_conjugate_value(penalty: AbstractPenalty, probe: Probe) -> list[Failur
     if type(penalty).cvxpy_conjugate is AbstractPenalty.cvxpy_conjugate:
         return []
     u = np.vstack([probe.points, probe.inside * (1 - 1e-6), 3.0 * probe.inside])
-
-    def write(U: Any, rows: Array) -> Any:
-        return penalty.cvxpy_conjugate(U)
-
-    return written.has_the_value(write, penalty.conjugate, u, max(1e-8, probe.tolerance), "cvxpy_conjugate")
+    tolerance = max(1e-8, probe.tolerance)
+    return written.has_the_value(
+        lambda U, rows: penalty.cvxpy_conjugate(U), penalty.conjugate, u, tolerance, "cvxpy_conjugate"
+    )
 
 
 LAWS = (

@@ -7,8 +7,8 @@ import numpy as np
 from ..errors import DataError
 from ..terms import Array
 from ..terms.losses import AbstractLoss
+from .probe import LossProbe
 from .report import Failure, LawError, demand, frozen, judge, shaped
-from .samples import LossProbe
 
 BESIDE = 1e-3
 SMALL = 8.0  # predictors up to here leave every class a probability that can be told from 0

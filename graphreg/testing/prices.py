@@ -7,26 +7,23 @@ import numpy as np
 from ..terms import Array, times
 from ..terms.losses import AbstractLoss
 from . import fenchel
+from .probe import LossProbe
 from .report import Failure, distance, frozen, judge, shaped, size
-from .samples import LossProbe
 
 
 def domain(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     """The conjugate is finite just inside [low, high] (where predictors are numbers) and infinite just outside."""
-    y = samples.y
+    y, middle, outside = samples.y, samples.inside, samples.pair.outside
     low, high = loss.domain(y)
-    middle = samples.inside
     found = []
     for name, end, inward in (("low", low, 1.0), ("high", high, -1.0)):
         eps = 1e-7 * (1.0 + np.abs(np.where(np.isfinite(end), end, 0.0)))
-        outside = loss.conjugate(frozen(np.where(np.isfinite(end), end - inward * eps, middle)), y)
+        inner = ~outside(np.where(np.isfinite(end), end - inward * eps, middle))
         bounded = np.isfinite(end) if y.ndim == 1 else np.isfinite(end).any(axis=1)
-        found += judge(f"the conjugate is infinite beyond {name}", bounded & np.isfinite(outside), 0, y=y, end=end)
+        found += judge(f"the conjugate is infinite beyond {name}", bounded & inner, 0, y=y, end=end)
         if y.ndim == 1:
             b = np.where(np.isfinite(end), end + inward * eps, -inward * 1e6)
-            found += judge(
-                f"the conjugate is finite up to {name}", ~np.isfinite(loss.conjugate(frozen(b), y)), 0, y=y, b=b
-            )
+            found += judge(f"the conjugate is finite up to {name}", outside(b), 0, y=y, b=b)
     return found
 
 
@@ -57,18 +54,14 @@ def reach(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
 
 def interior(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     """interior says whether the price 0 may be moved a little in every direction of dom l*."""
-    y = samples.y
+    y, outside = samples.y, samples.pair.outside
     claimed = loss.interior(y)
     shaped("interior", claimed, (len(y),))
     away = -1e-6 * loss.clip(samples.prices, y)  # opposite to points of the domain: outside, where 0 is on its boundary
-    found = judge(
-        "0 is inside where interior says so", claimed & ~np.isfinite(loss.conjugate(frozen(away), y)), 0, y=y, b=away
-    )
+    found = judge("0 is inside where interior says so", claimed & outside(away), 0, y=y, b=away)
     if y.ndim == 2:
         return found
-    both = np.isfinite(loss.conjugate(np.full_like(y, 1e-6), y)) & np.isfinite(
-        loss.conjugate(np.full_like(y, -1e-6), y)
-    )
+    both = ~outside(np.full_like(y, 1e-6)) & ~outside(np.full_like(y, -1e-6))
     return found + judge("interior says so where 0 is inside", both & ~claimed, 0, y=y)
 
 

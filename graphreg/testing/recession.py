@@ -7,8 +7,8 @@ import numpy as np
 from ..terms import Array, times
 from ..terms.losses import AbstractLoss
 from . import fenchel, prices, written
+from .probe import LossProbe, pair_of, units
 from .report import Failure, demand, distance, dots, frozen, judge, rowwise, shaped, size
-from .samples import LossProbe, units
 
 LONG = 1e6  # a step along a direction, after which a loss that grows has grown
 FAR = 1e3  # a step after which nothing is left of what falls to zero exponentially
@@ -72,22 +72,16 @@ def remains(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
 def _is_a_loss(loss: AbstractLoss, samples: LossProbe, x: Array, y: Array, b: Array) -> list[Failure]:
     if not len(y):
         return []
-    pair = fenchel.Pair(
-        lambda x: loss.value(x, y),
-        lambda b: loss.conjugate(b, y),
-        lambda v, step: loss.prox(v, step, y),
-        lambda b: loss.clip(b, y),
-    )
+    pair = pair_of(loss, y)
     residual, scale = pair.residual(x, loss.gradient(x, y))
     sentence = "what remains satisfies l(x) + l*(l'(x)) = x l'(x)"
     found = judge(sentence, np.abs(residual) / (1.0 + scale), samples.tolerance, x=x, y=y)
     found += fenchel.clip_is_sound(pair, b, 1e-10, floor=1.0, y=y)
     residual, scale = pair.residual(x, pair.clip(b))
     found += judge("what remains satisfies l(x) + l*(b) >= x b", -residual / (1.0 + scale), samples.tolerance, x=x, y=y)
-    few = np.arange(min(len(x), 8))
-    value = lambda part: loss.value(part, y[few])  # noqa: E731
+    few = pair_of(loss, y[:8]).value
     return found + written.has_the_value(
-        lambda X, rows: loss.cvxpy(X, y[few][rows]), value, x[few], 1e-8, "cvxpy of what remains"
+        lambda X, rows: loss.cvxpy(X, y[rows]), few, x[:8], 1e-8, "cvxpy of what remains"
     )
 
 
@@ -98,7 +92,7 @@ def smoothed(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     shaped("the value of smoothed", value, (len(x),))
     shaped("its gradient", gradient, x.shape)
     shaped("its curvature", curvature, *prices.shapes(x))
-    found = judge("its gradient lies in dom l*", ~np.isfinite(loss.conjugate(gradient, y)), 0, x=x, y=y)
+    found = judge("its gradient lies in dom l*", samples.pair.outside(gradient), 0, x=x, y=y)
     least, most = prices.extremes(curvature)
     negative = -least / (1e-300 + np.abs(most))
     found += judge("its curvature is finite and not negative", negative, tolerance, x=x, y=y)
@@ -120,7 +114,7 @@ def smoothed(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
 def _near(samples: LossProbe) -> Array:
     """Predictors of moderate size."""
     x = samples.x
-    return frozen(np.where(rowwise((size(x) < 10.0).astype(float), x) > 0, x, 0.1 * np.sign(x)))
+    return frozen(np.where(rowwise(size(x) < 10.0, x), x, 0.1 * np.sign(x)))
 
 
 def _directions(samples: LossProbe) -> list[Array]:

@@ -159,8 +159,8 @@ def size(a: Array) -> Array:
 
 
 def rowwise(number: Any, like: Array) -> Array:
-    """A number per row that broadcasts against rows shaped like those of ``like``."""
-    number = np.asarray(number, dtype=float)
+    """A number per row (or whether it holds for the row) that broadcasts against rows shaped like those of ``like``."""
+    number = np.asarray(number)
     return number[:, None] if number.ndim == 1 and like.ndim == 2 else number
 
 

@@ -56,9 +56,7 @@ def has_the_minimiser(
         objective = objective + step @ expression
     problem = cp.Problem(cp.Minimize(objective), constraints)
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # of an inaccurate solution: the answer itself is judged, not what is said of it
+        warnings.simplefilter("ignore")  # of an inaccurate one: the answer itself is judged, not what is said of it
         problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
     demand(p.value is not None, f"Clarabel finds the prox problem {problem.status}")
     expected = prox(v, step)
