@@ -1,4 +1,4 @@
-"""The laws of losses, as one list: `LAWS`. Each is a function of a loss and a `LossProbe`."""
+"""The laws of losses, `LAWS`: each is a function of a loss and a `LossProbe`, here or in the modules named there."""
 
 from __future__ import annotations
 
@@ -11,7 +11,21 @@ from ..terms import Array, times
 from ..terms.losses import AbstractLoss, AbstractSmoothLoss
 from . import bounds, fenchel, predictions, prices, recession, written
 from .probe import LossProbe, pair_of, units
-from .report import Failure, LawError, Report, demand, dots, frozen, judge, name_of, rowwise, shaped, size, try_laws
+from .report import (
+    Failure,
+    LawError,
+    Report,
+    demand,
+    dots,
+    frozen,
+    judge,
+    laws_of,
+    name_of,
+    rowwise,
+    shaped,
+    size,
+    try_laws,
+)
 
 ARGMIN_TOLERANCE = 1e-4  # of minimisers, relative to their size: the root of the 1e-8 to which Clarabel knows a minimum
 LARGEST = 1e4  # loss at a minimiser that is looked for with a solver
@@ -212,36 +226,7 @@ def scales(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     return found
 
 
-LAWS = (
-    shapes_and_rows,
-    convex,
-    gradient_differences,
-    gradient_fenchel_young,
-    prox_fenchel_young,
-    fenchel_young_everywhere,
-    slopes,
-    curvature,
-    curvature_within,
-    prices.domain,
-    prices.clip,
-    prices.reach,
-    prices.interior,
-    prices.span,
-    prices.conductance,
-    bounds.value_bound_of_losses,
-    bounds.conjugate_bound_of_losses,
-    bounds.dependent,
-    recession.descent,
-    recession.remains,
-    recession.smoothed,
-    predictions.response,
-    predictions.classify,
-    cvxpy_value,
-    cvxpy_argmin,
-    cvxpy_conjugate_value,
-    encode,
-    scales,
-)
+LAWS = laws_of(AbstractLoss, globals(), vars(prices), vars(bounds), vars(recession), vars(predictions))
 
 
 def check_loss(loss: AbstractLoss, seed: int = 0, tolerance: float = 1e-8) -> Report:

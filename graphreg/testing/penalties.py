@@ -1,4 +1,4 @@
-"""The laws of penalties, as one list: `LAWS`. Each is a function of a penalty and a `Probe`."""
+"""The laws of penalties, `LAWS`: each is a function of a penalty and a `Probe`, here or in the modules named there."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..errors import TermError
 from ..terms.penalties import AbstractOneSided, AbstractPenalty
 from . import bounds, derived, fenchel, written
 from .probe import Probe
-from .report import Failure, Report, demand, distance, dots, frozen, judge, name_of, shaped, size, try_laws
+from .report import Failure, Report, demand, distance, dots, frozen, judge, laws_of, name_of, shaped, size, try_laws
 
 ARGMIN_TOLERANCE = 1e-4  # of minimisers, relative to their size: the root of the 1e-8 to which Clarabel knows a minimum
 
@@ -136,39 +136,7 @@ def cvxpy_conjugate_value(penalty: AbstractPenalty, probe: Probe) -> list[Failur
     )
 
 
-LAWS = (
-    shapes_and_rows,
-    non_negative,
-    convex,
-    prox_fenchel_young,
-    fenchel_young_everywhere,
-    even,
-    is_equality,
-    pieces,
-    quadratic,
-    cvxpy_value,
-    cvxpy_argmin,
-    cvxpy_conjugate_value,
-    derived.gauge,
-    derived.gauge_at_zero,
-    derived.clip,
-    derived.reach,
-    derived.dual_prox,
-    derived.conductance,
-    derived.conduct,
-    derived.interior,
-    derived.subgradient,
-    derived.smoothness,
-    derived.curvature,
-    derived.strong_convexity,
-    derived.recession,
-    derived.projection,
-    derived.norm,
-    bounds.value_bound_of_penalties,
-    bounds.conjugate_bound_of_penalties,
-    bounds.room,
-    bounds.squares,
-)
+LAWS = laws_of(AbstractPenalty, globals(), vars(derived), vars(bounds))
 
 
 def check_penalty(

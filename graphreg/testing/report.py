@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from inspect import isfunction
 from typing import Any
 
 import numpy as np
@@ -78,9 +79,25 @@ class Report:
             raise AssertionError(str(self))
 
 
-def name_of(law: Callable[..., Any]) -> str:
+Law = Callable[..., list[Failure]]
+
+
+def name_of(law: Law) -> str:
     """The name of a law: that of its function, in words."""
     return law.__name__.strip("_").replace("_", " ")
+
+
+def laws_of(kind: type, *modules: dict[str, Any]) -> tuple[Law, ...]:
+    """The laws of a kind of terms, in the order in which they stand in some modules: declaring is registering.
+
+    A law is a public function that takes a term of that kind and its probe, and gives the failures.
+    """
+
+    def is_law(name: str, each: Any) -> bool:
+        types = list(each.__annotations__.values()) if isfunction(each) else []
+        return name[0] != "_" and len(types) == 3 and (types[0], types[2]) == (kind.__name__, "list[Failure]")
+
+    return tuple(each for module in modules for name, each in module.items() if is_law(name, each))
 
 
 class LawError(Exception):
@@ -102,7 +119,7 @@ def shaped(name: str, array: Array, *shapes: tuple[int, ...]) -> None:
     demand(array.shape in shapes, f"{name} has the shape {array.shape}, expected {' or '.join(map(str, shapes))}")
 
 
-def try_laws(laws: Iterable[Callable[..., list[Failure]]], subject: Any, probe: Any) -> list[Failure]:
+def try_laws(laws: Iterable[Law], subject: Any, probe: Any) -> list[Failure]:
     """The failures of each law; a law that raises has failed, with the text of the exception."""
     failures = []
     for law in laws:
