@@ -18,7 +18,7 @@ from ..form import Form
 from ..methods import AbstractIteration, Exact
 from ..running import Budget, Solution, solve
 from ..terms import Array
-from .report import Failure, LawError, Report, demand, name_of, try_laws
+from .report import Failures, LawError, Report, demand, named, try_laws
 from .rounds import after, bits, disturbed, moved, reached, strays, view_of
 from .small import Case, small_problems
 
@@ -43,21 +43,19 @@ class Trial:
 
 
 CaseLaw = Callable[[AbstractIteration, Case, Trial], None]
-Law = Callable[[AbstractIteration, Trial], list[Failure]]
+Law = Callable[[AbstractIteration, Trial], Failures]
 
 
 def of_each_case(law: CaseLaw) -> Law:
     """A law of one problem as a law of all that the method applies to."""
 
     @wraps(law)
-    def of_all(method: AbstractIteration, trial: Trial) -> list[Failure]:
-        found: list[Failure] = []
+    def of_all(method: AbstractIteration, trial: Trial) -> Failures:
         for case in _fitting(method, trial):
             try:
                 law(method, case, trial)
             except LawError as error:
-                found.append(replace(error.failure, where=error.failure.where or case.name))
-        return found
+                yield replace(error.failure, where=error.failure.where or case.name)
 
     return of_all
 
@@ -66,7 +64,7 @@ def _fitting(method: AbstractIteration, trial: Trial) -> list[Case]:
     return [case for case in trial.cases if not method.missing(case.form)]
 
 
-def missing_gives_sentences(method: AbstractIteration, trial: Trial) -> list[Failure]:
+def missing_gives_sentences(method: AbstractIteration, trial: Trial) -> Failures:
     """missing(form) is a tuple of sentences, the same each time; the method applies to one of the problems at least."""
     for case in trial.cases:
         found: Any = method.missing(case.form)
@@ -213,7 +211,7 @@ def optimum_is_reached(method: AbstractIteration, case: Case, trial: Trial) -> N
     demand(near, sentence, by=float(above))
 
 
-LAWS = (
+LAWS = named(
     missing_gives_sentences,
     state_is_a_record,
     step_is_repeatable,
@@ -262,8 +260,8 @@ def check_method(
     ITERATION(method, "the method of check_method", MethodError)
     cases = small_problems(seed) if problems is None else tuple(_case(k, each) for k, each in enumerate(problems))
     trial = Trial(cases, seed, accuracy, rounds)
-    failures = try_laws(LAWS, method, trial)
-    return Report(method.label, tuple(map(name_of, LAWS)), tuple(failures))
+    failures = try_laws(LAWS, method, trial, None)
+    return Report(method.label, tuple(LAWS), tuple(failures))
 
 
 def _case(k: int, problem: Any) -> Case:

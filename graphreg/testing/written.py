@@ -13,14 +13,12 @@ from typing import Any
 import numpy as np
 
 from ..terms import Array
-from .report import Failure, demand, distance, judge, shaped, size
+from .report import Failures, demand, distance, judge, shaped, size
 
 Write = Callable[[Any, Array], Any]  # (expression of some rows, their indices) -> what the term writes for them
 
 
-def has_the_value(
-    write: Write, value: Callable[[Array], Array], x: Array, tolerance: float, what: str
-) -> list[Failure]:
+def has_the_value(write: Write, value: Callable[[Array], Array], x: Array, tolerance: float, what: str) -> Failures:
     """At constants the written form equals ``value``; where that is infinite, it is so or breaks a constraint."""
     import cvxpy as cp
 
@@ -44,7 +42,7 @@ def has_the_value(
 
 def has_the_minimiser(
     write: Write, prox: Callable[[Array, Any], Array], v: Array, step: Array, tolerance: float
-) -> list[Failure]:
+) -> Failures:
     """Clarabel's minimiser of ``sum_r step_r f(p_r) + 1/2 ||p_r - v_r||^2`` is ``prox(v, step)``."""
     import cvxpy as cp
 

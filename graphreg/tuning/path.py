@@ -228,7 +228,7 @@ def path(  # noqa: PLR0913
         if top is not None:
             warm.begin(None, top)
             warm.top = float(values[-1]), top
-        asked = {"the strengths": values, "the gap": gap, "the rounds": rounds, "the seed": seed}
+        asked: dict[str, Any] = {"the strengths": values, "the gap": gap, "the rounds": rounds, "the seed": seed}
         asked["which"] = parameter.name
         store = None if stored is None else StoredPath(stored, problem, parameter, warm, asked)
         found = _solve(warm, parameter, values[::-1].tolist(), store, progress, on_failure)
