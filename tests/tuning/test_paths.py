@@ -473,12 +473,12 @@ def test_an_infimum_that_is_not_attained():
 @pytest.mark.parametrize(
     ("strengths", "said"),
     [
-        ([1.0, -1.0], "positive and finite, got -1.0 at position 1"),
+        ([1.0, -1.0], "the strength at position 1 must be positive and finite, got -1.0"),
         ([0.0], "positive and finite"),
-        ([1.0, np.nan], "got nan at position 1"),
+        ([1.0, np.nan], "at position 1 must be positive and finite, got nan"),
         ([np.inf], "got inf"),
         ([1.0, 2.0, 1.0], "the strength 1 is given twice"),
-        (["a"], "must be positive numbers, got 'a'"),
+        (["a"], "must be a positive number, got 'a'"),
         ("0.1", "must be a sequence"),
         ([True], "got True"),
         ([], "empty"),
