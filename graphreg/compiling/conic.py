@@ -6,6 +6,7 @@ expression per edge. Data and weights go in as constants, strengths that are Par
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,7 @@ from ..certificate import common
 from ..clock import OutOfTimeError, carry_out
 from ..errors import ConvexityError, SolverError
 from ..form import DualPoint, EdgeBlock, Form, SampleBlock
+from ..lazy import cp
 from ..terms import Array, Parameter, Strength, batches
 from ..terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 from ..terms.penalties import AbstractConstraint
@@ -72,9 +74,7 @@ class Outcome:
     @property
     def denies(self) -> bool:
         """Whether the solver says that there is no point, or no bound."""
-        from cvxpy.settings import INF_OR_UNB
-
-        return self.status in INF_OR_UNB
+        return self.status in cp.settings.INF_OR_UNB
 
     def __str__(self) -> str:
         return f"failed ({self.cause})" if self.cause else self.status
@@ -107,10 +107,6 @@ class ConicProblem:
         OutOfTimeError
             Where time is up; the problem is then still being worked on, and no longer of use.
         """
-        import warnings
-
-        import cvxpy as cp
-
         name = solver_name(solver)
         self.refresh()
         for variable in self.cvxpy.variables():
@@ -123,8 +119,7 @@ class ConicProblem:
             raise ConvexityError(f"a term is not convex by CVXPY's rules: {str(error).splitlines()[0]}") from error
         if broke:
             return Outcome(cause=broke)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # "may be inaccurate": the certificate decides
+        with warnings.catch_warnings(action="ignore"):  # "may be inaccurate": the certificate decides
             try:
                 broke = breakdown_of(lambda: self.cvxpy.solve(solver=name, **options))
             except cp.SolverError as error:
@@ -135,8 +130,6 @@ class ConicProblem:
 def breakdown_of(work: Callable[[], Any]) -> str:
     """Carries out what CVXPY or a solver does; the cause where it breaks down, but for errors that CVXPY has names
     for."""
-    import cvxpy as cp
-
     try:
         carry_out(work)
     except (OutOfTimeError, cp.SolverError, cp.error.DCPError):  # pyright: ignore[reportAttributeAccessIssue]
@@ -175,8 +168,6 @@ class Compiler:
 
 def solver_name(solver: str) -> str:
     """The name under which CVXPY knows an installed solver."""
-    import cvxpy as cp
-
     installed = cp.installed_solvers()
     if solver.upper() not in installed:
         raise SolverError(
@@ -192,8 +183,6 @@ class _Strengths:
         self.known: dict[int, tuple[Parameter, Any]] = {}
 
     def __call__(self, strength: Strength) -> Any:
-        import cvxpy as cp
-
         parameter = strength.parameter
         if parameter is None:
             return strength.factor
@@ -204,18 +193,14 @@ class _Strengths:
 
 def split(written: Any) -> tuple[Any, list[Any]]:
     """What a term wrote down as (expression with one value per row or None, list of constraints)."""
-    from cvxpy.constraints.constraint import Constraint
-
     parts = written if isinstance(written, (list, tuple)) else [written]
-    constraints = [part for part in parts if isinstance(part, Constraint)]
-    values = [part for part in parts if not isinstance(part, Constraint)]
+    constraints = [part for part in parts if isinstance(part, cp.Constraint)]
+    values = [part for part in parts if not isinstance(part, cp.Constraint)]
     return (values[0] if values else None), constraints
 
 
 def primal(form: Form, units: Units = PLAIN) -> ConicProblem:
     """minimise P(w) with one variable z = Kw - center per edge block, whose constraint's dual value is the flow."""
-    import cvxpy as cp
-
     inner = units.inner(form)
     parameters = Parameters(inner, units)
     strengths = _Strengths()
@@ -259,8 +244,6 @@ def primal(form: Form, units: Units = PLAIN) -> ConicProblem:
 
 def _loss(block: SampleBlock, w: Parameters, constraints: list[Any]) -> tuple[Any, Any]:
     """The loss, and where its prices are not its gradients the constraint Aw + offset = x whose dual value they are."""
-    import cvxpy as cp
-
     if isinstance(block.loss, AbstractQuadraticLoss):
         B, q, constant = _reduced(block)
         return cp.sum_squares(w.apply(B) - q) / 2 + constant, None
@@ -307,8 +290,6 @@ def _reduced(block: SampleBlock) -> tuple[sp.csr_array, Array, float]:
 
 def dual(user: Form, center: Array | None = None) -> ConicProblem:
     """maximise Q(u, a) subject to conservation, whose dual value is -w, less the center where one is given."""
-    import cvxpy as cp
-
     form = Units(center=center).inner(user)
     n, d = form.shape
     flows = [cp.Variable((len(e.tail), form.width(e)), name=f"u{k}") for k, e in enumerate(form.edges)]
@@ -341,8 +322,6 @@ def dual(user: Form, center: Array | None = None) -> ConicProblem:
 
 
 def _edge_conjugate(edge: EdgeBlock, u: Any, constraints: list[Any]) -> list[Any]:
-    import cvxpy as cp
-
     c = edge.weight[:, None] * np.ones(u.shape)
     value, domain = split(
         edge.penalty.cvxpy_conjugate(u if isinstance(edge.penalty, AbstractConstraint) else cp.multiply(1.0 / c, u))

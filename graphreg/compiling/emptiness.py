@@ -12,6 +12,7 @@ constraints: a Farkas certificate (Boyd and Vandenberghe, Convex Optimization, s
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +20,7 @@ import numpy as np
 
 from ..certificate import Enclosure, feasible
 from ..form import DualPoint, EdgeBlock, Form
+from ..lazy import cp
 from ..terms import Array
 from ..terms.penalties import AbstractConstraint
 from .conic import breakdown_of, solver_name, split, time_limit
@@ -40,10 +42,6 @@ def excluded(form: Form, solver: str, seconds: float | None) -> bool:
 
 def _residuals(form: Form, solver: str, seconds: float | None) -> tuple[Array, ...] | None:
     """By how much the best point misses the constraints of each edge block, in units of the centers."""
-    import warnings
-
-    import cvxpy as cp
-
     size = max([1.0, *(float(np.abs(edge.center).max()) for edge in form.edges if edge.center is not None)])
     w = cp.Variable(form.shape)
     missed: list[Any] = []
@@ -53,8 +51,7 @@ def _residuals(form: Form, solver: str, seconds: float | None) -> tuple[Array, .
         constraints += [_differences(edge, w, size) - z == s, *split(edge.penalty.cvxpy(size * z))[1]]
         missed.append(s)
     problem = cp.Problem(cp.Minimize(sum(cp.sum_squares(s) for s in missed)), constraints)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # "may be inaccurate": the enclosure decides
+    with warnings.catch_warnings(action="ignore"):  # "may be inaccurate": the enclosure decides
         try:
             breakdown_of(lambda: problem.solve(solver=solver_name(solver), **time_limit(solver, seconds)))
         except cp.SolverError:

@@ -20,6 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...errors import DataError, TermError
+from ...lazy import cp
 from ..blocks import Lowered, SampleBlock
 from ..bounds import half_square, largest_around
 from ..calculus import Strength
@@ -187,7 +188,6 @@ class AbstractLoss(AbstractSamples):
     def dependent(self, y: Array) -> Array | None:
         """For each sample the coordinate of its price that is minus the sum of the others, (M,); None where all
         coordinates are free."""
-        del y
         return None
 
     # ---- predictions -----------------------------------------------------------------------------------------------
@@ -197,7 +197,6 @@ class AbstractLoss(AbstractSamples):
 
     def classify(self, x: Array) -> Array:
         """The class at the predictor x, coded as the data were."""
-        del x
         raise DataError(f"kind='class' needs a classification loss, and {type(self).__name__} is none")
 
 
@@ -327,14 +326,10 @@ class AbstractQuadraticLoss(AbstractSmoothLoss):
         return 1.0
 
     def cvxpy(self, x: Any, y: Array) -> Any:
-        import cvxpy as cp
-
         squares = cp.square(x - y)
         return (squares if y.ndim == 1 else cp.sum(squares, axis=1)) / 2
 
     def cvxpy_conjugate(self, b: Any, y: Array) -> Any:
-        import cvxpy as cp
-
         each = cp.square(b) / 2 + cp.multiply(b, y)
         return each if y.ndim == 1 else cp.sum(each, axis=1)
 

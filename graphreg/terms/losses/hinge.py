@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...lazy import cp
 from ..bounds import ULP, half_square
 from ..records import Array, Descent, Notation, Stated
 from ._piecewise import AbstractPiecewiseLinearLoss, smooth_rise
@@ -112,13 +113,9 @@ class SquaredHingeLoss(AbstractPeakedLoss):
         return _side(self, x)
 
     def cvxpy(self, x: Any, y: Array) -> Any:
-        import cvxpy as cp
-
         return cp.square(cp.pos(1 - cp.multiply(y, x))) / 2
 
     def cvxpy_conjugate(self, b: Any, y: Array) -> Any:
-        import cvxpy as cp
-
         return [cp.multiply(b, y) <= 0, cp.square(b) / 2 + cp.multiply(b, y)]
 
     def stated(self) -> Stated:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...checks import checked, positive
+from ...lazy import cp
 from ..bounds import ULP, half_square
 from ..records import Array, Notation, Stated
 from .base import AbstractPeakedLoss
@@ -73,13 +74,9 @@ class HuberLoss(AbstractPeakedLoss):
         return 1.0
 
     def cvxpy(self, x: Any, y: Array) -> Any:
-        import cvxpy as cp
-
         return cp.huber(x - y, self.delta) / 2  # pyright: ignore[reportArgumentType]
 
     def cvxpy_conjugate(self, b: Any, y: Array) -> Any:
-        import cvxpy as cp
-
         # the domain as part of the value: |b| <= delta is added through an indicator of its own
         return [cp.abs(b) <= self.delta, cp.square(b) / 2 + cp.multiply(b, y)]
 

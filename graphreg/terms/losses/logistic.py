@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...lazy import cp
 from ..bounds import ULP, ends, shown
 from ..records import Array, Notation, Stated
 from .base import INSIDE, AbstractPeakedLoss
@@ -91,13 +92,9 @@ class LogisticLoss(AbstractPeakedLoss):
         return np.where(x > 0, second, first)
 
     def cvxpy(self, x: Any, y: Array) -> Any:
-        import cvxpy as cp
-
         return cp.logistic(cp.multiply(-y, x))
 
     def cvxpy_conjugate(self, b: Any, y: Array) -> Any:
-        import cvxpy as cp
-
         q = cp.multiply(-y, b)
         return -cp.entr(q) - cp.entr(1 - q)
 

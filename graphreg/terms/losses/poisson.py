@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...lazy import cp
 from ..bounds import ULP, ends, shown
 from ..records import Array, Notation, Stated
 from .base import INSIDE, AbstractPeakedLoss
@@ -93,13 +94,9 @@ class PoissonLoss(AbstractPeakedLoss):
         return np.exp(np.minimum(x, 700.0))
 
     def cvxpy(self, x: Any, y: Array) -> Any:
-        import cvxpy as cp
-
         return cp.exp(x) - cp.multiply(y, x)
 
     def cvxpy_conjugate(self, b: Any, y: Array) -> Any:
-        import cvxpy as cp
-
         return -cp.entr(b + y) - (b + y)
 
     def stated(self) -> Stated:

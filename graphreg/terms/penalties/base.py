@@ -97,7 +97,6 @@ class AbstractPenalty(ABC):
 
     def is_equality(self, k: int) -> bool:
         """Whether phi on k coordinates is the indicator of {0}: z = 0 is all that it allows."""
-        del k
         return False
 
     def pieces(self, k: int) -> int | None:
@@ -110,7 +109,6 @@ class AbstractPenalty(ABC):
 
     def quadratic(self, k: int) -> Array | None:
         """Q (k, k) where phi(z) = 1/2 z'Qz on k coordinates; None elsewhere."""
-        del k
         return None
 
     def slope_at_zero(self, z: Array) -> Array:
@@ -202,7 +200,6 @@ class AbstractPenalty(ABC):
 
     def restricted(self, columns: Array) -> AbstractPenalty | None:
         """The penalty on some of its coordinates, where it is a sum over coordinates; None where it is none."""
-        del columns
         return None
 
     def recession(self, k: int) -> RecessionCone | None:
@@ -232,7 +229,6 @@ class AbstractPenalty(ABC):
     # ---- proofs ----------------------------------------------------------------------------------------------------
     def stated(self, k: int) -> Stated | None:
         """How a proof states the penalty on k coordinates; None where it cannot (see `parts`)."""
-        del k
         return None
 
     def parts(self) -> Sequence[tuple[float, AbstractPenalty]] | None:
@@ -326,8 +322,7 @@ class AbstractConstraint(AbstractPenalty):
         return not self.conjugate(np.vstack([np.eye(k), -np.eye(k)])).any()  # as far as the set reaches along the axes
 
     def prox(self, v: Array, step: Any) -> Array:
-        del step  # a multiple of an indicator is the same indicator
-        return self.project(v)
+        return self.project(v)  # a multiple of an indicator is the same indicator
 
     def subgradient(self, z: Array) -> Array:
         return np.zeros_like(z)  # at the points of the set; elsewhere there is none
@@ -335,14 +330,11 @@ class AbstractConstraint(AbstractPenalty):
     @property
     def notation(self) -> Notation:
         name, latex = names_of(self)
-        text = f"max over p in {name} of <p, %u>"
         return Notation(
             f"[%z in {name}]",
-            text,
-            "",
-            rf"\iota\{{%z \in {latex}\}}",
-            rf"\max_{{p \in {latex}}} \langle p, %u \rangle",
-            "",
+            f"max over p in {name} of <p, %u>",
+            latex_value=rf"\iota\{{%z \in {latex}\}}",
+            latex_conjugate=rf"\max_{{p \in {latex}}} \langle p, %u \rangle",
         )
 
 
@@ -382,7 +374,6 @@ class AbstractNorm(AbstractPenalty):
         return norm_bound(self.value, z, spread)
 
     def dual_prox(self, v: Array, step: Array, weight: Array) -> Array:
-        del step
         return self.project_dual(v, weight)
 
     def subgradient(self, z: Array) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...checks import numbers
 from ...errors import TermError
+from ...lazy import cp
 from ..bounds import ULP, ends
 from ..records import Array, Notation, RecessionCone, Stated
 from .base import INSIDE, AbstractConstraint, AbstractOneSided
@@ -112,8 +113,6 @@ class Box(AbstractOneSided, AbstractConstraint):
         return RecessionCone(np.array(np.broadcast_to(low, (k,))), np.array(np.broadcast_to(high, (k,))))
 
     def cvxpy_conjugate(self, U: Any) -> Any:
-        import cvxpy as cp
-
         bounded = np.isfinite(self.low) & np.isfinite(self.high)
         width = np.where(bounded, _finite(self.high) - _finite(self.low), 0.0)
         slope = np.where(np.isfinite(self.low), self.low, _finite(self.high))

@@ -10,6 +10,7 @@ from typing import Any, final
 import numpy as np
 
 from ...errors import TermError
+from ...lazy import cp
 from ..records import Array, Notation, RecessionCone
 from ._examine import FunctionTraits, apply, examine, values
 from ._rows import column, row_norm
@@ -66,8 +67,6 @@ class AbstractCvxpyPenalty(AbstractPenalty):
         )
 
     def cvxpy(self, Z: Any) -> Any:
-        import cvxpy as cp
-
         if self.rows:
             return self.function(Z)
         return cp.hstack([cp.sum(self.function(Z[i])) for i in range(Z.shape[0])])

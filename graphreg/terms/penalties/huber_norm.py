@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...checks import checked, positive
+from ...lazy import cp
 from ..bounds import ULP, half_square, shown
 from ..records import Array, Notation, RecessionCone, Stated
 from ._rows import column, longest, row_norm
@@ -57,8 +58,6 @@ class HuberNorm(AbstractSmoothPenalty):
         return np.where(r <= self.delta, r * r / 2, np.inf)
 
     def cvxpy(self, Z: Any) -> Any:
-        import cvxpy as cp
-
         return cp.huber(cp.norm(Z, 2, axis=1), self.delta) / 2  # pyright: ignore[reportArgumentType]
 
     def gauge(self, u: Array) -> Array:
@@ -86,12 +85,9 @@ class HuberNorm(AbstractSmoothPenalty):
         return np.where(r <= self.delta, shown(r * r * (0.5 + ULP), r > 0.0), far)
 
     def cvxpy_conjugate(self, U: Any) -> Any:
-        import cvxpy as cp
-
         return [cp.norm(U, 2, axis=1) <= self.delta, cp.sum(cp.square(U), axis=1) / 2]
 
     def stated(self, k: int) -> Stated:
-        del k
         return Stated("HuberNorm", float(self.delta))
 
     @property

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...lazy import cp
 from ..records import Array, Notation, Stated
 from ._rows import column, longest, row_norm
 from .base import AbstractNorm
@@ -29,7 +30,6 @@ class L2(AbstractNorm):
         return np.where(longest(u, spread) <= 1.0, 0.0, np.inf)
 
     def extent(self, k: int) -> float:
-        del k
         return 1.0
 
     def pieces(self, k: int) -> int:
@@ -42,26 +42,14 @@ class L2(AbstractNorm):
         return u * column(radius / np.maximum(row_norm(u), radius))
 
     def cvxpy(self, Z: Any) -> Any:
-        import cvxpy as cp
-
         return cp.norm(Z, 2, axis=1)
 
     def cvxpy_conjugate(self, U: Any) -> Any:
-        import cvxpy as cp
-
         return [cp.norm(U, 2, axis=1) <= 1]
 
     def stated(self, k: int) -> Stated:
-        del k
         return Stated("L2")
 
     @property
     def notation(self) -> Notation:
-        return Notation(
-            "||%z||_2",
-            "",
-            "||%u||_2 <= %c",
-            r"\|%z\|_2",
-            "",
-            r"\|%u\|_2 \le %c",
-        )
+        return Notation("||%z||_2", domain="||%u||_2 <= %c", latex_value=r"\|%z\|_2", latex_domain=r"\|%u\|_2 \le %c")

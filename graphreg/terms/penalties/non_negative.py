@@ -46,7 +46,6 @@ class NonNegative(AbstractOneSided, AbstractConstraint):
         return t.min(axis=1, initial=1.0)
 
     def dual_prox(self, v: Array, step: Array, weight: Array) -> Array:
-        del step, weight
         return np.minimum(v, 0.0)
 
     def conductance(self, u: Array) -> Array:
@@ -62,7 +61,6 @@ class NonNegative(AbstractOneSided, AbstractConstraint):
         return np.full(k, -1.0)
 
     def restricted(self, columns: Array) -> NonNegative:
-        del columns
         return self
 
     def recession(self, k: int) -> RecessionCone:
@@ -72,7 +70,6 @@ class NonNegative(AbstractOneSided, AbstractConstraint):
         return [U <= 0]
 
     def stated(self, k: int) -> Stated:
-        del k
         return Stated("NonNegative")
 
     def exact_room(self, u: Array) -> Array:
@@ -83,11 +80,4 @@ class NonNegative(AbstractOneSided, AbstractConstraint):
 
     @property
     def notation(self) -> Notation:
-        return Notation(
-            "[%z >= 0]",
-            "",
-            "%u <= 0",
-            r"\iota\{%z \ge 0\}",
-            "",
-            r"%u \le 0",
-        )
+        return Notation("[%z >= 0]", domain="%u <= 0", latex_value=r"\iota\{%z \ge 0\}", latex_domain=r"%u \le 0")

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ...lazy import cp
 from ..bounds import half_square
-from ..records import Array, Notation, RecessionCone, Stated
+from ..records import Array, Notation, Stated
 from ._rows import column
 from .base import AbstractSmoothPenalty
 
@@ -39,8 +40,6 @@ class SquaredL2(AbstractSmoothPenalty):
         return 0.5 * np.einsum("ij,ij->i", u, u)
 
     def cvxpy(self, Z: Any) -> Any:
-        import cvxpy as cp
-
         return cp.sum(cp.square(Z), axis=1) / 2
 
     def gauge(self, u: Array) -> Array:
@@ -64,14 +63,10 @@ class SquaredL2(AbstractSmoothPenalty):
     def strong_convexity(self) -> float:
         return 1.0
 
-    def recession(self, k: int) -> RecessionCone:
-        return RecessionCone(np.zeros(k), np.zeros(k))
-
     def cvxpy_conjugate(self, U: Any) -> Any:
         return self.cvxpy(U)  # its own conjugate
 
     def stated(self, k: int) -> Stated:
-        del k
         return Stated("SquaredL2")
 
     @property

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..records import Array, Notation, RecessionCone, Stated
+from ..records import Array, Notation, Stated
 from .base import AbstractConstraint
 
 
@@ -41,25 +41,18 @@ class Zero(AbstractConstraint):
         return u
 
     def dual_prox(self, v: Array, step: Array, weight: Array) -> Array:
-        del step, weight
         return v
 
     def conductance(self, u: Array) -> Array:
         return np.ones((len(u), 1))
 
     def conjugate_bound(self, u: Array, spread: Array) -> Array:
-        del spread
         return np.zeros(len(u))
 
-    def recession(self, k: int) -> RecessionCone:
-        return RecessionCone(np.zeros(k), np.zeros(k))
-
     def cvxpy_conjugate(self, U: Any) -> Any:
-        del U
         return []  # 0, without a constraint
 
     def stated(self, k: int) -> Stated:
-        del k
         return Stated("Zero")
 
     def settle(self, z: list[Any], exact: Callable[[float], Any]) -> list[Any]:
@@ -67,11 +60,4 @@ class Zero(AbstractConstraint):
 
     @property
     def notation(self) -> Notation:
-        return Notation(
-            "[%z = 0]",
-            "",
-            "",
-            r"\iota\{%z = 0\}",
-            "",
-            "",
-        )
+        return Notation("[%z = 0]", latex_value=r"\iota\{%z = 0\}")
