@@ -12,14 +12,14 @@ from ...lazy import cp
 from ..bounds import ULP
 from ..records import Array, Notation, Stated
 from ._rows import column, longest, row_norm
-from .base import AbstractConstraint
+from .base import AbstractConstraint, AbstractSupercoercive
 
 MARGIN = 1e-14  # relative; points that are projected land twice as far inside, so that rounding never leaves the ball
 LEAST_CONDUCTANCE = 0.1  # of an edge without flow, whose conjugate has a kink there
 
 
 @dataclass(frozen=True)
-class Ball(AbstractConstraint):
+class Ball(AbstractSupercoercive, AbstractConstraint):
     """The constraint ``||z||_2 <= radius``: phi is 0 inside and +inf outside.
 
     ``phi*(u) = radius ||u||_2`` everywhere (the support function of the ball).
@@ -47,14 +47,8 @@ class Ball(AbstractConstraint):
     def cvxpy(self, Z: Any) -> Any:
         return [cp.norm(Z, 2, axis=1) <= self.radius]
 
-    def gauge(self, u: Array) -> Array:
-        return np.zeros(len(u))
-
     def gauge_at_zero(self, u: Array) -> Array:
         return np.where((u == 0.0).all(axis=1), 0.0, np.inf)  # 0 is interior to the ball
-
-    def clip(self, u: Array) -> Array:
-        return u
 
     def dual_prox(self, v: Array, step: Array, weight: Array) -> Array:
         threshold = step * self.radius

@@ -295,6 +295,16 @@ class AbstractSmoothPenalty(AbstractPenalty):
         return np.where((u == 0.0).all(axis=1), 0.0, np.inf)  # the gradient at 0, where phi is least
 
 
+class AbstractSupercoercive(AbstractPenalty):
+    """A penalty that outgrows every multiple of a norm: phi* is finite everywhere, so that flows have no capacity."""
+
+    def gauge(self, u: Array) -> Array:
+        return np.zeros(len(u))
+
+    def clip(self, u: Array) -> Array:
+        return u
+
+
 class AbstractOneSided(AbstractPenalty):
     """A penalty that is not even, and so may only stand on edges to the ground."""
 

@@ -11,11 +11,11 @@ from ...lazy import cp
 from ..bounds import half_square
 from ..records import Array, Notation, Stated
 from ._rows import column
-from .base import AbstractSmoothPenalty
+from .base import AbstractSmoothPenalty, AbstractSupercoercive
 
 
 @dataclass(frozen=True)
-class SquaredL2(AbstractSmoothPenalty):
+class SquaredL2(AbstractSupercoercive, AbstractSmoothPenalty):
     """The squared Euclidean norm with its half: ``phi(z) = 1/2 ||z||_2^2``; edges pull, and never fuse.
 
     ``phi*(u) = 1/2 ||u||_2^2`` everywhere (Parikh and Boyd, Proximal algorithms, 6.1.1).
@@ -42,17 +42,8 @@ class SquaredL2(AbstractSmoothPenalty):
     def cvxpy(self, Z: Any) -> Any:
         return cp.sum(cp.square(Z), axis=1) / 2
 
-    def gauge(self, u: Array) -> Array:
-        return np.zeros(len(u))
-
-    def clip(self, u: Array) -> Array:
-        return u
-
     def dual_prox(self, v: Array, step: Array, weight: Array) -> Array:
         return v / (1.0 + column(step / weight))
-
-    def conductance(self, u: Array) -> Array:
-        return np.ones((len(u), 1))
 
     def conjugate_bound(self, u: Array, spread: Array) -> Array:
         return half_square(np.abs(u) + spread)

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..records import Array, Notation, Stated
-from .base import AbstractConstraint
+from .base import AbstractConstraint, AbstractSupercoercive
 
 
 @dataclass(frozen=True)
-class Zero(AbstractConstraint):
+class Zero(AbstractSupercoercive, AbstractConstraint):
     """The constraint ``z = 0``: the two ends of the edge agree (a consensus), or the node is fixed at its centre.
 
     ``phi(z) = 0`` at z = 0 exactly and +inf elsewhere; ``phi*(u) = 0`` everywhere, so flows have no capacity.
@@ -31,20 +31,11 @@ class Zero(AbstractConstraint):
     def cvxpy(self, Z: Any) -> Any:
         return [Z == 0]
 
-    def gauge(self, u: Array) -> Array:
-        return np.zeros(len(u))
-
     def gauge_at_zero(self, u: Array) -> Array:
         return np.zeros(len(u))
 
-    def clip(self, u: Array) -> Array:
-        return u
-
     def dual_prox(self, v: Array, step: Array, weight: Array) -> Array:
         return v
-
-    def conductance(self, u: Array) -> Array:
-        return np.ones((len(u), 1))
 
     def conjugate_bound(self, u: Array, spread: Array) -> Array:
         return np.zeros(len(u))
