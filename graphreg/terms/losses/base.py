@@ -119,7 +119,7 @@ class AbstractLoss(AbstractSamples):
         """Targets y' and offsets o' with ``l(x + by + rest; y) = l(x + o'; y')`` for every x.
 
         A loss of the difference x - y alone moves its targets, so that what is large in both cancels once and for
-        all: it overrides this. ``rest`` is what rounding left of ``by``.
+        all (see `AbstractDifferenceLoss`). ``rest`` is what rounding left of ``by``.
         """
         return y, by + rest
 
@@ -201,6 +201,17 @@ class AbstractLoss(AbstractSamples):
 
 
 @dataclass(frozen=True)
+class AbstractDifferenceLoss(AbstractLoss):
+    """A loss of x - y alone: what is large in both is taken from the targets, which are its anchors."""
+
+    def moved(self, y: Array, by: Array, rest: Any = 0.0) -> tuple[Array, Array]:
+        return (y - by) - rest, np.zeros_like(by)
+
+    def anchor(self, y: Array) -> Array:
+        return y
+
+
+@dataclass(frozen=True)
 class AbstractSmoothLoss(AbstractLoss):
     """A differentiable loss: ``0 <= l'' <= smoothness``, which may be infinite.
 
@@ -277,7 +288,7 @@ class AbstractPeakedLoss(AbstractSmoothLoss):
 
 
 @dataclass(frozen=True)
-class AbstractQuadraticLoss(AbstractSmoothLoss):
+class AbstractQuadraticLoss(AbstractDifferenceLoss, AbstractSmoothLoss):
     """1/2 ||x - y||^2: curvature 1 everywhere, so that the prox of a node's sum is one linear solve."""
 
     @property
@@ -306,12 +317,6 @@ class AbstractQuadraticLoss(AbstractSmoothLoss):
 
     def conductance(self, b: Array, y: Array) -> Array:
         return np.ones_like(b)
-
-    def moved(self, y: Array, by: Array, rest: Any = 0.0) -> tuple[Array, Array]:
-        return (y - by) - rest, np.zeros_like(by)
-
-    def anchor(self, y: Array) -> Array:
-        return y
 
     def value_bound(self, r: Array, spread: Array, y: Array) -> Array:
         return half_square(np.abs(r) + spread)

@@ -11,11 +11,11 @@ from ...checks import checked, positive
 from ...lazy import cp
 from ..bounds import ULP, half_square
 from ..records import Array, Notation, Stated
-from .base import AbstractPeakedLoss
+from .base import AbstractDifferenceLoss, AbstractPeakedLoss
 
 
 @dataclass(frozen=True)
-class HuberLoss(AbstractPeakedLoss):
+class HuberLoss(AbstractDifferenceLoss, AbstractPeakedLoss):
     """Huber's loss: with r = x - y, ``1/2 r^2`` up to |r| = delta, then ``delta |r| - delta^2/2``.
 
     Its conjugate is ``l*(b; y) = b^2/2 + b y`` for |b| <= delta and +inf elsewhere.
@@ -52,14 +52,8 @@ class HuberLoss(AbstractPeakedLoss):
     def domain(self, y: Array) -> tuple[Array, Array]:
         return np.full(y.shape, -self.delta), np.full(y.shape, self.delta)
 
-    def moved(self, y: Array, by: Array, rest: Any = 0.0) -> tuple[Array, Array]:
-        return (y - by) - rest, np.zeros_like(by)
-
     def conductance(self, b: Array, y: Array) -> Array:
         return np.maximum(1.0 - np.abs(b) / self.delta, 1e-3)
-
-    def anchor(self, y: Array) -> Array:
-        return y
 
     def value_bound(self, r: Array, spread: Array, y: Array) -> Array:
         r = np.abs(r) + spread

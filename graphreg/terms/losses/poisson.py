@@ -84,9 +84,6 @@ class PoissonLoss(AbstractPeakedLoss):
         top = np.maximum(_entropy_bound(np.maximum(low, 0.0)), _entropy_bound(np.maximum(high, 0.0)))
         return np.where(low >= 0.0, top, np.inf)
 
-    def smoothness(self) -> float:
-        return np.inf
-
     def typical_curvature(self, x: Array, y: Array) -> Array:
         return np.maximum(np.exp(np.minimum(x, 100.0)), y)  # at x, and at the best of all predictors
 
