@@ -1,10 +1,12 @@
-"""CVXPY as ``cp``, imported when something of it is first used: importing graphreg is fast, and terms still name it."""
+"""CVXPY as ``cp``, imported when something of it is first used, so that importing graphreg is fast."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
+
+__all__ = ["LazyModule", "cp"]
 
 
 class LazyModule(ModuleType):

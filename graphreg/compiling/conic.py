@@ -74,7 +74,9 @@ class Outcome:
     @property
     def denies(self) -> bool:
         """Whether the solver says that there is no point, or no bound."""
-        return self.status in cp.settings.INF_OR_UNB
+        from cvxpy.settings import INF_OR_UNB
+
+        return self.status in INF_OR_UNB
 
     def __str__(self) -> str:
         return f"failed ({self.cause})" if self.cause else self.status
@@ -176,19 +178,14 @@ def solver_name(solver: str) -> str:
     return solver.upper()
 
 
-class _Strengths:
-    """Scalar CVXPY parameters for the Parameters of a model, one each."""
-
-    def __init__(self) -> None:
-        self.known: dict[int, tuple[Parameter, Any]] = {}
-
-    def __call__(self, strength: Strength) -> Any:
-        parameter = strength.parameter
-        if parameter is None:
-            return strength.factor
-        if id(parameter) not in self.known:
-            self.known[id(parameter)] = (parameter, cp.Parameter(nonneg=True, name=parameter.name))
-        return strength.factor * self.known[id(parameter)][1]
+def _written(strength: Strength, known: dict[int, tuple[Parameter, Any]]) -> Any:
+    """A strength for CVXPY, with one scalar parameter for each Parameter of a model: those that are ``known``."""
+    parameter = strength.parameter
+    if parameter is None:
+        return strength.factor
+    if id(parameter) not in known:
+        known[id(parameter)] = (parameter, cp.Parameter(nonneg=True, name=parameter.name))
+    return strength.factor * known[id(parameter)][1]
 
 
 def split(written: Any) -> tuple[Any, list[Any]]:
@@ -203,11 +200,11 @@ def primal(form: Form, units: Units = PLAIN) -> ConicProblem:
     """minimise P(w) with one variable z = Kw - center per edge block, whose constraint's dual value is the flow."""
     inner = units.inner(form)
     parameters = Parameters(inner, units)
-    strengths = _Strengths()
+    strengths: dict[int, tuple[Parameter, Any]] = {}
     constraints: list[Any] = []
     losses = [_loss(block, parameters, constraints) for block in inner.samples]
     objective: list[Any] = [
-        strengths(block.strength) * value for block, (value, _) in zip(inner.samples, losses, strict=True)
+        _written(block.strength, strengths) * value for block, (value, _) in zip(inner.samples, losses, strict=True)
     ]
     links: list[Any] = []
     zs: list[Any] = []
@@ -217,7 +214,7 @@ def primal(form: Form, units: Units = PLAIN) -> ConicProblem:
         link = part - z == (0.0 if edge.center is None else edge.center / size)
         value, domain = split(edge.penalty.cvxpy(z if size == 1.0 else size * z))
         if value is not None:
-            objective.append(strengths(edge.strength) * (edge.base_weight @ value))
+            objective.append(_written(edge.strength, strengths) * (edge.base_weight @ value))
         constraints += [link, *domain]
         links.append(link)
         zs.append(z)
@@ -239,7 +236,7 @@ def primal(form: Form, units: Units = PLAIN) -> ConicProblem:
         )
         return w, DualPoint(flows, prices)
 
-    return ConicProblem(form, problem, parameters.V, zs, read_back, list(strengths.known.values()))
+    return ConicProblem(form, problem, parameters.V, zs, read_back, list(strengths.values()))
 
 
 def _loss(block: SampleBlock, w: Parameters, constraints: list[Any]) -> tuple[Any, Any]:
@@ -299,7 +296,7 @@ def dual(user: Form, center: Array | None = None) -> ConicProblem:
     balance: list[Any] = []
     for block, a in zip(form.samples, prices, strict=True):
         s = block.scale
-        inverse = 1.0 / (s[:, None] * np.ones(block.offset.shape) if block.offset.ndim == 2 else s)
+        inverse = 1.0 / (block.column(s) * np.ones(block.offset.shape))
         value, domain = split(block.loss.cvxpy_conjugate(cp.multiply(inverse, a), block.y))
         constraints += domain
         objective.append(s @ value - cp.sum(cp.multiply(a, block.offset)))

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..certificate import Enclosure, feasible
-from ..form import DualPoint, EdgeBlock, Form
+from ..form import DualPoint, Form
 from ..lazy import cp
 from ..terms import Array
 from ..terms.penalties import AbstractConstraint
@@ -48,7 +48,8 @@ def _residuals(form: Form, solver: str, seconds: float | None) -> tuple[Array, .
     constraints: list[Any] = []
     for edge in form.edges:
         z, s = cp.Variable((len(edge.tail), form.width(edge))), cp.Variable((len(edge.tail), form.width(edge)))
-        constraints += [_differences(edge, w, size) - z == s, *split(edge.penalty.cvxpy(size * z))[1]]
+        center = 0.0 if edge.center is None else edge.center / size
+        constraints += [edge.K @ w[:, edge.coordinates] - center - z == s, *split(edge.penalty.cvxpy(size * z))[1]]
         missed.append(s)
     problem = cp.Problem(cp.Minimize(sum(cp.sum_squares(s) for s in missed)), constraints)
     with warnings.catch_warnings(action="ignore"):  # "may be inaccurate": the enclosure decides
@@ -58,12 +59,6 @@ def _residuals(form: Form, solver: str, seconds: float | None) -> tuple[Array, .
             return None
     found = [s.value for s in missed]
     return None if any(s is None for s in found) else tuple(np.asarray(s, dtype=float) for s in found)
-
-
-def _differences(edge: EdgeBlock, w: Any, size: float) -> Any:
-    part = w[:, edge.coordinates]
-    z = part[edge.tail] if edge.ground else part[edge.tail] - part[edge.head]
-    return z if edge.center is None else z - edge.center / size
 
 
 def overflow(form: Form) -> str:
