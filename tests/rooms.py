@@ -30,7 +30,7 @@ ROOMS = (  # from the ground up; files of the top, and folders
 
 
 SHORTCUTS = {  # imports inside a function, against the order of a folder
-    ("terms/penalties", "base", "from_cvxpy"): "Penalty.from_cvxpy is a shortcut to a function of that file",
+    ("terms/penalties", "penalty", "from_cvxpy"): "Penalty.from_cvxpy is a shortcut to a function of that file",
 }
 
 

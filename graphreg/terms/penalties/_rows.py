@@ -10,6 +10,9 @@ import numpy as np
 from ..bounds import SHORT, ULP
 from ..records import Array
 
+INSIDE = 1.0 - 1e-14  # clipped points lie inside their domain by this factor
+LEAST_SLACK = 1e-2  # conductance of a saturated edge, relative to its capacity
+
 
 def column(step: Any) -> Any:
     """A step (a number, or one per row) that broadcasts against rows."""

@@ -13,7 +13,8 @@ from ...errors import TermError
 from ...lazy import cp
 from ..bounds import ULP, ends
 from ..records import Array, Notation, RecessionCone, Stated
-from .base import INSIDE, AbstractConstraint, AbstractOneSided
+from ._rows import INSIDE
+from .base import AbstractConstraint, AbstractOneSided
 
 LEAST_CONDUCTANCE = 0.1  # of a coordinate without flow, whose conjugate has a kink there
 

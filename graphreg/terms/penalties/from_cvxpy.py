@@ -13,8 +13,8 @@ from ...errors import TermError
 from ...lazy import cp
 from ..records import Array, Notation, RecessionCone
 from ._examine import FunctionTraits, apply, examine, values
-from ._rows import column, row_norm
-from .base import LEAST_SLACK, AbstractOneSided, AbstractPenalty
+from ._rows import LEAST_SLACK, column, row_norm
+from .base import AbstractOneSided, AbstractPenalty
 
 OUTWARD = 1e-8  # gauges are inflated by this, and clipped points are put this far inside
 SIZES = (3, 2, 1, *range(4, 33))  # the sizes of rows on which a function is tried when the penalty is made

@@ -11,8 +11,8 @@ from ...checks import checked, positive
 from ...lazy import cp
 from ..bounds import ULP, half_square, shown
 from ..records import Array, Notation, RecessionCone, Stated
-from ._rows import column, longest, row_norm
-from .base import INSIDE, AbstractSmoothPenalty
+from ._rows import INSIDE, column, longest, row_norm
+from .base import AbstractSmoothPenalty
 
 
 @dataclass(frozen=True)

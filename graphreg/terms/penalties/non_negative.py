@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..records import Array, Notation, Stated
-from .base import LEAST_SLACK
+from ._rows import LEAST_SLACK
 from .box import AbstractBox
 
 
