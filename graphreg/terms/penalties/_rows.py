@@ -25,6 +25,11 @@ def row_norm(z: Array) -> Array:
     return np.sqrt(np.einsum("ij,ij->i", z, z))
 
 
+def onto_ball(u: Array, radius: Any) -> Array:
+    """Euclidean projection of each row onto the ball of the radius (a number or one per row)."""
+    return u * column(radius / np.maximum(row_norm(u), radius))
+
+
 def pieces_of(function: Callable[[Array], Array], k: int) -> int | None:
     """The p of `AbstractPenalty.pieces` for any function of rows of k coordinates, tried at rows large and small."""
     z = np.random.default_rng(0).standard_normal((6, k)) * 10.0 ** np.array([[-6], [-2], [0], [0], [2], [6]])

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...lazy import cp
 from ..records import Array, Notation, Stated
-from ._rows import column, longest, row_norm
+from ._rows import longest, onto_ball, row_norm
 from .base import AbstractNorm
 
 
@@ -39,7 +39,7 @@ class L2(AbstractNorm):
         return self.dual_norm(np.abs(u) + eta)
 
     def project_dual(self, u: Array, radius: Any) -> Array:
-        return u * column(radius / np.maximum(row_norm(u), radius))
+        return onto_ball(u, radius)
 
     def cvxpy(self, Z: Any) -> Any:
         return cp.norm(Z, 2, axis=1)
