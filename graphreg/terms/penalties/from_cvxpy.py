@@ -140,10 +140,8 @@ class AbstractCvxpyPenalty(AbstractPenalty):
         return Notation(
             f"{name}(%z)",
             f"%c {name}*(%u / %c) where {star}",
-            "",
-            rf"{latex}(%z)",
-            rf"%c \, {latex}^*(%u / %c) \text{{ where }} {typeset}",
-            "",
+            latex_value=rf"{latex}(%z)",
+            latex_conjugate=rf"%c \, {latex}^*(%u / %c) \text{{ where }} {typeset}",
         )
 
     def __repr__(self) -> str:

@@ -65,10 +65,8 @@ class SquaredL2(AbstractSupercoercive, AbstractSmoothPenalty):
         return Notation(
             "||%z||_2^2 / 2",
             "||%u||_2^2 / (2 %c)",
-            "",
-            r"\tfrac{1}{2} \|%z\|_2^2",
-            r"\frac{1}{2 %c} \|%u\|_2^2",
-            "",
-            "(%z)",
-            "(%z)",
+            latex_value=r"\tfrac{1}{2} \|%z\|_2^2",
+            latex_conjugate=r"\frac{1}{2 %c} \|%u\|_2^2",
+            gradient="(%z)",
+            latex_gradient="(%z)",
         )
