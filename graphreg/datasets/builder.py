@@ -150,7 +150,7 @@ class Builder:
     ) -> None:
         columns = np.arange(self.d) if columns is None else columns
         center = np.zeros(len(columns)) if center is None else np.asarray(center)
-        scale = 1.0 if is_constraint(drawn.kind) else drawn.strength * weight
+        scale = 1.0 if drawn.is_constraint else drawn.strength * weight
         self.edges.append(PlainEdge(tail, head, drawn.kind, scale, columns, center, drawn.parameter))
 
     def _consensus(self) -> None:
