@@ -16,10 +16,6 @@ EVERY_KIND = [type(method) for method in EVERY]
 SEEDS = (70, 71, 78, 570, 571, 573, 578, 579)  # random problems that are a smooth consensus, of all kinds of losses
 
 
-def by_name(method):
-    return method.name
-
-
 def network(n=8, m=12, loss=gr.SquaredLoss, graph=None, ridge=0.0, scales=0.6, seed=0, labels=None, **more):
     """A consensus whose nodes differ in coefficients and in the scales of their covariates."""
     rng = np.random.default_rng(seed)

@@ -11,10 +11,6 @@ CHAIN = nx.path_graph(NODES)
 METHODS = [gr.Exact(), gr.PrimalDual(), gr.ADMM()]
 
 
-def by_name(method):
-    return method.name
-
-
 def read(frame, target="level", **more):
     return gr.NodeData.from_frame(frame, node="site", target=target, features=["rain", "temp"], intercept=True, **more)
 

@@ -7,8 +7,9 @@ import warnings
 import networkx as nx
 import numpy as np
 import pytest
-from consensus_cases import CORRECTED, EVERY, EVERY_KIND, SEEDS, by_name, network, run
+from consensus_cases import CORRECTED, EVERY, EVERY_KIND, SEEDS, network, run
 from core_cases import view_of
+from factories import named
 
 import graphreg as gr
 from graphreg.datasets import random_problem
@@ -90,14 +91,14 @@ def test_the_corrected_methods_are_certified(name, method):
     assert found.ledger.messages["certificate"] < 2 * found.ledger.messages["method"]
 
 
-@pytest.mark.parametrize("method", CORRECTED, ids=by_name)
+@pytest.mark.parametrize("method", CORRECTED, ids=named)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_consensus_problems(seed, method):
     found = random_problem(seed).problem.solve(method, gap=1e-8, rounds=6000)
     assert found.status == "certified"
 
 
-@pytest.mark.parametrize("method", CORRECTED, ids=by_name)
+@pytest.mark.parametrize("method", CORRECTED, ids=named)
 def test_a_solution_as_start_brings_its_flows(method):
     problem = network(loss=gr.LogisticLoss, ridge=0.1)
     cold = problem.solve(method, gap=1e-8)

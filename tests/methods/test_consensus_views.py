@@ -7,8 +7,9 @@ from dataclasses import replace
 import networkx as nx
 import numpy as np
 import pytest
-from consensus_cases import CORRECTED, EVERY, by_name, network
+from consensus_cases import CORRECTED, EVERY, network
 from core_cases import iterate
+from factories import named
 from sameness import assert_identical, broken, carried, facts
 
 import graphreg as gr
@@ -123,7 +124,7 @@ def test_a_node_needs_its_neighbours_messages_and_nothing_else(method):
                 np.testing.assert_allclose(mine[whole.own][0], value[i], rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.parametrize("method", [*ON_PARTS, gr.LocalSGD(mixing=np.full((8, 8), 1 / 8))], ids=by_name)
+@pytest.mark.parametrize("method", [*ON_PARTS, gr.LocalSGD(mixing=np.full((8, 8), 1 / 8))], ids=named)
 def test_a_step_is_repeatable_and_its_state_can_be_kept(method, tmp_path):
     problem = network(m=24, graph=nx.complete_graph(8) if isinstance(method.mixing, MixingMatrix) else None)
     state = iterate(method, problem.form, [9])[0]
@@ -134,7 +135,7 @@ def test_a_step_is_repeatable_and_its_state_can_be_kept(method, tmp_path):
     assert_identical(method.step(before), once)
 
 
-@pytest.mark.parametrize("method", EVERY, ids=by_name)
+@pytest.mark.parametrize("method", EVERY, ids=named)
 def test_a_broken_run_has_the_bits_of_an_unbroken_one(method, tmp_path):
     def problem():
         return random_problem(571).problem
@@ -146,7 +147,7 @@ def test_a_broken_run_has_the_bits_of_an_unbroken_one(method, tmp_path):
         np.testing.assert_array_equal(again.gathered[name], value)
 
 
-@pytest.mark.parametrize("method", EVERY, ids=by_name)
+@pytest.mark.parametrize("method", EVERY, ids=named)
 def test_one_node(method):
     """Nothing to mix: gradient descent."""
     graph = nx.Graph()

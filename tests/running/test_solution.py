@@ -5,7 +5,8 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
-from solution_cases import CHAIN, METHODS, NODES, RIDGE, by_name, means, read
+from factories import named
+from solution_cases import CHAIN, METHODS, NODES, RIDGE, means, read
 
 import graphreg as gr
 from graphreg.certificate import Certificate
@@ -32,7 +33,7 @@ def test_tuples_as_labels():
     assert set(solution.clusters().labels) == set(grid.labels)
 
 
-@pytest.mark.parametrize("method", METHODS, ids=by_name)
+@pytest.mark.parametrize("method", METHODS, ids=named)
 def test_flows_are_subgradients_from_tail_to_head(method):
     """At capacity, towards the lower end: u_e in the subdifferential of c |.| at w_tail - w_head."""
     graph = nx.Graph()
@@ -75,7 +76,7 @@ def test_flows_to_latent_nodes():
 
 
 # ---- certificates ----------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("method", METHODS, ids=by_name)
+@pytest.mark.parametrize("method", METHODS, ids=named)
 def test_the_parts_of_the_gap_add_up_to_it(frame, method):
     model = gr.LogisticLoss(read(frame, "flood")) + 0.05 * gr.TotalVariation(CHAIN, gr.L2()) + RIDGE
     certificate = gr.Problem(model).solve(method, gap=1e-4).certificate
@@ -210,7 +211,7 @@ def test_methods_say_what_applies(problem):
     assert text.startswith(f"across every edge: 4 messages of {form.d} numbers, {32 * form.d} bytes\n")
 
 
-@pytest.mark.parametrize("method", gr.methods.METHODS, ids=by_name)
+@pytest.mark.parametrize("method", gr.methods.METHODS, ids=named)
 def test_a_method_that_does_not_apply_is_refused_with_what_is_missing(problem, method):
     missing = method.missing(problem.form)
     if not missing:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
-from factories import thinned
-from solution_cases import CHAIN, METHODS, NODES, by_name, means
+from factories import named, thinned
+from solution_cases import CHAIN, METHODS, NODES, means
 
 import graphreg as gr
 
@@ -24,7 +24,7 @@ def two_clusters(rng, penalty, m=20, d=2):
     return gr.Problem(gr.SquaredLoss(gr.NodeData.from_dict(data)) + 0.2 * gr.TotalVariation(graph, penalty))
 
 
-@pytest.mark.parametrize("method", METHODS, ids=by_name)
+@pytest.mark.parametrize("method", METHODS, ids=named)
 @pytest.mark.parametrize("penalty", [gr.L2(), gr.L1(), gr.LInf()], ids=repr)
 def test_two_true_clusters_are_found_and_proved(rng, penalty, method):
     solution = two_clusters(rng, penalty).solve(method, gap=1e-8)
@@ -89,7 +89,7 @@ def test_edges_are_decided_as_a_tight_solution_has_them(penalty, seed):
     assert states & {"near", "fused"}
 
 
-@pytest.mark.parametrize("method", METHODS, ids=by_name)
+@pytest.mark.parametrize("method", METHODS, ids=named)
 def test_clusters_where_the_optimum_is_0(method):
     problem = gr.Problem(gr.MeanLoss(means(-1, 1, -2, 2)) + 5 * gr.TotalVariation(nx.path_graph(4), gr.L2()))
     solution = problem.solve(method)
