@@ -130,10 +130,10 @@ def test_the_proofs_prove():
     assert 20 < sum(answers) < 100
 
 
-def test_a_base_and_a_slope():
-    """The largest t for which base + t slope can be routed, by all subsets."""
-    rng, known = np.random.default_rng(4), 0
-    for k in range(80):
+def test_a_base_and_a_slope(whole):
+    """The largest t for which base + t slope can be routed, by all subsets, of 30 graphs; of 80 with ``--whole``."""
+    rng, known, count = np.random.default_rng(4), 0, 80 if whole else 30
+    for k in range(count):
         graph, base = random_cluster(rng, whole=k % 2 == 0)
         base, slope = 0.4 * base, rng.uniform(0, 1, graph.n_nodes) * (rng.random(graph.n_nodes) < 0.8)
         strict, t = by_all_subsets(graph, base, slope)
@@ -143,7 +143,7 @@ def test_a_base_and_a_slope():
         else:
             assert found.t == (math.inf if t is None else pytest.approx(float(t), rel=1e-10))
             known += 1
-    assert 20 < known < 75
+    assert 0.25 * count < known < 0.95 * count
 
 
 def routing_of(graph):
