@@ -58,9 +58,9 @@ def test_seconds_count_from_the_start(tmp_path):
 def written_rounds(monkeypatch):
     found, true = [], archive.write
 
-    def write(path, header, arrays):
+    def write(path, header, arrays, limits):
         found.append(header["values"][-1]["tree"]["record"][1]["round"])
-        true(path, header, arrays)
+        true(path, header, arrays, limits)
 
     monkeypatch.setattr(archive, "write", write)
     return found
