@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import resource
-import signal
 import subprocess
 import sys
 import tempfile
@@ -146,7 +145,8 @@ def killed_host(seed: int) -> Case:
 
     def kill(record: gr.Record) -> None:
         if record.round >= at * 10 and not moment[0]:
-            os.kill(int(rng.choice([host.pid for host in active_children()])), signal.SIGKILL)
+            host = active_children()[int(rng.integers(len(active_children())))]
+            host.kill()
             moment[0] = time.perf_counter()
 
     try:
