@@ -171,7 +171,7 @@ class Problem:
         'certified'
         """
         method = Exact() if method is None else method
-        self._check_call(method, gap, rounds, seconds, callback, on_failure)
+        self._check_call(method, gap, rounds, seconds, callback, on_failure, progress)
         (checks.seed | None)(seed, "seed")
         stored = Checkpoint.of(checkpoint)
         if stored is not None and (said := method.without_checkpoint()):
@@ -183,8 +183,8 @@ class Problem:
             raise RAISES[solution.status](solution.message, solution)
         return solution
 
-    def _check_call(
-        self, method: Any, gap: float, rounds: int | None, seconds: float | None, callback: Any, on_failure: str
+    def _check_call(  # noqa: PLR0913
+        self, method: Any, gap: float, rounds: Any, seconds: Any, callback: Any, on_failure: str, progress: Any
     ) -> None:
         METHOD(method, "the method of solve", MethodError)
         missing = method.missing(self.form)
@@ -194,6 +194,7 @@ class Problem:
         (checks.count | None)(rounds, "rounds")
         (SECONDS | None)(seconds, "seconds")
         (checks.function("a function of a Record") | None)(callback, "callback")
+        (checks.switch | None)(progress, "progress")
         checks.one_of("raise", "return")(on_failure, "on_failure")
 
     def _check_engine(self, engine: Any, method: AbstractMethod, stored: Checkpoint | None) -> None:

@@ -66,7 +66,7 @@ class Availability:
 
     probability: float | Mapping[Hashable, float] | None = checked(PROBABILITY, None)
     sampler: Sampler | None = checked(SAMPLER, None)
-    known: bool = checked(switch, True)
+    known: bool = True
 
     def __post_init__(self) -> None:
         if self.probability is None and self.sampler is None:

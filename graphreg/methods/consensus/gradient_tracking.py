@@ -65,10 +65,10 @@ class GradientTracking(AbstractTracking):
 
     step_size: float | DecreasingStep | None = checked(STEP, None)
     mixing: Any = "metropolis"
-    lazy: bool = checked(switch, True)
+    lazy: bool = True
     batch: int | None = checked(count | None, None)
-    replacement: bool = checked(switch, True)
-    shuffle: bool = checked(switch, True)
+    replacement: bool = True
+    shuffle: bool = True
     hessian_samples: int | None = checked(count, None)
     burn_in: int = checked(whole(0), 0)
 

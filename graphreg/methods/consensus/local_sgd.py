@@ -100,10 +100,10 @@ class LocalSGD(AbstractConsensusMethod):
     step_size: float | DecreasingStep | None = checked(STEP, None)
     tau: int = checked(count, 1)
     batch: int | None = checked(count | None, 1)
-    replacement: bool = checked(switch, True)
-    shuffle: bool = checked(switch, True)
+    replacement: bool = True
+    shuffle: bool = True
     mixing: Any = "metropolis"
-    lazy: bool = checked(switch, False)
+    lazy: bool = False
     nonresponse: Any = checked(NONRESPONSE, None)
     hessian_samples: int | None = checked(count, None)
     burn_in: int = checked(whole(0), 0)
