@@ -36,7 +36,7 @@ NAMES = {  # what a module is called now
     "remarks": "region_assumptions",
     "assumed": "assumptions",
     "reading": "arguments",
-    "asked": "recovery_input",
+    "asked": "guarantee",
     "passes": "sample_order",
     "kept": "stored",
     "carried": "warm_start",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
@@ -28,10 +29,11 @@ def by_label(values: Any, labels: Iterable[Any], columns: Iterable[Any], name: s
     return pd.DataFrame(values, index=index, columns=list(columns))
 
 
+@dataclass(frozen=True)
 class Stated(ABC):
     """A result with ``assumed``, the sentences that it rests on; ``print`` shows its lines and then these."""
 
-    assumed: tuple[str, ...]
+    assumed: tuple[str, ...] = field(kw_only=True, repr=False)
 
     @abstractmethod
     def _lines(self) -> Sequence[str]:
@@ -41,6 +43,7 @@ class Stated(ABC):
         return "\n".join([*self._lines(), *assumed_lines(self.assumed)])
 
 
+@dataclass(frozen=True)
 class StatedNumber(Stated):
     """A result that is one number, its ``value``: ``float`` gives it."""
 

@@ -119,19 +119,24 @@ def edge_positions(graph: Graph, edges: Iterable[Any], what: str) -> Array:
 def parameters_of(given: Any, form: Form, what: str) -> Array:
     """One vector of d numbers per node, (n, d): an array in node order, a DataFrame by label and feature name, or a
     mapping from labels to vectors."""
-    n, d = form.shape
     if is_frame(given):
         names = [*form.space.coordinates] if set(form.space.coordinates) <= set(given.columns) else form.space.names
         lacking = [name for name in names if name not in set(given.columns)]
         if lacking:
             raise MethodError(f"{what} have no column {lacking[0]!r}; needed are {', '.join(map(str, names))}")
         given = dict(zip(given.index, given[names].to_numpy(), strict=True))
+    return per_node(what, given, form, (form.d,))
+
+
+def per_node(what: str, given: Any, form: Form, shape: tuple[int, ...]) -> Array:
+    """Finite numbers for each node, (n, *shape): an array in node order, or a mapping from labels."""
     if isinstance(given, Mapping):
         given = in_order(what, given, form.labels, MethodError)
-    values = checks.numbers(given, what, f"{d} numbers per node", MethodError)
-    if values.shape != (n, d):
-        raise MethodError(f"{what} must be of shape ({n}, {d}), a row per node, got {values.shape}")
-    if not np.isfinite(values).all():
-        guilty = form.labels[int(np.flatnonzero(~np.isfinite(values).all(axis=1))[0])]
-        raise MethodError(f"{what} are not finite at the node {guilty!r}")
+    whole = (form.n, *shape)
+    values = checks.numbers(given, what, f"an array of the shape {whole} or a mapping", MethodError)
+    if values.shape != whole:
+        raise MethodError(f"{what} must be of shape {whole}, {shape} for each node, got {values.shape}")
+    bad = np.flatnonzero(~np.isfinite(values.reshape(form.n, -1)).all(axis=1))
+    if bad.size:
+        raise MethodError(f"{what} are not finite at the node {form.labels[bad[0]]!r}")
     return values

@@ -54,12 +54,9 @@ class Curvature:
         larger objective than w, so that mu(r) r / 2 <= size: a contradiction where mu(r) r > 2 size. Then
         ||w_hat - w|| <= size / mu(r), within which ball the same is true again.
         """
-        if not self.local:
-            mu = self.least(0.0)
-            return mu, np.inf if mu > 0 else np.nan
         flat = self.least(0.0)
-        if flat <= 0.0:
-            return 0.0, np.nan
+        if not self.local or flat == 0.0:
+            return flat, np.inf if flat > 0.0 else np.nan
         r = 2.0 * size / flat * (1.0 + 1e-9) + 1e-300
         for _ in range(TRIES):
             if self.least(r) * r > 2.0 * size:

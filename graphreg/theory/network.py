@@ -178,24 +178,21 @@ class Network:
     def ties(self) -> sp.csr_array:
         """S (n d, q): w = S theta has equal ends along every edge; entries that no edge ties are their own."""
         n, d = self.shape
-        number = np.full((n, d), -1)
-        count = 0
-        for group in self.groups:
-            size = int(group.component.max()) + 1
-            number[:, group.columns] = (
-                count + group.component[:, None] * len(group.columns) + np.arange(len(group.columns))
-            )
-            count += size * len(group.columns)
-        free = number < 0
-        number[free] = count + np.arange(int(free.sum()))
-        count += int(free.sum())
-        return sp.csr_array((np.ones(n * d), (np.arange(n * d), number.ravel())), shape=(n * d, count))
+        number = np.arange(n * d).reshape(n, d)
+        for group in self.groups:  # what is tied has the number of the first node of its component
+            first = np.unique(group.component, return_index=True)[1]
+            number[:, group.columns] = number[first[group.component]][:, group.columns]
+        distinct, place = np.unique(number.ravel(), return_inverse=True)
+        return sp.csr_array((np.ones(n * d), (np.arange(n * d), place)), shape=(n * d, len(distinct)))
+
+    def means(self, r: Array) -> Array:
+        """The mean of r over what is tied, at each entry."""
+        S = self.ties
+        return (S @ ((S.T @ r.ravel()) / S.sum(axis=0))).reshape(self.shape)
 
     def balanced(self, r: Array) -> Array:
         """r less its means over what is tied: demands that the edges can carry."""
-        S = self.ties
-        mean = (S.T @ r.ravel()) / S.sum(axis=0)
-        return r - (S @ mean).reshape(self.shape)
+        return r - self.means(r)
 
     # ---- flows ---------------------------------------------------------------------------------------------------
     def nothing(self) -> Flows:

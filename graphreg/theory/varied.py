@@ -53,20 +53,17 @@ class Varying:
 
     def at(self, strength: float) -> Form:
         """The form at another strength."""
-        unit = dict(zip(self.places, self.units, strict=True))
-        edges = [
-            replace(e, strength=Strength(strength * unit[k])) if k in unit else e for k, e in enumerate(self.form.edges)
-        ]
+        edges = list(self.form.edges)
+        for k, unit in zip(self.places, self.units, strict=True):
+            edges[k] = replace(edges[k], strength=Strength(strength * unit))
         return replace(self.form, edges=tuple(edges))
 
     def under(self, penalty: AbstractPenalty) -> Form:
         """The form with another penalty, of weight 1, in the place of those that vary."""
-        edges = [
-            replace(e, penalty=penalty, strength=Strength(), base_weight=np.ones(len(e.tail)))
-            if k in self.places
-            else e
-            for k, e in enumerate(self.form.edges)
-        ]
+        edges = list(self.form.edges)
+        for k in self.places:
+            ones = np.ones(len(edges[k].tail))
+            edges[k] = replace(edges[k], penalty=penalty, strength=Strength(), base_weight=ones)
         return replace(self.form, edges=tuple(edges))
 
 
@@ -125,16 +122,14 @@ def varying(problem: Any, parameter: Parameter | str | None, what: str) -> Varyi
 def pulls(penalty: AbstractPenalty, k: int) -> bool:
     """Whether there is a strength from which on the penalty holds all together: it has a kink at 0 in every direction
     (or is homogeneous: then `check_smooth` says along which it is 0), and is no constraint."""
-    if isinstance(penalty, (AbstractConstraint, AbstractSmoothPenalty)):
-        return False
-    return penalty.has_kink(k) or homogeneous(penalty, k)
+    kinked = not isinstance(penalty, (AbstractConstraint, AbstractSmoothPenalty))
+    return kinked and (penalty.has_kink(k) or homogeneous(penalty, k))
 
 
 def is_norm(penalty: AbstractPenalty, k: int) -> bool:
     """Whether a penalty is a norm on k coordinates: homogeneous, with a kink at 0 in every direction. Its dual norm is
     ``gauge_at_zero``."""
-    smooth = isinstance(penalty, (AbstractConstraint, AbstractSmoothPenalty))
-    return not smooth and homogeneous(penalty, k) and penalty.has_kink(k)
+    return pulls(penalty, k) and homogeneous(penalty, k) and penalty.has_kink(k)
 
 
 def homogeneous(penalty: AbstractPenalty, k: int) -> bool:
@@ -201,11 +196,8 @@ def _without(form: Form, places: list[int] | None = None) -> str:
 def check_smooth(vary: Varying, what: str) -> None:
     """Raise `MethodError` where what does not vary has no gradients, or a norm that varies is 0 along a direction."""
     form = vary.form
-    wrong = [
-        f"{type(b.loss).__name__} has no gradient where it has kinks"
-        for b in form.samples
-        if not isinstance(b.loss, AbstractSmoothLoss)
-    ]
+    kinked = [type(b.loss).__name__ for b in form.samples if not isinstance(b.loss, AbstractSmoothLoss)]
+    wrong = [f"{name} has no gradient where it has kinks" for name in kinked]
     wrong += [f"{e.name} {_rough(e)}" for k, e in enumerate(form.edges) if k not in vary.places and _rough(e)]
     if wrong:
         raise MethodError(

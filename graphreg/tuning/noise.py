@@ -43,12 +43,10 @@ class NoiseStrength(StatedNumber):
     assumed : tuple of str
     """
 
-    value: float
     low: float
     high: float
     quantile: float
     draws: Array = field(repr=False)
-    assumed: tuple[str, ...] = field(repr=False)
 
     def _lines(self) -> list[str]:
         head = (
@@ -115,7 +113,7 @@ def noise_strength(
         *([f"nodes without data have no noise; there {'is' if empty == 1 else 'are'} {empty}"] if empty else []),
         fits.worth + "; the quantile of the draws itself has no certificate",
     )
-    return NoiseStrength(float(np.quantile(values, quantile)), *ends, quantile, values, assumed)
+    return NoiseStrength(float(np.quantile(values, quantile)), *ends, quantile, values, assumed=assumed)
 
 
 def _roots(S: Array) -> Array:

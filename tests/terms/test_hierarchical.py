@@ -593,7 +593,7 @@ BAD = {
         "3 variances, of the noise, level 1",
     ),
     "no sequence": (lambda: hierarchical(columns(), components=1.0), TermError, "2 variances"),
-    "negative": (lambda: hierarchical(columns(), components=(1.0, -1.0)), TermError, "level 1 must be .* at least 0"),
+    "negative": (lambda: hierarchical(columns(), components=(1.0, -1.0)), TermError, "level 1 must be .* non-negative"),
     "no noise given": (lambda: hierarchical(columns(), components=(0.0, 1.0)), TermError, "noise must be .* positive"),
     "words": (lambda: hierarchical(columns(), components=("a", "b")), TermError, "components must be numbers"),
     "off the tree": (

@@ -12,7 +12,6 @@ from scipy.optimize import minimize
 
 import graphreg as gr
 from graphreg.errors import GraphError, MethodError
-from graphreg.theory.estimation.kernel import Kernel
 
 theory = gr.theory
 
@@ -166,7 +165,10 @@ def test_projection_and_lift_are_those_of_the_pseudo_inverse(seed):
     graph = gr.Graph.of(weighted(nx.gnm_random_graph(9, 7 + seed, seed=seed), seed))
     D = np.diag(graph.weight) @ graph.difference().toarray()
     g = rng.standard_normal((9, 2))
-    kernel = Kernel.of(graph.tail, graph.head, graph.weight, 9)
+    data = gr.NodeData.from_arrays(None, g, range(9))
+    (edge,) = gr.Problem(gr.MeanLoss(data) + gr.TotalVariation(graph, gr.L2())).form.edges
+    network = theory.Network((edge,), (graph.weight,), g.shape)
     plus = np.linalg.pinv(D)
-    np.testing.assert_allclose(kernel.project(g), g - plus @ D @ g, atol=1e-10)
-    np.testing.assert_allclose(kernel.lift(g), plus.T @ g, atol=1e-10)
+    np.testing.assert_allclose(network.means(g), g - plus @ D @ g, atol=1e-10)
+    _, (flow,) = network.electrical(network.balanced(g))
+    np.testing.assert_allclose(-flow / graph.weight[:, None], plus.T @ g, atol=1e-10)

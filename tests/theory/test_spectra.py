@@ -125,8 +125,8 @@ def test_clusters_of_a_solution():
         ("abc", "mapping from labels"),
         ({0: "a", 1: np.nan, 2: "a"}, "entry nan at the node 1"),
         ({0: "a", 1: ["b"], 2: "a"}, r"entry \['b'\] at the node 1"),
-        (nx.path_graph(2), "lacks the node 2"),
-        (nx.path_graph(4), "has the node 3"),
+        (nx.path_graph(2), "no entry for the node 2"),
+        (nx.path_graph(4), "names 3, which is not a node"),
     ],
 )
 def test_clusters_that_do_not_fit_are_named(truth, said):

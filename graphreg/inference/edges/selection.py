@@ -38,7 +38,6 @@ class EdgeSelection(Stated):
 
     graph: Graph | nx.Graph
     tests: Table
-    assumed: tuple[str, ...]
 
     @property
     def removed(self) -> list[tuple[Hashable, Hashable]]:
@@ -81,7 +80,7 @@ def select_edges(
     with probability 1 - alpha as samples grow (graph-fused M-estimation, Theorem 3.4 under (15)).
     """
     tests = edge_tests(loss, graph, covariance, correction, alpha, features)
-    return EdgeSelection(_reduced(graph, tests), tests, (*tests.assumed, POOLING))
+    return EdgeSelection(_reduced(graph, tests), tests, assumed=(*tests.assumed, POOLING))
 
 
 def _reduced(graph: Any, tests: Table) -> Graph | nx.Graph:

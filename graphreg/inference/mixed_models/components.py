@@ -81,9 +81,8 @@ class Likelihood:
         rest = self.residual_df * np.log(2.0 * np.pi) + up.logdet - self.data.log_precision
         if self.restricted:
             rest += log_determinant(up.A[-1:])
-        return Evaluated(
-            self.residual_df, up.residual, rest, ratios, *slopes(up, self.tree, restricted=self.restricted)
-        )
+        slope = slopes(up, self.tree, restricted=self.restricted)
+        return Evaluated(self.residual_df, up.residual, rest, ratios, *slope)
 
 
 @dataclass(frozen=True)
@@ -219,9 +218,8 @@ def _components(likelihood: Likelihood, unit: Array, active: Array, u: Array, va
     definite = bool(np.linalg.eigvalsh(H)[0] > 0)
     if definite:
         errors[chosen] = np.exp(logs[chosen]) * np.sqrt(np.diag(2.0 * np.linalg.inv(H)))
-    rising = bool(
-        (best.by_ratio(noise) * unit >= -1e-6 * likelihood.residual_df)[~active].all()
-    )  # from a boundary inwards
+    inwards = (best.by_ratio(noise) * unit)[~active]  # from a boundary
+    rising = bool((inwards >= -1e-6 * likelihood.residual_df).all())
     converged = definite and bool(at @ np.linalg.solve(H, at) < 1e-8) and rising
     method = "reml" if likelihood.restricted else "ml"
     levels = tuple(float(v) for v in noise * ratios)
@@ -232,8 +230,7 @@ def _unit(likelihood: Likelihood) -> Array:
     """The ratio at which a random part of a sample is on average as large as its noise, per level."""
     data, R = likelihood.data, likelihood.tree.random
     trace = float(np.einsum("njj->j", data.A)[R].sum())
-    unit = data.size / trace if trace > 0 else np.nan
-    return np.full(len(likelihood.tree.levels), unit)
+    return np.full(len(likelihood.tree.levels), data.size / trace if trace > 0 else np.nan)
 
 
 # ---- what cannot be told apart ---------------------------------------------------------------------------------------
@@ -247,8 +244,7 @@ NO_NOISE_LEFT = (
 
 def _check_levels(likelihood: Likelihood) -> None:
     """Levels whose parents have one child each (with data) cannot be told from the level above."""
-    holds = np.zeros(len(likelihood.data.A), dtype=bool)
-    holds[np.einsum("njj->n", likelihood.data.A) > 0] = True
+    holds = np.einsum("njj->n", likelihood.data.A) > 0
     if not likelihood.data.A[:, likelihood.tree.random][..., likelihood.tree.random].any():
         raise DataError("the random coefficients are 0 in all samples, so that their variance is not determined")
     top = len(likelihood.tree.levels)

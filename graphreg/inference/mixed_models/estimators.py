@@ -20,6 +20,7 @@ from ...errors import DataError
 from ...inputs import NodeData
 from ...messages import look_alike
 from ...tables import Table, by_label
+from ...terms import Array
 from ...terms.losses import AbstractQuadraticLoss
 from .hierarchical import Described, fitted
 from .james_stein import shrunken
@@ -52,11 +53,7 @@ class EstimatorComparison:
         """Per estimator the mean and the largest error over the nodes; without the truth the distances from the
         hierarchical estimates (from those of the single cluster, where there are no clusters)."""
         reference = list(self.fits)[-1]
-        far = {
-            name: np.linalg.norm(frame.to_numpy() - self.coef[reference].to_numpy(), axis=1)
-            for name, frame in self.coef.items()
-        }
-        shown = pd.DataFrame(far) if self.errors is None else self.errors
+        shown = _distances(self.coef, self.coef[reference].to_numpy()) if self.errors is None else self.errors
         what = f"distance from {reference}" if self.errors is None else "error"
         frame = pd.DataFrame({f"mean {what}": shown.mean(), f"largest {what}": shown.max()})
         frame.index.name = "estimator"
@@ -129,5 +126,10 @@ def _errors(coef: dict[str, pd.DataFrame], truth: Any) -> pd.DataFrame:
                 f"truth has {np.size(rows[label])} coefficients at the node {label!r} and the model {first.shape[1]}"
             )
     w = np.array([np.asarray(rows[label], dtype=float) for label in first.index])
-    errors = {name: np.linalg.norm(frame.to_numpy() - w, axis=1) for name, frame in coef.items()}
-    return pd.DataFrame(errors, index=first.index)
+    return _distances(coef, w)
+
+
+def _distances(coef: dict[str, pd.DataFrame], w: Array) -> pd.DataFrame:
+    """||w_i - what an estimator says|| by node and estimator."""
+    far = {name: np.linalg.norm(frame.to_numpy() - w, axis=1) for name, frame in coef.items()}
+    return pd.DataFrame(far, index=next(iter(coef.values())).index)

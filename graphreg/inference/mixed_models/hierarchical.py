@@ -112,7 +112,7 @@ def fitted(read: Described, found: Components) -> HierarchicalEstimate:
         read.tree,
         read.form.space.n_observed,
         _model(read, found),
-        (*_assumed(read, found), *read.notes),
+        assumed=(*_assumed(read, found), *read.notes),
     )
 
 
@@ -151,10 +151,9 @@ def _values(components: Any, levels: int) -> Array:
     if not several or len(components) != len(names):
         raise TermError(f"components must be {len(names)} variances, of {', '.join(names)}, got {components!r}")
     values = checks.numbers(components, "components", error=TermError)
-    for name, value, least in zip(names, values, [0.0, *[-1.0] * levels], strict=True):
-        if not np.isfinite(value) or value <= least or value < 0:
-            kind = "positive" if least == 0.0 else "at least 0"
-            raise TermError(f"the variance of {name} must be finite and {kind}, got {value}")
+    kinds = [checks.positive, *[checks.nonnegative] * levels]
+    for name, value, kind in zip(names, values.tolist(), kinds, strict=True):
+        kind(value, f"the variance of {name}", TermError)
     return values
 
 

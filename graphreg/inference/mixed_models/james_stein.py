@@ -28,12 +28,12 @@ import numpy as np
 from ...errors import DataError, MethodError
 from ...inputs import NodeData
 from ...tables import Table, by_label
-from ...terms import Array
+from ...terms import Array, times
 from ...terms.losses import AbstractQuadraticLoss
 from ..missing_estimates import SINGULAR, condition
 from .components import Components
 from .hierarchical import Described
-from .recursion import times, upward
+from .recursion import upward
 
 
 @dataclass(frozen=True, repr=False)

@@ -52,7 +52,6 @@ class HierarchicalEstimate(Stated):
     tree: CoefficientTree
     n_nodes: int
     model: Model
-    assumed: tuple[str, ...]
 
     @property
     def coef(self) -> Array:
@@ -77,18 +76,20 @@ class HierarchicalEstimate(Stated):
     # ---- tables ------------------------------------------------------------------------------------------------------
     def table(self) -> Table:
         """The coefficients of the nodes, one row per label."""
-        return self._titled(
-            by_label(self.w[: self.n_nodes], self.labels[: self.n_nodes], self.features), "coefficients of the nodes"
-        )
+        frame = by_label(self.coef, self.labels[: self.n_nodes], self.features)
+        return self._titled(frame, "coefficients of the nodes")
 
     def intervals(self, confidence: float = 0.95) -> Table:
         """Coefficients, standard errors and normal intervals of all vertices, clusters and root included, in rows
         (level, label, feature): level 0 are the nodes."""
         low, high = self._ends(confidence)
         n, d = self.w.shape
+        level = np.zeros(n, dtype=int)
+        for k, (_, parent) in enumerate(self.tree.levels, 1):
+            level[parent] = k
         frame = pd.DataFrame(
             {
-                "level": np.repeat(self._depths, d),
+                "level": np.repeat(level, d),
                 "label": [label for label in self.labels for _ in range(d)],
                 "feature": list(self.features) * n,
                 "estimate": self.w.ravel(),
@@ -135,13 +136,6 @@ class HierarchicalEstimate(Stated):
         checks.fraction(confidence, "confidence")
         half = float(ndtri((1.0 + confidence) / 2.0)) * self.std_errors
         return self.w - half, self.w + half
-
-    @cached_property
-    def _depths(self) -> Array:
-        depth = np.zeros(len(self.labels), dtype=int)
-        for k, (_, parent) in enumerate(self.tree.levels, 1):
-            depth[parent] = k
-        return depth
 
     # ---- printed -----------------------------------------------------------------------------------------------------
     def _lines(self) -> list[str]:

@@ -21,7 +21,7 @@ import numpy as np
 
 from ...errors import DataError
 from ...form import Form
-from ...terms import Array
+from ...terms import Array, times
 from ..missing_estimates import SINGULAR, condition, dependent
 
 
@@ -76,10 +76,6 @@ class Passed:
     slope: Array  # M^-1 E'A, (k, r, d)
     pull: Array  # M^-1 E'b, (k, r)
     M: Array  # (k, r, r)
-
-    @cached_property
-    def inverse(self) -> Array:
-        return np.linalg.inv(self.M)
 
 
 @dataclass(frozen=True)
@@ -137,7 +133,7 @@ def downward(up: Upward, tree: CoefficientTree, lowest: int = 0, *, known: bool 
         T = np.tile(np.eye(w.shape[1]), (len(child), 1, 1))
         T[:, R] -= stored.rho * stored.slope
         below = T @ C[parent] @ T.transpose(0, 2, 1)
-        below[:, R[:, None], R] += stored.rho * stored.inverse
+        below[:, R[:, None], R] += stored.rho * np.linalg.inv(stored.M)
         C[child] = (below + below.transpose(0, 2, 1)) / 2.0
     return w, C
 
@@ -157,11 +153,6 @@ def slopes(up: Upward, tree: CoefficientTree, *, restricted: bool) -> tuple[Arra
         traces[level] = own - float(np.vdot(g @ C[parent], g))
         squares[level] = float(np.sum((stored.pull - times(g, w[parent])) ** 2))
     return traces, squares
-
-
-def times(M: Array, x: Array) -> Array:
-    """A matrix times a vector, for a stack of each."""
-    return np.matmul(M, x[..., None])[..., 0]
 
 
 def log_determinant(M: Array) -> float:

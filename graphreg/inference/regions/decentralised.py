@@ -18,9 +18,10 @@ from ...errors import DataError, MethodError, MethodWarning
 from ...methods import DecreasingStep, ExactDiffusion
 from ...running import Solution
 from ...terms import Array
+from ...theory import form_of
 from .hypotheses import written
 from .region_assumptions import assumed_of, behind, warn
-from .regions import ConfidenceRegion, flat_direction, form_of, names_of
+from .regions import ConfidenceRegion, flat_direction, names_of
 
 ESTIMATORS = ("one-step", "average")
 BURN_IN = 5  # one in so many steps is left out at the beginning, where nobody says how many
@@ -182,7 +183,7 @@ def estimate(
     seed, engine, progress : as for `Problem.solve`
         After Ctrl-C the region is that of the rounds so far, and says so.
     """
-    form = form_of(problem)
+    form = form_of(problem, "inference").frozen()
     steps = rounds
     if steps is None:
         counts = sum((np.bincount(b.node, minlength=form.n) for b in form.samples), np.zeros(form.n, int))

@@ -109,9 +109,8 @@ def _check_rank(R: Array) -> None:
     size = np.linalg.norm(R, axis=1)
     if (size == 0.0).any():
         raise DataError(f"row {int(np.argmin(size))} of the hypothesis is 0: it says nothing of the coefficients")
-    values = np.linalg.svd(R / size[:, None], compute_uv=False)
-    if len(R) > R.shape[1] or values[-1] < RANK * values[0]:
-        rank = int((values > RANK * values[0]).sum())
+    rank = np.linalg.matrix_rank(R / size[:, None], rtol=RANK)
+    if rank < len(R):
         raise DataError(
             f"the {len(R)} rows of the hypothesis have rank {rank}: leave out those that follow from others"
         )

@@ -17,7 +17,7 @@ from ...messages import did_you_mean
 from ...network import Ledger
 from ...tables import Stated, Table
 from ...terms import Array
-from ...theory import form_of as read_form
+from ...theory import form_of
 from ..local import local_fits
 from .hypotheses import linear, position, written
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 SINGULAR = 1e-11  # smallest over largest eigenvalue, in units in which the diagonal is 1
 INDEFINITE = 1e-8  # so far below 0 an eigenvalue, in the same units, is no rounding
 POINTS = 200  # of an ellipse
+LEVEL = checks.inside("(0, 1)", "a number between 0 and 1, for instance 0.95")
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,6 @@ class WaldTest(Stated):
     df: int
     p_value: float
     hypotheses: tuple[str, ...]
-    assumed: tuple[str, ...] = ()
 
     def _lines(self) -> list[str]:
         head = f"Wald test of {', '.join(self.hypotheses)}"
@@ -110,7 +110,7 @@ class ConfidenceRegion:
 
     def intervals(self, level: float = 0.95) -> Table:
         """Of each coefficient alone: estimate, std_error, low, high; estimate +- z((1 + level)/2) std_error."""
-        check_level(level)
+        LEVEL(level, "level", DataError)
         wide = norm.ppf((1.0 + level) / 2.0) * self.std_error
         columns = {"estimate": self.estimate, "std_error": self.std_error}
         frame = pd.DataFrame({**columns, "low": self.estimate - wide, "high": self.estimate + wide})
@@ -119,7 +119,7 @@ class ConfidenceRegion:
     def contains(self, theta: Any, level: float = 0.95) -> bool:
         """Whether the joint region of all coefficients contains theta: an array in their order, a Series or a mapping
         by name."""
-        check_level(level)
+        LEVEL(level, "level", DataError)
         off = self.estimate.to_numpy() - self._values(theta)
         return bool(off @ self._solve(np.eye(len(off)), off) <= chi2.ppf(level, len(off)))
 
@@ -141,11 +141,11 @@ class ConfidenceRegion:
         R, r, read = linear(hypothesis, value, self.names)
         off = R @ self.estimate.to_numpy() - r
         statistic = float(off @ self._solve(R, off))
-        return WaldTest(statistic, len(r), float(chi2.sf(statistic, len(r))), read, self.assumed)
+        return WaldTest(statistic, len(r), float(chi2.sf(statistic, len(r))), read, assumed=self.assumed)
 
     def ellipse(self, a: Hashable, b: Hashable, level: float = 0.95) -> pd.DataFrame:
         """The edge of the joint region of two coefficients (chi-square with 2 df), as points in order."""
-        check_level(level)
+        LEVEL(level, "level", DataError)
         j, k = position(a, self.names), position(b, self.names)
         if j == k:
             raise DataError(f"an ellipse is of two coefficients, got {a!r} twice")
@@ -225,7 +225,7 @@ def local_regions(problem: Any, covariance: str = "HC3") -> LocalRegions:
     DataError
         For a node whose data do not determine its coefficients.
     """
-    form = form_of(problem, "local_regions")
+    form = form_of(problem, "local_regions").frozen()
     fits = local_fits(form)
     index, V = names_of(form), fits.covariance(covariance)
     ridge = bool(fits.form.edges)
@@ -245,21 +245,12 @@ def local_regions(problem: Any, covariance: str = "HC3") -> LocalRegions:
     return out
 
 
-def form_of(problem: Any, what: str = "inference") -> Form:
-    """The form of what should be a problem, at the strengths of the moment."""
-    return read_form(problem, what).frozen()
-
-
 def names_of(form: Form) -> pd.Index:
     """The coordinates as an index, as in tables of solutions."""
     names: list[Any] = list(form.space.coordinates)
     if any(isinstance(name, tuple) for name in names):
         return pd.MultiIndex.from_tuples(names, names=["feature", "class"])
     return pd.Index(names, dtype=object)
-
-
-def check_level(level: Any) -> None:
-    checks.inside("(0, 1)", "a number between 0 and 1, for instance 0.95")(level, "level", DataError)
 
 
 def flat_direction(V: Array) -> Array | None:

@@ -10,9 +10,7 @@ the value. Else the ends of the edges on which they are larger are given free, a
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -157,19 +155,15 @@ class _Best:
 def _cut(network: Network, flows: Flows) -> Array:
     """For each component the direction that moves one side of its most loaded edge against the other (the sides with
     respect to the spanning forest)."""
-    best = np.full(network.n_components, -np.inf)
-    at: dict[int, tuple[int, int]] = {}
-    for k, (where, load) in enumerate(zip(network.where, network.loads(flows), strict=True)):
-        order = np.argsort(load, kind="stable")
-        last = dict(zip(where[order].tolist(), order.tolist(), strict=True))  # the most loaded edge of each
-        for component, e in last.items():
-            if load[e] > best[component]:
-                best[component], at[component] = load[e], (k, e)
-    z = network.nothing()
-    for k, block in enumerate(network.blocks):
-        rows = np.array([e for block_, e in at.values() if block_ == k], dtype=np.intp)
-        if len(rows):
-            z[k][rows] = norming(block.penalty, flows[k][rows])
+    load, z = np.concatenate(network.loads(flows)), network.nothing()
+    order = np.argsort(load, kind="stable")
+    # the last one that a component has in this order is its most loaded edge
+    last = dict(zip(np.concatenate(network.where)[order].tolist(), order.tolist(), strict=True))
+    most_loaded = np.isin(np.arange(len(load)), list(last.values()))
+    blocks = np.split(most_loaded, np.cumsum([len(u) for u in flows])[:-1])
+    for block, rows, u, out in zip(network.blocks, blocks, flows, z, strict=True):
+        if rows.any():
+            out[rows] = norming(block.penalty, u[rows])
     return network.raised(z)
 
 
@@ -183,15 +177,11 @@ def norming(penalty: AbstractPenalty, u: Array) -> Array:
     largest = np.zeros_like(u)
     place = np.abs(u).argmax(axis=1)
     largest[rows, place] = np.sign(u[rows, place])
+    unit = u / np.where(size > 0, size, 1.0)[:, None]
     tried = [u, np.sign(u), largest]
-    tried += [_scaled(penalty.prox, u, size, share) for share in (1e-2, 1e-4, 1e-6)]
+    tried += [penalty.prox(unit, np.full(len(u), 1.0 - share)) for share in (1e-2, 1e-4, 1e-6)]
     value = np.stack([_ratio(penalty, u, v) for v in tried])
     return np.stack(tried)[value.argmax(axis=0), rows]
-
-
-def _scaled(prox: Callable[[Array, Any], Array], u: Array, size: Array, share: float) -> Array:
-    unit = np.where(size > 0, size, 1.0)
-    return prox(u / unit[:, None], np.full(len(u), 1.0 - share))
 
 
 def _ratio(penalty: AbstractPenalty, u: Array, v: Array) -> Array:

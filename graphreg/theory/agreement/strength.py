@@ -80,12 +80,10 @@ class StrengthMax(StatedNumber):
     assumed : tuple of str
     """
 
-    value: float
     lower: float
     upper: float
     consensus: Solution
     direction: Array
-    assumed: tuple[str, ...]
     vary: Varying = field(repr=False)
     routes: Routes = field(repr=False)
 
@@ -214,4 +212,4 @@ def strength_max(problem: Any, parameter: Parameter | str | None = None) -> Stre
         "the upper bound rests on flows that are conserved to rounding (consensus.flows), the lower one on a direction "
         "(direction): no solver's word is taken",
     )
-    return StrengthMax(upper, lower, upper, consensus, w, assumed, vary, routes)
+    return StrengthMax(upper, lower, upper, consensus, w, vary, routes, assumed=assumed)

@@ -14,7 +14,7 @@ kappa_S^2 where it prints kappa_0.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,10 +27,10 @@ from ...inputs import Graph
 from ...oracles import NodeGradients, without_gradient
 from ...tables import Stated
 from ...terms import Array
-from ..arguments import form_of, in_order, parameters_of
+from ..arguments import form_of, parameters_of, per_node
 from ..curvature import Curvature
+from ..network import Network
 from .compatibility import CompatibilityFactor, factor, norm_of
-from .kernel import Kernel
 
 ROUNDING = 1e-12  # relative: a strength that misses what is required by no more is taken to meet it
 
@@ -80,7 +80,6 @@ class ErrorBound(Stated):
     false_edges: tuple[tuple[Hashable, Hashable], ...] = field(repr=False)
     nodes: int
     why: str
-    assumed: tuple[str, ...] = field(repr=False)
 
     def _lines(self) -> list[str]:
         head = f"||w_hat - w||^2 / n <= {self.bound:.6g} (Theorem 3.1, corrected: {self.theorem:.6g})"
@@ -118,31 +117,27 @@ def error_bound(
     form = form_of(problem, "error_bound").frozen()
     edge = _edges(form)
     w = parameters_of(truth, form, "the true parameters")
-    kernel = Kernel.of(edge.tail, edge.head, edge.base_weight, form.n)
+    network = Network((edge,), (edge.base_weight,), form.shape)
     noise, assumed = _noise(form, w, covariance, int(checks.count(draws, "draws", MethodError)), seed)
     quantile = 1.0 if covariance is None else float(checks.inside("(1/2, 1)")(level, "the level", MethodError))
-    projections = [float(np.linalg.norm(kernel.project(g))) for g in noise]
-    heights = [float(edge.penalty.gauge_at_zero(kernel.lift(g)).max(initial=0.0)) for g in noise]
-    projection, required = (float(np.quantile(each, quantile, method="higher")) for each in (projections, heights))
-    false = np.flatnonzero((w[edge.tail] != w[edge.head]).any(axis=1))
-    graph = Graph(form.labels, edge.tail, edge.head, edge.base_weight)
-    kappa = factor(graph, false, norm_of(edge.penalty, form.d) or "", form.d)
-    return _record(
-        form, w, edge, projection, required, kappa, tuple(graph.edges()[e] for e in false), (*assumed, *kappa.assumed)
-    )
+    sizes = [_sizes(network, g) for g in noise]
+    projection, required = np.quantile(sizes, quantile, axis=0, method="higher").tolist()
+    return _record(form, w, edge, projection, required, assumed)
+
+
+def _sizes(network: Network, g: Array) -> tuple[float, float]:
+    """||Pi g||_F, and R*{(D^+)'g}: the largest load of the electrical flow that carries g - Pi g."""
+    _, flows = network.electrical(network.balanced(g))
+    return float(np.linalg.norm(network.means(g))), float(network.largest(flows).max())
 
 
 def _record(
-    form: Form,
-    w: Array,
-    edge: EdgeBlock,
-    projection: float,
-    required: float,
-    kappa: CompatibilityFactor,
-    false: tuple[tuple[Hashable, Hashable], ...],
-    assumed: tuple[str, ...],
+    form: Form, w: Array, edge: EdgeBlock, projection: float, required: float, assumed: tuple[str, ...]
 ) -> ErrorBound:
     """The bounds at the problem's strength and at the required one."""
+    false = np.flatnonzero((w[edge.tail] != w[edge.head]).any(axis=1))
+    graph = Graph(form.labels, edge.tail, edge.head, edge.base_weight)
+    kappa = factor(graph, false, norm_of(edge.penalty, form.d) or "", form.d)
     curvature, lam = Curvature.of(form, w), float(edge.strength)
     slope = 2.0 * float(np.sqrt(len(false))) / kappa.value
     mu, radius = curvature.around(projection + slope * lam)
@@ -168,10 +163,10 @@ def _record(
         compatibility=kappa,
         convexity=mu,
         radius=radius,
-        false_edges=false,
+        false_edges=tuple(graph.edges()[e] for e in false),
         nodes=form.n,
         why=why,
-        assumed=(said, *assumed),
+        assumed=(said, *assumed, *kappa.assumed),
     )
 
 
@@ -196,7 +191,9 @@ def _noise(form: Form, w: Array, covariance: Any, draws: int, seed: int) -> tupl
     """The gradients at the truth, (n, d): that of the data, or some that are drawn."""
     if covariance is None:
         return [NodeGradients(form).full(w)], ("for these data and these true parameters",)
-    C = _covariances(covariance, form)
+    C = per_node("the covariances", covariance, form, (form.d, form.d))
+    if not np.allclose(C, C.transpose(0, 2, 1)):
+        raise MethodError("the covariances must be symmetric")
     values, vectors = np.linalg.eigh(C)
     if (values < -1e-9 * np.abs(values).max(initial=1e-300)).any():
         guilty = form.labels[int(np.argmin(values[:, 0]))]
@@ -206,15 +203,3 @@ def _noise(form: Form, w: Array, covariance: Any, draws: int, seed: int) -> tupl
     out = [np.einsum("ijk,ik->ij", root, rng.standard_normal(form.shape)) for _ in range(draws)]
     said = f"data to come, with normal gradients of the given covariances, independent between nodes ({draws} draws)"
     return out, (said, "curvature as of the problem's own data")
-
-
-def _covariances(given: Any, form: Form) -> Array:
-    n, d = form.shape
-    if isinstance(given, Mapping):
-        given = in_order("the covariances", given, form.labels, MethodError)
-    C = checks.numbers(given, "the covariances", f"an array ({n}, {d}, {d}) or a mapping", MethodError)
-    if C.shape != (n, d, d) or not np.isfinite(C).all():
-        raise MethodError(f"the covariances must be finite and of shape ({n}, {d}, {d}), got {C.shape}")
-    if not np.allclose(C, C.transpose(0, 2, 1)):
-        raise MethodError("the covariances must be symmetric")
-    return C

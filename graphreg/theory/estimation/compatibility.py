@@ -11,6 +11,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from ... import checks
+from ...compiling import conic_bound
 from ...errors import MethodError
 from ...inputs import Graph, components_of, difference_matrix, groups_of
 from ...tables import StatedNumber, Table
@@ -44,12 +45,10 @@ class CompatibilityFactor(StatedNumber):
     assumed : tuple of str
     """
 
-    value: float
     upper: float
     exact: bool
     bounds: Table = field(repr=False)
     parts: tuple[str, ...] = field(repr=False)
-    assumed: tuple[str, ...] = field(repr=False)
 
     def _lines(self) -> list[str]:
         said = f"= {self.value:.6g} (exact)" if self.exact else f"between {self.value:.6g} and {self.upper:.6g}"
@@ -84,10 +83,11 @@ def factor(graph: Graph, chosen: Array, norm: str, p: int) -> CompatibilityFacto
     tail, head, A = graph.tail[chosen], graph.head[chosen], graph.weight[chosen]
     spread = float(p) if norm == "l1" else 1.0  # by which M^2 grows with the features
     rank = 1 if norm == "l1" else p
-    parts = [_part(tail[part], head[part], A[part], rank) for part in _parts(tail, head, graph.n_nodes)]
+    groups = groups_of(components_of(tail, head, graph.n_nodes)[1][tail])  # the edges of each component of T
+    parts = [_part(tail[group], head[group], A[group], rank) for group in groups if len(group)]
     if not parts:
         empty = _table(graph, chosen, norm, p, 1.0, True)
-        return CompatibilityFactor(1.0, 1.0, True, empty, (), ("kappa of no edges is 1 by definition",))
+        return CompatibilityFactor(1.0, 1.0, True, empty, (), assumed=("kappa of no edges is 1 by definition",))
     high, low = sum(part.high for part in parts) * spread, sum(part.low for part in parts) * spread
     value, upper = float(np.sqrt(len(chosen) / high)), float(np.sqrt(len(chosen) / low))
     exact = upper <= value * (1.0 + TIGHT)
@@ -95,7 +95,8 @@ def factor(graph: Graph, chosen: Array, norm: str, p: int) -> CompatibilityFacto
     said = f"phi is {phi}, times the weight of the edge"
     assumed = (said, "signals of all nodes are allowed, also those that differ across other edges of the graph")
     how = tuple(f"{part.edges} edge{'s' if part.edges > 1 else ''}: {part.how}" for part in parts)
-    return CompatibilityFactor(value, upper, exact, _table(graph, chosen, norm, p, value, exact), how, assumed)
+    bounds = _table(graph, chosen, norm, p, value, exact)
+    return CompatibilityFactor(value, upper, exact, bounds, how, assumed=assumed)
 
 
 @dataclass(frozen=True)
@@ -122,16 +123,10 @@ def _part(tail: Array, head: Array, A: Array, rank: int) -> FactorBounds:
     if rank == 1 and m <= ENUMERATED:
         found = _best_signs(G)
         return FactorBounds(m, found, found, "all signs, exact")
-    bound, vectors = _conic(G) if m <= CONIC else (np.inf, np.eye(m))
+    bound, vectors = conic_bound(G) if m <= CONIC else (np.inf, np.eye(m))
     low, high = _ascent(G, vectors, min(rank, m)), min(bound, most)
     how = "degrees" if high == most else "conic bound"
     return FactorBounds(m, low, high, how + (", exact" if high <= low * (1.0 + TIGHT) else ""))
-
-
-def _conic(G: Array) -> tuple[float, Array]:
-    from ...compiling.sign_bound import conic_bound
-
-    return conic_bound(G)
 
 
 def _best_signs(G: Array) -> float:
@@ -164,11 +159,6 @@ def _ascent(G: Array, vectors: Array, rank: int) -> float:
                 break
         best = max(best, value)
     return best
-
-
-def _parts(tail: Array, head: Array, n: int) -> list[Array]:
-    """The positions of the edges of each component of T."""
-    return [part for part in groups_of(components_of(tail, head, n)[1][tail]) if len(part)]
 
 
 def _is_bipartite(tail: Array, head: Array, n: int) -> bool:

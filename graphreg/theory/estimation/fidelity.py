@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from ...errors import GraphError
 from ...inputs import Graph, components_of, is_networkx
-from ...messages import look_alike
+from ...messages import unmatched
 from ...tables import StatedNumber
 from ...terms import Array
 from ..arguments import read_clusters
@@ -42,14 +42,12 @@ class GraphFidelity(StatedNumber):
     assumed : tuple of str
     """
 
-    value: float
     nodes: int
     clusters: int
     components: int
     true_edges: tuple[Edge, ...] = field(repr=False)
     false_edges: tuple[Edge, ...] = field(repr=False)
     kept_components: int
-    assumed: tuple[str, ...] = field(repr=False)
 
     @property
     def parameters(self) -> int:
@@ -118,7 +116,7 @@ def graph_fidelity(graph: Any, truth: Any) -> GraphFidelity:
     cluster, assumed = _clusters(graph, truth)
     inside = cluster[graph.tail] == cluster[graph.head]
     edges = graph.edges()
-    K, K0 = _count(graph, np.full(graph.n_edges, True)), int(cluster.max()) + 1
+    K, K0 = int(graph.components().max()) + 1, int(cluster.max()) + 1
     false = tuple(edge for edge, true in zip(edges, inside.tolist(), strict=True) if not true)
     return GraphFidelity(
         value=K0 / (K + len(false)),
@@ -127,7 +125,7 @@ def graph_fidelity(graph: Any, truth: Any) -> GraphFidelity:
         components=K,
         true_edges=tuple(edge for edge, true in zip(edges, inside.tolist(), strict=True) if true),
         false_edges=false,
-        kept_components=_count(graph, inside),
+        kept_components=components_of(graph.tail[inside], graph.head[inside], graph.n_nodes)[0],
         assumed=assumed,
     )
 
@@ -139,12 +137,8 @@ def _clusters(graph: Graph, truth: Any) -> tuple[Array, tuple[str, ...]]:
         _, numbers = read_clusters(truth, graph.labels, "the clusters")
         return numbers, ("nodes of a cluster have equal parameters, those of different clusters do not", rates)
     other = Graph.of(truth)
-    for label in graph.labels:
-        if label not in other.index:
-            raise GraphError(f"the true graph lacks the node {label!r}{look_alike(label, other.labels)}")
-    for label in other.labels:
-        if label not in graph.index:
-            raise GraphError(f"the true graph has the node {label!r}, which the graph lacks")
+    for said in unmatched("the true graph", other.index, graph.index):
+        raise GraphError(said)
     component = other.components()
     sizes = np.bincount(component)
     closed = other.n_edges == int((sizes * (sizes - 1) // 2).sum())
@@ -156,8 +150,3 @@ def _clusters(graph: Graph, truth: Any) -> tuple[Array, tuple[str, ...]]:
 
 def _some(number: int, thing: str) -> str:
     return f"{number} {thing}" + "s" * (number != 1)
-
-
-def _count(graph: Graph, chosen: Array) -> int:
-    """The number of components of the graph of some of the edges."""
-    return components_of(graph.tail[chosen], graph.head[chosen], graph.n_nodes)[0]

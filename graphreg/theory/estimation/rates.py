@@ -46,7 +46,6 @@ class Rate(Stated):
     fidelity: GraphFidelity = field(repr=False)
     compatibility: CompatibilityFactor = field(repr=False)
     connectivity: float
-    assumed: tuple[str, ...] = field(repr=False)
 
     def _lines(self) -> list[str]:
         return [

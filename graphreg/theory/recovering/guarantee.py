@@ -18,13 +18,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ...form import EdgeBlock
+from ...errors import MethodError
+from ...form import EdgeBlock, Form
 from ...inputs import Graph
+from ...oracles import STEPPING, without_gradient
 from ...tables import Stated, Table, by_label
 from ...terms import Array
+from ...terms.losses import AbstractSmoothLoss
 from ..arguments import form_of, read_clusters
+from ..curvature import tells_curvature
+from ..varied import is_norm
 from .clusterwise import Clusterwise, exact_on_ball
-from .recovery_input import part_of, total_variation
 from .strengths import AtStrength, ClusterPart, strengths
 from .well_connected import WellConnected, examine
 
@@ -69,7 +73,6 @@ class Recovery(Stated):
     centers: pd.DataFrame
     clusters: dict[Hashable, Hashable]
     graph: Graph
-    assumed: tuple[str, ...]
 
     @property
     def guaranteed(self) -> bool:
@@ -102,17 +105,14 @@ class Recovery(Stated):
         return f"<Recovery: {len(self.tests)} clusters, strength {self.strength:.6g}, {word}>"
 
     def _lines(self) -> list[str]:
-        count = sum(not test.holds for test in self.tests.values())
-        word = (
-            "guaranteed" if self.guaranteed else f"not guaranteed ({count} of {len(self.tests)} are not well-connected)"
-        )
-        many = f"{len(self.tests)} cluster{'s' if len(self.tests) > 1 else ''}"
+        total, loose = len(self.tests), len(self.violating)
+        word = f"not guaranteed ({loose} of {total} are not well-connected)" if loose else "guaranteed"
+        many = f"{total} cluster{'s' if total > 1 else ''}"
         lines = [f"recovery of {many} at the strength {self.strength:.4g}: {word}"]
         if self.interval is None:
             lines.append("no strength was found at which all of them are guaranteed")
         else:
             lines.append("guaranteed for strengths between {:.4g} and {:.4g}".format(*self.interval))
-
         lines.append(pd.DataFrame(self.table).to_string(max_rows=40, float_format="{:.4g}".format))
         lines += [f"cluster {cluster!r}: {why}" for cluster, why in list(self.reasons.items())[:10]]
         return lines
@@ -154,11 +154,11 @@ def recovery(problem: Any, clusters: Any) -> Recovery:
         For clusters that leave out nodes or name others (they are named).
     """
     form = form_of(problem, "recovery")
-    block = total_variation(form)
+    block = _total_variation(form)
     names, member = read_clusters(clusters, form.labels, "the clusters")
     graph = Graph(tuple(form.labels), block.tail, block.head, block.base_weight)
     losses = Clusterwise.of(form, member, len(names), block.penalty)
-    parts = [part_of(graph, member, c) for c in range(len(names))]
+    parts = [ClusterPart.of(graph, member, c) for c in range(len(names))]
     lam = float(block.strength)
     at = strengths(losses, parts, lam)
     tests = {name: examine(part.graph, at.demand[part.nodes]) for name, part in zip(names, parts, strict=True)}
@@ -169,7 +169,30 @@ def recovery(problem: Any, clusters: Any) -> Recovery:
     table = _table(names, parts, at, tests, ends)
     owner = {label: names[c] for label, c in zip(form.labels, member, strict=True)}
     centers = by_label(losses.optimum[0], names, form.space.names, "cluster")
-    return Recovery(table, lam, interval, tests, reasons, centers, owner, graph, _assumed(losses, block))
+    return Recovery(table, lam, interval, tests, reasons, centers, owner, graph, assumed=_assumed(losses, block))
+
+
+def _total_variation(form: Form) -> EdgeBlock:
+    """The edges between nodes; all that the theorem does not speak of is refused."""
+    between = [edge for edge in form.edges if not edge.ground]
+    missing = [s.removesuffix(STEPPING) for s in without_gradient(form)]
+    missing += [
+        f"the curvature of {type(b.loss).__name__} has no bound"
+        for b in form.samples
+        if isinstance(b.loss, AbstractSmoothLoss) and not np.isfinite(b.loss.smoothness()) and not tells_curvature(b)
+    ]
+    if form.latent:
+        missing.append("the model has latent nodes (a Hierarchy), of which the theorem does not speak")
+    if len(between) != 1:
+        missing.append(f"it needs exactly one TotalVariation, and the model has {len(between)} terms between nodes")
+    for edge in between:
+        if not is_norm(edge.penalty, form.width(edge)):
+            missing.append(f"{edge.name} is no norm; the theorem is about L2, L1 and other norms")
+        if edge.features is not None and len(edge.features) < form.d:
+            missing.append(f"{edge.name} acts on some features only, and the theorem is about all of them")
+    if missing:
+        raise MethodError(f"Theorem 2 does not apply: {'; '.join(missing)}", tuple(missing))
+    return between[0]
 
 
 def _why(test: WellConnected, at: AtStrength, c: int) -> str:
@@ -191,8 +214,8 @@ def _table(
         {
             "nodes": len(part.nodes),
             "boundary": part.boundary,
-            "alpha": at.alpha[c],
-            "beta": at.beta[part.nodes].max(),
+            "alpha": at.now.alpha[c],
+            "beta": at.now.beta[part.nodes].max(),
             "delta": at.delta[part.nodes].max(),
             "demand": at.demand[part.nodes].max(),
             "margin": test.margin,
@@ -200,8 +223,8 @@ def _table(
             "source": test.source,
             "strength_from": ends[c, 0],
             "strength_to": ends[c, 1],
-            "bound": 2.0 * at.distance[c] if sure else np.nan,
-            "sharp": at.distance[c] if sure else np.nan,
+            "bound": 2.0 * at.now.distance[c] if sure else np.nan,
+            "sharp": at.now.distance[c] if sure else np.nan,
         }
         for c, (part, test) in enumerate(zip(parts, tests.values(), strict=True))
     ]

@@ -31,6 +31,18 @@ class ClusterPart:
     out: Array
     boundary: float
 
+    @staticmethod
+    def of(graph: Graph, member: Array, c: int) -> ClusterPart:
+        """The cluster number c of a graph."""
+        nodes = np.flatnonzero(member == c)
+        place = np.full(graph.n_nodes, -1)
+        place[nodes] = np.arange(len(nodes))
+        i, j = place[graph.tail], place[graph.head]
+        inside, leaves = (i >= 0) & (j >= 0), (i >= 0) != (j >= 0)
+        own = Graph(tuple(graph.labels[k] for k in nodes), i[inside], j[inside], graph.weight[inside])
+        out = np.bincount(np.maximum(i, j)[leaves], graph.weight[leaves], len(nodes))
+        return ClusterPart(own, nodes, out, math.fsum(graph.weight[leaves]))
+
     @property
     def routing(self) -> Routing:
         return Routing(self.graph.n_nodes, self.graph.tail, self.graph.head, self.graph.weight)
@@ -49,14 +61,12 @@ class Demands:
 
 @dataclass(frozen=True)
 class AtStrength:
-    """At the strength of the problem: see `Demands`; delta and demand (n,), whether a wbar was found (k,), and the
-    interval of strengths of each cluster, None where there is none."""
+    """At the strength of the problem: delta and demand (n,), whether a wbar was found (k,), and the interval of
+    strengths of each cluster, None where there is none."""
 
-    alpha: Array
-    beta: Array
+    now: Demands
     delta: Array
     demand: Array
-    distance: Array
     found: Array
     intervals: list[tuple[float, float] | None]
 
@@ -65,15 +75,7 @@ def strengths(losses: Clusterwise, parts: list[ClusterPart], lam: float) -> AtSt
     """Demands at one strength, and the strengths for which each cluster is well-connected."""
     now = demands(losses, parts, np.full(losses.k, lam))
     intervals = _everywhere(parts, now) if losses.quadratic else _stepwise(losses, parts)
-    return AtStrength(
-        now.alpha,
-        now.beta,
-        losses.delta,
-        now.base + now.slope / lam,
-        now.distance,
-        np.isfinite(losses.optimum[1]),
-        intervals,
-    )
+    return AtStrength(now, losses.delta, now.base + now.slope / lam, np.isfinite(losses.optimum[1]), intervals)
 
 
 def demands(losses: Clusterwise, parts: list[ClusterPart], lam: Array) -> Demands:
@@ -106,11 +108,7 @@ def _times(beta: Array, values: Array) -> Array:
 
 def _everywhere(parts: list[ClusterPart], at: Demands) -> list[tuple[float, float] | None]:
     """Where the constants do not depend on lambda: from 1/t on, t the largest for which base + t slope is routed."""
-    out: list[tuple[float, float] | None] = []
-    for part in parts:
-        t = _multiple(part, at)
-        out.append((1.0 / t, math.inf) if t > 0 else None)
-    return out
+    return [(1.0 / t, math.inf) if t > 0 else None for t in (_multiple(part, at) for part in parts)]
 
 
 def _multiple(part: ClusterPart, at: Demands) -> float:

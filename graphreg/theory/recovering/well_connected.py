@@ -58,7 +58,6 @@ class WellConnected(Stated):
     flow: dict[tuple[Hashable, Hashable], float] = field(repr=False)
     routed: float
     parts: tuple[tuple[Hashable, ...], ...] = field(repr=False)
-    assumed: tuple[str, ...] = field(repr=False)
     _obstacles: tuple[Array, ...] = field(repr=False)
     _labels: tuple[Hashable, ...] = field(repr=False)
 
@@ -162,9 +161,9 @@ def examine(graph: Graph, demand: Array) -> WellConnected:
         dict(zip(graph.edges(), flow.tolist(), strict=True)),
         routed,
         parts,
-        _assumed(routing, demand),
         found.obstacles,
         labels,
+        assumed=_assumed(routing, demand),
     )
 
 
@@ -190,7 +189,8 @@ def _disconnected(graph: Graph, demand: Array, parts: tuple[tuple[Hashable, ...]
     flow = dict.fromkeys(graph.edges(), 0.0)
     tight, lost = _labels(graph, away), float(demand[away].sum())
     assumed = _assumed(Routing(graph.n_nodes, graph.tail, graph.head, graph.weight), demand)
-    return WellConnected(False, 0.0, source, tight, 0.0, lost, flow, 0.0, parts, assumed, (away, ~away), graph.labels)
+    sides, labels = (away, ~away), graph.labels
+    return WellConnected(False, 0.0, source, tight, 0.0, lost, flow, 0.0, parts, sides, labels, assumed=assumed)
 
 
 def _assumed(routing: Routing, demand: Array) -> tuple[str, ...]:

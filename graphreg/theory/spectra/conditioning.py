@@ -142,26 +142,18 @@ def _steps(form: Form) -> dict[str, Row]:
     """Steps of the methods that apply, as these compute them."""
     view = LocalView(form, InProcess(Ledger(arcs_of(form), form.labels)))
     L = view.gradients.smoothness
-    out: dict[str, Row] = {}
+    steps: list[tuple[str, float, str]] = []
     names = [method.name for method in (ExactDiffusion(), GradientTracking()) if not method.missing(form)]
     if names and L.max() > 0:
-        out[f"step of {' and '.join(names)}"] = (
-            2.0 / float(L.max()),
-            "bound",
-            "2 / max L_i; their default is half of it",
-        )
+        steps.append((" and ".join(names), 2.0 / float(L.max()), "2 / max L_i; their default is half of it"))
     walk = AsyncL2GD()
     if not walk.missing(form):
         step = float(walk.init(view, None).step_size.min())
-        out[f"step of {walk.name}"] = (step, "bound", "1 / (2 L) with the expected smoothness L (Theorem 3.5)")
+        steps.append((walk.name, step, "1 / (2 L) with the expected smoothness L (Theorem 3.5)"))
     gossip = FedADMM()
     if not gossip.missing(form) and np.isfinite(L).all():
         state = gossip.init(view, None)
         each = state.L + state.scale.rho * state.scale.degree
         least = float(1.0 / each.max()) if each.max(initial=0.0) > 0 else np.inf
-        out[f"step of {gossip.name}"] = (
-            least,
-            "bound",
-            f"the least 1 / (L_i + rho deg_i), at rho = {state.scale.rho:.4g}",
-        )
-    return out
+        steps.append((gossip.name, least, f"the least 1 / (L_i + rho deg_i), at rho = {state.scale.rho:.4g}"))
+    return {f"step of {name}": (step, "bound", meaning) for name, step, meaning in steps}

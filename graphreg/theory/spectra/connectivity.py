@@ -31,10 +31,8 @@ class AlgebraicConnectivity(StatedNumber):
     assumed : tuple of str
     """
 
-    value: float
     smallest_positive: float
     components: Table = field(repr=False)
-    assumed: tuple[str, ...] = field(repr=False)
 
     def _lines(self) -> list[str]:
         count = len(self.components)
@@ -72,7 +70,7 @@ def algebraic_connectivity(graph: Any, weighted: bool = True) -> AlgebraicConnec
     each = frame["connectivity"].to_numpy(dtype=float)
     value = 0.0 if len(rows) > 1 else float(each[0])
     least = float(np.nanmin(each)) if graph.n_edges else np.inf
-    return AlgebraicConnectivity(value, least, Table.of(frame, "algebraic connectivity", assumed), assumed)
+    return AlgebraicConnectivity(value, least, Table.of(frame, "algebraic connectivity", assumed), assumed=assumed)
 
 
 def _assumed(weighted: bool, counted: bool) -> tuple[str, ...]:

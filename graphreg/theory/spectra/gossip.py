@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,6 @@ class MixingRate(Stated):
     least: float
     nodes: int
     components: int
-    assumed: tuple[str, ...] = field(repr=False)
 
     @property
     def exponent(self) -> float:
@@ -97,9 +96,9 @@ def mixing(graph: Any, mixing: Any = METROPOLIS, lazy: bool = False) -> MixingRa
     components = int(graph.components().max()) + 1
     assumed = _assumed(given, lazy)
     if graph.n_nodes == 1:
-        return MixingRate(0.0, 1.0, np.nan, np.nan, 1, 1, assumed)
+        return MixingRate(0.0, 1.0, np.nan, np.nan, 1, 1, assumed=assumed)
     if graph.n_edges == 0:
-        return MixingRate(1.0, 0.0, 1.0, 1.0, graph.n_nodes, components, assumed)
+        return MixingRate(1.0, 0.0, 1.0, 1.0, graph.n_nodes, components, assumed=assumed)
     view = LocalView(form, InProcess(Ledger(arcs_of(form), form.labels)))
     (c,) = mixing_of(view, given, lazy).weights
     L = laplacian(graph.tail, graph.head, c, graph.n_nodes)  # C = I - L
@@ -107,7 +106,7 @@ def mixing(graph: Any, mixing: Any = METROPOLIS, lazy: bool = False) -> MixingRa
     slow = connectivity(L).value if components == 1 else 0.0
     gap = min(slow, 1.0 + least)
     gap = gap if gap > ROUNDING else 0.0
-    return MixingRate(1.0 - gap, gap, 1.0 - slow, least, graph.n_nodes, components, assumed)
+    return MixingRate(1.0 - gap, gap, 1.0 - slow, least, graph.n_nodes, components, assumed=assumed)
 
 
 def _form(graph: Graph) -> Form:

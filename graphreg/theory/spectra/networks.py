@@ -34,16 +34,12 @@ class SparsenessExponent(StatedNumber):
     assumed : tuple of str
     """
 
-    value: float
     std_error: float
     table: Table = field(repr=False)
-    assumed: tuple[str, ...] = field(repr=False)
 
     def _lines(self) -> list[str]:
-        head = (
-            f"sparseness exponent {self.value:.3g} (standard error {self.std_error:.2g}): 1 - rho ~ K^-{self.value:.3g}"
-        )
-        return [head]
+        q, error = f"{self.value:.3g}", f"{self.std_error:.2g}"
+        return [f"sparseness exponent {q} (standard error {error}): 1 - rho ~ K^-{q}"]
 
 
 def sparseness_exponent(
@@ -68,27 +64,27 @@ def sparseness_exponent(
     """
     if not callable(family) or isinstance(sizes, str) or not isinstance(sizes, Iterable):
         raise MethodError("a sparseness exponent is of a function that gives a graph, and of a list of sizes")
-    rows: list[tuple[int, float]] = []
+    rows: list[dict[str, Any]] = []
     for size in sizes:
         found = mixing_rate(family(size), mixing(size) if callable(mixing) else mixing, lazy)
         if found.components > 1 or found.nodes == 1:
             what = f"has {found.components} components" if found.components > 1 else "has one node"
             raise GraphError(f"the graph of size {size!r} {what}, so that it has no gap; leave it out or draw another")
-        rows.append((found.nodes, found.gap))
-    x, y = np.log([nodes for nodes, _ in rows]), np.log([gap for _, gap in rows])
-    if len(set(x.tolist())) < 2:
+        rows.append({"nodes": found.nodes, "gap": found.gap})
+    frame = pd.DataFrame(rows)
+    if len({row["nodes"] for row in rows}) < 2:
         raise MethodError("a sparseness exponent needs graphs of at least two different numbers of nodes")
-    line: Any = linregress(x, y)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        local = np.concatenate([[np.nan], -np.diff(y) / np.diff(x)])
-    frame = pd.DataFrame({"nodes": [k for k, _ in rows], "gap": [gap for _, gap in rows], "exponent": local})
+    logs: Any = np.log(frame)
+    frame["exponent"] = -logs["gap"].diff() / logs["nodes"].diff()
+    line: Any = linregress(logs["nodes"], logs["gap"])
     name = "Metropolis-Hastings weights" if isinstance(mixing, str) else "matrices as given"
     assumed = (
         f"{name}{', lazy: (C + I) / 2' if lazy else ''}",
         f"a power law from {frame['nodes'].min()} to {frame['nodes'].max()} nodes; logarithms look like small powers",
     )
-    error = float(line.stderr) if len(x) > 2 else np.nan
-    return SparsenessExponent(-float(line.slope), error, Table.of(frame, "spectral gaps by size", assumed), assumed)
+    error = float(line.stderr) if len(frame) > 2 else np.nan
+    table = Table.of(frame, "spectral gaps by size", assumed)
+    return SparsenessExponent(-float(line.slope), error, table, assumed=assumed)
 
 
 @dataclass(frozen=True)
@@ -105,11 +101,9 @@ class LargestNetwork(Stated):
 
     order: float
     nodes: float
-    assumed: tuple[str, ...] = field(repr=False)
 
     def _lines(self) -> list[str]:
-        head = f"K = o(T^{self.order:.4g}): K must be small against {self.nodes:.4g}"
-        return [head]
+        return [f"K = o(T^{self.order:.4g}): K must be small against {self.nodes:.4g}"]
 
 
 def largest_network(
@@ -155,13 +149,11 @@ def largest_network(
                 "take estimator='one-step'"
             )
         order = 2.0 * alpha - 1.0
-        return LargestNetwork(order, float(T) ** order, (said, "a spectral gap bounded below (Theorem 3)"))
+        return LargestNetwork(order, float(T) ** order, assumed=(said, "a spectral gap bounded below (Theorem 3)"))
     if alpha is not None and alpha != 1.0:
         raise MethodError(f"the theorems on the one-step estimator are of steps with alpha = 1, got {alpha!r}")
     order = 1.0 / (6.0 * q + 1.0)
-    more = ("a spectral gap bounded below, alpha = 1 (Theorem 5)",)
+    gap = "a spectral gap bounded below, alpha = 1 (Theorem 5)"
     if q > 0.0:
-        more = (
-            f"a spectral gap of order K^-{q:g}, alpha = 1, a gossip after every step, bounded parameters (Theorem 6)",
-        )
-    return LargestNetwork(order, float(T) ** order, (said, *more))
+        gap = f"a spectral gap of order K^-{q:g}, alpha = 1, a gossip after every step, bounded parameters (Theorem 6)"
+    return LargestNetwork(order, float(T) ** order, assumed=(said, gap))

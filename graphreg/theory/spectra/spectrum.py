@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from ...certificate import factor
 from ...inputs import difference_matrix
@@ -48,8 +49,6 @@ def connectivity(L: sp.csr_array) -> Eigenvalue:
 
 def largest(L: sp.csr_array) -> Eigenvalue:
     """The largest eigenvalue of a Laplacian."""
-    from scipy.sparse.linalg import ArpackNoConvergence, eigsh
-
     n = L.shape[0]  # pyright: ignore[reportOptionalSubscript]
     if n <= DENSE:
         return _dense(L, n - 1)
@@ -74,8 +73,6 @@ def _with_residual(L: sp.csr_array, value: float, v: Array, counted: bool) -> Ei
 def _slowest(L: sp.csr_array) -> Array:
     """An eigenvector of the second smallest eigenvalue: of the largest of the pseudo-inverse, which is a solve with the
     first node tied to 0, between two projections off the constant."""
-    from scipy.sparse.linalg import LinearOperator, eigsh
-
     n = L.shape[0]  # pyright: ignore[reportOptionalSubscript]
     tied = factor(L[1:, 1:])
 
