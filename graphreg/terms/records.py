@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
+from ..checks import sequence
 from ..errors import TermError
 from ..messages import did_you_mean, unmatched
 
@@ -126,7 +127,7 @@ class Space:
         named."""
         if features is None:
             return None
-        names = [features] if isinstance(features, str) or not isinstance(features, Iterable) else list(features)
+        names = [features] if isinstance(features, str) else sequence(features, f"features of {where}", "a list of names", TermError)
         columns: dict[str, list[int]] = {}
         for j, coordinate in enumerate(self.coordinates):
             columns.setdefault(feature_of(coordinate), []).append(j)
