@@ -7,9 +7,9 @@ code raises, a callback or a term, is the user's to see as it is; so is a defect
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from types import FrameType, TracebackType
+from traceback import walk_tb
 from typing import Any
 
 import numpy as np
@@ -18,23 +18,11 @@ from scipy.sparse.linalg import ArpackError
 from .errors import GraphregError
 
 NUMERICAL = (np.linalg.LinAlgError, ArithmeticError, MemoryError, ArpackError)
-LIBRARIES = frozenset(
-    {
-        "numpy",
-        "scipy",
-        "cvxpy",
-        "clarabel",
-        "scs",
-        "osqp",
-        "ecos",
-        "highspy",
-        "qdldl",
-        "sparsediffpy",
-        "numba",
-        "pandas",
-    }
-    | {"networkx", "igraph", "pyo3_runtime", "mosek", "gurobipy"}
-)
+LIBRARIES = {
+    *("numpy", "scipy", "numba", "pandas", "networkx", "igraph"),
+    *("cvxpy", "sparsediffpy", "qdldl", "clarabel", "scs", "osqp", "ecos", "highspy", "mosek", "gurobipy"),
+    "pyo3_runtime",
+}
 OWN = __name__.partition(".")[0]
 
 
@@ -50,7 +38,7 @@ def panic(error: BaseException) -> bool:
 
 def foreign(error: BaseException) -> bool:
     """Whether an exception was raised within a library that this one calls, and not through the user's code."""
-    roots = [frame.f_globals.get("__name__", "").partition(".")[0] for frame in _frames(error.__traceback__)]
+    roots = [frame.f_globals.get("__name__", "").partition(".")[0] for frame, _ in walk_tb(error.__traceback__)]
     own = [k for k, root in enumerate(roots) if root == OWN]
     if not own:
         return False
@@ -67,12 +55,6 @@ def broken(error: Exception, callback: Watched | None) -> bool:
 
 def _standard(root: str) -> bool:
     return root in sys.stdlib_module_names and root != "__main__"
-
-
-def _frames(traceback: TracebackType | None) -> Iterator[FrameType]:
-    while traceback is not None:
-        yield traceback.tb_frame
-        traceback = traceback.tb_next
 
 
 def cause(error: BaseException) -> str:

@@ -23,13 +23,12 @@ from .errors import (
     UnattainedError,
     UnboundedError,
 )
-from .form import Form, build
+from .form import Form, build, notation
 from .methods import METHOD, AbstractMethod, Exact, Start, listed
 from .running import Budget, Checkpoint, Record, Solution, solve
 from .terms import Model
 
 if TYPE_CHECKING:
-    from .form.notation import Written
     from .running.overview import Overview
 
 RAISES: dict[str, type[SolveError]] = {
@@ -271,7 +270,7 @@ class Problem:
 
         return overview(self.form, listed())
 
-    def dual(self) -> Written:
+    def dual(self) -> notation.Written:
         """The dual problem: flows, capacities, conservation; ``print`` it, or ``.latex()``.
 
         Returns
@@ -283,11 +282,9 @@ class Problem:
         >>> str(problem.dual()).startswith("maximise over")
         True
         """
-        from .form.notation import text
+        return notation.dual(self.form)
 
-        return text.dual(self.form)
-
-    def kkt(self) -> Written:
+    def kkt(self) -> notation.Written:
         """The optimality conditions; ``print`` them, or ``.latex()``.
 
         Returns
@@ -299,9 +296,7 @@ class Problem:
         >>> str(problem.kkt()).partition(":")[0]
         'stationarity'
         """
-        from .form.notation import text
-
-        return text.kkt(self.form)
+        return notation.kkt(self.form)
 
     def latex(self) -> str:
         """The primal problem in LaTeX.
@@ -315,19 +310,14 @@ class Problem:
         >>> "minimise" in problem.latex()
         True
         """
-        from .form.notation import text
-
-        return text.primal(self.form).latex()
+        return notation.primal(self.form).latex()
 
     def __str__(self) -> str:
-        from .form.notation import text
-
-        return str(text.primal(self.form))
+        return str(notation.primal(self.form))
 
     def __repr__(self) -> str:
-        return (
-            f"<Problem: {self.form.space.n_observed} nodes x {self.form.d} coordinates, {len(self.model.terms)} terms>"
-        )
+        n, d = self.form.space.n_observed, self.form.d
+        return f"<Problem: {n} nodes x {d} coordinates, {len(self.model.terms)} terms>"
 
 
 SECONDS = checks.inside("(0, inf]", "a positive number")

@@ -15,12 +15,10 @@ import scipy.sparse as sp
 from .. import checks
 from ..errors import DataError
 from ..messages import near
-from .reading import is_missing
+from .reading import Array, is_missing
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 PLAIN = (type(None), np.ndarray, list, tuple, str)  # are no frames, which is known without narwhals
 INTERCEPT = "intercept"
