@@ -24,6 +24,8 @@ from .errors import (
     UnboundedError,
 )
 from .form import Form, build, notation
+from .inputs import is_frame
+from .messages import missing_entries, unknown_labels
 from .methods import METHOD, AbstractMethod, Exact, Start, listed
 from .running import Budget, Checkpoint, Record, Solution, solve
 from .terms import Model
@@ -213,6 +215,7 @@ class Problem:
             same = [len(edge.tail) for edge in start.form.edges] == [len(edge.tail) for edge in self.form.edges]
             given, flows = start.certificate.w, start.certificate.dual_point.flows if same else None
         else:
+            start = _by_label(start, self.form) if is_frame(start) else start
             given, flows = checks.numbers(start, "start", "a Solution or an array of numbers"), None
         observed = len(self.form.space.index)
         if given.shape not in (self.form.shape, (observed, self.form.d)):
@@ -321,6 +324,15 @@ class Problem:
 
 
 SECONDS = checks.inside("(0, inf]", "a positive number")
+
+
+def _by_label(frame: Any, form: Form) -> Any:
+    """The entries of a data frame in the order of the nodes and their parameters."""
+    rows, columns = list(form.space.index), list(form.space.names)
+    for given, known, of in ((frame.index, rows, "node"), (frame.columns, columns, "parameter")):
+        for said in (*unknown_labels("start", given, known, of), *missing_entries("start", given, known, of)):
+            raise ModelError(said)
+    return frame.loc[rows, columns]
 
 
 def problem_of(value: Any, taker: str) -> Problem:

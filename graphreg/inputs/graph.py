@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from .. import checks
 from ..errors import GraphError
 from . import sources
 from .incidence import GROUND, Array, components_of, difference_matrix, groups_of, means_of, narrow
@@ -220,7 +221,8 @@ class Graph:
         >>> gr.Graph.chain(["up", "middle", "down"]).edges()
         [('up', 'middle'), ('middle', 'down')]
         """
-        labels = tuple(nodes) if isinstance(nodes, Iterable) else tuple(range(checked_size(nodes, "nodes")))
+        named = isinstance(nodes, Iterable)
+        labels = tuple(checks.sequence(nodes, "nodes", error=GraphError) if named else range(checked_size(nodes, "nodes")))
         steps = np.arange(max(len(labels) - 1, 0))
         return Graph(labels, steps, steps + 1, np.ones(len(steps)))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..checks import numbers
 from ..errors import GraphError, TermError
 from ..inputs import Graph
 from .blocks import EdgeBlock, Lowered
@@ -190,10 +191,7 @@ class NodePenalty(AbstractTerm):
 
 
 def _center(value: Any, k: int, what: str) -> Array:
-    try:
-        row = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        row = np.array(np.nan)
+    row = numbers(value, what, f"{k} finite numbers", TermError)
     if row.shape != (k,) or not np.isfinite(row).all():
         shown = f"the shape {row.shape}" if row.ndim > 1 else repr(value)
         raise TermError(f"{what} must be {k} finite numbers, got {shown}")

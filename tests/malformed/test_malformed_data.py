@@ -53,10 +53,11 @@ def masked(array):
 
 
 def fitted(X=X, y=Y, node=ROWS, **more):
-    return gr.SquaredLoss(gr.NodeData.from_arrays(X, y, node, **more))
+    return gr.Problem(gr.SquaredLoss(gr.NodeData.from_arrays(X, y, node, **more)))
 
 
 SHAPES = {"number": 1.0, "text": "X", "nothing inside": np.zeros((0, 2)), "three axes": np.zeros((12, 2, 1)), "short": np.ones((3, 2)), "ragged": [[1.0, 2.0], [1.0]], "a set": {1.0, 2.0}, "sparse": sp.csr_array(np.eye(12, 2)), "a function": abs, "a mapping": {"rain": [1.0]}, "a generator": (x for x in X), "complex": X * 1j, "masked": masked(X)}  # fmt: skip
+FRAMES = {"other rows of y": dict(X=FRAME[["rain", "temp"]], y=FRAME["level"][::-1], node=ROWS), "other rows of node": dict(X=FRAME[["rain", "temp"]], y=Y, node=FRAME["site"].sample(frac=1, random_state=0)), "other rows of weights": dict(X=FRAME[["rain", "temp"]], y=Y, node=ROWS, weights=pd.Series(1.0, index=range(12, 24)))}  # fmt: skip
 VECTORS = {"number": 1.0, "text": "y", "short": Y[:3], "three axes": np.zeros((12, 1, 1)), "ragged": [[1.0, 2.0]] * 11 + [[1.0]], "a set": {1.0, 2.0}, "complex": Y * 1j, "masked": masked(Y), "a function": abs}  # fmt: skip
 LABELS = {"short": NODES, "number": 3, "text": "abc", "nothing": None, "lists": [["a"]] * 12, "sets": [{"a"}] * 12, "two axes": ROWS[:, None], "a set": set(NODES), "masked": masked(np.repeat([0.0, 1.0, 2.0], 4)), "a missing label": ["a"] * 11 + [None], "a nan label": ["a"] * 11 + [np.nan]}  # fmt: skip
 NAMES = {"short": ["rain"], "twice": ["rain", "rain"], "number": 3, "text": "rain", "a set": {"rain", "temp"}, "missing": ["rain", None], "lists": [["rain"], ["temp"]], "a mapping": {"rain": 1, "temp": 2}}  # fmt: skip
@@ -68,14 +69,15 @@ PLACES = {
     # ---- samples
     "from_arrays(entry of X)": (lambda v: fitted(entry(X, v)), ENTRY, DataError, ""),
     "from_arrays(entry of y)": (lambda v: fitted(y=entry(Y, v)), ENTRY, DataError, ""),
-    "from_arrays(entry of weights)": (lambda v: fitted(weights=entry(np.ones(12), v)), ENTRY | {"zero": 0.0, "minus": -1.0}, DataError, "weight"),
+    "from_arrays(entry of weights)": (lambda v: fitted(weights=entry(np.ones(12), v)), {k: v for k, v in ENTRY.items() if k != "beyond squares"} | {"zero": 0.0, "minus": -1.0}, DataError, "weight"),
     "from_arrays(entry of offset)": (lambda v: fitted(offset=entry(np.ones(12), v)), ENTRY, DataError, "offset"),
+    "from_arrays(frames of other rows)": (lambda v: fitted(**v), FRAMES, DataError, "index"),
     "from_arrays(X)": (lambda v: fitted(v), SHAPES, DataError, ""),
     "from_arrays(y)": (lambda v: fitted(y=v), VECTORS, DataError, ""),
     "from_arrays(weights)": (lambda v: fitted(weights=v), VECTORS | {"two axes": np.ones((12, 2))}, DataError, "weights"),
     "from_arrays(offset)": (lambda v: fitted(offset=v), VECTORS | {"two axes": np.ones((12, 2))}, DataError, "offset"),
     "from_arrays(node)": (lambda v: fitted(node=v), LABELS, DataError, ""),
-    "from_arrays(features)": (lambda v: fitted(features=v), NAMES, DataError, "feature"),
+    "from_arrays(features)": (lambda v: fitted(features=v), NAMES, DataError, "name"),
     "from_arrays(intercept)": (lambda v: fitted(intercept=v), NOT_A_SWITCH, DataError, "intercept"),
     "from_frame(frame)": (read, {"nothing": None, "text": "data.csv", "an array": X, "a series": FRAME["rain"], "no rows": FRAME.iloc[:0], "a mapping": {"rain": [1.0]}, "two columns of one name": FRAME.rename(columns={"flood": "rain"})}, DataError, ""),
     "from_frame(node)": (lambda v: gr.NodeData.from_frame(FRAME, v, "level", ["rain"]), COLUMNS, DataError, ""),
@@ -83,8 +85,8 @@ PLACES = {
     "from_frame(features)": (lambda v: read(features=v), NAMES | {"text": "rian", "short": ["rian"]}, DataError, ""),
     "from_frame(weights)": (lambda v: read(weights=v), {name: v for name, v in COLUMNS.items() if v is not None}, DataError, ""),
     "from_frame(offset)": (lambda v: read(offset=v), {name: v for name, v in COLUMNS.items() if v is not None}, DataError, ""),
-    "from_frame(entry of a feature)": (lambda v: gr.SquaredLoss(read(spoilt("rain", v))), {k: v for k, v in ENTRY.items() if k != "a list"}, DataError, "'rain'"),
-    "from_frame(entry of the target)": (lambda v: gr.SquaredLoss(read(spoilt("level", v))), {k: v for k, v in ENTRY.items() if k != "a list"}, DataError, ""),
+    "from_frame(entry of a feature)": (lambda v: gr.Problem(gr.SquaredLoss(read(spoilt("rain", v)))), {k: v for k, v in ENTRY.items() if k != "a list"}, DataError, "'rain'"),
+    "from_frame(entry of the target)": (lambda v: gr.Problem(gr.SquaredLoss(read(spoilt("level", v)))), {k: v for k, v in ENTRY.items() if k != "a list"}, DataError, ""),
     "from_frame(entry of node)": (lambda v: read(spoilt("site", v)), MISSING, DataError, "row 5"),
     "from_dict(samples)": (gr.NodeData.from_dict, {"nothing": None, "empty": {}, "a list": [(X, Y)], "text": "samples", "no pair": {"a": X}, "three": {"a": (X, Y, Y)}, "no rows": {"a": (X[:0], Y[:0])}, "other lengths": {"a": (X, Y[:3])}, "masked": {"a": (masked(X), Y)}, "masked targets": {"a": (X, masked(Y))}, "a missing label": {None: (X, Y)}, "a nan label": {np.nan: (X, Y)}, "complex": {"a": (X * 1j, Y)}, "other widths": {"a": (X, Y), "b": (X[:, :1], Y)}, "ragged": {"a": ([[1.0], [1.0, 2.0]], [1.0, 2.0])}, "a set": {"a": ({1.0}, {2.0})}}, DataError, ""),
     "at(label)": (DATA.at, {"unknown": "z", "number": 0, "nothing": None, "a list": ["a"]}, DataError, ""),
@@ -106,10 +108,10 @@ PLACES = {
     "Graph.grid(rows)": (lambda v: gr.Graph.grid(v, 3), NOT_A_COUNT | {"nothing": None}, GraphError, "rows"),
     "Graph.grid(columns)": (lambda v: gr.Graph.grid(3, v), NOT_A_COUNT | {"nothing": None}, GraphError, "columns"),
     "Graph.chain(nodes)": (gr.Graph.chain, {"zero": 0, "minus": -1, "half": 2.5, "true": True, "nothing": None, "twice": ["a", "b", "a"], "missing": ["a", None], "empty": [], "nan": np.nan, "a set": {"a", "b"}}, GraphError, ""),
-    "Graph.nearest_neighbours(points)": (lambda v: gr.Graph.nearest_neighbours(v, 1), {"nothing": None, "text": "points", "one axis": [1.0, 2.0], "nan": [[0.0], [np.nan]], "infinite": [[0.0], [np.inf]], "complex": [[0.0], [1j]], "masked": np.ma.masked_array([[0.0], [1.0]], mask=[[0], [1]]), "texts": [["0"], ["1"]], "ragged": [[0.0], [1.0, 2.0]], "huge": [[0], [HUGE]], "empty": np.zeros((0, 2)), "a set": {0.0, 1.0}}, GraphError, ""),
+    "Graph.nearest_neighbours(points)": (lambda v: gr.Graph.nearest_neighbours(v, 1), {"nothing": None, "text": "points", "nan": [[0.0], [np.nan]], "infinite": [[0.0], [np.inf]], "complex": [[0.0], [1j]], "masked": np.ma.masked_array([[0.0], [1.0]], mask=[[0], [1]]), "texts": [["0"], ["1"]], "ragged": [[0.0], [1.0, 2.0]], "huge": [[0], [HUGE]], "empty": np.zeros((0, 2)), "a set": {0.0, 1.0}}, GraphError, ""),
     "Graph.nearest_neighbours(k)": (lambda v: gr.Graph.nearest_neighbours(np.arange(4.0)[:, None], v), NOT_A_COUNT | {"nothing": None, "too many": 4}, GraphError, "k"),
     "Graph.nearest_neighbours(weight)": (lambda v: gr.Graph.nearest_neighbours(np.arange(4.0)[:, None], 1, weight=v), {"unknown": "gausian", "number": 3, "minus": lambda s: -s, "nan": lambda s: s * np.nan, "short": lambda s: s[:1], "texts": lambda s: ["x"] * len(s), "complex": lambda s: s * 1j}, GraphError, "weight"),
-    "Hierarchy(clusters)": (lambda v: gr.Hierarchy(v, (1.0, 1.0)), {"nothing": None, "text": "p", "number": 3, "empty": {}, "a list": [["a"]], "sets of sets": {"p": {"a", frozenset("b")}}, "twice": {"p": ["a", "a"]}, "number inside": {"p": 3}, "missing": {"p": ["a", None]}}, TermError, ""),
+    "Hierarchy(clusters)": (lambda v: gr.Hierarchy(v, (1.0, 1.0)), {"nothing": None, "text": "p", "number": 3, "empty": {}, "a list": [["a"]], "twice": {"p": ["a", "a"]}, "missing": {"p": ["a", None]}}, TermError, ""),
     "a graph of other nodes": (lambda v: problem(gr.TotalVariation(v, gr.L2())), {"numbers for texts": nx.relabel_nodes(CHAIN, {"a": 0, "b": 1, "c": 2})}, GraphregError, ""),
     "a hierarchy of other nodes": (lambda v: problem(gr.Hierarchy(v, (1.0, 1.0))), {"numbers for texts": {"p": [0, 1], "q": [2]}}, GraphregError, ""),
     "clusters": (lambda v: problem(gr.Hierarchy(CLUSTERS, v)), {"number": 1.0, "text": "11", "short": (1.0,), "nothing": None, "texts": ("1", "1"), "masked": np.ma.masked_array([1.0, 1.0], mask=[0, 1]), "complex": (1.0, 1j)}, TermError, ""),

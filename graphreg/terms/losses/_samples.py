@@ -11,7 +11,7 @@ import numpy as np
 from ...checks import check_fields
 from ...errors import DataError, TermError
 from ...inputs import NodeData
-from ...messages import missing_entries
+from ...messages import unmatched
 from ..calculus import AbstractTerm, positive
 from ..records import Array, Coordinate
 from .coding import numeric
@@ -62,7 +62,9 @@ class AbstractSamples(AbstractTerm):
 
     def take(self, rows: Any) -> Self:
         """The same loss on some rows of its data, see `NodeData.take`; a mean is over the rows that are left."""
-        return replace(self, data=self.data.take(rows), **self.coding())
+        data = self.data.take(rows)
+        scale = {x: self.scale[x] for x in data.labels} if isinstance(self.scale, Mapping) else self.scale
+        return replace(self, data=data, scale=scale, **self.coding())
 
     def coding(self) -> dict[str, Any]:
         """The fields that say how all data are coded, where one node's do not tell."""
@@ -96,7 +98,7 @@ class AbstractSamples(AbstractTerm):
             total = np.bincount(data.node, data.weights, len(data.labels))
             return data.weights / total[data.node] if scale == "mean" else data.weights.copy()
         if isinstance(scale, Mapping):
-            for said in missing_entries("scale", scale, data.labels):
+            for said in unmatched("scale", scale, data.labels):
                 raise TermError(said)
             each = np.array([positive(scale[label], f"the scale of the node {label!r}") for label in data.labels])
             return data.weights * each[data.node]
