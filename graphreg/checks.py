@@ -179,9 +179,9 @@ def numbers(value: Any, what: str, wanted: str = "numbers", error: type[Graphreg
 
 
 def sequence(values: Any, what: str, wanted: str = "a sequence", error: type[GraphregError] = ModelError) -> list[Any]:
-    """The entries of a sequence. A set has no order that would be the same tomorrow, and a text is one entry."""
+    """The entries of a sequence. A set has no order that would be the same tomorrow."""
     unmasked(values, what, error)
-    if isinstance(values, (str, bytes, Set, Mapping)) or not isinstance(values, Iterable) or getattr(values, "ndim", 1) == 0:
+    if isinstance(values, (Set, Mapping)) or not isinstance(values, Iterable) or getattr(values, "ndim", 1) == 0:
         hint = "; a set has no order, sort it into a list" if isinstance(values, Set) else ""
         raise error(f"{what} must be {wanted}, got {shown(values)}{hint}")
     return list(values)

@@ -12,9 +12,9 @@ from ..certificate import Certifier, center, centred, feasible
 from ..form import Form
 from ..network import InProcess, Ledger, LocalView, arcs_of
 from ..terms import Array
+from .budget import Budget, Outcome
 from .driver import drive
 from .snapshot import Keeper
-from .task import Budget, Outcome
 
 if TYPE_CHECKING:
     from ..methods import AbstractIteration, AbstractMethod

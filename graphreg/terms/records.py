@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -127,7 +127,8 @@ class Space:
         named."""
         if features is None:
             return None
-        names = [features] if isinstance(features, str) else sequence(features, f"features of {where}", "a list of names", TermError)
+        one = isinstance(features, str) or not isinstance(features, Iterable)
+        names = [features] if one else sequence(features, f"features of {where}", "a list of names", TermError)
         columns: dict[str, list[int]] = {}
         for j, coordinate in enumerate(self.coordinates):
             columns.setdefault(feature_of(coordinate), []).append(j)

@@ -34,13 +34,7 @@ def check_between_nodes(penalty: Any, where: str) -> None:
         )
 
 
-def check_strength(
-    penalty: AbstractPenalty,
-    strength: Strength,
-    weighted: bool,
-    where: str,
-    remedy: str = "pass a graph without weights",
-) -> None:
+def check_strength(penalty: AbstractPenalty, strength: Strength, weighted: bool, where: str, remedy: str) -> None:
     """A constraint takes no strength and no weights."""
     if not isinstance(penalty, AbstractConstraint):
         return
@@ -78,8 +72,7 @@ class TotalVariation(AbstractTerm):
 
     def lower(self, space: Space, strength: Strength) -> Lowered:
         name = f"TotalVariation({type(self.penalty).__name__})"
-        check_strength(self.penalty, strength, bool(np.any(self.graph.weight != 1.0)), name)
-        return Lowered(edges=(graph_edges(self.graph, self.penalty, self.features, strength, space, name),))
+        return graph_edges(self.graph, self.penalty, self.features, strength, space, name)
 
 
 @dataclass(frozen=True)
@@ -111,9 +104,7 @@ class Consensus(AbstractTerm):
         return self.graph.labels
 
     def lower(self, space: Space, strength: Strength) -> Lowered:
-        zero = Zero()
-        check_strength(zero, strength, bool(np.any(self.graph.weight != 1.0)), "Consensus")
-        return Lowered(edges=(graph_edges(self.graph, zero, self.features, strength, space, "Consensus"),))
+        return graph_edges(self.graph, Zero(), self.features, strength, space, "Consensus")
 
 
 @dataclass(frozen=True)
@@ -156,22 +147,10 @@ class NodePenalty(AbstractTerm):
         if k == 0:
             raise TermError(f"{name} has no coordinates to act on: node penalties skip the intercept; name features=")
         self.penalty.check(k)
-        nodes = np.arange(space.n_observed)
-        return Lowered(
-            edges=(
-                EdgeBlock(
-                    self.penalty,
-                    strength,
-                    nodes,
-                    np.full(len(nodes), GROUND),
-                    self._weights(space, name),
-                    features,
-                    self._centers(space, k, name),
-                    TO_GROUND,
-                    name,
-                ),
-            )
-        )
+        nodes, weights, centers = np.arange(space.n_observed), self._weights(space, name), self._centers(space, k, name)
+        ground = np.full(len(nodes), GROUND)
+        edges = EdgeBlock(self.penalty, strength, nodes, ground, weights, features, centers, TO_GROUND, name)
+        return Lowered(edges=(edges,))
 
     def _weights(self, space: Space, name: str) -> Array:
         if self.weights is None:
@@ -200,10 +179,12 @@ def _center(value: Any, k: int, what: str) -> Array:
 
 def graph_edges(
     graph: Graph, penalty: AbstractPenalty, features: Sequence[str] | None, strength: Strength, space: Space, name: str
-) -> EdgeBlock:
+) -> Lowered:
     """The edges of a graph, each from the node that comes first in the space to the other."""
+    check_strength(penalty, strength, bool(np.any(graph.weight != 1.0)), name, "pass a graph without weights")
     columns = space.select(features, name)
     penalty.check(len(space.coordinates) if columns is None else len(columns))
     place = np.fromiter((space.index[label] for label in graph.labels), dtype=np.intp, count=graph.n_nodes)
     ends = np.sort(np.stack([place[graph.tail], place[graph.head]]), axis=0)
-    return EdgeBlock(penalty, strength, ends[0], ends[1], graph.weight, columns, None, IN_GRAPH, name)
+    edges = EdgeBlock(penalty, strength, ends[0], ends[1], graph.weight, columns, None, IN_GRAPH, name)
+    return Lowered(edges=(edges,))

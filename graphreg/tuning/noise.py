@@ -49,11 +49,10 @@ class NoiseStrength(StatedNumber):
     draws: Array = field(repr=False)
 
     def _lines(self) -> list[str]:
-        head = (
+        return [
             f"{NAME} {self.value:.6g} ({self.low:.6g} to {self.high:.6g}, for {len(self.draws)} draws): the "
             f"{self.quantile:g} quantile of the largest load that noise puts on an edge"
-        )
-        return [head]
+        ]
 
     def __repr__(self) -> str:
         return f"<NoiseStrength {self.value:.6g}>"

@@ -229,13 +229,8 @@ def path(  # noqa: PLR0913
         if top is not None:
             warm.begin(None, top)
             warm.top = float(values[-1]), top
-        asked = {
-            "the strengths": values,
-            "the gap": gap,
-            "the rounds": rounds,
-            "the seed": seed,
-            "which": parameter.name,
-        }
+        asked: dict[str, Any] = {"the strengths": values, "the gap": gap, "the rounds": rounds, "the seed": seed}
+        asked["which"] = parameter.name
         store = None if stored is None else StoredPath(stored, problem, parameter, warm, asked)
         found = _solve(warm, parameter, values[::-1].tolist(), store, progress, on_failure)
     left = tuple(value for value in values.tolist() if value not in found)

@@ -156,20 +156,16 @@ class Repair:
 
     def correct(self, point: DualPoint, system: System, tolerance: float) -> DualPoint:
         """The nearest conserved point in the metric of the conductances: u - CKz, a - MXz with the z that balances."""
-        r = self.form.conservation(point)
+        form = self.form
+        r = form.conservation(point)
         if not r.any():
             return point
         z, iterations = system.solve(r, tolerance)
         self.exchanges += iterations + 1
         move = system.currents(z)
-        return DualPoint(
-            tuple(
-                edge.penalty.span(u - v) for edge, u, v in zip(self.form.edges, point.flows, move.flows, strict=True)
-            ),
-            tuple(
-                block.loss.span(a - b) for block, a, b in zip(self.form.samples, point.prices, move.prices, strict=True)
-            ),
-        )
+        flows = [edge.penalty.span(u - v) for edge, u, v in zip(form.edges, point.flows, move.flows, strict=True)]
+        prices = [block.loss.span(a - b) for block, a, b in zip(form.samples, point.prices, move.prices, strict=True)]
+        return DualPoint(tuple(flows), tuple(prices))
 
     @cached_property
     def pressure(self) -> float:
