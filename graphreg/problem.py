@@ -194,7 +194,7 @@ class Problem:
             raise RAISES[solution.status](solution.message, solution)
         return solution
 
-    def _check_call(  # noqa: PLR0913
+    def _check_call(
         self, method: Any, gap: float, rounds: Any, seconds: Any, callback: Any, on_failure: str, progress: Any
     ) -> None:
         METHOD(method, "the method of solve", MethodError)

@@ -90,7 +90,14 @@ NOT_A_GRAPH = {
     "an array": np.eye(2),
     "a path": Path("graph.csv"),
 }
-NOT_A_PROBLEM = {"nothing": None, "text": "problem", "number": 3, "a list": [], "an array": np.eye(2), "a class": nx.Graph}
+NOT_A_PROBLEM = {
+    "nothing": None,
+    "text": "problem",
+    "number": 3,
+    "a list": [],
+    "an array": np.eye(2),
+    "a class": nx.Graph,
+}
 NOT_A_MATRIX = {
     "text": "matrix",
     "number": 1.0,

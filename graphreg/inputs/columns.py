@@ -159,12 +159,14 @@ def floats(array: Array, what: str) -> Array:
         return array.astype(float, order="C")  # rows side by side: forms hold views of them
     flat = array.ravel().tolist()
     maybe = array.dtype.kind == "O"
-    numeric = np.array([maybe and (isinstance(value, bool) or checks.is_number(value) or is_missing(value)) for value in flat], dtype=bool)
+    usable = (checks.is_number, checks.is_switch, is_missing)
+    numeric = np.array([maybe and any(each(value) for each in usable) for value in flat], dtype=bool)
     if not numeric.all():
         k = int(np.flatnonzero(~numeric)[0])
         row = k // max(1, array.size // len(array))
         raise DataError(
-            f"{what} is not numeric: row {row} holds {checks.shown(flat[k])}; encode it (pandas.get_dummies for classes)"
+            f"{what} is not numeric: row {row} holds {checks.shown(flat[k])}; "
+            "encode it (pandas.get_dummies for classes)"
         )
     return np.array([np.nan if is_missing(value) else value for value in flat], dtype=float).reshape(array.shape)
 

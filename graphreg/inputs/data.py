@@ -11,7 +11,21 @@ import numpy as np
 from .. import checks
 from ..errors import DataError
 from ..messages import did_you_mean
-from .columns import Array, Columns, aligned, column_of, matrix, names_of, numbers_of, raw, seen, shown, stack, table, vector
+from .columns import (
+    Array,
+    Columns,
+    aligned,
+    column_of,
+    matrix,
+    names_of,
+    numbers_of,
+    raw,
+    seen,
+    shown,
+    stack,
+    table,
+    vector,
+)
 from .samples import Where, assembled, design, label_list, offsets, stacked, width
 
 if TYPE_CHECKING:

@@ -222,7 +222,8 @@ class Graph:
         [('up', 'middle'), ('middle', 'down')]
         """
         named = isinstance(nodes, Iterable)
-        labels = tuple(checks.sequence(nodes, "nodes", error=GraphError) if named else range(checked_size(nodes, "nodes")))
+        each = checks.sequence(nodes, "nodes", error=GraphError) if named else range(checked_size(nodes, "nodes"))
+        labels = tuple(each)
         steps = np.arange(max(len(labels) - 1, 0))
         return Graph(labels, steps, steps + 1, np.ones(len(steps)))
 

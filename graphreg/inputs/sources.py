@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -80,7 +81,10 @@ def from_edges(edges: Iterable[Any], weights: Iterable[float] | None, nodes: Ite
         if triple is not None:
             raise GraphError(f"{edge_name(*triple[:2])} has its own weight and weights= is given; give one of the two")
     ends = [plain_label(label) for entry in entries for label in entry[:2]]
-    index = label_index(ends, distinct=False) if nodes is None else label_index(map(plain_label, checks.sequence(nodes, "nodes", LABELS, GraphError)))
+    if nodes is None:
+        index = label_index(ends, distinct=False)
+    else:
+        index = label_index(map(plain_label, checks.sequence(nodes, "nodes", LABELS, GraphError)))
     unknown = next((k for k, label in enumerate(ends) if not is_in(label, index)), None)
     if unknown is not None:
         edge = edge_name(*entries[unknown // 2][:2])
@@ -116,11 +120,10 @@ def _of_frame(frame: Any, labels: Iterable[Hashable] | None) -> tuple[Array, Ite
     """The entries of a data frame, and the labels of its rows where none are given."""
     rows, columns = list(frame.index), list(frame.columns)
     if rows != columns:
-        k = next((k for k, (a, b) in enumerate(zip(rows, columns, strict=False)) if a != b), min(len(rows), len(columns)))
-        there = [repr(each[k]) if k < len(each) else "none" for each in (rows, columns)]
+        k, there = next((k, pair) for k, pair in enumerate(zip_longest(rows, columns)) if pair[0] != pair[1])
         raise GraphError(
-            f"row {k} of the adjacency is {there[0]} and its column {k} is {there[1]}; give rows and columns the same "
-            "labels in the same order: frame.loc[frame.columns]"
+            f"row {k} of the adjacency is {there[0]!r} and its column {k} is {there[1]!r}; give rows and columns the "
+            "same labels in the same order: frame.loc[frame.columns]"
         )
     return frame.to_numpy(), rows if labels is None else labels
 

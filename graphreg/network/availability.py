@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from ..checks import Check, check_fields, checked, inside, is_number, per, switch
+from ..checks import Check, check_fields, checked, inside, is_number, per
 from ..errors import MethodError
 from ..form import Form
 from ..messages import unmatched

@@ -107,6 +107,8 @@ def cross_validate(  # noqa: PLR0913
     True
     """
     _check(problem, rule, gap, seed, jobs, method)
+    checks.switch(refit, "refit")
+    (checks.switch | None)(progress, "progress")
     values, split = grid_of(problem, grid), folds_of(problem.form, folds, by, seed)
     scorer = scorer_of(problem.form, scoring, greater_is_better)
     if rule == "1se":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...checks import checked, count, switch, whole
+from ...checks import checked, count, whole
 from . import _consensus as consensus
 from ._decreasing import STEP, DecreasingStep
 from ._tracked import AbstractTracking, Tracked

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...checks import checked, count, inside, per, switch, whole
+from ...checks import checked, count, inside, per, whole
 from ...form import Form
 from ...messages import unknown_labels
 from ...network import LocalView, Mixing, mixing_of
