@@ -14,7 +14,7 @@ An argument of a function is checked by calling the check: ``fraction(level, "le
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from fractions import Fraction
 from functools import wraps
@@ -181,8 +181,8 @@ def numbers(value: Any, what: str, wanted: str = "numbers", error: type[Graphreg
 def sequence(values: Any, what: str, wanted: str = "a sequence", error: type[GraphregError] = ModelError) -> list[Any]:
     """The entries of a sequence. A set has no order that would be the same tomorrow."""
     unmasked(values, what, error)
-    if isinstance(values, (Set, Mapping)) or not isinstance(values, Iterable) or getattr(values, "ndim", 1) == 0:
-        hint = "; a set has no order, sort it into a list" if isinstance(values, Set) else ""
+    if isinstance(values, (set, frozenset)) or not isinstance(values, Iterable) or getattr(values, "ndim", 1) == 0:
+        hint = "; a set has no order, sort it into a list" if isinstance(values, (set, frozenset)) else ""
         raise error(f"{what} must be {wanted}, got {shown(values)}{hint}")
     return list(values)
 

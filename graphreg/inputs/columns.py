@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +58,7 @@ def names_of(names: Any) -> tuple[Hashable, ...]:
     """One name, several, or None, as a tuple."""
     if names is None:
         return ()
-    if isinstance(names, str) or not isinstance(names, Iterable):
+    if isinstance(names, (str, Mapping)) or not isinstance(names, Iterable):
         return (names,)
     named = tuple(checks.sequence(names, "the names of columns", "a list", DataError))
     wrong = [name for name in named if not isinstance(name, Hashable) or is_missing(name)]

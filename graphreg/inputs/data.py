@@ -26,6 +26,7 @@ from .columns import (
     table,
     vector,
 )
+from .reading import freeze
 from .samples import Where, assembled, design, label_list, offsets, stacked, width
 
 if TYPE_CHECKING:
@@ -66,6 +67,9 @@ class NodeData:
     targets: tuple[str, ...]
     intercept: bool = False
     columns: Columns | None = None
+
+    def __post_init__(self) -> None:
+        freeze(self, "node", "X", "y", "weights", "offset")
 
     # ---- constructors ------------------------------------------------------------------------------------------------
     @staticmethod

@@ -14,7 +14,7 @@ from .. import checks
 from ..errors import GraphError
 from . import sources
 from .incidence import GROUND, Array, components_of, difference_matrix, groups_of, means_of, narrow
-from .reading import check_simple, checked_positions, checked_size, checked_weights, label_index, plain_label
+from .reading import check_simple, checked_positions, checked_size, checked_weights, freeze, label_index, plain_label
 from .sources import is_networkx
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ class Graph:
         object.__setattr__(self, "tail", np.minimum(tail, head))
         object.__setattr__(self, "head", np.maximum(tail, head))
         object.__setattr__(self, "weight", weight)
+        freeze(self, "tail", "head", "weight")
 
     # ---- constructors ------------------------------------------------------------------------------------------------
     @staticmethod

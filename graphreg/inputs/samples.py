@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Set
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,7 +82,7 @@ def _named(what: str, column: Hashable | None) -> str:
 
 def label_list(node: Any) -> list[Any]:
     """Labels per sample from a column of a frame, an array or another iterable."""
-    if isinstance(node, (str, Set, Mapping)) or not isinstance(node, Iterable):
+    if isinstance(node, (str, set, frozenset, Mapping)) or not isinstance(node, Iterable):
         raise DataError(f"node must hold one label per sample, in their order, got {shown(node)}")
     unmasked(node, "node", DataError)
     return listed(node)

@@ -127,7 +127,7 @@ class Space:
         named."""
         if features is None:
             return None
-        one = isinstance(features, str) or not isinstance(features, Iterable)
+        one = isinstance(features, (str, Mapping)) or not isinstance(features, Iterable)
         names = [features] if one else sequence(features, f"features of {where}", "a list of names", TermError)
         columns: dict[str, list[int]] = {}
         for j, coordinate in enumerate(self.coordinates):
