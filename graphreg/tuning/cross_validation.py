@@ -22,6 +22,7 @@ from .warm import usual_method
 ALL_PROCESSORS = checks.Check("-1 for all processors", lambda jobs: checks.is_whole(jobs) and jobs == -1)
 
 
+@checks.named
 def cross_validate(  # noqa: PLR0913
     problem: Problem,
     grid: Any = None,
@@ -107,6 +108,8 @@ def cross_validate(  # noqa: PLR0913
     True
     """
     _check(problem, rule, gap, seed, jobs, method)
+    checks.switch(refit, "refit")
+    (checks.switch | None)(progress, "progress")
     values, split = grid_of(problem, grid), folds_of(problem.form, folds, by, seed)
     scorer = scorer_of(problem.form, scoring, greater_is_better)
     if rule == "1se":

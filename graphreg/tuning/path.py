@@ -153,6 +153,7 @@ def _row(strength: float, solution: Solution) -> dict[str, Any]:
     }
 
 
+@checks.named
 def path(  # noqa: PLR0913
     problem: Problem,
     strengths: Any = 50,
@@ -224,7 +225,7 @@ def path(  # noqa: PLR0913
     stored = Checkpoint.of(checkpoint)
     with restored([parameter]):
         warm = Warm(problem, method, gap, rounds, seed)
-        problem._check_call(warm.method, gap, rounds, None, None, on_failure)  # pyright: ignore[reportPrivateUsage]
+        problem._check_call(warm.method, gap, rounds, None, None, on_failure, progress)  # pyright: ignore[reportPrivateUsage]
         values, top = grid(problem, parameter, strengths)
         if top is not None:
             warm.begin(None, top)
