@@ -73,15 +73,8 @@ __all__ = [
 ]
 __all__ += catalogue.__all__
 
-_SUBMODULES = (
-    "datasets",
-    "explain",
-    "inference",
-    "plots",
-    "testing",
-    "theory",
-    "tuning",
-)  # imported when first used: `gr.testing.check_penalty(...)`
+# imported when first used: `gr.testing.check_penalty(...)`
+_SUBMODULES = ("datasets", "explain", "inference", "plots", "testing", "theory", "tuning")
 _LATER = {
     "ModelFile": "model_file",
     "cross_validate": "tuning",

@@ -7,9 +7,9 @@ code raises, a callback or a term, is the user's to see as it is; so is a defect
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from types import FrameType, TracebackType
+from traceback import walk_tb
 from typing import Any
 
 import numpy as np
@@ -18,23 +18,11 @@ from scipy.sparse.linalg import ArpackError
 from .errors import GraphregError
 
 NUMERICAL = (np.linalg.LinAlgError, ArithmeticError, MemoryError, ArpackError)
-LIBRARIES = frozenset(
-    {
-        "numpy",
-        "scipy",
-        "cvxpy",
-        "clarabel",
-        "scs",
-        "osqp",
-        "ecos",
-        "highspy",
-        "qdldl",
-        "sparsediffpy",
-        "numba",
-        "pandas",
-    }
-    | {"networkx", "igraph", "pyo3_runtime", "mosek", "gurobipy"}
-)
+LIBRARIES = {
+    *("numpy", "scipy", "numba", "pandas", "networkx", "igraph"),
+    *("cvxpy", "sparsediffpy", "qdldl", "clarabel", "scs", "osqp", "ecos", "highspy", "mosek", "gurobipy"),
+    "pyo3_runtime",
+}
 OWN = __name__.partition(".")[0]
 
 
@@ -50,12 +38,13 @@ def panic(error: BaseException) -> bool:
 
 def foreign(error: BaseException) -> bool:
     """Whether an exception was raised within a library that this one calls, and not through the user's code."""
-    roots = [frame.f_globals.get("__name__", "").partition(".")[0] for frame in _frames(error.__traceback__)]
-    own = [k for k, root in enumerate(roots) if root == OWN]
-    if not own:
-        return False
-    after = roots[own[0] :]
-    return after[-1] in LIBRARIES and all(root == OWN or root in LIBRARIES or _standard(root) for root in after)
+    return alone(error) and _roots(error)[-1] in LIBRARIES
+
+
+def alone(error: BaseException) -> bool:
+    """Whether an exception was raised by this library and those that it calls, and not through the user's code."""
+    after = _roots(error)
+    return bool(after) and all(root == OWN or root in LIBRARIES or _standard(root) for root in after)
 
 
 def broken(error: Exception, callback: Watched | None) -> bool:
@@ -65,14 +54,14 @@ def broken(error: Exception, callback: Watched | None) -> bool:
     return numerical(error) or foreign(error)
 
 
+def _roots(error: BaseException) -> list[str]:
+    """The packages on the way from where this library was called to where an exception was raised."""
+    roots = [frame.f_globals.get("__name__", "").partition(".")[0] for frame, _ in walk_tb(error.__traceback__)]
+    return roots[roots.index(OWN) :] if OWN in roots else []
+
+
 def _standard(root: str) -> bool:
     return root in sys.stdlib_module_names and root != "__main__"
-
-
-def _frames(traceback: TracebackType | None) -> Iterator[FrameType]:
-    while traceback is not None:
-        yield traceback.tb_frame
-        traceback = traceback.tb_next
 
 
 def cause(error: BaseException) -> str:

@@ -70,7 +70,7 @@ def progress_bar(shown: bool | None, **how: Any) -> Generator[Callable[..., None
     with tqdm(leave=False, **how) as bar:
 
         def tell(steps: int, text: str = "") -> None:
-            bar.set_postfix_str(text)
+            bar.set_postfix_str(text, refresh="delay" not in how)  # a refresh would not wait
             bar.update(steps)
 
         yield tell

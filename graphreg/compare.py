@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import checks
 from .clock import progress_bar
 from .errors import GraphregError, MethodError, SolverError
 from .methods import METHOD, AbstractMethod, Exact, listed
@@ -85,15 +86,14 @@ class Comparison:
 
     def _row(self, entry: Solution | NoRun) -> dict[str, Any]:
         if isinstance(entry, NoRun):
-            entry_status, numbers = entry.status, (np.nan, np.nan, np.nan, 0, 0, 0, 0, 0, np.nan)
+            numbers = np.nan, np.nan, np.nan, 0, 0, 0, 0, 0, np.nan
         else:
             certificate, ledger = entry.certificate, entry.ledger
             gap = certificate.relative_gap if certificate.valid else np.nan
             sent = ledger.total_messages, ledger.total_bytes, *ledger.sent()
-            entry_status = entry.status
             objective = entry.objective if np.isfinite(entry.objective) else np.nan  # inf: there is no point
             numbers = objective, objective - self.bound, gap, entry.rounds, *sent, entry.seconds
-        return dict(zip(COLUMNS, (entry_status, *numbers), strict=True))
+        return dict(zip(COLUMNS, (entry.status, *numbers), strict=True))
 
     def plot(self, x: str = "rounds", ax: Axes | None = None) -> Axes:
         """The gap against ``x``: "rounds", "messages", "bytes" or "seconds"; see `explain.plot_comparison`.
@@ -148,6 +148,7 @@ COLUMNS = (
 )
 
 
+@checks.named
 def compare(
     problem: Problem,
     methods: Sequence[AbstractMethod] | Mapping[str, AbstractMethod] | None = None,
@@ -228,11 +229,12 @@ def _named(methods: Any) -> dict[str, AbstractMethod]:
         METHOD(method, "each of methods", MethodError)
         if name is not None and not (isinstance(name, str) and name):
             raise MethodError(f"the names of methods are text, got {name!r}")
-        out[_distinct(method.label if name is None else name, out)] = method
+        out[distinct(method.label if name is None else name, out)] = method
     return out
 
 
-def _distinct(name: str, taken: Mapping[str, Any]) -> str:
+def distinct(name: str, taken: Mapping[str, Any]) -> str:
+    """The name, with a number behind it where it is taken."""
     number, out = 1, name
     while out in taken:
         number += 1

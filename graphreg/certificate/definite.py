@@ -73,9 +73,8 @@ def _completes(B: Array) -> Array:
         pivot = B[:, j, j] - np.einsum("gk,gk->g", L[:, j, :j], L[:, j, :j])
         ok &= pivot > 0.0
         L[:, j, j] = np.sqrt(np.where(ok, pivot, 1.0))
-        L[:, j + 1 :, j] = (B[:, j + 1 :, j] - np.einsum("gik,gk->gi", L[:, j + 1 :, :j], L[:, j, :j])) / L[
-            :, j, j, None
-        ]
+        below = B[:, j + 1 :, j] - np.einsum("gik,gk->gi", L[:, j + 1 :, :j], L[:, j, :j])
+        L[:, j + 1 :, j] = below / L[:, j, j, None]
         L[~ok] = 0.0
         L[~ok, j, j] = 1.0
     return ok

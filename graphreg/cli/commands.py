@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +38,20 @@ class _WithExample(click.Command):
         return f"{super().get_help(ctx)}\n\nA complete model file (`graphreg example DIR` writes it):\n\n{model}"
 
 
-model_argument = click.argument("model", type=FILE)
-data_option = click.option("--data", type=FOLDER, help="Where the tables lie; by default beside the model file.")
+def with_model(command: Callable[..., None]) -> Callable[..., None]:
+    """A command that is given, read, the model file which is named on the command line."""
+
+    @click.argument("model", type=FILE)
+    @click.option("--data", type=FOLDER, help="Where the tables lie; by default beside the model file.")
+    @wraps(command)
+    def read_first(model: Path, data: Path | None, **options: Any) -> None:
+        from ..model_file import read_model
+
+        command(read_model(model, data), **options)
+
+    return read_first
+
+
 gap_option = click.option("--gap", type=click.FloatRange(min=0), help="The relative gap to be certified.")
 quiet_option = click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
@@ -55,8 +69,7 @@ def main() -> None:
 
 
 @main.command(cls=_WithExample)
-@model_argument
-@data_option
+@with_model
 @click.option(
     "--method", metavar="METHOD", help="Instead of that in the model file: NAME or 'NAME(option=value, ...)'."
 )
@@ -73,8 +86,7 @@ def main() -> None:
 @click.pass_context
 def solve(  # noqa: PLR0913, PLR0917 - one argument per option
     ctx: click.Context,
-    model: Path,
-    data: Path | None,
+    read: Any,
     method: str | None,
     out: Path | None,
     force: bool,
@@ -90,11 +102,9 @@ def solve(  # noqa: PLR0913, PLR0917 - one argument per option
     before what the model file says. Ctrl-C ends a run with the best point so far and its certificate; files are still
     written.
     """
-    from ..model_file import read_model
-    from . import folder, report, results
+    from . import folder, results
 
     said = not (quiet or as_json)
-    read = read_model(model, data)
     chosen = _method(method, read)
     place = folder.Folder.prepare(out, force) if out is not None else None
     if proof is not None:
@@ -104,7 +114,7 @@ def solve(  # noqa: PLR0913, PLR0917 - one argument per option
     given = {key: value for key, value in options.items() if value is not None}
     solution = read.solve(chosen, progress=False if quiet else None, on_failure="return", **given)
     if said:
-        click.echo(report.answer(solution))
+        click.echo(results.answer(solution))
     files = [] if place is None else place.write(read, solution, pictures)
     if place is not None and pictures and not quiet and folder.find_spec("matplotlib") is None:
         click.echo(folder.NO_PICTURES, err=True)
@@ -119,8 +129,7 @@ def solve(  # noqa: PLR0913, PLR0917 - one argument per option
 
 
 @main.command()
-@model_argument
-@data_option
+@with_model
 @click.option(
     "--method",
     "names",
@@ -141,8 +150,7 @@ def solve(  # noqa: PLR0913, PLR0917 - one argument per option
 @click.pass_context
 def compare(  # noqa: PLR0913, PLR0917 - one argument per option
     ctx: click.Context,
-    model: Path,
-    data: Path | None,
+    read: Any,
     names: tuple[str, ...],
     gap: float | None,
     seconds: float,
@@ -159,10 +167,8 @@ def compare(  # noqa: PLR0913, PLR0917 - one argument per option
     """
     import graphreg as gr
 
-    from ..model_file import read_model
     from . import folder, results
 
-    read = read_model(model, data)
     methods: dict[str, Any] = {name: _method(name, read) or read.method for name in names}
     for file, option in ((csv, "--csv"), (picture, "--picture")):
         if file is not None:
@@ -188,13 +194,10 @@ def compare(  # noqa: PLR0913, PLR0917 - one argument per option
 
 
 @main.command()
-@model_argument
-@data_option
-def methods(model: Path, data: Path | None) -> None:
+@with_model
+def methods(read: Any) -> None:
     """Which methods apply to the problem in a model file, what the others lack, what each needs and sends."""
-    from ..model_file import read_model
-
-    click.echo(str(read_model(model, data).problem.methods()))
+    click.echo(str(read.problem.methods()))
 
 
 # ---- proofs ----------------------------------------------------------------------------------------------------------
@@ -216,14 +219,12 @@ def verify(ctx: click.Context, proof: Path, model: str | None, no_flint: bool, s
 
 
 @main.command("hash")
-@model_argument
-@data_option
-def hash_(model: Path, data: Path | None) -> None:
+@with_model
+def hash_(read: Any) -> None:
     """Print the hash by which proofs name the problem in a model file."""
     from ..certificate.proof import model_hash
-    from ..model_file import read_model
 
-    click.echo(model_hash(read_model(model, data).problem.form))
+    click.echo(model_hash(read.problem.form))
 
 
 # ---- checks ----------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import graphreg as gr
 
 from ..errors import ModelFileError
 from ..model_file import ModelFile, read_model
-from .folder import write_all
+from .folder import make_folder, write_all
 
 STATIONS, SAMPLES = 10, 8
 MODEL = """\
@@ -72,10 +72,7 @@ def write(folder: Path) -> list[str]:
     present = [name for name in contents if (folder / name).exists()]
     if present:
         raise ModelFileError(f"{folder / present[0]} exists; name another folder")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ModelFileError(f"{folder} cannot be made: {error.strerror}") from None
+    make_folder(folder)
     write_all(folder, contents)
     return list(contents)
 

@@ -18,17 +18,8 @@ from ..model_file import ModelFile
 from . import results
 
 RESULT = "result.json"
-NAMES = (
-    RESULT,
-    "coefficients.csv",
-    "clusters.csv",
-    "edges.csv",
-    "flows.csv",
-    "latent.csv",
-    "standardised.csv",
-    "graph.png",
-    "trace.png",
-)
+TABLES = ("coefficients", "clusters", "edges", "flows", "latent", "standardised")
+NAMES = (RESULT, *(f"{name}.csv" for name in TABLES), "graph.png", "trace.png")
 DRAWABLE = 500  # nodes up to which a picture of the graph shows something
 NO_PICTURES = "no pictures: they need matplotlib, which is not installed: pip install graphreg[plot]"
 
@@ -43,10 +34,7 @@ class Folder:
     @staticmethod
     def prepare(path: Path, force: bool) -> Folder:
         """Create the folder, or find that nothing in it stands in the way; before anything is computed."""
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ModelFileError(f"--out: {path} cannot be made: {error.strerror}") from None
+        make_folder(path, "--out: ")
         if not os.access(path, os.W_OK | os.X_OK):
             raise ModelFileError(f"--out: {path} is not writable; name another folder")
         ours = _ours(path)
@@ -83,6 +71,14 @@ def _ours(path: Path) -> frozenset[str]:
         return frozenset()
     listed: Sequence[Any] = found.get("files") or ()
     return frozenset(name for name in listed if name in NAMES)
+
+
+def make_folder(path: Path, option: str = "") -> None:
+    """Create a folder, where it is not there, and those above it."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ModelFileError(f"{option}{path} cannot be made: {error.strerror}") from None
 
 
 def write_all(folder: Path, contents: Mapping[str, bytes]) -> None:

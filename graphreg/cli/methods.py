@@ -29,15 +29,9 @@ def _options(text: str, written: str) -> dict[str, Any]:
         PLACE.refuse(f"the options in {text!r} cannot be read; write NAME(option=value, ...)")
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
         PLACE.refuse(f"{text!r} is not of the form NAME or NAME(option=value, ...)")
-    if call.args:
+    if call.args or any(keyword.arg is None for keyword in call.keywords):
         PLACE.refuse(f"in {text!r} an option has no name; write NAME(option=value, ...)")
-    return {_name(text, keyword): _value(text, keyword) for keyword in call.keywords}
-
-
-def _name(text: str, keyword: ast.keyword) -> str:
-    if keyword.arg is None:
-        PLACE.refuse(f"in {text!r} an option has no name; write NAME(option=value, ...)")
-    return keyword.arg
+    return {str(keyword.arg): _value(text, keyword) for keyword in call.keywords}
 
 
 def _value(text: str, keyword: ast.keyword) -> Any:

@@ -1,4 +1,4 @@
-"""An answer as tables and as one JSON document."""
+"""An answer as text, as tables and as one JSON document."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from ..terms import name_of
 
 PACKAGES = ("numpy", "scipy", "pandas", "cvxpy", "clarabel", "scs")
 WRITER = "graphreg"
+MOST_ROWS, MOST_COLUMNS, MOST_CLUSTERS, MOST_MEMBERS = 10, 7, 5, 8  # in the text
 
 
 def has_point(solution: gr.Solution) -> bool:
@@ -26,6 +27,40 @@ def has_point(solution: gr.Solution) -> bool:
     return math.isfinite(solution.objective)
 
 
+# ---- text ------------------------------------------------------------------------------------------------------------
+def answer(solution: gr.Solution) -> str:
+    """The solution with its certificate, the first coefficients, and the clusters."""
+    if not has_point(solution):
+        why = "" if solution.status == "interrupted" else ": no point was found that satisfies all constraints"
+        return f"{solution}\n\nno coefficients{why}"
+    parts = [str(solution), _coefficients(solution.table())]
+    if any(not edge.ground for edge in solution.form.edges):
+        parts.append(_clusters(solution))
+    return "\n\n".join(parts)
+
+
+def _coefficients(table: pd.DataFrame) -> str:
+    """The head of the table."""
+    n, d = table.shape
+    rows = f"the first {MOST_ROWS} of {n} nodes" if n > MOST_ROWS else f"{n} nodes"
+    columns = f", {MOST_COLUMNS} of {d} columns" if d > MOST_COLUMNS else ""
+    shown = table.iloc[:MOST_ROWS].to_string(max_cols=MOST_COLUMNS + 1, float_format=lambda x: f"{x:.4g}")
+    return f"coefficients ({rows}{columns})\n{shown}"
+
+
+def _clusters(solution: gr.Solution) -> str:
+    """How many there are, and who is in the largest."""
+    found = solution.clusters()
+    lines = [str(found)]
+    for members in found.members()[:MOST_CLUSTERS]:
+        if len(members) == 1:
+            break
+        more = f", ... ({len(members)})" if len(members) > MOST_MEMBERS else ""
+        lines.append(f"  {', '.join(map(str, members[:MOST_MEMBERS]))}{more}")
+    return "\n".join(lines)
+
+
+# ---- tables ----------------------------------------------------------------------------------------------------------
 def tables(model: ModelFile, solution: gr.Solution) -> dict[str, pd.DataFrame]:
     """The tables of an answer by file name; none where no point was found."""
     if not has_point(solution):
@@ -40,10 +75,9 @@ def tables(model: ModelFile, solution: gr.Solution) -> dict[str, pd.DataFrame]:
     if solution.latent:
         found["latent.csv"] = _rows(solution, "latent node", solution.latent)
     rows = [
-        (samples.name or samples.file, feature, center, samples.standardised.scale[feature])
-        for samples in model.samples
-        if samples.standardised is not None
-        for feature, center in samples.standardised.center.items()
+        (data, feature, center, standard.scale[feature])
+        for data, standard in _standardised(model)
+        for feature, center in standard.center.items()
     ]
     if rows:
         found["standardised.csv"] = pd.DataFrame(rows, columns=["data", "feature", "center", "scale"])
@@ -51,6 +85,11 @@ def tables(model: ModelFile, solution: gr.Solution) -> dict[str, pd.DataFrame]:
         ends = {end: found[name][end].map(_name) for end in ("tail", "head")}
         found[name] = found[name].assign(**ends)  # a copy: the solution keeps its own
     return found
+
+
+def _standardised(model: ModelFile) -> list[tuple[str, Any]]:
+    """What the features of each table of samples were centred by and divided by, where they were."""
+    return [(each.name or each.file, each.standardised) for each in model.samples if each.standardised is not None]
 
 
 def _rows(solution: gr.Solution, what: str, rows: Mapping[Any, Any]) -> pd.DataFrame:
@@ -77,30 +116,21 @@ def _flows(solution: gr.Solution) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["term", "tail", "head"])
 
 
+# ---- the document ----------------------------------------------------------------------------------------------------
 def document(model: ModelFile, solution: gr.Solution, files: Sequence[str] = ()) -> dict[str, Any]:
     """Everything that is known of an answer, but for the flows, as plain JSON."""
-    certificate, ledger = solution.certificate, solution.ledger
+    certificate = solution.certificate
     content = {
         "written_by": WRITER,
         "versions": versions(),
         "model": {"file": str(model.path), "data": str(model.folders.data), "content": model.content},
         "options": {key: str(each) if isinstance(each, Path) else each for key, each in model.options.items()},
-        "status": solution.status,
-        "message": solution.message,
-        "method": solution.method,
-        "rounds": solution.rounds,
-        "seconds": solution.seconds,
-        "objective": solution.objective,
+        **_named(solution, "status", "message", "method", "rounds", "seconds", "objective"),
         "certificate": {
-            "valid": certificate.valid,
-            "scope": certificate.scope,
+            **_named(certificate, "valid", "scope"),
             "lower_bound": certificate.dual if certificate.valid else None,
             "objective": certificate.primal,
-            "gap": certificate.gap,
-            "relative_gap": certificate.relative_gap,
-            "charge": certificate.charge,
-            "distance": certificate.distance,
-            "note": certificate.note,
+            **_named(certificate, "gap", "relative_gap", "charge", "distance", "note"),
         },
         "size": {
             "nodes": len(solution.labels),
@@ -109,16 +139,16 @@ def document(model: ModelFile, solution: gr.Solution, files: Sequence[str] = ())
             "free_nodes": list(map(_name, solution.free)),
         },
         **(_point(solution) if has_point(solution) else {}),
-        "standardised": [
-            {"data": s.name or s.file, "center": dict(s.standardised.center), "scale": dict(s.standardised.scale)}
-            for s in model.samples
-            if s.standardised is not None
-        ],
-        "ledger": {"rounds": ledger.rounds, "messages": ledger.messages, "bytes": ledger.bytes},
+        "standardised": [{"data": data, **vars(standard)} for data, standard in _standardised(model)],
+        "ledger": _named(solution.ledger, "rounds", "messages", "bytes"),
         "trace": [vars(record) for record in solution.trace.records],
         "files": list(files),
     }
     return plain(content)
+
+
+def _named(record: Any, *names: str) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in names}
 
 
 def _point(solution: gr.Solution) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -87,8 +87,7 @@ class Builder:
                 attributes["weight"] = self._weight()
         features = self._features(columns)
         self.model = self.model + drawn.scaled(TotalVariation(graph, drawn.penalty, features))
-        for tail, head, weight in graph.edges(data="weight", default=1.0):
-            self._edge(tail, head, drawn, weight, columns)
+        self._add(graph.edges(data="weight", default=1.0), drawn, columns)
 
     def _node_penalty(self, kind: str, subset: bool) -> None:
         columns = self._columns(True) if subset or self.rng.random() < 0.3 else None
@@ -103,10 +102,8 @@ class Builder:
             weights = {label: self._weight() for label in self.labels}
         self.model = self.model + drawn.scaled(NodePenalty(drawn.penalty, weights, center, features))
         self.traits += ["node weights"] * (weights is not None) + ["center"] * (center is not None)
-        for label in self.labels:
-            weight = 1.0 if weights is None else weights[label]
-            each = center[label] if isinstance(center, dict) else center
-            self._edge(label, None, drawn, weight, columns, each)
+        weights = weights or dict.fromkeys(self.labels, 1.0)
+        self._add(((label, None, weight) for label, weight in weights.items()), drawn, columns, center)
 
     def _hierarchy(self, kind: str) -> None:
         drawn = self.draw(kind, self.d)
@@ -125,10 +122,9 @@ class Builder:
         weights = (leaf, *(float(x) for x in level[: 1 + deep]))
         self.traits.append("three levels" if deep else "two levels")
         self.model = self.model + drawn.scaled(Hierarchy(clusters, weights, drawn.penalty))
-        for label in self.labels:
-            self._edge(label, above[self.groups[label]], drawn, leaf[label], None)
+        self._add(((label, above[self.groups[label]], weight) for label, weight in leaf.items()), drawn)
         for child, parent in parents.items():
-            self._edge(child, parent, drawn, float(level[1 if deep and parent == "root" else 0]), None)
+            self._add([(child, parent, float(level[1 if deep and parent == "root" else 0]))], drawn)
         self.latent = [*parents, "root"]
 
     def _ridge(self) -> None:
@@ -136,22 +132,19 @@ class Builder:
         drawn = self.draw("SquaredL2", self.d, strength=strength)
         self.traits.append("ridge")
         self.model = self.model + drawn.scaled(NodePenalty(drawn.penalty, features=list(self.names)))
-        for label in self.labels:
-            self._edge(label, None, drawn, 1.0, None)
+        self._add(((label, None, 1.0) for label in self.labels), drawn)
 
-    def _edge(
-        self,
-        tail: Hashable,
-        head: Hashable | None,
-        drawn: Drawn,
-        weight: float,
-        columns: Array | None,
-        center: Any = None,
+    def _add(
+        self, ends: Iterable[tuple[Any, Any, float]], drawn: Drawn, columns: Array | None = None, center: Any = None
     ) -> None:
+        """Plain edges, each with its tail, its head (None: the ground) and its weight."""
         columns = np.arange(self.d) if columns is None else columns
-        center = np.zeros(len(columns)) if center is None else np.asarray(center)
-        scale = 1.0 if is_constraint(drawn.kind) else drawn.strength * weight
-        self.edges.append(PlainEdge(tail, head, drawn.kind, scale, columns, center, drawn.parameter))
+        center = np.zeros(len(columns)) if center is None else center
+        strength, free = drawn.strength, drawn.is_constraint
+        self.edges += [
+            PlainEdge(tail, head, drawn.kind, 1.0 if free else strength * weight, columns, center, drawn.parameter)
+            for tail, head, weight in ends
+        ]
 
     def _consensus(self) -> None:
         """A consensus on a connected graph, in half of the cases on some of the features alone."""
@@ -164,8 +157,7 @@ class Builder:
         graph.add_edges_from((self.labels[i], self.labels[j]) for i, j in _connected(self.rng, order))
         self.model = self.model + Consensus(graph, self._features(columns))
         zero = self.draw("Zero", self.d if columns is None else len(columns))
-        for tail, head in graph.edges:
-            self._edge(tail, head, zero, 1.0, columns)
+        self._add(graph.edges(data="weight", default=1.0), zero, columns)
 
     def _weight(self) -> float:
         return float(10.0 ** self.rng.uniform(-self.spread.decades, self.spread.decades))
@@ -182,9 +174,8 @@ class Builder:
 
     def _features(self, columns: Array | None) -> list[str] | None:
         """The names of the features whose coordinates these are."""
-        return (
-            None if columns is None else [self.names[j // self.losses.classes] for j in columns[:: self.losses.classes]]
-        )
+        classes = self.losses.classes
+        return None if columns is None else [self.names[j // classes] for j in columns[::classes]]
 
     def _groups(self) -> dict[Hashable, str]:
         count = min(len(self.labels), int(self.rng.integers(1, 6)))

@@ -9,50 +9,29 @@ from typing import Any
 import numpy as np
 
 from ..inputs import NodeData
-from ..terms.losses import (
-    AbstractLoss,
-    HingeLoss,
-    HuberLoss,
-    LogisticLoss,
-    MeanLoss,
-    MultinomialLoss,
-    PoissonLoss,
-    QuantileLoss,
-    SquaredHingeLoss,
-    SquaredLoss,
-)
+from ..terms.losses import AbstractLoss
 from . import newcomers
 from .plain import Array, PlainSamples
 
+LOSSES = (
+    *("squared", "logistic", "huber", "mean", "poisson"),
+    *("quantile", "multinomial", "hinge", "squared hinge", "mixed"),
+)
 SCALAR = ("squared", "logistic", "huber", "poisson", "quantile", "hinge", "squared hinge")  # one predictor, a number
 BINARY = ("logistic", "hinge", "squared hinge")
-ONE_SIDED = ("poisson", "multinomial", *BINARY)
-UNITLESS = ONE_SIDED
+UNITLESS = ("poisson", "multinomial", *BINARY)
 KINKED = ("quantile", "hinge")  # piecewise linear
 COUNTS = np.log(2e4)  # the largest predictor of a count
-OTHERS = ("huber", "quantile", "multinomial", "mean", "mixed")
-PLAIN = {
-    "squared": SquaredLoss,
-    "logistic": LogisticLoss,
-    "mean": MeanLoss,
-    "poisson": PoissonLoss,
-    "hinge": HingeLoss,
-    "squared hinge": SquaredHingeLoss,
-}
 
 
 def drawn_like(family: str) -> str:
     """The family of the table that targets are drawn as: the family itself where it is in it."""
-    return family if family in PLAIN or family in OTHERS else newcomers.like(family)
-
-
-def is_one_sided(family: str) -> bool:
-    """Whether the price 0 is on the boundary of dom l*, or beside its span."""
-    return drawn_like(family) in ONE_SIDED
+    return family if family in LOSSES else newcomers.like(family)
 
 
 def is_unitless(family: str) -> bool:
-    """Whether targets have no unit, and predictors are of the size of 1."""
+    """Whether targets have no unit, and predictors are of the size of 1: counts and classes. Of these losses the price
+    0 is on the boundary of dom l*, or beside its span."""
     return drawn_like(family) in UNITLESS
 
 
@@ -113,15 +92,13 @@ def coded(rng: np.random.Generator, family: str, y: Array, shape: FamilyParamete
 
 def term(rng: np.random.Generator, family: str, data: NodeData, scale: Any, shape: FamilyParameters) -> AbstractLoss:
     """The loss; the classes are named where some were not seen, and otherwise perhaps."""
-    if family == "huber":
-        return HuberLoss(data, scale=scale, delta=shape.delta)
-    if family == "quantile":
-        return QuantileLoss(data, scale=scale, tau=shape.tau)
+    options: dict[str, Any] = {"huber": {"delta": shape.delta}, "quantile": {"tau": shape.tau}}.get(family, {})
     if family == "multinomial":
         seen = set(np.asarray(data.y).tolist())
         named = len(seen) < len(shape.classes) or rng.random() < 0.5
-        return MultinomialLoss(data, scale=scale, classes=shape.classes if named else None)
-    return PLAIN[family](data, scale=scale) if family in PLAIN else newcomers.loss_of(family, data, scale)
+        options = {"classes": shape.classes if named else None}
+    name = f"{family.title().replace(' ', '')}Loss" if family in LOSSES else family  # "squared hinge": SquaredHingeLoss
+    return newcomers.loss_of(name, data, scale=scale, **options)
 
 
 def gradient_at_zero(part: PlainSamples) -> Array:

@@ -1,4 +1,5 @@
-"""Losses and penalties beside those that a seed chooses from: whatever is declared, in the library or by the user."""
+"""Losses and penalties by name, also beside those that a seed chooses from: whatever is declared, in the library or by
+the user."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ TARGETS = {"squared": (-1.5, 0.0, 2.5), "poisson": (0.0, 3.0, 1.0), "logistic": 
 
 def chosen(base: type[Any], given: str | type[Any] | None, drawn: str, known: tuple[str, ...]) -> str:
     """The name of what was asked for, or of what was drawn where nothing was."""
-    name = drawn if given is None else given if isinstance(given, str) else given.__name__
+    name = drawn if given is None else str(getattr(given, "__name__", given))
     others = declared(base)
     if name not in known and (name not in others or not (isinstance(given, str) or others[name] is given)):
         what = "loss" if base is AbstractLoss else "penalty"
@@ -28,12 +29,12 @@ def chosen(base: type[Any], given: str | type[Any] | None, drawn: str, known: tu
     return name
 
 
-def penalty_of(kind: str) -> AbstractPenalty:
-    """The penalty with its default options."""
+def penalty_of(kind: str, *options: Any) -> AbstractPenalty:
+    """The penalty, by default with its default options."""
     family: Any = declared(AbstractPenalty)[kind]
-    if not needs_no_options(family):
+    if not options and not needs_no_options(family):
         raise TermError(f"random problems take default options, and {kind} has options without a default")
-    return family()
+    return family(*options)
 
 
 def is_stiff(penalty: AbstractPenalty) -> bool:
@@ -41,10 +42,10 @@ def is_stiff(penalty: AbstractPenalty) -> bool:
     return isinstance(penalty, AbstractSmoothPenalty) or not penalty.has_kink(1)
 
 
-def loss_of(family: str, data: NodeData, scale: Any = "sum") -> AbstractLoss:
-    """The loss with its default options on data."""
+def loss_of(family: str, data: NodeData, **options: Any) -> AbstractLoss:
+    """The loss on data."""
     made: Any = declared(AbstractLoss)[family]
-    return made(data, scale=scale)
+    return made(data, **options)
 
 
 def like(family: str) -> str:

@@ -15,7 +15,6 @@ from .families import (
     coded,
     gradient_at_zero,
     is_kinked,
-    is_one_sided,
     is_unitless,
     random_shape,
     targets,
@@ -24,10 +23,6 @@ from .families import (
 from .families import typical_curvature as curvature_of
 from .plain import Array, PlainSamples
 
-LOSSES = (
-    *("squared", "logistic", "huber", "mean", "poisson"),
-    *("quantile", "multinomial", "hinge", "squared hinge", "mixed"),
-)
 LOSSES_WITH_KINKS = "losses with kinks"  # the trait of problems whose losses are not all smooth
 MOST = 16  # coordinates of a multinomial problem: features times classes
 
@@ -73,16 +68,12 @@ class Losses:
         """With what follows from the samples of all nodes."""
         gradient = max(float(np.linalg.norm(gradient_at_zero(part))) for part in plain) or 1.0
         curvature = float(np.median([curvature_of(part) for part in plain])) or 1.0
-        one_sided = any(is_one_sided(part.family) for part in plain)
+        one_sided = any(is_unitless(part.family) for part in plain)
         return Losses(model, tuple(plain), names, classes, intercept, one_sided, gradient, curvature, size)
 
 
 def data_of(
-    rng: np.random.Generator,
-    family: str,
-    rows: dict[Hashable, Rows],
-    shape: FamilyParameters,
-    names: tuple[str, ...],
+    rng: np.random.Generator, family: str, rows: dict[Hashable, Rows], shape: FamilyParameters, names: tuple[str, ...]
 ) -> NodeData:
     """The samples of a family as a user would have them."""
     node = [label for label, (_, y, *_) in rows.items() for _ in range(len(y))]

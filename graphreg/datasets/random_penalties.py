@@ -8,23 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..declaring import declared
-from ..terms.penalties import (
-    L1,
-    L2,
-    AbstractConstraint,
-    AbstractOneSided,
-    AbstractPenalty,
-    Ball,
-    Box,
-    HuberNorm,
-    LInf,
-    NonNegative,
-    Quadratic,
-    SquaredL2,
-    Zero,
-)
-from . import newcomers
-from .plain import Array
+from ..terms.penalties import AbstractConstraint, AbstractOneSided, AbstractPenalty
+from .newcomers import is_stiff, penalty_of
+from .plain import CONSTRAINTS, Array
 from .random_losses import Losses
 
 PENALTIES = ("L1", "L2", "LInf", "SquaredL2", "Quadratic", "HuberNorm", "Ball", "Zero", "NonNegative", "Box")
@@ -52,8 +38,12 @@ class Drawn:
     strength: float
     parameter: Any = None
 
+    @property
+    def is_constraint(self) -> bool:
+        return isinstance(self.penalty, AbstractConstraint)
+
     def scaled(self, term: Any) -> Any:
-        return term if is_constraint(self.kind) else self.strength * term
+        return term if self.is_constraint else self.strength * term
 
 
 class PenaltyDraw:
@@ -79,8 +69,8 @@ class PenaltyDraw:
         choice = [kind for kind in STRENGTHS if kind != penalty]
         return choice[int(self.rng.integers(len(choice)))]
 
-    def center(self, kind: str, columns: Array | None) -> Any:
-        """A center for a node penalty: one for all, or for penalties with a strength perhaps one per node."""
+    def center(self, kind: str, columns: Array | None) -> Array | None:
+        """A center for a node penalty, the same at all nodes; none where the penalty is one-sided about 0."""
         k = len(self.inner) if columns is None else len(columns)
         size = self.losses.size if columns is None else self.losses.size[columns]
         return None if kind == "NonNegative" else self.far * size * self.rng.standard_normal(k)
@@ -99,32 +89,28 @@ class PenaltyDraw:
         level = self.factor * 10.0 ** self.rng.uniform(-2, 2)
         force = level * max(self.losses.gradient, 1e-300)
         stiffness = level * self.losses.curvature if strength is None else strength
-        if kind in ("L1", "L2", "LInf"):
-            return Drawn(kind, {"L1": L1, "L2": L2, "LInf": LInf}[kind](), force)
-        if kind == "SquaredL2":
-            return Drawn(kind, SquaredL2(), stiffness)
         if kind == "Quadratic":
             root = self._root(k)
             Q = root.T @ root
-            return Drawn(kind, Quadratic((Q + Q.T) / 2), stiffness, root)
+            return Drawn(kind, penalty_of(kind, (Q + Q.T) / 2), stiffness, root)
         if kind == "HuberNorm":
             delta = float(self.typical * 10.0 ** self.rng.uniform(-1.5, 1))
-            return Drawn(kind, HuberNorm(delta), force / delta, delta)
-        if kind in PENALTIES:
+            return Drawn(kind, penalty_of(kind, delta), force / delta, delta)
+        if kind in CONSTRAINTS:
             return self._constraint(kind, k)
-        penalty = newcomers.penalty_of(kind)
-        return Drawn(kind, penalty, stiffness if newcomers.is_stiff(penalty) else force)
+        penalty = penalty_of(kind)
+        return Drawn(kind, penalty, stiffness if is_stiff(penalty) else force)
 
     def _constraint(self, kind: str, k: int) -> Drawn:
         if kind == "Ball":
             radius = float(self.typical * 10.0 ** self.rng.uniform(-1.5, 1))
-            return Drawn(kind, Ball(radius), 1.0, radius)
+            return Drawn(kind, penalty_of(kind, radius), 1.0, radius)
         if kind == "Box":
             low, high = (self.typical * 10.0 ** self.rng.uniform(-1.5, 0.5, size=k) for _ in range(2))
             open_, side = self.rng.random(k) < 0.2, self.rng.random(k) < 0.5
             low, high = np.where(open_ & side, -np.inf, -low), np.where(open_ & ~side, np.inf, high)
-            return Drawn(kind, Box(low, high), 1.0, (low, high))
-        return Drawn(kind, NonNegative() if kind == "NonNegative" else Zero(), 1.0)
+            return Drawn(kind, penalty_of(kind, low, high), 1.0, (low, high))
+        return Drawn(kind, penalty_of(kind), 1.0)
 
     def _root(self, k: int) -> Array:
         """R (rank, k) where Q = R'R has the largest eigenvalue 1, others over two decades, in half of the cases 0."""

@@ -13,14 +13,16 @@ from typing import Any
 
 import numpy as np
 
+from .. import checks
 from ..problem import Problem
 from ..terms import Model
 from ..terms.losses import AbstractLoss
 from ..terms.penalties import AbstractPenalty
 from .builder import Builder, Spread
+from .families import LOSSES
 from .newcomers import chosen
 from .plain import PlainProblem
-from .random_losses import LOSSES, LOSSES_WITH_KINKS, random_losses
+from .random_losses import LOSSES_WITH_KINKS, random_losses
 from .random_penalties import PENALTIES
 
 __all__ = ["LOSSES", "LOSSES_WITH_KINKS", "PENALTIES", "RandomProblem", "random_problem"]
@@ -99,6 +101,7 @@ def random_problem(seed: int, hard: bool = False, *, loss: Choice = None, penalt
     TermError
         Where there is no such loss or penalty, or none of the targets that are drawn suits it.
     """
+    checks.seed(seed, "seed")
     rng = np.random.default_rng([seed, int(hard)])
     loss = chosen(AbstractLoss, loss, LOSSES[seed % len(LOSSES)], LOSSES)
     penalty = chosen(AbstractPenalty, penalty, PENALTIES[seed // len(LOSSES) % len(PENALTIES)], PENALTIES)

@@ -1,85 +1,26 @@
-"""Graphs: nodes with the user's labels, weighted undirected edges, and the difference operator K.
-
-(K w)_e = w_tail - w_head,    and (K w)_e = w_tail on an edge to the ground.
-"""
+"""Graphs: nodes with the user's labels, and weighted undirected edges."""
 
 from __future__ import annotations
 
-import math
-import sys
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from .. import checks
 from ..errors import GraphError
-from .reading import (
-    check_simple,
-    check_symmetric,
-    checked_edges,
-    checked_positions,
-    checked_size,
-    checked_weights,
-    edge_name,
-    given_labels,
-    is_in,
-    label_index,
-    plain_label,
-    square_matrix,
-)
+from . import sources
+from .incidence import GROUND, Array, components_of, difference_matrix, groups_of, means_of, narrow
+from .reading import check_simple, checked_positions, checked_size, checked_weights, freeze, label_index, plain_label
+from .sources import is_networkx
 
 if TYPE_CHECKING:
     import networkx as nx
 
-Array = np.ndarray[Any, np.dtype[Any]]
-Weighting = Callable[[Array], Array]
-
-GROUND = -1  # the head of an edge from a node to the ground
-
-
-def difference_matrix(tail: Array, head: Array, n_nodes: int) -> sp.csr_array:
-    """The difference operator K of the edges, (m, n): row e has +1 at its tail and -1 at its head.
-
-    Where ``head`` is ``GROUND`` the row has the +1 alone.
-    """
-    tail, head = np.asarray(tail, dtype=np.intp), np.asarray(head, dtype=np.intp)
-    edge = np.arange(len(tail))
-    inner = np.flatnonzero(head != GROUND)
-    rows, columns = np.concatenate([edge, inner]), np.concatenate([tail, head[inner]])
-    signs = np.concatenate([np.ones(len(tail)), -np.ones(len(inner))])
-    return narrow(sp.csr_array((signs, (rows, columns)), shape=(len(tail), n_nodes)))
-
-
-def narrow(matrix: sp.csr_array) -> sp.csr_array:
-    """The same with 32-bit indices where they suffice: products are bound by memory."""
-    if max(*matrix.shape, matrix.nnz) < np.iinfo(np.int32).max:  # pyright: ignore[reportGeneralTypeIssues]  (scipy has no types)
-        matrix.indices, matrix.indptr = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
-    return matrix
-
-
-def components_of(tail: Array, head: Array, n_nodes: int) -> tuple[int, Array]:
-    """How many connected components the edges leave of the nodes, and the number of each node's, (n,)."""
-    links = sp.coo_array((np.ones(len(tail)), (tail, head)), shape=(n_nodes, n_nodes))
-    return connected_components(links, directed=False)
-
-
-def groups_of(number: Array, count: int = 0) -> list[Array]:
-    """The positions of each number 0, 1, ... (``count`` of them at least), in order."""
-    ends = np.cumsum(np.bincount(number, minlength=count))
-    return np.split(np.argsort(number, kind="stable"), ends[:-1]) if len(ends) else []
-
-
-def means_of(number: Array, values: Array) -> Array:
-    """The mean of the rows with the same number, at each of them."""
-    sizes = np.bincount(number)
-    total = np.zeros((len(sizes), values.shape[1]))
-    np.add.at(total, number, values)
-    return (total / sizes[:, None])[number]
+__all__ = ["GROUND", "Graph", "components_of", "difference_matrix", "groups_of", "is_networkx", "means_of", "narrow"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +63,7 @@ class Graph:
         object.__setattr__(self, "tail", np.minimum(tail, head))
         object.__setattr__(self, "head", np.maximum(tail, head))
         object.__setattr__(self, "weight", weight)
+        freeze(self, "tail", "head", "weight")
 
     # ---- constructors ------------------------------------------------------------------------------------------------
     @staticmethod
@@ -179,23 +121,7 @@ class Graph:
         >>> gr.Graph.from_networkx(nx.cycle_graph(3)).n_edges
         3
         """
-        if not is_networkx(graph):
-            raise GraphError(f"from_networkx takes a networkx graph, got {type(graph).__name__}")
-        if graph.is_directed():
-            raise GraphError("the graph is directed, and a model's edges have no direction; use graph.to_undirected()")
-        if graph.is_multigraph():
-            raise GraphError(
-                "the graph is a multigraph; make it a networkx.Graph and sum the weights of parallel edges "
-                "into one edge"
-            )
-        labels = tuple(graph.nodes)
-        index = label_index(labels)
-        edges = [(index[a], index[b]) for a, b in graph.edges]
-        tail, head = np.array(edges, dtype=np.intp).reshape(-1, 2).T
-        weights: Any = (
-            [1.0] * len(edges) if weight is None else [w for _, _, w in graph.edges(data=weight, default=1.0)]
-        )
-        return Graph(labels, tail, head, weights)
+        return Graph(*sources.from_networkx(graph, weight))
 
     @staticmethod
     def from_edges(
@@ -226,24 +152,7 @@ class Graph:
         >>> gr.Graph.from_edges([("a", "b", 2.0)]).weight
         array([2.])
         """
-        entries = checked_edges(edges)
-        if weights is None:
-            weight: Any = [entry[2] if len(entry) == 3 else 1.0 for entry in entries]
-        else:
-            weight = weights if isinstance(weights, np.ndarray) else list(weights)
-            triple = next((entry for entry in entries if len(entry) == 3), None)
-            if triple is not None:
-                raise GraphError(
-                    f"{edge_name(*triple[:2])} has its own weight and weights= is given; give one of the two"
-                )
-        ends = [plain_label(label) for entry in entries for label in entry[:2]]
-        index = label_index(ends, distinct=False) if nodes is None else label_index(map(plain_label, nodes))
-        unknown = next((k for k, label in enumerate(ends) if not is_in(label, index)), None)
-        if unknown is not None:
-            edge = edge_name(*entries[unknown // 2][:2])
-            raise GraphError(f"{edge} names the node {ends[unknown]!r}, which is not in nodes=; add it there")
-        positions = np.fromiter((index[label] for label in ends), dtype=np.intp, count=len(ends))
-        return Graph(tuple(index), positions[::2], positions[1::2], weight)
+        return Graph(*sources.from_edges(edges, weights, nodes))
 
     @staticmethod
     def from_sparse(adjacency: Any, labels: Iterable[Hashable] | None = None) -> Graph:
@@ -269,12 +178,7 @@ class Graph:
         >>> gr.Graph.from_sparse([[0, 1], [1, 0]]).edges()
         [(0, 1)]
         """
-        matrix: Any = square_matrix(adjacency)
-        names = given_labels(labels, matrix.shape[0], "rows of the adjacency")
-        check_symmetric(matrix, names)
-        upper: Any = sp.triu(matrix, format="coo")
-        upper.eliminate_zeros()
-        return Graph(names, upper.row, upper.col, upper.data)
+        return Graph(*sources.from_sparse(adjacency, labels))
 
     @staticmethod
     def grid(rows: int, columns: int) -> Graph:
@@ -318,13 +222,15 @@ class Graph:
         >>> gr.Graph.chain(["up", "middle", "down"]).edges()
         [('up', 'middle'), ('middle', 'down')]
         """
-        labels = tuple(nodes) if isinstance(nodes, Iterable) else tuple(range(checked_size(nodes, "nodes")))
+        named = isinstance(nodes, Iterable)
+        each = checks.sequence(nodes, "nodes", error=GraphError) if named else range(checked_size(nodes, "nodes"))
+        labels = tuple(each)
         steps = np.arange(max(len(labels) - 1, 0))
         return Graph(labels, steps, steps + 1, np.ones(len(steps)))
 
     @staticmethod
     def nearest_neighbours(
-        points: Any, k: int, labels: Iterable[Hashable] | None = None, weight: str | Weighting | None = None
+        points: Any, k: int, labels: Iterable[Hashable] | None = None, weight: str | sources.Weighting | None = None
     ) -> Graph:
         """The graph that joins two points where one is among the ``k`` nearest of the other (Euclidean distance).
 
@@ -353,15 +259,7 @@ class Graph:
         >>> gr.Graph.nearest_neighbours([0.0, 1.0, 5.0], k=1).edges()
         [(0, 1), (1, 2)]
         """
-        places, names = _places(points, labels)
-        k = checked_size(k, "k")
-        if k >= len(names):
-            raise GraphError(
-                f"k is {k}, and each of the {len(names)} points has {len(names) - 1} others; take a smaller k"
-            )
-        tail, head = _neighbour_pairs(places, k)
-        squares = np.square(places[tail] - places[head]).sum(axis=1)
-        return Graph(names, tail, head, _distance_weights(squares, weight))
+        return Graph(*sources.from_points(points, k, labels, weight))
 
     # ---- views -------------------------------------------------------------------------------------------------------
     @cached_property
@@ -445,49 +343,3 @@ class Graph:
         low, high = (self.weight.min(), self.weight.max()) if self.n_edges else (1.0, 1.0)
         weights = "" if low == high == 1.0 else f", weights {low:.4g} to {high:.4g}"
         return f"Graph: {self.n_nodes} nodes, {self.n_edges} edges{weights}"
-
-
-def is_networkx(graph: Any) -> bool:
-    """Whether it is a graph of networkx."""
-    networkx = sys.modules.get("networkx")  # whoever holds a networkx graph has imported it
-    return networkx is not None and isinstance(graph, networkx.Graph)
-
-
-# ---- nearest neighbours ----------------------------------------------------------------------------------------------
-def _places(points: Any, labels: Iterable[Hashable] | None) -> tuple[Array, tuple[Hashable, ...]]:
-    places = checks.numbers(points, "points", "an array of numbers, (n, q)", GraphError)
-    places = places[:, None] if places.ndim == 1 else places
-    if places.ndim != 2:
-        raise GraphError(f"points must be an array (n, q), got the shape {places.shape}")
-    names = given_labels(labels, len(places), "points")
-    bad = np.flatnonzero(~np.isfinite(places).all(axis=1))
-    if bad.size:
-        guilty, place = names[bad[0]], places[bad[0]].tolist()
-        raise GraphError(f"the point of the node {guilty!r} is not finite: {place}; fill it in or leave it out")
-    return places, names
-
-
-def _neighbour_pairs(places: Array, k: int) -> tuple[Array, Array]:
-    """The pairs (tail, head) of the union of the k nearest neighbours of every point."""
-    from scipy.spatial import KDTree
-
-    n = len(places)
-    near = np.asarray(KDTree(places).query(places, k=k + 1)[1])
-    others = near != np.arange(n)[:, None]
-    others[others.all(axis=1), -1] = False  # among equal points, a point need not be found near itself
-    tail, head = np.repeat(np.arange(n), k), near[others]
-    keys = np.unique(np.minimum(tail, head) * n + np.maximum(tail, head))
-    return keys // n, keys % n
-
-
-def _distance_weights(squares: Array, weight: str | Weighting | None) -> Array:
-    if weight is None:
-        return np.ones(len(squares))
-    if callable(weight):
-        return np.asarray(weight(squares))
-    if weight != "gaussian":
-        raise GraphError(f"weight must be None, 'gaussian' or a function of squared distances, got {weight!r}")
-    middle = float(np.median(squares))
-    if not (math.isfinite(middle) and middle > 0):
-        raise GraphError(f"the median squared distance is {middle:g}, which gives no Gaussian weights; pass a function")
-    return np.exp(-squares / middle)

@@ -7,7 +7,6 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from .. import checks
 from ..errors import GraphError, GraphregError
@@ -15,7 +14,6 @@ from ..errors import GraphError, GraphregError
 Array = np.ndarray[Any, np.dtype[Any]]
 
 FILL = "fill it in or drop the row"
-SYMMETRY = 1e-10  # relative difference of two mirrored entries that rounding explains
 
 
 def plain_label(label: Any) -> Any:
@@ -52,6 +50,16 @@ def numbered(labels: Sequence[Any], what: str, error: type[GraphregError]) -> tu
     return tuple(map(plain_label, index)), np.array([index[label] for label in labels], dtype=np.intp)
 
 
+def freeze(record: Any, *names: str) -> None:
+    """Make arrays of a frozen record read-only: what was checked, and solved, stays what it is."""
+    for name in names:
+        array = getattr(record, name)
+        if array is not None:
+            array = array.view()
+            array.flags.writeable = False
+            object.__setattr__(record, name, array)
+
+
 def edge_name(a: Any, b: Any) -> str:
     return f"the edge {plain_label(a)!r} - {plain_label(b)!r}"
 
@@ -79,22 +87,6 @@ def is_in(label: Any, index: Mapping[Hashable, int]) -> bool:
         return label in index
     except TypeError:
         raise GraphError(f"the node label {label!r} is not hashable; use a number, a string or a tuple") from None
-
-
-def given_labels(labels: Iterable[Hashable] | None, n: int, what: str) -> tuple[Hashable, ...]:
-    names = tuple(range(n)) if labels is None else tuple(map(plain_label, labels))
-    if len(names) != n:
-        raise GraphError(f"there are {len(names)} labels and {n} {what}; give one label for each")
-    return names
-
-
-def checked_edges(edges: Iterable[Any]) -> list[Sequence[Any]]:
-    """The entries of an edge list, each (a, b) or (a, b, weight)."""
-    entries = edges.tolist() if isinstance(edges, np.ndarray) else list(edges)
-    for k, entry in enumerate(entries):
-        if isinstance(entry, (str, bytes)) or not isinstance(entry, Sequence) or len(entry) not in (2, 3):
-            raise GraphError(f"entry {k} of edges is {entry!r}; an edge is a tuple (a, b) or (a, b, weight)")
-    return entries
 
 
 def checked_size(value: Any, what: str) -> int:
@@ -143,29 +135,3 @@ def checked_weights(weight: Any, labels: tuple[Hashable, ...], tail: Array, head
     if bad.size:
         raise refuse(int(bad[0]), "a weight must be positive and finite; leave the edge out to switch it off")
     return values
-
-
-def square_matrix(adjacency: Any) -> sp.csr_array:
-    if not sp.issparse(adjacency):
-        adjacency = np.asarray(adjacency)
-    if adjacency.ndim != 2 or adjacency.shape[0] != adjacency.shape[1]:
-        raise GraphError(f"an adjacency is a square matrix, got the shape {adjacency.shape}")
-    if adjacency.dtype.kind not in "biuf":
-        raise GraphError(f"an adjacency holds numbers, got the type {adjacency.dtype}")
-    return sp.csr_array(adjacency, dtype=float)
-
-
-def check_symmetric(matrix: sp.csr_array, names: tuple[Hashable, ...]) -> None:
-    entries: Any = matrix.tocoo()
-    infinite = np.flatnonzero(~np.isfinite(entries.data))
-    if infinite.size:
-        i, j = entries.row[infinite[0]], entries.col[infinite[0]]
-        raise GraphError(f"{edge_name(names[i], names[j])} has the weight {matrix[i, j]}; a weight must be finite")
-    excess: Any = (abs(matrix - matrix.T) - SYMMETRY * (abs(matrix) + abs(matrix.T))).tocoo()
-    guilty = np.flatnonzero(excess.data > 0)
-    if guilty.size:
-        i, j = int(excess.row[guilty[0]]), int(excess.col[guilty[0]])
-        raise GraphError(
-            f"the adjacency is not symmetric: the entry ({names[i]!r}, {names[j]!r}) is {matrix[i, j]:g} and its "
-            f"mirror is {matrix[j, i]:g}; use (A + A.T) / 2 if the directions mean nothing"
-        )

@@ -25,15 +25,7 @@ from .splitting.fixed_point import Acceleration as Acceleration
 from .splitting.primal_dual import PrimalDual as PrimalDual
 from .tolerance import ToleratesLostMessages as ToleratesLostMessages
 
-__all__ = [
-    "METHODS",
-    "AbstractIteration",
-    "AbstractMethod",
-    "LocalView",
-    "NodeGradients",
-    "listed",
-    "without_gradient",
-]
+__all__ = ["METHODS", "AbstractIteration", "AbstractMethod", "LocalView", "NodeGradients", "listed", "without_gradient"]
 
 import_files(__name__, __path__)
 

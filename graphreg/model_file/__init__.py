@@ -17,9 +17,9 @@ from ..running import Solution
 from .families import make as make
 from .families import make_inline
 from .graphs import read_graph
-from .place import Place
+from .place import Place, listed
 from .samples import SampleTable, read_samples
-from .schema import Section, SolveKeys, read_tables
+from .schema import Section, read_tables
 from .tables import Folders
 from .terms import Sources, build_problem, build_terms
 
@@ -149,13 +149,8 @@ def _parse(path: Path) -> dict[str, Any]:
 def _all_samples(tables: Mapping[str, list[Section]], folders: Folders) -> dict[str | None, SampleTable]:
     _check_names("data", tables["data"])
     clusters = [section.keys.clusters for section in tables["hierarchy"]]
-    labels = [
-        name for each in clusters if not isinstance(each, dict) for name in ([each] if isinstance(each, str) else each)
-    ]
-    out: dict[str | None, SampleTable] = {}
-    for section in tables["data"]:
-        out[section.keys.name] = read_samples(section.keys, section.place, folders, labels)
-    return out
+    labels = [name for each in clusters if not isinstance(each, dict) for name in listed(each)]
+    return {section.keys.name: read_samples(section.keys, section.place, folders, labels) for section in tables["data"]}
 
 
 def _all_graphs(
@@ -188,8 +183,7 @@ def _check_used(tables: Mapping[str, list[Section]], sources: Sources) -> None:
 
 def _how(section: Section, folders: Folders) -> tuple[AbstractMethod | None, dict[str, Any]]:
     """The method and the keywords of [solve]."""
-    keys: SolveKeys = section.keys
-    place = section.place
+    keys, place = section.keys, section.place
     method = None
     if keys.method is not None:
         method = make_inline("method", keys.method, place.at("method"), [folders.model, Path.cwd()])

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import DataError
 from ..messages import near
-from .place import Place, text_of
+from .place import Place, listed, text_of
 from .tables import check_columns
 
 if TYPE_CHECKING:
@@ -51,9 +51,7 @@ def _check_formula(frame: pd.DataFrame, formula: str, place: Place) -> None:
             if id(node) in called:
                 continue
             if node.id not in columns:
-                place.refuse(
-                    f"{formula!r} names {node.id!r}, which is no column; {near(node.id, columns, 'there are')}"
-                )
+                place.refuse(f"{formula!r} names {node.id!r}, which is no column; {near(node.id, columns)}")
             if frame[node.id].dtype.kind not in "biuf":
                 place.refuse(f"{formula!r} names the column {node.id!r}, which is text; use columns of numbers")
         elif not _is_arithmetic(node):
@@ -65,9 +63,8 @@ def _is_arithmetic(node: ast.AST) -> bool:
     if isinstance(node, ast.Constant):
         return type(node.value) in (int, float)
     if isinstance(node, ast.Call):
-        return (
-            isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS and len(node.args) == 1 + len(node.keywords)
-        )
+        known = isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS
+        return known and len(node.args) == 1 + len(node.keywords)
     if isinstance(node, (ast.BinOp, ast.UnaryOp)):
         return isinstance(node.op, OPERATORS)
     return isinstance(node, (*OPERATORS, ast.Load))
@@ -79,7 +76,7 @@ def keep(frame: pd.DataFrame, wanted: Mapping[str, Any], file: str, place: Place
     for name, values in wanted.items():
         here = place.at(name)
         check_columns(frame, [name], file, place)
-        allowed = values if isinstance(values, list) else [values]
+        allowed = listed(values)
         column = frame[name]
         number = column.dtype.kind in "biuf"
         for value in allowed:
@@ -103,9 +100,9 @@ class Standardised:
 
 def standardise(frame: pd.DataFrame, names: Sequence[str], place: Place) -> tuple[pd.DataFrame, Standardised]:
     """The frame with the named columns centred and scaled."""
-    part = frame[list(names)].astype(float)
-    center = {name: float(value) for name, value in zip(names, np.asarray(part.mean()), strict=True)}
-    scale = {name: float(value) for name, value in zip(names, np.asarray(part.std()), strict=True)}
+    part: Any = frame[list(names)].astype(float)
+    center: dict[str, float] = part.mean().to_dict()
+    scale: dict[str, float] = part.std().to_dict()
     for name in names:
         if not scale[name] > 1e-12 * (abs(center[name]) + scale[name]):
             place.refuse(f"the feature {name!r} is constant and cannot be standardised; leave it out", DataError)

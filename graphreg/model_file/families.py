@@ -22,6 +22,8 @@ from ..messages import closest, near
 from .place import Place, Table, text_of
 from .schema import check, type_hints, unknown_key
 
+DERIVED_FROM = {"loss": "Loss", "penalty": "Penalty", "method": "AbstractIteration"}  # by classes of the user's
+
 
 def options(family: type[Any]) -> dict[str, inspect.Parameter]:
     """The arguments that a class is made with, by name; the data of a loss are not among them."""
@@ -92,12 +94,10 @@ def _own(kind: str, name: str, place: Place, folders: Sequence[Path]) -> Any:
     with _importable(folders):
         try:
             holder: Any = importlib.import_module(module)
-        except ModuleNotFoundError as error:
-            if error.name != module:
-                place.refuse(f"importing {module!r} failed: {text_of(error)}")
-            where = ", ".join(str(folder) for folder in folders)
-            place.refuse(f"there is no module {module!r} in {where} or on the Python path")
         except Exception as error:  # noqa: BLE001 - whatever a user's module raises
+            if isinstance(error, ModuleNotFoundError) and error.name == module:
+                where = ", ".join(map(str, folders))
+                place.refuse(f"there is no module {module!r} in {where} or on the Python path")
             place.refuse(f"importing {module!r} failed: {text_of(error)}")
     if not hasattr(holder, attribute):
         own = {each: value for each, value in vars(holder).items() if not each.startswith("_")}
@@ -110,12 +110,8 @@ def _own(kind: str, name: str, place: Place, folders: Sequence[Path]) -> Any:
             lacking = ", ".join(sorted(found.__abstractmethods__))
             place.refuse(f"{name!r} is abstract; it lacks {lacking}")
     elif not isinstance(found, kinds) or kind == "loss":
-        place.refuse(f"{name!r} is no {kind}: it must be a class that derives from {_base(kind)}")
+        place.refuse(f"{name!r} is no {kind}: it must be a class that derives from graphreg.{DERIVED_FROM[kind]}")
     return found
-
-
-def _base(kind: str) -> str:
-    return {"loss": "graphreg.Loss", "penalty": "graphreg.Penalty", "method": "graphreg.AbstractIteration"}[kind]
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from ..inputs import Graph
 from ..messages import either, near
 from .place import Place
 from .schema import GraphKeys
-from .tables import Folders, check_columns, label_list, read_table
+from .tables import Folders, check_columns, label_list
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,24 +49,23 @@ def read_graph(keys: GraphKeys, place: Place, folders: Folders, labels: Sequence
 def _from_edges(keys: GraphKeys, place: Place, folders: Folders, labels: Sequence[str]) -> Graph:
     assert keys.edges is not None
     at = place.at("edges")
-    path = folders.table(keys.edges, at)
-    frame = read_table(path, at, [name for name in (keys.tail, keys.head) if name], leading=2)
+    frame, file = folders.read(keys.edges, at, [name for name in (keys.tail, keys.head) if name], leading=2)
     if len(frame.columns) < 2:
-        at.refuse(f"{path.name} has one column; a table of edges has two columns of labels", DataError)
+        at.refuse(f"{file} has one column; a table of edges has two columns of labels", DataError)
     first, second = map(str, frame.columns[:2])
     ends = {"tail": keys.tail or first, "head": keys.head or second}
     for key, name in ends.items():
-        check_columns(frame, [name], path.name, place.at(key))
+        check_columns(frame, [name], file, place.at(key))
     if ends["tail"] == ends["head"]:
         place.at("tail").refuse(f"tail and head are the same column, {ends['tail']!r}")
-    weights = None
-    if keys.weight is not None:
-        weights = _weights(frame, keys.weight, path.name, place.at("weight"))
-    tails, heads = (label_list(frame, name, path.name, place.at(key)) for key, name in ends.items())
-    return _among(list(zip(tails, heads, strict=True)), weights, keys, labels, path.name, at)
+    weights = _weights(frame, keys.weight, file, place.at("weight"))
+    tails, heads = (label_list(frame, name, file, place.at(key)) for key, name in ends.items())
+    return _among(list(zip(tails, heads, strict=True)), weights, keys, labels, file, at)
 
 
-def _weights(frame: pd.DataFrame, name: str, file: str, place: Place) -> list[float]:
+def _weights(frame: pd.DataFrame, name: str | None, file: str, place: Place) -> list[float]:
+    if name is None:
+        return [1.0] * len(frame)
     check_columns(frame, [name], file, place)
     if frame[name].dtype.kind not in "iuf":
         place.refuse(f"the column {name!r} of {file} is not numeric; weights are positive numbers", DataError)
@@ -76,28 +75,27 @@ def _weights(frame: pd.DataFrame, name: str, file: str, place: Place) -> list[fl
 def _from_adjacency(keys: GraphKeys, place: Place, folders: Folders, labels: Sequence[str]) -> Graph:
     assert keys.adjacency is not None
     at = place.at("adjacency")
-    path = folders.table(keys.adjacency, at)
-    frame = read_table(path, at, leading=1)
-    rows = label_list(frame, str(frame.columns[0]), path.name, at) if len(frame.columns) else []
+    frame, file = folders.read(keys.adjacency, at, leading=1)
+    rows = label_list(frame, str(frame.columns[0]), file, at) if len(frame.columns) else []
     columns = [str(name) for name in frame.columns[1:]]
     odd = sorted(set(rows) ^ set(columns)) or [name for k, name in enumerate(rows) if name in rows[:k]]
     if odd or not rows:
         at.refuse(
-            f"the rows and columns of {path.name} do not have the same labels ({', '.join(map(repr, odd[:4]))}); "
+            f"the rows and columns of {file} do not have the same labels ({', '.join(map(repr, odd[:4]))}); "
             "the first column holds the labels of the rows, the first row those of the columns",
             DataError,
         )
     text = [name for name in columns if frame[name].dtype.kind not in "biuf"]
     if text:
-        at.refuse(f"the column {text[0]!r} of {path.name} is not numeric; an empty cell or 0 is no edge", DataError)
+        at.refuse(f"the column {text[0]!r} of {file} is not numeric; an empty cell or 0 is no edge", DataError)
     matrix = np.nan_to_num(frame[rows].to_numpy(dtype=float))  # in the order of the rows
     whole = Graph.from_sparse(matrix, rows)
-    return _among(whole.edges(), whole.weight.tolist(), keys, labels, path.name, at, rows)
+    return _among(whole.edges(), whole.weight.tolist(), keys, labels, file, at, rows)
 
 
 def _among(
     edges: Sequence[tuple[Any, Any]],
-    weights: Sequence[float] | None,
+    weights: Sequence[float],
     keys: GraphKeys,
     labels: Sequence[str],
     file: str,
@@ -113,15 +111,11 @@ def _among(
             f"have {', '.join(map(repr, labels[:3]))}; labels are compared as text, to the letter",
             DataError,
         )
-    kept = range(len(edges))
+    weighted = zip(edges, weights, strict=True)
     if keys.nodes == "data":
-        kept = [k for k, (a, b) in enumerate(edges) if a in known and b in known]
+        weighted = [((a, b), weight) for (a, b), weight in weighted if a in known and b in known]
         named = []
-    return Graph.from_edges(
-        [edges[k] for k in kept],
-        None if weights is None else [weights[k] for k in kept],
-        nodes=dict.fromkeys([*labels, *named]),
-    )
+    return Graph.from_edges([(a, b, weight) for (a, b), weight in weighted], nodes=dict.fromkeys([*labels, *named]))
 
 
 # ---- families --------------------------------------------------------------------------------------------------------

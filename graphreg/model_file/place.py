@@ -52,4 +52,9 @@ def text_of(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 
+def listed(value: Any) -> list[Any]:
+    """One value, or a list of them, as a list."""
+    return value if isinstance(value, list) else [value]
+
+
 Table = dict[str, Any]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from ..errors import DataError
 from ..inputs import NodeData
 from .columns import Standardised, derive, keep, standardise
-from .place import Place
+from .place import Place, listed
 from .schema import DataKeys
-from .tables import Folders, check_columns, label_list, read_table
+from .tables import Folders, check_columns, label_list
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,9 +51,7 @@ class SampleTable:
 
     def node_data(self, wanted: Mapping[str, Any] | None, place: Place) -> NodeData:
         """The samples of a loss: all rows, or those that its own filter keeps."""
-        keys, frame = self.keys, self.frame
-        if wanted is not None:
-            frame = keep(frame, wanted, self.file, place.at("keep"))
+        keys, frame = self.keys, keep(self.frame, wanted or {}, self.file, place.at("keep"))
         with self.place.named():
             return NodeData.from_frame(
                 frame.reset_index(drop=True),
@@ -97,34 +95,29 @@ def read_samples(keys: DataKeys, place: Place, folders: Folders, label_columns: 
     ``label_columns`` are columns of labels beside the nodes (clusters), which are read as text.
     """
     at = place.at("file")
-    path = folders.table(keys.file, at)
-    frame = read_table(path, at, [keys.node, *label_columns])
-    check_columns(frame, [keys.node], path.name, place.at("node"))
-    _ = label_list(frame, keys.node, path.name, place.at("node"))
+    frame, file = folders.read(keys.file, at, [keys.node, *label_columns])
+    check_columns(frame, [keys.node], file, place.at("node"))
+    _ = label_list(frame, keys.node, file, place.at("node"))
     rows = len(frame)
     if rows == 0:
-        at.refuse(f"{path.name} has no rows", DataError)
-    if keys.derive is not None:
-        frame = derive(frame, keys.derive, place.at("derive"))
-    if keys.keep is not None:
-        frame = keep(frame, keys.keep, path.name, place.at("keep"))
+        at.refuse(f"{file} has no rows", DataError)
+    frame = derive(frame, keys.derive or {}, place.at("derive"))
+    frame = keep(frame, keys.keep or {}, file, place.at("keep"))
     for key, names in _named(keys):
-        check_columns(frame, names, path.name, place.at(key))
-    features = _features(keys, frame, path.name, place, label_columns)
+        check_columns(frame, names, file, place.at(key))
+    features = _features(keys, frame, file, place, label_columns)
     standard = None
     if keys.standardise is not False:
         frame, standard = _standardise(keys, frame, features, place)
-    return SampleTable(keys.name, path.name, frame, rows, features, standard, keys, place)
+    return SampleTable(keys.name, file, frame, rows, features, standard, keys, place)
 
 
 def _named(keys: DataKeys) -> Iterable[tuple[str, list[str]]]:
     """The keys that name columns, with the names."""
     for key in ("target", "features", "exclude", "weights", "offset", "standardise"):
         value = getattr(keys, key)
-        if isinstance(value, list):
-            yield key, value
-        elif isinstance(value, str) and key != "features":
-            yield key, [value]
+        if isinstance(value, list) or (isinstance(value, str) and key != "features"):
+            yield key, listed(value)
 
 
 def _features(
@@ -135,7 +128,7 @@ def _features(
     if keys.features is None:
         return ()
     taken = {keys.node, keys.weights, keys.offset, *label_columns, *(keys.keep or ()), *(keys.exclude or ())}
-    taken |= {keys.target} if isinstance(keys.target, str) else set(keys.target)
+    taken |= set(listed(keys.target))
     others = keys.features == "others"
     names = [str(name) for name in frame.columns if name not in taken] if others else list(keys.features)
     text = [name for name in names if frame[name].dtype.kind not in "biuf"]

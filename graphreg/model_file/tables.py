@@ -39,21 +39,21 @@ class Folders:
             place.refuse(f"{name!r} is no table; its name must end in {', '.join((*CSV, *PARQUET))}")
         return path
 
+    def read(self, name: str, place: Place, labels: Iterable[str] = (), leading: int = 0) -> tuple[pd.DataFrame, str]:
+        """A table as a frame, and the name of its file.
 
-def read_table(path: Path, place: Place, labels: Iterable[str] = (), leading: int = 0) -> pd.DataFrame:
-    """A table as a frame.
-
-    ``labels`` (and the first ``leading`` columns) are columns of labels: they are read as text, so that 01001 keeps its
-    zero and a label NA is a label.
-    """
-    parquet = path.name.endswith(PARQUET)
-    with place.named():
-        try:
-            return _parquet(path, place, labels, leading) if parquet else _csv(path, labels, leading)
-        except GraphregError:
-            raise
-        except (OSError, ValueError, EOFError) as error:  # of pandas: parsing, decoding, an empty file
-            raise DataError(f"{path.name} cannot be read: {text_of(error)}") from None
+        ``labels`` (and the first ``leading`` columns) are columns of labels: they are read as text, so that 01001 keeps
+        its zero and a label NA is a label.
+        """
+        path = self.table(name, place)
+        parquet = path.name.endswith(PARQUET)
+        with place.named():
+            try:
+                return _parquet(path, place, labels, leading) if parquet else _csv(path, labels, leading), path.name
+            except GraphregError:
+                raise
+            except (OSError, ValueError, EOFError) as error:  # of pandas: parsing, decoding, an empty file
+                raise DataError(f"{path.name} cannot be read: {text_of(error)}") from None
 
 
 def _csv(path: Path, labels: Iterable[str], leading: int) -> pd.DataFrame:

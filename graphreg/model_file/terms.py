@@ -14,7 +14,7 @@ from ..problem import Problem
 from ..terms import Consensus, Hierarchy, Model, NodePenalty, TotalVariation, feature_of
 from ..terms.penalties import AbstractConstraint, SquaredL2
 from .families import make, make_inline
-from .place import Place
+from .place import Place, listed
 from .samples import SampleTable
 from .schema import LossKeys, Section
 
@@ -65,10 +65,8 @@ def loss(section: Section, sources: Sources) -> Any:
 
 
 def total_variation(section: Section, sources: Sources) -> TotalVariation:
-    keys, place = section.keys, section.place
-    graph = sources.graph(keys.graph, place)
-    penalty = make_inline("penalty", keys.penalty, place.at("penalty"), sources.folders)
-    return TotalVariation(graph, penalty, keys.features)
+    graph = sources.graph(section.keys.graph, section.place)
+    return TotalVariation(graph, _penalty(section, sources), section.keys.features)
 
 
 def consensus(section: Section, sources: Sources) -> Consensus:
@@ -76,9 +74,12 @@ def consensus(section: Section, sources: Sources) -> Consensus:
 
 
 def node_penalty(section: Section, sources: Sources) -> NodePenalty:
-    keys, place = section.keys, section.place
-    penalty = make_inline("penalty", keys.penalty, place.at("penalty"), sources.folders)
-    return NodePenalty(penalty, keys.weights, keys.center, keys.features)
+    keys = section.keys
+    return NodePenalty(_penalty(section, sources), keys.weights, keys.center, keys.features)
+
+
+def _penalty(section: Section, sources: Sources) -> Any:
+    return make_inline("penalty", section.keys.penalty, section.place.at("penalty"), sources.folders)
 
 
 def hierarchy(section: Section, sources: Sources) -> Any:
@@ -88,9 +89,7 @@ def hierarchy(section: Section, sources: Sources) -> Any:
         return _from_alpha(section, clusters)
     if keys.weights is None:
         place.refuse(" needs the key 'weights': one per level from the nodes upwards (or 'alpha' and 'gamma')")
-    penalty = SquaredL2()
-    if keys.penalty is not None:
-        penalty = make_inline("penalty", keys.penalty, place.at("penalty"), sources.folders)
+    penalty = SquaredL2() if keys.penalty is None else _penalty(section, sources)
     return Hierarchy(clusters, keys.weights, penalty)
 
 
@@ -112,7 +111,7 @@ def _clusters(section: Section, sources: Sources) -> dict[Any, Any]:
             place.at("data").refuse("the clusters are written out and take no data; leave the key out")
         return keys.clusters
     samples = sources.data(keys.data, place)
-    names = [keys.clusters] if isinstance(keys.clusters, str) else list(keys.clusters)
+    names = listed(keys.clusters)
     if not names:
         place.at("clusters").refuse("the list is empty; name at least one column")
     paths = [samples.by_node(name, place.at("clusters")) for name in names]

@@ -87,8 +87,7 @@ def arcs_of(form: Form) -> Arcs:
 
 def _arcs_of(form: Form) -> Arcs:
     blocks = [edge for edge in form.edges if not edge.ground]
-    tails = [edge.tail for edge in blocks]
-    key = [edge.tail * np.int64(form.n) + edge.head for edge in blocks]
+    sizes, key = [len(edge.tail) for edge in blocks], [edge.tail * np.int64(form.n) + edge.head for edge in blocks]
     every = np.concatenate(key) if key else np.zeros(0, dtype=np.int64)
     if (every[1:] > every[:-1]).all():  # in order already, as those of most graphs are
         pairs, first = every, np.arange(len(every))
@@ -96,12 +95,9 @@ def _arcs_of(form: Form) -> Arcs:
     else:
         pairs, first, place = np.unique(every, return_index=True, return_inverse=True)
     coupled = np.zeros((len(pairs), form.d), dtype=bool)
-    at = 0
-    for edge in blocks:
-        rows = place[at : at + len(edge.tail)]
+    for edge, rows in zip(blocks, np.split(place, np.cumsum(sizes)), strict=False):  # behind the last there are none
         coupled[rows if edge.features is None else np.ix_(rows, edge.features)] = True
-        at += len(edge.tail)
-    owner = np.repeat(np.arange(len(blocks)), [len(tail) for tail in tails])
+    owner = np.repeat(np.arange(len(blocks)), sizes)
     links = np.array([edge.role.link for edge in blocks], dtype=object)
     i, j = np.divmod(pairs, form.n)
     level = tuple(links[owner[first]].tolist())

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ..checks import numbers
 from ..errors import MethodError
-from ..form import EdgeBlock, Form
+from ..form import Form
 from ..inputs import is_frame
 from ..terms import Array
+from .arcs import arcs_of
 from .view import LocalView
 
 METROPOLIS = "metropolis"
@@ -28,18 +30,13 @@ class Mixing:
 
     weights: tuple[Array, ...]
 
-    def spread(self, form: Form, w: Array, answers: Array | None = None) -> Array:
-        """(I - C) w; edges of which not both ends are in the mask ``answers`` (n,) have no weight in this round, so
-        that what a node would have taken from the other goes to the diagonal."""
-        out = np.zeros_like(w)
-        for edge, flow in zip(form.edges, self.flows(form, w, answers), strict=True):
-            if not edge.ground:
-                edge.add_adjoint(flow, out)
-        return out
-
     def apply(self, form: Form, w: Array, answers: Array | None = None) -> Array:
-        """C w."""
-        return w - self.spread(form, w, answers)
+        """C w; edges of which not both ends are in the mask ``answers`` (n,) have no weight in this round, so that what
+        a node would have taken from the other goes to the diagonal."""
+        spread = np.zeros_like(w)  # (I - C) w
+        for edge, flow in zip(form.edges, self.flows(form, w, answers), strict=True):
+            edge.add_adjoint(flow, spread)
+        return w - spread
 
     def flows(self, form: Form, w: Array, answers: Array | None = None) -> tuple[Array, ...]:
         """c_e (K w)_e per edge block; 0 on edges to the ground."""
@@ -95,12 +92,9 @@ class MixingMatrix:
             labels, array = _read(value)
         except MethodError as error:
             raise MethodError(f"the mixing of {method}: {error}") from None
-        except (TypeError, ValueError, AttributeError):
-            array, labels = np.zeros(0), None
         if array.ndim != 2 or len(array) != len(array.T):
             got = f"the shape {array.shape}" if array.ndim == 2 else repr(value)
-            wanted = "'metropolis', a square array, a DataFrame or {i: {j: c_ij}}"
-            raise MethodError(f"the mixing of {method} must be {wanted}, got {got}")
+            raise MethodError(f"the mixing of {method} must be {WANTED}, got {got}")
         return MixingMatrix(labels, array)
 
     def wrong(self, form: Form, lazy: bool) -> tuple[str, ...]:
@@ -116,8 +110,8 @@ class MixingMatrix:
         if not np.isfinite(C).all():
             i, j = np.argwhere(~np.isfinite(C))[0]
             return (f"the mixing matrix is not finite at ({names[i]!r}, {names[j]!r})",)
-        out: list[str] = []
-        linked = _linked(form)
+        arcs, linked, out = arcs_of(form), np.zeros(C.shape, dtype=bool), list[str]()
+        linked[arcs.source, arcs.target] = True
         off = ~linked & ~np.eye(form.n, dtype=bool) & (C != 0)
         totals = C.sum(axis=1)
         for found, said in (
@@ -136,10 +130,10 @@ class MixingMatrix:
             out.append("the mixing matrix has the eigenvalue -1, so that values swing for ever; take lazy=True")
         return tuple(out)
 
-    def on(self, view: LocalView, edge: EdgeBlock) -> Array:
-        """c_ij of each edge."""
+    def between(self, view: LocalView, i: Array, j: Array) -> Array:
+        """c_ij of pairs of nodes."""
         place = self._places(view.ids, view.form.labels)
-        return self.values[place[edge.tail], place[edge.head]]
+        return self.values[place[i], place[j]]
 
     def _places(self, ids: Array, labels: tuple[Hashable, ...]) -> Array:
         """The rows of nodes in the matrix."""
@@ -155,17 +149,17 @@ def mixing_of(view: LocalView, given: MixingMatrix | str, lazy: bool) -> Mixing:
     By Metropolis and Hastings c_ij = 1 / (max(d_i, d_j) + 1), d_i the number of neighbours (slides, Figure 2): one
     exchange of a number. ``lazy``: of (C + I)/2, whose eigenvalues are not negative.
     """
-    form = view.form
-    edges = [edge for edge in form.edges if not edge.ground]
-    times = _times(form, edges)  # several edges of a pair share its weight
+    i, j = np.split(view.arcs.source, 2)  # the ends of each pair
     if isinstance(given, str):
-        degree = np.bincount(view.arcs.target, minlength=form.n).astype(float)
+        degree = np.bincount(view.arcs.target, minlength=view.form.n).astype(float)
         degree = view.engine.exchange(degree[:, None], parameters=False)[:, 0]
-        each = [1.0 / (np.maximum(degree[edge.tail], degree[edge.head]) + 1.0) for edge in edges]
+        c = 1.0 / (np.maximum(degree[i], degree[j]) + 1.0)
     else:
-        each = [given.on(view, edge) for edge in edges]
-    found = iter((0.5 if lazy else 1.0) * c / k for c, k in zip(each, times, strict=True))
-    return Mixing(tuple(np.zeros(0) if edge.ground else next(found) for edge in form.edges))
+        c = given.between(view, i, j)
+    pairs = [np.split(toward, 2)[0] for toward in view.toward]  # of each edge between nodes
+    times = sum((np.bincount(each, minlength=len(c)) for each in pairs), np.zeros(len(c)))
+    c = (0.5 if lazy else 1.0) * c / times  # several edges of a pair share its weight
+    return Mixing(tuple(c[each] for each in pairs))
 
 
 def largest(view: LocalView, values: Array) -> float:
@@ -180,34 +174,20 @@ def largest(view: LocalView, values: Array) -> float:
     return bound
 
 
+WANTED = "'metropolis', a square array, a DataFrame or {i: {j: c_ij}}"
+WHAT = "it", WANTED, MethodError
+
+
 def _read(value: Any) -> tuple[tuple[Hashable, ...] | None, Array]:
     """Labels, where there are some, and entries."""
     if is_frame(value):
         labels = tuple(value.index)
         if sorted(map(repr, labels)) != sorted(map(repr, value.columns)) or len(set(labels)) < len(labels):
             raise MethodError("rows and columns of the DataFrame must have the same labels, each once")
-        return labels, np.array(value[list(labels)], dtype=float)
-    if isinstance(value, Mapping):
+        return labels, numbers(value[list(labels)], *WHAT)
+    if isinstance(value, Mapping) and all(isinstance(row, Mapping) for row in value.values()):
         stray = [j for row in value.values() for j in row if j not in value]
         if stray:
             raise MethodError(f"the mapping has an entry for {stray[0]!r}, but no row of it")
-        return tuple(value), np.array([[row.get(j, 0.0) for j in value] for row in value.values()], dtype=float)
-    return None, np.array(value, dtype=float)
-
-
-def _linked(form: Form) -> Array:
-    """Which pairs have an edge, (n, n)."""
-    out = np.zeros((form.n, form.n), dtype=bool)
-    for edge in form.edges:
-        if not edge.ground:
-            out[edge.tail, edge.head] = out[edge.head, edge.tail] = True
-    return out
-
-
-def _times(form: Form, edges: list[EdgeBlock]) -> list[Array]:
-    """How many edges the pair of each edge has."""
-    if not edges:
-        return []
-    keys = np.concatenate([edge.tail * np.int64(form.n) + edge.head for edge in edges])
-    _, place, count = np.unique(keys, return_inverse=True, return_counts=True)
-    return np.split(count[place], np.cumsum([len(edge.tail) for edge in edges])[:-1])
+        return tuple(value), numbers([[row.get(j, 0.0) for j in value] for row in value.values()], *WHAT)
+    return None, numbers(value, *WHAT)

@@ -84,17 +84,17 @@ def balanced_flows(form: Form, gradients: NodeGradients, w: Array) -> tuple[Arra
 
     Where each middle carries the optimum of its star the balance holds there too: -sum_i u_i = sum_i grad h_i = 0.
     """
-    g, out = gradients.full(w), list[Array]()
-    for edge in form.edges:
+    g = gradients.full(w)
+
+    def flows(edge: EdgeBlock) -> Array:
         if isinstance(edge.penalty, AbstractSmoothPenalty):
-            out.append(edge.gradients(w))
-        else:
-            out.append(-g[edge.tail] if edge.role == TO_SERVER else g[edge.head])
-    return tuple(out)
+            return edge.gradients(w)
+        return -g[edge.tail] if edge.role == TO_SERVER else g[edge.head]
+
+    return tuple(map(flows, form.edges))
 
 
-# ---- on a local view
-# -------------------------------------------------------------------------------------------------------
+# ---- on a local view -------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class ServerTopology:
     """Which nodes of a local view are tied to which server, and the arcs between them.
@@ -117,12 +117,10 @@ class ServerTopology:
 
     @staticmethod
     def of(view: LocalView) -> ServerTopology:
-        blocks = [edge for edge in view.form.edges if edge.role == TO_SERVER]
-        client = np.concatenate([edge.tail for edge in blocks])
-        server = np.concatenate([edge.head for edge in blocks])
+        edges = next(edge for edge in view.form.edges if edge.role == TO_SERVER)
         weight, latent = np.zeros(view.form.n), view.ids >= view.n_observed
-        weight[client] = np.concatenate([edge.weight for edge in blocks])
-        return ServerTopology(client, server, weight, latent[view.arcs.source], latent[view.arcs.target])
+        weight[edges.tail] = edges.weight
+        return ServerTopology(edges.tail, edges.head, weight, latent[view.arcs.source], latent[view.arcs.target])
 
     def sums(self, values: Array, chosen: Array | None = None) -> Array:
         """The sums of the clients' rows (n, k) at their servers, (n, k); of the clients of a mask (n,) alone."""
@@ -144,10 +142,6 @@ class ServerTopology:
 
     def broadcast(self, view: LocalView, values: Array, *, parameters: bool = True) -> Array:
         """The rows of the servers, sent to their clients."""
-        return self.from_server(view.engine.exchange(values, self.down, parameters=parameters))
-
-    def from_server(self, values: Array) -> Array:
-        """The values with those of the servers in the rows of their clients."""
-        values = values.copy()
-        values[self.client] = values[self.server]
-        return values
+        received = view.engine.exchange(values, self.down, parameters=parameters).copy()
+        received[self.client] = received[self.server]
+        return received

@@ -14,13 +14,7 @@ from numpy.random import Generator, Philox, SeedSequence
 
 from ..terms import Array
 
-KINDS = (
-    "samples",
-    "availability",
-    "start",
-    "cluster coin",
-    "network coin",
-)  # what is drawn, one family of streams each
+KINDS = ("samples", "availability", "start", "cluster coin", "network coin")  # what is drawn, a family of streams each
 AHEAD = 256  # numbers per stream that are drawn at once
 
 

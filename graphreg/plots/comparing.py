@@ -60,10 +60,7 @@ def plot_comparison(comparison: Comparison, x: str = "rounds", ax: Axes | None =
     axes = axes_for(ax, (8.0, 5.0))
     for k, (name, solution) in enumerate(comparison.solutions.items()):
         _draw(axes, name, solution, comparison.bound, x, k)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlabel(AXES[x][1])
-    axes.set_ylabel("relative gap")
+    axes.set(xscale="log", yscale="log", xlabel=AXES[x][1], ylabel="relative gap")
     ticker = importlib.import_module("matplotlib.ticker")
     axes.xaxis.set_minor_formatter(ticker.LogFormatterMathtext(labelOnlyBase=False, minor_thresholds=(1, 0.4)))
     axes.grid(True, which="major", color="0.9")
@@ -135,12 +132,10 @@ def _above(solution: Solution, objective: float, bound: float) -> float:
 def _course(solution: Solution, bound: float, field: str) -> tuple[Array, Array]:
     """What was spent at each check, and how far the best objective so far lay above the bound. The trace of a baseline
     is of its own problem: only its last cost says something of this one."""
-    records = solution.trace.records
-    if solution.own is not None:
-        return np.array([getattr(record, field) for record in records[-1:]], dtype=float), np.full(
-            len(records[-1:]), np.nan
-        )
+    records = solution.trace.records[0 if solution.own is None else -1 :]
     cost = np.array([getattr(record, field) for record in records], dtype=float)
+    if solution.own is not None:
+        return cost, np.full(len(cost), np.nan)
     primal = np.array([record.primal for record in records], dtype=float)
     best = np.minimum.accumulate(np.where(np.isfinite(primal), primal, np.inf))
     keep = np.isfinite(best)

@@ -50,26 +50,20 @@ def plot_path(path: Path, node: Hashable = None, feature: Any = None, ax: Axes |
     lines, names, what = _lines(path, node, feature)
     axes = axes_for(ax, (8.0, 5.0))
     strengths = path.strengths
-    axes.set_xscale("log")
+    left = "" if path.complete else f" (incomplete: {len(path.left)} strengths were not reached)"
+    axes.set(xscale="log", xlabel=f"{path.parameter.name}{left}", ylabel=what)
     _draw(axes, strengths, lines, names)
-    axes.set_xlabel(path.parameter.name)
-    axes.set_ylabel(what)
     second = axes.twinx()
     counts = [solution.clusters().count for solution in path]
     second.step(strengths, counts, where="mid", color="0.35", linestyle="--", linewidth=1.2)
-    second.set_ylabel("clusters (dashed)")
-    second.set_ylim(0, 1.05 * max(counts))
+    second.set(ylabel="clusters (dashed)", ylim=(0, 1.05 * max(counts)))
     second.yaxis.set_major_locator(importlib.import_module("matplotlib.ticker").MaxNLocator(integer=True))
     missed = [strength for strength, each in path.solutions.items() if not each.certificate.holds(path.gap)]
     if missed:
-        place = axes.get_xaxis_transform()
-        axes.plot(
-            missed, np.zeros(len(missed)), "x", color="tab:red", transform=place, clip_on=False, label="uncertified"
-        )
+        style: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "clip_on": False, "label": "uncertified"}
+        axes.plot(missed, np.zeros(len(missed)), "x", color="tab:red", **style)
     if missed or len(names) <= FEW:
         axes.legend(frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=_columns(names))
-    if not path.complete:
-        axes.set_xlabel(f"{path.parameter.name} (incomplete: {len(path.left)} strengths were not reached)")
     return axes
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..compare import distinct
 from ..errors import ModelError
 from ..form import Form
 from ..form.notation import count
@@ -63,9 +65,11 @@ def plot_graph(
     axes = axes_for(ax, (8.0, 6.0))
     states = _edge_states(solution)
     place = _layout(form, list(states), positions)
-    counts = _draw_edges(axes, place, states)
+    for state, look in STATES.items():
+        draw_links(axes, place[[pair for pair, found in states.items() if found == state]], state, *look)
     _draw_nodes(axes, form, place, clusters.labels)
-    edges = ", ".join(f"{number} {state}" for state, number in counts.items())
+    counts = Counter(states.values())
+    edges = ", ".join(f"{counts[state]} {state}" for state in STATES if state in counts)
     what = f"{count(form.space.n_observed, 'node')} in {count(clusters.count, 'cluster')}"
     title = what + (f"; edges: {edges}" if edges else "")
     return framed(axes, title, 0.08, loc="center left", bbox_to_anchor=(1.0, 0.5))
@@ -102,7 +106,13 @@ def plot_trace(solutions: Solution | Sequence[Solution] | Mapping[str, Solution]
         screened |= _draw_run(axes, name, solution, f"C{k % 10}")
     if screened:
         axes.plot([], [], ".", color="0.4", alpha=0.5, markersize=6, label="screens (not certified)")
-    _finish_trace(axes)
+    axes.set(xscale="log", yscale="log", xlabel="communication rounds", ylabel="relative gap")
+    axes.set_title("Certified relative gap")
+    ticker = importlib.import_module("matplotlib.ticker")
+    for set_formatter in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
+        set_formatter(ticker.LogFormatter(minor_thresholds=(2, 0.5)))  # 10, 20, 50 rather than powers
+    axes.grid(True, which="major", color="0.9")
+    axes.legend(frameon=False)
     return axes
 
 
@@ -200,19 +210,10 @@ def _spring(graph: nx.Graph[int]) -> Array:
     return place
 
 
-def _draw_edges(axes: Axes, place: Array, states: Mapping[tuple[int, int], str]) -> dict[str, int]:
-    """Draws the edges; returns how many there are of each state."""
-    counts: dict[str, int] = {}
-    for state, look in STATES.items():
-        pairs = [pair for pair, found in states.items() if found == state]
-        if pairs:
-            counts[state] = len(pairs)
-            draw_links(axes, place[np.array(pairs)], state, *look)
-    return counts
-
-
 def draw_links(axes: Axes, ends: Array, name: str, style: str, colour: str, width: float) -> None:
-    """Lines between pairs of points (m, 2, 2), with one entry in the legend."""
+    """Lines between pairs of points (m, 2, 2), with one entry in the legend; nothing where there are none."""
+    if not len(ends):
+        return
     collections = importlib.import_module("matplotlib.collections")
     lines = collections.LineCollection(list(ends), linestyles=style, colors=colour, linewidths=width, zorder=1)
     axes.add_collection(lines)
@@ -235,13 +236,13 @@ def _draw_nodes(axes: Axes, form: Form, place: Array, labels: Mapping[Hashable, 
     if n < form.n:
         style: dict[str, Any] = {"marker": "s", "facecolors": "white", "edgecolors": "black"}
         axes.scatter(*place[n:].T, s=area, zorder=2, label="latent nodes", **style)
-    if form.n <= MOST_LABELS:
-        write_labels(axes, form.labels, place, form.space.n_observed)
+    write_labels(axes, form.labels, place, form.space.n_observed)
 
 
 def write_labels(axes: Axes, labels: Sequence[Hashable], place: Array, dark: int) -> None:
-    """Short labels inside the nodes, white in the ``dark`` first ones; long ones above them, shortened."""
-    for i, label in enumerate(labels):
+    """Short labels inside the nodes, white in the ``dark`` first ones; long ones above them, shortened. None where
+    there are too many to be read."""
+    for i, label in enumerate(labels if len(labels) <= MOST_LABELS else ()):
         inside = len(str(label)) <= LONGEST_INSIDE
         axes.annotate(
             shortened(label),
@@ -274,10 +275,7 @@ def _named(solutions: Solution | Sequence[Solution] | Mapping[str, Solution]) ->
         return dict(solutions)
     runs: dict[str, Solution] = {}
     for solution in solutions:
-        name, k = solution.method, 2
-        while name in runs:
-            name, k = f"{solution.method} ({k})", k + 1
-        runs[name] = solution
+        runs[distinct(solution.method, runs)] = solution
     return runs
 
 
@@ -296,16 +294,3 @@ def _draw_run(axes: Axes, name: str, solution: Solution, colour: str) -> bool:
     points = np.array(certified).reshape(-1, 2)
     axes.plot(*points.T, "o-", color=colour, markersize=6, linewidth=1.2, label=f"{name} ({solution.status})")
     return bool(screens)
-
-
-def _finish_trace(axes: Axes) -> None:
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    ticker = importlib.import_module("matplotlib.ticker")
-    for set_formatter in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
-        set_formatter(ticker.LogFormatter(minor_thresholds=(2, 0.5)))  # 10, 20, 50 rather than powers
-    axes.set_xlabel("communication rounds")
-    axes.set_ylabel("relative gap")
-    axes.set_title("Certified relative gap")
-    axes.grid(True, which="major", color="0.9")
-    axes.legend(frameon=False)

@@ -12,7 +12,7 @@ from ..form.notation import count
 from ..messages import did_you_mean
 from ..terms import Array
 from ..theory import Recovery
-from .plots import MOST_COLOURS, MOST_LABELS, axes_for, draw_links, framed, placed, shortened, write_labels
+from .plots import MOST_COLOURS, axes_for, draw_links, framed, placed, shortened, write_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,11 +65,9 @@ def plot_recovery(
     place = np.full((len(labels), 2), np.nan)
     place[nodes] = placed([labels[i] for i in nodes], pairs, positions)
     for (name, style, colour, width), ends in zip(EDGES, kinds, strict=True):
-        if len(ends):
-            draw_links(axes, place[ends], name, style, colour, width)
+        draw_links(axes, place[ends], name, style, colour, width)
     _nodes(axes, place, number, loose, shown)
-    if len(nodes) <= MOST_LABELS:
-        write_labels(axes, [labels[i] for i in nodes], place[nodes], len(nodes))
+    write_labels(axes, [labels[i] for i in nodes], place[nodes], len(nodes))
     holds = sum(tests[c].holds for c in shown)
     title = f"{count(len(shown), 'cluster')}, {holds} well-connected at the strength {recovery.strength:.4g}"
     return framed(axes, title, 0.12, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=2)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..form.notation import count
 from ..inputs import Graph
-from .plots import MOST_LABELS, axes_for, draw_links, framed, placed, write_labels
+from .plots import axes_for, draw_links, framed, placed, write_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,14 +49,12 @@ def plot_selection(
     tests: Any = selection.tests
     for keep, (name, style, colour, width) in DRAWN.items():
         rows = tests[tests["keep"] == keep]
-        if len(rows):
-            ends = place[[[index[a], index[b]] for a, b in zip(rows["tail"], rows["head"], strict=True)]]
-            draw_links(axes, ends, f"{name} ({len(rows)})", style, colour, width)
+        ends = place[[[index[a], index[b]] for a, b in zip(rows["tail"], rows["head"], strict=True)]]
+        draw_links(axes, ends, f"{name} ({len(rows)})", style, colour, width)
     component = graph.components()
     colours = [f"C{number % 10}" for number in component.tolist()]
     axes.scatter(*place.T, s=float(np.clip(12000.0 / graph.n_nodes, 15.0, 260.0)), c=colours, zorder=2)
-    if graph.n_nodes <= MOST_LABELS:
-        write_labels(axes, graph.labels, place, graph.n_nodes)
+    write_labels(axes, graph.labels, place, graph.n_nodes)
     groups = count(int(component.max()) + 1, "component")
     title = f"{count(graph.n_nodes, 'node')} in {groups} of the kept edges"
     return framed(axes, title, 0.12, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=2)

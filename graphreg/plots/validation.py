@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -53,9 +53,12 @@ def plot_cross_validation(found: CrossValidation, ax: Axes | None = None) -> Axe
     return axes
 
 
-def _marked(found: CrossValidation) -> list[tuple[str, int]]:
-    """The two choices, where they are known, with the words for the legend."""
-    return [(name, k) for name in CHOICES for k, said in enumerate(found.choices) if name in said]
+def _mark(axes: Axes, found: CrossValidation, x: Array, y: Array, sizes: tuple[int, int], **style: Any) -> None:
+    """Mark the two choices, where they are known; the larger mark shows around the other where they are the same."""
+    for (name, (mark, colour)), size in zip(CHOICES.items(), sizes, strict=True):
+        for k in np.flatnonzero([name in said for said in found.choices]):
+            label = f"{name}: {', '.join(f'{value:.3g}' for value in found.grid.points[k])}"
+            axes.plot(x[k], y[k], mark, color=colour, markersize=size, label=label, **style)
 
 
 def _line(axes: Axes, found: CrossValidation) -> None:
@@ -68,18 +71,12 @@ def _line(axes: Axes, found: CrossValidation) -> None:
     if len(lost):
         foot = axes.get_xaxis_transform()
         axes.plot(lost, np.full(len(lost), 0.02), "x", color="tab:red", transform=foot, label="not certified")
-    for name, k in _marked(found):
-        mark, colour = CHOICES[name]
-        label = f"{name}: {x[k]:.3g}"
-        size = 11 if name == "best" else 6  # the one shows inside the other where they are the same
-        axes.plot(x[k], found.mean[k], mark, color=colour, markersize=size, label=label, zorder=2)
+    _mark(axes, found, x, found.mean, (11, 6), zorder=2)
     best = found.index("min")
     sign = -1.0 if found.scorer.greater_is_better else 1.0
     axes.axhline(found.mean[best] + sign * found.standard_error[best], color="0.6", linestyle="--", linewidth=1.0)
-    axes.set_xscale("log")
-    axes.set_xlabel(found.grid.names[0])
+    axes.set(xscale="log", xlabel=found.grid.names[0], axisbelow=True)
     axes.set_ylabel(f"held-out {found.scorer.name}, +- one standard error")
-    axes.set_axisbelow(True)
     axes.grid(True, which="major", color="0.92")
     axes.legend(frameon=False)
 
@@ -93,15 +90,11 @@ def _map(axes: Axes, found: CrossValidation) -> None:
     colours = "viridis" if found.scorer.greater_is_better else "viridis_r"  # the brighter the better
     picture = axes.imshow(table, origin="lower", aspect="auto", cmap=colours)
     axes.figure.colorbar(picture, ax=axes, label=f"held-out {found.scorer.name}")
-    for name, k in _marked(found):
-        mark, colour = CHOICES[name]
-        label = f"{name}: {', '.join(f'{value:.3g}' for value in found.grid.points[k])}"
-        size = 13 if name == "best" else 7
-        axes.plot(place[1][k], place[0][k], mark, color=colour, markeredgecolor="white", markersize=size, label=label)
-    for ticks, values, name in ((axes.set_yticks, rows, 0), (axes.set_xticks, columns, 1)):
+    _mark(axes, found, place[1], place[0], (13, 7), markeredgecolor="white")
+    for axis, values, name in zip((axes.yaxis, axes.xaxis), (rows, columns), found.grid.names, strict=True):
         shown = _some(len(values))
-        ticks(shown, [f"{values[j]:.3g}" for j in shown])
-        (axes.set_ylabel if name == 0 else axes.set_xlabel)(found.grid.names[name])
+        axis.set_ticks(shown, [f"{values[j]:.3g}" for j in shown])
+        axis.set_label_text(name)
     axes.legend(loc="upper left", bbox_to_anchor=(0.0, -0.12), ncols=2, frameon=False)
 
 

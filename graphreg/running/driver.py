@@ -6,9 +6,7 @@ the screen, or the decay of the gap so far, lets it expect the target, or when k
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,22 +14,18 @@ import numpy as np
 
 from ..breakdown import Watched, cause, numerical
 from ..certificate import Certificate, Certifier
-from ..clock import OutOfTimeError, left
+from ..clock import OutOfTimeError, left, progress_bar
 from ..errors import CheckpointError
 from ..form import settles
 from ..network import Ledger, LocalView
+from .budget import Budget, Outcome
 from .polish import applies, guess, merged, polish
 from .schedule import Schedule
 from .snapshot import Checked, Keeper, Snapshot
-from .task import Budget, Outcome
 from .trace import Record, Trace
 
 if TYPE_CHECKING:
     from ..methods import AbstractIteration, Point
-
-
-def _now() -> float:
-    return time.perf_counter()
 
 
 @dataclass
@@ -43,7 +37,7 @@ class _Run:
     keeper: Keeper | None
     schedule: Schedule
     trace: Trace = field(default_factory=Trace)
-    began: float = field(default_factory=_now)
+    began: float = field(default_factory=time.perf_counter)
     unknowns: int | None = None  # of the last guess of a polish
     checked: Checked | None = None  # for the checkpoint; None while it has yet to be noted
 
@@ -56,9 +50,9 @@ class _Run:
         remaining = left()
         if self.budget.seconds is not None and remaining is not None:  # what went before the first round counts, too
             self.began -= max(self.budget.seconds - remaining, 0.0)
-        stored = None if self.keeper is None else self.keeper.load(view)
-        if stored is None:
-            warm_start, start = self.budget.warm_start, self.budget.start
+        warm_start, start = self.budget.warm_start, self.budget.start
+        stored = None if self.keeper is None else self.keeper.load(view, lambda: self.method.init(view, start))
+        if self.keeper is None or stored is None:
             state = self.method.init(view, start) if warm_start is None else warm_start.first(self.method, view, start)
             self.keep(state, 0, "")
             return state, 0, ""
@@ -67,10 +61,14 @@ class _Run:
                 f"the checkpoint is at round {stored.round}, beyond the rounds={self.budget.rounds} asked for, which "
                 "count from the start; allow more rounds, or name another file"
             )
-        self.certifier = self.method.judge(stored.state, self.certifier)
-        self._restore(stored)
-        if stored.ended in ("failed", "recession"):
-            return stored.state, stored.round, stored.ended
+        with self.keeper.reading():
+            self.certifier = self.method.judge(stored.state, self.certifier)
+            self._restore(stored)
+            finite = np.isfinite(self.method.point(stored.state)[0]).all()
+        if stored.ended == "failed" and not finite:
+            return stored.state, stored.round, "failed"
+        if stored.ended == "recession" and self.certifier.recedes():
+            return stored.state, stored.round, "recession"
         return stored.state, stored.round, "gap" if self.certifier.best().holds(self.budget.gap) else ""
 
     def keep(self, state: Any, k: int, ended: str) -> None:
@@ -80,13 +78,13 @@ class _Run:
         if self.checked is None:
             schedule, records = replace(self.schedule), list(self.trace.records)
             remembered, seconds = self.certifier.remembered(), self.trace.check_seconds
-            self.checked = Checked(schedule, remembered, self.unknowns, records, seconds)
+            self.checked = Checked(schedule, remembered, records, self.unknowns, seconds)
         sent = {purpose: replace(account) for purpose, account in self.ledger.accounts.items()}
-        self.keeper.keep(Snapshot(k, ended, state, self.checked, sent, self.elapsed()))
+        self.keeper.keep(Snapshot(state, self.checked, sent, k, ended, self.elapsed()))
 
     def _restore(self, stored: Snapshot) -> None:
-        checked, asked = stored.checked, self.schedule  # the budget may change from call to call
-        self.schedule = replace(checked.schedule, target=asked.target, polishes=asked.polishes)
+        checked, asked = stored.checks, self.schedule  # the budget may change from call to call
+        self.schedule = replace(checked.schedule, target=asked.target, polishes=asked.polishes, every=asked.every)
         self.certifier.recall(checked.certifier)
         self.unknowns = checked.unknowns
         self.trace.records[:] = checked.records
@@ -223,6 +221,13 @@ class _Run:
         self.ledger.exchange("certificate", times=exchanges)
         self.ledger.sum("certificate", 2, reductions)
 
+    def known(self) -> str:
+        """The last check, for a progress bar; empty before the first."""
+        if not self.trace.records:
+            return ""
+        last = self.trace.records[-1]
+        return f"gap{'' if last.certified else ' about'} {last.relative_gap:.1e}, target {self.budget.gap:.0e}"
+
     def _note(self, record: Record, at: float) -> None:
         messages, size = self.ledger.sent()
         record = replace(record, messages=messages, bytes=size)
@@ -233,11 +238,7 @@ class _Run:
 
 
 def drive(
-    method: AbstractIteration,
-    view: LocalView,
-    certifier: Certifier,
-    budget: Budget,
-    keeper: Keeper | None = None,
+    method: AbstractIteration, view: LocalView, certifier: Certifier, budget: Budget, keeper: Keeper | None = None
 ) -> Outcome:
     """Run a method until the certified relative gap is met, the budget is used up, or it is interrupted."""
     schedule = Schedule(
@@ -248,59 +249,34 @@ def drive(
     ledger, budget = view.engine.ledger, replace(budget, callback=Watched.of(budget.callback))
     run = _Run(method, certifier, budget, ledger, keeper, schedule)
     state, k, ended = run.begin(view)
-    bar, why = _bar(method.name, budget, k), ""
+    why, shown = "", k
     most = budget.rounds if budget.rounds is not None else method.most_rounds
+    how = {"total": budget.rounds, "initial": k, "desc": method.name, "unit": " rounds", "delay": 1.0}
     try:
-        while not ended:
-            if k >= most or (budget.seconds is not None and run.elapsed() > budget.seconds):
-                ended = "limit" if budget.rounds is None and budget.seconds is None else "budget"
-                break
-            state, ended = run.step(state)
-            if ended:
-                break
-            k += 1
-            if run.schedule.screen_now(k):
-                ended = run.check(state, k)
-                bar(k, run.trace)
-            run.keep(state, k, ended)
+        with progress_bar(budget.progress, **how) as tick:
+            while not ended:
+                if k >= most or (budget.seconds is not None and run.elapsed() > budget.seconds):
+                    ended = "limit" if budget.rounds is None and budget.seconds is None else "budget"
+                    break
+                state, ended = run.step(state)
+                if ended:
+                    break
+                k += 1
+                if run.schedule.screen_now(k):
+                    ended = run.check(state, k)
+                    tick(k - shown, run.known())
+                    shown = k
+                run.keep(state, k, ended)
         run.write()  # before the last certificate, which a longer run would not ask for here
         certificate = run.last(state, k, ended)
     except Exception as error:  # noqa: BLE001 - what is no breakdown is raised again
         why = run.breakdown(error)
         ended, certificate = "failed", run.certifier.best()
     except KeyboardInterrupt:
-        ended = "interrupted"
-        if budget.warm_start is not None:
-            budget.warm_start.interrupted = True
-        certificate = run.at_interrupt(state, k)
+        ended, certificate = "interrupted", run.at_interrupt(state, k)
     ledger.rounds = k
     if ended in ("limit", "budget") and certificate.holds(budget.gap):
         ended = "gap"
-    bar(None, run.trace)
     if budget.warm_start is not None:
-        budget.warm_start.take(view, state, run.schedule)
+        budget.warm_start.take(view, state, run.schedule, ended == "interrupted")
     return Outcome(certificate, run.certifier, ended, run.trace, ledger, k, run.elapsed(), method.gathered(state), why)
-
-
-def _bar(name: str, budget: Budget, begun: int) -> Callable[[int | None, Trace], None]:
-    """A progress bar on stderr, shown where that is a terminal (or where it is asked for) from the first check on."""
-    shown = sys.stderr.isatty() if budget.progress is None else budget.progress
-    if not shown:
-        return lambda k, trace: None
-    from tqdm import tqdm
-
-    bar = tqdm(total=budget.rounds, initial=begun, desc=name, unit=" rounds", leave=False, delay=1.0)
-
-    def update(k: int | None, trace: Trace) -> None:
-        if k is None:
-            bar.close()
-            return
-        if not trace.records:  # the method has yet to make a choice
-            bar.update(k - bar.n)
-            return
-        last = trace.records[-1]
-        word = "gap" if last.certified else "gap about"
-        bar.set_postfix_str(f"{word} {last.relative_gap:.1e}, target {budget.gap:.0e}", refresh=False)
-        bar.update(k - bar.n)
-
-    return update

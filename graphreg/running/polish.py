@@ -73,19 +73,14 @@ def _tied(form: Form, flows: tuple[Array, ...], most: int) -> Guess | None:
     fused = tuple(_inside(edge, u) for edge, u in zip(form.edges, flows, strict=True))
     tails, heads = [np.zeros(0, dtype=int)], [np.zeros(0, dtype=int)]
     whole = all(e.features is None and e.penalty.pieces(d) in (None, d) for e in form.edges)
+    each, per = (d, 1) if whole else (1, d)  # nodes are tied as a whole, or their coordinates one by one
+    size = n * per
     for edge, mask in zip(form.edges, fused, strict=True):
-        if whole:  # nodes are tied as a whole
-            e = np.flatnonzero(mask[:, 0])
-            tails.append(edge.tail[e])
-            heads.append(np.full(len(e), n) if edge.ground else edge.head[e])
-        else:
-            e, j = np.nonzero(mask)
-            j = j if edge.features is None else edge.features[j]
-            tails.append(edge.tail[e] * d + j)
-            heads.append(np.full(len(e), n * d) if edge.ground else edge.head[e] * d + j)
-    size = n if whole else n * d
+        e, j = np.nonzero(mask[:, :per])
+        j = j if edge.features is None else edge.features[j]
+        tails.append(edge.tail[e] * per + j)
+        heads.append(np.full(len(e), size) if edge.ground else edge.head[e] * per + j)
     t, h = np.concatenate(tails), np.concatenate(heads)
-    each = d if whole else 1
     if (size - len(t)) * each > most:  # every tie joins two at most
         return None
     count, member = components_of(t, h, size + 1)
@@ -119,7 +114,8 @@ class _Smooth:
         for edge, fused in zip(form.edges, found.fused, strict=True):
             rows, c = np.flatnonzero(~fused.all(axis=1)), edge.weight
             if found.cluster is not None:  # one edge stands for all between the same two clusters
-                ends = np.sort(np.stack([found.cluster[edge.tail[rows]], _heads(edge, found.cluster)[rows]]), axis=0)
+                heads = np.full(len(rows), -1) if edge.ground else found.cluster[edge.head[rows]]
+                ends = np.sort(np.stack([found.cluster[edge.tail[rows]], heads]), axis=0)
                 _, first, place = np.unique(ends, axis=1, return_index=True, return_inverse=True)
                 total = np.bincount(place.ravel(), c[rows])
                 rows = rows[first]
@@ -163,10 +159,6 @@ def _dense(A: Any) -> Array:
 
 def _light(A: Any) -> Array | sp.csr_array:
     return A.toarray() if A.shape[0] * A.shape[1] <= DENSE else A
-
-
-def _heads(edge: EdgeBlock, cluster: Array) -> Array:
-    return np.full(len(edge.tail), -1) if edge.ground else cluster[edge.head]
 
 
 def _gradient(penalty: AbstractPenalty, c: Array, z: Array) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -15,10 +16,10 @@ from ..clock import OutOfTimeError, within
 from ..compiling import conic
 from ..form import DualPoint, Form
 from . import statuses
+from .budget import Budget, Outcome
 from .iterating import iterate
 from .snapshot import StoredRuns
 from .solution import Solution
-from .task import Budget, Outcome
 
 if TYPE_CHECKING:
     from ..methods import AbstractIteration, AbstractMethod, Start
@@ -33,14 +34,22 @@ def solve(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Co
     as the status "failed"; what a callback or a user's term raises is passed on.
     """
     asked = budget.checkpoint
-    store = None if asked is None else StoredRuns(asked, form, method, budget.start, budget.seed)
+    if asked is None:
+        return _solved(form, method, budget, compiler, None)
+    with closing(StoredRuns(asked, form, method, budget.start, budget.seed)) as store:
+        return _solved(form, method, budget, compiler, store)
+
+
+def _solved(
+    form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Compiler, store: StoredRuns | None
+) -> Solution:
     seed = secrets.randbits(32) if budget.seed is None else budget.seed  # noted in the solution, to repeat the run
     seed = seed if store is None else store.seed(seed)
     callback = Watched.of(budget.callback)
     budget = replace(budget, seed=seed, callback=callback)
     try:
         with within(budget.seconds):
-            found = _Task(form, method, budget, compiler, store).solved()
+            found = Task(form, method, budget, compiler, store).solved()
     except OutOfTimeError:  # before the first round
         found = _without_answer(form, "budget", statuses.used_up(0, Certifier(form).best()))
     except Exception as error:
@@ -64,22 +73,19 @@ def _without_answer(form: Form, status: str, message: str) -> Outcome:
 
 
 @dataclass(frozen=True)
-class _Task:
-    """A form, and the method that solves it; see `methods.task.Task`."""
+class Task:
+    """What a method is given: a form to be solved within a budget, and ways to solve it."""
 
     form: Form
     method: AbstractMethod
     budget: Budget
-    compiler: conic.Compiler
+    compiler: conic.Compiler  # of the form to CVXPY
     store: StoredRuns | None
     depth: int = 0  # how often the form is what was left at infinity
 
-    @property
-    def certifier(self) -> Certifier:
-        return self._certifier
-
     @cached_property
-    def _certifier(self) -> Certifier:
+    def certifier(self) -> Certifier:
+        """That of the form, with all that is known beforehand."""
         form, budget, certifier = self.form, self.budget, Certifier(self.form)
         if budget.known is not None:
             certifier.admit(budget.known.w, budget.known.dual_point)
@@ -89,12 +95,14 @@ class _Task:
         return certifier
 
     def iterate(self, method: AbstractIteration, budget: Budget) -> Outcome:
+        """Rounds of a method."""
         keeper = None if self.store is None or budget.checkpoint is None else self.store.keeper(self.depth)
         return iterate(self.form, method, self.certifier, budget, keeper)
 
     def instead(self, form: Form, method: AbstractIteration, start: Start | None) -> Outcome:
+        """The outcome of another form within the same budget, judged."""
         budget = replace(self.budget, start=start, warm_start=None, known=None)
-        return _Task(form, method, budget, conic.Compiler(form), self.store, self.depth).solved()
+        return Task(form, method, budget, conic.Compiler(form), self.store, self.depth).solved()
 
     def solved(self) -> Outcome:
         """The outcome, judged; with what is known of the problem at infinity, where that says more."""
@@ -138,7 +146,7 @@ class _Task:
             return found
         there = replace(left, start=(found.certificate.w, None), warm_start=None, known=None)
         compiler = conic.Compiler(infinity.rest)
-        rest = _Task(infinity.rest, self.method, there, compiler, self.store, self.depth + 1).solved()
+        rest = Task(infinity.rest, self.method, there, compiler, self.store, self.depth + 1).solved()
         certificate = _extend(infinity, rest.certificate, found.certificate, gap)
         rounds, seconds = found.rounds + rest.rounds, found.seconds + rest.seconds
         status, message = rest.status, rest.message

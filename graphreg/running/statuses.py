@@ -8,7 +8,7 @@ import numpy as np
 
 from ..certificate import Certificate
 from ..form import Form
-from .task import Outcome
+from .budget import Outcome
 
 UNLIKE = 1e3  # times the size of the smallest feature: a larger one is in another unit
 UNKNOWN = (

@@ -15,9 +15,8 @@ import numpy as np
 from ..terms import Array
 from ..terms.losses import AbstractLoss
 from ..terms.penalties import AbstractPenalty
-from .probe import Probe
-from .report import Failure, demand, dots, frozen, judge, rowwise, shaped
-from .samples import LossProbe
+from .probe import LossProbe, Probe
+from .report import Failures, demand, dots, frozen, judge, rowwise, shaped
 
 ULP = 2.0**-52
 SPREADS = (0.0, 1e-17, 1e-12, 1e-6, 1e-3, 1.0)
@@ -58,9 +57,8 @@ def holds(
     rng: np.random.Generator,
     trusted: float = TRUSTED * ULP,
     **where: Any,
-) -> list[Failure]:
+) -> Failures:
     """The bound is not less than the function at any point of the box; +inf where one is outside the domain."""
-    found: list[Failure] = []
     for spread, points in boxes(x, rng):
         top = bound(x, spread)
         shaped(name, top, (len(x),))
@@ -69,10 +67,8 @@ def holds(
             floor = 1.0 if trusted > TRUSTED * ULP else 0.0  # of what a solver returns
             allowed = trusted * np.where(np.isfinite(value), np.maximum(np.abs(value), floor), 0.0)
             short = np.where(value == top, 0.0, value - allowed - top)
-            found += judge(
-                f"{name} is an upper bound over every box", short, 0.0, x=x, spread=spread, at=point, **where
-            )
-    return found[:1]
+            sentence = f"{name} is an upper bound over every box"
+            yield from judge(sentence, short, 0.0, x=x, spread=spread, at=point, **where)
 
 
 def trust(probe: Probe) -> float:
@@ -80,7 +76,7 @@ def trust(probe: Probe) -> float:
     return TRUSTED * ULP if probe.tolerance <= CLOSED else probe.tolerance
 
 
-def tight(name: str, bound: Bound, function: Function, x: Array, size: Array, **where: Any) -> list[Failure]:
+def tight(name: str, bound: Bound, function: Function, x: Array, size: Array, **where: Any) -> Failures:
     """Where the spread is 0 the bound exceeds the value by rounding at most; ``size`` is that of what is added up."""
     value, top = function(x), bound(x, frozen(np.zeros(x.shape)))
     finite = np.isfinite(value)
@@ -89,7 +85,7 @@ def tight(name: str, bound: Bound, function: Function, x: Array, size: Array, **
 
 
 # ---- losses ----------------------------------------------------------------------------------------------------------
-def value_bound_of_losses(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
+def value_bound_of_losses(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """value_bound(r, spread) bounds l around r + anchor, and is l there where nothing is spread."""
     y, rng = samples.y, samples.rng
     t = loss.anchor(y)
@@ -110,13 +106,13 @@ def value_bound_of_losses(loss: AbstractLoss, samples: LossProbe) -> list[Failur
         several = 4 * ULP if y.ndim == 2 else 0.0  # sums of terms of order 1, where predictors are vectors
         return np.nan_to_num(steep, nan=0.0, posinf=0.0) + dots(rounding, rounding) + several
 
-    found = holds("value_bound", bound, lambda r: value(r) - off(r), r, rng, y=y)
+    yield from holds("value_bound", bound, lambda r: value(r) - off(r), r, rng, y=y)
     near = np.isfinite(value(r)) & (value(r) < LARGEST)
-    r = frozen(np.where(rowwise(near, r) > 0, r, 0.0))
-    return found + tight("value_bound", bound, value, r, off(r) / ULP + 1.0, y=y)
+    r = frozen(np.where(rowwise(near, r), r, 0.0))
+    yield from tight("value_bound", bound, value, r, off(r) / ULP + 1.0, y=y)
 
 
-def conjugate_bound_of_losses(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
+def conjugate_bound_of_losses(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """conjugate_bound(b, spread) bounds l*(b) - <b, anchor> around b, is +inf where the domain is left, and that
     difference itself where nothing is spread and b lies inside."""
     y, rng = samples.y, samples.rng
@@ -131,10 +127,9 @@ def conjugate_bound_of_losses(loss: AbstractLoss, samples: LossProbe) -> list[Fa
     def bound(b: Array, spread: Array) -> Array:
         return loss.conjugate_bound(_closed(b, own), _summed(spread, own), y)
 
-    found: list[Failure] = []
     low, high = loss.domain(y)
     for b in (samples.inside, samples.prices, _ends(low, samples.inside), _ends(high, samples.inside)):
-        found += holds("conjugate_bound", bound, less, b, rng, y=y)
+        yield from holds("conjugate_bound", bound, less, b, rng, y=y)
     inside = frozen(0.9 * samples.inside)
     terms = np.abs(loss.conjugate(inside, y)) + dots(np.abs(inside), np.abs(t)) + dots(np.abs(inside), np.abs(inside))
     size = terms + _entries(y)
@@ -142,8 +137,9 @@ def conjugate_bound_of_losses(loss: AbstractLoss, samples: LossProbe) -> list[Fa
     def value(b: Array) -> Array:
         return loss.conjugate(b, y) - dots(b, t)
 
-    found = found[:1] + tight("conjugate_bound", bound, value, inside, size, y=y)
-    return found if own is not None else found + _leaves(bound, low, high, samples.inside, y)
+    yield from tight("conjugate_bound", bound, value, inside, size, y=y)
+    if own is None:
+        yield from _leaves(bound, low, high, samples.inside, y)
 
 
 def _closed(b: Array, own: Array | None) -> Array:
@@ -166,45 +162,41 @@ def _summed(spread: Array, own: Array | None) -> Array:
     return frozen(out)
 
 
-def _leaves(bound: Bound, low: Array, high: Array, inside: Array, y: Array) -> list[Failure]:
+def _leaves(bound: Bound, low: Array, high: Array, inside: Array, y: Array) -> Failures:
     """Beyond an end of the domain by however little, the bound is +inf."""
-    found: list[Failure] = []
     for end in (low, high):
         bounded = np.isfinite(end) if end.ndim == 1 else np.isfinite(end).all(axis=1)
         b = frozen(np.where(np.isfinite(end), end, inside))
         for spread in SPREADS[1:]:
             lost = bounded & np.isfinite(bound(b, frozen(np.full(b.shape, spread))))
-            found += judge("conjugate_bound is infinite where a box leaves the domain", lost, 0, b=b, y=y)
-    return found[:1]
+            yield from judge("conjugate_bound is infinite where a box leaves the domain", lost, 0, b=b, y=y)
 
 
-def dependent(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
+def dependent(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """Where a loss names a dependent coordinate, its prices sum to 0; where it names none, each may move by itself."""
-    y = samples.y
+    y, outside = samples.y, samples.pair.outside
     own = loss.dependent(y)
     if own is None:
         if y.ndim == 1:
-            return []
+            return
         middle = frozen(0.5 * samples.inside)
         moved = middle.copy()
         moved[:, 0] += 1e-6 * np.where(middle[:, 0] > 0, -1.0, 1.0)
-        stuck = np.isfinite(loss.conjugate(middle, y)) & ~np.isfinite(loss.conjugate(frozen(moved), y))
-        back = frozen(2 * middle - moved)
-        stuck &= ~np.isfinite(loss.conjugate(back, y))
-        return judge("without a dependent coordinate each price moves by itself", stuck, 0, b=middle, y=y)
+        stuck = ~outside(middle) & outside(moved) & outside(2 * middle - moved)
+        yield from judge("without a dependent coordinate each price moves by itself", stuck, 0, b=middle, y=y)
+        return
     named = own.shape == (len(y),) and own.min() >= 0 and own.max() < y.shape[-1]
     demand(named, f"dependent must name one coordinate per sample, got {own}")
     b = samples.inside
     off = np.abs(b.sum(axis=1)) / (1.0 + np.abs(b).max(axis=1))
-    found = judge("prices of the domain sum to 0", off, 1e-12, b=b, y=y)
+    yield from judge("prices of the domain sum to 0", off, 1e-12, b=b, y=y)
     middle = frozen(0.5 * (samples.inside + loss.gradient(frozen(np.zeros(y.shape)), y)))
     for j in range(y.shape[1]):
         moved = middle.copy()
         moved[:, j] += 1e-9
         moved[np.arange(len(y)), own] -= 1e-9
-        lost = np.isfinite(loss.conjugate(middle, y)) & ~np.isfinite(loss.conjugate(frozen(moved), y))
-        found += judge("a price moves against the dependent one", lost & (own != j), 0, b=middle, y=y)
-    return found[:2]
+        lost = ~outside(middle) & outside(moved) & (own != j)
+        yield from judge("a price moves against the dependent one", lost, 0, b=middle, y=y)
 
 
 def _ends(end: Array, otherwise: Array) -> Array:
@@ -216,47 +208,44 @@ def _entries(y: Array) -> Array:
 
 
 # ---- penalties -------------------------------------------------------------------------------------------------------
-def value_bound_of_penalties(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
+def value_bound_of_penalties(penalty: AbstractPenalty, probe: Probe) -> Failures:
     """value_bound(z, spread) bounds phi around z, +inf where the domain is left, and is phi where nothing is spread."""
     inner = 0.9 * penalty.prox(probe.points, 1.0)
     z = frozen(np.vstack([probe.points, penalty.prox(probe.points, 1.0), inner]))
-    found = holds("value_bound", penalty.value_bound, penalty.value, z, probe.rng, trust(probe))
+    yield from holds("value_bound", penalty.value_bound, penalty.value, z, probe.rng, trust(probe))
     size = np.abs(penalty.value(frozen(inner)))
-    return found + tight("value_bound", penalty.value_bound, penalty.value, frozen(inner), size)
+    yield from tight("value_bound", penalty.value_bound, penalty.value, frozen(inner), size)
 
 
-def conjugate_bound_of_penalties(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
+def conjugate_bound_of_penalties(penalty: AbstractPenalty, probe: Probe) -> Failures:
     """conjugate_bound(u, spread) bounds phi* around u, +inf where the domain is left, and is phi* where nothing is
     spread and u lies inside. (Of flows that are stated by `squares` it is not asked.)"""
     if penalty.squares() is not None:
-        return []
+        return
     u = frozen(np.vstack([probe.points, probe.inside]))
-    found = holds("conjugate_bound", penalty.conjugate_bound, penalty.conjugate, u, probe.rng, trust(probe))
-    middle = np.asarray(penalty.interior(probe.k), dtype=float)
-    inside = frozen(middle + 0.9 * (probe.inside - middle))
-    size = np.where(np.isfinite(penalty.conjugate(inside)), (inside**2).sum(axis=1), 0.0)
-    return found + tight("conjugate_bound", penalty.conjugate_bound, penalty.conjugate, inside, size)
+    yield from holds("conjugate_bound", penalty.conjugate_bound, penalty.conjugate, u, probe.rng, trust(probe))
+    inside = frozen(probe.middle + 0.9 * (probe.inside - probe.middle))
+    size = np.where(probe.pair.outside(inside), 0.0, (inside**2).sum(axis=1))
+    yield from tight("conjugate_bound", penalty.conjugate_bound, penalty.conjugate, inside, size)
 
 
-def room(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
+def room(penalty: AbstractPenalty, probe: Probe) -> Failures:
     """A coordinate may move by its room either way without leaving dom phi*, and some may move at all."""
     if penalty.squares() is not None:
-        return []
-    middle = np.asarray(penalty.interior(probe.k), dtype=float)
-    u = frozen(middle + 0.7 * (probe.inside - middle))
+        return
+    u = frozen(probe.middle + 0.7 * (probe.inside - probe.middle))
     room = np.broadcast_to(penalty.room(u), u.shape)
-    found = judge("room is a number >= 0 per coordinate", ~(room >= 0.0).all(axis=1), 0, u=u)
+    yield from judge("room is a number >= 0 per coordinate", ~(room >= 0.0).all(axis=1), 0, u=u)
     for j in range(probe.k):
         by = np.minimum(0.999 * room[:, j], 1e6)
         for sign in (-1.0, 1.0):
             moved = u.copy()
             moved[:, j] += sign * by
-            lost = np.isfinite(penalty.conjugate(u)) & ~np.isfinite(penalty.conjugate(frozen(moved)))
-            found += judge("a flow that moves within its room stays inside", lost, 0, u=u, room=room)
-    return found[:2]
+            lost = ~probe.pair.outside(u) & probe.pair.outside(moved)
+            yield from judge("a flow that moves within its room stays inside", lost, 0, u=u, room=room)
 
 
-def squares(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
+def squares(penalty: AbstractPenalty, probe: Probe) -> Failures:
     """Where phi is stated as 1/2 ||Rz||^2, it is, with fewer rows than coordinates."""
     R = penalty.squares()
     if R is None:

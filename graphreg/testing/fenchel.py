@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..terms import Array
-from .report import Failure, distance, dots, frozen, judge, rowwise, shaped, size
+from .report import Failures, distance, dots, frozen, judge, rowwise, shaped, size
 
 FAR = (1.0, 1e2, 1e4, 1e6)  # how far points are pushed along prices
 Call = tuple[str, Callable[..., Array], tuple[int, ...]]  # a name, the function of steps and points, its shape
@@ -37,36 +37,39 @@ class Pair:
         g = self.conjugate(b) if conjugate is None else conjugate
         return f + g - xb, np.maximum(np.maximum(np.abs(f), np.abs(g)), np.maximum(np.abs(xb), 1e-300))
 
+    def outside(self, b: Array) -> Array:
+        """Which rows lie outside dom f*, a mask."""
+        return ~np.isfinite(self.conjugate(frozen(b)))
+
     def settle(self, b: Array, slack: Array) -> tuple[Array, Array]:
         """b, moved inside dom f* where rounding may have put it outside, and by how much more than ``slack``."""
-        outside = ~np.isfinite(self.conjugate(b))
+        outside = self.outside(b)
         if not outside.any():
             return b, np.zeros(len(b))
-        inside = np.where(rowwise(outside.astype(float), b) > 0, self.clip(b), b)
+        inside = np.where(rowwise(outside, b), self.clip(b), b)
         return inside, size(inside - b) / np.maximum(slack, 1e-300)
 
 
 def rows_are_independent(
     calls: Sequence[Call], rng: np.random.Generator, tolerance: float, **points: Array
-) -> list[Failure]:
+) -> Failures:
     """Each call has the right shape and treats rows independently; the last, the prox, takes one step per row."""
     given = list(points.values())
     steps = frozen(10.0 ** rng.uniform(-1, 1, len(given[0])))
     order = rng.permutation(len(steps))[: len(steps) // 2]
-    found: list[Failure] = []
     for name, call, shape in calls:
         whole, part = call(steps, *given), call(*(frozen(each[order]) for each in (steps, *given)))
         shaped(name, whole, shape)
         where = {key: each[order] for key, each in points.items()}
-        found += judge(f"{name} treats rows independently", distance(whole[order], part), tolerance, **where)
+        yield from judge(f"{name} treats rows independently", distance(whole[order], part), tolerance, **where)
     few, prox = order[:6], calls[-1][1]
     alone = np.concatenate([prox(float(steps[i]), *(each[i : i + 1] for each in given)) for i in few])
     by = size(alone - prox(steps, *given)[few]) / (1e-300 + sum(size(each[few]) for each in given))
     where = {key: each[few] for key, each in points.items()}
-    return found + judge("prox takes one step per row", by, tolerance, **where, step=steps[few])
+    yield from judge("prox takes one step per row", by, tolerance, **where, step=steps[few])
 
 
-def prox_is_optimal(pair: Pair, v: Array, step: Any, tolerance: float, **where: Any) -> list[Failure]:
+def prox_is_optimal(pair: Pair, v: Array, step: Any, tolerance: float, **where: Any) -> Failures:
     """With p = prox(v, step) and b = (v - p) / step, b is a subgradient at p: residual(p, b) = 0."""
     p = pair.prox(v, step)
     shaped("prox", p, v.shape)
@@ -76,25 +79,19 @@ def prox_is_optimal(pair: Pair, v: Array, step: Any, tolerance: float, **where: 
     b, moved = pair.settle(b, size(b) + size(v) / t)
     found = judge("(v - prox(v, step)) / step lies in dom of the conjugate", moved, tolerance, **where)
     found += judge("prox(v, step) has a finite value", ~np.isfinite(pair.value(p)), 0, **where)
+    yield from found
     residual, scale = pair.residual(p, b)
     keep = np.isfinite(residual) if found else np.full(len(v), True)
     by = np.abs(residual) / (scale + dots(v, v) / t + 1e3 * tolerance)  # what is left of rows that should be 0
-    return found + judge(
-        "p = prox(v, step) satisfies f(p) + f*(b) = <p, b> with b = (v - p) / step",
-        np.where(keep, by, 0.0),
-        tolerance,
-        **where,
-    )
+    sentence = "p = prox(v, step) satisfies f(p) + f*(b) = <p, b> with b = (v - p) / step"
+    yield from judge(sentence, np.where(keep, by, 0.0), tolerance, **where)
 
 
-def residual_is_positive(
-    pair: Pair, b: Array, directions: list[Array], tolerance: float, **where: Any
-) -> list[Failure]:
+def residual_is_positive(pair: Pair, b: Array, directions: list[Array], tolerance: float, **where: Any) -> Failures:
     """f(x) + f*(b) >= <x, b> with x pushed far along b, along ``directions``, and to the maximiser of <x, b> - f(x).
 
     That maximiser is approached by prox(s b, s), which minimises f(x) - <x, b> + ||x||^2 / (2s).
     """
-    found = []
     conjugate = pair.conjugate(b)
     unit = b / rowwise(np.maximum(size(b), 1e-300), b)
     for far in FAR:
@@ -107,11 +104,10 @@ def residual_is_positive(
             # f near 0 may be a difference of numbers of the size of x
             scale = np.where(np.isfinite(scale), scale, 1.0) + 1e-6 * size(x)
             by = np.where(residual == np.inf, 0.0, -residual / scale)
-            found += judge("f(x) + f*(b) >= <x, b> everywhere", by, tolerance, **where, x=x, b=b)
-    return found[:1]
+            yield from judge("f(x) + f*(b) >= <x, b> everywhere", by, tolerance, **where, x=x, b=b)
 
 
-def midpoints_lie_below(pair: Pair, x: Array, z: Array, tolerance: float, **where: Any) -> list[Failure]:
+def midpoints_lie_below(pair: Pair, x: Array, z: Array, tolerance: float, **where: Any) -> Failures:
     """f((x + z) / 2) <= (f(x) + f(z)) / 2."""
     left, right, middle = pair.value(x), pair.value(z), pair.value((x + z) / 2)
     chord = np.where(np.isfinite(left) & np.isfinite(right), (left + right) / 2, np.inf)
@@ -119,37 +115,33 @@ def midpoints_lie_below(pair: Pair, x: Array, z: Array, tolerance: float, **wher
     return judge("f((x + z) / 2) <= (f(x) + f(z)) / 2", by, tolerance, **where, x=x, z=z)
 
 
-def clip_is_sound(pair: Pair, b: Array, tolerance: float, floor: float = 1e-300, **where: Any) -> list[Failure]:
+def clip_is_sound(pair: Pair, b: Array, tolerance: float, floor: float = 1e-300, **where: Any) -> Failures:
     """clip lands in dom f*, twice is once, and what is well inside stays; ``floor`` is added to the size of b."""
     clipped = pair.clip(b)
     shaped("clip", clipped, b.shape)
-    found = judge("clip(b) lies in dom of the conjugate", ~np.isfinite(pair.conjugate(clipped)), 0, **where, b=b)
-    found += judge(
-        "clip(clip(b)) = clip(b)", distance(pair.clip(frozen(clipped)), clipped, floor), tolerance, **where, b=b
-    )
-    near = np.maximum(np.abs(b), 1e-6)
-    well_inside = np.isfinite(pair.conjugate(b))
+    yield from judge("clip(b) lies in dom of the conjugate", pair.outside(clipped), 0, **where, b=b)
+    again = distance(pair.clip(frozen(clipped)), clipped, floor)
+    yield from judge("clip(clip(b)) = clip(b)", again, tolerance, **where, b=b)
+    near, beside = np.maximum(np.abs(b), 1e-6), pair.outside(b)
     for shift in (-1e-3, 1e-3):
-        well_inside = (
-            well_inside & np.isfinite(pair.conjugate(b + shift * near)) & np.isfinite(pair.conjugate(b * (1 + shift)))
-        )
-    moved = np.where(well_inside, distance(clipped, b, floor), 0.0)
-    return found + judge("clip(b) = b where b lies inside dom of the conjugate", moved, tolerance, **where, b=b)
+        beside = beside | pair.outside(b + shift * near) | pair.outside(b * (1 + shift))
+    moved = np.where(beside, 0.0, distance(clipped, b, floor))
+    yield from judge("clip(b) = b where b lies inside dom of the conjugate", moved, tolerance, **where, b=b)
 
 
 def reach_is_sound(
     pair: Pair, t: Array, start: Array, end: Array, margin: float | None = None, **where: Any
-) -> list[Failure]:
+) -> Failures:
     """start + t (end - start) lies in dom f*, with t in [0, 1]; with a ``margin``, no t larger by more has that."""
     where = {**where, "start": start, "end": end, "t": t}
     shaped("reach", t, (len(start),))
-    found = judge("reach lies in [0, 1]", np.maximum(-t, t - 1.0), 0.0, **where)
+    yield from judge("reach lies in [0, 1]", np.maximum(-t, t - 1.0), 0.0, **where)
     point = start + rowwise(t * (1 - 1e-9), start) * (end - start)
     sentence = "start + reach (end - start) lies in dom of the conjugate"
-    found += judge(sentence, ~np.isfinite(pair.conjugate(point)), 0, **where)
+    yield from judge(sentence, pair.outside(point), 0, **where)
     if margin is None:
-        return found
+        return
     further = np.minimum(t * (1 + margin) + margin, 1.0)
     beyond = start + rowwise(further, start) * (end - start)
-    short = (t < 1.0) & np.isfinite(pair.conjugate(beyond))
-    return found + judge("reach is the largest such t", short, 0, **where)
+    short = (t < 1.0) & ~pair.outside(beyond)
+    yield from judge("reach is the largest such t", short, 0, **where)

@@ -1,4 +1,4 @@
-"""The laws of losses, as one list: `LAWS`. Each is a function of a loss and a `LossProbe`."""
+"""The laws of losses, `LAWS`: each is a function of a loss and a `LossProbe`, here or in the modules named there."""
 
 from __future__ import annotations
 
@@ -6,19 +6,34 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DataError
+from ..checks import instance
+from ..errors import DataError, TermError
 from ..terms import Array, times
 from ..terms.losses import AbstractLoss, AbstractSmoothLoss
 from . import bounds, fenchel, predictions, prices, recession, written
-from .report import Failure, LawError, Report, demand, dots, frozen, judge, name_of, rowwise, shaped, size, try_laws
-from .samples import LossProbe, units
+from .probe import LossProbe, pair_of, units
+from .report import (
+    Failures,
+    LawError,
+    Report,
+    check_numbers,
+    demand,
+    dots,
+    frozen,
+    judge,
+    laws_of,
+    rowwise,
+    shaped,
+    size,
+    try_laws,
+)
 
 ARGMIN_TOLERANCE = 1e-4  # of minimisers, relative to their size: the root of the 1e-8 to which Clarabel knows a minimum
 LARGEST = 1e4  # loss at a minimiser that is looked for with a solver
 STEP = 1e-5  # of differences
 
 
-def shapes_and_rows(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
+def shapes_and_rows(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """The right shapes, rows independent of each other, inputs left as they are (they are read-only)."""
     x = samples.x
     calls: list[fenchel.Call] = [
@@ -30,17 +45,16 @@ def shapes_and_rows(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     return fenchel.rows_are_independent(calls, samples.rng, samples.tolerance, x=x, y=samples.y)
 
 
-def convex(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
+def convex(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """l is convex along segments."""
     z = samples.x.reshape(-1, 16, *samples.x.shape[1:])[:, samples.rng.permutation(16)].reshape(samples.x.shape)
     return fenchel.midpoints_lie_below(samples.pair, samples.x, frozen(z), samples.tolerance, y=samples.y)
 
 
-def gradient_differences(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
+def gradient_differences(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """Each coordinate of the gradient lies between the differences of l to the left and to the right."""
     x, y = samples.x, samples.y
     value, gradient = loss.value(x, y), loss.gradient(x, y)
-    found = []
     for unit in units(x):
         h = STEP * np.maximum(1.0, size(x))
         right = (loss.value(frozen(x + rowwise(h, x) * unit), y) - value) / h
@@ -49,38 +63,33 @@ def gradient_differences(loss: AbstractLoss, samples: LossProbe) -> list[Failure
         scale = 1.0 + np.abs(g)
         rounding = 1e-14 * (1.0 + np.abs(value)) / h
         by = np.where(np.isfinite(value), np.maximum(g - right, left - g) - rounding, 0.0) / scale
-        found += judge("gradient lies between the one-sided differences of value", by, samples.tolerance, x=x, y=y)
-    return found[:1]
+        yield from judge("gradient lies between the one-sided differences of value", by, samples.tolerance, x=x, y=y)
 
 
-def gradient_fenchel_young(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
+def gradient_fenchel_young(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """The gradient lies in dom l*, where Fenchel-Young holds with equality."""
     x, y = samples.x, samples.y
-    x = frozen(np.where(rowwise(np.isfinite(loss.value(x, y)).astype(float), x) > 0, x, 0.0))
+    x = frozen(np.where(rowwise(np.isfinite(loss.value(x, y)), x), x, 0.0))
     residual, scale = samples.pair.residual(x, loss.gradient(x, y))
     return judge("l(x) + l*(l'(x)) = x l'(x)", np.abs(residual) / (1.0 + scale), samples.tolerance, x=x, y=y)
 
 
-def prox_fenchel_young(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
+def prox_fenchel_young(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """The prox is optimal for several steps, and for one per sample."""
     steps = frozen(10.0 ** samples.rng.uniform(-2, 2, len(samples.y)))
     x, inside = samples.x, samples.inside
-    found = []
     for step in (1.0, 0.3, 2.5, steps):
         for v in (x, frozen(x + rowwise(step, x) * inside)):
-            found += fenchel.prox_is_optimal(samples.pair, v, step, samples.tolerance, y=samples.y)
-    return found[:2]
+            yield from fenchel.prox_is_optimal(samples.pair, v, step, samples.tolerance, y=samples.y)
 
 
-def fenchel_young_everywhere(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
+def fenchel_young_everywhere(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """l(x) + l*(b) >= x b also at infeasible b, with x far away: no conjugate forgets its domain."""
-    found = []
     for b in (samples.prices, frozen(10.0 * samples.prices), samples.inside):
-        found += fenchel.residual_is_positive(samples.pair, b, samples.directions(), samples.tolerance, y=samples.y)
-    return found[:1]
+        yield from fenchel.residual_is_positive(samples.pair, b, samples.directions(), samples.tolerance, y=samples.y)
 
 
-def slopes(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
+def slopes(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """The gradient grows at least as fast as least_curvature says, and at most as fast as smoothness."""
     x, y, m = samples.x, samples.y, loss.least_curvature()
     z = frozen(x + samples.rng.standard_normal(x.shape) * rowwise(10.0 ** samples.rng.uniform(-3, 1, len(x)), x))
@@ -88,54 +97,45 @@ def slopes(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     rounding = 1e-13 * (1.0 + size(loss.gradient(x, y))) / size(step)
     rate = dots(step, change) / dots(step, step)
     scale = 1.0 + np.abs(rate)
-    found = judge(
-        f"the gradient grows at least at the rate {m:g}",
-        (m - rate - rounding) / scale,
-        samples.tolerance,
-        x=x,
-        z=z,
-        y=y,
-    )
+    by = (m - rate - rounding) / scale
+    yield from judge(f"the gradient grows at least at the rate {m:g}", by, samples.tolerance, x=x, z=z, y=y)
     demand(m >= 0, f"least_curvature is {m}, which is negative")
     if isinstance(loss, AbstractSmoothLoss):
         L = loss.smoothness()
         by = (size(change) / size(step) - L - rounding) / scale
-        found += judge(f"the gradient grows at most at the rate {L:g}", by, samples.tolerance, x=x, z=z, y=y)
-    return found
+        yield from judge(f"the gradient grows at most at the rate {L:g}", by, samples.tolerance, x=x, z=z, y=y)
 
 
-def curvature(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
+def curvature(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """curvature is the derivative of the gradient away from kinks, between least_curvature and smoothness."""
     if not isinstance(loss, AbstractSmoothLoss):
-        return []
+        return
     x, y, tolerance = samples.x, samples.y, samples.tolerance
     c, gradient = loss.curvature(x, y), loss.gradient(x, y)
     shaped("curvature", c, *prices.shapes(x))
     low, high = loss.least_curvature(), loss.smoothness()
     least, most = prices.extremes(c)
     out = np.maximum(low - least, most - high)
-    found = judge("least_curvature <= curvature <= smoothness", out, tolerance * (1.0 + high), x=x, y=y)
+    yield from judge("least_curvature <= curvature <= smoothness", out, tolerance * (1.0 + high), x=x, y=y)
     for unit in units(x):
         h = STEP * np.maximum(1.0, size(x))
         right = dots(loss.gradient(frozen(x + rowwise(h, x) * unit), y) - gradient, unit) / h
         left = dots(gradient - loss.gradient(frozen(x - rowwise(h, x) * unit), y), unit) / h
         smooth = np.abs(right - left) <= 1e-2 * (np.abs(right) + np.abs(left))  # no kink in between
         by = np.abs(dots(times(c, unit), unit) - (left + right) / 2) / (1.0 + np.abs(left + right) + size(gradient))
-        found += judge("curvature is the derivative of gradient", np.where(smooth, by, 0.0), 1e-6, x=x, y=y)
-    return found
+        yield from judge("curvature is the derivative of gradient", np.where(smooth, by, 0.0), 1e-6, x=x, y=y)
 
 
-def curvature_within(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
+def curvature_within(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """curvature_within(low, high) bounds the curvature at both ends and everywhere between, also far away."""
     x, y = samples.x, samples.y
     if not isinstance(loss, AbstractSmoothLoss) or x.ndim == 2:
-        return []
+        return
     width = 10.0 ** samples.rng.uniform(-3, 1, len(x))
-    found: list[Failure] = []
     for low, high in ((x - width, x + width), (x - width, np.full_like(x, np.inf)), (np.full_like(x, -np.inf), x)):
         bounds_ = loss.curvature_within(frozen(low), frozen(high), y)
         if bounds_ is None:
-            return []
+            return
         least, most = bounds_
         first, last = np.maximum(low, x - width), np.minimum(high, x + width)
         for t in np.linspace(0.0, 1.0, 17):
@@ -143,21 +143,21 @@ def curvature_within(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
             c = loss.curvature(z, y)
             with np.errstate(invalid="ignore"):  # of two infinite ones
                 by = np.nan_to_num(np.maximum(least - c, c - most) / (1.0 + c))
-            found += judge("curvature_within bounds the curvature", by, samples.tolerance, x=z, low=low, high=high, y=y)
-    return found[:1]
+            where = {"x": z, "low": low, "high": high, "y": y}
+            yield from judge("curvature_within bounds the curvature", by, samples.tolerance, **where)
 
 
-def cvxpy_value(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
+def cvxpy_value(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """The CVXPY form has the value of l."""
     x = np.where(np.abs(samples.x) < 50.0, samples.x, 0.0)
 
     def write(X: Any, rows: Array) -> Any:
         return loss.cvxpy(X, samples.y[rows])
 
-    return written.has_the_value(write, lambda x: loss.value(x, samples.y), x, max(1e-9, samples.tolerance), "cvxpy")
+    return written.has_the_value(write, samples.pair.value, x, max(1e-9, samples.tolerance), "cvxpy")
 
 
-def cvxpy_argmin(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
+def cvxpy_argmin(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """The CVXPY form has the prox as the minimiser of the prox problem."""
     rows = np.flatnonzero(size(samples.x) < 20.0)[::2]
     steps = 10.0 ** samples.rng.uniform(-0.7, 0.7, len(rows))
@@ -165,28 +165,24 @@ def cvxpy_argmin(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     fair = np.abs(loss.value(p, samples.y[rows])) < LARGEST  # of others a solver knows the minimiser less well
     rows, steps = (rows[fair], steps[fair]) if fair.any() else (rows, steps)
     v, y = samples.x[rows], samples.y[rows]
-    return written.has_the_minimiser(
-        lambda X, _: loss.cvxpy(X, y), lambda v, step: loss.prox(v, step, y), v, steps, ARGMIN_TOLERANCE
-    )
+    prox = pair_of(loss, y).prox
+    return written.has_the_minimiser(lambda X, _: loss.cvxpy(X, y), prox, v, steps, ARGMIN_TOLERANCE)
 
 
-def cvxpy_conjugate_value(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
+def cvxpy_conjugate_value(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """The CVXPY form of the conjugate, where there is one, has its value and its domain."""
     if type(loss).cvxpy_conjugate is AbstractLoss.cvxpy_conjugate:
-        return []
-    y = samples.y
-    conjugate, tolerance = (lambda b: loss.conjugate(b, y)), max(1e-8, samples.tolerance)
+        return
+    conjugate, tolerance = samples.pair.conjugate, max(1e-8, samples.tolerance)
 
     def write(B: Any, rows: Array) -> Any:
-        return loss.cvxpy_conjugate(B, y[rows])
+        return loss.cvxpy_conjugate(B, samples.y[rows])
 
-    found = []
     for b in (samples.inside, samples.prices):
-        found += written.has_the_value(write, conjugate, b, tolerance, "cvxpy_conjugate")
-    return found[:1]
+        yield from written.has_the_value(write, conjugate, b, tolerance, "cvxpy_conjugate")
 
 
-def encode(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
+def encode(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """A loss that codes {0, 1} as {-1, 1} takes every binary coding alike, and refuses everything else."""
     given = frozen(np.array([0.0, 1.0, 1.0]))
     try:
@@ -195,9 +191,8 @@ def encode(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
         return []
     if coded.shape != (3,) or not np.isin(coded, (-1.0, 1.0)).all():
         return []  # numbers, or one column per class
-    demand(
-        np.array_equal(coded, [-1.0, 1.0, 1.0]), f"{given} is coded as {coded}: 0 is the class -1, and 1 the class 1"
-    )
+    right = np.array_equal(coded, [-1.0, 1.0, 1.0])
+    demand(right, f"{given} is coded as {coded}: 0 is the class -1, and 1 the class 1")
     others = (np.array([-1.0, 1.0, 1.0]), np.array([False, True, True]), np.array([0, 1, 1]))
     for other in others:
         same = np.array_equal(loss.encode(other), coded)
@@ -210,49 +205,18 @@ def encode(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     return []
 
 
-def scales(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
+def scales(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """One positive scale per sample; with scale="mean" those of a node sum to 1, with "sum" they are the weights."""
     s, data = loss.scales(), loss.data
     shaped("scales", s, (len(loss.targets()),))
-    found = judge("scales are positive and finite", ~((s > 0) & np.isfinite(s)), 0, scale=s)
+    yield from judge("scales are positive and finite", ~((s > 0) & np.isfinite(s)), 0, scale=s)
     if isinstance(loss.scale, str):
         expected, got = (data.weights, s) if loss.scale == "sum" else (1.0, np.bincount(data.node, s))
-        found += judge(
-            f"the scales are those of scale={loss.scale!r}", np.abs(got - expected), samples.tolerance, got=got
-        )
-    return found
+        sentence = f"the scales are those of scale={loss.scale!r}"
+        yield from judge(sentence, np.abs(got - expected), samples.tolerance, got=got)
 
 
-LAWS = (
-    shapes_and_rows,
-    convex,
-    gradient_differences,
-    gradient_fenchel_young,
-    prox_fenchel_young,
-    fenchel_young_everywhere,
-    slopes,
-    curvature,
-    curvature_within,
-    prices.domain,
-    prices.clip,
-    prices.reach,
-    prices.interior,
-    prices.span,
-    prices.conductance,
-    bounds.value_bound_of_losses,
-    bounds.conjugate_bound_of_losses,
-    bounds.dependent,
-    recession.descent,
-    recession.remains,
-    recession.smoothed,
-    predictions.response,
-    predictions.classify,
-    cvxpy_value,
-    cvxpy_argmin,
-    cvxpy_conjugate_value,
-    encode,
-    scales,
-)
+LAWS = laws_of(AbstractLoss, globals(), vars(prices), vars(bounds), vars(recession), vars(predictions))
 
 
 def check_loss(loss: AbstractLoss, seed: int = 0, tolerance: float = 1e-8) -> Report:
@@ -277,5 +241,7 @@ def check_loss(loss: AbstractLoss, seed: int = 0, tolerance: float = 1e-8) -> Re
     >>> gr.testing.check_loss(gr.HuberLoss(data)).ok
     True
     """
+    instance(AbstractLoss, "a loss such as gr.SquaredLoss(data)")(loss, "the loss of check_loss", TermError)
+    check_numbers(seed, tolerance)
     failures = try_laws(LAWS, loss, LossProbe(loss, seed, tolerance))
-    return Report(type(loss).__name__, tuple(map(name_of, LAWS)), tuple(failures))
+    return Report(type(loss).__name__, tuple(LAWS), tuple(failures))

@@ -5,19 +5,20 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import cached_property, wraps
+from functools import cached_property, partial, wraps
 from typing import Any
 
 import numpy as np
 
 from ..certificate import common, relative
-from ..checks import instance
+from ..checks import count, instance
 from ..compiling import Compiler
 from ..errors import MethodError
 from ..form import Form
 from ..methods import AbstractIteration, Exact
 from ..running import Budget, Solution, solve
-from .report import Failure, LawError, Report, demand, name_of, try_laws
+from ..terms import Array
+from .report import Failures, LawError, Report, check_numbers, demand, named, try_laws
 from .rounds import after, bits, disturbed, moved, reached, strays, view_of
 from .small import Case, small_problems
 
@@ -42,21 +43,19 @@ class Trial:
 
 
 CaseLaw = Callable[[AbstractIteration, Case, Trial], None]
-Law = Callable[[AbstractIteration, Trial], list[Failure]]
+Law = Callable[[AbstractIteration, Trial], Failures]
 
 
 def of_each_case(law: CaseLaw) -> Law:
     """A law of one problem as a law of all that the method applies to."""
 
     @wraps(law)
-    def of_all(method: AbstractIteration, trial: Trial) -> list[Failure]:
-        found: list[Failure] = []
+    def of_all(method: AbstractIteration, trial: Trial) -> Failures:
         for case in _fitting(method, trial):
             try:
                 law(method, case, trial)
             except LawError as error:
-                found.append(replace(error.failure, where=error.failure.where or case.name))
-        return found
+                yield replace(error.failure, where=error.failure.where or case.name)
 
     return of_all
 
@@ -65,7 +64,7 @@ def _fitting(method: AbstractIteration, trial: Trial) -> list[Case]:
     return [case for case in trial.cases if not method.missing(case.form)]
 
 
-def missing_gives_sentences(method: AbstractIteration, trial: Trial) -> list[Failure]:
+def missing_gives_sentences(method: AbstractIteration, trial: Trial) -> Failures:
     """missing(form) is a tuple of sentences, the same each time; the method applies to one of the problems at least."""
     for case in trial.cases:
         found: Any = method.missing(case.form)
@@ -155,22 +154,24 @@ def a_step_reaches_neighbours_only(method: AbstractIteration, case: Case, trial:
     for k in range(0 if method.central else 6):
         view, _ = view_of(case.form, trial.seed)
         state, node = after(method, view, k), (3 * k) % n
-        plain, summed, _ = _stepped(method, state, case.form, trial.seed, node)
+        step = partial(_stepped, method, state, trial.seed, node)
+        plain, summed, _ = step(case.form)
         changes = {
-            "other numbers": (disturbed(state, n, node, rng), case.form),
-            "other data": (state, case.elsewhere(node)),
+            "other numbers": step(case.form, partial(disturbed, n=n, node=node, rng=rng)),
+            "other data": step(case.elsewhere(node)),
         }
-        for what, (other, form) in changes.items():
-            new, sums, known = _stepped(method, other, form, trial.seed, node)
+        for what, (new, sums, known) in changes.items():
             found = [] if summed or sums else strays(case.form, plain, new, known)
             at = f"{case.name}, round {k}, node {node}, which reaches {sorted(known)}"
             demand(not found, f"{what} at one node change {'; '.join(found)} within a step", at)
 
 
-def _stepped(method: AbstractIteration, state: Any, form: Form, seed: int, node: int) -> tuple[Any, bool, set[int]]:
+def _stepped(
+    method: AbstractIteration, state: Any, seed: int, node: int, form: Form, *change: Callable[[Array], Array]
+) -> tuple[Any, bool, set[int]]:
     """The state after a step on a fresh view, whether there were sums, and the nodes that may know of one node."""
     view, engine = view_of(form, seed)
-    new = method.step(moved(state, view))
+    new = method.step(moved(state, view, *change))
     return new, engine.reductions > 0, reached(engine, node)
 
 
@@ -206,14 +207,11 @@ def optimum_is_reached(method: AbstractIteration, case: Case, trial: Trial) -> N
     right = above >= -EXACT and not (run.valid and run.dual > optimum.primal)
     demand(right, "its bounds contradict those of the exact optimum", by=-above)
     near = trial.accuracy is None or above <= trial.accuracy + EXACT
-    demand(
-        near,
-        f"after {trial.rounds} rounds it is further than {trial.accuracy or 0.0:g} above the optimum",
-        by=float(above),
-    )
+    sentence = f"after {trial.rounds} rounds it is further than {trial.accuracy or 0.0:g} above the optimum"
+    demand(near, sentence, by=float(above))
 
 
-LAWS = (
+LAWS = named(
     missing_gives_sentences,
     state_is_a_record,
     step_is_repeatable,
@@ -260,10 +258,12 @@ def check_method(
     True
     """
     ITERATION(method, "the method of check_method", MethodError)
+    count(rounds, "rounds")
+    check_numbers(seed, 1.0 if accuracy is None else accuracy)
     cases = small_problems(seed) if problems is None else tuple(_case(k, each) for k, each in enumerate(problems))
     trial = Trial(cases, seed, accuracy, rounds)
-    failures = try_laws(LAWS, method, trial)
-    return Report(method.label, tuple(map(name_of, LAWS)), tuple(failures))
+    failures = try_laws(LAWS, method, trial, None)
+    return Report(method.label, tuple(LAWS), tuple(failures))
 
 
 def _case(k: int, problem: Any) -> Case:

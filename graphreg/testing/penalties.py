@@ -1,24 +1,37 @@
-"""The laws of penalties, as one list: `LAWS`. Each is a function of a penalty and a `Probe`."""
+"""The laws of penalties, `LAWS`: each is a function of a penalty and a `Probe`, here or in the modules named there."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
+from ..checks import count, instance, sequence
 from ..errors import TermError
-from ..terms import Array
 from ..terms.penalties import AbstractOneSided, AbstractPenalty
 from . import bounds, derived, fenchel, written
 from .probe import Probe
-from .report import Failure, Report, demand, distance, dots, frozen, judge, name_of, shaped, size, try_laws
+from .report import (
+    Failure,
+    Failures,
+    Report,
+    check_numbers,
+    demand,
+    distance,
+    dots,
+    frozen,
+    judge,
+    laws_of,
+    shaped,
+    size,
+    try_laws,
+)
 
 ARGMIN_TOLERANCE = 1e-4  # of minimisers, relative to their size: the root of the 1e-8 to which Clarabel knows a minimum
 
 
 # ---- the four methods --------------------------------------------------------------------------------------------
-def shapes_and_rows(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
+def shapes_and_rows(penalty: AbstractPenalty, probe: Probe) -> Failures:
     """One value per row, rows independent of each other, inputs left as they are (they are read-only)."""
     z = probe.points
     calls: list[fenchel.Call] = [
@@ -29,39 +42,36 @@ def shapes_and_rows(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
     return fenchel.rows_are_independent(calls, probe.rng, probe.tolerance, z=z)
 
 
-def non_negative(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
+def non_negative(penalty: AbstractPenalty, probe: Probe) -> Failures:
     """phi >= 0, and phi(0) = 0 (or +inf, for a set that does not contain 0)."""
     z, zero = probe.points, np.zeros((1, probe.k))
-    found = judge("phi(z) >= 0", -penalty.value(z), 0.0, z=z)
+    yield from judge("phi(z) >= 0", -penalty.value(z), 0.0, z=z)
     at_zero = penalty.value(zero)
     if isinstance(penalty, AbstractOneSided) and np.isinf(at_zero).all():
-        return found
-    return found + judge("phi(0) = 0", np.abs(at_zero), probe.tolerance, z=zero)
+        return
+    yield from judge("phi(0) = 0", np.abs(at_zero), probe.tolerance, z=zero)
 
 
-def convex(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
+def convex(penalty: AbstractPenalty, probe: Probe) -> Failures:
     """phi is convex along segments."""
     x = np.vstack([probe.points, penalty.prox(probe.points, 1.0)])
     z = x[probe.rng.permutation(len(x))]
     return fenchel.midpoints_lie_below(probe.pair, frozen(x), frozen(z), probe.tolerance)
 
 
-def prox_fenchel_young(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
+def prox_fenchel_young(penalty: AbstractPenalty, probe: Probe) -> Failures:
     """The prox is optimal: at zero, kinks, ties, big and tiny rows, for several steps and for one per row."""
     p = penalty.prox(probe.points, 1.0)
-    found = []
     for step in (1.0, 0.3, 2.5):
         kinks = step * probe.inside[: len(probe.points)]
         v = frozen(np.vstack([probe.points, probe.extremes, kinks, p, p + kinks]))
-        found += fenchel.prox_is_optimal(probe.pair, v, step, probe.tolerance)
-        if found:
-            return found
+        yield from fenchel.prox_is_optimal(probe.pair, v, step, probe.tolerance)
     v = probe.points
     steps = frozen(10.0 ** probe.rng.uniform(-2, 2, len(v)))
-    return fenchel.prox_is_optimal(probe.pair, v, steps, probe.tolerance)
+    yield from fenchel.prox_is_optimal(probe.pair, v, steps, probe.tolerance)
 
 
-def fenchel_young_everywhere(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
+def fenchel_young_everywhere(penalty: AbstractPenalty, probe: Probe) -> Failures:
     """phi(x) + phi*(u) >= <x, u> also at infeasible u, with x far away: no conjugate forgets its domain."""
     u = frozen(np.vstack([probe.points, probe.extremes[:2] / 1e3, 3.0 * probe.inside]))
     largest = np.zeros_like(u)
@@ -71,7 +81,7 @@ def fenchel_young_everywhere(penalty: AbstractPenalty, probe: Probe) -> list[Fai
     return fenchel.residual_is_positive(probe.pair, u, directions, probe.tolerance)
 
 
-def even(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
+def even(penalty: AbstractPenalty, probe: Probe) -> Failures:
     """phi(-z) = phi(z), so that the orientation of edges does not matter; one-sided penalties say so by their type."""
     if isinstance(penalty, AbstractOneSided):
         return []
@@ -80,7 +90,7 @@ def even(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
 
 
 # ---- what it says that it is -------------------------------------------------------------------------------------
-def is_equality(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
+def is_equality(penalty: AbstractPenalty, probe: Probe) -> Failures:
     """Where is_equality(k), phi is +inf at every z but 0."""
     if not penalty.is_equality(probe.k):
         return []
@@ -89,7 +99,7 @@ def is_equality(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
     return judge("phi is 0 at 0 and +inf elsewhere", wrong, 0, z=z)
 
 
-def pieces(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
+def pieces(penalty: AbstractPenalty, probe: Probe) -> Failures:
     """Where pieces(k) = p, phi is the sum of the Euclidean norms of the pieces of p coordinates."""
     p = penalty.pieces(probe.k)
     if p is None:
@@ -100,7 +110,7 @@ def pieces(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
     return judge("phi is the sum of the norms of its pieces", by, probe.tolerance, z=z)
 
 
-def quadratic(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
+def quadratic(penalty: AbstractPenalty, probe: Probe) -> Failures:
     """Where quadratic(k) = Q, phi(z) = 1/2 z'Qz."""
     Q = penalty.quadratic(probe.k)
     if Q is None:
@@ -112,14 +122,14 @@ def quadratic(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
 
 
 # ---- CVXPY -------------------------------------------------------------------------------------------------------
-def cvxpy_value(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
+def cvxpy_value(penalty: AbstractPenalty, probe: Probe) -> Failures:
     """The CVXPY form has the value of phi, and its constraints hold exactly where phi is finite."""
     z = np.vstack([probe.points, 0.9 * penalty.prox(probe.points, 1.0)])
     tolerance = max(1e-9, probe.tolerance)
     return written.has_the_value(lambda Z, rows: penalty.cvxpy(Z), penalty.value, z, tolerance, "cvxpy")
 
 
-def cvxpy_argmin(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
+def cvxpy_argmin(penalty: AbstractPenalty, probe: Probe) -> Failures:
     """The CVXPY form has the prox as the minimiser of the prox problem."""
     # Generic points: where the multiplier of a constraint is 0, a solver's minimiser is good to the root of its gap.
     v = probe.rng.standard_normal((16, probe.k)) * np.linspace(0.1, 8.0, 16)[:, None]
@@ -127,51 +137,18 @@ def cvxpy_argmin(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
     return written.has_the_minimiser(lambda Z, rows: penalty.cvxpy(Z), penalty.prox, v, steps, ARGMIN_TOLERANCE)
 
 
-def cvxpy_conjugate_value(penalty: AbstractPenalty, probe: Probe) -> list[Failure]:
+def cvxpy_conjugate_value(penalty: AbstractPenalty, probe: Probe) -> Failures:
     """The CVXPY form of the conjugate, where there is one, has its value and its domain."""
     if type(penalty).cvxpy_conjugate is AbstractPenalty.cvxpy_conjugate:
         return []
     u = np.vstack([probe.points, probe.inside * (1 - 1e-6), 3.0 * probe.inside])
+    tolerance = max(1e-8, probe.tolerance)
+    return written.has_the_value(
+        lambda U, rows: penalty.cvxpy_conjugate(U), penalty.conjugate, u, tolerance, "cvxpy_conjugate"
+    )
 
-    def write(U: Any, rows: Array) -> Any:
-        return penalty.cvxpy_conjugate(U)
 
-    return written.has_the_value(write, penalty.conjugate, u, max(1e-8, probe.tolerance), "cvxpy_conjugate")
-
-
-LAWS = (
-    shapes_and_rows,
-    non_negative,
-    convex,
-    prox_fenchel_young,
-    fenchel_young_everywhere,
-    even,
-    is_equality,
-    pieces,
-    quadratic,
-    cvxpy_value,
-    cvxpy_argmin,
-    cvxpy_conjugate_value,
-    derived.gauge,
-    derived.gauge_at_zero,
-    derived.clip,
-    derived.reach,
-    derived.dual_prox,
-    derived.conductance,
-    derived.conduct,
-    derived.interior,
-    derived.subgradient,
-    derived.smoothness,
-    derived.curvature,
-    derived.strong_convexity,
-    derived.recession,
-    derived.projection,
-    derived.norm,
-    bounds.value_bound_of_penalties,
-    bounds.conjugate_bound_of_penalties,
-    bounds.room,
-    bounds.squares,
-)
+LAWS = laws_of(AbstractPenalty, globals(), vars(derived), vars(bounds))
 
 
 def check_penalty(
@@ -202,9 +179,11 @@ def check_penalty(
     >>> gr.testing.check_penalty(gr.L1()).ok
     True
     """
+    instance(AbstractPenalty, "a penalty such as gr.L2()")(penalty, "the penalty of check_penalty", TermError)
+    check_numbers(seed, tolerance)
+    sizes = [count(each, "k") for each in ([k] if not isinstance(k, Iterable) else sequence(k, "k"))]
     failures: list[Failure] = []
     refused: list[str] = []
-    sizes = [k] if isinstance(k, int) else list(k)
     for each in sizes:
         try:
             penalty.check(each)
@@ -214,4 +193,4 @@ def check_penalty(
         failures += try_laws(LAWS, penalty, Probe(penalty, each, seed, tolerance))
     if len(refused) == len(sizes):
         failures.append(Failure("sizes", f"none of the sizes {sizes} is accepted: {refused[-1]}", "", np.inf))
-    return Report(type(penalty).__name__, ("sizes", *map(name_of, LAWS)), tuple(failures))
+    return Report(type(penalty).__name__, ("sizes", *LAWS), tuple(failures))

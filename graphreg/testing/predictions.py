@@ -7,14 +7,14 @@ import numpy as np
 from ..errors import DataError
 from ..terms import Array
 from ..terms.losses import AbstractLoss
-from .report import Failure, LawError, demand, frozen, judge, shaped
-from .samples import LossProbe
+from .probe import LossProbe
+from .report import Failures, LawError, demand, frozen, judge, shaped
 
 BESIDE = 1e-3
 SMALL = 8.0  # predictors up to here leave every class a probability that can be told from 0
 
 
-def response(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
+def response(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """Of numbers: l(x; y) is least at the x whose response is y. Of classes: probabilities, with x for their log odds
     (or, where a loss knows none, x itself)."""
     x = frozen(np.clip(samples.x, -SMALL, SMALL))
@@ -31,14 +31,14 @@ def response(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     return judge(sentence, here - beside, 1e-12 * (1.0 + np.abs(here)), x=x, response=expected)
 
 
-def classify(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
+def classify(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """Each predictor is of the class, coded as the data were, under which its loss is least."""
     x, classes = samples.x, _classes(loss)
     try:
         named = loss.classify(x)
     except DataError:
         demand(classes is None, "a loss of two classes, or of several, says which a predictor is")
-        return []
+        return
     if classes is None:
         raise LawError("a loss of numbers names a class")
     values, codes = classes
@@ -46,12 +46,11 @@ def classify(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     own = np.array([[value == name for name in named.tolist()] for value in values])
     seen = own.any(axis=0)
     excess = np.where(seen, np.where(own, costs, np.inf).min(axis=0) - costs.min(axis=0), 0.0)
-    found = judge("the class of a predictor is the one of the least loss", excess, 1e-12, x=x)
+    yield from judge("the class of a predictor is the one of the least loss", excess, 1e-12, x=x)
     lacking = max(2, codes[0].size) - len(values)  # classes that the data lack may be named, too
     others = set(named.tolist()) - set(values)
     said = f"the data have the classes {values}, and classify says {sorted(map(str, others))}"
     demand(len(others) <= lacking, said)
-    return found
 
 
 def _classes(loss: AbstractLoss) -> tuple[list[object], list[Array]] | None:
@@ -66,9 +65,9 @@ def _classes(loss: AbstractLoss) -> tuple[list[object], list[Array]] | None:
     return values, [coded[given.tolist().index(value)] for value in values]
 
 
-def _probabilities(p: Array, x: Array) -> list[Failure]:
+def _probabilities(p: Array, x: Array) -> Failures:
     p2, x2 = (p, x) if x.ndim == 2 else (np.stack([1.0 - p, p], axis=1), np.stack([np.zeros_like(x), x], axis=1))
-    found = judge("probabilities are positive", -p2.min(axis=1), 0.0, x=x)
-    found += judge("probabilities sum to 1", np.abs(p2.sum(axis=1) - 1.0), 1e-12, x=x)
+    yield from judge("probabilities are positive", -p2.min(axis=1), 0.0, x=x)
+    yield from judge("probabilities sum to 1", np.abs(p2.sum(axis=1) - 1.0), 1e-12, x=x)
     odds = np.log(p2) - np.log(p2[:, :1]) - (x2 - x2[:, :1])
-    return found + judge("predictors are logarithms of odds", np.abs(odds).max(axis=1), 1e-9, x=x)
+    yield from judge("predictors are logarithms of odds", np.abs(odds).max(axis=1), 1e-9, x=x)

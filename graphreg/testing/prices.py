@@ -7,89 +7,76 @@ import numpy as np
 from ..terms import Array, times
 from ..terms.losses import AbstractLoss
 from . import fenchel
-from .report import Failure, distance, frozen, judge, shaped, size
-from .samples import LossProbe
+from .probe import LossProbe
+from .report import Failures, distance, frozen, judge, shaped, size
 
 
-def domain(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
+def domain(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """The conjugate is finite just inside [low, high] (where predictors are numbers) and infinite just outside."""
-    y = samples.y
+    y, middle, outside = samples.y, samples.inside, samples.pair.outside
     low, high = loss.domain(y)
-    middle = samples.inside
-    found = []
     for name, end, inward in (("low", low, 1.0), ("high", high, -1.0)):
         eps = 1e-7 * (1.0 + np.abs(np.where(np.isfinite(end), end, 0.0)))
-        outside = loss.conjugate(frozen(np.where(np.isfinite(end), end - inward * eps, middle)), y)
+        inner = ~outside(np.where(np.isfinite(end), end - inward * eps, middle))
         bounded = np.isfinite(end) if y.ndim == 1 else np.isfinite(end).any(axis=1)
-        found += judge(f"the conjugate is infinite beyond {name}", bounded & np.isfinite(outside), 0, y=y, end=end)
+        yield from judge(f"the conjugate is infinite beyond {name}", bounded & inner, 0, y=y, end=end)
         if y.ndim == 1:
             b = np.where(np.isfinite(end), end + inward * eps, -inward * 1e6)
-            found += judge(
-                f"the conjugate is finite up to {name}", ~np.isfinite(loss.conjugate(frozen(b), y)), 0, y=y, b=b
-            )
-    return found
+            yield from judge(f"the conjugate is finite up to {name}", outside(b), 0, y=y, b=b)
 
 
-def clip(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
+def clip(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """clip lands in dom l*, twice is once, what lies inside stays; numbers go to the nearest end."""
     y, tolerance = samples.y, max(1e-12, samples.tolerance * 1e-2)
-    found = []
     for prices in (samples.prices, 1e3 * samples.prices, samples.inside):
         b = frozen(prices)
-        found += fenchel.clip_is_sound(samples.pair, b, tolerance, floor=1.0, y=y)
+        yield from fenchel.clip_is_sound(samples.pair, b, tolerance, floor=1.0, y=y)
         if b.ndim == 1:
             low, high = loss.domain(y)
             by = np.abs(loss.clip(b, y) - np.clip(b, low, high)) / (1.0 + np.abs(b))
-            found += judge("clip goes to the nearest price of the domain", by, tolerance, b=b, y=y)
-    return found[:3]
+            yield from judge("clip goes to the nearest price of the domain", by, tolerance, b=b, y=y)
 
 
-def reach(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
+def reach(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """reach is the largest t in [0, 1] with start + t (end - start) in dom l*."""
     start = loss.clip(frozen(0.3 * samples.inside), samples.y)
     margin = 1e-6 if samples.y.ndim == 1 else None
-    found = []
     for end in (samples.prices, 1e2 * samples.prices):
         t = loss.reach(start, frozen(end), samples.y)
-        found += fenchel.reach_is_sound(samples.pair, t, start, end, margin, y=samples.y)
-    return found[:2]
+        yield from fenchel.reach_is_sound(samples.pair, t, start, end, margin, y=samples.y)
 
 
-def interior(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
+def interior(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """interior says whether the price 0 may be moved a little in every direction of dom l*."""
-    y = samples.y
+    y, outside = samples.y, samples.pair.outside
     claimed = loss.interior(y)
     shaped("interior", claimed, (len(y),))
     away = -1e-6 * loss.clip(samples.prices, y)  # opposite to points of the domain: outside, where 0 is on its boundary
-    found = judge(
-        "0 is inside where interior says so", claimed & ~np.isfinite(loss.conjugate(frozen(away), y)), 0, y=y, b=away
-    )
+    yield from judge("0 is inside where interior says so", claimed & outside(away), 0, y=y, b=away)
     if y.ndim == 2:
-        return found
-    both = np.isfinite(loss.conjugate(np.full_like(y, 1e-6), y)) & np.isfinite(
-        loss.conjugate(np.full_like(y, -1e-6), y)
-    )
-    return found + judge("interior says so where 0 is inside", both & ~claimed, 0, y=y)
+        return
+    both = ~outside(np.full_like(y, 1e-6)) & ~outside(np.full_like(y, -1e-6))
+    yield from judge("interior says so where 0 is inside", both & ~claimed, 0, y=y)
 
 
-def conductance(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
+def conductance(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """conductance is finite and non-negative, shaped like the prices or a matrix that keeps prices in their span."""
     b, y = samples.inside, samples.y
     c = loss.conductance(b, y)
     shaped("conductance", c, *shapes(b))
     least, most = extremes(c)
-    found = judge("conductance is finite and non-negative", ~(np.isfinite(most) & (least >= -1e-12)), 0, b=b, y=y)
+    yield from judge("conductance is finite and non-negative", ~(np.isfinite(most) & (least >= -1e-12)), 0, b=b, y=y)
     current = times(c, samples.rng.standard_normal(b.shape))
     off = size(loss.span(b + current) - (b + current)) / (1.0 + size(current))
-    return found + judge("currents stay in the span of the domain", off, 1e-12, b=b, y=y)
+    yield from judge("currents stay in the span of the domain", off, 1e-12, b=b, y=y)
 
 
-def span(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
+def span(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """span leaves the prices of the domain as they are, and span of a span is that span."""
     b, y = samples.inside, samples.y
-    found = judge("span(b) = b inside dom l*", distance(loss.span(b), b, 1.0), 1e-12, b=b, y=y)
+    yield from judge("span(b) = b inside dom l*", distance(loss.span(b), b, 1.0), 1e-12, b=b, y=y)
     flat = frozen(loss.span(samples.prices))
-    return found + judge("span(span(b)) = span(b)", distance(loss.span(flat), flat, 1.0), 1e-12, b=flat, y=y)
+    yield from judge("span(span(b)) = span(b)", distance(loss.span(flat), flat, 1.0), 1e-12, b=flat, y=y)
 
 
 def shapes(x: Array) -> list[tuple[int, ...]]:

@@ -1,4 +1,4 @@
-"""The points at which penalties are tried."""
+"""The points at which penalties and losses are tried."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from functools import cached_property
 import numpy as np
 
 from ..terms import Array
+from ..terms.losses import AbstractLoss
 from ..terms.penalties import AbstractPenalty
 from .fenchel import Pair
-from .report import frozen
+from .report import frozen, rowwise
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,87 @@ class Probe:
         return frozen(np.vstack([rows * big, rows / big]))
 
     @cached_property
+    def middle(self) -> Array:
+        """The interior point of dom phi*, (k,)."""
+        return np.asarray(self.penalty.interior(self.k), dtype=float)
+
+    @cached_property
     def inside(self) -> Array:
         """Prices inside dom phi*, most of them on its boundary, some nearer to the interior point."""
-        clipped = self.penalty.clip(self.points)
-        middle = np.asarray(self.penalty.interior(self.k), dtype=float)
+        clipped, middle = self.penalty.clip(self.points), self.middle
         return frozen(np.vstack([clipped, middle + 0.5 * (clipped[1::2] - middle), middle[None]]))
+
+
+@dataclass(frozen=True)
+class LossProbe:
+    """Targets of the loss's own data, each met by predictors and prices of every size."""
+
+    loss: AbstractLoss
+    seed: int
+    tolerance: float
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """A fresh stream: every law sees the same numbers, whichever laws came before."""
+        return np.random.default_rng(self.seed)
+
+    @cached_property
+    def y(self) -> Array:
+        """Up to six different targets, the extreme ones among them, each several times."""
+        distinct = np.unique(self.loss.targets(), axis=0)
+        chosen = distinct[np.unique(np.linspace(0, len(distinct) - 1, 6).astype(int))]
+        return frozen(np.repeat(chosen, 16, axis=0))
+
+    @cached_property
+    def x(self) -> Array:
+        """For each target: 0, the target, close to it and beside it, random predictors from tiny to large."""
+        y, rng = self.y, self.rng
+        sizes = np.array([0, 0, 0, 0, 0, 0, 1e-6, 1e-3, 0.1, 0.5, 1, 2, 5, 10, 30, 300.0])
+        x = rng.standard_normal(y.shape) * rowwise(np.tile(sizes, len(y) // 16), y)
+        at = np.arange(len(y)) % 16
+        for row, shift in ((1, 0.0), (2, 1.0), (3, -1.0), (4, 1e-3), (5, -2.5)):
+            x[at == row] = y[at == row] + shift
+        huge = ~(np.abs(self.loss.value(x, y)) < 1e12)  # of a loss that grows exponentially
+        return frozen(np.where(rowwise(huge, x), 0.01 * x, x))
+
+    @cached_property
+    def prices(self) -> Array:
+        """Prices, feasible or not: random ones of every size, and those at and beside the ends of the domain."""
+        b = self.rng.permutation(self.x) * 0.3
+        low, high = self.loss.domain(self.y)
+        shifts = (0.0, 0.0, -0.1, 0.1, 0.1, -0.1)
+        for row, end, shift in zip(range(6), (low, high) * 3, shifts, strict=True):
+            at = np.arange(len(b)) % 16 == row
+            b[at] = np.where(np.isfinite(end), end + shift, b)[at]
+        return frozen(b)
+
+    @cached_property
+    def inside(self) -> Array:
+        """Prices inside the domain."""
+        clipped = self.loss.clip(self.prices, self.y)
+        gradient = self.loss.gradient(self.x, self.y)
+        even = np.arange(len(clipped)) % 2 == 0
+        return frozen(np.where(rowwise(even, clipped), clipped, gradient))
+
+    @cached_property
+    def pair(self) -> Pair:
+        return pair_of(self.loss, self.y)
+
+    def directions(self) -> list[Array]:
+        """Both directions of each coordinate of a predictor."""
+        return [*units(self.y), *(-unit for unit in units(self.y))]
+
+
+def pair_of(loss: AbstractLoss, y: Array) -> Pair:
+    """A loss at some targets."""
+    return Pair(
+        lambda x: loss.value(x, y),
+        lambda b: loss.conjugate(b, y),
+        lambda v, step: loss.prox(v, step, y),
+        lambda b: loss.clip(b, y),
+    )
+
+
+def units(x: Array) -> list[Array]:
+    """The coordinate directions of predictors, shaped like x."""
+    return [np.ones_like(x)] if x.ndim == 1 else [np.ones_like(x) * each for each in np.eye(x.shape[1])]

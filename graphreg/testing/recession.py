@@ -7,8 +7,8 @@ import numpy as np
 from ..terms import Array, times
 from ..terms.losses import AbstractLoss
 from . import fenchel, prices, written
-from .report import Failure, demand, distance, dots, frozen, judge, rowwise, shaped, size
-from .samples import LossProbe, units
+from .probe import LossProbe, pair_of, units
+from .report import Failures, demand, distance, dots, frozen, judge, rowwise, shaped, size
 
 LONG = 1e6  # a step along a direction, after which a loss that grows has grown
 FAR = 1e3  # a step after which nothing is left of what falls to zero exponentially
@@ -16,7 +16,7 @@ CLEAR = 0.1  # by so much a direction must leave the cone before the loss has to
 DIFFERENCE = 1e-5
 
 
-def descent(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
+def descent(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """Along the directions of descent l does not grow, along all others it does; it falls for ever, or to a minimum."""
     y, x = samples.y, _near(samples)
     cone = loss.descent(y)
@@ -24,7 +24,6 @@ def descent(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
     shapes = f"{cone.falls.shape}, {cone.sample.shape}, {cone.for_ever.shape}"
     fitting = cone.falls.shape == (q, y.size) and len(cone.for_ever) == q
     demand(fitting, f"falls, sample and for_ever have the shapes {shapes} for {y.size} predictors")
-    found: list[Failure] = []
     start, zero = loss.value(x, y), frozen(np.zeros_like(x))
     for v in _directions(samples):
         fall = cone.falls @ v.ravel()
@@ -32,25 +31,23 @@ def descent(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
         inside, outside = (lowest >= 0) & (moves == 0), (lowest < -CLEAR) | (moves > CLEAR)
         after = loss.value(frozen(x + LONG * v), y)
         growth = np.where(inside, after - start, -np.inf)
-        found += judge("l does not grow along a direction of descent", growth, 1e-6 * (1 + np.abs(start)), v=v, y=y)
-        found += judge("l grows along every other direction", outside & ~(after > start + 1.0), 0, v=v, y=y)
+        yield from judge("l does not grow along a direction of descent", growth, 1e-6 * (1 + np.abs(start)), v=v, y=y)
+        yield from judge("l grows along every other direction", outside & ~(after > start + 1.0), 0, v=v, y=y)
         at = [loss.value(frozen(zero + t * v), y) for t in (0.0, 2.0, 4.0, 8.0)]
         ever, once = (_any(cone.sample, (fall > CLEAR) & kind, len(y)) for kind in (cone.for_ever, ~cone.for_ever))
         falling = (at[1] > at[2]) & (at[2] > at[3])
-        found += judge("l falls for ever where it is said to", inside & ever & ~falling, 0, v=v, y=y)
+        yield from judge("l falls for ever where it is said to", inside & ever & ~falling, 0, v=v, y=y)
         far, further = (loss.value(frozen(zero + t * v), y) for t in (30.0, 60.0))  # where an exponential is not yet 0
         ends = (at[0] > far) & (far == further)
-        found += judge("l falls to a minimum where it is said to", inside & once & ~ever & ~ends, 0, v=v, y=y)
-    return found[:2]
+        yield from judge("l falls to a minimum where it is said to", inside & once & ~ever & ~ends, 0, v=v, y=y)
 
 
-def remains(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
+def remains(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """What remains of a sample far out along a direction of descent is its limit there, and a loss of its own."""
     y, x = samples.y, _near(samples)
     cone = loss.descent(y)
     if not len(cone.sample):
-        return []
-    found: list[Failure] = []
+        return
     for v in _directions(samples):
         fall = cone.falls @ v.ravel()
         lowest, moves = _of_samples(loss, y, fall, v)
@@ -64,63 +61,54 @@ def remains(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
         limit = np.where(plain, loss.value(frozen(x + FAR * v), y), loss.value(x, y))
         cost = np.zeros(len(y))
         cost[kept] = loss.value(frozen(x[kept]), left)
-        found += judge("what remains is the limit of l", distance(cost, limit, 1.0), samples.tolerance, x=x, v=v, y=y)
-        found += _is_a_loss(loss, samples, frozen(x[kept]), frozen(left), frozen(samples.prices[kept]))
-    return found[:2]
+        yield from judge("what remains is the limit of l", distance(cost, limit, 1.0), samples.tolerance, x=x, v=v, y=y)
+        yield from _is_a_loss(loss, samples, frozen(x[kept]), frozen(left), frozen(samples.prices[kept]))
 
 
-def _is_a_loss(loss: AbstractLoss, samples: LossProbe, x: Array, y: Array, b: Array) -> list[Failure]:
+def _is_a_loss(loss: AbstractLoss, samples: LossProbe, x: Array, y: Array, b: Array) -> Failures:
     if not len(y):
-        return []
-    pair = fenchel.Pair(
-        lambda x: loss.value(x, y),
-        lambda b: loss.conjugate(b, y),
-        lambda v, step: loss.prox(v, step, y),
-        lambda b: loss.clip(b, y),
-    )
+        return
+    pair = pair_of(loss, y)
     residual, scale = pair.residual(x, loss.gradient(x, y))
     sentence = "what remains satisfies l(x) + l*(l'(x)) = x l'(x)"
-    found = judge(sentence, np.abs(residual) / (1.0 + scale), samples.tolerance, x=x, y=y)
-    found += fenchel.clip_is_sound(pair, b, 1e-10, floor=1.0, y=y)
+    yield from judge(sentence, np.abs(residual) / (1.0 + scale), samples.tolerance, x=x, y=y)
+    yield from fenchel.clip_is_sound(pair, b, 1e-10, floor=1.0, y=y)
     residual, scale = pair.residual(x, pair.clip(b))
-    found += judge("what remains satisfies l(x) + l*(b) >= x b", -residual / (1.0 + scale), samples.tolerance, x=x, y=y)
-    few = np.arange(min(len(x), 8))
-    value = lambda part: loss.value(part, y[few])  # noqa: E731
-    return found + written.has_the_value(
-        lambda X, rows: loss.cvxpy(X, y[few][rows]), value, x[few], 1e-8, "cvxpy of what remains"
-    )
+    sentence = "what remains satisfies l(x) + l*(b) >= x b"
+    yield from judge(sentence, -residual / (1.0 + scale), samples.tolerance, x=x, y=y)
+    few = pair_of(loss, y[:8]).value
+    yield from written.has_the_value(lambda X, rows: loss.cvxpy(X, y[rows]), few, x[:8], 1e-8, "cvxpy of what remains")
 
 
-def smoothed(loss: AbstractLoss, samples: LossProbe) -> list[Failure]:
+def smoothed(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """smoothed is a smooth convex function with its gradient and curvature, whose gradients lie in dom l*."""
     y, x, tolerance = samples.y, _near(samples), samples.tolerance
     value, gradient, curvature = loss.smoothed(x, y)
     shaped("the value of smoothed", value, (len(x),))
     shaped("its gradient", gradient, x.shape)
     shaped("its curvature", curvature, *prices.shapes(x))
-    found = judge("its gradient lies in dom l*", ~np.isfinite(loss.conjugate(gradient, y)), 0, x=x, y=y)
+    yield from judge("its gradient lies in dom l*", samples.pair.outside(gradient), 0, x=x, y=y)
     least, most = prices.extremes(curvature)
     negative = -least / (1e-300 + np.abs(most))
-    found += judge("its curvature is finite and not negative", negative, tolerance, x=x, y=y)
+    yield from judge("its curvature is finite and not negative", negative, tolerance, x=x, y=y)
     for unit in units(x):
         h = DIFFERENCE * np.maximum(1.0, size(x))
         right, left = (loss.smoothed(frozen(x + sign * rowwise(h, x) * unit), y) for sign in (1.0, -1.0))
         g, c = dots(gradient, unit), dots(times(curvature, unit), unit)
         rounding = 1e-14 * (1.0 + np.abs(value)) / h
         out = np.maximum(g - (right[0] - value) / h, (value - left[0]) / h - g) - rounding
-        found += judge("its gradient lies between the differences of its value", out, tolerance, x=x, y=y)
+        yield from judge("its gradient lies between the differences of its value", out, tolerance, x=x, y=y)
         after, before = (dots(right[1] - gradient, unit) / h, dots(gradient - left[1], unit) / h)
         bend = (after + before) / 2
         smooth = np.abs(after - before) <= 1e-2 * (np.abs(after) + np.abs(before))  # no kink of the gradient in between
         by = np.where(smooth, np.abs(bend - c) / (1.0 + np.abs(c) + size(gradient)), 0.0)
-        found += judge("its curvature is the derivative of its gradient", by, 1e-6, x=x, y=y)
-    return found[:2]
+        yield from judge("its curvature is the derivative of its gradient", by, 1e-6, x=x, y=y)
 
 
 def _near(samples: LossProbe) -> Array:
     """Predictors of moderate size."""
     x = samples.x
-    return frozen(np.where(rowwise((size(x) < 10.0).astype(float), x) > 0, x, 0.1 * np.sign(x)))
+    return frozen(np.where(rowwise(size(x) < 10.0, x), x, 0.1 * np.sign(x)))
 
 
 def _directions(samples: LossProbe) -> list[Array]:

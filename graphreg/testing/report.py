@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from inspect import isfunction
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
+from ..checks import positive, seed
 from ..terms import Array
 
 
@@ -48,7 +51,7 @@ class Report:
     laws : tuple of str
         The names of the laws that were tried, in order.
     failures : tuple of Failure
-        At most a few per law; empty where everything holds.
+        The first few of each law; empty where everything holds.
     """
 
     subject: str
@@ -78,9 +81,27 @@ class Report:
             raise AssertionError(str(self))
 
 
-def name_of(law: Callable[..., Any]) -> str:
-    """The name of a law: that of its function, in words."""
-    return law.__name__.strip("_").replace("_", " ")
+Failures = Iterable[Failure]
+Law = Callable[..., Failures]
+MOST = 3  # failures of a law on a term that are told
+
+
+def named(*laws: Law) -> dict[str, Law]:
+    """Laws by name: that of the function, in words."""
+    return {law.__name__.replace("_", " "): law for law in laws}
+
+
+def laws_of(kind: type, *modules: Mapping[str, Any]) -> dict[str, Law]:
+    """The laws of a kind of terms, in the order in which they stand in some modules: declaring is registering.
+
+    A law is a public function that takes a term of that kind and its probe, and gives the failures.
+    """
+
+    def is_law(name: str, each: Any) -> bool:
+        types = list(each.__annotations__.values()) if isfunction(each) else []
+        return name[0] != "_" and len(types) == 3 and (types[0], types[2]) == (kind.__name__, "Failures")
+
+    return named(*(each for module in modules for name, each in module.items() if is_law(name, each)))
 
 
 class LawError(Exception):
@@ -89,6 +110,12 @@ class LawError(Exception):
     def __init__(self, sentence: str, where: str = "", by: float = np.inf) -> None:
         super().__init__(sentence)
         self.failure = Failure("", sentence, where, by)
+
+
+def check_numbers(seed_of_points: Any, tolerance: Any) -> None:
+    """Refuse what is no seed, and no tolerance."""
+    seed(seed_of_points, "seed")
+    positive(tolerance, "tolerance")
 
 
 def demand(holds: Any, sentence: str, where: str = "", by: float = np.inf) -> None:
@@ -102,18 +129,18 @@ def shaped(name: str, array: Array, *shapes: tuple[int, ...]) -> None:
     demand(array.shape in shapes, f"{name} has the shape {array.shape}, expected {' or '.join(map(str, shapes))}")
 
 
-def try_laws(laws: Iterable[Callable[..., list[Failure]]], subject: Any, probe: Any) -> list[Failure]:
-    """The failures of each law; a law that raises has failed, with the text of the exception."""
-    failures = []
-    for law in laws:
+def try_laws(laws: dict[str, Law], subject: Any, probe: Any, most: int | None = MOST) -> list[Failure]:
+    """The first failures of each law; a law that raises has failed, with the text of the exception."""
+    failures: list[Failure] = []
+    for name, law in laws.items():
         try:
             with np.errstate(all="ignore"):  # answers are judged by their numbers, where NaN always fails
-                found = law(subject, probe)
+                found = list(islice(law(subject, probe), most))
         except LawError as error:
             found = [error.failure]
         except Exception as error:  # noqa: BLE001 - whatever a user's term raises is what the report has to say
             found = [Failure("", f"{type(error).__name__}: {error}", "", np.inf)]
-        failures += [Failure(name_of(law), each.sentence, each.where, each.by) for each in found]
+        failures += [Failure(name, each.sentence, each.where, each.by) for each in found]
     return failures
 
 
@@ -159,8 +186,8 @@ def size(a: Array) -> Array:
 
 
 def rowwise(number: Any, like: Array) -> Array:
-    """A number per row that broadcasts against rows shaped like those of ``like``."""
-    number = np.asarray(number, dtype=float)
+    """A number per row (or whether it holds for the row) that broadcasts against rows shaped like those of ``like``."""
+    number = np.asarray(number)
     return number[:, None] if number.ndim == 1 and like.ndim == 2 else number
 
 

@@ -3,7 +3,7 @@ two states differ."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from math import prod
 from typing import Any
@@ -83,10 +83,18 @@ def bits(value: Any) -> Any:
     return packed.tree, [(a.dtype.str, a.shape, a.tobytes()) for a in packed.arrays], packed.generators
 
 
-def moved(state: Any, view: LocalView) -> Any:
-    """The state as it comes out of a checkpoint, on another site."""
+def moved(state: Any, view: LocalView, change: Callable[[Array], Array] = np.ndarray.copy) -> Any:
+    """The state as it comes out of a checkpoint, on another view, with its arrays changed."""
     packed = Packed.of(state, "state")
-    return replace(packed, arrays=[a.copy() for a in packed.arrays]).value(view)
+    return replace(packed, arrays=[change(a) for a in packed.arrays]).value(view)
+
+
+def disturbed(array: Array, n: int, node: int, rng: np.random.Generator) -> Array:
+    """An array of a state with other numbers in the row of one node, where it has n rows of numbers."""
+    out = array.copy()
+    if array.ndim and len(array) == n and array.dtype.kind == "f":
+        out[node] += SIZE * (1.0 + np.abs(out[node])) * rng.standard_normal(out[node].shape)
+    return out
 
 
 def leaves(value: Any, where: str = "state") -> Iterator[tuple[str, Any]]:
@@ -104,22 +112,6 @@ def leaves(value: Any, where: str = "state") -> Iterator[tuple[str, Any]]:
             yield from leaves(each, f"{where}[{key!r}]")
     elif isinstance(value, (np.ndarray, int, float, np.generic)):
         yield where, value
-
-
-def disturbed(value: Any, n: int, node: int, rng: np.random.Generator) -> Any:
-    """The state with other numbers in the row of one node, in every array of n rows of numbers."""
-    if is_dataclass(value) and not isinstance(value, (type, LocalView)):
-        parts = {f.name: disturbed(getattr(value, f.name), n, node, rng) for f in fields(value) if f.init}
-        return replace(value, **parts)
-    if isinstance(value, (tuple, list)):
-        return type(value)([disturbed(each, n, node, rng) for each in value])
-    if isinstance(value, dict):
-        return {key: disturbed(each, n, node, rng) for key, each in value.items()}
-    if isinstance(value, np.ndarray) and value.ndim and len(value) == n and value.dtype.kind == "f":
-        out = value.copy()
-        out[node] += SIZE * (1.0 + np.abs(out[node])) * rng.standard_normal(out[node].shape)
-        return out
-    return value
 
 
 def reached(engine: CountingEngine, node: int) -> set[int]:

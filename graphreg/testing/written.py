@@ -13,14 +13,12 @@ from typing import Any
 import numpy as np
 
 from ..terms import Array
-from .report import Failure, demand, distance, judge, shaped, size
+from .report import Failures, demand, distance, judge, shaped, size
 
 Write = Callable[[Any, Array], Any]  # (expression of some rows, their indices) -> what the term writes for them
 
 
-def has_the_value(
-    write: Write, value: Callable[[Array], Array], x: Array, tolerance: float, what: str
-) -> list[Failure]:
+def has_the_value(write: Write, value: Callable[[Array], Array], x: Array, tolerance: float, what: str) -> Failures:
     """At constants the written form equals ``value``; where that is infinite, it is so or breaks a constraint."""
     import cvxpy as cp
 
@@ -44,7 +42,7 @@ def has_the_value(
 
 def has_the_minimiser(
     write: Write, prox: Callable[[Array, Any], Array], v: Array, step: Array, tolerance: float
-) -> list[Failure]:
+) -> Failures:
     """Clarabel's minimiser of ``sum_r step_r f(p_r) + 1/2 ||p_r - v_r||^2`` is ``prox(v, step)``."""
     import cvxpy as cp
 
@@ -56,9 +54,7 @@ def has_the_minimiser(
         objective = objective + step @ expression
     problem = cp.Problem(cp.Minimize(objective), constraints)
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # of an inaccurate solution: the answer itself is judged, not what is said of it
+        warnings.simplefilter("ignore")  # of an inaccurate one: the answer itself is judged, not what is said of it
         problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
     demand(p.value is not None, f"Clarabel finds the prox problem {problem.status}")
     expected = prox(v, step)

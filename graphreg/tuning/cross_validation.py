@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from ..clock import progress_bar
 from ..methods import METHOD, AbstractMethod
 from ..problem import Problem, problem_of
 from .chosen import RULES, CrossValidation, scores_of
-from .fold_runs import FoldRun, Task, carried_out
+from .fold_runs import Task, carried_out
 from .folds import Folds, folds_of
 from .points import grid_of
 from .scoring import Scorer, held, scorer_of
@@ -22,6 +22,7 @@ from .warm import usual_method
 ALL_PROCESSORS = checks.Check("-1 for all processors", lambda jobs: checks.is_whole(jobs) and jobs == -1)
 
 
+@checks.named
 def cross_validate(  # noqa: PLR0913
     problem: Problem,
     grid: Any = None,
@@ -107,6 +108,8 @@ def cross_validate(  # noqa: PLR0913
     True
     """
     _check(problem, rule, gap, seed, jobs, method)
+    checks.switch(refit, "refit")
+    (checks.switch | None)(progress, "progress")
     values, split = grid_of(problem, grid), folds_of(problem.form, folds, by, seed)
     scorer = scorer_of(problem.form, scoring, greater_is_better)
     if rule == "1se":
@@ -115,27 +118,21 @@ def cross_validate(  # noqa: PLR0913
         _try(problem, split, scorer)
     chosen = method or usual_method(problem)
     task = Task(problem.model, problem.form, values, chosen, gap, int(seed), usual=method is None)
-    stored = StoredFolds(checkpoint, task, split)
-    try:
-        for number, run in _carried_out(task, split, stored, jobs, progress):
-            stored.add(number, run)
-            scores_of(problem.form, split.each[number], run, scorer)  # what is wrong with it is known at once
-    except KeyboardInterrupt:
-        if not stored.runs:
-            raise
+    G = len(values.points)
+    with closing(StoredFolds(checkpoint, task, split)) as stored:
+        todo = [number for number in range(len(split)) if number not in stored.runs]
+        done = len(stored.runs) * G
+        solves = {"total": len(split) * G, "initial": done, "desc": "cross-validation", "unit": " solves"}
+        try:
+            with progress_bar(progress, **solves) as tick:
+                for number, run in carried_out(task, split.each, todo, jobs, tick):
+                    stored.add(number, run)
+                    scores_of(problem.form, split.each[number], run, scorer)  # what is wrong with it is known at once
+        except KeyboardInterrupt:
+            if not stored.runs:
+                raise
     found = CrossValidation(problem, values, split, scorer, rule, gap, dict(sorted(stored.runs.items())))
     return found.refitted(task.method, task.seed) if refit and found.complete and found.usable.any() else found
-
-
-def _carried_out(
-    task: Task, folds: Folds, stored: StoredFolds, jobs: int, progress: bool | None
-) -> Generator[tuple[int, FoldRun]]:
-    """The runs of the folds that are not finished, as they end."""
-    todo = [number for number in range(len(folds)) if number not in stored.runs]
-    G, done = len(task.grid.points), len(folds) - len(todo)
-    how = {"total": len(folds) * G, "initial": done * G, "desc": "cross-validation", "unit": " solves"}
-    with progress_bar(progress, **how) as tick:
-        yield from carried_out(task, folds.each, todo, jobs, tick)
 
 
 def _try(problem: Problem, folds: Folds, scorer: Scorer) -> None:

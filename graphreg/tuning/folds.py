@@ -67,7 +67,7 @@ def folds_of(form: Form, given: Any, by: Any, seed: int) -> Folds:
     checks.one_of("sample", "node").so("folds of your own are given as folds=")(by, "by")
     if checks.is_whole(given):
         label, how = _dealt(form, node, int(given), by, np.random.default_rng(seed))
-        pairs = _pairs_of(label)
+        pairs = _pairs_of(range(int(given)), label)
     else:
         if by == "node":
             raise ModelError("by='node' is for a number of folds; leave it out where the folds themselves are given")
@@ -98,8 +98,8 @@ def _dealt(form: Form, node: Array, folds: int, by: str, rng: np.random.Generato
     return label, f"{folds} folds by sample, drawn at random: every node's samples are spread over them evenly"
 
 
-def _pairs_of(label: Array) -> list[tuple[Hashable, Array, Array]]:
-    return [(k, np.flatnonzero(label != k), np.flatnonzero(label == k)) for k in np.unique(label).tolist()]
+def _pairs_of(names: Sequence[Hashable], label: Array) -> list[tuple[Hashable, Array, Array]]:
+    return [(name, np.flatnonzero(label != k), np.flatnonzero(label == k)) for k, name in enumerate(names)]
 
 
 # ---- folds as they are given -----------------------------------------------------------------------------------------
@@ -120,8 +120,7 @@ def _given(form: Form, node: Array, given: Any) -> tuple[list[tuple[Hashable, Ar
     names, label = numbered(values, "fold label", ModelError)
     if not label.any():
         raise ModelError(f"all samples have the fold label {names[0]!r}; cross-validation needs at least two folds")
-    pairs = zip(names, _pairs_of(label), strict=True)
-    return [(name, train, test) for name, (_, train, test) in pairs], "folds as given, one label per sample"
+    return _pairs_of(names, label), "folds as given, one label per sample"
 
 
 def _splitter(form: Form, node: Array, splitter: Any) -> list[tuple[Hashable, Array, Array]]:
@@ -141,9 +140,7 @@ def _pairs(values: Sequence[Any], M: int) -> list[tuple[Hashable, Array, Array]]
     """(train, test) pairs of positions or masks, checked."""
     out: list[tuple[Hashable, Array, Array]] = []
     for k, (train, test) in enumerate(values):
-        a, b = (
-            _positions(rows, M, f"the {what} rows of fold {k}") for rows, what in ((train, "train"), (test, "test"))
-        )
+        a, b = _positions(train, M, f"the train rows of fold {k}"), _positions(test, M, f"the test rows of fold {k}")
         both = np.intersect1d(a, b)
         if len(both):
             raise ModelError(

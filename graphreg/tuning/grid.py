@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -13,10 +14,11 @@ from .. import checks
 from ..certificate import Certificate
 from ..errors import MethodError, ModelError, UnattainedError
 from ..problem import Problem
-from ..terms import Array, Parameter
+from ..terms import Array, Parameter, positive
 from ..theory import StrengthMax, meant, parameters_in, strength_max
 
 DECADES = 3.0  # from strength_max down
+COUNT = replace(checks.whole(2), wanted="a sequence of positive numbers, or how many there are to be (at least 2)")
 
 
 def some_parameters(problem: Problem) -> list[Parameter]:
@@ -52,30 +54,18 @@ def parameter_of(problem: Problem, parameter: Any = None) -> Parameter:
 
 def grid(problem: Problem, parameter: Parameter, strengths: Any) -> tuple[Array, Certificate | None]:
     """The strengths in growing order; and, where they come down from `strength_max`, what is known at that one."""
-    if checks.is_number(strengths):
-        if not checks.is_whole(strengths) or strengths < 2:
-            raise ModelError(
-                f"strengths must be a sequence, or how many there are to be (at least 2), got {strengths!r}"
-            )
-        values, most = downwards(problem, parameter, int(strengths))
-        return values, most.certificate(1.0)
-    return given(strengths), None
+    if isinstance(strengths, Iterable) and not isinstance(strengths, (str, bytes)):
+        return given(strengths), None
+    COUNT(strengths, "strengths")
+    values, most = downwards(problem, parameter, int(strengths))
+    return values, most.certificate(1.0)
 
 
-def given(strengths: Any) -> Array:
+def given(strengths: Iterable[Any]) -> Array:
     """Strengths as a user gives them, checked and sorted."""
-    if isinstance(strengths, (str, bytes)) or not isinstance(strengths, Iterable):
-        raise ModelError(f"strengths must be a sequence of positive numbers, or their number, got {strengths!r}")
-    values: list[float] = []
-    for place, each in enumerate(strengths):
-        if not checks.is_number(each):
-            raise ModelError(f"strengths must be positive numbers, got {each!r} at position {place}")
-        if not (math.isfinite(each) and float(each) > 0):
-            raise ModelError(f"strengths must be positive and finite, got {float(each)} at position {place}")
-        values.append(float(each))
+    values = sorted(positive(each, f"the strength at position {place}") for place, each in enumerate(strengths))
     if not values:
         raise ModelError("strengths is empty; give at least one, or how many there are to be")
-    values.sort()
     for one, two in pairwise(values):
         if two <= one * (1.0 + 1e-12):
             raise ModelError(f"the strength {one:.17g} is given twice; give each once")

@@ -49,11 +49,10 @@ class NoiseStrength(StatedNumber):
     draws: Array = field(repr=False)
 
     def _lines(self) -> list[str]:
-        head = (
+        return [
             f"{NAME} {self.value:.6g} ({self.low:.6g} to {self.high:.6g}, for {len(self.draws)} draws): the "
             f"{self.quantile:g} quantile of the largest load that noise puts on an edge"
-        )
-        return [head]
+        ]
 
     def __repr__(self) -> str:
         return f"<NoiseStrength {self.value:.6g}>"
@@ -96,6 +95,7 @@ def noise_strength(
     """
     checks.fraction(quantile, "quantile")
     checks.whole(LEAST)(draws, "draws")
+    (checks.seed | None)(seed, "seed")
     vary = varying(problem, parameter, NAME)
     fits = local_fits(vary.form)
     roots = np.zeros((vary.form.n, vary.form.d, vary.form.d))  # latent nodes have no noise

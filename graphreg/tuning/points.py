@@ -143,11 +143,10 @@ def _listed(values: Sequence[Any], known: Sequence[Parameter]) -> Grid:
             parameter = _found(key, known, row)
             row[parameter] = _value(number, parameter)
         rows.append(row)
-        for parameter in {*rows[0], *row}:
-            if parameter not in row or parameter not in rows[0]:
-                raise ModelError(
-                    f"only some points of the grid have a value for {parameter.name!r}; give it at all of them"
-                )
+        for parameter in rows[0].keys() ^ row.keys():
+            raise ModelError(
+                f"only some points of the grid have a value for {parameter.name!r}; give it at all of them"
+            )
     parameters = tuple(rows[0])
     return Grid(parameters, _distinct([tuple(row[p] for p in parameters) for row in rows], parameters))
 

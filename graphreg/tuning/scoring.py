@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -53,9 +54,6 @@ class Held:
 
     def response(self) -> Array:
         return self.loss.response(self.link)
-
-    def classes(self) -> Array:
-        return self.loss.classify(self.link)
 
 
 def held(form: Form, rows: Array, link: Array) -> list[Held]:
@@ -110,7 +108,7 @@ def scorer_of(form: Form, scoring: Any, greater_is_better: bool | None) -> Score
                 "whether a larger value of your scoring is better cannot be known; say greater_is_better=True or False"
             )
         name = getattr(scoring, "__name__", type(scoring).__name__)
-        return Scorer(name, greater_is_better, _Own(scoring), f"scored by your function {name}")
+        return Scorer(name, greater_is_better, partial(_own, scoring), f"scored by your function {name}")
     if greater_is_better is not None:
         raise ModelError("greater_is_better is for a scoring function of your own; leave it out")
     name = "loss" if scoring is None else scoring
@@ -127,26 +125,16 @@ def scorer_of(form: Form, scoring: Any, greater_is_better: bool | None) -> Score
 
 
 # ---- the scores ------------------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class _Own:
+def _own(function: Callable[..., Any], parts: Sequence[Held]) -> Any:
     """A function of (y, response, weights), over all losses."""
-
-    function: Callable[..., Any]
-
-    def __call__(self, parts: Sequence[Held]) -> Any:
-        y, p = (np.concatenate(each) for each in zip(*((part.y, part.response()) for part in parts), strict=True))
-        return self.function(y, p, np.concatenate([part.weights for part in parts]))
+    columns = zip(*((part.y, part.response(), part.weights) for part in parts), strict=True)
+    return function(*map(np.concatenate, columns))
 
 
-@dataclass(frozen=True)
-class _Mean:
+def _mean(each: Callable[[Held], Array], parts: Sequence[Held]) -> float:
     """The weighted mean of one value per sample."""
-
-    each: Callable[[Held], Array]
-
-    def __call__(self, parts: Sequence[Held]) -> float:
-        weights = np.concatenate([part.weights for part in parts])
-        return float(np.average(np.concatenate([self.each(part) for part in parts]), weights=weights))
+    weights = np.concatenate([part.weights for part in parts])
+    return float(np.average(np.concatenate([each(part) for part in parts]), weights=weights))
 
 
 def _loss(part: Held) -> Array:
@@ -162,7 +150,7 @@ def _absolute(part: Held) -> Array:
 
 
 def _hits(part: Held) -> Array:
-    return (part.classes() == part.y).astype(float)
+    return (part.loss.classify(part.link) == part.y).astype(float)
 
 
 def _errors(part: Held) -> Array:
@@ -217,11 +205,11 @@ LOG = f"{MEAN} -log of the probability of the class"
 SCORES = {
     scorer.name: scorer
     for scorer in (
-        Scorer("loss", False, _Mean(_loss), f"{MEAN} the model's own loss, without its scale"),
-        Scorer("mse", False, _Mean(_squared), f"{MEAN} the squared error", _is_numeric, NUMERIC),
-        Scorer("mae", False, _Mean(_absolute), f"{MEAN} the absolute error", _is_numeric, NUMERIC),
-        Scorer("accuracy", True, _Mean(_hits), SHARE, _classifies, "classification losses"),
-        Scorer("log_loss", False, _Mean(_loss), LOG, _is_probabilistic, CODED),
+        Scorer("loss", False, partial(_mean, _loss), f"{MEAN} the model's own loss, without its scale"),
+        Scorer("mse", False, partial(_mean, _squared), f"{MEAN} the squared error", _is_numeric, NUMERIC),
+        Scorer("mae", False, partial(_mean, _absolute), f"{MEAN} the absolute error", _is_numeric, NUMERIC),
+        Scorer("accuracy", True, partial(_mean, _hits), SHARE, _classifies, "classification losses"),
+        Scorer("log_loss", False, partial(_mean, _loss), LOG, _is_probabilistic, CODED),
         Scorer("auc", True, _auc, CURVE, _binary, "losses of two classes"),
     )
 }

@@ -270,7 +270,7 @@ def grown(graph, penalty, rooms=None, **options):
     form = gr.Problem(gr.SquaredLoss(data) + gr.TotalVariation(graph, penalty, **options)).form
     arcs = Arcs.of(form)
     room = np.ones(len(arcs.tail)) if rooms is None else rooms(arcs)
-    return arcs, forest(arcs, room, np.ones(2), None)
+    return arcs, forest(arcs, room, np.ones(2), np.zeros(len(arcs.tail), dtype=bool))
 
 
 def subtree_sums(tree, values):

@@ -12,7 +12,7 @@ import graphreg as gr
 from graphreg.certificate.attainment.attainment import at_infinity
 from graphreg.certificate.common_model.centring import centred
 from graphreg.certificate.edges.separate import separate
-from graphreg.certificate.proof.parts import write_out
+from graphreg.certificate.proof.statement import write_out
 from graphreg.engines.actors.parts import split
 from graphreg.errors import MethodError
 from graphreg.network.arcs import arcs_of

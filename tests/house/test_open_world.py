@@ -256,10 +256,6 @@ MAKERS = {  # modules that make a loss or a penalty of some class, and why
     "theory/agreement/pooled.py": "the limit of large strengths",
     "theory/spectra/gossip.py": "the consensus that gossip reaches",
 }
-TABLES = {  # modules that list classes, and why
-    "datasets/families.py": "losses that random problems are drawn from",
-    "datasets/random_penalties.py": "penalties that random problems are drawn from",
-}
 
 
 def concrete_names():
@@ -298,7 +294,7 @@ def test_no_room_outside_terms_knows_a_class():
     stray = {
         str(path.relative_to(PACKAGE)): sorted(names)
         for path, names in known_classes().items()
-        if path.relative_to(PACKAGE).as_posix() not in {*MAKERS, *TABLES}
+        if path.relative_to(PACKAGE).as_posix() not in MAKERS
     }
     assert not stray, f"ask the term by a verb or an abstract type: {stray}"
 
@@ -315,7 +311,7 @@ def test_makers_do_nothing_but_make():
 
 def test_every_exception_is_in_use():
     used = {path.relative_to(PACKAGE).as_posix() for path in known_classes()}
-    assert used == {*MAKERS, *TABLES}
+    assert used == {*MAKERS}
 
 
 @pytest.mark.parametrize(

@@ -36,8 +36,6 @@ ELSEWHERE = {  # the same words in their own sense
     ("steepness", "__init__"): "a module",
     ("tie", "steepest"): "a constraint that ties variables of a conic programme",
     ("tie", "steepness"): "a constraint that ties variables of a conic programme",
-    ("tie", "tied"): "the flow of the edge that ties",
-    ("tie", "_tied"): "the flow of the edge that ties",
     ("tie", "well_connected"): "equality of capacity and demand",
     ("odds", "predictions"): "p / (1 - p)",
     ("odds", "_predictions"): "p / (1 - p)",

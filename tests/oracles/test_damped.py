@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import graphreg as gr
-from graphreg.inputs.graph import components_of
+from graphreg.inputs import components_of
 from graphreg.oracles.damped import descended, minimisers
 from graphreg.oracles.gradients import NodeGradients
 from graphreg.terms.padding import at_a_time, block_diagonal

@@ -13,7 +13,7 @@ import graphreg as gr
 from graphreg.certificate import common
 from graphreg.datasets import random_problem
 from graphreg.methods.base import AbstractMethod
-from graphreg.running.task import Outcome
+from graphreg.running import Outcome
 
 SEEDS = (  # every loss and every penalty twice, every structure
     *(540, 431, 162, 383, 214, 355, 476, 97, 408, 129),

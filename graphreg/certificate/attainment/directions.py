@@ -13,6 +13,7 @@ is exact is found, in rational numbers, or for multipliers enclosed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -21,26 +22,22 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from ...terms import Array
-from .rationals import LEAST, ROUNDING, correction, null_point, products, signs
+from ..rationals import LEAST, ROUNDING, correction, null_point, products, signs
 
 TIGHT = (1e-7, 1e-4, 1e-10)  # of the largest: rows that a programme's direction moves by less are taken to stay
 MOST_EXACT = 60  # unknowns that hang together, up to which rationals are tried; or as much work by fewer equations
 MOST_DENSE = 1500  # and up to which a dense inverse is
 
 
+@dataclass(frozen=True)
 class ConditionPart:
-    """Conditions on unknowns that hang together; each kind with the places of its rows in the whole."""
+    """Conditions on unknowns that hang together; ``places`` are those of the rows of each kind in the whole."""
 
-    def __init__(
-        self,
-        columns: Array,
-        falls: tuple[Array, Any],
-        slack: tuple[Array, Any],
-        still: tuple[Array, Any],
-    ) -> None:
-        self.columns = columns
-        self.places = (falls[0], slack[0], still[0])
-        self.falls, self.slack, self.still = falls[1], slack[1], still[1]
+    columns: Array
+    places: tuple[Array, ...]
+    falls: Any
+    slack: Any
+    still: Any
 
     def recedes(self, x: Array) -> bool:
         """Whether near x there is a direction along which nothing grows and a sample falls for ever: enclosed, or in

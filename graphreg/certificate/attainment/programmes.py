@@ -32,9 +32,8 @@ class Answer:
 def answers(falls: Any, slack: Any, still: Any) -> Iterator[Answer]:
     """x that maximises sum_r min(1, (falls x)_r) over the conditions, with its multipliers; look after look."""
     rows, count = falls.shape
-    upper: Any = sp.vstack(
-        [sp.hstack([-falls, sp.eye_array(rows)]), sp.hstack([-slack, sp.csr_array((slack.shape[0], rows))])]
-    )
+    none: Any = sp.csr_array((slack.shape[0], rows))
+    upper: Any = sp.vstack([sp.hstack([-falls, sp.eye_array(rows)]), sp.hstack([-slack, none])])
     equal = sp.hstack([still, sp.csr_array((still.shape[0], rows))])
     c = np.r_[np.zeros(count), -np.ones(rows)]
     for far, tolerance in LOOKS:
@@ -71,16 +70,8 @@ def _solved(c: Array, upper: Any, right: Array, equal: Any, bounds: list[Any], t
     options["time_limit"] = MOST_SECONDS if seconds is None else max(seconds, GRACE)
 
     def work() -> Any:
-        return linprog(
-            c,
-            A_ub=sp.csr_array(upper) if upper.shape[0] else None,
-            b_ub=right if upper.shape[0] else None,
-            A_eq=sp.csr_array(equal) if equal.shape[0] else None,
-            b_eq=np.zeros(equal.shape[0]) if equal.shape[0] else None,
-            bounds=bounds,
-            method="highs",
-            options=options,
-        )
+        above, zero = sp.csr_array(upper), np.zeros(equal.shape[0])
+        return linprog(c, above, right, sp.csr_array(equal), zero, bounds, method="highs", options=options)
 
     try:
         result = carry_out(work)

@@ -17,8 +17,8 @@ from scipy.sparse.csgraph import connected_components
 from ...form import DualPoint, EdgeBlock, Form
 from ...inputs import components_of, groups_of
 from ...terms import Array, RecessionCone
+from ..rationals import rational
 from .directions import ConditionPart, allowed
-from .rationals import rational
 
 ROUNDS = 4  # of scaling rows and columns in turn
 
@@ -97,8 +97,12 @@ class Conditions:
         for each in columns:
             local[each] = np.arange(len(each))
         split = [_split(kind.matrix, label, local, columns) for kind in self.kinds]
-        parts = [ConditionPart(columns[k], *(kind[k] for kind in split)) for k in range(len(columns))]
-        return [part for part in parts if part.falls.shape[0]]
+        parts: list[ConditionPart] = []
+        for mine, *kinds in zip(columns, *split, strict=True):
+            places, matrices = zip(*kinds, strict=True)
+            if matrices[0].shape[0]:
+                parts.append(ConditionPart(mine, places, *matrices))
+        return parts
 
 
 def _split(matrix: Any, label: Array, local: Array, columns: list[Array]) -> list[tuple[Array, Any]]:
@@ -132,7 +136,9 @@ def conditions(form: Form, cones: list[RecessionCone], everything: bool = False)
         falls.append(fall[np.flatnonzero(descent.for_ever)])
         slack.append(fall[np.flatnonzero(~descent.for_ever)])
     for edge, cone in zip(form.edges, cones, strict=True):
-        _cone_rows(form, edge, cone, unknowns, still, slack)
+        held, loose = _cone_rows(form, edge, cone, unknowns)
+        still += held
+        slack += loose
     if everything:
         falls, slack = falls + slack, []
     empty = sp.csr_array((0, unknowns.count))
@@ -252,20 +258,10 @@ def _unknowns(form: Form, cones: list[RecessionCone]) -> Unknowns:
     return Unknowns(rename[member[:ground]].reshape(form.shape), len(others))
 
 
-def _cone_rows(
-    form: Form,
-    edge: EdgeBlock,
-    cone: RecessionCone,
-    unknowns: Unknowns,
-    still: list[Any],
-    slack: list[Any],
-) -> None:
-    """The conditions of an edge block on v that are not merely equalities between coordinates."""
-    columns = edge.columns(form.d)
-    pick = np.zeros((len(columns), form.d))
-    pick[np.arange(len(columns)), columns] = 1.0
-    if cone.equations is not None:
-        still.append(unknowns.matrix(sp.kron(edge.K, cone.equations @ pick, format="csr")))
-    for chosen, sign in cone.one_sided:
-        if chosen.any():
-            slack.append(unknowns.matrix(sp.kron(edge.K, sign * pick[chosen], format="csr")))
+def _cone_rows(form: Form, edge: EdgeBlock, cone: RecessionCone, unknowns: Unknowns) -> tuple[list[Any], list[Any]]:
+    """The conditions of an edge block on v that are not merely equalities between coordinates: still, and slack."""
+    pick = np.eye(form.d)[edge.columns(form.d)]
+    still = [] if cone.equations is None else [cone.equations @ pick]
+    slack = [sign * pick[chosen] for chosen, sign in cone.one_sided if chosen.any()]
+    of_edges = [[unknowns.matrix(sp.kron(edge.K, rows, format="csr")) for rows in kind] for kind in (still, slack)]
+    return of_edges[0], of_edges[1]

@@ -15,8 +15,8 @@ import numpy as np
 
 from ...clock import look
 from ...terms import Array
+from ..rationals import Echelon, exactly, number, rational
 from .directions import ConditionPart
-from .rationals import Echelon, exactly, number, rational
 
 MOST_ENTRIES = 12_000  # of the tableau
 MOST_WORK = 2_000_000  # products of numbers, to find what the equations leave free

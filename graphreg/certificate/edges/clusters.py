@@ -26,11 +26,11 @@ from ..record import Certificate
 from .cluster_radius import cluster_radius
 from .fusion import fused
 from .near import nearness, radius, spread_of, upper_gap
-from .scales import scales
 
 if TYPE_CHECKING:
     import pandas as pd
 
+ROUNDING = 1e-9  # of the coefficients themselves: closer is equal but for rounding
 NEGLIGIBLE = 1e-3  # of the scale of each coordinate: edges whose ends are provably closer are near
 STATES = ("fused", "near", "split", "undecided")
 COLUMNS = ("term", "tail", "head", "state", "slack", "difference", "bound", "certain")
@@ -148,11 +148,8 @@ def _claims(certificate: Certificate) -> list[_Claim]:
     form, gap = certificate.form, upper_gap(certificate)
     whole = certificate.strong_convexity if certificate.valid else 0.0
     mu, size = node_convexity(form), scales(form, certificate.w)
-    return [
-        _of_block(certificate, k, edge, gap, radius(edge, mu, whole, gap), size)
-        for k, edge in enumerate(form.edges)
-        if not edge.ground
-    ]
+    edges = [(k, edge) for k, edge in enumerate(form.edges) if not edge.ground]
+    return [_of_block(certificate, k, edge, gap, radius(edge, mu, whole, gap), size) for k, edge in edges]
 
 
 def _of_block(certificate: Certificate, k: int, edge: EdgeBlock, gap: float, reach: Array, size: Array) -> _Claim:
@@ -174,13 +171,37 @@ def _of_block(certificate: Certificate, k: int, edge: EdgeBlock, gap: float, rea
     return _Claim(k, edge, state, slack, difference, bound)
 
 
+# ---- beside which a difference is negligible or not -----------------------------------------------------------------
+def scales(form: Form, w: Array) -> Array:
+    """The scale of differences in each coordinate, (d,): how far nodes differ in this answer, or how far a step along
+    the gradients of their own losses would take them from their mean, whichever is larger.
+
+    Neither depends on the units of the other columns, nor on a shift that all nodes share.
+    """
+    mean = np.broadcast_to(w.mean(axis=0), w.shape)
+    gradient, curvature = np.zeros(form.shape), np.zeros(form.shape)
+    with np.errstate(all="ignore"):
+        for block in form.samples:
+            x = block.predict(mean)
+            gradient += block.adjoint(block.prices(mean), form.shape)
+            bend = block.scale * block.loss.typical_curvature(x, block.y)
+            each = np.repeat(bend, block.width)
+            curvature += (block.A.power(2).T @ each).reshape(form.shape)
+        step = _size(gradient) / _size(curvature)
+    step = np.where(np.isfinite(step), step, 0.0)
+    return np.maximum(np.maximum(_size(w - mean), step), ROUNDING * _size(w))
+
+
+def _size(a: Array) -> Array:
+    """Root mean square of each column."""
+    return np.sqrt(np.mean(a * a, axis=0)) if len(a) else np.zeros(a.shape[1])
+
+
+# ---- what is proved on demand ----------------------------------------------------------------------------------------
 def _prove(certificate: Certificate, claims: list[_Claim], splitter: Splitter | None) -> None:
     """Refines the states by what is proved on demand."""
     form = certificate.form
-    apart = [np.zeros(len(edge.tail), dtype=bool) for edge in form.edges]
-    for claim in claims:
-        apart[claim.place] = claim.state == "split"
-    masks = fused(certificate, apart)
+    masks = fused(certificate, _masks(form, claims, "split"))
     for claim in claims:
         mask = masks[claim.place] & (claim.state != "split")
         claim.state[mask], claim.bound[mask] = "fused", 0.0
@@ -192,15 +213,17 @@ def _prove(certificate: Certificate, claims: list[_Claim], splitter: Splitter | 
         claim.bound = np.where(open_, np.minimum(claim.bound, claim.difference * (1 + 1e-12) + reach), claim.bound)
     if splitter is None:
         return
-    open_ = [np.zeros(len(edge.tail), dtype=bool) for edge in form.edges]
+    masks = splitter(certificate, _masks(form, claims, "undecided"), member)
     for claim in claims:
-        open_[claim.place] = claim.state == "undecided"
-    for claim, mask in zip(claims, _of_places(claims, splitter(certificate, open_, member)), strict=True):
-        claim.state[mask] = "split"
+        claim.state[masks[claim.place]] = "split"
 
 
-def _of_places(claims: list[_Claim], masks: list[Array]) -> list[Array]:
-    return [masks[claim.place] for claim in claims]
+def _masks(form: Form, claims: list[_Claim], state: str) -> list[Array]:
+    """Which edges of each block of the form are said to be in a state."""
+    masks = [np.zeros(len(edge.tail), dtype=bool) for edge in form.edges]
+    for claim in claims:
+        masks[claim.place] = claim.state == state
+    return masks
 
 
 def _joined(

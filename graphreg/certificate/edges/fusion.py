@@ -16,6 +16,7 @@ point lies inside the domains of all penalties but for equations.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -142,12 +143,13 @@ class _Ties:
         self.groups = held_together(self.columns, form.d)
         self.member[:] = np.arange(form.n + 1)
         for touching, columns in self.groups:
-            self.member[columns] = self._components(touching)
+            self.member[columns] = components_of(*self._movable_ends(touching), form.n + 1)[1]
         self.within = [self._within(k) for k in range(len(form.edges))]
 
-    def _components(self, touching: tuple[int, ...]) -> Array:
-        tail, head = (np.concatenate([self.ends[k][end][self.movable[k]] for k in touching]) for end in (0, 1))
-        return components_of(tail, head, self.form.n + 1)[1]
+    def _movable_ends(self, blocks: Iterable[int]) -> tuple[Array, Array]:
+        """Tails and heads of the movable edges of some blocks."""
+        tail, head = (np.concatenate([self.ends[k][end][self.movable[k]] for k in blocks]) for end in (0, 1))
+        return tail, head
 
     def _within(self, k: int) -> Array:
         """The edges whose ends are tied on all coordinates that they act on."""
@@ -187,7 +189,7 @@ class _Ties:
         eta: list[Array],
     ) -> None:
         """Adds what the edges of a spanning forest must carry, on coordinates that share their edges."""
-        tail, head = (np.concatenate([self.ends[k][end][self.movable[k]] for k in touching]) for end in (0, 1))
+        tail, head = self._movable_ends(touching)
         room = np.concatenate([(self.form.edges[k].weight * (1 - loads[k]))[self.movable[k]] for k in touching])
         block = np.concatenate([np.full(int(self.movable[k].sum()), k) for k in touching])
         row = np.concatenate([np.flatnonzero(self.movable[k]) for k in touching])
@@ -198,9 +200,7 @@ class _Ties:
             for part in total:
                 if parent[i] < self.form.n:
                     part[parent[i]] += part[i]
-        place: dict[int, list[int]] = {
-            k: [int(np.flatnonzero(self.columns[k] == j)[0]) for j in columns] for k in touching
-        }
+        place = {k: [int(np.flatnonzero(self.columns[k] == j)[0]) for j in columns] for k in touching}
         amount = np.abs(total[0]) + total[1] + np.sqrt(2.0 * gap * total[2])
         for i in order:
             k, e = int(block[edge[i]]), row[edge[i]]
@@ -208,9 +208,7 @@ class _Ties:
 
     def without(self, failing: list[Array]) -> list[Array]:
         """The movable edges of the clusters in which none fails: clusters over all coordinates together."""
-        tail, head = (
-            np.concatenate([ends[end][m] for ends, m in zip(self.ends, self.movable, strict=True)]) for end in (0, 1)
-        )
+        tail, head = self._movable_ends(range(len(self.ends)))
         between = head < self.form.n
         member = components_of(tail[between], head[between], self.form.n)[1]
         bad = np.zeros(self.form.n, dtype=bool)

@@ -11,6 +11,7 @@ from scipy.sparse.csgraph import breadth_first_order, dijkstra
 from ...form import Form
 from ...inputs import components_of
 from ...terms import Array
+from .sums import Pair, Runs
 
 LEAST_ROOM = 1e-15  # of the largest number of its coordinate: an arc with less room keeps its flow
 NARROW = 1e3  # times that: arcs with less room than this are gone through where there is no other way
@@ -111,15 +112,23 @@ class Forest:
             total += np.bincount(place, total, len(total) + d)[:-d]
         return total[:-d].reshape(values.shape)
 
+    def carried_out(self, arcs: Arcs, u: Array) -> Pair | None:
+        """What arcs that do not move carry out of each group; None for nothing. Those within a group do none."""
+        tail, head = self.group[arcs.tail], self.group[arcs.head]
+        across = np.flatnonzero(~self.movable & (u != 0.0) & (tail != head))
+        if not len(across):
+            return None
+        ends, out = np.concatenate([tail[across], head[across]]), np.concatenate([u[across], -u[across]])
+        return Runs(ends, self.count).sums(out)
 
-def forest(arcs: Arcs, room: Array, largest: Array, banned: Array | None) -> Forest:
-    """The forest of the arcs with room, gone through by breadth, or along the roomiest ways where these are needed."""
+
+def forest(arcs: Arcs, room: Array, largest: Array, held: Array) -> Forest:
+    """The forest of the arcs with room but those that are held, gone through by breadth, or along the roomiest ways
+    where these are needed."""
     need = LEAST_ROOM * largest[arcs.tail % arcs.d]
     if _even(arcs, room) and largest.max() <= NARROW * largest.min():
         need = np.full(len(room), LEAST_ROOM * largest.max())  # so that one forest serves all coordinates
-    movable: Array = (room > need) & (room > 0.0)
-    if banned is not None:
-        movable &= ~banned
+    movable: Array = (room > need) & (room > 0.0) & ~held
     wide: Array = movable & (room > NARROW * need)
     if _whole(arcs):
         by_edge = movable.reshape(-1, arcs.d), wide.reshape(-1, arcs.d)

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from ...inputs import components_of, groups_of
 from ...terms import Array
 from .sums import EPS, MORE
-from .systems import ENOUGH, RANK
+from .systems import ENOUGH, RANK, deviation
 
 OFTEN = 4  # times the median number of entries: columns with more are shared
 SHARED = 400  # the most of them
@@ -141,19 +141,12 @@ def _off(cells: list[Cell], Zs: Array, DZs: Array, S: Array) -> float:
     worst, cross = 0.0, np.zeros(Zs.shape[1])
     for cell in cells:
         s, zs, dzs = S[cell.rows][:, None], Zs[cell.rows], DZs[cell.rows]
-        own = _deviation(cell.Z, cell.DZ, s, len(cell.rows))
+        own = deviation(cell.Z, cell.DZ, s)
         a = np.abs(cell.Z).T
         other = np.abs(cell.Z.T @ (s * zs)) + (len(cell.rows) + 3) * EPS * (a @ (s * np.abs(zs)))
         other = other + cell.DZ.T @ (s * np.abs(zs)) + a @ (s * dzs) + cell.DZ.T @ (s * dzs)
         worst = max(worst, float((own.sum(axis=1) + other.sum(axis=1)).max()))
         cross = cross + other.sum(axis=0)
     if len(cross):
-        worst = max(worst, float((_deviation(Zs, DZs, S[:, None], len(S)).sum(axis=1) + cross).max()))
+        worst = max(worst, float((deviation(Zs, DZs, S[:, None]).sum(axis=1) + cross).max()))
     return worst * MORE if np.isfinite(worst) else np.inf
-
-
-def _deviation(Z: Array, DZ: Array, s: Array, M: int) -> Array:
-    a = np.abs(Z)
-    turned = a.T @ (s * DZ)
-    E = np.abs(np.eye(Z.shape[1]) - Z.T @ (s * Z)) + (M + 3) * EPS * (a.T @ (s * a))
-    return E + turned + turned.T + DZ.T @ (s * DZ)

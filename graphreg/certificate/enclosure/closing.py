@@ -6,7 +6,8 @@ are one small system; many of one shape are solved in stacks, and one with very 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -141,25 +142,28 @@ class Closing:
         column = np.full(self.ties.count, -1)
         column[part.groups] = np.arange(len(part.groups))
         rows, columns, values = [], [], []
-        for k, block in enumerate(self.blocks):
-            here = (part.rows >= self.starts[k]) & (part.rows < self.starts[k + 1])
-            if here.any():
-                at, x = block.entries(part.rows[here] - self.starts[k])
-                group = self.vertex[at]
-                inside = (group >= 0) & (x != 0.0)
-                rows.append(np.broadcast_to(np.flatnonzero(here)[:, None], x.shape)[inside])
-                columns.append(column[group[inside]])
-                values.append(x[inside])
+        for k, here in self._by_block(part.rows):
+            at, x = self.blocks[k].entries(part.rows[here] - self.starts[k])
+            group = self.vertex[at]
+            inside = (group >= 0) & (x != 0.0)
+            rows.append(np.broadcast_to(np.flatnonzero(here)[:, None], x.shape)[inside])
+            columns.append(column[group[inside]])
+            values.append(x[inside])
         return (np.concatenate(rows), np.concatenate(columns)), np.concatenate(values)
+
+    def _by_block(self, rows: Array) -> Iterator[tuple[int, Array]]:
+        """The blocks that some of the prices belong to, and which of them do."""
+        for k, (start, end) in enumerate(pairwise(self.starts)):
+            here = (rows >= start) & (rows < end)
+            if here.any():
+                yield k, here
 
     # ---- moving -----------------------------------------------------------------------------------------------------
     def settle(self, prices: Sequence[Prices]) -> None:
         """Prices that must be 0 are 0."""
         for rows in self.idle:
-            for k, (block, each) in enumerate(zip(self.blocks, prices, strict=True)):
-                mine = rows[(rows >= self.starts[k]) & (rows < self.starts[k + 1])] - self.starts[k]
-                if len(mine):
-                    block.clear(each, mine)
+            for k, here in self._by_block(rows):
+                self.blocks[k].clear(prices[k], rows[here] - self.starts[k])
 
     def move(self, prices: Sequence[Prices], T: Pair) -> float:
         """Take the totals T away; the largest spread relative to its price."""
@@ -176,10 +180,8 @@ class Closing:
 
     def _apply(self, prices: Sequence[Prices], rows: Array, by: Array, spread: Array) -> float:
         worst = 0.0
-        for k, (block, each) in enumerate(zip(self.blocks, prices, strict=True)):
-            here = (rows >= self.starts[k]) & (rows < self.starts[k + 1])
-            if here.any():
-                block.move(each, rows[here] - self.starts[k], by[here], spread[here])
-                size = np.abs(each.high).max(initial=0.0)
-                worst = max(worst, float(spread[here].max(initial=0.0)) / (float(size) or 1.0))
+        for k, here in self._by_block(rows):
+            self.blocks[k].move(prices[k], rows[here] - self.starts[k], by[here], spread[here])
+            size = np.abs(prices[k].high).max(initial=0.0)
+            worst = max(worst, float(spread[here].max(initial=0.0)) / (float(size) or 1.0))
         return worst

@@ -20,8 +20,8 @@ from .boxes import Box, box_value
 from .closing import ENOUGH, SWEEPS, Closing
 from .plain import boxes_near
 from .price_groups import tied
-from .rows import AbstractRows, Prices, RootRows, SampleRows
-from .structure import Structure, at_ends
+from .rows import AbstractRows, Prices, RootRows, SampleRows, at_ends
+from .structure import Structure
 from .sums import EPS, MORE, Pair, Runs, total
 from .value import Value, sum_down
 
@@ -61,24 +61,14 @@ class Enclosed:
         return sum_down(self.lower)
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Attempt:
-    """One point with everything that was derived from it."""
+    """The bound next to one point, and where that lies outside of its domains."""
 
-    lower: Array
-    flows: tuple[Array, ...]
-    spread: tuple[Array, ...]
+    bound: Enclosed
     outside_arcs: Array  # which arcs leave their domain, over all arcs
-    outside_prices: list[Array]
+    outside_prices: Array  # which free prices do, over all blocks
     beyond: Array  # components in which an edge lies outside whose flow did not move: no other forest helps there
-    why: list[str]
-    inner: bool
-    prices: tuple[Array, ...] | None = None  # as they were moved, and how far from these exact ones may be
-    prices_off: tuple[Array, ...] = ()
-
-    def at(self, given: DualPoint) -> DualPoint:
-        """The point next to which the bound holds."""
-        return DualPoint(self.flows, given.prices if self.prices is None else self.prices)
 
 
 class Enclosure:
@@ -140,64 +130,44 @@ class Enclosure:
         if not take.any():
             return one
         lower = np.where(take, other.lower, one.lower)
-        flows, spread = [], []
-        for edge, u, v, s, t in zip(
-            self.form.edges, one.dual_point.flows, other.dual_point.flows, one.spread, other.spread, strict=True
-        ):
-            rows = take[self.form.component[edge.tail]][:, None]
-            flows.append(np.where(rows, v, u))
-            spread.append(np.where(rows, t, s))
-        prices, off = [], []
-        known = bool(one.off) and bool(other.off)
-        for k, block in enumerate(self.form.samples):
-            rows = block.column(take[self.form.component[block.node]])
-            prices.append(np.where(rows, other.dual_point.prices[k], one.dual_point.prices[k]))
-            off += [np.where(rows, other.off[k], one.off[k])] if known else []
+        component = self.form.component
+        edges = [take[component[edge.tail]][:, None] for edge in self.form.edges]
+        samples = [block.column(take[component[block.node]]) for block in self.form.samples]
+        here, there = one.dual_point, other.dual_point
+        point = DualPoint(_chosen(edges, here.flows, there.flows), _chosen(samples, here.prices, there.prices))
+        off = _chosen(samples, one.off, other.off) if one.off and other.off else ()
         why = "" if np.isfinite(lower).all() else one.why
         inner = other.inner and (one.inner or bool(take.all()))
-        return Enclosed(lower, DualPoint(tuple(flows), tuple(prices)), tuple(spread), why, inner, tuple(off))
+        return Enclosed(lower, point, _chosen(edges, one.spread, other.spread), why, inner, off)
 
     @cached_property
     def rows(self) -> list[AbstractRows]:
         return self.structure.rows(self.form)
 
-    @property
-    def arcs(self) -> Arcs:
-        return self.structure.arcs
-
     # ---- one attempt, and again with less that moves ----------------------------------------------------------------
     def _within(self, point: DualPoint) -> Enclosed:
-        banned_arcs: Array | None = None
-        banned_prices: list[Array] | None = None
+        held_arcs = np.zeros(len(self.structure.arcs.tail), dtype=bool)
+        held_prices = np.zeros(sum(len(rows.nodes()) for rows in self.rows), dtype=bool)
         best = Enclosed(np.full(self.form.n_components, -np.inf), point, _zeros(point.flows))
         for _ in range(AGAIN):
-            found = self._attempt(point, banned_arcs, banned_prices)
-            here = Enclosed(
-                found.lower, found.at(point), found.spread, "; ".join(found.why), found.inner, found.prices_off
-            )
-            best = here if not np.isfinite(best.lower).any() else self._better(best, here)
-            if not (~np.isfinite(best.lower) & ~found.beyond).any():
+            found = self._attempt(point, held_arcs, held_prices)
+            best = found.bound if not np.isfinite(best.lower).any() else self._better(best, found.bound)
+            arcs, prices = held_arcs | found.outside_arcs, held_prices | found.outside_prices
+            same = np.array_equal(arcs, held_arcs) and np.array_equal(prices, held_prices)
+            if same or not (~np.isfinite(best.lower) & ~found.beyond).any():
                 break
-            arcs = found.outside_arcs if banned_arcs is None else banned_arcs | found.outside_arcs
-            prices = found.outside_prices
-            if banned_prices is not None:
-                prices = [a | b for a, b in zip(banned_prices, prices, strict=True)]
-            same = banned_arcs is not None and np.array_equal(arcs, banned_arcs)
-            same = same and all(np.array_equal(a, b) for a, b in zip(prices, banned_prices or [], strict=True))
-            if same or not (arcs.any() or any(p.any() for p in prices)):
-                break
-            banned_arcs, banned_prices = arcs, prices
+            held_arcs, held_prices = arcs, prices
         return best
 
-    def _attempt(self, point: DualPoint, banned: Array | None, held: list[Array] | None) -> _Attempt:
-        form, arcs = self.form, self.arcs
+    def _attempt(self, point: DualPoint, held_arcs: Array, held_prices: Array) -> _Attempt:
+        """The bound where some arcs and prices stay as they are."""
+        form, arcs = self.form, self.structure.arcs
         prices = [rows.start(a) for rows, a in zip(self.rows, self._given(point), strict=True)]
         pulls = [rows.pull(each.high) for rows, each in zip(self.rows, prices, strict=True)]
         u = arcs.flat(point.flows)
-        tree = forest(arcs, rooms(form, arcs, point.flows), self._largest(prices, u), banned)
+        tree = forest(arcs, rooms(form, arcs, point.flows), self._largest(prices, u), held_arcs)
         room = np.concatenate([np.zeros(0), *(rows.room(each) for rows, each in zip(self.rows, prices, strict=True))])
-        if held is not None:  # prices that stay as they are
-            room[np.concatenate([np.zeros(0, dtype=bool), *held])] = 0.0
+        room[held_prices] = 0.0
         vertex = np.where(tree.group == tree.grounded, -1, tree.group)[:-1]
         totals = Totals(vertex, tree, arcs, u)
         closing = Closing(self.rows, room, tied(self.rows, vertex, tree.count), totals.fixed)
@@ -206,10 +176,7 @@ class Enclosure:
             pulls = [rows.pull(each.high) for rows, each in zip(self.rows, prices, strict=True)]
         base, error, failed = self._closed(closing, totals, prices, pulls)
         flows, spread = self._rooted(prices, *self._carried(tree, point.flows, base, error, prices))
-        found = self._judged(prices, flows, spread, failed, tree)
-        intervals = [each.interval() for each in prices[: len(point.prices)]]
-        found.prices, found.prices_off = tuple(a for a, _ in intervals), tuple(off for _, off in intervals)
-        return found
+        return self._judged(prices, flows, spread, failed, tree)
 
     def _given(self, point: DualPoint) -> list[Array]:
         return [*point.prices, *(point.flows[k] for k, _ in self.structure.roots)]
@@ -219,15 +186,13 @@ class Enclosure:
         d = self.form.d
         top = np.zeros(d)
         if len(u):
-            np.maximum.at(top, self.arcs.tail % d, np.abs(u))
+            np.maximum.at(top, self.structure.arcs.tail % d, np.abs(u))
         for block, each in zip(self.form.samples, prices, strict=False):
             a, X = np.abs(each.high), block.X
             if X is None:
                 top = np.maximum(top, a.max(axis=0, initial=0.0))
-            elif a.ndim == 1:
-                top = np.maximum(top, _column_top(X, a))
             else:
-                tops = [_column_top(X, np.ascontiguousarray(a[:, c])) for c in range(a.shape[1])]
+                tops = [_column_top(X, np.ascontiguousarray(each)) for each in a.reshape(len(a), -1).T]
                 top = np.maximum(top, np.stack(tops, axis=1).ravel())
         return top
 
@@ -271,7 +236,7 @@ class Enclosure:
         prices: list[Prices],
     ) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
         """Flows moved along the forest, twice, and how far they are from conserving exactly."""
-        arcs = self.arcs
+        arcs = self.structure.arcs
         pulled = total(base, [error]) if base else Pair(*(np.zeros(self.form.shape) for _ in range(3)))
         inner = np.flatnonzero(tree.arc >= 0)
         arc = tree.arc[inner]
@@ -294,15 +259,11 @@ class Enclosure:
     def _residual(self, pulled: Pair, flows: tuple[Array, ...]) -> Pair:
         """K'u + X'a at every coordinate."""
         parts, errors = [pulled.high, pulled.low], [pulled.error]
-        n, d = self.form.shape
         for k, runs in self.structure.arc_runs:
             edge = self.form.edges[k]
-            each = runs.sums(at_ends(edge, flows[k], -flows[k]))
-            columns = edge.coordinates
-            for source, out in ((each.high, parts), (each.low, parts), (each.error, errors)):
-                whole = np.zeros((n, d))
-                whole[:, columns] = source
-                out.append(whole)
+            each = runs.sums(at_ends(edge, flows[k], -flows[k])).within(edge.coordinates, self.form.shape)
+            parts += [each.high, each.low]
+            errors.append(each.error)
         return total(parts, errors)
 
     def _rooted(
@@ -327,7 +288,7 @@ class Enclosure:
     ) -> _Attempt:
         form = self.form
         value = Value(form)
-        outside: list[Array] = []
+        outside = [np.zeros(0, dtype=bool)]
         for rows, each, where in zip(self.rows, prices, self.structure.wheres, strict=True):
             if isinstance(rows, SampleRows):
                 outside.append(value.samples(rows, each, where))
@@ -335,10 +296,10 @@ class Enclosure:
                 outside.append(value.roots(rows, each, where))
         bad_arcs = [np.zeros(0, dtype=bool)]
         beyond = np.zeros(form.n_components, dtype=bool)
-        used = np.zeros(len(self.arcs.tail), dtype=bool)
+        used = np.zeros(len(self.structure.arcs.tail), dtype=bool)
         used[tree.arc[tree.arc >= 0]] = True
-        moved = self.arcs.fold(used, flows)
-        for k, where in zip(self.arcs.blocks, self.structure.edge_wheres, strict=True):
+        moved = self.structure.arcs.fold(used, flows)
+        for k, where in zip(self.structure.arcs.blocks, self.structure.edge_wheres, strict=True):
             bad = value.edges(form.edges[k], flows[k], spread[k], where)
             bad_arcs.append(np.repeat(bad, flows[k].shape[1]))
             if bad.any():
@@ -348,7 +309,11 @@ class Enclosure:
             at = np.flatnonzero(tree.group[:-1] == group)
             lower[form.component[at // form.d]] = -np.inf
             value.why.append(self._named(at, reason))
-        return _Attempt(lower, flows, spread, np.concatenate(bad_arcs), outside, beyond, value.why[:3], value.inner)
+        intervals = [each.interval() for each in prices[: len(form.samples)]]
+        point = DualPoint(flows, tuple(a for a, _ in intervals))
+        why, off = "; ".join(value.why[:3]), tuple(off for _, off in intervals)
+        found = Enclosed(lower, point, spread, why, value.inner, off)
+        return _Attempt(found, np.concatenate(bad_arcs), np.concatenate(outside), beyond)
 
     def _named(self, at: Array, reason: str) -> str:
         names = self.form.space.names
@@ -363,11 +328,7 @@ class Totals:
     def __init__(self, vertex: Array, tree: Forest, arcs: Arcs, u: Array) -> None:
         self.inside, self.group, self.count = vertex >= 0, vertex[vertex >= 0], tree.count
         self.coordinates = Runs(self.group, tree.count)
-        ends = np.append(vertex, -1)
-        tail, head = ends[arcs.tail], ends[arcs.head]
-        across = ~tree.movable & (u != 0.0) & (tail != head)  # those within a group carry nothing out
-        at, out = np.concatenate([tail[across], head[across]]), np.concatenate([u[across], -u[across]])
-        self.fixed = Runs(at[at >= 0], tree.count).sums(out[at >= 0])
+        self.fixed = tree.carried_out(arcs, u) or Pair(*np.zeros((3, tree.count)))
 
     def __call__(self, pulls: list[Array], error: Array) -> Pair:
         """From what the prices pull at its coordinates, and from its arcs that do not move."""
@@ -382,6 +343,11 @@ def _between(point: DualPoint, middle: DualPoint, t: float) -> DualPoint:
         tuple(u + t * (v - u) for u, v in zip(point.flows, middle.flows, strict=True)),
         tuple(a + t * (b - a) for a, b in zip(point.prices, middle.prices, strict=True)),
     )
+
+
+def _chosen(rows: list[Array], one: tuple[Array, ...], other: tuple[Array, ...]) -> tuple[Array, ...]:
+    """The other arrays in these rows."""
+    return tuple(np.where(take, b, a) for take, a, b in zip(rows, one, other, strict=True))
 
 
 def _zeros(arrays: tuple[Array, ...]) -> tuple[Array, ...]:

@@ -17,7 +17,7 @@ from .boxes import Box
 from .closing import Closing
 from .rows import AbstractRows, Prices, SampleRows
 from .structure import Structure, Ways
-from .sums import DUST, EPS, MORE, UNDERFLOW, Pair, Runs
+from .sums import DUST, EPS, MORE, UNDERFLOW, Pair
 
 LEAST = 1e-13  # what flows are shrunk by beside that: they may be rounded out of their domains as they are
 MOST = 1e-2  # what they may be shrunk by in all
@@ -87,7 +87,8 @@ def _closed(
         return True
     room = np.concatenate([np.zeros(0), *(each.room(p) for each, p in zip(samples, prices, strict=True))])
     closing = Closing(samples, room, ways.ties(samples, balance.value.shape[1]))
-    fixed = _fixed(ways, flows)
+    # what arcs that do not move carry out of each group
+    fixed = None if ways.movable.all() else ways.forest.carried_out(ways.arcs, ways.arcs.flat(flows))
     if closing.idle or (fixed is not None and closing.following):
         return False
     inside = [x[ways.inside] if ways.alike else x.ravel()[ways.inside] for x in (balance.value, balance.error)]
@@ -101,20 +102,6 @@ def _closed(
         return False
     closing.move(prices, T)
     return True
-
-
-def _fixed(ways: Ways, flows: tuple[Array, ...]) -> Pair | None:
-    """What arcs that do not move carry out of each group; None for nothing."""
-    if not len(ways.still):
-        return None
-    forest, arcs = ways.forest, ways.arcs
-    u = arcs.flat(flows)[ways.still]
-    tail, head = forest.group[arcs.tail[ways.still]], forest.group[arcs.head[ways.still]]
-    across = np.flatnonzero((u != 0.0) & (tail != head))
-    if not len(across):
-        return None
-    ends, out = np.concatenate([tail[across], head[across]]), np.concatenate([u[across], -u[across]])
-    return Runs(ends, forest.count).sums(out)
 
 
 # ---- flows -----------------------------------------------------------------------------------------------------------

@@ -283,10 +283,7 @@ class RootRows(AbstractRows):
 
     @cached_property
     def runs(self) -> Runs:
-        return Runs(self._ends(self.edge.tail, self.edge.head), self.n)
-
-    def _ends(self, at_tail: Array, at_head: Array) -> Array:
-        return at_tail if self.edge.ground else np.concatenate([at_tail, at_head])
+        return Runs(at_ends(self.edge, self.edge.tail, self.edge.head), self.n)
 
     def start(self, values: Array) -> Prices:
         """From the flows: the q with R'q nearest to them."""
@@ -294,16 +291,12 @@ class RootRows(AbstractRows):
         return Prices(q, np.zeros(q.shape), np.zeros(q.shape))
 
     def pull(self, a: Array) -> Pair:
-        X, parts = np.empty((len(self._ends(a, a)), len(self.columns))), []
+        X, parts = np.empty((len(at_ends(self.edge, a, a)), len(self.columns))), []
         for s, row in enumerate(self.R):
             X[:] = row
-            parts.append(self.runs.products(X, self._ends(a[:, s], -a[:, s])))
+            parts.append(self.runs.products(X, at_ends(self.edge, a[:, s], -a[:, s])))
         high = [part for each in parts for part in (each.high, each.low)]
-        found = total(high, [each.error for each in parts])
-        out = Pair(*(np.zeros((self.n, self.d)) for _ in range(3)))
-        for whole, part in zip((out.high, out.low, out.error), (found.high, found.low, found.error), strict=True):
-            whole[:, self.columns] = part
-        return out
+        return total(high, [each.error for each in parts]).within(self.columns, (self.n, self.d))
 
     def reach(self, spread: Array) -> Array:
         out = np.zeros((self.n, self.d))
@@ -331,3 +324,8 @@ class RootRows(AbstractRows):
 
     def _place(self, free: Array) -> tuple[Array, ...]:
         return np.divmod(free, len(self.R))
+
+
+def at_ends(edge: EdgeBlock, at_tail: Array, at_head: Array) -> Array:
+    """What is at the tails, and at the heads where these are nodes."""
+    return at_tail if edge.ground else np.concatenate([at_tail, at_head])

@@ -9,11 +9,11 @@ from functools import cached_property
 
 import numpy as np
 
-from ...form import EdgeBlock, Form
+from ...form import Form
 from ...terms import Array
 from .arcs import Arcs, Forest, forest_of
 from .price_groups import Tied, tied, tied_alike
-from .rows import AbstractRows, Design, RootRows, SampleRows
+from .rows import AbstractRows, Design, RootRows, SampleRows, at_ends
 from .sums import Runs
 
 
@@ -22,15 +22,14 @@ class Ways:
     """A forest of all edges along which flows may move at all, and the systems of its groups.
 
     ``alike`` where all arcs may move, and all coordinates share one forest of the nodes; else its vertices are i d + j.
-    ``movable`` tells, for each of its arcs, whether it has room around 0, ``still`` are the others; ``groups`` orders
-    ``inside``, the vertices without a way to the ground; ``tied`` is found with the first prices.
+    ``movable`` tells, for each of its arcs, whether it has room around 0; ``groups`` orders ``inside``, the vertices
+    without a way to the ground; ``tied`` is found with the first prices.
     """
 
     alike: bool
     arcs: Arcs
     forest: Forest
     movable: Array
-    still: Array
     groups: Runs
     inside: Array
     tied: Tied | None = None
@@ -96,10 +95,5 @@ class Structure:
             forest = forest_of(arcs, movable, movable, np.ones(len(movable)))
             inside = np.flatnonzero(forest.group[:-1] != forest.grounded)
             groups = Runs(forest.group[inside], forest.count)
-            kept = self._ways = Ways(alike, arcs, forest, movable, np.flatnonzero(~movable), groups, inside)
+            kept = self._ways = Ways(alike, arcs, forest, movable, groups, inside)
         return kept
-
-
-def at_ends(edge: EdgeBlock, at_tail: Array, at_head: Array) -> Array:
-    """What is at the tails, and at the heads where these are nodes."""
-    return at_tail if edge.ground else np.concatenate([at_tail, at_head])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +32,13 @@ class Pair:
     high: Array
     low: Array
     error: Array
+
+    def within(self, columns: Any, shape: tuple[int, int]) -> Pair:
+        """The same in some columns of arrays of a shape, with 0 in the others."""
+        out = Pair(*np.zeros((3, *shape)))
+        for whole, part in ((out.high, self.high), (out.low, self.low), (out.error, self.error)):
+            whole[:, columns] = part
+        return out
 
     def upper(self) -> Array:
         """Not less than the numbers."""

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...terms import Array
+from ..rationals import Echelon
 from .sums import EPS, MORE, total
 
 ENOUGH = 0.5  # ||E||_inf below it proves Z'SZ nonsingular
@@ -40,15 +41,8 @@ class Systems:
 
     @staticmethod
     def of(Y: Array, S: Array, V: Array) -> Systems:
-        _, M, p = Y.shape
-        Z = Y @ V
-        DZ = p * EPS * (np.abs(Y) @ np.abs(V))
-        s, aZ = S[:, :, None], np.abs(Z)
-        turn = aZ.transpose(0, 2, 1)
-        cross = turn @ (s * DZ)
-        E = np.abs(np.eye(p) - Z.transpose(0, 2, 1) @ (s * Z)) + (M + 3) * EPS * (turn @ (s * aZ))
-        E = E + cross + cross.transpose(0, 2, 1) + DZ.transpose(0, 2, 1) @ (s * DZ)
-        off = E.sum(axis=2).max(axis=1, initial=0.0) * MORE
+        Z, DZ = Y @ V, Y.shape[2] * EPS * (np.abs(Y) @ np.abs(V))
+        off = deviation(Z, DZ, S[:, :, None]).sum(axis=2).max(axis=1, initial=0.0) * MORE
         return Systems(Y, S, V, Z, DZ, np.where(np.isfinite(off), off, np.inf))
 
     def solve(self, T: Array, tau: Array) -> tuple[Array, Array]:
@@ -65,12 +59,25 @@ class Systems:
         return -self.S * move, self.S * error * MORE
 
 
+def deviation(Z: Array, DZ: Array, s: Array) -> Array:
+    """A bound of |I - Z'SZ|, entry by entry, for any Z within DZ of the one given; of one or a stack."""
+    a, M = np.abs(Z), Z.shape[-2]
+    turned = a.mT @ (s * DZ)
+    E = np.abs(np.eye(Z.shape[-1]) - Z.mT @ (s * Z)) + (M + 3) * EPS * (a.mT @ (s * a))
+    return E + turned + turned.mT + DZ.mT @ (s * DZ)
+
+
+def _equilibrated(Y: Array, S: Array) -> tuple[Array, Array]:
+    """S^1/2 Y D, of one or a stack, with columns of length 1 (or 0), and the diagonal of D."""
+    W = np.sqrt(S)[..., None] * Y
+    size = np.sqrt(np.einsum("...mi,...mi->...i", W, W))
+    D = 1.0 / np.where(size > 0.0, size, 1.0)
+    return W * D[..., None, :], D
+
+
 def triangles(Y: Array, S: Array) -> Array:
     """V for a stack, by QR of the equilibrated S^1/2 Y; NaN where it is singular."""
-    W = np.sqrt(S)[:, :, None] * Y
-    size = np.sqrt(np.einsum("gmi,gmi->gi", W, W))
-    D = 1.0 / np.where(size > 0.0, size, 1.0)
-    W = W * D[:, None, :]
+    W, D = _equilibrated(Y, S)
     if W.shape[1] < W.shape[2]:
         return np.full((len(Y), Y.shape[2], Y.shape[2]), np.nan)
     R: Any = np.linalg.qr(W, mode="r")
@@ -103,11 +110,9 @@ def reduced(Y: Array, S: Array, fixed: Array | None) -> Reduced:
     """
     from scipy.linalg import qr, solve_triangular
 
-    W = np.sqrt(S)[:, None] * Y
-    size = np.sqrt(np.einsum("mi,mi->i", W, W))
-    D = 1.0 / np.where(size > 0.0, size, 1.0)
+    W, D = _equilibrated(Y, S)
     with np.errstate(invalid="ignore"):
-        found: Any = qr((W * D)[np.argsort(-np.abs(W * D).max(axis=1))], mode="r", pivoting=True)
+        found: Any = qr(W[np.argsort(-np.abs(W).max(axis=1))], mode="r", pivoting=True)
     R, pivots = found
     diagonal = np.abs(np.diag(R))
     rank = int((diagonal > RANK * diagonal.max(initial=0.0)).sum()) if diagonal.max(initial=0.0) > 0.0 else 0
@@ -137,32 +142,20 @@ def _proved(Y: Array, chosen: Array, combination: Array, j: int, fixed: Array | 
     if len(columns) > MOST_COLUMNS or rows.size > MOST_ENTRIES:
         return False
     exact = _rational(rows)
-    if exact is None:
-        return False
-    return (
-        fixed is None
-        or sum((c * Fraction(float(fixed[k])) for c, k in zip(exact, columns, strict=True)), -Fraction(float(fixed[j])))
-        == 0
-    )
+    if exact is None or fixed is None:
+        return exact is not None
+    totals = [Fraction(x) for x in fixed[columns].tolist()]
+    return sum((c * x for c, x in zip(exact, totals, strict=True)), Fraction(0)) == Fraction(float(fixed[j]))
 
 
 def _rational(rows: Array) -> list[Fraction] | None:
     """c with ``rows[:, :-1] c = rows[:, -1]`` exactly; None where there is none, or more than one."""
-    left = [[Fraction(x) for x in row] for row in rows[rows.any(axis=1)].tolist()]
-    k = rows.shape[1] - 1
-    for column in range(k):
-        pivot = next((i for i in range(column, len(left)) if left[i][column] != 0), None)
-        if pivot is None:
+    system = Echelon(rows.shape[1] - 1)
+    for row in rows.tolist():
+        *left, right = map(Fraction, row)
+        if system.add(left, right) is None:
             return None
-        left[column], left[pivot] = left[pivot], left[column]
-        head = left[column]
-        for i in range(len(left)):
-            if i != column and left[i][column] != 0:
-                factor = left[i][column] / head[column]
-                left[i] = [x - factor * h for x, h in zip(left[i], head, strict=True)]
-    if any(row[-1] != 0 for row in left[k:]):
-        return None
-    return [left[i][-1] / left[i][i] for i in range(k)]
+    return system.solution([Fraction(0)] * system.count) if len(system.pivots) == system.count else None
 
 
 def _adds_up(Y: Array, columns: Array, signs: Array, j: int) -> bool:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from ... import verify
 from ...errors import ProofError
 from ...form import EdgeBlock, Form
 from ...terms import Array
-from ...verify import FLOWS, UNIT, Model, NotProvedError, rational
+from ...verify import FLOWS, UNIT, Edges, Model, NotProvedError, rational
+from ..attainment import simplex
+from ..attainment.directions import ConditionPart
+from ..attainment.programmes import answers
+from ..attainment.recession import conditions, cones_of
 from ..record import Certificate
+from .attempts import lower_bound
 from .numbers import exact, nearest, text, texts
-from .receding import receding
-from .tied import tied_point
+from .statement import state_edges
 
 NORMS = ("L1", "L2", "LInf")
 MOST = 50  # programmes for the edges of one answer that may be split
@@ -110,10 +116,10 @@ def _of_one(found: Found, claim: tuple[Any, ...]) -> list[dict[str, Any]]:
     labels = found.form.labels
     kind, ends, distance = _read(claim, labels)
     unknown = [end for end in ends if end not in labels]
-    if unknown or len(ends) > 2:
-        raise ProofError(
-            f"{kind}: {unknown[0]!r} is no node" if unknown else f"{kind}: an edge has two ends, not {ends}"
-        )
+    if unknown:
+        raise ProofError(f"{kind}: {unknown[0]!r} is no node")
+    if len(ends) > 2:
+        raise ProofError(f"{kind}: an edge has two ends, not {ends}")
     numbers = sorted(labels.index(end) for end in ends)
     chosen = [edge for edge in _edges(found) if _ends(edge) == numbers]
     if not chosen:
@@ -182,7 +188,7 @@ def split(found: Found, edge: Edge, _: float | None) -> dict[str, Any]:
     tied = None if found.certify_tied is None else found.certify_tied(found.form, block, edge.place)
     if tied is None or not tied.valid:
         raise ProofError("no dual point was found of the problem in which the ends are equal")
-    point, bound = tied_point(found, edge.block, edge.place, tied)
+    point, bound = _tied_point(found, edge.block, edge.place, tied)
     if bound <= found.upper:
         low, high = (nearest(rational(x, 1 << UNIT)) for x in (bound, found.upper))
         raise ProofError(f"equal ends may cost as little as {low:.10g}, and P(w) is {high:.10g}")
@@ -191,17 +197,67 @@ def split(found: Found, edge: Edge, _: float | None) -> dict[str, Any]:
     return {"says": "split", "block": edge.block, "edge": edge.place, "dual": dual}
 
 
+def _tied_point(found: Found, block: int, e: int, certificate: Certificate) -> tuple[list[Any], int]:
+    """The point by which equal ends of an edge are excluded, and its bound in the checker's units; `ProofError` where
+    none is found.
+
+    With z_e = 0 as a constraint the flow of e has no domain and no value. What is returned is a dual point of that
+    problem written as one of the problem itself: the flow of the constraint is added to that of e.
+    """
+    form = certificate.form
+    model = copy.copy(found.model)
+    last = state_edges(form.edges[-1], form.width(form.edges[-1]))
+    model.blocks = [*found.model.blocks, Edges(last, form.n, form.d)]
+    lower = lower_bound(form, model, certificate.w, certificate.dual_point, found.upper + 1)
+    if lower.within is not None and found.within is None:
+        raise ProofError("the problem in which the ends are equal is bounded within a box only")
+    *point, constraint = lower.point
+    place = found.model.m + block
+    point[place] = [*point[place]]
+    point[place][e] = [u + t for u, t in zip(point[place][e], constraint[0], strict=True)]
+    try:
+        return point, found.model.dual(point, found.within, (place, e))
+    except NotProvedError as error:
+        raise ProofError(f"the dual point with equal ends is none: {error}") from None
+
+
 def unattained(found: Found) -> dict[str, Any]:
     """No minimum is attained: along a direction nothing grows and something falls for ever."""
-    v = receding(found.form)
-    if v is None:
+    direction = next(_receding(found.form), None)
+    if direction is None:
         raise ProofError("unattained is not proved: along no direction that was found does a loss fall for ever")
-    v = [[rational(x.numerator, x.denominator) for x in row] for row in v]
+    v = [[rational(x.numerator, x.denominator) for x in row] for row in direction]
     for _, i, block in found.model.terms():
         if not block.recedes(i, block.argument(i, v, False)):
             where, verify.State.where = verify.State.where, ""
             raise ProofError(f"unattained is not proved: {where}grows along the direction that was found")
     return {"says": "unattained", "direction": texts(v)}
+
+
+def _receding(form: Form) -> Iterator[list[list[Fraction]]]:
+    """Rational directions (n, d) along which no term grows and some loss falls for ever: first of the parts that the
+    simplex method decides in exact arithmetic, then near what a programme finds. All other unknowns stay."""
+    cones = cones_of(form)
+    if cones is None:
+        return
+    found = conditions(form, cones)
+
+    def spread(part: ConditionPart, x: list[Fraction]) -> list[list[Fraction]]:
+        values = {int(q): Fraction(float(found.scale[q])) * y for q, y in zip(part.columns, x, strict=True)}
+        return [[values.get(q, Fraction(0)) for q in row] for row in found.unknowns.number.tolist()]
+
+    undecided: list[ConditionPart] = []
+    for part in found.parts():
+        x = simplex.decided(part)
+        if isinstance(x, list):
+            yield spread(part, x)
+        elif x is None:
+            undecided.append(part)
+    for answer in answers(*found.matrices) if undecided else ():
+        for part in undecided:
+            x = part.verified(answer.x[part.columns])
+            if x is not None:
+                yield spread(part, x)
 
 
 def _candidates(found: Found, edges: list[Edge]) -> list[Edge]:
@@ -212,8 +268,5 @@ def _candidates(found: Found, edges: list[Edge]) -> list[Edge]:
     return sorted(tight, key=lambda edge: -float(size[edge.block][edge.place]))[:MOST]
 
 
-OF_EDGES: dict[str, Callable[[Found, Edge, float | None], dict[str, Any]]] = {
-    "near": near,
-    "fused": fused,
-    "split": split,
-}
+OfEdge = Callable[[Found, Edge, float | None], dict[str, Any]]
+OF_EDGES: dict[str, OfEdge] = {"near": near, "fused": fused, "split": split}

@@ -15,13 +15,12 @@ import numpy as np
 
 from ...errors import ProofError
 from ...form import Form
-from ...inputs import components_of
+from ...inputs import components_of, groups_of
 from ...terms import Array
 from ...verify import rational
 from .forest import Forest, Link, forest
 from .numbers import exact, nearest, solve, truncated
-from .point import ExactPoint
-from .variables import Variable, cells, free_prices, free_roots, move
+from .point import ExactPoint, Variable, free_prices, free_roots
 
 RATIONAL = 60  # groups in one system that is solved in rationals; larger ones are refined in dyadics
 BITS = 1300  # 2^-BITS is what refinement leaves
@@ -83,7 +82,7 @@ class Conserver:
     def _row(self, variable: Variable) -> dict[int, float]:
         """What the variable adds to each group, in floats."""
         out: dict[int, float] = {}
-        for vertex, x in cells(self.point, variable):
+        for vertex, x in self.point.cells(variable):
             g = int(self.forest.group[vertex])
             if g >= 0:
                 out[g] = out.get(g, 0.0) + nearest(x)
@@ -138,7 +137,7 @@ class Conserver:
         except ZeroDivisionError:
             raise ProofError(f"the prices at {self._name(block.groups)} are dependent") from None
         for variable, amount in zip(block.variables, z, strict=True):
-            move(self.point, variable, amount)
+            self.point.move(variable, amount)
 
     def _refine(self, block: Coupled, Y: Array) -> None:
         """Newton's method in dyadics: exact totals, solves in floats."""
@@ -162,14 +161,14 @@ class Conserver:
             z = lu_solve(factor, -np.array([nearest(x * unit) for x in left]) / scale)
             for variable, row, amount in zip(block.variables, rows, z.tolist(), strict=True):
                 step = truncated(exact(amount) / unit, max(e + 60, 0))
-                move(self.point, variable, step)
+                self.point.move(variable, step)
                 for k, x in row:
                     left[k] += x * step
         raise ProofError(f"the prices that {len(block.groups)} groups of coordinates share are nearly dependent")
 
     def _exact_row(self, variable: Variable, place: dict[int, int]) -> list[tuple[int, Any]]:
         """What the variable adds to some groups: (place, amount)."""
-        found = [(int(self.forest.group[vertex]), x) for vertex, x in cells(self.point, variable)]
+        found = [(int(self.forest.group[vertex]), x) for vertex, x in self.point.cells(variable)]
         return [(place[g], x) for g, x in found if g in place]
 
     # ---- the trees ---------------------------------------------------------------------------------------------------
@@ -267,12 +266,8 @@ def _blocks(count: int, rows: list[dict[int, float]]) -> list[tuple[list[int], l
     """Groups that share variables, each with its variables."""
     pairs = [(next(iter(row)), g) for row in rows for g in row]
     i, j = np.array(pairs, dtype=int).reshape(-1, 2).T
-    label = components_of(i, j, count)[1]
-    groups: dict[int, list[int]] = {}
-    members: dict[int, list[int]] = {}
-    for g, k in enumerate(label.tolist()):
-        groups.setdefault(k, []).append(g)
-    for v, row in enumerate(rows):
-        if row:
-            members.setdefault(int(label[next(iter(row))]), []).append(v)
-    return [(groups[k], members.get(k, [])) for k in groups]
+    number, label = components_of(i, j, count)
+    first = np.array([next(iter(row), -1) for row in rows], dtype=int)
+    some = np.flatnonzero(first >= 0)
+    each = zip(groups_of(label), groups_of(label[first[some]], number), strict=True)
+    return [(groups.tolist(), some[members].tolist()) for groups, members in each]

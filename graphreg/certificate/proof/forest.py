@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...form import Form
+from ...form import EdgeBlock, Form
 from ...terms import Array
 
 
@@ -37,39 +37,42 @@ class Forest:
 
 def forest(form: Form, rooms: list[Array], least: float) -> Forest:
     """The trees of the links whose room is above ``least``, those with most room first (Kruskal)."""
+    from networkx.utils import UnionFind
+
     ground = form.n * form.d
-    parent = list(range(ground + 1))
-
-    def find(v: int) -> int:
-        while parent[v] != v:
-            parent[v] = parent[parent[v]]
-            v = parent[v]
-        return v
-
-    trees: list[list[Link]] = [[] for _ in range(ground + 1)]
+    joined, trees = UnionFind(range(ground + 1)), [list[Link]() for _ in range(ground + 1)]
     for link in _links(form, rooms, least):
-        a, b = find(link.tail), find(link.head)
-        if a != b:
-            parent[a] = b
+        if joined[link.tail] != joined[link.head]:
+            joined.union(link.tail, link.head)
             trees[link.tail].append(link)
             trees[link.head].append(link)
-    root = find(ground)
-    numbers: dict[int, int] = {}
-    group = np.array([-1 if (r := find(v)) == root else numbers.setdefault(r, len(numbers)) for v in range(ground)])
-    return Forest(trees, group, len(numbers))
+    group, count = numbered([joined[v] for v in range(ground + 1)])
+    return Forest(trees, np.array(group), count)
 
 
 def _links(form: Form, rooms: list[Array], least: float) -> list[Link]:
-    d, ground, found = form.d, form.n * form.d, []
+    found: list[Link] = []
     sizes: list[Array] = []
     for m, (edge, given) in enumerate(zip(form.edges, rooms, strict=True)):
-        columns = edge.columns(d)
-        room = np.broadcast_to(given, (len(edge.tail), len(columns)))
-        e, p = np.nonzero(room > least)
-        tail = edge.tail[e] * d + columns[p]
-        head = np.where(edge.head[e] < 0, ground, edge.head[e] * d + columns[p])
-        rows = zip(e.tolist(), p.tolist(), tail.tolist(), head.tolist(), strict=True)
-        found += [Link(m, *row) for row in rows]
-        sizes.append(room[e, p])
+        room = np.broadcast_to(given, (len(edge.tail), form.width(edge)))
+        chosen = room > least
+        ends = zip(*np.nonzero(chosen), *ends_of(form, edge, chosen), strict=True)
+        found += [Link(m, *map(int, each)) for each in ends]
+        sizes.append(room[chosen])
     order = np.argsort(-np.concatenate(sizes), kind="stable") if sizes else []
     return [found[k] for k in order]
+
+
+def ends_of(form: Form, edge: EdgeBlock, chosen: Array) -> tuple[Array, Array]:
+    """The vertices between which the chosen entries (m, k) of a block's flows run."""
+    e, p = np.nonzero(chosen)
+    f = edge.columns(form.d)[p]
+    return edge.tail[e] * form.d + f, np.where(edge.head[e] < 0, form.n * form.d, edge.head[e] * form.d + f)
+
+
+def numbered(label: list[int]) -> tuple[list[int], int]:
+    """Groups 0, 1, ... of all vertices but the ground, which is the last, by their labels; -1 where that is the
+    ground's. And how many there are."""
+    numbers: dict[int, int] = {}
+    group = [-1 if g == label[-1] else numbers.setdefault(g, len(numbers)) for g in label[:-1]]
+    return group, len(numbers)

@@ -6,6 +6,7 @@ from typing import Any
 
 from ... import verify
 from ...verify import rational
+from ..rationals import Echelon
 
 
 def exact(x: float) -> Any:
@@ -54,18 +55,7 @@ def solve(A: list[list[Any]], b: list[Any]) -> list[Any]:
 
         z = fmpq_mat(n, n, [x for row in A for x in row]).solve(fmpq_mat(n, 1, b))
         return [z[k, 0] for k in range(n)]
-    rows = [[*row, right] for row, right in zip(A, b, strict=True)]
-    for k in range(n):
-        pivot = next((r for r in range(k, n) if rows[r][k] != 0), None)
-        if pivot is None:
-            raise ZeroDivisionError("the matrix is singular")
-        rows[k], rows[pivot] = rows[pivot], rows[k]
-        for r in range(k + 1, n):
-            if rows[r][k] != 0:
-                factor = rows[r][k] / rows[k][k]
-                rows[r] = [x - factor * y for x, y in zip(rows[r], rows[k], strict=True)]
-    z = [rational(0)] * n
-    for k in range(n - 1, -1, -1):
-        rest = sum((rows[k][j] * z[j] for j in range(k + 1, n)), rational(0))
-        z[k] = (rows[k][n] - rest) / rows[k][k]
-    return z
+    system = Echelon(n)
+    if not all(system.add(row, right) for row, right in zip(A, b, strict=True)):
+        raise ZeroDivisionError("the matrix is singular")
+    return system.solution([rational(0)] * n)

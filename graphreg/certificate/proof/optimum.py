@@ -13,10 +13,11 @@ import numpy as np
 
 from ...errors import ProofError
 from ...form import DualPoint, Form
-from ...inputs import components_of
+from ...inputs import components_of, groups_of
 from ...terms import Array
 from ...verify import Model, NotProvedError, State, rational
 from .conserve import RATIONAL, conserve, rooms_of
+from .forest import ends_of, numbered
 from .numbers import solve
 from .point import ExactPoint, exact_point
 
@@ -51,7 +52,9 @@ class Squares:
     def solved(self, count: int) -> list[Any]:
         """theta, block by block of groups that share terms."""
         theta = [rational(0)] * count
-        for groups in self._blocks(count):
+        links = [(g, h) for g, row in self.quadratic.items() for h in row]
+        i, j = np.array(links, dtype=int).reshape(-1, 2).T
+        for groups in (each.tolist() for each in groups_of(components_of(i, j, count)[1])):
             if len(groups) > RATIONAL:
                 raise ProofError(f"{len(groups)} groups of coordinates are coupled")
             place = {g: k for k, g in enumerate(groups)}
@@ -67,19 +70,6 @@ class Squares:
                 theta[g] = x
         return theta
 
-    def _blocks(self, count: int) -> list[list[int]]:
-        seen, blocks = [False] * count, list[list[int]]()
-        for g in range(count):
-            if not seen[g]:
-                seen[g], block = True, [g]
-                for h in block:
-                    for other in self.quadratic.get(h, {}):
-                        if not seen[other]:
-                            seen[other] = True
-                            block.append(other)
-                blocks.append(block)
-        return blocks
-
 
 def exact_optimum(form: Form, model: Model, w: Array, point: DualPoint) -> tuple[list[list[Any]], list[Any]]:
     """An optimum near w and its dual point, as the checker takes them, with a gap of exactly 0; `ProofError` where none
@@ -88,18 +78,14 @@ def exact_optimum(form: Form, model: Model, w: Array, point: DualPoint) -> tuple
     tied = _tied(form, model, w, point)
     dual = exact_point(form, model, point)
     group, count = _groups(form, tied)
-    ends = [
-        _at_ends(model, m, mask, edge.difference(w))
-        for m, (edge, mask) in enumerate(zip(form.edges, tied, strict=True))
-    ]
+    blocks = zip(model.blocks[model.m :], form.edges, tied, strict=True)
+    ends = [_at_ends(block, mask, edge.difference(w)) for block, edge, mask in blocks]
     theta = _squares(dual, group, tied, ends).solved(count)
     flat = [theta[g] if g >= 0 else rational(0) for g in group]
     W = [flat[i * form.d : (i + 1) * form.d] for i in range(form.n)]
     _state(dual, W, tied, ends)
-    rooms = [
-        np.where(mask, np.maximum(room, LEAST), 0.0)
-        for room, mask in zip(rooms_of(form, point.flows), tied, strict=True)
-    ]
+    rooms = zip(rooms_of(form, point.flows), tied, strict=True)
+    rooms = [np.where(mask, np.maximum(room, LEAST), 0.0) for room, mask in rooms]
     State.where = ""
     try:
         conserve(dual, rooms, 0.5 * LEAST, False)
@@ -143,25 +129,15 @@ def _tied(form: Form, model: Model, w: Array, point: DualPoint) -> list[Array]:
 
 def _groups(form: Form, tied: list[Array]) -> tuple[list[int], int]:
     """The group of each vertex ``node * d + column``, -1 for those tied to the ground."""
-    ground = form.n * form.d
-    links: list[Array] = [np.zeros((2, 0), dtype=int)]
-    for edge, mask in zip(form.edges, tied, strict=True):
-        columns = edge.columns(form.d)
-        e, p = np.nonzero(mask)
-        head = np.where(edge.head[e] < 0, ground, edge.head[e] * form.d + columns[p])
-        links.append(np.stack([edge.tail[e] * form.d + columns[p], head]))
-    i, j = np.concatenate(links, axis=1)
-    label = components_of(i, j, ground + 1)[1]
-    numbers: dict[int, int] = {}
-    group = [-1 if g == label[ground] else numbers.setdefault(int(g), len(numbers)) for g in label[:ground]]
-    return group, len(numbers)
+    ends = [np.stack(ends_of(form, edge, mask)) for edge, mask in zip(form.edges, tied, strict=True)]
+    i, j = np.concatenate([np.zeros((2, 0), dtype=int), *ends], axis=1)
+    return numbered(components_of(i, j, form.n * form.d + 1)[1].tolist())
 
 
-def _at_ends(model: Model, m: int, mask: Array, z: Array) -> list[list[Any]]:
+def _at_ends(block: Any, mask: Array, z: Array) -> list[list[Any]]:
     """The flows of L1 at an end of their capacity; 0 where coordinates are tied."""
-    c = model.blocks[model.m + m].c
     signs = np.where(mask, 0, np.where(z > 0, 1, -1)).tolist()
-    return [[s * capacity for s in row] for row, capacity in zip(signs, c, strict=True)]
+    return [[s * capacity for s in row] for row, capacity in zip(signs, block.c, strict=True)]
 
 
 def _squares(dual: ExactPoint, group: list[int], tied: list[Array], ends: list[list[list[Any]]]) -> Squares:
@@ -198,8 +174,6 @@ def _state(dual: ExactPoint, W: list[list[Any]], tied: list[Array], ends: list[l
             if block.kind == "SquaredL2":
                 dual.flows[m][e] = [block.c[e] * x for x in z]
             else:
-                old = dual.flows[m][e]
-                dual.flows[m][e] = [
-                    u if held else v for u, v, held in zip(old, flows[e], mask[e].tolist(), strict=True)
-                ]
+                entries = zip(dual.flows[m][e], flows[e], mask[e].tolist(), strict=True)
+                dual.flows[m][e] = [u if held else v for u, v, held in entries]
     dual.balance()

@@ -10,9 +10,21 @@ import numpy as np
 from ...form import DualPoint, Form, SampleBlock
 from ...terms import Array
 from ...verify import Model, rational
-from .numbers import exact, exactly
+from .numbers import exact, exactly, nearest
 
 AT_AN_END = 1e-9  # prices (at scale 1) so near an end of their domain are put inside exactly
+
+
+@dataclass(frozen=True)
+class Variable:
+    """What may be moved beside the flows along trees: a price (several, with signs, that keep a sum) or an entry of a
+    t; and its room."""
+
+    block: int
+    row: int
+    parts: tuple[tuple[int, int], ...]
+    room: float
+    root: bool = False
 
 
 @dataclass
@@ -31,11 +43,8 @@ class ExactPoint:
     moved: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
     rest: list[Any] = field(default_factory=list[Any])
 
-    def samples(self, m: int) -> Any:
-        """The block of samples as the checker holds it."""
-        return self.model.blocks[m]
-
     def edges(self, m: int) -> Any:
+        """The block of edges as the checker holds it."""
         return self.model.blocks[len(self.form.samples) + m]
 
     def stated(self) -> list[list[list[Any]]]:
@@ -44,7 +53,7 @@ class ExactPoint:
 
     def price_cells(self, m: int, r: int, c: int) -> list[tuple[int, Any]]:
         """What one unit more of a price adds to ``rest``: (vertex, amount)."""
-        block, base = self.samples(m), int(self.form.samples[m].node[r]) * self.form.d
+        block, base = self.model.blocks[m], int(self.form.samples[m].node[r]) * self.form.d
         if block.x is None:
             return [(base + c, rational(1))]
         return [(base + f * block.k + c, x) for f, x in enumerate(block.x[r]) if x != 0]
@@ -56,18 +65,22 @@ class ExactPoint:
         cells = [(f, block.c[e] * block.par[s][p]) for p, f in enumerate(block.columns)]
         return [(tail * d + f, v) for f, v in cells] + [(head * d + f, -v) for f, v in cells if head >= 0]
 
-    def add_price(self, m: int, r: int, c: int, amount: Any) -> None:
-        self.prices[m][r][c] += amount
-        for v, x in self.price_cells(m, r, c):
-            self.rest[v] += x * amount
+    def cells(self, variable: Variable) -> list[tuple[int, Any]]:
+        """What one unit more of the variable adds to ``rest``."""
+        own = self.root_cells if variable.root else self.price_cells
+        return [(v, s * x) for c, s in variable.parts for v, x in own(variable.block, variable.row, c)]
 
-    def add_root(self, m: int, e: int, s: int, amount: Any) -> None:
-        t = self.roots[m]
-        assert t is not None  # as only their t are variables
-        t[e][s] += amount
-        block = self.edges(m)
-        self.flows[m][e] = [block.c[e] * x for x in _combined(block.par, t[e])]
-        for v, x in self.root_cells(m, e, s):
+    def move(self, variable: Variable, amount: Any) -> None:
+        """Change a variable, and with it ``rest`` and the flows of a t."""
+        m, row = variable.block, variable.row
+        values = self.roots[m] if variable.root else self.prices[m]
+        assert values is not None  # as only the t of roots are variables
+        for c, s in variable.parts:
+            values[row][c] += s * amount
+        if variable.root:
+            block = self.edges(m)
+            self.flows[m][row] = [block.c[row] * x for x in _combined(block.par, values[row])]
+        for v, x in self.cells(variable):
             self.rest[v] += x * amount
 
     def balance(self) -> None:
@@ -90,10 +103,8 @@ class ExactPoint:
 
 def exact_point(form: Form, model: Model, point: DualPoint, snap: float = 0.0) -> ExactPoint:
     """The floats as the rationals that they are; prices within ``snap`` of an end of their domain exactly there."""
-    prices = [
-        _prices(block, model.blocks[m], a, snap)
-        for m, (block, a) in enumerate(zip(form.samples, point.prices, strict=True))
-    ]
+    samples = zip(form.samples, model.blocks[: model.m], point.prices, strict=True)
+    prices = [_prices(block, stated, a, snap) for block, stated, a in samples]
     flows: list[list[list[Any]]] = []
     roots: list[list[list[Any]] | None] = []
     for edge, block, u in zip(form.edges, model.blocks[len(prices) :], point.flows, strict=True):
@@ -135,3 +146,32 @@ def _inside(x: Any, ends: list[Any], snap: Any) -> Any:
 def _combined(rows: list[list[Any]], t: list[Any]) -> list[Any]:
     """R't."""
     return [sum((row[j] * x for row, x in zip(rows, t, strict=True)), rational(0)) for j in range(len(rows[0]))]
+
+
+# ---- what may be moved to balance a point beside the flows along trees -----------------------------------------------
+def free_prices(point: ExactPoint, least: float) -> list[Variable]:
+    """The prices that may move."""
+    out: list[Variable] = []
+    for m, (block, a) in enumerate(zip(point.form.samples, point.prices, strict=True)):
+        M = len(block.node)
+        b = np.array([[nearest(x) for x in row] for row in a]) / block.scale[:, None]
+        low, high = (np.broadcast_to(side.reshape(M, -1), b.shape) for side in block.loss.domain(block.y))
+        room = np.clip(np.minimum(b - low, high - b), 0.0, 1.0)
+        contrast = block.loss.prices_add_up_to_zero()
+        for r, row in enumerate(room.tolist()):
+            most = int(np.argmax(row))
+            for c, each in enumerate(row):
+                if each > 1e-2 * least and not (contrast and c == most):
+                    parts = ((c, 1), (most, -1)) if contrast else ((c, 1),)
+                    out.append(Variable(m, r, parts, each))
+    return out
+
+
+def free_roots(point: ExactPoint) -> list[Variable]:
+    """The t of all flows that are stated by a root."""
+    return [
+        Variable(m, e, ((s, 1),), 1.0, root=True)
+        for m, t in enumerate(point.roots)
+        for e, row in enumerate(t or [])
+        for s in range(len(row))
+    ]

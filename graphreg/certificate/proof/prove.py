@@ -13,18 +13,18 @@ import numpy as np
 
 from ... import verify
 from ...errors import ProofError
-from ...form import DualPoint, Form
+from ...form import DualPoint, EdgeBlock, Form
 from ...terms import Array
+from ...terms.penalties import AbstractConstraint
 from ...verify import UNIT, Model, NotProvedError, rational
 from ..record import Certificate
 from .attempts import Lower, lower_bound
 from .claims import CertifyTied, Claim, Found, claims_of, kinds
-from .numbers import text, texts
+from .numbers import exact, exactly, text, texts
 from .optimum import exact_optimum
-from .parts import write_out
-from .primal import feasible_exactly
-from .statement import statement
+from .statement import statement, write_out
 
+ROUNDS = 5  # in which a primal point is tried, and moved into its constraints
 DISAGREE = 1e-6  # relative; where exact arithmetic differs more from P(w), the statement is not of this problem
 
 
@@ -139,20 +139,50 @@ def _begin(python_flint: bool) -> None:
     state.end = float("inf")
 
 
+# ---- a primal point at which every constraint holds exactly ----------------------------------------------------------
 def _upper(form: Form, model: Model, w: Array) -> tuple[list[list[Any]], int]:
-    try:
-        return feasible_exactly(form, model, w)
-    except NotProvedError as error:
-        raise ProofError(f"no exact primal point was found: {error}") from None
+    """Rationals near w and an upper bound of P there (in units of the checker); `ProofError` where none is found.
+
+    Nodes whose constraint does not hold are moved into it; where edges between nodes do not hold, all of w is pulled
+    towards 0.
+    """
+    W: list[list[Any]] = exactly(w.tolist())
+    why = ""
+    for round_ in range(ROUNDS):
+        try:
+            return W, model.primal(W)
+        except NotProvedError as error:
+            why = str(error)
+        for edge in form.edges:
+            if isinstance(edge.penalty, AbstractConstraint):
+                _settle(form, edge, W) if edge.ground else _pull(W, 50 - 5 * round_)
+    raise ProofError(f"no exact primal point was found: {why}")
 
 
-def _agree(certificate: Certificate, exact: float) -> None:
+def _settle(form: Form, edge: EdgeBlock, W: list[list[Any]]) -> None:
+    """Every node of a constraint on nodes into its set."""
+    columns = edge.columns(form.d).tolist()
+    centers = None if edge.center is None else exactly(edge.center.tolist())
+    for e, i in enumerate(edge.tail.tolist()):
+        center = [rational(0)] * len(columns) if centers is None else centers[e]
+        z = edge.penalty.settle([W[i][j] - c for j, c in zip(columns, center, strict=True)], exact)  # pyright: ignore
+        for j, c, p in zip(columns, center, z, strict=True):
+            W[i][j] = c + p
+
+
+def _pull(W: list[list[Any]], bits: int) -> None:
+    shrink = 1 - rational(1, 1 << bits)
+    for row in W:
+        row[:] = [shrink * x for x in row]
+
+
+def _agree(certificate: Certificate, stated: float) -> None:
     form, zero = certificate.form, np.zeros(certificate.form.shape)
     computed = form.primal(certificate.w)
     at_zero = float(sum(np.abs(block.values(zero)).sum() for block in form.samples))
-    if not abs(exact - computed) <= DISAGREE * max(abs(exact), abs(computed), at_zero):
+    if not abs(stated - computed) <= DISAGREE * max(abs(stated), abs(computed), at_zero):
         raise ProofError(
-            f"P(w) is {computed:.10g} as the terms compute it and {exact:.10g} as they are stated in a proof; a "
+            f"P(w) is {computed:.10g} as the terms compute it and {stated:.10g} as they are stated in a proof; a "
             "`stated` or `parts` does not say what `value` computes"
         )
 

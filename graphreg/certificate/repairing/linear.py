@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -41,22 +43,20 @@ class System:
 
     def __init__(self, form: Form, stacks: Stacks, C: Conductances, units: Array | float = 1.0) -> None:
         self.form, self.conductances, self.units = form, C, units
-        self._parts: list[
-            Callable[[Array, Array], None]
-        ] = []  # each adds its share of a product to its second argument
+        self._parts: list[tuple[Any, Map]] = []  # a share of the product, and the place that it is of and adds to
         self._inverses: list[tuple[Array | slice, Map]] = []
         diagonal = np.zeros(form.shape)
         for edge, conductance in zip(form.edges, C.edges, strict=True):
-            self._parts.append(_edge_part(edge, conductance))
-            columns = slice(None) if edge.features is None else edge.features
-            diagonal[:, columns] += abs(edge.transposed) @ conductance
+            columns = (slice(None), edge.coordinates)
+            self._parts.append((columns, _edge_map(edge, conductance)))
+            diagonal[columns] += abs(edge.transposed) @ conductance
         nodes: list[tuple[Batch, Array]] = []
         for block, stack, M in zip(form.samples, stacks, C.samples, strict=True):
             if stack is None:
                 mass = np.zeros(form.shape)
                 np.add.at(mass, block.node, M)
                 diagonal += mass
-                self._parts.append(_diagonal_part(mass))
+                self._parts.append((slice(None), partial(np.multiply, mass)))
             else:
                 for batch in stack:
                     each = batch.pad(M)
@@ -67,7 +67,7 @@ class System:
             product, inverse = _node_maps(batch.X, M, diagonal[batch.nodes])
             # a slice where they are all nodes in their order: gathers would cost more than the products
             chosen = slice(None) if np.array_equal(batch.nodes, np.arange(form.n)) else batch.nodes
-            self._parts.append(_node_part(chosen, product))
+            self._parts.append((chosen, product))
             self._inverses.append((chosen, inverse))
 
     def currents(self, z: Array) -> DualPoint:
@@ -112,8 +112,8 @@ class System:
 
     def _apply(self, z: Array) -> Array:
         out = np.zeros_like(z)
-        for part in self._parts:
-            part(z, out)
+        for place, product in self._parts:
+            out[place] += product(z[place])
         return out
 
     def _precondition(self, r: Array) -> Array:
@@ -123,34 +123,12 @@ class System:
         return y
 
 
-def _edge_part(edge: EdgeBlock, C: Array) -> Callable[[Array, Array], None]:
-    columns = slice(None) if edge.features is None else edge.features
+def _edge_map(edge: EdgeBlock, C: Array) -> Map:
+    """K'CK on the coordinates of the edges."""
     if C.shape[1] == 1 and type(edge.penalty).conduct is AbstractPenalty.conduct:
         L = sp.csr_array(edge.transposed @ sp.diags_array(C[:, 0]) @ edge.K)
-
-        def laplacian(z: Array, out: Array) -> None:
-            out[:, columns] += L @ np.ascontiguousarray(z[:, columns])
-
-        return laplacian
-
-    def general(z: Array, out: Array) -> None:
-        edge.add_adjoint(edge.penalty.conduct(C, edge.apply(z)), out)
-
-    return general
-
-
-def _diagonal_part(mass: Array) -> Callable[[Array, Array], None]:
-    def add(z: Array, out: Array) -> None:
-        out += mass * z
-
-    return add
-
-
-def _node_part(nodes: Array | slice, product: Map) -> Callable[[Array, Array], None]:
-    def add(z: Array, out: Array) -> None:
-        out[nodes] += product(z[nodes])
-
-    return add
+        return lambda z: L @ np.ascontiguousarray(z)
+    return lambda z: edge.transposed @ edge.penalty.conduct(C, edge.K @ np.ascontiguousarray(z))
 
 
 def _node_maps(X: Array, M: Array, D: Array) -> tuple[Map, Map]:
@@ -158,15 +136,13 @@ def _node_maps(X: Array, M: Array, D: Array) -> tuple[Map, Map]:
 
     D (g, d) is lifted a little where the inverse would be singular.
     """
-    if M.ndim == 4:
-        return _coupled_maps(X, M, D)
+    if M.ndim == 4:  # a matrix per sample couples its k predictors
+        return _dense_maps(gram(X, M), D)
     _, size, d = X.shape
-    thick = size >= d or d <= SMALL
     root = np.sqrt(M)[:, :, None] * X
     turned = root.transpose(0, 2, 1)
-    if thick:
-        H = np.matmul(turned, root)
-        return _dense_maps(H, _lifted(np.einsum("gii->gi", H), D, 1e-10))
+    if size >= d or d <= SMALL:
+        return _dense_maps(np.matmul(turned, root), D)
     # Woodbury's formula divides by D, and more of a lift keeps its cancellation harmless
     lifted = _lifted(np.einsum("gmd,gmd->gd", root, root), D, 1e-6)
     thin = turned / lifted[:, :, None]
@@ -196,7 +172,7 @@ def _lifted(own: Array, D: Array, share: float) -> Array:
 def _dense_maps(H: Array, D: Array) -> tuple[Map, Map]:
     d = np.arange(H.shape[1])
     lifted = H.copy()
-    lifted[:, d, d] += D
+    lifted[:, d, d] += _lifted(H[:, d, d], D, 1e-10)
     diagonal = lifted[:, d, d]
     if diagonal.max(initial=0.0) <= ALIKE * diagonal.min(initial=np.inf):
         inverse = np.linalg.inv(lifted)
@@ -205,12 +181,6 @@ def _dense_maps(H: Array, D: Array) -> tuple[Map, Map]:
         both = scale[:, :, None] * scale[:, None, :]
         inverse = np.linalg.inv(lifted * both) * both
     return (lambda v: _times(H, v)), (lambda v: _times(inverse, v))
-
-
-def _coupled_maps(X: Array, M: Array, D: Array) -> tuple[Map, Map]:
-    """The same with a matrix M per sample, which couples its k predictors."""
-    H = gram(X, M)
-    return _dense_maps(H, _lifted(np.einsum("gii->gi", H), D, 1e-10))
 
 
 def _times(A: Array, v: Array) -> Array:

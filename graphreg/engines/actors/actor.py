@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...methods import AbstractIteration, Point, Start, ToleratesLostMessages
+from ...methods import AbstractIteration, Start, ToleratesLostMessages
 from ...network import LocalView
 from ...running import Packed
 from ...terms import Array
@@ -72,8 +72,13 @@ class Actor:
     def answer(self, at: int) -> Answer:
         if self.disk is not None:
             return replace(self.disk.answer, tally=self.endpoint.tally)
-        state = self.states[at]
-        return self._answer(self.method.point(state), self.method.gathered(state))
+        state, me = self.states[at], self.engine.me
+        w, flows, prices = self.method.point(state)
+        gathered = {
+            name: value[me] if isinstance(value, np.ndarray) and value.ndim else value
+            for name, value in self.method.gathered(state).items()
+        }
+        return Answer(w[me].copy(), flows, prices, gathered, self.endpoint.tally)
 
     # ---- how ---------------------------------------------------------------------------------------------------------
     def _view(self) -> LocalView:
@@ -83,15 +88,6 @@ class Actor:
         if self.endpoint.lossy and isinstance(self.method, ToleratesLostMessages):
             return self.method.step_with_lost_messages(state, self.engine.swap)
         return self.method.step(state)
-
-    def _answer(self, point: Point, gathered: dict[str, Any]) -> Answer:
-        w, flows, prices = point
-        me = self.engine.me
-        own = {
-            name: value[me] if isinstance(value, np.ndarray) and value.ndim else value
-            for name, value in gathered.items()
-        }
-        return Answer(w[me].copy(), flows, prices, own, self.endpoint.tally)
 
     # ---- crashes -----------------------------------------------------------------------------------------------------
     def _crash(self, at: int) -> None:

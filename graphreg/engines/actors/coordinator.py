@@ -17,9 +17,8 @@ from ...methods import AbstractIteration, Point, Start
 from ...network import PURPOSES, Ledger, LocalView
 from ...terms import Array
 from .actor import Answer
-from .endpoint import WaitError
 from .faults import Tag
-from .mailbox import DOWN, Message
+from .mailbox import DOWN, Message, WaitError
 from .parts import COORDINATOR, NodePart
 from .threads import Reply, RootSum, Warned
 
@@ -52,7 +51,6 @@ class Coordinator(AbstractIteration):
 
     def __init__(self, method: AbstractIteration, form: Form, parts: tuple[NodePart, ...], hosts: Hosts) -> None:
         self.method, self.form, self.parts, self.hosts = method, form, parts, hosts
-        self.labels: tuple[Hashable, ...] = form.labels
         self.roots = [part.node for part in parts if part.tree.beyond]
         self.number = 0  # of the last order
         self.sums: dict[Tag, dict[int, Array]] = {}  # of components, that wait for those of others
@@ -143,14 +141,13 @@ class Coordinator(AbstractIteration):
             account.messages, account.numbers = np.zeros((2, len(arcs.source)), dtype=np.int64)
             account.beyond = account.beyond_numbers = 0
             for i in self._nodes:
-                tally = answers[i].tally
-                for (what, receiver), (messages, numbers) in tally.sent.items():
-                    if what == purpose:
+                for (what, receiver), (messages, numbers) in answers[i].tally.sent.items():
+                    if what == purpose and receiver == COORDINATOR:
+                        account.beyond += messages
+                        account.beyond_numbers += numbers
+                    elif what == purpose:
                         account.messages[place[i, receiver]] += messages
                         account.numbers[place[i, receiver]] += numbers
-                messages, numbers = tally.beyond.get(purpose, (0, 0))
-                account.beyond += messages
-                account.beyond_numbers += numbers
         ledger.accounts["method"].away = away if away.any() else None
 
     # ---- orders ------------------------------------------------------------------------------------------------------
@@ -206,7 +203,7 @@ class Coordinator(AbstractIteration):
                 failed += [item] if item.error is not None else []
         worst = min(failed, key=lambda reply: (isinstance(reply.error, WaitError), reply.node))
         assert worst.error is not None
-        raise _for_user(worst.error, worst.node, self.labels) from worst.error
+        raise _for_user(worst.error, worst.node, self.form.labels) from worst.error
 
 
 def _for_user(error: BaseException, node: int, labels: tuple[Hashable, ...]) -> BaseException:

@@ -8,32 +8,18 @@ import numpy as np
 
 from ...terms import Array
 from .faults import FaultPlan, Tag
-from .mailbox import ACKNOWLEDGEMENT, DOWN, VALUES, Carry, Mailbox, Message, SilenceError
-
-
-class WaitError(Exception):
-    """Who waits for whom; raised where a message does not come."""
-
-    def __init__(self, sender: int, tag: Tag) -> None:
-        super().__init__(sender, tag)
-        self.sender, self.tag = sender, tag
+from .mailbox import ACKNOWLEDGEMENT, VALUES, Carry, Mailbox, Message
 
 
 @dataclass
 class Tally:
-    """What an actor has sent: messages and numbers by purpose and receiver, and beyond the graph."""
+    """What an actor has sent: messages and numbers by purpose and receiver, beyond the graph to the coordinator."""
 
     sent: dict[tuple[str, int], list[int]] = field(default_factory=dict[tuple[str, int], list[int]])
-    beyond: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
     away: int = 0  # rounds
 
     def record(self, purpose: str, receiver: int, numbers: int) -> None:
         entry = self.sent.setdefault((purpose, receiver), [0, 0])
-        entry[0] += 1
-        entry[1] += numbers
-
-    def record_beyond(self, purpose: str, numbers: int) -> None:
-        entry = self.beyond.setdefault(purpose, [0, 0])
         entry[0] += 1
         entry[1] += numbers
 
@@ -88,13 +74,13 @@ class Endpoint:
         round."""
         fault_plan = self.fault_plan
         if fault_plan is None:
-            return self._take(VALUES, sender, tag).payload, True
+            return self.mailbox.take(VALUES, sender, tag).payload, True
         received = self.received.setdefault(sender, Received())
         if not fault_plan.away(sender, tag[0]):
             if fault_plan.faults.resend:
-                received.accept(self._take_reliably(VALUES, sender, tag, purpose))
+                received.accept(self.receive_reliably(VALUES, sender, tag, purpose))
             else:
-                self._accept_with_faults(received, self._take(VALUES, sender, tag))
+                self._accept_with_faults(received, self.mailbox.take(VALUES, sender, tag))
         received.arrive(tag)
         newest = received.newest.get(tag[1])
         return (None, False) if newest is None else (newest.payload, newest.tag == tag)
@@ -122,36 +108,22 @@ class Endpoint:
         for attempt in range(copies):
             self._send(kind, receiver, tag, attempt, payload, purpose)
 
-    def receive_reliably(self, kind: str, sender: int, tag: Tag, purpose: str) -> Array:
-        if self.fault_plan is None:
-            return self._take(kind, sender, tag).payload
-        return self._take_reliably(kind, sender, tag, purpose).payload
-
-    def receive_total(self, coordinator: int, tag: Tag) -> Array:
-        """The total of all components."""
-        return self._take(DOWN, coordinator, tag).payload
-
-    def _take_reliably(self, kind: str, sender: int, tag: Tag, purpose: str) -> Message:
+    def receive_reliably(self, kind: str, sender: int, tag: Tag, purpose: str) -> Message:
         """The first copy that arrives; each that arrives is acknowledged."""
-        assert self.fault_plan is not None
+        fault_plan = self.fault_plan
+        if fault_plan is None:
+            return self.mailbox.take(kind, sender, tag)
         first: Message | None = None
-        for attempt, arrives in enumerate(self.fault_plan.attempts(sender, self.node, tag)):
-            copy = self._take(kind, sender, tag, attempt)
+        for attempt, arrives in enumerate(fault_plan.attempts(sender, self.node, tag)):
+            copy = self.mailbox.take(kind, sender, tag, attempt)
             if arrives:
                 first = first or copy
-                if tag[0] and (self.fault_plan.faults.resend or self.fault_plan.faults.drop > 0.0):
+                if tag[0] and (fault_plan.faults.resend or fault_plan.faults.drop > 0.0):
                     self._send(ACKNOWLEDGEMENT, sender, tag, attempt, np.zeros(1), purpose)
         assert first is not None
         return first
 
-    # ---- carrying ----------------------------------------------------------------------------------------------------
     def _send(self, kind: str, receiver: int, tag: Tag, attempt: int, payload: Array, purpose: str) -> None:
         payload = np.array(payload)  # nothing is shared with the receiver
         self.carry(Message(kind, self.node, receiver, tag, attempt, payload))
         self.tally.record(purpose, receiver, payload.size)
-
-    def _take(self, kind: str, sender: int, tag: Tag, attempt: int = 0) -> Message:
-        try:
-            return self.mailbox.take(kind, sender, tag, attempt)
-        except SilenceError:
-            raise WaitError(sender, tag) from None

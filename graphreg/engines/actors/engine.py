@@ -30,7 +30,7 @@ class ActorEngine:
 
     def __init__(self, part: NodePart, endpoint: Endpoint, hand: Hand, stale: bool) -> None:
         self.part, self.endpoint, self.hand, self.stale = part, endpoint, hand, stale
-        self.ledger = Ledger()  # of no use here: the post has the tally
+        self.ledger = Ledger()  # of no use here: the endpoint has the tally
         self.at, self.call = 0, 0  # the round, and the exchanges of it so far
         self.me = int(np.flatnonzero(part.whole.own)[0])
         self.links = _links(part, self.me)
@@ -58,9 +58,7 @@ class ActorEngine:
         return out
 
     def swap_ends(self, values: tuple[Array, ...], toward: tuple[Array, ...], along: Array) -> tuple[Array, ...]:
-        mine = {
-            j: [(k, _own_end(self.part, k, rows, self.me)) for k, rows in common] for j, common in self.ends.items()
-        }
+        mine = {j: [(k, self._own_end(k, rows)) for k, rows in common] for j, common in self.ends.items()}
         return self._swapped(values, mine, along)
 
     def swap(self, mine: tuple[Array, ...]) -> tuple[Array, ...]:
@@ -94,10 +92,10 @@ class ActorEngine:
             )
         total = np.asarray(values[self.me])
         for child in tree.children:
-            total = total + endpoint.receive_reliably(UP, child, tag, purpose)
+            total = total + endpoint.receive_reliably(UP, child, tag, purpose).payload
         if tree.parent != self.part.node:
             endpoint.send_reliably(UP, tree.parent, tag, total, purpose)
-            total = endpoint.receive_reliably(DOWN, tree.parent, tag, purpose)
+            total = endpoint.receive_reliably(DOWN, tree.parent, tag, purpose).payload
         elif tree.beyond:
             total = self._beyond(total, tag, purpose)
         for child in tree.children:
@@ -123,13 +121,18 @@ class ActorEngine:
             return np.full(own.shape, np.nan)
         return own if payload is None or payload.shape != own.shape else payload
 
+    def _own_end(self, k: int, rows: Array) -> Array:
+        """Where this end of each edge is among the tails, and below them the heads, of a block."""
+        tail = self.part.form.edges[k].tail
+        return np.where(tail[rows] == self.me, rows, rows + len(tail))
+
     def _beyond(self, total: Array, tag: Tag, purpose: str) -> Array:
         """The sum over all components; the first root is where the coordinator is, the others send and are sent to."""
         self.hand(self.part.node, tag, np.array(total))
-        whole = self.endpoint.receive_total(COORDINATOR, tag)
+        whole = self.endpoint.mailbox.take(DOWN, COORDINATOR, tag).payload
         if not self.part.tree.first:
             for _ in range(2):
-                self.endpoint.tally.record_beyond(purpose, int(total.size))
+                self.endpoint.tally.record(purpose, COORDINATOR, int(total.size))
         return whole
 
 
@@ -146,12 +149,6 @@ def _common(part: NodePart, j: int) -> list[tuple[int, Array]]:
     """The edges with a neighbour: block and rows."""
     each = [(k, np.flatnonzero((e.tail == j) | (e.head == j))) for k, e in enumerate(part.form.edges) if not e.ground]
     return [(k, rows) for k, rows in each if len(rows)]
-
-
-def _own_end(part: NodePart, k: int, rows: Array, me: int) -> Array:
-    """Where this end of each edge is among the tails, and below them the heads, of a block."""
-    edge = part.form.edges[k]
-    return np.where(edge.tail[rows] == me, rows, rows + len(edge.tail))
 
 
 def _spread(payload: Array, common: list[tuple[int, Array]], out: tuple[Array, ...]) -> None:

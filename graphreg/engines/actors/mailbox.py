@@ -40,8 +40,12 @@ class StoppedError(Exception):
     """The run is over while an actor still waits."""
 
 
-class SilenceError(Exception):
-    """Nothing came for too long."""
+class WaitError(Exception):
+    """Who waits for whom; raised where a message does not come."""
+
+    def __init__(self, sender: int, tag: Tag) -> None:
+        super().__init__(sender, tag)
+        self.sender, self.tag = sender, tag
 
 
 Carry = Callable[[Message], None]  # takes a message to the mailbox of its receiver
@@ -69,7 +73,7 @@ class Mailbox:
             try:
                 self._sort(self.slot.get(timeout=self.patience))
             except Empty:
-                raise SilenceError from None
+                raise WaitError(sender, tag) from None
         return self._messages.pop(key)
 
     def forget(self) -> None:

@@ -47,11 +47,8 @@ class AbstractAveraging(AbstractBaseline):
         return Averaging(self)
 
 
-@dataclass(frozen=True)
-class Averaging(AbstractRounds):
+class Averaging(AbstractRounds[AbstractAveraging]):
     """Algorithm 1 of McMahan et al.; for the map see `FedAvg`."""
-
-    options: AbstractAveraging
 
     def init(self, view: LocalView, start: Start | None) -> State:
         """The servers learn a_i and the smoothness of the F_i of their clients, and tell them the step."""
@@ -59,14 +56,13 @@ class Averaging(AbstractRounds):
         options, topology, share = self.options, ServerTopology.of(view), view.gradients.shares
         L = view.gradients.smoothness if options.batch is None else view.gradients.sample_smoothness
         L = L / np.maximum(share, 1e-300)
-        received = view.engine.exchange(
-            np.stack([share, np.where(share > 0, L, 0.0)], axis=1), topology.up, parameters=False
-        )
+        known = np.stack([share, np.where(share > 0, L, 0.0)], axis=1)
+        received = view.engine.exchange(known, topology.up, parameters=False)
         bound = self._bound(view, topology, received)
-        step = bound if self.options.step_size is None else np.full(len(bound), float(self.options.step_size))
-        known = bound > 0.0  # 0 where a loss has no bound
-        if (step > 2.0 * bound)[known].any():
-            least = 2.0 * float(bound[known].min())
+        step = bound if options.step_size is None else np.full(len(bound), float(options.step_size))
+        bounded = bound > 0.0  # 0 where a loss has no bound
+        if (step > 2.0 * bound)[bounded].any():
+            least = 2.0 * float(bound[bounded].min())
             warn(f"the step_size {options.step_size} of {self.name} is beyond 2/L = {least:.3g}: it may diverge")
         both = topology.broadcast(view, np.column_stack([step, w]), parameters=False)
         return State(view, 0, topology, both[:, 1:], np.nan_to_num(received[:, 0]), both[:, 0])

@@ -7,8 +7,8 @@ what the baseline itself minimises stands beside it, as ``solution.own``.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import replace
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -41,10 +41,14 @@ class AbstractBaseline(AbstractMethod):
         """How the target is minimised."""
 
 
-class AbstractRounds(AbstractIteration):
+B = TypeVar("B", bound=AbstractBaseline)
+
+
+@dataclass(frozen=True)
+class AbstractRounds(AbstractIteration, Generic[B]):
     """How the target of a baseline is minimised, under the name of the baseline, which knows what is missing."""
 
-    options: Any  # the baseline
+    options: B  # the baseline
 
     @property
     def name(self) -> str:

@@ -113,14 +113,11 @@ class IFCA(AbstractBaseline):
         return _Search(self)
 
 
-@dataclass(frozen=True)
-class _Search(AbstractRounds):
-    options: IFCA
-
+class _Search(AbstractRounds[IFCA]):
     def init(self, view: LocalView, start: Start | None) -> State:
         del start  # that of one model per node says nothing about k
         topology, step = ServerTopology.of(view), self.options.step_size
-        own = np.stack([_finite(view.gradients.smoothness), view.gradients.shares], axis=1)
+        own = np.stack([np.nan_to_num(view.gradients.smoothness, posinf=0.0), view.gradients.shares], axis=1)
         L, share = view.engine.exchange(own, topology.up, parameters=False).T
         i = topology.client[L[topology.client] > 0]
         bound = 2.0 * float((share[i] / L[i]).min(initial=np.inf))
@@ -235,13 +232,9 @@ def _same_ties(one: Form, two: Form) -> bool:
     return ends[0] == ends[1]
 
 
-def _finite(values: Array) -> Array:
-    return np.where(np.isfinite(values), values, 0.0)
-
-
 def _size(view: LocalView) -> float:
     """The root mean square over coordinates and nodes with a loss of a gradient step 1/L_i from 0; 1 where it is 0."""
-    L = _finite(view.gradients.smoothness)
+    L = np.nan_to_num(view.gradients.smoothness, posinf=0.0)
     step = view.gradients.full(np.zeros(view.form.shape)) / np.where(L > 0, L, 1.0)[:, None]
     moved = (view.gradients.counts > 0) & (L > 0)
     total, count = view.engine.reduce(np.where(moved[:, None], np.stack([(step**2).mean(axis=1), moved], axis=1), 0.0))

@@ -50,10 +50,7 @@ class LocalOnly(AbstractBaseline):
         return _Alone(self)
 
 
-@dataclass(frozen=True)
-class _Alone(AbstractRounds):
-    options: LocalOnly
-
+class _Alone(AbstractRounds[LocalOnly]):
     def polishes(self) -> bool:
         return True
 

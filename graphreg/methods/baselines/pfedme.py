@@ -87,10 +87,7 @@ class PFedMe(AbstractBaseline):
         return _Envelopes(self)
 
 
-@dataclass(frozen=True)
-class _Envelopes(AbstractRounds):
-    options: PFedMe
-
+class _Envelopes(AbstractRounds[PFedMe]):
     def init(self, view: LocalView, start: Start | None) -> State:
         beta, step = self.options.beta, self.options.step_size
         alone = self.options.local_steps == 1

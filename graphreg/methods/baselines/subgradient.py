@@ -84,9 +84,8 @@ class SubgradientDescent(AbstractIteration):
             if not any(edge is known for known in view.gradients.ground):
                 edge.add_adjoint(edge.weight[:, None] * edge.penalty.subgradient(edge.difference(seen)), g)
         w = state.w - self._eta(state) * g
-        if self.average is None:
-            return replace(state, round=t + 1, w=w)
-        return replace(state, round=t + 1, w=w, average=averaged(False, state.average, state.w, w))
+        average = None if self.average is None else averaged(False, state.average, state.w, w)
+        return replace(state, round=t + 1, w=w, average=average)
 
     def _eta(self, state: State) -> float:
         t, L, mu = state.round, state.L, state.mu
@@ -104,14 +103,9 @@ class SubgradientDescent(AbstractIteration):
 
 def _kinks(form: Form) -> Array:
     """How many losses and edges with kinks there are at each node, (n,)."""
-    out = np.zeros(form.n)
-    for block in form.samples:
-        if not isinstance(block.loss, AbstractSmoothLoss):
-            out += np.bincount(block.node, minlength=form.n)
-    for edge in form.edges:
-        if not isinstance(edge.penalty, AbstractSmoothPenalty):
-            out += np.bincount(edge.tail, minlength=form.n)
-    return out
+    nodes = [block.node for block in form.samples if not isinstance(block.loss, AbstractSmoothLoss)]
+    nodes += [edge.tail for edge in form.edges if not isinstance(edge.penalty, AbstractSmoothPenalty)]
+    return sum((np.bincount(each, minlength=form.n) for each in nodes), np.zeros(form.n))
 
 
 def _bounds(view: LocalView, sampled: bool) -> tuple[float, float, bool]:

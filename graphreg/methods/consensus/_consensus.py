@@ -65,34 +65,21 @@ def warn_beyond(step: float, bound: float, method: str, source: str) -> None:
 
 
 def start_of(view: LocalView, start: Start | None) -> tuple[Array, tuple[Array, ...]]:
-    """Parameters and flows to begin with; flows to the ground play no part."""
+    """Parameters and flows to begin with; flows to the ground play no part, and stay 0."""
     w, flows = (np.zeros(view.form.shape), None) if start is None else start
     nothing = view.form.nothing().flows
     given = nothing if flows is None else flows
     return w, tuple(u if edge.ground else v for edge, u, v in zip(view.form.edges, nothing, given, strict=True))
 
 
-def divergence(view: LocalView, flows: tuple[Array, ...]) -> Array:
-    """K'u over the edges between nodes."""
-    out = np.zeros(view.form.shape)
-    for edge, u in zip(view.form.edges, flows, strict=True):
-        if not edge.ground:
-            edge.add_adjoint(u, out)
-    return out
-
-
 def pushed(view: LocalView, mixing: Mixing, flows: tuple[Array, ...], w: Array, factor: float) -> tuple[Array, ...]:
-    """u + factor c K w."""
-    new = mixing.flows(view.form, w)
-    return tuple(u + factor * v for u, v in zip(flows, new, strict=True))
+    """u + factor c K w; 0 on edges to the ground, as before."""
+    return tuple(u + factor * v for u, v in zip(flows, mixing.flows(view.form, w), strict=True))
 
 
 def certifiable(view: LocalView, w: Array, flows: tuple[Array, ...]) -> tuple[Array, ...]:
     """The flows with those of the smooth edges to the ground, their gradients at w."""
-    out: list[Array] = []
-    for edge, u in zip(view.form.edges, flows, strict=True):
-        if isinstance(edge.penalty, AbstractSmoothPenalty):  # to the ground: between nodes all are equations
-            out.append(edge.gradients(w))
-        else:
-            out.append(u)
-    return tuple(out)
+    return tuple(  # smooth are those to the ground alone: between nodes all are equations
+        edge.gradients(w) if isinstance(edge.penalty, AbstractSmoothPenalty) else u
+        for edge, u in zip(view.form.edges, flows, strict=True)
+    )

@@ -8,15 +8,29 @@ from typing import Any
 
 import numpy as np
 
+from ...form import Form
 from ...network import LocalView, MixingMatrix
 from ...terms import Array
 from ..base import AbstractIteration, warn
-from ._decreasing import DecreasingStep, Steps
+from . import _consensus as consensus
+from ._decreasing import DecreasingStep
 from ._sample_order import Moments, SampleOrder, next_places
 
 
+@dataclass(frozen=True)
+class SampleHistory:
+    """What the nodes of a local view have seen in the steps so far, those of the burn-in left out."""
+
+    order: SampleOrder | None  # of the samples in the present pass; None in the order of the data, or with replacement
+    mean: Array  # of theta_B, ..., theta_{t-1} at each node, after B steps of burn-in
+    moments: Moments | None  # None with full gradients
+
+
 class AbstractConsensusMethod(AbstractIteration):
-    """A method for a consensus: nodes mix their parameters, and step along gradients, full or stochastic."""
+    """A method for a consensus: nodes mix their parameters, and step along gradients, full or stochastic.
+
+    Its state has theta, the mixing, the steps, and in ``seen`` what the nodes have seen.
+    """
 
     needs = (
         "smooth losses (a bound of their curvature or a given step), smooth node penalties, a Consensus of all nodes "
@@ -24,6 +38,7 @@ class AbstractConsensusMethod(AbstractIteration):
     )
     step_size: float | DecreasingStep | None
     mixing: Any
+    lazy: bool
     batch: int | None
     replacement: bool
     shuffle: bool
@@ -40,66 +55,56 @@ class AbstractConsensusMethod(AbstractIteration):
         step = self.step_size
         return None not in (step.D, step.gamma) if isinstance(step, DecreasingStep) else step is not None
 
+    def missing(self, form: Form) -> tuple[str, ...]:
+        return consensus.missing(form, self.mixing, self.lazy, self.steps_are_given)
 
-@dataclass(frozen=True)
-class SampleHistory:
-    """What the nodes of a local view have seen in the steps so far, those of the burn-in left out."""
+    def nothing_seen(self, view: LocalView, theta: Array) -> SampleHistory:
+        """Before the first step. The Hessians are taken over a(T) = ceil(100 d / (K batch)) steps by default."""
+        order, moments, form = None, None, view.form
+        if self.batch is not None:
+            a = self.hessian_samples or ceil(100 * form.d / (view.n_nodes * self.batch))
+            moments = Moments.start(form.n, form.d, a, self.batch)
+            order = None if self.replacement or not self.shuffle else SampleOrder.start(view)
+        return SampleHistory(order, np.zeros_like(theta), moments)
 
-    order: SampleOrder | None  # of the samples in the present pass; None in the order of the data, or with replacement
-    mean: Array  # of theta_B, ..., theta_{t-1} at each node, after B steps of burn-in
-    moments: Moments | None  # None with full gradients
-
-
-def start(method: AbstractConsensusMethod, view: LocalView, theta: Array) -> SampleHistory:
-    """Before the first step. The Hessians are taken over a(T) = ceil(100 d / (K batch)) steps by default."""
-    order, moments, form = None, None, view.form
-    if method.batch is not None:
-        a = method.hessian_samples or ceil(100 * form.d / (view.n_nodes * method.batch))
-        moments = Moments.start(form.n, form.d, a, method.batch)
-        order = None if method.replacement or not method.shuffle else SampleOrder.start(view)
-    return SampleHistory(order, np.zeros_like(theta), moments)
-
-
-def look(
-    method: AbstractConsensusMethod, view: LocalView, theta: Array, seen: SampleHistory, t: int
-) -> tuple[Array, SampleHistory]:
-    """The gradients G_kt of f_k that the nodes see at theta_kt in step t, and what they have seen with them."""
-    order, moments, counted = seen.order, seen.moments, t - method.burn_in + 1
-    if moments is None or method.batch is None:
-        G = view.gradients.full(theta)
-    else:
-        if method.replacement:
-            place = view.gradients.places(view.streams("samples").uniform(t, method.batch))
+    def look(self, state: Any) -> tuple[Array, SampleHistory]:
+        """The gradients G_kt of f_k that the nodes see at theta_kt in step t, and what they have seen with them."""
+        view, theta, t, seen = state.view, state.theta, state.round, state.seen
+        order, moments, counted = seen.order, seen.moments, t - self.burn_in + 1
+        if moments is None or self.batch is None:
+            G = view.gradients.full(theta)
         else:
-            place, order = next_places(view, t, method.batch, order)
-            _warn_of_a_second_pass(method, view, t)
-        G = view.gradients.at_samples(theta, place)
-        moments = moments.add(G, place) if counted > 0 else moments
-    return G, SampleHistory(order, seen.mean + (theta - seen.mean) / counted if counted > 0 else seen.mean, moments)
+            if self.replacement:
+                place = view.gradients.places(view.streams("samples").uniform(t, self.batch))
+            else:
+                place, order = next_places(view, t, self.batch, order)
+                _warn_of_a_second_pass(self, view, t)
+            G = view.gradients.at_samples(theta, place)
+            moments = moments.add(G, place) if counted > 0 else moments
+        mean = seen.mean + (theta - seen.mean) / counted if counted > 0 else seen.mean
+        return G, SampleHistory(order, mean, moments)
 
-
-def gathered(
-    method: AbstractConsensusMethod, view: LocalView, theta: Array, seen: SampleHistory, steps: Steps, t: int
-) -> dict[str, Any]:
-    """What inference needs after t steps (see `LocalSGD`), one row per node; without noise, averages alone."""
-    moments, counts = seen.moments, view.gradients.counts
-    counted = {"steps": max(t - method.burn_in, 0), "burn_in": min(t, method.burn_in)}
-    if moments is None or method.batch is None:
-        passes = np.full(view.form.n, float(counted["steps"]))
-        return {**counted, "passes": passes, "mean": seen.mean, "hessian": view.gradients.hessians(theta)}
-    each = moments.count * method.batch / np.maximum(counts, 1)
-    return {
-        **counted,
-        "batch": method.batch,
-        "replacement": int(method.replacement),
-        "alpha": steps.alpha,
-        "hessian_samples": min(moments.count, moments.recent.shape[1]) * method.batch,
-        "passes": np.where(counts > 0, each, 0.0),
-        "mean": seen.mean,
-        "gradient_mean": moments.mean,
-        "gradient_covariance": moments.scatter / max(moments.count, 1),
-        "hessian": view.gradients.hessians(theta, moments.last() if moments.count else None),
-    }
+    def gathered(self, state: Any) -> dict[str, Any]:
+        """What inference needs after t steps (see `LocalSGD`), one row per node; without noise, averages alone."""
+        view, seen, t = state.view, state.seen, state.round
+        moments, counts = seen.moments, view.gradients.counts
+        counted = {"steps": max(t - self.burn_in, 0), "burn_in": min(t, self.burn_in)}
+        if moments is None or self.batch is None:
+            passes = np.full(view.form.n, float(counted["steps"]))
+            return {**counted, "passes": passes, "mean": seen.mean, "hessian": view.gradients.hessians(state.theta)}
+        each = moments.count * self.batch / np.maximum(counts, 1)
+        return {
+            **counted,
+            "batch": self.batch,
+            "replacement": int(self.replacement),
+            "alpha": state.steps.alpha,
+            "hessian_samples": min(moments.count, moments.recent.shape[1]) * self.batch,
+            "passes": np.where(counts > 0, each, 0.0),
+            "mean": seen.mean,
+            "gradient_mean": moments.mean,
+            "gradient_covariance": moments.scatter / max(moments.count, 1),
+            "hessian": view.gradients.hessians(state.theta, moments.last() if moments.count else None),
+        }
 
 
 def _warn_of_a_second_pass(method: AbstractConsensusMethod, view: LocalView, t: int) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
-from ...network import LocalView, Mixing
+from ...network import LocalView, Mixing, mixing_of
 from ...terms import Array
-from ..base import Point
+from ..base import Point, Start
 from . import _consensus as consensus
-from . import _sampling as sampling
 from ._decreasing import DecreasingStep, Steps, steps_of
 from ._sampling import AbstractConsensusMethod, SampleHistory
 
@@ -35,19 +34,27 @@ class Tracked:
 class AbstractTracking(AbstractConsensusMethod):
     """A method of that kind."""
 
-    def begin(
-        self, view: LocalView, theta: Array, u: tuple[Array, ...], mixing: Mixing, slowed: float, source: str
-    ) -> Tracked:
-        """Before the first step. Nodes step along their own gradients, not K times these: the eta_t of a
-        `DecreasingStep`, by which the mean moves along the sum of all gradients, are K times as long here."""
+    source: ClassVar[str]  # of the bound of its steps
+
+    def slowed(self, view: LocalView, mixing: Mixing) -> float:
+        """What is left of the bound 2 / max L_i on a mixing."""
+        del view, mixing
+        return 1.0
+
+    def init(self, view: LocalView, start: Start | None) -> Tracked:
+        """Nodes step along their own gradients, not K times these: the eta_t of a `DecreasingStep`, by which the mean
+        moves along the sum of all gradients, are K times as long here."""
+        theta, u = consensus.start_of(view, start)
+        mixing = mixing_of(view, self.mixing, self.lazy)
+        slowed = self.slowed(view, mixing)
         if isinstance(self.step_size, DecreasingStep):
             steps = steps_of(view, theta, self.step_size, self.batch, 1, self.name, slowed)
             steps = replace(steps, D=view.n_nodes * steps.D)
         else:
             L = consensus.smoothness(view, self.batch)
             bound = slowed * 2.0 / L if L > 0.0 else 0.0
-            steps = Steps(consensus.step_of(self.step_size, bound, self.name, source), 0.0, 0.0, 1)
-        return Tracked(view, 0, theta, u, mixing, steps, sampling.start(self, view, theta))
+            steps = Steps(consensus.step_of(self.step_size, bound, self.name, self.source), 0.0, 0.0, 1)
+        return Tracked(view, 0, theta, u, mixing, steps, self.nothing_seen(view, theta))
 
     def point(self, state: Tracked) -> Point:
         """With batches the flows are as noisy as the gradients: the certifier finds better ones."""
@@ -56,6 +63,4 @@ class AbstractTracking(AbstractConsensusMethod):
 
     def gathered(self, state: Tracked) -> dict[str, Any]:
         """Nothing with full gradients: there is no noise to speak of, and Hessians are large."""
-        if self.batch is None:
-            return {}
-        return sampling.gathered(self, state.view, state.theta, state.seen, state.steps, state.round)
+        return {} if self.batch is None else super().gathered(state)

@@ -5,16 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...checks import checked, count, switch, whole
-from ...form import Form
-from ...network import LocalView, mixing_of
-from ..base import Start
+from ...checks import checked, count, whole
 from . import _consensus as consensus
-from . import _sampling as sampling
 from ._decreasing import STEP, DecreasingStep
 from ._tracked import AbstractTracking, Tracked
-
-SOURCE = "2 / max L_i (Li, Shi and Yan 2019, Theorem 1)"
 
 
 @dataclass(frozen=True)
@@ -54,27 +48,21 @@ class ExactDiffusion(AbstractTracking):
     """
 
     sends = "the parameters after the gradient step, both ways across every edge"
+    source = "2 / max L_i (Li, Shi and Yan 2019, Theorem 1)"
+    lazy = True  # (I + C)/2
 
     step_size: float | DecreasingStep | None = checked(STEP, None)
     mixing: Any = "metropolis"
     batch: int | None = checked(count | None, None)
-    replacement: bool = checked(switch, True)
-    shuffle: bool = checked(switch, True)
+    replacement: bool = True
+    shuffle: bool = True
     hessian_samples: int | None = checked(count, None)
     burn_in: int = checked(whole(0), 0)
 
-    def missing(self, form: Form) -> tuple[str, ...]:
-        return consensus.missing(form, self.mixing, True, self.steps_are_given)
-
-    def init(self, view: LocalView, start: Start | None) -> Tracked:
-        theta, u = consensus.start_of(view, start)
-        mixing = mixing_of(view, self.mixing, lazy=True)
-        return self.begin(view, theta, u, mixing, 1.0, SOURCE)
-
     def step(self, state: Tracked) -> Tracked:
         view, theta, eta = state.view, state.theta, state.eta
-        g, seen = sampling.look(self, view, theta, state.seen, state.round)
-        phi = view.engine.exchange(theta - eta * (g + consensus.divergence(view, state.u)))
+        g, seen = self.look(state)
+        phi = view.engine.exchange(theta - eta * (g + view.adjoint(state.u)))
         u = consensus.pushed(view, state.mixing, state.u, phi, 1.0 / eta)  # the mixing is lazy: c stands for c/2
-        theta = theta - eta * (g + consensus.divergence(view, u))
+        theta = theta - eta * (g + view.adjoint(u))
         return replace(state, round=state.round + 1, theta=theta, u=u, seen=seen)

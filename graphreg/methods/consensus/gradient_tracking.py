@@ -5,16 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...checks import checked, count, switch, whole
-from ...form import Form
-from ...network import LocalView, largest, mixing_of
-from ..base import Start
+from ...checks import checked, count, whole
+from ...network import LocalView, Mixing, largest
 from . import _consensus as consensus
-from . import _sampling as sampling
 from ._decreasing import STEP, DecreasingStep
 from ._tracked import AbstractTracking, Tracked
-
-SOURCE = "2 / max L_i (Alghunaim et al. 2021, Theorem 1), less where the mixing has negative eigenvalues"
 
 
 @dataclass(frozen=True)
@@ -62,37 +57,28 @@ class GradientTracking(AbstractTracking):
     sends = (
         "two messages each way, one after the other: what is left of the gradient, and the parameters after the step"
     )
+    source = "2 / max L_i (Alghunaim et al. 2021, Theorem 1), less where the mixing has negative eigenvalues"
 
     step_size: float | DecreasingStep | None = checked(STEP, None)
     mixing: Any = "metropolis"
-    lazy: bool = checked(switch, True)
+    lazy: bool = True
     batch: int | None = checked(count | None, None)
-    replacement: bool = checked(switch, True)
-    shuffle: bool = checked(switch, True)
+    replacement: bool = True
+    shuffle: bool = True
     hessian_samples: int | None = checked(count, None)
     burn_in: int = checked(whole(0), 0)
 
-    def missing(self, form: Form) -> tuple[str, ...]:
-        return consensus.missing(form, self.mixing, self.lazy, self.steps_are_given)
-
-    def init(self, view: LocalView, start: Start | None) -> Tracked:
-        theta, u = consensus.start_of(view, start)
-        mixing = mixing_of(view, self.mixing, self.lazy)
-        slowed = _slowed(largest(view, mixing.outflow(view.form)))
-        return self.begin(view, theta, u, mixing, slowed, SOURCE)
+    def slowed(self, view: LocalView, mixing: Mixing) -> float:
+        """min(1, ((1 + lambda) / (2 lambda))^2) for the lower bound lambda = 1 - 2 max (1 - c_ii) of the eigenvalues of
+        C: 1 where lambda >= -1/3."""
+        low = max(1.0 - 2.0 * largest(view, mixing.outflow(view.form)), -1.0 + 1e-3)
+        return 1.0 if low >= 0.0 else min(1.0, ((1.0 + low) / (2.0 * low)) ** 2)
 
     def step(self, state: Tracked) -> Tracked:
         view, mixing = state.view, state.mixing
-        g, seen = sampling.look(self, view, state.theta, state.seen, state.round)
-        v = view.engine.exchange(g + consensus.divergence(view, state.u))
+        g, seen = self.look(state)
+        v = view.engine.exchange(g + view.adjoint(state.u))
         u = consensus.pushed(view, mixing, state.u, v, -1.0)
-        y = g + consensus.divergence(view, u)
+        y = g + view.adjoint(u)
         theta = mixing.apply(view.form, view.engine.exchange(state.theta - state.eta * y))
         return replace(state, round=state.round + 1, theta=theta, u=u, seen=seen)
-
-
-def _slowed(outflow: float) -> float:
-    """min(1, ((1 + lambda) / (2 lambda))^2) for the lower bound lambda = 1 - 2 max (1 - c_ii) of the eigenvalues of C:
-    1 where lambda >= -1/3."""
-    low = max(1.0 - 2.0 * outflow, -1.0 + 1e-3)
-    return 1.0 if low >= 0.0 else min(1.0, ((1.0 + low) / (2.0 * low)) ** 2)

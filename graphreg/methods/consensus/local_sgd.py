@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ...checks import checked, count, inside, per, switch, whole
+from ...checks import checked, count, inside, per, whole
 from ...form import Form
 from ...messages import unknown_labels
 from ...network import LocalView, Mixing, mixing_of
 from ...terms import Array
 from ..base import Point, Start
 from . import _consensus as consensus
-from . import _sampling as sampling
 from ._decreasing import STEP, DecreasingStep, Steps, steps_of
 from ._sampling import AbstractConsensusMethod, SampleHistory
 
@@ -100,28 +99,27 @@ class LocalSGD(AbstractConsensusMethod):
     step_size: float | DecreasingStep | None = checked(STEP, None)
     tau: int = checked(count, 1)
     batch: int | None = checked(count | None, 1)
-    replacement: bool = checked(switch, True)
-    shuffle: bool = checked(switch, True)
+    replacement: bool = True
+    shuffle: bool = True
     mixing: Any = "metropolis"
-    lazy: bool = checked(switch, False)
+    lazy: bool = False
     nonresponse: Any = checked(NONRESPONSE, None)
     hessian_samples: int | None = checked(count, None)
     burn_in: int = checked(whole(0), 0)
 
     def missing(self, form: Form) -> tuple[str, ...]:
-        out = consensus.missing(form, self.mixing, self.lazy, self.steps_are_given)
         known = self.nonresponse if isinstance(self.nonresponse, Mapping) else {}
-        return (*out, *unknown_labels("the nonresponse of LocalSGD", known, form.space.index))
+        return (*super().missing(form), *unknown_labels("the nonresponse of LocalSGD", known, form.space.index))
 
     def init(self, view: LocalView, start: Start | None) -> State:
         theta, _ = consensus.start_of(view, start)
         steps = steps_of(view, theta, self.step_size, self.batch, self.tau)
         mixing = mixing_of(view, self.mixing, self.lazy)
-        return State(view, 0, theta, mixing, steps, self._silence(view.form), sampling.start(self, view, theta))
+        return State(view, 0, theta, mixing, steps, self._silence(view.form), self.nothing_seen(view, theta))
 
     def step(self, state: State) -> State:
         view, t = state.view, state.round
-        G, seen = sampling.look(self, view, state.theta, state.seen, t)
+        G, seen = self.look(state)
         theta = state.theta - state.steps.at(t) * view.n_nodes * G
         if (t + 1) % self.tau == 0:
             theta = self._gossip(state, theta)
@@ -129,9 +127,6 @@ class LocalSGD(AbstractConsensusMethod):
 
     def point(self, state: State) -> Point:
         return state.theta, None, None
-
-    def gathered(self, state: State) -> dict[str, Any]:
-        return sampling.gathered(self, state.view, state.theta, state.seen, state.steps, state.round)
 
     def _gossip(self, state: State, theta: Array) -> Array:
         """One exchange with the neighbours that answer. Both ends know who does: the coins are the nodes' own."""

@@ -35,7 +35,7 @@ class Copies:
         out = np.zeros(view.form.shape)
         for (k, edge), u, beta in zip(copied(view.form), self.u, self.beta, strict=True):
             edge.add_adjoint(u, out)
-            add(edge, np.asarray(rho * (view.ends[k] @ (_at_ends(edge, w) - beta))), out)
+            out[:, edge.coordinates] += rho * (view.ends[k] @ (_at_ends(edge, w) - beta))
         return out
 
     def step(self, view: LocalView, w: Array, rho: float, present: Array) -> Copies:
@@ -63,13 +63,8 @@ class Copies:
 
 def flows_of(form: Form, w: Array, u: Flows) -> Flows:
     """The flows of all edges, from those of the edges that have copies, at the parameters w."""
-    own, out = iter(u), list[Array]()
-    for edge in form.edges:
-        if smooth_ground(edge):
-            out.append(edge.gradients(w))
-        else:
-            out.append(next(own))
-    return tuple(out)
+    own = iter(u)
+    return tuple(edge.gradients(w) if smooth_ground(edge) else next(own) for edge in form.edges)
 
 
 def copies_at(view: LocalView) -> Array:
@@ -86,12 +81,6 @@ def smooth_ground(edge: EdgeBlock) -> bool:
     return edge.ground and isinstance(edge.penalty, AbstractSmoothPenalty)
 
 
-def add(edge: EdgeBlock, values: Array, out: Array) -> None:
-    """To the coordinates of a block, in place."""
-    out[:, slice(None) if edge.features is None else edge.features] += values
-
-
 def _at_ends(edge: EdgeBlock, w: Array) -> Array:
     """The parameters at the tails, and below them those at the heads, on the coordinates of the edges."""
-    part = w if edge.features is None else w[:, edge.features]
-    return part[edge.tail if edge.ground else np.concatenate([edge.tail, edge.head])]
+    return w[:, edge.coordinates][edge.tail if edge.ground else np.concatenate([edge.tail, edge.head])]

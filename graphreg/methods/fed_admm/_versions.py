@@ -13,7 +13,7 @@ import numpy as np
 from ...form import EdgeBlock, Form
 from ...network import LocalView
 from ...terms import Array
-from ._copies import Copies, Flows, add, copied, flows_of
+from ._copies import Copies, Flows, copied, flows_of
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Versions:
         out = np.zeros(view.form.shape)
         for edge, k, block in self._each(view):
             me, _, sign = _ends(edge)
-            add(edge, view.ends[k] @ (rho * (_rows(edge, w, me) - block.beta) + sign * block.u), out)
+            out[:, edge.coordinates] += view.ends[k] @ (rho * (_rows(edge, w, me) - block.beta) + sign * block.u)
         return out
 
     # ---- a round ---------------------------------------------------------------------------------------------------
@@ -80,7 +80,7 @@ class Versions:
             u, beta, theta = np.split(received[k], 3, axis=1)
             came = along[back] & np.isfinite(received[k]).all(axis=1)
             leaf = came & acted[back] & (degree[me] == 1)
-            _put(edge, theta[leaf], w, me[leaf])
+            w[me[leaf, None], edge.columns(w.shape[1])] = theta[leaf]
             u, beta = np.where(came[:, None], [u, beta], [block.u, block.beta])
             blocks.append(replace(block, u=u, beta=beta))
         return replace(self, blocks=tuple(blocks)), w
@@ -158,11 +158,3 @@ def _ends(edge: EdgeBlock) -> tuple[Array, Array, Array]:
 def _rows(edge: EdgeBlock, w: Array, nodes: Array) -> Array:
     """Rows of w on the coordinates of a block."""
     return w[nodes] if edge.features is None else w[np.ix_(nodes, edge.features)]
-
-
-def _put(edge: EdgeBlock, values: Array, w: Array, nodes: Array) -> None:
-    """Into rows of w, on the coordinates of a block."""
-    if edge.features is None:
-        w[nodes] = values
-    else:
-        w[np.ix_(nodes, edge.features)] = values

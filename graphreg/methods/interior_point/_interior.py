@@ -68,6 +68,7 @@ class Blocks:
         self.view, self.form, self.most = view, view.form, most
         self.system: NewtonSystem = view.newton
         self.kinks = self.system.kinks
+        self.smooth = {k: e for k, e in enumerate(self.form.edges) if isinstance(e.penalty, AbstractSmoothPenalty)}
         self.capacity = [self._capacity(k) for k in self.kinks]
 
     def _capacity(self, number: int) -> Array:
@@ -89,11 +90,7 @@ class Blocks:
     # ---- the smooth terms -------------------------------------------------------------------------------------------
     def slopes(self, w: Array) -> tuple[tuple[Array, ...], dict[int, Array]]:
         """The gradients: prices of the samples, and flows of the edges without kinks by block."""
-        flows: dict[int, Array] = {}
-        for number, edge in enumerate(self.form.edges):
-            if isinstance(edge.penalty, AbstractSmoothPenalty):
-                flows[number] = edge.gradients(w)
-        return self.form.gradient_prices(w), flows
+        return self.form.gradient_prices(w), {k: edge.gradients(w) for k, edge in self.smooth.items()}
 
     def bends(self, w: Array, damped: float) -> tuple[list[Array], dict[int, Array]]:
         """The Hessians of the same, (m, k, k) per block of the system, moved towards the largest that they have."""
@@ -102,12 +99,11 @@ class Blocks:
             h = _damped(block.loss, block.loss.curvature(block.predict(w), block.y), damped)  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
             samples.append(block.scaled(h).reshape(-1, rows.k, rows.k))
         edges: dict[int, Array] = {}
-        for number, edge in enumerate(self.form.edges):
-            if isinstance(edge.penalty, AbstractSmoothPenalty):
-                h = _damped(edge.penalty, edge.penalty.curvature(edge.difference(w)), damped)
-                h = edge.weight.reshape(-1, *[1] * (h.ndim - 1)) * h
-                k = self.system.edges[number].k
-                edges[number] = h.reshape(-1, k, k)
+        for number, edge in self.smooth.items():
+            h = _damped(edge.penalty, edge.penalty.curvature(edge.difference(w)), damped)  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
+            h = edge.weight.reshape(-1, *[1] * (h.ndim - 1)) * h
+            k = self.system.edges[number].k
+            edges[number] = h.reshape(-1, k, k)
         return samples, edges
 
     def flows(self, smooth: dict[int, Array], y: Cones) -> tuple[Array, ...]:
@@ -120,9 +116,8 @@ class Blocks:
         """That before the first step."""
         point, slope = self._slope(at)
         scalings = (Scaling.of(s, y) for s, y in zip(at.s, at.y, strict=True))
-        return State(
-            self.view, 0, at, at, tuple((each.q, each.eta, each.v) for each in scalings), slope, point, self.most
-        )
+        carried = tuple((each.q, each.eta, each.v) for each in scalings)
+        return State(self.view, 0, at, at, carried, slope, point, self.most)
 
     def step(self, before: State) -> State:
         at, system = before.at, self.system

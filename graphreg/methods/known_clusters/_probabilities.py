@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...checks import inside, per
+from ...checks import checked, inside, per, positive
 from ...errors import MethodError
 from ...form import Form
 from ...messages import unmatched
@@ -22,7 +22,6 @@ from ..base import AbstractIteration, warn
 from ._clusters import SAME, ClusterConstants, cluster_of, learn
 
 PerCluster = float | Mapping[Hashable, float] | None
-P_GLOBAL, P_CLUSTER, TAU = inside("[0, 1)"), per("cluster", inside("[0, 1)")), per("cluster", inside("[0, 1]"))
 
 
 # ---- what is configured ----------------------------------------------------------------------------------------------
@@ -51,14 +50,15 @@ class Coins:
         return p is not None and not any(p.values() if isinstance(p, Mapping) else [p])
 
 
+@dataclass(frozen=True)
 class AbstractKnownClusters(AbstractIteration):
-    """A method for known clusters: steps along a part of the gradient, which coins choose."""
+    """A method for known clusters: steps along a part of the gradient, which coins choose. All begin with the same
+    options."""
 
-    step_size: float | None
-    p_global: float | None
-    p_cluster: PerCluster
-    tau: PerCluster
-    batch: int | None
+    step_size: float | None = checked(positive, None)
+    p_global: float | None = checked(inside("[0, 1)"), None)
+    p_cluster: PerCluster = checked(per("cluster", inside("[0, 1)")), None)
+    tau: PerCluster = checked(per("cluster", inside("[0, 1]")), None)
 
     @property
     def coins(self) -> Coins:
@@ -71,9 +71,9 @@ class AbstractKnownClusters(AbstractIteration):
         bound = [f"{name} has no bound of its curvature, on which the step depends" for name in steep]
         return (*tree, *rough, *bound, *(() if tree else self.coins.unfit(form)))
 
-    def probabilities_of(self, view: LocalView) -> Probabilities:
+    def probabilities_of(self, view: LocalView, batch: int | None) -> Probabilities:
         """Before the first round: the constants of the tree, and the probabilities that follow from them."""
-        return probabilities_of(view, learn(view, view.gradients.expected_smoothness(self.batch)), self.coins)
+        return probabilities_of(view, learn(view, view.gradients.expected_smoothness(batch)), self.coins)
 
     def step_within(self, view: LocalView, bound: Array, what: str) -> Array:
         """eta (n,): the bound, or the step that was given, with a warning beyond it."""
@@ -127,9 +127,8 @@ def probabilities_of(view: LocalView, constants: ClusterConstants, coins: Coins)
         tau_j = _of_clusters(view, coins.tau, label, _tau(p0, p_j))
         kappa = np.maximum(kappa, over(2 * tau_j**2, p0) + over((1 - tau_j) ** 2, (1 - p0) * p_j))
         busiest = np.maximum(busiest, p_j)
-    return Probabilities(
-        constants, p0, p, tau, np.max([over(2 * C1, p0), C2 * kappa, L / ((1 - p0) * (1 - busiest))], axis=0)
-    )
+    bound = np.max([over(2 * C1, p0), C2 * kappa, L / ((1 - p0) * (1 - busiest))], axis=0)  # (3.5)
+    return Probabilities(constants, p0, p, tau, bound)
 
 
 def over(a: Array, b: Array) -> Array:

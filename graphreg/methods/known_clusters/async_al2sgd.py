@@ -14,16 +14,7 @@ from ...terms import Array
 from ..base import Point, Start
 from . import _clusters
 from ._clusters import Averages
-from ._probabilities import (
-    P_CLUSTER,
-    P_GLOBAL,
-    TAU,
-    AbstractKnownClusters,
-    PerCluster,
-    Probabilities,
-    over,
-    without_convexity,
-)
+from ._probabilities import AbstractKnownClusters, Probabilities, over, without_convexity
 
 
 @dataclass(frozen=True)
@@ -101,10 +92,6 @@ class AsyncAL2SGD(AbstractKnownClusters):
         "clusters on to the root where the coin is the network's, and the means back; once more for a refresh"
     )
 
-    step_size: float | None = checked(positive, None)
-    p_global: float | None = checked(P_GLOBAL, None)
-    p_cluster: PerCluster = checked(P_CLUSTER, None)
-    tau: PerCluster = checked(TAU, None)
     rho: float | None = checked(inside("(0, 1]"), None)
     batch: int | None = checked(count | None, None)
     a1: float | None = checked(fraction, None)
@@ -116,7 +103,7 @@ class AsyncAL2SGD(AbstractKnownClusters):
         return super().missing(form) or without_convexity(form)
 
     def init(self, view: LocalView, start: Start | None) -> State:
-        probabilities = self.probabilities_of(view)
+        probabilities = self.probabilities_of(view, self.batch)
         x = np.zeros(view.form.shape) if start is None else start[0]
         averages, all_ = Averages(x, x), np.full(view.form.n, True)
         if start is not None:  # of zeros the averages are known

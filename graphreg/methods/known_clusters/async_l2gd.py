@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...checks import checked, count, one_of, positive
+from ...checks import checked, count, one_of
 from ...errors import MethodError
 from ...form import Form
 from ...network import LocalView
@@ -15,17 +15,7 @@ from ...terms import Array
 from ..base import Point, Start
 from . import _clusters
 from ._clusters import Averages
-from ._probabilities import (
-    P_CLUSTER,
-    P_GLOBAL,
-    TAU,
-    AbstractKnownClusters,
-    Coins,
-    PerCluster,
-    Probabilities,
-    over,
-    without_convexity,
-)
+from ._probabilities import AbstractKnownClusters, Coins, Probabilities, over, without_convexity
 
 COINS = ("separate", "single")
 
@@ -98,10 +88,6 @@ class AsyncL2GD(AbstractKnownClusters):
         "clusters on to the root where the coin is the network's, and the means back"
     )
 
-    step_size: float | None = checked(positive, None)
-    p_global: float | None = checked(P_GLOBAL, None)
-    p_cluster: PerCluster = checked(P_CLUSTER, None)
-    tau: PerCluster = checked(TAU, None)
     batch: int | None = checked(count | None, None)
     coin: str = checked(one_of(*COINS), "separate")
     majority: bool = False
@@ -120,7 +106,7 @@ class AsyncL2GD(AbstractKnownClusters):
         return super().missing(form) or (without_convexity(form) if self.decreasing else ())
 
     def init(self, view: LocalView, start: Start | None) -> State:
-        probabilities = self.probabilities_of(view)
+        probabilities = self.probabilities_of(view, self.batch)
         eta = self.step_within(view, 0.5 / probabilities.bound, "1/(2 L) of Theorem 3.5")
         theta = np.zeros(view.form.shape) if start is None else start[0]
         nothing = np.zeros(view.form.n, dtype=bool)
@@ -156,11 +142,10 @@ class AsyncL2GD(AbstractKnownClusters):
         return {"p_global": p.p0, "p_cluster": p.p, "tau": p.tau, "step_size": self._eta(state)}
 
     def _network_coin(self, state: State) -> Array:
+        p = state.probabilities
         if self.majority:
-            return _clusters.majority_coin(
-                state.view, state.probabilities.p0, state.probabilities.constants.voters, state.round
-            )
-        return _clusters.network_coin(state.view, state.probabilities.p0, state.round)
+            return _clusters.majority_coin(state.view, p.p0, p.constants.voters, state.round)
+        return _clusters.network_coin(state.view, p.p0, state.round)
 
     def _eta(self, state: State) -> Array:
         """The step of this round; decreasing: (2 t + 1)/((t + 1)^2 mu) for t > 4 K, K = 1/(2 eta mu)."""

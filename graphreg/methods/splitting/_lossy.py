@@ -65,7 +65,7 @@ def edges_with_lost_messages(
     ahead = 2.0 * w_hat - w
     ends = [end_of(view, edge) for edge in view.form.edges]
     edges = list(zip(view.form.edges, u, ends, strict=True))
-    mine = tuple(_rows(edge, ahead, i) + s * sign * flow for edge, flow, (i, sign) in edges)
+    mine = tuple(ahead[i][:, edge.coordinates] + s * sign * flow for edge, flow, (i, sign) in edges)
     theirs = swap(mine)
     out: list[Ends] = []
     for (edge, flow, (i, sign)), r, other, c in zip(edges, mine, theirs, view.weights, strict=True):
@@ -75,7 +75,7 @@ def edges_with_lost_messages(
             sigma, z = 0.5 / s, sign * (r - other)
         received = np.asarray(np.isfinite(z).all(axis=1, keepdims=True))
         u_hat = edge.penalty.dual_prox(np.where(received, sigma * z, 0.0), np.full(len(c), sigma), c)
-        stays = flow + sign * _rows(edge, new - w, i) / s
+        stays = flow + sign * (new - w)[i][:, edge.coordinates] / s
         out.append((np.where(received, flow + rho * (u_hat - flow), stays), u_hat, received))
     return out
 
@@ -84,7 +84,3 @@ def end_of(view: LocalView, edge: EdgeBlock) -> tuple[Array, Array]:
     """This end of each edge of a block, and its sign (m, 1)."""
     tail = view.own[edge.tail]
     return np.where(tail, edge.tail, edge.head), np.where(tail, 1.0, -1.0)[:, None]
-
-
-def _rows(edge: EdgeBlock, w: Array, i: Array) -> Array:
-    return w[i] if edge.features is None else w[i][:, edge.features]

@@ -1,21 +1,46 @@
-"""What a method is given to solve, and what it gives back."""
+"""What a caller asks for, what a method gives back, and what one run leaves to the next."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ..certificate import Certificate, Certifier
-from ..form import Form
-from ..network import Ledger
+from ..network import Ledger, LocalView
+from .schedule import Schedule
 from .trace import Record, Trace
 
 if TYPE_CHECKING:
-    from ..compiling import Compiler
     from ..methods import AbstractIteration, Start
     from .checkpoints.checkpoint import Checkpoint
-    from .warm_start import WarmStart
+
+
+@dataclass
+class WarmStart:
+    """The view of a run, its last state, and what its repairs taught; None before there was one.
+
+    ``interrupted``: whether the user broke the run off, also where its answer was certified all the same: whoever
+    presses Ctrl-C means all that is still to come.
+    """
+
+    view: LocalView | None = None
+    state: Any = None
+    schedule: Schedule | None = None
+    interrupted: bool = False
+
+    def first(self, method: AbstractIteration, view: LocalView, start: Start | None) -> Any:
+        """The state in which the next run begins."""
+        return method.init(view, start) if self.state is None else method.resume(view, self.state, start)
+
+    def expecting(self, schedule: Schedule) -> Schedule:
+        """The schedule of the next run."""
+        return schedule if self.schedule is None else schedule.expecting(self.schedule)
+
+    def take(self, view: LocalView, state: Any, schedule: Schedule, interrupted: bool) -> None:
+        """Keep what a run ended with."""
+        self.view, self.state, self.schedule = view, state, schedule
+        self.interrupted |= interrupted
 
 
 @dataclass(frozen=True)
@@ -55,31 +80,3 @@ class Outcome:
     aim: str = ""
     status: str = ""
     message: str = ""
-
-
-class Task(Protocol):
-    """A form to be solved within a budget."""
-
-    @property
-    def form(self) -> Form: ...
-
-    @property
-    def budget(self) -> Budget: ...
-
-    @property
-    def certifier(self) -> Certifier:
-        """That of the form, with all that is known beforehand."""
-        ...
-
-    @property
-    def compiler(self) -> Compiler:
-        """Compiles the form to CVXPY."""
-        ...
-
-    def iterate(self, method: AbstractIteration, budget: Budget) -> Outcome:
-        """Rounds of a method."""
-        ...
-
-    def instead(self, form: Form, method: AbstractIteration, start: Start | None) -> Outcome:
-        """The outcome of another form within the same budget, judged."""
-        ...

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ...clock import look
-from ...terms import Array
+from ..clock import look
+from ..terms import Array
 
 ROUNDING = 2.0**-52  # twice the unit roundoff, which pays for terms of second order
 LEAST = 1e-290  # products below it may have lost digits
@@ -46,12 +46,7 @@ def number(x: Fraction) -> Any:
 
 def exactly(M: Any) -> list[list[Fraction]]:
     """A sparse matrix of floats as rows of rational numbers."""
-    M = sp.csr_array(M)
-    rows = [[Fraction(0)] * M.shape[1] for _ in range(M.shape[0])]
-    for r, row in enumerate(rows):
-        for j, value in zip(*_entries(M, r), strict=True):
-            row[j] += Fraction(float(value))
-    return rows
+    return [[Fraction(x) for x in row] for row in M.toarray().tolist()]
 
 
 def signs(M: Any, v: Sequence[Fraction]) -> Array:
@@ -63,17 +58,19 @@ def signs(M: Any, v: Sequence[Fraction]) -> Array:
         doubt = (np.diff(M.indptr) + 4) * ROUNDING * (abs(M) @ np.abs(floats)) + LEAST
         clear = np.abs(value) > doubt  # False where anything overflows
     out = np.where(clear, np.sign(value), 0.0)
-    for r in np.flatnonzero(~clear):
-        entries = slice(M.indptr[r], M.indptr[r + 1])
-        out[r] = _sign(M.data[entries], [v[j] for j in M.indices[entries]])
-        if r % 256 == 0:
-            look()
+    for r in np.flatnonzero(~clear).tolist():
+        total = _product(M, r, v)
+        out[r] = (total > 0) - (total < 0)
     return out
 
 
-def _sign(a: Array, x: list[Fraction]) -> int:
-    total = sum((Fraction(float(b)) * y for b, y in zip(a, x, strict=True) if b and y), Fraction(0))
-    return (total > 0) - (total < 0)
+def _product(M: Any, r: int, v: Sequence[Fraction]) -> Fraction:
+    """Entry r of M v, exactly."""
+    if r % 256 == 0:
+        look()
+    entries = slice(M.indptr[r], M.indptr[r + 1])
+    pairs = zip(M.data[entries], (v[j] for j in M.indices[entries]), strict=True)
+    return sum((Fraction(float(a)) * x for a, x in pairs if a and x), Fraction(0))
 
 
 def null_point(M: Any, start: list[Fraction]) -> list[Fraction]:
@@ -94,13 +91,9 @@ def null_point(M: Any, start: list[Fraction]) -> list[Fraction]:
         point = system.solution(start)
 
 
-def _entries(M: Any, r: int) -> tuple[Array, Array]:
-    entries = slice(M.indptr[r], M.indptr[r + 1])
-    return M.indices[entries], M.data[entries]
-
-
 class Echelon:
-    """Linear equations in reduced row echelon form, to which one after the other is added; each is [row | right]."""
+    """Linear equations in row echelon form, to which one after the other is added; each is [row | right], with 0 at the
+    pivots of those before."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -116,19 +109,16 @@ class Echelon:
         if not self.count or not new[best]:
             return None if new[-1] else False
         head = new[best]
-        new = [x / head if x else x for x in new]
-        for known in self.rows:
-            _subtract(known, new, known[best])
-        self.rows.append(new)
+        self.rows.append([x / head if x else x for x in new])
         self.pivots.append(best)
         return True
 
     def solution(self, free: Sequence[Fraction]) -> list[Fraction]:
         """The solution whose entries beside the pivots are those given."""
         out = list(free)
-        rest = [j for j in range(self.count) if j not in set(self.pivots)]
-        for pivot, row in zip(self.pivots, self.rows, strict=True):
-            out[pivot] = row[-1] - sum((row[j] * free[j] for j in rest if row[j]), Fraction(0))
+        for pivot, (*row, right) in zip(reversed(self.pivots), reversed(self.rows), strict=True):
+            out[pivot] = Fraction(0)
+            out[pivot] = right - sum((a * x for a, x in zip(row, out, strict=True) if a and x), Fraction(0))
         return out
 
 
@@ -141,24 +131,16 @@ def _subtract(row: list[Fraction], other: list[Fraction], times: Fraction) -> No
 
 def correction(M: Any, right: Sequence[Fraction]) -> list[Fraction] | None:
     """A rational x with M x = right, M (q, s) with few columns; None where there is none."""
-    M = sp.csr_array(M)
-    s = M.shape[1]
-    system = Echelon(s)
-    for r, row in enumerate(exactly(M)):
+    system = Echelon(M.shape[1])
+    for row, value in zip(exactly(M), right, strict=True):
         look()
-        if system.add(row, right[r]) is None:
+        if system.add(row, value) is None:
             return None
-    return system.solution([Fraction(0)] * s)
+    return system.solution([Fraction(0)] * system.count)
 
 
 def products(M: Any, x: Array) -> list[Fraction]:
     """M'x in exact arithmetic, for float x."""
-    M = sp.csr_array(M)
-    out = [Fraction(0)] * M.shape[1]
-    for r in range(M.shape[0]):
-        if x[r]:
-            for j, value in zip(*_entries(M, r), strict=True):
-                out[j] += Fraction(float(value)) * Fraction(float(x[r]))
-        if r % 256 == 0:
-            look()
-    return out
+    turned: Any = sp.csr_array(M.T)
+    exact = [Fraction(y) for y in x.tolist()]
+    return [_product(turned, r, exact) for r in range(turned.shape[0])]

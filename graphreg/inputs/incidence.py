@@ -1,0 +1,56 @@
+"""Edges as arrays of tails and heads: the difference operator K, connected components, and groups of rows.
+
+(K w)_e = w_tail - w_head,    and (K w)_e = w_tail on an edge to the ground.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+GROUND = -1  # the head of an edge from a node to the ground
+
+
+def difference_matrix(tail: Array, head: Array, n_nodes: int) -> sp.csr_array:
+    """The difference operator K of the edges, (m, n): row e has +1 at its tail and -1 at its head.
+
+    Where ``head`` is ``GROUND`` the row has the +1 alone.
+    """
+    tail, head = np.asarray(tail, dtype=np.intp), np.asarray(head, dtype=np.intp)
+    edge = np.arange(len(tail))
+    inner = np.flatnonzero(head != GROUND)
+    rows, columns = np.concatenate([edge, inner]), np.concatenate([tail, head[inner]])
+    signs = np.concatenate([np.ones(len(tail)), -np.ones(len(inner))])
+    return narrow(sp.csr_array((signs, (rows, columns)), shape=(len(tail), n_nodes)))
+
+
+def narrow(matrix: sp.csr_array) -> sp.csr_array:
+    """The same with 32-bit indices where they suffice: products are bound by memory."""
+    if max(*matrix.shape, matrix.nnz) < np.iinfo(np.int32).max:  # pyright: ignore[reportGeneralTypeIssues]  (scipy has no types)
+        matrix.indices, matrix.indptr = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
+    return matrix
+
+
+def components_of(tail: Array, head: Array, n_nodes: int) -> tuple[int, Array]:
+    """How many connected components the edges leave of the nodes, and the number of each node's, (n,)."""
+    links = sp.coo_array((np.ones(len(tail)), (tail, head)), shape=(n_nodes, n_nodes))
+    return connected_components(links, directed=False)
+
+
+def groups_of(number: Array, count: int = 0) -> list[Array]:
+    """The positions of each number 0, 1, ... (``count`` of them at least), in order."""
+    ends = np.cumsum(np.bincount(number, minlength=count))
+    return np.split(np.argsort(number, kind="stable"), ends[:-1]) if len(ends) else []
+
+
+def means_of(number: Array, values: Array) -> Array:
+    """The mean of the rows with the same number, at each of them."""
+    sizes = np.bincount(number)
+    total = np.zeros((len(sizes), values.shape[1]))
+    np.add.at(total, number, values)
+    return (total / sizes[:, None])[number]
