@@ -25,3 +25,4 @@ from .remembered import Remembered as Remembered
 from .remembered import check_point as check_point
 from .repairing.feasible import feasible as feasible
 from .repairing.repair import Repair as Repair
+from .spot_checks import SpotChecks as SpotChecks

@@ -111,6 +111,12 @@ def test_compare_path_and_cross_validation_fail_by_name():
         gr.cross_validate(problem, [0.1, 0.2], folds=3)
 
 
+def test_strength_max_fails_by_name():
+    lie = next(lie for lie in PENALTIES if lie.name == "domain three times as large")
+    with pytest.raises(FailedError, match="LyingOwnL1 breaks the law"):
+        gr.strength_max(gr.Problem(model(lie, gr.Parameter(0.1))))
+
+
 def test_a_resumed_run_fails_by_name(tmp_path):
     """The class told the truth when the checkpoint was written."""
     lie = Lie("conjugate 1e-3 too low", {"conjugate": lambda g, u: g - LOW[0]})

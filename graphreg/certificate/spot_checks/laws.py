@@ -69,7 +69,7 @@ def other_points(rows: AbstractRows) -> Iterator[Trial]:
 
 
 def _fenchel_young(rows: AbstractRows, conjugate: Array, name: str, points: list[Array]) -> Iterator[Trial]:
-    b, letter = rows.b, rows.slopes[0]
+    b, letter = rows.b, rows.slopes
     for x in points:
         value, product = rows.value(x), _dots(x, b)
         size = np.abs(value) + np.abs(conjugate) + _sizes(x, b) + _sizes(rows.anchor, b)
@@ -141,7 +141,7 @@ def _boxes(rows: AbstractRows) -> Iterator[Trial]:
             law = "value_bound(z, spread) >= value(x) for x within z +- spread"
             yield Trial(law, value - bound, size, said, x, rows.b)
     if rows.writes("conjugate_bound"):
-        b, t, letter = rows.b, rows.anchor, rows.slopes[0]
+        b, t, letter = rows.b, rows.anchor, rows.slopes
         spread = WIDE * np.abs(b)
         bound = rows.conjugate_bound(b, spread)
         for sign in (1.0, -1.0):
@@ -156,7 +156,7 @@ def _boxes(rows: AbstractRows) -> Iterator[Trial]:
 # ---- claims that no bound rests on: a solve that they mislead ends without a certificate, and says so ----------------
 def numbers(rows: AbstractRows) -> Iterator[Trial]:
     """Numbers where numbers must be."""
-    letter = rows.slopes[0]
+    letter = rows.slopes
     for name, point, found in (("value", "x", rows.value(rows.x)), ("conjugate", letter, rows.conjugate(rows.b))):
         excess = np.where(np.isnan(found), np.inf, 0.0)
         said = {point: rows.x if point == "x" else rows.b, f"{name}({point})": found}

@@ -75,7 +75,7 @@ class AbstractRows(ABC):
         """Where a row is: the edge or the node."""
 
     checker = ""
-    slopes = ""  # what ``b`` are called
+    slopes = ""  # the letter of ``b`` in messages
 
     @property
     def name(self) -> str:
@@ -103,7 +103,7 @@ class AbstractRows(ABC):
 class PenaltyRows(AbstractRows):
     block: EdgeBlock
 
-    checker, slopes, base = "check_penalty", "flow", AbstractPenalty
+    checker, slopes, base = "check_penalty", "u", AbstractPenalty
 
     @property
     def term(self) -> AbstractPenalty:
@@ -150,7 +150,7 @@ class PenaltyRows(AbstractRows):
 class LossRows(AbstractRows):
     block: SampleBlock
 
-    checker, slopes, base = "check_loss", "price", AbstractLoss
+    checker, slopes, base = "check_loss", "b", AbstractLoss
 
     @property
     def term(self) -> AbstractLoss:
