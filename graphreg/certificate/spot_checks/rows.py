@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -19,6 +19,10 @@ from ...terms.penalties import AbstractConstraint, AbstractPenalty, AbstractSmoo
 class AbstractRows(ABC):
     """Some rows of a block. ``x`` are differences or predictors at the primal point, ``b`` the flows or prices of the
     dual point over their weights; either is shaped (m, k) or (m,)."""
+
+    checker: ClassVar[str]
+    slopes: ClassVar[str]  # the letter of ``b`` in messages
+    base: ClassVar[type[Any]]  # whose methods derive what a term does not write itself
 
     form: Form
     place: Array  # (m,), within the block
@@ -56,11 +60,6 @@ class AbstractRows(ABC):
     @abstractmethod
     def project(self) -> Callable[[Array], Array] | None: ...
 
-    @property
-    @abstractmethod
-    def base(self) -> type[Any]:
-        """The class whose methods derive what a term does not write itself."""
-
     @abstractmethod
     def convexity(self) -> float:
         """mu, where the term says that f - mu/2 ||.||^2 is convex."""
@@ -73,9 +72,6 @@ class AbstractRows(ABC):
     @abstractmethod
     def at(self, row: int) -> str:
         """Where a row is: the edge or the node."""
-
-    checker = ""
-    slopes = ""  # the letter of ``b`` in messages
 
     @property
     def name(self) -> str:
