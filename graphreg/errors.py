@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .escaping import page
+
 if TYPE_CHECKING:
     from .running import Solution
 
@@ -13,6 +15,9 @@ class GraphregError(Exception):
     """Base of every error that graphreg raises on purpose."""
 
     placed = False  # whether the message begins with the place in a model file where it comes from
+
+    def __str__(self) -> str:
+        return page(super().__str__())  # whatever it names
 
 
 class ModelError(GraphregError, ValueError):

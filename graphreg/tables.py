@@ -10,6 +10,8 @@ from typing import Any
 
 import pandas as pd
 
+from .escaping import page, printed
+
 WIDTH = 118
 
 
@@ -40,7 +42,7 @@ class Stated(ABC):
         """What it says."""
 
     def __str__(self) -> str:
-        return "\n".join([*self._lines(), *assumed_lines(self.assumed)])
+        return page("\n".join([*self._lines(), *assumed_lines(self.assumed)]))
 
 
 @dataclass(frozen=True)
@@ -73,8 +75,7 @@ class Table(pd.DataFrame):
         return pd.DataFrame
 
     def __str__(self) -> str:
-        plain = pd.DataFrame(self)
-        shown = plain.to_string(max_rows=40) if len(plain) else "(no rows)"
-        return "\n".join([str(self.attrs.get("title", "")), shown, *assumed_lines(self.assumed)]).lstrip("\n")
+        shown = printed(self, max_rows=40) if len(self) else "(no rows)"
+        return page("\n".join([str(self.attrs.get("title", "")), shown, *assumed_lines(self.assumed)]).lstrip("\n"))
 
     __repr__ = __str__

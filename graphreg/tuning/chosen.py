@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ..errors import ModelError
+from ..escaping import visible
 from ..form import Form
 from ..methods import AbstractMethod
 from ..problem import Problem
@@ -277,7 +278,7 @@ class CrossValidation:
         if not self.usable.any():
             return "chosen: nothing, as no point has a score in every fold"
         k = self.index(self.rule)
-        point = ", ".join(f"{name} = {value:.6g}" for name, value in self.grid.named(k).items())
+        point = ", ".join(f"{visible(name)} = {value:.6g}" for name, value in self.grid.named(k).items())
         fit = "no refit" if self.solution is None else f"refit on all data: {self.solution.status}"
         error = f" +- {self.standard_error[k]:.2g}" if np.isfinite(self.standard_error[k]) else ""
         return f"chosen by {self.rule!r}: {point} (score {self.mean[k]:.6g}{error}); {fit}"
