@@ -110,27 +110,35 @@ def caption(text: object, width: int) -> str:
 
 
 # ---- cells -----------------------------------------------------------------------------------------------------------
-FORMULA = re.compile(r"'*(?:\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n])")  # the last four are the wide ones
+# A spreadsheet of another country ends a cell at a semicolon, and then a line within quotes is a line of its own.
+_TRIGGER = r"(?:[^\S\t\r\n]|\")*[=+\-@\uff1d\uff0b\uff0d\uff20]"  # the last four are the wide ones
+_BEGINS = rf"(?:^(?='*[\t\r\n])|(?:^|(?<=[;\t\r\n]))(?='*{_TRIGGER}))"
+FORMULA, ESCAPED = re.compile(_BEGINS), re.compile(_BEGINS.replace("(?='*", "'(?='*"))
 NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
-SEPARATORS = re.compile(r"[;\t]")  # where a spreadsheet of another country ends a cell that is not in quotes
 
 
 def cell(text: str) -> str:
-    """The text for a cell that a spreadsheet shows and does not compute: an apostrophe is put before what would begin a
-    formula and is no number. (Before what already begins with apostrophes, too: one is taken off on the way back.)"""
-    return f"'{text}" if FORMULA.match(text) and not NUMBER.fullmatch(text) else text
+    """The text for a cell that a spreadsheet shows and does not compute: an apostrophe stands before what would begin a
+    formula and is no number (and before apostrophes that stand there already)."""
+    return text if NUMBER.fullmatch(text) else FORMULA.sub("'", text)
+
+
+def text_of_cell(written: str) -> str:
+    """The text that `cell` has written; a converter for ``pandas.read_csv``."""
+    return ESCAPED.sub("", written)
 
 
 def table(frame: pd.DataFrame) -> bytes:
     """A table as CSV in UTF-8, without its index; docs/security.md says how pandas reads it back to the letter."""
     safe = _named(frame, cell)
-    found = [str(name) for name in safe.columns]
+    texts = list(map(str, safe.columns))
     for j, kind in enumerate(safe.dtypes):
         if kind.kind not in "biuf":
             column = [cell(each) if isinstance(each, str) else each for each in safe.iloc[:, j]]
-            found += [each for each in column if isinstance(each, str)]
             safe.isetitem(j, column)
-    quoting = csv.QUOTE_NONNUMERIC if any(map(SEPARATORS.search, found)) else csv.QUOTE_MINIMAL
+            texts += map(str, column)
+    # which the writer does not put in quotes by itself, and which would end a line
+    quoting = csv.QUOTE_NONNUMERIC if any("\r" in text for text in texts) else csv.QUOTE_MINIMAL
     out = io.StringIO()
     safe.to_csv(out, index=False, lineterminator="\n", quoting=quoting)
     return out.getvalue().encode(errors="backslashreplace")
