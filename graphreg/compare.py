@@ -80,7 +80,9 @@ class Comparison:
         """
         import pandas as pd
 
-        table = pd.DataFrame.from_dict({name: self._row(each) for name, each in self.entries.items()}, orient="index")
+        from .tables import LabelledTable
+
+        table = LabelledTable.from_dict({name: self._row(each) for name, each in self.entries.items()}, orient="index")
         own = {name: each.own for name, each in self.solutions.items() if each.own is not None}
         return table.assign(own_gap=pd.Series({name: c.relative_gap for name, c in own.items()})) if own else table
 

@@ -25,10 +25,21 @@ def assumed_lines(assumed: Sequence[str]) -> list[str]:
     return lines
 
 
+class LabelledTable(pd.DataFrame):
+    """A DataFrame with names of the user's, which ``print`` shows and no terminal obeys; also what is cut out of it."""
+
+    @property
+    def _constructor(self) -> Any:
+        return LabelledTable
+
+    def __repr__(self) -> str:
+        return page(super().__repr__())  # pandas itself escapes the ends of lines
+
+
 def by_label(values: Any, labels: Iterable[Any], columns: Iterable[Any], name: str = "node") -> pd.DataFrame:
     """A DataFrame with a row per label; labels stay what they are, tuples as well."""
     index = pd.Index(list(labels), dtype=object, name=name, tupleize_cols=False)
-    return pd.DataFrame(values, index=index, columns=list(columns))
+    return LabelledTable(values, index=index, columns=list(columns))
 
 
 @dataclass(frozen=True)
@@ -55,9 +66,9 @@ class StatedNumber(Stated):
         return self.value
 
 
-class Table(pd.DataFrame):
+class Table(LabelledTable):
     """A DataFrame with ``assumed``, the sentences that its numbers rest on; ``print`` shows both. What is cut out of it
-    is a plain DataFrame."""
+    has none."""
 
     @staticmethod
     def of(frame: pd.DataFrame, title: str, assumed: Sequence[str]) -> Table:
@@ -69,10 +80,6 @@ class Table(pd.DataFrame):
     @property
     def assumed(self) -> tuple[str, ...]:
         return tuple(self.attrs.get("assumed", ()))
-
-    @property
-    def _constructor(self) -> Any:
-        return pd.DataFrame
 
     def __str__(self) -> str:
         shown = printed(self, max_rows=40) if len(self) else "(no rows)"

@@ -193,6 +193,8 @@ def test_pages_have_the_tags_that_are_ours(results, solution):
     }
     for name, table in tables.items():
         assert tags(table._repr_html_()) <= TAGS, name
+        for part in (table, table.head(3), table.iloc[::-1]):
+            assert not unprintable(str(part) + repr(part)), name
     pages = [type(each) for each in results.values() if hasattr(each, "_repr_html_")]
     assert all(issubclass(kind, pd.DataFrame) for kind in pages), "a page of our own: test it here"
     assert tags("<b onclick='x'>") == {"b", "onclick"}
