@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from .running import Solution
 
 
-class _Shown(Exception):
+class _Shown:
     """A message that a terminal shows and does not obey, whatever it names."""
 
     def __str__(self) -> str:
         return page(super().__str__())
 
 
-class GraphregError(_Shown):
+class GraphregError(_Shown, Exception):
     """Base of every error that graphreg raises on purpose."""
 
     placed = False  # whether the message begins with the place in a model file where it comes from

@@ -89,8 +89,8 @@ def _map(axes: Axes, found: CrossValidation) -> None:
     table = np.full((len(rows), len(columns)), np.nan)
     table[place] = np.where(found.usable, found.mean, np.nan)
     colours = "viridis" if found.scorer.greater_is_better else "viridis_r"  # the brighter the better
-    picture = axes.imshow(table, origin="lower", aspect="auto", cmap=colours)
-    axes.figure.colorbar(picture, ax=axes, label=f"held-out {picture(found.scorer.name)}")
+    image = axes.imshow(table, origin="lower", aspect="auto", cmap=colours)
+    axes.figure.colorbar(image, ax=axes, label=f"held-out {picture(found.scorer.name)}")
     _mark(axes, found, place[1], place[0], (13, 7), markeredgecolor="white")
     for axis, values, name in zip((axes.yaxis, axes.xaxis), (rows, columns), found.grid.names, strict=True):
         shown = _some(len(values))

@@ -50,6 +50,14 @@ def smooth():
     return gr.Problem(gr.SquaredLoss(data) + 0.1 * gr.TotalVariation(nx.path_graph(LABELS[:4]), gr.SquaredL2()))
 
 
+def cross_validated_twice():
+    data = gr.NodeData.from_frame(frame_of(LABELS[:3]), node="node", target="y", features=FEATURES)
+    between, alone = (gr.Parameter(0.1, name=EVERY[name]) for name in ("two dollars", "an underscore"))
+    penalties = between * gr.TotalVariation(nx.path_graph(LABELS[:3]), gr.L2()) + alone * gr.NodePenalty(gr.SquaredL2())
+    grid = {between: [0.1, 1.0], alone: [0.1, 1.0]}
+    return gr.tuning.cross_validate(gr.Problem(gr.SquaredLoss(data) + penalties), grid, 2, gap=1e-2, progress=False)
+
+
 @pytest.fixture(scope="module")
 def results(problem, solution, smooth):
     """Everything that is printed or drawn with names of the user's in it."""
@@ -72,6 +80,7 @@ def results(problem, solution, smooth):
         "comparison": both,
         "path": gr.tuning.path(few, [0.1, 1.0], parameter, gap=1e-2, progress=False),
         "cross-validation": gr.tuning.cross_validate(few, [0.1, 1.0], 2, gap=1e-2, progress=False),
+        "two strengths": cross_validated_twice(),
         "recovery": gr.theory.recovery(gr.Problem(gr.SquaredLoss(data) + 0.1 * whole), halves),
         "regions": regions,
         "region": one,
@@ -211,7 +220,8 @@ def pictures(results):
     yield plots.comparison_figure, lambda: plots.comparison_figure(results["comparison"])
     for options in ({}, {"node": LABELS[1]}, {"feature": FEATURES[1]}):
         yield plots.plot_path, lambda options=options: plots.plot_path(path, **options)
-    yield plots.plot_cross_validation, lambda: plots.plot_cross_validation(results["cross-validation"])
+    for name in ("cross-validation", "two strengths"):
+        yield plots.plot_cross_validation, lambda name=name: plots.plot_cross_validation(results[name])
     yield plots.plot_recovery, lambda: plots.plot_recovery(results["recovery"])
     yield plots.plot_region, lambda: plots.plot_region(region, FEATURES[0], FEATURES[3])
     yield plots.plot_selection, lambda: plots.plot_selection(results["selection"])
@@ -229,6 +239,7 @@ def test_every_picture_is_drawn(results):
     for plot, draw in pictures(results):
         found = draw()
         figure = found if plot is plots.comparison_figure else found.figure
+        figure.set_layout_engine("none")  # which takes most of the time
         figure.savefig(io.BytesIO(), format="png", dpi=40)  # warnings are errors
         drawn.add(plot.__name__)
         for each in figure.findobj(Text):
