@@ -17,14 +17,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from fractions import Fraction
+from functools import wraps
+from inspect import signature
 from numbers import Integral, Real
-from typing import Any, TypeGuard, TypeVar, overload
+from typing import Any, ParamSpec, TypeGuard, TypeVar, overload
 
 import numpy as np
 
-from .errors import GraphregError, ModelError
+from .errors import ArgumentError, GraphregError, ModelError
 from .messages import did_you_mean, either, shown
 
+P = ParamSpec("P")
 T = TypeVar("T")
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -151,6 +154,38 @@ def numbers(value: Any, what: str, wanted: str = "numbers", error: type[Graphreg
         return np.array(value, dtype=float)
     except (TypeError, ValueError):
         raise error(f"{what} must be {wanted}, got {shown(value)}") from None
+
+
+# ---- names of arguments ----------------------------------------------------------------------------------------------
+OTHER_NAMES = {
+    "gap": ("tol", "tolerance", "atol", "rtol", "eps", "eps_abs", "eps_rel", "accuracy", "precision"),
+    "rounds": ("max_iter", "max_iters", "maxiter", "iterations", "n_iter", "iters", "steps", "epochs"),
+    "seconds": ("timeout", "time_limit", "max_time", "time"),
+    "seed": ("random_state", "rng", "random_seed"),
+    "start": ("x0", "w0", "init", "initial", "warm_start"),
+    "progress": ("verbose", "disp"),
+    "method": ("solver", "algorithm"),
+    "jobs": ("n_jobs", "workers"),
+    "folds": ("cv", "n_folds", "n_splits"),
+    "strengths": ("lambdas", "alphas", "n_alphas"),
+}
+
+
+def named(function: Callable[P, T]) -> Callable[P, T]:
+    """The function; an argument that it does not have is refused with the one that was meant, by its name in other
+    packages or nearly so."""
+    known = signature(function).parameters
+    meant = {other: name for name, others in OTHER_NAMES.items() if name in known for other in others}
+
+    @wraps(function)
+    def call(*args: P.args, **given: P.kwargs) -> T:
+        for name in given:
+            if name not in known:
+                hint = f"; here it is {meant[name]}=" if name in meant else did_you_mean(name, known)
+                raise ArgumentError(f"{function.__name__} has no argument {name!r}{hint}")
+        return function(*args, **given)
+
+    return call
 
 
 # ---- fields of dataclasses -------------------------------------------------------------------------------------------

@@ -19,6 +19,10 @@ class ModelError(GraphregError, ValueError):
     """The description of the problem is wrong."""
 
 
+class ArgumentError(ModelError, TypeError):
+    """An argument that a function does not have; the message says which was probably meant."""
+
+
 class GraphError(ModelError):
     """A graph that cannot be used: self loops, directions, multi-edges, bad weights, no nodes, unknown labels."""
 

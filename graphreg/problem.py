@@ -99,7 +99,11 @@ class Problem:
         _check_labels(self.model)
         self.form: Form = build(self.model)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Problem, (self.model,)  # what was compiled stays behind: solvers can be neither copied nor sent
+
     # ---- solving -----------------------------------------------------------------------------------------------
+    @checks.named
     def solve(  # noqa: PLR0913
         self,
         method: AbstractMethod | None = None,
@@ -172,10 +176,16 @@ class Problem:
         method = Exact() if method is None else method
         self._check_call(method, gap, rounds, seconds, callback, on_failure)
         (checks.seed | None)(seed, "seed")
+        (checks.instance(Actors, "gr.Actors(...)") | None)(engine, "engine")
         stored = Checkpoint.of(checkpoint)
-        if stored is not None and (said := method.without_checkpoint()):
-            raise CheckpointError(said)
-        self._check_engine(engine, method, stored)
+        given = {"engine": engine, "checkpoint": stored, "rounds": rounds, "callback": callback}
+        for what, why in method.refuses().items():
+            if given[what] is not None:
+                raise (CheckpointError if what == "checkpoint" else MethodError)(f"{why}; leave {what} out")
+        if engine is not None and stored is not None:
+            raise CheckpointError(
+                "a run of actors is not kept: each holds its own state; leave checkpoint or engine out"
+            )
         budget = Budget(gap, rounds, seconds, self._start(start), callback, progress, stored, seed, engine)
         solution = solve(self.form.frozen(), method, budget, self._compiler)
         if solution.status in RAISES and on_failure == "raise":
@@ -194,17 +204,6 @@ class Problem:
         (SECONDS | None)(seconds, "seconds")
         (checks.function("a function of a Record") | None)(callback, "callback")
         checks.one_of("raise", "return")(on_failure, "on_failure")
-
-    def _check_engine(self, engine: Any, method: AbstractMethod, stored: Checkpoint | None) -> None:
-        (checks.instance(Actors, "gr.Actors(...)") | None)(engine, "engine")
-        if engine is None:
-            return
-        if said := method.without_actors():
-            raise MethodError(said)
-        if stored is not None:
-            raise CheckpointError(
-                "a run of actors is not kept: each holds its own state; leave checkpoint or engine out"
-            )
 
     def _start(self, start: Any) -> Start | None:
         if start is None:

@@ -21,6 +21,7 @@ from .warm import usual_method
 ALL_PROCESSORS = checks.Check("-1 for all processors", lambda jobs: checks.is_whole(jobs) and jobs == -1)
 
 
+@checks.named
 def cross_validate(  # noqa: PLR0913
     problem: Problem,
     grid: Any = None,

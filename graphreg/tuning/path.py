@@ -152,6 +152,7 @@ def _row(strength: float, solution: Solution) -> dict[str, Any]:
     }
 
 
+@checks.named
 def path(  # noqa: PLR0913
     problem: Problem,
     strengths: Any = 50,
