@@ -201,7 +201,7 @@ class Problem:
             raise MethodError(f"{method.name} does not apply: " + "; ".join(missing), missing)
         checks.nonnegative(gap, "gap")
         (checks.count | None)(rounds, "rounds")
-        (SECONDS | None)(seconds, "seconds")
+        (checks.seconds | None)(seconds, "seconds")
         (checks.function("a function of a Record") | None)(callback, "callback")
         checks.one_of("raise", "return")(on_failure, "on_failure")
 
@@ -319,7 +319,6 @@ class Problem:
         return f"<Problem: {n} nodes x {d} coordinates, {len(self.model.terms)} terms>"
 
 
-SECONDS = checks.inside("(0, inf]", "a positive number")
 
 
 def problem_of(value: Any, taker: str) -> Problem:

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
 from ...certificate import Certificate, Certifier
+from ...clock import carry_out
 from ...compiling import Compiler
 from ...errors import FailedError, UnattainedError
 from ...form import DualPoint, Form
@@ -136,4 +137,5 @@ def _solve(H: sp.csr_array, g: Array) -> Array:
     """H^-1 g, with the diagonal lifted by rounding where H may be singular."""
     diagonal = H.diagonal()
     lift = 1e-13 * float(diagonal.max(initial=0.0)) + 1e-300
-    return splu(sp.csc_array(H + lift * sp.eye_array(len(g)))).solve(g)
+    A = sp.csc_array(H + lift * sp.eye_array(len(g)))
+    return carry_out(lambda: splu(A).solve(g))
