@@ -47,9 +47,10 @@ def within(seconds: float | None) -> Generator[None]:
 
 
 @contextmanager
-def afresh(seconds: float = LAST) -> Generator[None]:
-    """A context with so many seconds from now, whatever was used up: for the last word on what is there."""
-    with _until(time.monotonic() + seconds), alarm():
+def afresh(seconds: float | None = LAST) -> Generator[None]:
+    """A context with so many seconds from now (None: without end), whatever was used up: for the last word on what is
+    there."""
+    with _until(None if seconds is None else time.monotonic() + seconds), alarm():
         yield
 
 
@@ -115,32 +116,38 @@ def alarm() -> Generator[None]:
         timer.cancel()
 
 
-def in_time(function: Callable[P, T]) -> Callable[P, T]:
-    """The function, whose argument ``seconds`` binds; there is nothing to give before its end.
+@contextmanager
+def needed(what: str) -> Generator[None]:
+    """A context for work without which there is nothing to give.
 
     Raises
     ------
     BudgetError
-        Where they are used up first.
+        Where the deadline passes first.
     """
+    try:
+        with alarm():
+            yield
+    except OutOfTimeError:
+        raise nothing_yet(what) from None
+
+
+def nothing_yet(what: str) -> BudgetError:
+    """The error where the time is up before there is anything to give."""
+    return BudgetError(f"{what}: the time was used up before there was anything to give; allow more seconds")
+
+
+def in_time(function: Callable[P, T]) -> Callable[P, T]:
+    """The function, whose argument ``seconds`` binds; there is nothing to give before its end."""
 
     @wraps(function)
     def call(*args: P.args, **given: P.kwargs) -> T:
         seconds: Any = given.get("seconds")
         (checks.seconds | None)(seconds, "seconds")
-        try:
-            with within(seconds), alarm():
-                return function(*args, **given)
-        except OutOfTimeError:
-            look()  # raises where it is the caller whose time is up
-            raise nothing_yet(function.__name__, seconds) from None
+        with within(seconds), needed(function.__name__):
+            return function(*args, **given)
 
     return call
-
-
-def nothing_yet(what: str, seconds: float) -> BudgetError:
-    """The error where the time is up before there is anything to give."""
-    return BudgetError(f"{what}: {seconds:g} seconds were used up before there was anything to give; allow more")
 
 
 @contextmanager

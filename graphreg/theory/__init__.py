@@ -28,4 +28,5 @@ from .spectra.networks import largest_network as largest_network
 from .spectra.networks import sparseness_exponent as sparseness_exponent
 from .varied import meant as meant
 from .varied import parameters_in as parameters_in
+from .varied import Varying as Varying
 from .varied import varying as varying

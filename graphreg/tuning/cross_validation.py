@@ -133,7 +133,7 @@ def cross_validate(  # noqa: PLR0913
         found = CrossValidation(problem, values, split, scorer, rule, gap, stored.runs)
         found = _carried_out(found, task, stored, jobs, progress)
         if found.ended == "out of time" and not found.runs:
-            raise nothing_yet("cross_validate", seconds or 0.0)
+            raise nothing_yet("cross_validate")
         return found.refitted(task.method, task.seed) if refit and found.complete and found.usable.any() else found
 
 

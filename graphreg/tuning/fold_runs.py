@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..clock import OutOfTimeError, deadline, until
+from ..clock import OutOfTimeError, alarm, deadline, until
 from ..errors import MethodError, ModelError, WorkerError
 from ..form import Form
 from ..methods import AbstractMethod
@@ -165,8 +165,10 @@ def carried_out(
     with TemporaryDirectory(prefix="graphreg-", ignore_cleanup_errors=True) as folder:
         try:
             pool = Parallel(n_jobs=jobs, backend="loky", return_as="generator_unordered", max_nbytes=None)
-            end = deadline()
-            for number, run in pool(delayed(_one)(task, folds[k], k, folder, end) for k in todo):  # pyright: ignore
+            runs: Any = pool(delayed(_one)(task, folds[k], k, folder, deadline()) for k in todo)
+            for _ in todo:
+                with alarm():
+                    number, run = next(runs)
                 tick(len(task.grid.points))
                 yield number, run
         except BaseException as error:

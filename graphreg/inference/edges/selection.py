@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...clock import in_time
 from ...inputs import Graph, groups_of
 from ...tables import Stated, Table
 from .edges import edge_tests
@@ -65,13 +66,16 @@ class EdgeSelection(Stated):
         return f"<EdgeSelection: {len(self.tests) - len(self.removed)} of {len(self.tests)} edges kept>"
 
 
-def select_edges(
+@in_time
+def select_edges(  # noqa: PLR0913
     loss: Any,
     graph: Any = None,
     covariance: str = "auto",
     correction: str | None = "bonferroni",
     alpha: float = 0.05,
     features: Sequence[str] | None = None,
+    *,
+    seconds: float | None = None,
 ) -> EdgeSelection:
     """The graph without the edges at which equality of the two nodes' parameters is rejected.
 
