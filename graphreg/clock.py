@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -187,8 +188,9 @@ def carry_out(work: Callable[[], T]) -> T:
         return work()  # Ctrl-C goes to the main thread alone
     results: list[T] = []
     errors: list[BaseException] = []
-    done = threading.Event()
+    done, awaited = threading.Event(), _Awaited()
     context = contextvars.copy_context()
+    context.run(_awaited.set, awaited)
 
     def run() -> None:
         try:
@@ -203,7 +205,7 @@ def carry_out(work: Callable[[], T]) -> T:
     try:
         _await(done)
     except BaseException:
-        _stop(thread)
+        _stop(thread, awaited)
         raise
     if errors:
         raise errors[0]
@@ -218,12 +220,36 @@ def _await(done: threading.Event) -> None:
             raise OutOfTimeError
 
 
-def _stop(thread: threading.Thread) -> None:
-    """Ask a thread to stop at its next step in Python."""
+@dataclass
+class _Awaited:
+    """Whether anybody waits for the result of some work, and whether the work asks for that itself."""
+
+    still: bool = True
+    asks: bool = False
+
+
+_awaited: contextvars.ContextVar[_Awaited | None] = contextvars.ContextVar("awaited", default=None)
+
+
+def awaited() -> Callable[[], bool]:
+    """What says whether the result of this work is still waited for: for a solver that can ask. From here on the work
+    is not struck in the midst of Python."""
+    known = _awaited.get()
+    if known is None:
+        return lambda: True
+    known.asks = True
+    return lambda: known.still
+
+
+def _stop(thread: threading.Thread, awaited: _Awaited) -> None:
+    """Ask a thread to stop at its next step in Python, or when it asks."""
+    awaited.still = False
     if thread.ident is not None and thread.is_alive():
         if not _stopped:
             atexit.register(_wait)
         _stopped.append(thread)
+        if awaited.asks:
+            return
         _raise_in(ctypes.c_ulong(thread.ident), _Stopped)
 
 

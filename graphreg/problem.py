@@ -319,8 +319,6 @@ class Problem:
         return f"<Problem: {n} nodes x {d} coordinates, {len(self.model.terms)} terms>"
 
 
-
-
 def problem_of(value: Any, taker: str) -> Problem:
     """The problem that was given; anything else is refused."""
     if not isinstance(value, Problem):

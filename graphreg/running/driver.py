@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 EXTRA = 0.1  # of the seconds that a run may take: what the last certificate may take beyond them
 
+
 @dataclass
 class _Run:
     method: AbstractIteration
@@ -66,9 +67,7 @@ class _Run:
             warm_start, start = self.budget.warm_start, self.budget.start
             with alarm():
                 state = (
-                    self.method.init(view, start)
-                    if warm_start is None
-                    else warm_start.first(self.method, view, start)
+                    self.method.init(view, start) if warm_start is None else warm_start.first(self.method, view, start)
                 )
             self.keep(state, 0, "")
             return state, 0, ""

@@ -97,7 +97,9 @@ class CrossValidation:
     def _scores(self) -> Array:
         """(finished folds, points); nan where the solve was not certified."""
         form, each = self.problem.form, self.folds.each
-        return np.array([scores_of(form, each[number], run, self.scorer, self.grid) for number, run in self.runs.items()])
+        return np.array(
+            [scores_of(form, each[number], run, self.scorer, self.grid) for number, run in self.runs.items()]
+        )
 
     @cached_property
     def share(self) -> Array:

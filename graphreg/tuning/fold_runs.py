@@ -123,6 +123,7 @@ class Task:
             raise type(error)(f"fold {fold.name!r}: {error}") from error
         return FoldRun(np.stack(links), tuple(statuses), np.nan_to_num(gaps, nan=np.inf, posinf=np.inf), clusters)
 
+
 def place(grid: Grid, fold: Fold, k: int) -> str:
     """A fold and a point of the grid, in words."""
     at = ", ".join(f"{name} = {value:.6g}" for name, value in grid.named(k).items())
