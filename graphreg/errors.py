@@ -113,3 +113,7 @@ class ActorError(GraphregError, RuntimeError):
 class MethodWarning(UserWarning):
     """A method that was configured against its theory: a step beyond its bound, a bias that it keeps. It runs all the
     same; the message names the bound."""
+
+
+class CheckpointWarning(UserWarning):
+    """A checkpoint that could not be written while its run goes on; the message says why, and what to do."""

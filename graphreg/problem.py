@@ -24,6 +24,8 @@ from .errors import (
     UnboundedError,
 )
 from .form import Form, build, notation
+from .inputs import is_frame
+from .messages import missing_entries, unknown_labels
 from .methods import METHOD, AbstractMethod, Exact, Start, listed
 from .running import Budget, Checkpoint, Record, Solution, solve
 from .terms import Model
@@ -174,7 +176,7 @@ class Problem:
         'certified'
         """
         method = Exact() if method is None else method
-        self._check_call(method, gap, rounds, seconds, callback, on_failure)
+        self._check_call(method, gap, rounds, seconds, callback, on_failure, progress)
         (checks.seed | None)(seed, "seed")
         (checks.instance(Actors, "gr.Actors(...)") | None)(engine, "engine")
         stored = Checkpoint.of(checkpoint)
@@ -193,7 +195,7 @@ class Problem:
         return solution
 
     def _check_call(
-        self, method: Any, gap: float, rounds: int | None, seconds: float | None, callback: Any, on_failure: str
+        self, method: Any, gap: float, rounds: Any, seconds: Any, callback: Any, on_failure: str, progress: Any
     ) -> None:
         METHOD(method, "the method of solve", MethodError)
         missing = method.missing(self.form)
@@ -203,6 +205,7 @@ class Problem:
         (checks.count | None)(rounds, "rounds")
         (checks.seconds | None)(seconds, "seconds")
         (checks.function("a function of a Record") | None)(callback, "callback")
+        (checks.switch | None)(progress, "progress")
         checks.one_of("raise", "return")(on_failure, "on_failure")
 
     def _start(self, start: Any) -> Start | None:
@@ -212,6 +215,7 @@ class Problem:
             same = [len(edge.tail) for edge in start.form.edges] == [len(edge.tail) for edge in self.form.edges]
             given, flows = start.certificate.w, start.certificate.dual_point.flows if same else None
         else:
+            start = _by_label(start, self.form) if is_frame(start) else start
             given, flows = checks.numbers(start, "start", "a Solution or an array of numbers"), None
         observed = len(self.form.space.index)
         if given.shape not in (self.form.shape, (observed, self.form.d)):
@@ -317,6 +321,15 @@ class Problem:
     def __repr__(self) -> str:
         n, d = self.form.space.n_observed, self.form.d
         return f"<Problem: {n} nodes x {d} coordinates, {len(self.model.terms)} terms>"
+
+
+def _by_label(frame: Any, form: Form) -> Any:
+    """The entries of a data frame in the order of the nodes and their parameters."""
+    rows, columns = list(form.space.index), list(form.space.names)
+    for given, known, of in ((frame.index, rows, "node"), (frame.columns, columns, "parameter")):
+        for said in (*unknown_labels("start", given, known, of), *missing_entries("start", given, known, of)):
+            raise ModelError(said)
+    return frame.loc[rows, columns]
 
 
 def problem_of(value: Any, taker: str) -> Problem:

@@ -20,7 +20,7 @@ MARKS = ("<!-- what follows is written by tests/rooms.py -->", "<!-- as far as h
 FACE = "__init__"  # the public names of the package as a whole
 
 ROOMS = (  # from the ground up; files of the top, and folders
-    *("version", "errors", "declaring", "messages", "checks", "clock", "breakdown", "tables", "moved"),
+    *("version", "errors", "declaring", "messages", "checks", "clock", "breakdown", "lazy", "tables", "moved"),
     "verify",  # the checker of proofs, which imports nothing of the others
     *("inputs", "terms", "form", "oracles", "network", "certificate", "compiling", "running", "methods"),
     *("engines", "theory", "inference", "testing", "problem", "compare", "datasets", "tuning", "plots", "catalogue"),
@@ -30,7 +30,7 @@ ROOMS = (  # from the ground up; files of the top, and folders
 
 
 SHORTCUTS = {  # imports inside a function, against the order of a folder
-    ("terms/penalties", "base", "from_cvxpy"): "Penalty.from_cvxpy is a shortcut to a function of that file",
+    ("terms/penalties", "penalty", "from_cvxpy"): "Penalty.from_cvxpy is a shortcut to a function of that file",
 }
 
 

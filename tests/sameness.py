@@ -12,7 +12,7 @@ import graphreg as gr
 from graphreg.running.checkpoints import archive
 from graphreg.running.checkpoints.packing import Packed
 
-ROUNDS = 250  # that runs to be broken off have at most, where a round costs much
+ROUNDS = 120  # that runs to be broken off have at most, where a round costs much
 
 
 def bits(value):

@@ -7,6 +7,7 @@ expression per edge. Data and weights go in as constants, strengths that are Par
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from ..certificate import common
 from ..clock import PATIENCE, OutOfTimeError, awaited, carry_out, look
 from ..errors import ConvexityError, SolverError
 from ..form import DualPoint, EdgeBlock, Form, SampleBlock
+from ..lazy import cp
 from ..terms import Array, Parameter, Strength, batches
 from ..terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 from ..terms.penalties import AbstractConstraint
@@ -109,10 +111,6 @@ class ConicProblem:
         OutOfTimeError
             Where time is up; the problem is then still being worked on, and no longer of use.
         """
-        import warnings
-
-        import cvxpy as cp
-
         name = solver_name(solver)
         self.refresh()
         for variable in self.cvxpy.variables():
@@ -125,8 +123,7 @@ class ConicProblem:
             raise ConvexityError(f"a term is not convex by CVXPY's rules: {str(error).splitlines()[0]}") from error
         if broke:
             return Outcome(cause=broke)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # "may be inaccurate": the certificate decides
+        with warnings.catch_warnings(action="ignore"):  # "may be inaccurate": the certificate decides
             try:
                 broke = breakdown_of(lambda: self.cvxpy.solve(solver=name, warm_start=False, **options))
             except cp.SolverError as error:
@@ -173,8 +170,6 @@ def _listening(solver: Any) -> None:
 def breakdown_of(work: Callable[[], Any]) -> str:
     """Carries out what CVXPY or a solver does; the cause where it breaks down, but for errors that CVXPY has names
     for."""
-    import cvxpy as cp
-
     try:
         carry_out(work)
     except (OutOfTimeError, cp.SolverError, cp.error.DCPError):  # pyright: ignore[reportAttributeAccessIssue]
@@ -230,8 +225,6 @@ class Compiler:
 
 def solver_name(solver: str) -> str:
     """The name under which CVXPY knows an installed solver."""
-    import cvxpy as cp
-
     installed = cp.installed_solvers()
     if solver.upper() not in installed:
         raise SolverError(
@@ -240,44 +233,33 @@ def solver_name(solver: str) -> str:
     return solver.upper()
 
 
-class _Strengths:
-    """Scalar CVXPY parameters for the Parameters of a model, one each."""
-
-    def __init__(self) -> None:
-        self.known: dict[int, tuple[Parameter, Any]] = {}
-
-    def __call__(self, strength: Strength) -> Any:
-        import cvxpy as cp
-
-        parameter = strength.parameter
-        if parameter is None:
-            return strength.factor
-        if id(parameter) not in self.known:
-            self.known[id(parameter)] = (parameter, cp.Parameter(nonneg=True, name=parameter.name))
-        return strength.factor * self.known[id(parameter)][1]
+def _written(strength: Strength, known: dict[int, tuple[Parameter, Any]]) -> Any:
+    """A strength for CVXPY, with one scalar parameter for each Parameter of a model: those that are ``known``."""
+    parameter = strength.parameter
+    if parameter is None:
+        return strength.factor
+    if id(parameter) not in known:
+        known[id(parameter)] = (parameter, cp.Parameter(nonneg=True, name=parameter.name))
+    return strength.factor * known[id(parameter)][1]
 
 
 def split(written: Any) -> tuple[Any, list[Any]]:
     """What a term wrote down as (expression with one value per row or None, list of constraints)."""
-    from cvxpy.constraints.constraint import Constraint
-
     parts = written if isinstance(written, (list, tuple)) else [written]
-    constraints = [part for part in parts if isinstance(part, Constraint)]
-    values = [part for part in parts if not isinstance(part, Constraint)]
+    constraints = [part for part in parts if isinstance(part, cp.Constraint)]
+    values = [part for part in parts if not isinstance(part, cp.Constraint)]
     return (values[0] if values else None), constraints
 
 
 def primal(form: Form, units: Units = PLAIN) -> ConicProblem:
     """minimise P(w) with one variable z = Kw - center per edge block, whose constraint's dual value is the flow."""
-    import cvxpy as cp
-
     inner = units.inner(form)
     parameters = Parameters(inner, units)
-    strengths = _Strengths()
+    strengths: dict[int, tuple[Parameter, Any]] = {}
     constraints: list[Any] = []
     losses = [_loss(block, parameters, constraints) for block in inner.samples]
     objective: list[Any] = [
-        strengths(block.strength) * value for block, (value, _) in zip(inner.samples, losses, strict=True)
+        _written(block.strength, strengths) * value for block, (value, _) in zip(inner.samples, losses, strict=True)
     ]
     links: list[Any] = []
     zs: list[Any] = []
@@ -287,7 +269,7 @@ def primal(form: Form, units: Units = PLAIN) -> ConicProblem:
         link = part - z == (0.0 if edge.center is None else edge.center / size)
         value, domain = split(edge.penalty.cvxpy(z if size == 1.0 else size * z))
         if value is not None:
-            objective.append(strengths(edge.strength) * (edge.base_weight @ value))
+            objective.append(_written(edge.strength, strengths) * (edge.base_weight @ value))
         constraints += [link, *domain]
         links.append(link)
         zs.append(z)
@@ -309,13 +291,11 @@ def primal(form: Form, units: Units = PLAIN) -> ConicProblem:
         )
         return w, DualPoint(flows, prices)
 
-    return ConicProblem(form, problem, parameters.V, zs, read_back, list(strengths.known.values()))
+    return ConicProblem(form, problem, parameters.V, zs, read_back, list(strengths.values()))
 
 
 def _loss(block: SampleBlock, w: Parameters, constraints: list[Any]) -> tuple[Any, Any]:
     """The loss, and where its prices are not its gradients the constraint Aw + offset = x whose dual value they are."""
-    import cvxpy as cp
-
     if isinstance(block.loss, AbstractQuadraticLoss):
         B, q, constant = _reduced(block)
         return cp.sum_squares(w.apply(B) - q) / 2 + constant, None
@@ -362,8 +342,6 @@ def _reduced(block: SampleBlock) -> tuple[sp.csr_array, Array, float]:
 
 def dual(user: Form, center: Array | None = None) -> ConicProblem:
     """maximise Q(u, a) subject to conservation, whose dual value is -w, less the center where one is given."""
-    import cvxpy as cp
-
     form = Units(center=center).inner(user)
     n, d = form.shape
     flows = [cp.Variable((len(e.tail), form.width(e)), name=f"u{k}") for k, e in enumerate(form.edges)]
@@ -373,7 +351,7 @@ def dual(user: Form, center: Array | None = None) -> ConicProblem:
     balance: list[Any] = []
     for block, a in zip(form.samples, prices, strict=True):
         s = block.scale
-        inverse = 1.0 / (s[:, None] * np.ones(block.offset.shape) if block.offset.ndim == 2 else s)
+        inverse = 1.0 / (block.column(s) * np.ones(block.offset.shape))
         value, domain = split(block.loss.cvxpy_conjugate(cp.multiply(inverse, a), block.y))
         constraints += domain
         objective.append(s @ value - cp.sum(cp.multiply(a, block.offset)))
@@ -396,8 +374,6 @@ def dual(user: Form, center: Array | None = None) -> ConicProblem:
 
 
 def _edge_conjugate(edge: EdgeBlock, u: Any, constraints: list[Any]) -> list[Any]:
-    import cvxpy as cp
-
     c = edge.weight[:, None] * np.ones(u.shape)
     value, domain = split(
         edge.penalty.cvxpy_conjugate(u if isinstance(edge.penalty, AbstractConstraint) else cp.multiply(1.0 / c, u))

@@ -12,13 +12,15 @@ constraints: a Farkas certificate (Boyd and Vandenberghe, Convex Optimization, s
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..certificate import Enclosure, feasible
-from ..form import DualPoint, EdgeBlock, Form
+from ..form import DualPoint, Form
+from ..lazy import cp
 from ..terms import Array
 from ..terms.penalties import AbstractConstraint
 from .conic import breakdown_of, solver_name, split, time_limit
@@ -40,33 +42,23 @@ def excluded(form: Form, solver: str, seconds: float | None) -> bool:
 
 def _residuals(form: Form, solver: str, seconds: float | None) -> tuple[Array, ...] | None:
     """By how much the best point misses the constraints of each edge block, in units of the centers."""
-    import warnings
-
-    import cvxpy as cp
-
     size = max([1.0, *(float(np.abs(edge.center).max()) for edge in form.edges if edge.center is not None)])
     w = cp.Variable(form.shape)
     missed: list[Any] = []
     constraints: list[Any] = []
     for edge in form.edges:
         z, s = cp.Variable((len(edge.tail), form.width(edge))), cp.Variable((len(edge.tail), form.width(edge)))
-        constraints += [_differences(edge, w, size) - z == s, *split(edge.penalty.cvxpy(size * z))[1]]
+        center = 0.0 if edge.center is None else edge.center / size
+        constraints += [edge.K @ w[:, edge.coordinates] - center - z == s, *split(edge.penalty.cvxpy(size * z))[1]]
         missed.append(s)
     problem = cp.Problem(cp.Minimize(sum(cp.sum_squares(s) for s in missed)), constraints)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # "may be inaccurate": the enclosure decides
+    with warnings.catch_warnings(action="ignore"):  # "may be inaccurate": the enclosure decides
         try:
             breakdown_of(lambda: problem.solve(solver=solver_name(solver), **time_limit(solver, seconds)))
         except cp.SolverError:
             return None
     found = [s.value for s in missed]
     return None if any(s is None for s in found) else tuple(np.asarray(s, dtype=float) for s in found)
-
-
-def _differences(edge: EdgeBlock, w: Any, size: float) -> Any:
-    part = w[:, edge.coordinates]
-    z = part[edge.tail] if edge.ground else part[edge.tail] - part[edge.head]
-    return z if edge.center is None else z - edge.center / size
 
 
 def overflow(form: Form) -> str:

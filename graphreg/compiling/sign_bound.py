@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..lazy import cp
 from ..terms import Array
 
 
@@ -19,8 +20,6 @@ def conic_bound(G: Array) -> tuple[float, Array]:
     What the solver returns for y is shifted until diag(y) - G has no negative eigenvalue (and by what rounding may
     hide of one), so that the bound does not rest on the solver.
     """
-    import cvxpy as cp
-
     m, size = len(G), max(float(np.abs(G).max()), 1e-300)
     X = cp.Variable((m, m), PSD=True)
     problem = cp.Problem(cp.Maximize(cp.sum(cp.multiply(G / size, X))), [cp.diag(X) == 1])

@@ -8,6 +8,7 @@ min over flows with K'u = -r of max_e ||u_e||_* / A_e; the dual values of the li
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..clock import carry_out
+from ..lazy import cp
 from ..terms import Array
 from ..terms.penalties import AbstractPenalty
 from .conic import ATTEMPTS, split
@@ -39,8 +41,6 @@ def steepest(links: Sequence[Links], r: Array) -> tuple[Array, list[Array]]:
     The numbers that the solver sees are about 1 where the loads of the components (largest ||u_e||_* / A_e) and the
     sums of their weights are.
     """
-    import cvxpy as cp
-
     w = cp.Variable(r.shape)
     zs: list[Any] = []
     ties: list[Any] = []
@@ -69,12 +69,7 @@ def steepest(links: Sequence[Links], r: Array) -> tuple[Array, list[Array]]:
 
 def _solve(problem: Any) -> None:
     """At tight tolerances; what it is worth is for the caller to judge."""
-    import warnings
-
-    import cvxpy as cp
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         for options in (ATTEMPTS["CLARABEL"][1][1], ATTEMPTS["CLARABEL"][0][1]):
             try:
                 carry_out(lambda options=options: problem.solve(solver="CLARABEL", **options))

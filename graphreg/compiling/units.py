@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from ..certificate import centred, common, lengths
 from ..form import EdgeBlock, Form
+from ..lazy import cp
 from ..terms import Array
 
 
@@ -85,8 +86,6 @@ class Parameters:
     """w as CVXPY sees it: the variable V and, where columns are shared, T."""
 
     def __init__(self, form: Form, units: Units) -> None:
-        import cvxpy as cp
-
         self.form, self.units = form, units
         self.V: Any = cp.Variable(form.shape, name="w")
         self.vec: Any = cp.vec(self.V, order="C")
@@ -100,8 +99,6 @@ class Parameters:
 
     def differences(self, edge: EdgeBlock) -> tuple[float, Any]:
         """The unit of an edge block, and Kw in this unit, (m, k)."""
-        import cvxpy as cp
-
         size, ratio = self.units.of(edge)
         part = edge.K @ (self.V if edge.features is None else self.V[:, edge.features])
         part = part if ratio is None else part @ sp.diags_array(ratio)

@@ -140,7 +140,7 @@ class Builder:
         """Plain edges, each with its tail, its head (None: the ground) and its weight."""
         columns = np.arange(self.d) if columns is None else columns
         center = np.zeros(len(columns)) if center is None else center
-        strength, free = drawn.strength, is_constraint(drawn.kind)
+        strength, free = drawn.strength, drawn.is_constraint
         self.edges += [
             PlainEdge(tail, head, drawn.kind, 1.0 if free else strength * weight, columns, center, drawn.parameter)
             for tail, head, weight in ends

@@ -38,8 +38,12 @@ class Drawn:
     strength: float
     parameter: Any = None
 
+    @property
+    def is_constraint(self) -> bool:
+        return isinstance(self.penalty, AbstractConstraint)
+
     def scaled(self, term: Any) -> Any:
-        return term if is_constraint(self.kind) else self.strength * term
+        return term if self.is_constraint else self.strength * term
 
 
 class PenaltyDraw:

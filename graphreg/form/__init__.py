@@ -6,7 +6,6 @@ from .form import DualPoint as DualPoint
 from .form import EdgeBlock as EdgeBlock
 from .form import Form as Form
 from .form import SampleBlock as SampleBlock
-from .form import T as T
 from .form import held_together as held_together
 from .latent import halves_squares as halves_squares
 from .latent import placed as placed

@@ -18,7 +18,9 @@ from .form import EdgeBlock, Form
 
 def settles(form: Form) -> bool:
     """Whether only squared penalties on all coordinates tie the latent nodes, and equations these to one another."""
-    return bool(form.latent) and all(_fits(form, edge) for edge in _touching(form))
+    n = form.space.n_observed
+    touching = (edge for edge in form.edges if (edge.tail >= n).any() or (edge.head >= n).any())
+    return bool(form.latent) and all(_fits(form, edge) for edge in touching)
 
 
 def settled(form: Form, w: Array) -> Array:
@@ -50,11 +52,6 @@ def placed(form: Form, w: Array) -> Array:
     H, pull = onto.T @ L[n:, n:] @ onto, -(onto.T @ (L[n:, :n] @ w[:n]))
     out[n:] = splu(sp.csc_matrix(H)).solve(pull)[member]
     return out
-
-
-def _touching(form: Form) -> list[EdgeBlock]:
-    n = form.space.n_observed
-    return [edge for edge in form.edges if (edge.tail >= n).any() or (edge.head >= n).any()]
 
 
 def _fits(form: Form, edge: EdgeBlock) -> bool:

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import MethodError
-from ..terms import Array
+from ..terms import Array, times
 from ..terms.penalties import row_norm
-from .semismooth import TINY, Boxes, Target, apply, gather, smoothed, widths
+from .semismooth import TINY, Boxes, Target, gather, smoothed, taken, widths
 
 EXACT = 1e-13  # the error, relative to the terms of each condition, below which a point is accepted
 SMOOTHING = (1e-2, 1e-4, 1e-6, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12, 1e-12)  # relative to `widths`; rarely beyond the second
@@ -37,9 +37,6 @@ class Face(NamedTuple):
     N: Array  # the projection on the directions that X_F does not see, (g, d, d)
     G: Array  # pinv(X_F'X_F), (g, d, d)
     q: Array  # pinv(X_F) shift_F, (g, d)
-
-    def take(self, nodes: Array) -> Face:
-        return Face(*(each[nodes] for each in self))
 
     def put(self, nodes: Array, other: Face) -> Face:
         """A copy with the faces of ``other`` at the nodes."""
@@ -76,7 +73,7 @@ class PiecewiseProx:
         w, face, error = _settle(self.box, at, _cold(self.box, v) if memory is None else Face(*memory))
         bad = np.flatnonzero(error > EXACT)
         if len(bad):
-            w[bad], found = _search(self.box.take(bad), at.take(bad), face.take(bad), warm[bad])
+            w[bad], found = _search(taken(self.box, bad), taken(at, bad), taken(face, bad), warm[bad])
             face = face.put(bad, found)
         return w, tuple(face)
 
@@ -123,15 +120,15 @@ def _face(box: Boxes, price: Array) -> Face:
     N = np.eye(d) - np.matmul(V.transpose(0, 2, 1), V)
     N[seen.sum(axis=1) == d] = 0.0  # F determines w: a 0 comes out as 0
     shift = np.take_along_axis(box.shift, rows, axis=1) * mask
-    q = apply(over.transpose(0, 2, 1), apply(U.transpose(0, 2, 1), shift))
+    q = times(over.transpose(0, 2, 1), times(U.transpose(0, 2, 1), shift))
     return Face(price, box.pull(price), free.astype(float), N, np.matmul(over.transpose(0, 2, 1), over), q)
 
 
 def _settle(box: Boxes, at: Target, face: Face) -> tuple[Array, Face, Array]:
     """The solution on each face, its prices the nearest to the old ones, and its error."""
     start = at.v - at.tau * face.pull
-    w = apply(face.N, apply(face.N, start)) - face.q  # twice: then the rounding is that of w, not that of the start
-    y = apply(face.G, start - w) / at.tau
+    w = times(face.N, times(face.N, start)) - face.q  # twice: then the rounding is that of w, not that of the start
+    y = times(face.G, start - w) / at.tau
     both = np.matmul(box.X, np.stack([w, y], axis=2))
     price = np.clip(face.price + face.free * both[:, :, 1], box.low, box.high)
     face = face._replace(price=price, pull=box.pull(price))
@@ -158,11 +155,12 @@ def _search(box: Boxes, at: Target, face: Face, w: Array) -> tuple[Array, Face]:
             better = error < least[left]
             nodes = left[better]
             least[nodes], out[nodes] = error[better], point[better]
-            found = found.put(nodes, its.take(better))
+            found = found.put(nodes, taken(its, better))
         bad = np.flatnonzero(least[left] > EXACT)
         if not len(bad):
             break
-        left, box, at, w, price, width = left[bad], box.take(bad), at.take(bad), w[bad], price[bad], width[bad]
+        left, w, price, width = left[bad], w[bad], price[bad], width[bad]
+        box, at = taken(box, bad), taken(at, bad)
     return out, found
 
 

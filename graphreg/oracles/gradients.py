@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..form import EdgeBlock, Form, SampleBlock
+from ..form import Form, SampleBlock
 from ..terms import Array, gram, predictors
 from ..terms.losses import AbstractSmoothLoss
 from ..terms.penalties import AbstractSmoothPenalty
@@ -147,7 +147,7 @@ class NodeGradients:
     def smoothness(self) -> Array:
         """L_i, a bound of the largest eigenvalue of the Hessian of h_i: tight where the loss's bound is; inf where
         the loss has none, (n,)."""
-        return self._extremes(_smoothness, largest=True) + self._ground_bound(largest=True)
+        return self._extremes(_smoothness, largest=True) + self.ground_smoothness
 
     @cached_property
     def ground_smoothness(self) -> Array:
@@ -167,7 +167,7 @@ class NodeGradients:
             squares = (block.lengths**2).reshape(len(block.node), -1).max(axis=1)
             each = _smoothness(block) * self.counts[block.node] * block.scale * squares
             np.maximum.at(out, block.node, each)
-        return out + self._ground_bound(largest=True)
+        return out + self.ground_smoothness
 
     def expected_smoothness(self, batch: int | None) -> Array:
         """L_i with E[H^2] <= L_i E[H] for the Hessian H of a batch, the mean of b samples drawn with replacement:
@@ -218,7 +218,8 @@ def without_gradient(form: Form) -> tuple[str, ...]:
 
 def without_ground_gradient(form: Form) -> tuple[str, ...]:
     """Ground edges that have no gradient, as sentences."""
-    return tuple(f"{edge.name} is not smooth{STEPPING}" for edge in _rough_ground(form))
+    rough = [e for e in form.edges if e.ground and not isinstance(e.penalty, AbstractSmoothPenalty)]
+    return tuple(f"{edge.name} is not smooth{STEPPING}" for edge in rough)
 
 
 def unbounded(form: Form) -> list[str]:
@@ -233,7 +234,3 @@ def without_bound(form: Form) -> tuple[str, ...]:
     return tuple(
         f"the curvature of {name} has no bound from which a step would follow: {remedy}" for name in unbounded(form)
     )
-
-
-def _rough_ground(form: Form) -> list[EdgeBlock]:
-    return [e for e in form.edges if e.ground and not isinstance(e.penalty, AbstractSmoothPenalty)]

@@ -7,7 +7,7 @@ entries of D they are made of depends on graph and features alone, and is found 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -112,22 +112,18 @@ class NewtonSystem:
             raise ArithmeticError(f"a Newton system is singular ({error})") from error
         return found.solve
 
-    def _samples(self, form: Form) -> list[Rows]:
-        out: list[Rows] = []
+    def _samples(self, form: Form) -> Iterator[Rows]:
         for block in form.samples:
             H = block.loss.curvature(block.offset[:1], block.y[:1])  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
-            out.append(Rows.of(block.A[:, self.order], block.width if H.ndim == 3 else 1))
-        return out
+            yield Rows.of(block.A[:, self.order], block.width if H.ndim == 3 else 1)
 
-    def _edges(self, form: Form) -> list[Rows]:
-        out: list[Rows] = []
+    def _edges(self, form: Form) -> Iterator[Rows]:
         for edge in form.edges:
             k = edge.penalty.pieces(form.width(edge))
             if k is None:
                 H = edge.penalty.curvature(np.zeros((1, form.width(edge))))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
                 k = form.width(edge) if H.ndim == 3 else 1
-            out.append(Rows.of(edge.flat(form.d)[:, self.order], k))
-        return out
+            yield Rows.of(edge.flat(form.d)[:, self.order], k)
 
     def _pattern(self, size: int) -> None:
         """Which entries there are, and of which entries of all D they are sums."""

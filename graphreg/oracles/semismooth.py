@@ -12,13 +12,12 @@ last prices as b and a smaller eps each time, a few such problems lead to the pr
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from ..clock import look
-from ..terms import Array
+from ..terms import Array, times
 from ..terms.penalties import row_norm
 
 MOST_STEPS = 1000  # some hundred where tau is so long that the problem is all but a linear programme
@@ -27,10 +26,10 @@ RIDGE, HARMLESS = 4e-16, 1e-8  # added to a Hessian relative to its trace; again
 ROUGH_STEPS = 3  # Newton steps on one piece of phi where the ridge makes them less than exact
 FEW = 0.25  # of the samples: so many free ones are gathered before they are multiplied
 TINY = float(np.finfo(float).tiny)
+T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Boxes:
+class Boxes(NamedTuple):
     """The samples of g nodes: predictors x = X w + shift, prices in [low, high]; padding is zero rows with [0, 0]."""
 
     X: Array  # (g, m, d)
@@ -47,15 +46,12 @@ class Boxes:
         norms = np.sqrt((X**2).sum(axis=2))
         return cls(X, XT, shift, low, high, norms, (norms * np.maximum(np.abs(low), np.abs(high))).sum(axis=1))
 
-    def take(self, nodes: Array) -> Boxes:
-        return Boxes(*(getattr(self, field.name)[nodes] for field in fields(self)))
-
     def predict(self, w: Array) -> Array:
-        return apply(self.X, w) + self.shift
+        return times(self.X, w) + self.shift
 
     def pull(self, price: Array) -> Array:
         """X'a, (g, d)."""
-        return apply(self.XT, price)
+        return times(self.XT, price)
 
     def inside(self, price: Array) -> Array:
         return (price > self.low) & (price < self.high)
@@ -66,9 +62,6 @@ class Target(NamedTuple):
 
     v: Array  # (g, d)
     tau: Array  # (g, 1)
-
-    def take(self, nodes: Array) -> Target:
-        return Target(self.v[nodes], self.tau[nodes])
 
 
 class SmoothedProblem(NamedTuple):
@@ -81,17 +74,14 @@ class SmoothedProblem(NamedTuple):
     to_low: Array  # the residuals at which a price meets its box
     to_high: Array
 
-    def take(self, nodes: Array) -> SmoothedProblem:
-        rest = (each[nodes] for each in (self.base, self.eps, self.to_low, self.to_high))
-        return SmoothedProblem(self.box.take(nodes), self.at.take(nodes), *rest)
-
     def price(self, x: Array) -> Array:
         return np.clip(self.base + x / self.eps, self.box.low, self.box.high)
 
 
-def apply(A: Array, x: Array) -> Array:
-    """A_i x_i for each node i."""
-    return np.matmul(A, x[:, :, None])[:, :, 0]
+def taken(record: T, nodes: Array) -> T:
+    """What a record, a tuple of arrays and of such records, holds of some nodes."""
+    parts: Any = record
+    return parts._make(taken(each, nodes) if isinstance(each, tuple) else each[nodes] for each in parts)
 
 
 def gather(chosen: Array) -> tuple[Array, Array]:
@@ -123,7 +113,7 @@ def smoothed(box: Boxes, at: Target, base: Array, width: Array, w: Array) -> tup
     for _ in range(MOST_STEPS):
         look()
         step, slope, rough = _newton(phi, w, x)
-        turn = apply(phi.box.X, step)
+        turn = times(phi.box.X, step)
         new = x + turn
         straight = (((x > phi.to_low) == (new > phi.to_low)) & ((x < phi.to_high) == (new < phi.to_high))).all(axis=1)
         t = left.astype(float)  # those that are done stay
@@ -137,7 +127,7 @@ def smoothed(box: Boxes, at: Target, base: Array, width: Array, w: Array) -> tup
         if 2 * left.sum() <= len(left):  # go on without those that are done
             out[nodes] = w
             keep = np.flatnonzero(left)
-            phi, nodes, w, x, calm, left = phi.take(keep), nodes[keep], w[keep], x[keep], calm[keep], left[keep]
+            phi, nodes, w, x, calm, left = taken(phi, keep), nodes[keep], w[keep], x[keep], calm[keep], left[keep]
         if not len(nodes):
             break
     out[nodes] = w

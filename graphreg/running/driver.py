@@ -51,10 +51,12 @@ class _Run:
         """Why no round may follow after k; empty where one may."""
         budget = self.budget
         most = self.method.most_rounds if budget.rounds is None else budget.rounds
-        spent = budget.seconds is not None and self.elapsed() + self.longest > budget.seconds
-        if k < most and not spent:
-            return ""
-        return "limit" if budget.rounds is None and budget.seconds is None else "budget"
+        remaining = left()
+        if remaining is not None and remaining < self.longest:
+            return "budget"
+        if budget.seconds is not None and self.elapsed() + self.longest > budget.seconds:
+            return "budget"
+        return "" if k < most else "limit" if budget.rounds is None and budget.seconds is None else "budget"
 
     # ---- where a run begins, and what is kept of it ----------------------------------------------------------------
     def begin(self, view: LocalView) -> tuple[Any, int, str]:
@@ -62,9 +64,9 @@ class _Run:
         remaining = left()
         if self.budget.seconds is not None and remaining is not None:  # what went before the first round counts, too
             self.began -= max(self.budget.seconds - remaining, 0.0)
-        stored = None if self.keeper is None else self.keeper.load(view)
-        if stored is None:
-            warm_start, start = self.budget.warm_start, self.budget.start
+        warm_start, start = self.budget.warm_start, self.budget.start
+        stored = None if self.keeper is None else self.keeper.load(view, lambda: self.method.init(view, start))
+        if self.keeper is None or stored is None:
             with alarm():
                 state = (
                     self.method.init(view, start) if warm_start is None else warm_start.first(self.method, view, start)
@@ -76,10 +78,14 @@ class _Run:
                 f"the checkpoint is at round {stored.round}, beyond the rounds={self.budget.rounds} asked for, which "
                 "count from the start; allow more rounds, or name another file"
             )
-        self.certifier = self.method.judge(stored.state, self.certifier)
-        self._restore(stored)
-        if stored.ended in ("failed", "recession"):
-            return stored.state, stored.round, stored.ended
+        with self.keeper.reading():
+            self.certifier = self.method.judge(stored.state, self.certifier)
+            self._restore(stored)
+            finite = np.isfinite(self.method.point(stored.state)[0]).all()
+        if stored.ended == "failed" and not finite:
+            return stored.state, stored.round, "failed"
+        if stored.ended == "recession" and self.certifier.recedes():
+            return stored.state, stored.round, "recession"
         return stored.state, stored.round, "gap" if self.certifier.best().holds(self.budget.gap) else ""
 
     def keep(self, state: Any, k: int, ended: str) -> None:
@@ -89,13 +95,13 @@ class _Run:
         if self.checked is None:
             schedule, records = replace(self.schedule), list(self.trace.records)
             remembered, seconds = self.certifier.remembered(), self.trace.check_seconds
-            self.checked = Checked(schedule, remembered, self.unknowns, records, seconds)
+            self.checked = Checked(schedule, remembered, records, self.unknowns, seconds)
         sent = {purpose: replace(account) for purpose, account in self.ledger.accounts.items()}
-        self.keeper.keep(Snapshot(k, ended, state, self.checked, sent, self.elapsed()))
+        self.keeper.keep(Snapshot(state, self.checked, sent, k, ended, self.elapsed()))
 
     def _restore(self, stored: Snapshot) -> None:
-        checked, asked = stored.checked, self.schedule  # the budget may change from call to call
-        self.schedule = replace(checked.schedule, target=asked.target, polishes=asked.polishes)
+        checked, asked = stored.checks, self.schedule  # the budget may change from call to call
+        self.schedule = replace(checked.schedule, target=asked.target, polishes=asked.polishes, every=asked.every)
         self.certifier.recall(checked.certifier)
         self.unknowns = checked.unknowns
         self.trace.records[:] = checked.records

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..certificate import Certificate, Clusters, clusters
-from ..checks import one_of
+from ..checks import one_of, switch
 from ..errors import DataError
 from ..form import Form
 from ..messages import did_you_mean
@@ -178,7 +178,7 @@ class Solution:
         >>> len(solution.clusters().edges)
         3
         """
-        found = self._proved_clusters if prove else self._clusters
+        found = self._proved_clusters if switch(prove, "prove") else self._clusters
         if found.interrupted:
             vars(self).pop("_proved_clusters")  # the next call looks for all
         return found

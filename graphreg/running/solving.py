@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ import numpy as np
 
 from ..breakdown import Watched, broken, cause
 from ..certificate import AtInfinity, Certificate, Certifier, Enclosed, at_infinity, common
-from ..clock import OutOfTimeError, afresh, alarm, within
+from ..clock import OutOfTimeError, afresh, alarm, look, within
 from ..compiling import conic
 from ..form import DualPoint, Form
 from . import statuses
@@ -33,7 +34,15 @@ def solve(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Co
     as the status "failed"; what a callback or a user's term raises is passed on.
     """
     asked = budget.checkpoint
-    store = None if asked is None else StoredRuns(asked, form, method, budget.start, budget.seed)
+    if asked is None:
+        return _solved(form, method, budget, compiler, None)
+    with closing(StoredRuns(asked, form, method, budget.start, budget.seed)) as store:
+        return _solved(form, method, budget, compiler, store)
+
+
+def _solved(
+    form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Compiler, store: StoredRuns | None
+) -> Solution:
     seed = secrets.randbits(32) if budget.seed is None else budget.seed  # noted in the solution, to repeat the run
     seed = seed if store is None else store.seed(seed)
     callback = Watched.of(budget.callback)
@@ -55,6 +64,15 @@ def solve(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Co
     own = None if found.own is None else found.own.certificate
     more = (found.rounds, found.seconds, found.trace, found.ledger, seed, found.gathered, own)
     return Solution(found.certificate.form, found.certificate, found.status, message, found.by or method.name, *more)
+
+
+def solved(form: Form, method: AbstractMethod, gap: float) -> Solution:
+    """The solution of a form on the way to something else, whose Ctrl-C and deadline it hears."""
+    found = solve(form, method, Budget(gap), conic.Compiler(form))
+    if found.status == "interrupted":
+        raise KeyboardInterrupt
+    look()
+    return found
 
 
 def _without_answer(form: Form, status: str, message: str) -> Outcome:

@@ -50,7 +50,7 @@ class Hierarchy(AbstractTerm):
         check_between_nodes(self.penalty, "Hierarchy")
         if isinstance(self.penalty, AbstractConstraint):
             raise TermError("Hierarchy takes a penalty with a strength, not a constraint; use Consensus")
-        levels = self._levels()
+        levels = tree_levels(self.clusters)
         several = isinstance(self.weights, (Sequence, np.ndarray)) and not isinstance(self.weights, str)
         weights = tuple(self.weights) if several else (self.weights,)
         if len(weights) != len(levels):
@@ -98,10 +98,10 @@ class Hierarchy(AbstractTerm):
         return AlphaHierarchy(clusters, alpha, gamma)
 
     def nodes(self) -> tuple[Hashable, ...]:
-        return tuple(self._levels()[0])
+        return tuple(tree_levels(self.clusters)[0])
 
     def lower(self, space: Space, strength: Strength) -> Lowered:
-        levels = self._levels()
+        levels = tree_levels(self.clusters)
         latent = tuple(dict.fromkeys(parent for level in levels for parent in level.values()))
         place = {path: space.n_observed + k for k, path in enumerate(latent)}
         edges: list[EdgeBlock] = []
@@ -115,9 +115,6 @@ class Hierarchy(AbstractTerm):
             edges.append(EdgeBlock(self.penalty, strength * scale, *ends, each, None, None, role, name))
         self.penalty.check(len(space.coordinates))
         return Lowered(edges=tuple(edges), latent=tuple(latent_label(path) for path in latent))
-
-    def _levels(self) -> list[dict[Any, tuple[Hashable, ...]]]:
-        return tree_levels(self.clusters)
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from .records import Array
 
 
 @dataclass(frozen=True)

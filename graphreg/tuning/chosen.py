@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from ..clock import GRACE, left
 from ..errors import ModelError
 from ..form import Form
 from ..methods import AbstractMethod
@@ -171,7 +172,11 @@ class CrossValidation:
     def refitted(self, method: AbstractMethod, seed: int) -> CrossValidation:
         """With the solution of all data at the chosen point."""
         with self.grid.at(self.index(self.rule)):
-            solution = self.problem.solve(method, gap=self.gap, seed=seed, progress=False, on_failure="return")
+            seconds = left()
+            seconds = None if seconds is None else max(seconds, GRACE)
+            solution = self.problem.solve(
+                method, gap=self.gap, seconds=seconds, seed=seed, progress=False, on_failure="return"
+            )
         return replace(self, solution=solution)
 
     # ---- tables --------------------------------------------------------------------------------------------------

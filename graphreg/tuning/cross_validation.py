@@ -120,6 +120,8 @@ def cross_validate(  # noqa: PLR0913
     True
     """
     _check(problem, rule, gap, seed, seconds, jobs, method)
+    checks.switch(refit, "refit")
+    (checks.switch | None)(progress, "progress")
     with within(seconds):
         values, split = grid_of(problem, grid), folds_of(problem.form, folds, by, seed)
         scorer = scorer_of(problem.form, scoring, greater_is_better)
@@ -129,9 +131,9 @@ def cross_validate(  # noqa: PLR0913
             _try(problem, split, scorer)
         chosen = method or usual_method(problem)
         task = Task(problem.model, problem.form, values, chosen, gap, int(seed), usual=method is None)
-        stored = StoredFolds(checkpoint, task, split)
-        found = CrossValidation(problem, values, split, scorer, rule, gap, stored.runs)
-        found = _carried_out(found, task, stored, jobs, progress)
+        with closing(StoredFolds(checkpoint, task, split)) as stored:
+            found = CrossValidation(problem, values, split, scorer, rule, gap, stored.runs)
+            found = _carried_out(found, task, stored, jobs, progress)
         if found.ended == "out of time" and not found.runs:
             raise nothing_yet("cross_validate")
         return found.refitted(task.method, task.seed) if refit and found.complete and found.usable.any() else found

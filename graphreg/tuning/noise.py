@@ -106,6 +106,7 @@ def noise_strength(
     (checks.seconds | None)(seconds, "seconds")
     checks.fraction(quantile, "quantile")
     checks.whole(LEAST)(draws, "draws")
+    (checks.seed | None)(seed, "seed")
     values: list[float] = []
     with within(seconds):
         with needed(NAME):

@@ -1,4 +1,4 @@
-"""Certificates: bounds along a run, the repair, units, distances, attainment, and the primal repair."""
+"""Certificates along runs of random problems: bounds, units, distances, the primal repair."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from core_cases import iterate, random_dual, random_w, written_balance, written_
 import graphreg as gr
 from benchmarks.soundness import reference
 from benchmarks.soundness.exact import above, below, exact
-from benchmarks.soundness.objective import recedes
 from benchmarks.soundness.stored import as_stored
-from graphreg.certificate import Certifier, at_infinity, attained
+from graphreg.certificate import Certifier
 from graphreg.certificate.repairing.feasible import feasible
 from graphreg.certificate.repairing.repair import Repair
 from graphreg.datasets import random_problem
@@ -50,6 +49,13 @@ def states(seed):
     return tuple(gr.PrimalDual().point(state) for state in iterate(gr.PrimalDual(), case(seed)[0].problem.form, ROUNDS))
 
 
+@cache
+def certificates(seed):
+    """Of each state by itself, not the best so far."""
+    form = case(seed)[0].problem.form
+    return tuple(Certifier(form).certify(*point, 1e-6) for point in states(seed))
+
+
 def test_the_cases_cover_every_kind():
     kinds = {(case(seed)[0].loss, case(seed)[0].penalty) for seed in SEEDS}
     assert {loss for loss, _ in kinds} == set(LOSSES)
@@ -63,8 +69,7 @@ def test_bounds_along_a_run(seed):
     drawn, known = case(seed)
     assert known.gap <= 1e-8
     best, P = np.inf, exactly(drawn)
-    for point in states(seed):
-        certificate = Certifier(drawn.problem.form).certify(*point, 1e-6)  # each by itself, not the best so far
+    for certificate in certificates(seed):
         computed = certificate.primal - certificate.rounding
         assert computed == pytest.approx(written_primal(drawn, certificate.w), rel=ROUNDING)
         assert certificate.primal >= known.lower - 1e-8 * known.yardstick
@@ -80,8 +85,7 @@ def test_bounds_along_a_run(seed):
 def test_repaired_points_are_conserved_and_inside(seed):
     drawn, _ = case(seed)
     form = drawn.problem.form
-    for w, flows, prices in states(seed):
-        certificate = Certifier(form).certify(w, flows, prices, 1e-6)
+    for certificate in certificates(seed):
         if not certificate.valid:
             continue
         point = certificate.dual_point
@@ -96,15 +100,13 @@ def test_repaired_points_are_conserved_and_inside(seed):
 
 
 def test_enough_of_the_repairs_gave_a_certificate():
-    valid = [Certifier(case(s)[0].problem.form).certify(*point, 1e-6).valid for s in SEEDS for point in states(s)]
-    assert np.mean(valid) > 0.9
+    assert np.mean([certificate.valid for seed in SEEDS for certificate in certificates(seed)]) > 0.9
 
 
 @pytest.mark.parametrize("seed", SEEDS[::3])
 def test_the_gap_is_the_sum_of_the_residuals(seed):
     drawn, _ = case(seed)
-    for point in states(seed)[2:]:
-        c = Certifier(drawn.problem.form).certify(*point, 1e-6)
+    for c in certificates(seed)[2:]:
         total = sum(float(part.sum()) for parts in c.residuals for part in parts)
         form = drawn.problem.form
         summed = sum(np.abs(part).sum() for part in form.dual_parts(c.dual_point))
@@ -270,141 +272,6 @@ def test_no_modulus_no_distance():
     solution = gr.Problem(gr.SquaredLoss(data) + 0.1 * gr.TotalVariation(nx.path_graph(2), gr.L2())).solve()
     assert solution.certificate.strong_convexity == 0
     assert solution.certificate.distance == np.inf
-
-
-# ---- attainment ------------------------------------------------------------------------------------------------------
-def logistic(**nodes):
-    """Each node's samples as rows (label, coordinates ...); names are the nodes."""
-    rows = [(name, *row) for name, samples in nodes.items() for row in samples]
-    X = np.array([row[2:] for row in rows], dtype=float)
-    return gr.LogisticLoss(gr.NodeData.from_arrays(X, [row[1] for row in rows], [row[0] for row in rows]))
-
-
-def pair(*, lonely=False):
-    graph = nx.Graph([("a", "b")])
-    if lonely:
-        graph.add_edge("b", "c")
-    return graph
-
-
-RIGHT, LEFT = [(1, 1.0), (-1, -2.0)], [(-1, 1.0), (1, -2.0)]  # separable, in opposite directions
-MIXED = [(1, 1.0), (-1, 1.5), (1, -0.5)]  # not separable
-TWO = [(1, 1.0, 0.0), (-1, -1.0, 0.0), (1, 0.0, 1.0), (-1, 0.0, 1.0)]  # the first coordinate separates, the second not
-MIXED_TWO = [(1, 1.0, 0.0), (-1, 1.0, 0.0), (1, 0.0, 1.0), (-1, 0.0, 1.0)]
-squared = gr.SquaredLoss(gr.NodeData.from_arrays(np.array([[1.0], [2.0]]), [0.3, 0.7], ["b", "b"]))
-fused = gr.TotalVariation(pair(), gr.L2())
-
-
-def single_class(ridge):
-    """All labels are 1: the intercept may run away."""
-    rng = np.random.default_rng(0)
-    data = gr.NodeData.from_arrays(
-        rng.standard_normal((8, 1)), np.ones(8, int), [0] * 8, features=["x"], intercept=True
-    )
-    return gr.LogisticLoss(data) + gr.NodePenalty(gr.SquaredL2(), features=ridge)
-
-
-UNATTAINED = {
-    "separable": logistic(a=RIGHT),
-    "one node of two": logistic(a=RIGHT, b=MIXED),
-    "along the graph": logistic(a=RIGHT, b=RIGHT) + fused,
-    "a neighbour without data": logistic(a=RIGHT, b=RIGHT) + gr.TotalVariation(pair(lonely=True), gr.L2()),
-    "tied to a node without data": logistic(a=RIGHT) + fused,
-    "a shared coordinate": logistic(a=TWO, b=TWO) + gr.Consensus(pair(), features=["x0"]),
-    "the other coordinate is tied": logistic(a=TWO, b=[(-y, *x) for y, *x in TWO])
-    + gr.Consensus(pair(), features=["x1"]),
-    "a ridge on another coordinate": logistic(a=TWO) + gr.NodePenalty(gr.SquaredL2(), features=["x1"]),
-    "a ridge that skips the intercept": single_class(None),
-    "a flat direction of a quadratic": logistic(a=TWO) + gr.NodePenalty(gr.Quadratic(np.diag([0.0, 1.0]))),
-    "quadratic edges along the direction": logistic(a=TWO, b=TWO) + gr.TotalVariation(pair(), gr.Quadratic(np.eye(2))),
-    "a box open that way": logistic(a=RIGHT) + gr.NodePenalty(gr.Box(-1.0, np.inf)),
-    "a cone that way": logistic(a=RIGHT) + gr.NodePenalty(gr.NonNegative()),
-    "a ball on another coordinate": logistic(a=TWO) + gr.NodePenalty(gr.Ball(1.0), features=["x1"]),
-    "a squared loss elsewhere": logistic(a=RIGHT) + squared,
-    "a hierarchy": logistic(a=RIGHT, b=RIGHT) + gr.Hierarchy({"c": ["a", "b"]}, (1.0, 1.0)),
-    "HuberNorm on the edges": logistic(a=RIGHT, b=RIGHT) + gr.TotalVariation(pair(), gr.HuberNorm(0.1)),
-}
-ATTAINED = {
-    "not separable": logistic(a=MIXED),
-    "opposite neighbours": logistic(a=RIGHT, b=LEFT) + fused,
-    "opposite along SquaredL2": logistic(a=RIGHT, b=LEFT) + gr.TotalVariation(pair(), gr.SquaredL2()),
-    "opposite along HuberNorm": logistic(a=RIGHT, b=LEFT) + gr.TotalVariation(pair(), gr.HuberNorm(0.1)),
-    "opposite through a node without data": logistic(a=RIGHT, c=LEFT) + gr.TotalVariation(pair(lonely=True), gr.L1()),
-    "opposite in one cluster": logistic(a=RIGHT, b=LEFT) + gr.Hierarchy({"c": ["a", "b"]}, (1.0, 1.0)),
-    "opposite in the shared coordinate": (
-        logistic(a=TWO, b=[(y, -x0, x1) for y, x0, x1 in TWO]) + gr.Consensus(pair(), features=["x0"])
-    ),
-    "a neighbour that holds on": logistic(a=RIGHT, b=MIXED) + fused,
-    "a squared neighbour": logistic(a=RIGHT) + squared + fused,
-    "a ridge": logistic(a=RIGHT) + 1e-3 * gr.NodePenalty(gr.SquaredL2()),
-    "a ridge on the intercept too": single_class(["intercept", "x"]),
-    "a norm on the node": logistic(a=RIGHT) + 0.01 * gr.NodePenalty(gr.L1()),
-    "HuberNorm on the node": logistic(a=RIGHT) + 0.01 * gr.NodePenalty(gr.HuberNorm(0.1)),
-    "a quadratic that way": logistic(a=TWO) + gr.NodePenalty(gr.Quadratic(np.diag([0.1, 0.0]))),
-    "a ball": logistic(a=RIGHT) + gr.NodePenalty(gr.Ball(3.0)),
-    "a ball on the neighbour": logistic(a=TWO, b=TWO) + gr.NodePenalty(gr.Ball(2.0), features=["x0"]) + fused,
-    "a box": logistic(a=RIGHT) + gr.NodePenalty(gr.Box(-1.0, 2.0)),
-    "a box closed that way": logistic(a=RIGHT) + gr.NodePenalty(gr.Box(-np.inf, 2.0)),
-    "a cone the other way": logistic(a=LEFT) + gr.NodePenalty(gr.NonNegative()),
-    "two coordinates, one cone": logistic(a=[(1, 1.0, 1.0), (-1, 1.0, 0.9)])
-    + gr.NodePenalty(gr.Zero(), features=["x0"])
-    + gr.NodePenalty(gr.NonNegative(), features=["x1"])
-    + 0.1 * gr.NodePenalty(gr.L2(), features=["x1"]),
-}
-METHODS = {"exact": gr.Exact(), "primal-dual": gr.PrimalDual()}
-
-
-@pytest.mark.parametrize("name", UNATTAINED)
-@pytest.mark.parametrize("method", METHODS)
-def test_an_infimum_that_is_not_attained(name, method):
-    problem = gr.Problem(UNATTAINED[name])
-    assert attained(problem.form) is False
-    with pytest.raises(gr.errors.UnattainedError, match="not attained") as caught:
-        problem.solve(METHODS[method], gap=1e-5, rounds=3000)
-    solution = caught.value.solution
-    assert solution.status == "unattained"
-    assert solution.certificate.holds(1e-5), solution
-    assert "The infimum is certified, but not attained" in solution.message
-
-
-@pytest.mark.parametrize("name", ATTAINED)
-@pytest.mark.parametrize("method", METHODS)
-def test_a_minimum_that_is_attained(name, method):
-    problem = gr.Problem(ATTAINED[name])
-    assert attained(problem.form) is True
-    assert at_infinity(problem.form) is None
-    solution = problem.solve(METHODS[method], gap=1e-6, rounds=20_000)
-    assert solution.status == "certified", solution
-
-
-def test_partially_separable_data():
-    """The infimum is what the samples that stay behind cost: here 2 log 2 of 4 samples, halved by the mean."""
-    problem = gr.Problem(logistic(a=TWO))
-    for method in METHODS.values():
-        certificate = problem.solve(method, gap=1e-6, on_failure="return").certificate
-        assert certificate.dual <= np.log(2) / 2 <= certificate.primal
-        assert certificate.relative_gap <= 1e-6
-
-
-def test_what_is_left_at_infinity():
-    infinity = at_infinity(gr.Problem(logistic(a=TWO, b=MIXED_TWO) + gr.Consensus(pair(), features=["x1"])).form)
-    kept = {len(block.node) for block in infinity.rest.samples}
-    assert kept == {2 + len(MIXED_TWO)}  # those that the first coordinate does not move
-    falls = [block.apply(infinity.direction) * block.y for block in infinity.form.samples]
-    assert np.min(np.concatenate(falls)) >= 0
-    assert not any(edge.apply(infinity.direction).any() for edge in infinity.form.edges)
-
-
-@pytest.mark.parametrize("loss", ["logistic", "poisson", "multinomial", "hinge", "squared hinge", "mixed"])
-def test_attainment_agrees_with_the_plain_programme(loss):
-    decided = []
-    for seed in range(LOSSES.index(loss), 1000, len(LOSSES)):
-        drawn = random_problem(seed)
-        if drawn.plain.d * len(drawn.plain.nodes) <= 60:
-            decided.append(attained(drawn.problem.form))
-            assert decided[-1] == (not recedes(drawn.plain)), drawn.description
-    assert len(decided) >= 10
-    assert not all(decided) or "hinge" in loss
 
 
 # ---- the primal repair -----------------------------------------------------------------------------------------------

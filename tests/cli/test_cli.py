@@ -1,51 +1,25 @@
-"""The command line: what it prints and writes, how it ends, and what it leaves alone."""
+"""The command line: ``solve``, how it ends, real data."""
 
 from __future__ import annotations
 
 import json
-import os
-import re
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
+from cli_cases import process, run
 from factories import interrupt
-from model_files import BASE, tables, write
-from places import DATA, EXAMPLES, ROOT
+from model_files import BASE, write
+from places import DATA, EXAMPLES
 
 import graphreg as gr
 from graphreg.cli import folder as folder_module
-from graphreg.cli import main
 from graphreg.cli.exits import EXITS
-from graphreg.declaring import declared
-from graphreg.methods import METHODS
-from graphreg.model_file import families
 
 SEPARABLE = "site,dose,ill\n" + "".join(f"{s},{x},{int(x > 0)}\n" for s in ("01", "02") for x in (-2, -1, 1, 2))
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, [str(each) for each in arguments])
-
-
-def process(*arguments, cwd, **options):
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
-    command = [sys.executable, "-m", "graphreg", *map(str, arguments)]
-    return subprocess.Popen(
-        command, cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
-    )
-
-
-@pytest.fixture
-def model(tmp_path):
-    tables(tmp_path)
-    return write(tmp_path, BASE)
 
 
 @pytest.fixture
@@ -302,171 +276,6 @@ def test_ctrl_c_while_reading(model, monkeypatch):
     done = run("solve", model)
     assert done.exit_code == 130
     assert done.stderr == "Interrupted.\n"
-
-
-# ---- the other commands ----------------------------------------------------------------------------------------------
-def test_compare(tmp_path, model):
-    done = run("compare", model, "--seconds", "2", "--csv", tmp_path / "table.csv")
-    assert done.exit_code == 0
-    table = pd.read_csv(tmp_path / "table.csv", index_col="method")
-    assert {"Exact(clarabel)", "PrimalDual"} <= set(table.index)
-    assert (table.loc[["Exact(clarabel)", "PrimalDual"], "status"] == "certified").all()
-    assert all(name in done.stdout for name in table.index)
-    again = run("compare", model, "--csv", tmp_path / "table.csv")
-    assert again.exit_code == 2
-    assert "table.csv exists" in again.stderr
-    assert run("compare", model, "--csv", tmp_path / "no" / "table.csv").exit_code == 2
-    one = run("compare", model, "--method", "PrimalDual", "--json", "--gap", "1e-3")
-    assert list(json.loads(one.stdout)["methods"]) == ["PrimalDual"]
-
-
-def test_methods_with_options(model):
-    names = ["PrimalDual(balance=1.0, relaxation=1)", "ADMM(rho=None)", "Exact(form='dual')"]
-    done = run("compare", model, *(word for name in names for word in ("--method", name)), "--seed", "3", "--json")
-    assert done.exit_code == 0, done.stderr
-    assert list(json.loads(done.stdout)["methods"]) == names
-    one = run("solve", model, "--method", "PrimalDual(balance=2.0)", "--json", "--gap", "0", "--rounds", "9")
-    other = gr.read_model(model).solve(gr.PrimalDual(balance=2.0), gap=0, rounds=9)
-    assert json.loads(one.stdout)["objective"] == other.objective
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("PrimalDual(2.0)", "an option has no name"),
-        ("PrimalDual(**{})", "an option has no name"),
-        ("PrimalDual(balance=1.0", "not of the form NAME"),
-        ("PrimalDual(balance=)", "cannot be read"),
-        ("PrimalDual()()", "not of the form NAME"),
-        ("", "not of the form NAME"),
-        ("PrimalDual(balance=1.0) + 1", "not of the form NAME"),
-        ("PrimalDual(balance=open('f'))", "'balance' in .* is open.'f'.: it must be a number"),
-        ("PrimalDual(balance=__import__('os').getpid())", "must be a number, text"),
-        ("PrimalDual(balnce=1.0)", "did you mean 'balance'"),
-        ("PrimalDual(balance='x')", "must be a number, got 'x'"),
-        ("PrimalDual(balance=-1.0)", r"PrimalDual\(balance=...\) must be a positive"),
-        ("PrimalDual(relaxation=None)", "must be a number, got None"),
-        ("PrimalDal(balance=1.0)", "did you mean 'PrimalDual'"),
-        ("nowhere:Method(a=1)", "there is no module 'nowhere'"),
-    ],
-)
-@pytest.mark.parametrize("command", ["solve", "compare"])
-def test_wrong_methods_are_refused(model, command, text, said):
-    done = run(command, model, "--method", text)
-    assert done.exit_code == 2
-    assert done.stderr.startswith("Error: --method")
-    assert re.search(said, done.stderr), done.stderr
-    assert not done.stdout
-
-
-def test_a_comparison_is_drawn(tmp_path, model):
-    pytest.importorskip("matplotlib")
-    done = run("compare", model, "--method", "PrimalDual", "--picture", tmp_path / "gaps.png", "--quiet")
-    assert done.exit_code == 0, done.stderr
-    assert (tmp_path / "gaps.png").read_bytes().startswith(b"\x89PNG")
-    again = run("compare", model, "--picture", tmp_path / "gaps.png")
-    assert again.exit_code == 2
-    assert "--picture" in again.stderr
-
-
-def test_an_interrupted_comparison_ends(model, monkeypatch):
-    monkeypatch.setattr("graphreg.compiling.conic.ConicProblem.solve", interrupt)
-    done = run("compare", model, "--json")
-    assert done.exit_code == 130
-    assert list(json.loads(done.stdout)["methods"]) == ["Exact(clarabel)"]
-    assert json.loads(done.stdout)["reference"] == "none, for want of a bound"
-
-
-def test_an_interrupted_conic_solver_says_that_there_is_no_answer(model, monkeypatch):
-    monkeypatch.setattr("graphreg.compiling.conic.ConicProblem.solve", interrupt)
-    done = run("solve", model, "--method", "Exact")
-    assert done.exit_code == 130
-    assert "Exact(clarabel): interrupted. The run was interrupted before there was an answer.\n" in done.stdout
-    assert done.stdout.endswith("no coefficients\n")
-
-
-@pytest.mark.parametrize(("option", "value"), [("--gap", "-1"), ("--seconds", "0"), ("--rounds", "0")])
-def test_numbers_out_of_range_are_refused_by_their_option(model, option, value):
-    done = run("solve", model, option, value)
-    assert done.exit_code == 2
-    assert option in done.stderr
-    assert not done.stdout
-
-
-def test_methods(model):
-    done = run("methods", model)
-    assert done.exit_code == 0
-    table = gr.read_model(model).problem.methods()
-    assert done.stdout == f"{table}\n"
-    lines = done.stdout.splitlines()
-    for name, applies in table["applies"].items():
-        assert f"{name}: {'applies' if applies else 'does not apply'}" in lines
-    for method in METHODS:
-        assert any(line.startswith("    needs") and method.needs[:40] in line for line in lines)
-
-
-def test_check_penalty(tmp_path, model, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    done = run("check", "penalty", "HuberNorm", "-o", "delta=2.5", "-k", "2")
-    assert done.exit_code == 0
-    assert done.stdout.startswith("HuberNorm: every law holds")
-    assert run("check", "penalty", "penalties:ElasticNet", "-o", "ridge=0.5").exit_code == 0
-    wrong = run("check", "penalty", "penalties:Wrong")
-    assert wrong.exit_code == 6
-    assert "FAIL  fenchel young everywhere" in wrong.stdout
-    assert run("check", "penalty", "Quadratic", "-o", "Q=[[2.0, 0.5], [0.5, 1.0]]", "-k", "2").exit_code == 0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("penalty", "L3"), "Error: L3: there is no penalty 'L3'"),
-        (("penalty", "HuberNorm", "-o", "dleta=2"), "Error: --option has no key 'dleta'; did you mean 'delta'?"),
-        (("penalty", "HuberNorm", "-o", "delta"), "Error: --option: 'delta' is not of the form NAME=VALUE"),
-        (("penalty", "HuberNorm", "-o", "delta=wide"), "Error: --option: delta: this must be a number, got 'wide'"),
-        (("penalty", "nowhere:X"), "Error: nowhere:X: there is no module 'nowhere'"),
-        (("loss", "L2"), "Error: L2: there is no loss 'L2'"),
-    ],
-)
-def test_check_refuses(arguments, message):
-    done = run("check", *arguments)
-    assert done.exit_code == 2
-    assert done.stderr.startswith(message)
-
-
-@pytest.mark.parametrize("name", sorted(declared(families.BASES["loss"], users=False)))
-def test_check_loss(name):
-    done = run("check", "loss", name)
-    assert done.exit_code == 0, done.output
-    assert done.stdout.startswith(f"{name}: every law holds")
-
-
-def test_example_and_demo(tmp_path):
-    done = run("example", tmp_path / "river")
-    assert done.exit_code == 0
-    assert run("example").stdout == (tmp_path / "river" / "model.toml").read_text()
-    assert run("example", tmp_path / "river").exit_code == 2
-    assert run("solve", tmp_path / "river" / "model.toml", "--quiet").exit_code == 0
-    shown = run("demo", "--out", tmp_path / "demo")
-    assert shown.exit_code == 0
-    for heading in ("A model file", "Its dual", "Route 1", "Route 2", "Clusters"):
-        assert f"== {heading}" in shown.stdout
-    assert json.loads((tmp_path / "demo" / "result.json").read_text())["status"] == "certified"
-
-
-def test_the_program_is_installed_and_light(tmp_path):
-    import tomllib
-
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert project["scripts"] == {"graphreg": "graphreg.cli:main"}
-    code = "import sys, graphreg; print('click' in sys.modules, 'graphreg.model_file' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", "False"]
-    code = "import sys, graphreg.cli; print('pandas' in sys.modules, 'cvxpy' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", "False"]
-    started = process("--version", cwd=tmp_path)
-    assert started.communicate(timeout=60)[0] == f"graphreg {gr.__version__}\n"
 
 
 # ---- real data -------------------------------------------------------------------------------------------------------

@@ -122,9 +122,9 @@ def test_copies_of_flows_that_are_not_sent_lead_elsewhere():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("graphreg.methods.splitting._lossy.edges_with_lost_messages", own_copies)
         assert run(model, Faults(drop=1e-300)).status == "certified"
-        wrong = run(model, Faults(drop=0.2))
+        wrong = run(model, Faults(drop=0.2), rounds=500)
     assert gap(wrong) > 1e-4
-    assert run(model, Faults(drop=0.2)).status == "certified"
+    assert run(model, Faults(drop=0.2), rounds=500).status == "certified"
 
 
 # ---- the same again --------------------------------------------------------------------------------------------------

@@ -167,8 +167,10 @@ def test_a_class_that_is_written_again_counts_once(monkeypatch):
 
 # ---- random problems -------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("loss", sorted({*declared(BASES["loss"], users=False), "LogCosh"} - VECTORS))
-def test_every_loss_is_drawn(loss):
-    for drawn in (random_problem(4, loss=loss), wild_problem(0, loss=loss)):
+def test_every_loss_is_drawn(loss, whole):
+    """With one more wild problem, which takes hinges long, with ``make test ARGS=--whole``."""
+    wild = (wild_problem(seed, loss=loss) for seed in ((4, 0) if whole else (4,)))
+    for drawn in (random_problem(4, loss=loss), *wild):
         assert {part.family for part in drawn.plain.samples} == {loss}
         assert {type(block.loss).__name__ for block in drawn.problem.form.samples} == {loss}
         solution = drawn.problem.solve(gap=1e-4, on_failure="return")  # without a ridge an infimum may be at infinity

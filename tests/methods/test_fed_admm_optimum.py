@@ -125,25 +125,28 @@ def test_scaling_the_objective_changes_nothing():
 
 
 # ---- rates -----------------------------------------------------------------------------------------------------------
-MARKS = (100, 178, 316, 562, 1000, 1778, 3162)  # 1.5 decades
+@pytest.fixture
+def marks(whole):
+    """Rounds of a decade; of one and a half with ``make test ARGS=--whole``."""
+    return (100, 178, 316, 562, 1000, 1778, 3162) if whole else (100, 178, 316, 562, 1000)
 
 
-def mean_errors(problem, method, marks=MARKS, seeds=range(6)):
+def mean_errors(problem, method, marks, seeds=range(6)):
     """Mean squared distances to the optimum after the given rounds."""
     exact = problem.solve(gap=1e-12).coef
     each = [[((w - exact) ** 2).sum() / N for w in run_of(method, problem.form, marks, seed)] for seed in seeds]
     return np.mean(each, axis=0)
 
 
-def slope(errors, marks=MARKS):
+def slope(errors, marks):
     return float(np.polyfit(np.log(marks), np.log(errors), 1)[0])
 
 
 @pytest.mark.parametrize("average", ["last", "printed", "suffix"])
-def test_batches_converge_like_one_over_the_rounds(average):
-    errors = mean_errors(squared(m=20), gr.FedADMM(batch=5, average=average))
-    assert slope(errors) < -0.75  # 1/T, or faster where the average still forgets its start
-    assert errors[-1] < 2e-3
+def test_batches_converge_like_one_over_the_rounds(average, marks, whole):
+    errors = mean_errors(squared(m=20), gr.FedADMM(batch=5, average=average), marks, range(6 if whole else 3))
+    assert slope(errors, marks) < -0.75  # 1/T, or faster where the average still forgets its start
+    assert errors[-1] < 6 / marks[-1]
 
 
 def test_full_gradients_converge_linearly():
@@ -157,11 +160,11 @@ def test_full_gradients_converge_linearly():
 
 
 @pytest.mark.parametrize("availability", [P, ESTIMATED, AWAY["correlated"]], ids=["known", "estimated", "correlated"])
-def test_inverse_probability_weights_reach_the_optimum(availability):
+def test_inverse_probability_weights_reach_the_optimum(availability, marks):
     method = gr.FedADMM(availability=availability, dropout="ipw", average="last")
-    errors = mean_errors(squared(m=20), method)
-    assert slope(errors) < -0.75
-    assert errors[-1] < 2e-3
+    errors = mean_errors(squared(m=20), method, marks)
+    assert slope(errors, marks) < -0.75
+    assert errors[-1] < 6 / marks[-1]
 
 
 @pytest.mark.parametrize("mode", ["unweighted", "frozen but weighted"])
@@ -173,10 +176,10 @@ def test_weights_that_look_right_lead_elsewhere(mode):
     hand = ByHand(
         data_of(m=20), edges, 0.5, lambda i, t: 3 / (t + 3 * bound[i]), None, np.array(list(P.values())), mode
     )
-    for _ in range(3000):
+    for _ in range(1000):
         hand.round()
     wrong = ((hand.theta - exact) ** 2).sum() / N
-    right = mean_errors(problem, gr.FedADMM(availability=P, dropout="ipw", average="last"), (3000,), range(2))[0]
+    right = mean_errors(problem, gr.FedADMM(availability=P, dropout="ipw", average="last"), (1000,), range(2))[0]
     assert wrong > 1e-2 > 10 * right
 
 
@@ -184,7 +187,7 @@ def test_weights_count_what_was_seen_where_they_are_to_be_estimated():
     method = gr.FedADMM(availability=ESTIMATED, dropout="ipw")
     known = gr.FedADMM(availability=P, dropout="ipw")
     form = squared().form
-    T = 4000
+    T = 1000
     state = iterate(method, form, [T])[0]
     p = np.array(list(P.values()))
     assert (np.abs(state.presence.online / T - p) <= 4 * np.sqrt(p * (1 - p) / T)).all()

@@ -22,6 +22,7 @@ from cluster_cases import (
     settings,
 )
 from core_cases import view_of
+from factories import thinned
 
 import graphreg as gr
 from graphreg.methods.known_clusters.async_l2gd import oracle
@@ -31,7 +32,7 @@ from graphreg.methods.known_clusters.async_l2gd import oracle
 @pytest.mark.parametrize("name", ["even", "even within clusters", "equal alpha, other gamma", "uneven"])
 def test_the_messages_of_algorithm_1(name):
     """Proposition 3.2, corrected: coin switches only where all that is skipped is known."""
-    c, T, p0, p = CASES[name](), 4000, 0.3, 0.4
+    c, T, p0, p = CASES[name](), 1500, 0.3, 0.4
     states = run(gr.AsyncL2GD(p_global=p0, p_cluster=p), c, T)
     table = states[-1].view.engine.ledger.by_edge()
     sent = table[table["purpose"] == "method"].set_index(["sender", "receiver"])["messages"]
@@ -75,11 +76,13 @@ def test_messages_hold_the_numbers_that_are_needed():
 
 # ---- rates -----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    "name", ["even", "uneven", "near the network", "some apart, some tied", "apart", "one cluster"]
+    ("name", "batch"),
+    thinned(
+        ["even", "uneven", "near the network", "some apart, some tied", "apart", "one cluster"], [None, 1], every=2
+    ),
 )
-@pytest.mark.parametrize("batch", [None, 1])
 def test_algorithm_2_reaches_the_optimum(name, batch):
-    """To 1e-10 in distance, and the certificate follows."""
+    """To 1e-10 in distance, and the certificate follows; with and without batches in turn."""
     c = CASES[name]()
     method, star = gr.AsyncAL2SGD(batch=batch), c.optimum()
     state = begin(method, c)

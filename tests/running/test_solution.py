@@ -1,51 +1,16 @@
-"""What is read off an answer: tables, flows, predictions, clusters, certificates by part, and what is printed."""
+"""What a solution says: tables, flows, certificates, status, the trace."""
 
 from __future__ import annotations
 
 import networkx as nx
 import numpy as np
-import pandas as pd
 import pytest
-from factories import thinned
+from factories import named
+from solution_cases import CHAIN, METHODS, NODES, RIDGE, means, read
 
 import graphreg as gr
 from graphreg.certificate import Certificate
 from graphreg.errors import UnboundedError
-
-NODES = ["a", "b", "c"]
-CHAIN = nx.path_graph(NODES)
-METHODS = [gr.Exact(), gr.PrimalDual(), gr.ADMM()]
-
-
-def by_name(method):
-    return method.name
-
-
-@pytest.fixture
-def rng():
-    return np.random.default_rng(17)
-
-
-@pytest.fixture
-def frame(rng):
-    frame = pd.DataFrame(rng.normal(size=(30, 2)), columns=["rain", "temp"])
-    frame["site"] = np.repeat(NODES, 10)
-    frame["gauge"] = rng.normal(size=30)
-    frame["level"] = frame["rain"] - frame["temp"] + 0.5 * rng.normal(size=30) + frame["gauge"]
-    frame["flood"] = (frame["level"] + rng.logistic(size=30) > 0).astype(int)
-    return frame.set_index(np.arange(100, 130))
-
-
-def read(frame, target="level", **more):
-    return gr.NodeData.from_frame(frame, node="site", target=target, features=["rain", "temp"], intercept=True, **more)
-
-
-def means(*values):
-    """One target at each of the nodes 0, 1, ..."""
-    return gr.NodeData.from_dict({i: (None, [value]) for i, value in enumerate(values)})
-
-
-RIDGE = 1e-2 * gr.NodePenalty(gr.SquaredL2())
 
 
 # ---- tables, latent nodes, flows -------------------------------------------------------------------------------------
@@ -68,7 +33,7 @@ def test_tuples_as_labels():
     assert set(solution.clusters().labels) == set(grid.labels)
 
 
-@pytest.mark.parametrize("method", METHODS, ids=by_name)
+@pytest.mark.parametrize("method", METHODS, ids=named)
 def test_flows_are_subgradients_from_tail_to_head(method):
     """At capacity, towards the lower end: u_e in the subdifferential of c |.| at w_tail - w_head."""
     graph = nx.Graph()
@@ -110,214 +75,8 @@ def test_flows_to_latent_nodes():
     assert gr.Problem(gr.MeanLoss(means(1.0))).solve().latent == {}
 
 
-# ---- predictions -----------------------------------------------------------------------------------------------------
-def link_by_hand(solution, frame, offset=None):
-    w = solution.table().loc[frame["site"]].to_numpy()
-    link = w[:, 0] + w[:, 1] * frame["rain"].to_numpy() + w[:, 2] * frame["temp"].to_numpy()
-    return link if offset is None else link + frame[offset].to_numpy()
-
-
-@pytest.mark.parametrize("loss", [gr.SquaredLoss, gr.HuberLoss])
-@pytest.mark.parametrize("offset", [None, "gauge"])
-def test_predictions_of_numbers(frame, loss, offset):
-    problem = gr.Problem(loss(read(frame, offset=offset)) + 0.1 * gr.TotalVariation(CHAIN, gr.L2()))
-    solution = problem.solve()
-    new = frame.sample(frac=0.5, random_state=1).drop(columns="level")
-    for kind in ("response", "link"):
-        predicted = solution.predict(new, kind=kind)
-        np.testing.assert_allclose(predicted, link_by_hand(solution, new, offset), rtol=1e-12)
-        assert predicted.index.tolist() == new.index.tolist()
-
-
-CODINGS = {
-    "0 and 1": ({0: 0, 1: 1}, int),
-    "-1 and 1": ({0: -1, 1: 1}, int),
-    "booleans": ({0: False, 1: True}, bool),
-    "floats": ({0: 0.0, 1: 1.0}, float),
-}
-
-
-@pytest.mark.parametrize("coding", CODINGS)
-@pytest.mark.parametrize("offset", [None, "gauge"])
-def test_predictions_of_classes(frame, coding, offset):
-    code, kind = CODINGS[coding]
-    frame["flood"] = frame["flood"].map(code).astype(kind)
-    solution = gr.Problem(gr.LogisticLoss(read(frame, "flood", offset=offset)) + RIDGE).solve()
-    link = link_by_hand(solution, frame, offset)
-    np.testing.assert_allclose(solution.predict(frame, kind="link"), link, rtol=1e-10)
-    np.testing.assert_allclose(solution.predict(frame), 1 / (1 + np.exp(-link)), rtol=1e-10)
-    classes = solution.predict(frame, kind="class")
-    assert classes.tolist() == [code[int(x > 0)] for x in link]
-    assert classes.dtype == kind
-    assert set(classes) == set(code.values())
-    assert (classes == frame["flood"]).mean() > 0.6
-
-
-@pytest.mark.parametrize(("label", "other"), [(1, 0), (-1, 1), (0, 1), (True, False)])
-def test_classes_where_all_samples_are_of_one(frame, label, other):
-    frame["flood"] = label
-    ridge = gr.NodePenalty(gr.SquaredL2(), features=["intercept", "rain", "temp"])
-    solution = gr.Problem(gr.LogisticLoss(read(frame, "flood")) + ridge).solve()
-    assert set(solution.predict(frame.assign(rain=0.0, temp=0.0), kind="class")) == {label}
-    link = solution.predict(frame.assign(rain=0.0, temp=0.0), kind="link")
-    slope = solution.table()["rain"].loc[frame["site"]].to_numpy()
-    classes = solution.predict(frame.assign(rain=-1e6 * np.sign(link) * slope, temp=0.0), kind="class")
-    assert set(classes) == {other}
-    assert classes.dtype == frame["flood"].dtype
-
-
-def test_a_huge_link_is_a_probability_without_a_warning(frame):
-    solution = gr.Problem(gr.LogisticLoss(read(frame, "flood")) + RIDGE).solve()
-    far = frame.assign(rain=1e6, temp=np.where(np.arange(30) % 2, 1e7, -1e7))
-    assert solution.predict(far).between(0, 1).all()
-    assert solution.predict(frame.iloc[:0]).empty
-
-
-def test_predictions_with_two_families(frame):
-    a, rest = frame[frame["site"] == "a"], frame[frame["site"] != "a"]
-    model = gr.LogisticLoss(read(rest, "flood")) + gr.SquaredLoss(read(a, "level")) + RIDGE
-    solution = gr.Problem(model).solve()
-    np.testing.assert_allclose(solution.predict(frame, kind="link"), link_by_hand(solution, frame), rtol=1e-10)
-    link, at_a = link_by_hand(solution, frame), (frame["site"] == "a").to_numpy()
-    np.testing.assert_allclose(solution.predict(frame), np.where(at_a, link, 1 / (1 + np.exp(-link))), rtol=1e-10)
-    assert set(solution.predict(frame[~at_a], kind="class")) <= set(frame["flood"])
-    with pytest.raises(gr.errors.DataError, match="kind='class' needs a classification loss, and SquaredLoss is none"):
-        solution.predict(frame, kind="class")
-
-
-# ---- clusters --------------------------------------------------------------------------------------------------------
-def two_clusters(rng, penalty, m=20, d=2):
-    """Eight nodes in two rings joined by one edge, each with a truth of its own; and that problem's two sides."""
-    ring = nx.cycle_graph(4)
-    graph = nx.disjoint_union(ring, ring)
-    graph.add_edge(3, 4)
-    truth = np.repeat([[2.0, -1.0], [-2.0, 1.0]], 4, axis=0)
-    data = {}
-    for i, w in enumerate(truth):
-        X = rng.normal(size=(m, d))
-        data[i] = X, X @ w + 0.1 * rng.normal(size=m)
-    return gr.Problem(gr.SquaredLoss(gr.NodeData.from_dict(data)) + 0.2 * gr.TotalVariation(graph, penalty))
-
-
-@pytest.mark.parametrize("method", METHODS, ids=by_name)
-@pytest.mark.parametrize("penalty", [gr.L2(), gr.L1(), gr.LInf()], ids=repr)
-def test_two_true_clusters_are_found_and_proved(rng, penalty, method):
-    solution = two_clusters(rng, penalty).solve(method, gap=1e-8)
-    near, found = solution.clusters(), solution.clusters(prove=True)
-    assert near.labels == found.labels
-    assert not near.certain
-    assert near.edges["state"].tolist().count("near") == 8
-    assert found.certain
-    assert found.count_range == (2, 2)
-    assert found.members() == [[0, 1, 2, 3], [4, 5, 6, 7]]
-    assert found.labels == {i: int(i > 3) for i in range(8)}
-    assert found.count == 2
-    edges = found.edges.set_index(["tail", "head"])
-    assert edges.loc[(3, 4), "state"] == "split"
-    assert (edges.drop(index=(3, 4))["state"] == "fused").all()
-    assert edges.loc[(3, 4), "slack"] == pytest.approx(0.0, abs=1e-6)
-    assert (edges.drop(index=(3, 4))["slack"] > 1e-3).all()
-    assert str(found) == (
-        "2 clusters of sizes 4, 4; edges: 8 fused, 1 split, 0 undecided (every edge is decided by a proof)"
-    )
-
-
-def test_a_coarse_answer_decides_less_and_nothing_wrongly(rng):
-    problem = two_clusters(rng, gr.L2())
-    coarse = problem.solve(gr.PrimalDual(), rounds=3, gap=0).clusters()
-    assert not coarse.certain
-    assert "every edge is decided by a proof" not in str(coarse)
-    assert set(coarse.edges["state"]) <= {"near", "split", "undecided"}
-
-
-def noisy(seed):
-    """Six nodes with little data on a ring with chords, so that some edges fuse and some do not."""
-    rng = np.random.default_rng(seed)
-    graph = nx.circulant_graph(6, [1, 2])
-    for _, _, edge in graph.edges(data=True):
-        edge["weight"] = rng.uniform(0.5, 2.0)
-    truth = np.where(np.arange(6)[:, None] < 3, [1.0, -1.0], [1.5, 0.0])
-    data = {i: ((X := rng.normal(size=(8, 2))), X @ truth[i] + 0.5 * rng.normal(size=8)) for i in range(6)}
-    return gr.SquaredLoss(gr.NodeData.from_dict(data)), graph
-
-
-@pytest.mark.parametrize(("penalty", "seed"), thinned([gr.L2(), gr.L1(), gr.LInf()], range(3), every=3))
-def test_edges_are_decided_as_a_tight_solution_has_them(penalty, seed):
-    """Each penalty on one of the problems; on all with ``make test ARGS=--whole``."""
-    loss, graph = noisy(seed)
-    states = set()
-    for strength in (0.01, 0.05, 0.2):
-        problem = gr.Problem(loss + strength * gr.TotalVariation(graph, penalty))
-        tight = problem.solve(gap=1e-11)
-        assert tight.certificate.distance < 1e-4
-        size = np.sqrt((tight.coef**2).mean())
-        accuracy = 2 * tight.certificate.distance
-        for method, gap in ((gr.PrimalDual(), 1e-2), (gr.PrimalDual(), 1e-5), (gr.Exact(), 1e-6)):
-            edges = problem.solve(method, gap=gap).clusters(prove=True).edges
-            true = np.linalg.norm(tight.coef[edges["tail"].to_list()] - tight.coef[edges["head"].to_list()], axis=1)
-            assert (true <= edges["bound"] + accuracy).all()
-            assert (true[edges["state"] == "fused"] <= accuracy).all()
-            assert (true[edges["state"] == "near"] <= 1e-3 * size + accuracy).all()
-            assert (true[(edges["state"] == "split") & edges["certain"]] > 0).all()
-            states |= set(edges["state"])
-    assert "split" in states
-    assert states & {"near", "fused"}
-
-
-@pytest.mark.parametrize("method", METHODS, ids=by_name)
-def test_clusters_where_the_optimum_is_0(method):
-    problem = gr.Problem(gr.MeanLoss(means(-1, 1, -2, 2)) + 5 * gr.TotalVariation(nx.path_graph(4), gr.L2()))
-    solution = problem.solve(method)
-    np.testing.assert_allclose(solution.coef, 0.0, atol=1e-3)
-    found = solution.clusters(prove=True)
-    assert found.count == 1
-    assert set(found.edges["state"]) <= {"near", "fused"}
-    assert set(found.labels.values()) == {0}
-
-
-@pytest.mark.parametrize("penalty", [gr.SquaredL2(), gr.HuberNorm(1.0), gr.Quadratic([[2.0]]), gr.Ball(1.0)], ids=repr)
-def test_what_has_no_kink_never_fuses(penalty):
-    for values in ((0.0, 0.0, 5.0), (0.0, 1e-6, 5.0)):
-        found = (
-            gr.Problem(gr.MeanLoss(means(*values)) + gr.TotalVariation(nx.path_graph(3), penalty)).solve().clusters()
-        )
-        assert "fused" not in set(found.edges["state"])
-        assert found.count == 3
-
-
-def test_a_consensus_fuses_by_definition():
-    problem = gr.Problem(gr.MeanLoss(means(0.0, 1.0, 5.0)) + gr.Consensus(nx.path_graph(3)))
-    found = problem.solve().clusters()
-    assert (found.count, found.certain) == (1, True)
-    assert (found.edges["bound"] == 0).all()
-
-
-def test_clusters_without_edges():
-    found = gr.Problem(gr.MeanLoss(means(0.0, 1.0))).solve().clusters()
-    assert found.count == 2
-    assert list(found.edges.columns) == ["term", "tail", "head", "state", "slack", "difference", "bound", "certain"]
-    assert str(found).startswith("2 clusters, a node each; edges: 0 fused, 0 split, 0 undecided")
-
-
-def test_nodes_that_agree_on_some_features_only_are_apart(rng):
-    loss = gr.MeanLoss(gr.NodeData.from_arrays(None, rng.normal(size=(3, 2)), NODES))
-    first, second = (5.0 * gr.TotalVariation(CHAIN, gr.L2(), features=[name]) for name in ("y0", "y1"))
-    one, both = gr.Problem(loss + first).solve().clusters(), gr.Problem(loss + first + second).solve().clusters()
-    assert set(one.edges["state"]) == {"near"}
-    assert one.count == 3
-    assert both.count == 1
-
-
-def test_fused_edges_join_along_paths(rng):
-    """Nodes 0 and 2 have no edge, and are one cluster through node 1."""
-    problem = gr.Problem(gr.MeanLoss(means(0.0, 0.1, 0.2, 9.0)) + 0.5 * gr.TotalVariation(nx.path_graph(4), gr.L2()))
-    found = problem.solve(gap=1e-8).clusters(prove=True)
-    assert found.members() == [[0, 1, 2], [3]]
-    assert found.edges["state"].tolist() == ["fused", "fused", "split"]
-
-
 # ---- certificates ----------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("method", METHODS, ids=by_name)
+@pytest.mark.parametrize("method", METHODS, ids=named)
 def test_the_parts_of_the_gap_add_up_to_it(frame, method):
     model = gr.LogisticLoss(read(frame, "flood")) + 0.05 * gr.TotalVariation(CHAIN, gr.L2()) + RIDGE
     certificate = gr.Problem(model).solve(method, gap=1e-4).certificate
@@ -452,7 +211,7 @@ def test_methods_say_what_applies(problem):
     assert text.startswith(f"across every edge: 4 messages of {form.d} numbers, {32 * form.d} bytes\n")
 
 
-@pytest.mark.parametrize("method", gr.methods.METHODS, ids=by_name)
+@pytest.mark.parametrize("method", gr.methods.METHODS, ids=named)
 def test_a_method_that_does_not_apply_is_refused_with_what_is_missing(problem, method):
     missing = method.missing(problem.form)
     if not missing:

@@ -17,10 +17,19 @@ from mutants_losses import LOSSES as FURTHER_LOSSES
 from mutants_smooth import LOSSES as SMOOTH_LOSSES
 from own_terms import LogCosh, OwnL1, OwnSquare
 
-from graphreg.testing import check_loss, check_penalty
+from graphreg.testing import check_loss, check_penalty, losses, penalties
 
 LOSSES = [*SMOOTH_LOSSES, *FURTHER_LOSSES, *HINGES, *BOUNDS_OF_LOSSES]
 PENALTIES = [*BROKEN_PENALTIES, *BOUNDS_OF_PENALTIES]
+
+
+@pytest.fixture(autouse=True)
+def few_laws(request, monkeypatch, whole):
+    """Only the laws that should refuse the mutant are tried; with ``--whole`` all of them."""
+    if not whole:
+        mutant = request.getfixturevalue("mutant")
+        for module in (losses, penalties):
+            monkeypatch.setattr(module, "LAWS", {name: law for name, law in module.LAWS.items() if name in mutant.laws})
 
 
 def refused(mutant, report):

@@ -1,40 +1,18 @@
-"""Regularisation paths: every point against cold solves, the record, events, resuming, interruptions, bad input."""
+"""A path of strengths: the answers, what is carried from point to point, the strengths, refusals."""
 
 from __future__ import annotations
-
-from dataclasses import replace
-from itertools import pairwise
 
 import networkx as nx
 import numpy as np
 import pytest
-from factories import interrupt, thinned
+from factories import thinned
+from path_cases import GRID, problem_of
 
 import graphreg as gr
 from graphreg.methods.interior_point.interior_point import InteriorPoint
 from graphreg.methods.splitting.primal_dual import PrimalDual
-from graphreg.running import driver
-from graphreg.running.checkpoints import archive
-from graphreg.tuning.events import events
 from graphreg.tuning.grid import grid
 from graphreg.tuning.warm import Warm, halving, usual_method
-
-GRID = np.geomspace(1e-3, 1.0, 8)
-
-
-def problem_of(penalty=None, loss=gr.SquaredLoss, extra=None, side=4, seed=0):
-    """A grid graph whose halves differ, a few samples a node."""
-    rng = np.random.default_rng(seed)
-    graph = nx.convert_node_labels_to_integers(nx.grid_2d_graph(side, side))
-    half = side * side // 2
-    data = {}
-    for i in graph:
-        X = rng.standard_normal((8, 2))
-        link = X @ ([1.0, -1.0] if i < half else [-1.0, 1.0]) + 0.3 * rng.standard_normal(8)
-        data[i] = (X, link if loss is gr.SquaredLoss else (link > 0).astype(float))
-    lam = gr.Parameter(0.3, name="lam")
-    model = loss(gr.NodeData.from_dict(data)) + lam * gr.TotalVariation(graph, penalty or gr.L2())
-    return gr.Problem(model if extra is None else model + extra), lam
 
 
 # ---- the answers -----------------------------------------------------------------------------------------------------
@@ -207,88 +185,6 @@ def test_a_method_without_a_state_worth_keeping_starts_at_the_last_point():
     assert again.objective <= first.objective * 1.001
 
 
-# ---- the record ------------------------------------------------------------------------------------------------------
-def test_the_table_and_what_it_rests_on():
-    problem, _ = problem_of()
-    path = gr.path(problem, GRID)
-    table = path.table()
-    np.testing.assert_array_equal(table["strength"], GRID)
-    np.testing.assert_allclose(table["loss"] + table["penalty"], table["objective"], rtol=1e-9)
-    assert (np.diff(table["loss"]) >= -1e-5).all()  # the loss grows with the strength of the penalty
-    assert (table[["fused", "near", "split", "undecided"]].sum(axis=1) == 24).all()
-    assert table["clusters"].iloc[0] > table["clusters"].iloc[-1]
-    assert (table["relative_gap"] <= 1e-6).all()
-    assert "assumed:" in str(path)
-    assert "8 of 8 strengths certified" in str(path)
-    assert repr(path) == "<Path of 'lam': 8 strengths>"
-    assert path.coef.shape == (8, 16, 2)
-    np.testing.assert_array_equal(path.coef[3], path.solution_at(GRID[3]).coef)
-    with pytest.raises(gr.errors.ModelError, match=r"no strength 0\.5; the nearest is"):
-        path.solution_at(0.5)
-
-
-def test_uncertified_points_are_told():
-    path = gr.path(problem_of()[0], GRID, gap=1e-12, rounds=3)
-    table = path.table()
-    assert "budget" in set(table["status"])
-    assert "8 of 8" not in str(path)
-
-
-def test_events_are_the_changes_of_decided_states():
-    path = gr.path(problem_of()[0], np.geomspace(1e-2, 1.0, 12))
-    found = path.events()
-    assert len(found)
-    state = {}
-    for strength, solution in path.solutions.items():
-        for row in solution.clusters().edges.itertuples():
-            if row.state != "undecided":
-                said = "split" if row.state == "split" else "together"
-                state.setdefault((row.tail, row.head), []).append((strength, said, row.certain))
-    expected = {
-        (a[0], b[0], *edge, b[1], bool(a[2] and b[2]))
-        for edge, course in state.items()
-        for a, b in pairwise(course)
-        if a[1] != b[1]
-    }
-    rows = found[["strength_from", "strength_to", "tail", "head", "event", "certain"]].itertuples(index=False)
-    assert {tuple(row) for row in rows} == expected
-    assert list(found["strength_to"]) == sorted(found["strength_to"])
-
-
-def test_an_undecided_edge_is_no_event():
-    import pandas as pd
-
-    class Found:
-        def __init__(self, state, certain):
-            self.edges = pd.DataFrame(
-                {"term": ["t"], "tail": ["a"], "head": ["b"], "state": [state], "certain": [certain]}
-            )
-
-    course = [
-        ("undecided", False),
-        ("split", True),
-        ("undecided", False),
-        ("split", False),
-        ("fused", True),
-        ("split", True),
-    ]
-    found = events(np.arange(1.0, 7.0), [Found(*each) for each in course])
-    assert found.drop(columns=["term", "tail", "head"]).values.tolist() == [
-        [4.0, 5.0, "together", False],
-        [5.0, 6.0, "split", True],
-    ]
-
-
-def test_without_edges():
-    data = gr.NodeData.from_dict({i: (np.ones((2, 1)), np.array([i, i + 1.0])) for i in range(3)})
-    problem = gr.Problem(gr.SquaredLoss(data) + gr.Parameter(1.0) * gr.NodePenalty(gr.SquaredL2()))
-    path = gr.path(problem, GRID)
-    assert (path.table()["fused"] == 0).all()
-    assert len(path.events()) == 0
-    with pytest.raises(gr.errors.ModelError, match="Give the strengths to try"):
-        gr.path(problem)
-
-
 # ---- a number of strengths -------------------------------------------------------------------------------------------
 def test_downwards_from_strength_max():
     pytest.importorskip("graphreg.theory.agreement.strength")
@@ -305,157 +201,6 @@ def test_a_squared_penalty_has_no_largest_strength():
     with pytest.raises(gr.errors.ModelError, match="Give the strengths to try"):
         gr.path(problem)
     assert lam.value == 0.3
-
-
-# ---- interruptions and checkpoints -----------------------------------------------------------------------------------
-def breaks_at(monkeypatch, count, error):
-    """The solve of that number is broken off in its midst."""
-    drive, calls = driver.drive, []
-
-    def broken(method, view, certifier, budget, keeper=None):
-        calls.append(budget)
-        if len(calls) == count:
-            raise error
-        return drive(method, view, certifier, budget, keeper)
-
-    monkeypatch.setattr("graphreg.running.iterating.drive", broken)
-
-
-@pytest.mark.parametrize(
-    ("method", "done"),
-    [(gr.PrimalDual(), [5, 6, 7]), (gr.InteriorPoint(), [0, 4, 7])],
-    ids=["PrimalDual", "InteriorPoint"],
-)
-def test_an_interruption_returns_what_is_done(monkeypatch, tmp_path, method, done):
-    problem, lam = problem_of()
-    whole = gr.path(problem, GRID, method=method)
-    with monkeypatch.context() as patch:
-        breaks_at(patch, 4, KeyboardInterrupt())
-        part = gr.path(problem, GRID, method=method, checkpoint=tmp_path / "path.npz")
-    assert lam.value == 0.3
-    assert not part.complete
-    assert part.left == tuple(np.delete(GRID, done).tolist())
-    assert "INCOMPLETE" in str(part)
-    assert "incomplete" in repr(part)
-    np.testing.assert_array_equal(part.coef, whole.coef[done])
-    resumed = gr.path(problem, GRID, method=method, checkpoint=tmp_path / "path.npz")
-    assert resumed.complete
-    np.testing.assert_array_equal(resumed.coef, whole.coef)
-    for a, b in zip(whole, resumed, strict=True):
-        assert (a.status, a.rounds, a.objective, a.certificate.dual) == (
-            b.status,
-            b.rounds,
-            b.objective,
-            b.certificate.dual,
-        )
-        assert all(
-            (u == v).all() for u, v in zip(a.certificate.dual_point.flows, b.certificate.dual_point.flows, strict=True)
-        )
-
-
-def test_an_interruption_within_a_run_drops_the_half_done_point():
-    problem, _ = problem_of()
-    warm = Warm(problem)
-    warm.solve(0.3)
-    known, state, schedule = warm.known, warm.warm_start.state, warm.warm_start.schedule
-
-    warm.budget = replace(warm.budget, gap=1e-14, callback=interrupt)
-    assert warm.solve(0.2).status == "interrupted"
-    assert warm.known is known
-    assert warm.warm_start.state is state
-    assert warm.warm_start.schedule is schedule
-
-
-def test_an_interruption_of_a_point_that_is_certified_all_the_same(monkeypatch):
-    """Ctrl-C falls into a solve that has its gap already: the path ends there, and does not go on."""
-    problem, _ = problem_of()
-    last, ends = driver._Run.last, []
-
-    def interrupted(self, state, k, ended):
-        certificate = last(self, state, k, ended)
-        ends.append(certificate.holds(1e-6))
-        if len(ends) == 3:
-            raise KeyboardInterrupt
-        return certificate
-
-    monkeypatch.setattr(driver._Run, "last", interrupted)
-    path = gr.path(problem, GRID)
-    assert ends == [True] * 3
-    np.testing.assert_array_equal(path.strengths, GRID[[0, -1]])
-    assert path.left == tuple(GRID[1:-1].tolist())
-
-
-def test_a_half_done_point_is_no_point_of_the_path(monkeypatch):
-    problem, _ = problem_of()
-    solve, solved = Warm.solve, []
-
-    def interrupted(self, strength=None):
-        solved.append(strength)
-        solution = solve(self, strength)
-        return replace(solution, status="interrupted") if len(solved) == 3 else solution
-
-    monkeypatch.setattr(Warm, "solve", interrupted)
-    path = gr.path(problem, GRID)
-    np.testing.assert_array_equal(path.strengths, GRID[[0, -1]])
-    assert path.left == tuple(GRID[1:-1].tolist())
-    assert len(solved) == 3
-
-
-@pytest.mark.parametrize(
-    "method", [gr.InteriorPoint(), gr.PrimalDual(), gr.ADMM(), gr.PrimalDual(restarts=True), gr.Exact()]
-)
-def test_a_path_that_was_killed_goes_on_with_the_same_bits(monkeypatch, tmp_path, method):
-    problem, lam = problem_of(gr.L1())
-    grid = GRID if method != gr.InteriorPoint() else np.geomspace(0.2, 1.0, 8)  # so near that each begins between two
-    file = gr.Checkpoint(tmp_path / "path.npz", rounds=1)
-    whole = gr.path(problem, grid, method=method)
-    with monkeypatch.context() as patch:
-        solves = []
-        solve = Warm.solve
-
-        def dies(self, strength=None):
-            solves.append(strength)
-            if len(solves) == 4:
-                raise RuntimeError("killed")
-            return solve(self, strength)
-
-        patch.setattr(Warm, "solve", dies)
-        with pytest.raises(RuntimeError, match="killed"):
-            gr.path(problem, grid, method=method, checkpoint=file)
-    assert lam.value == 0.3
-    lam.value = 5.0  # the value of the moment is no part of the path
-    resumed = gr.path(problem, grid, method=method, checkpoint=file)
-    if isinstance(method, gr.Exact):  # its solver keeps a memory of its own
-        np.testing.assert_allclose(resumed.coef, whole.coef, atol=1e-4)
-        np.testing.assert_array_equal(resumed.coef[5:], gr.path(problem, grid, method=method, checkpoint=file).coef[5:])
-    else:
-        np.testing.assert_array_equal(resumed.coef, whole.coef)
-
-
-def test_a_checkpoint_of_another_path_is_refused(tmp_path):
-    file = tmp_path / "path.npz"
-    problem, _ = problem_of()
-    gr.path(problem, GRID, checkpoint=file)
-    for other, choices, said in (
-        (problem_of(seed=1)[0], {}, "another problem.*targets"),
-        (problem, {"gap": 1e-7}, "another path.*the gap"),
-        (problem, {"strengths": GRID[1:]}, "another path.*the strengths"),
-        (problem, {"method": gr.ADMM()}, "another method"),
-    ):
-        with pytest.raises(gr.errors.CheckpointError, match=said):
-            gr.path(other, **{"strengths": GRID, "checkpoint": file, **choices})
-    run = tmp_path / "run.npz"
-    problem.solve(gr.PrimalDual(), checkpoint=run)
-    with pytest.raises(gr.errors.CheckpointError, match="no checkpoint of a path but of a run"):
-        gr.path(problem, GRID, checkpoint=run)
-    header, arrays = archive.read(file)
-    for wrong in ([{"tree": 17, "generators": [], "arrays": 0}] * 2, header["values"][:1] * 2, None):
-        archive.write(run, {**header, "values": wrong}, arrays)
-        with pytest.raises(gr.errors.CheckpointError, match="cannot be read"):
-            gr.path(problem, GRID, checkpoint=run)
-    run.write_bytes(b"nonsense")
-    with pytest.raises(gr.errors.CheckpointError, match="damaged"):
-        gr.path(problem, GRID, checkpoint=run)
 
 
 # ---- failures and bad input ------------------------------------------------------------------------------------------
@@ -525,29 +270,3 @@ def test_other_wrong_arguments(tmp_path):
         gr.path(problem, GRID, seed=-1)
     with pytest.raises(gr.errors.CheckpointError, match="folder that does not exist; create it"):
         gr.path(problem, GRID, checkpoint=tmp_path / "nowhere" / "path.npz")
-
-
-# ---- plots and progress ----------------------------------------------------------------------------------------------
-def test_the_plot():
-    pytest.importorskip("matplotlib").use("Agg")
-    path = gr.path(problem_of()[0], GRID)
-    one = path.plot(node=3)
-    np.testing.assert_array_equal(one.lines[1].get_ydata(), path.coef[:, 3, 1])
-    np.testing.assert_array_equal(one.lines[1].get_xdata(), GRID)
-    assert one.get_xscale() == "log"
-    many = path.plot(feature=path.solution_at(GRID[0]).table().columns[1])
-    segments = many.collections[0].get_segments()
-    np.testing.assert_array_equal(segments[5][:, 1], path.coef[:, 5, 1])
-    counts = many.figure.axes[1].lines[0].get_ydata()
-    np.testing.assert_array_equal(counts, path.table()["clusters"])
-    with pytest.raises(gr.errors.ModelError, match="99 is not a node"):
-        path.plot(node=99)
-    with pytest.raises(gr.errors.ModelError, match="'z' is not a coefficient"):
-        path.plot(feature="z")
-
-
-def test_the_progress_bar(capsys):
-    gr.path(problem_of()[0], GRID[:2], progress=True)
-    assert "strengths" in capsys.readouterr().err
-    gr.path(problem_of()[0], GRID[:2], progress=False)
-    assert capsys.readouterr().err == ""

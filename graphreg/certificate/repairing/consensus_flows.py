@@ -6,7 +6,7 @@ import numpy as np
 
 from ...form import DualPoint, Form
 from ...terms import Array
-from .feasible import tied_means
+from .feasible import tied_means, tied_parts
 from .linear import Conductances, Stacks, System
 
 FINE = 1e-9  # the relative residual of the linear solve
@@ -28,7 +28,7 @@ def consensus_flows(
         return flows, 0
     flows = tuple(np.where(rows[:, None], 0.0, u) for u, rows in zip(flows, level, strict=True))
     r = form.conservation(DualPoint(flows, prices))
-    r -= tied_means(form, ties, r)
+    r -= tied_means(tied_parts(form, ties), r)
     C = tuple(rows[:, None].astype(float) for rows in level)
     # nothing but these edges conducts, and r has no part that they cannot carry
     bare: Stacks = tuple(None if stack is None else () for stack in stacks)

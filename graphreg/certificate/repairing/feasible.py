@@ -26,31 +26,40 @@ def feasible(form: Form, w: Array) -> Array:
     """A point near w at which P is finite, where one is found."""
     constraints = [edge for edge in form.edges if isinstance(edge.penalty, AbstractConstraint)]
     ties = [edge for edge in constraints if edge.penalty.is_equality(form.width(edge))]
+    tied: list[tuple[Array, Array]] | None = None
     for k in range(ROUNDS):
         if all(satisfied(edge, w).all() for edge in constraints):
             break
-        w = tied_means(form, ties, w)
+        tied = tied_parts(form, ties) if tied is None else tied
+        w = tied_means(tied, w)
         for edge in constraints:
             if edge.ground:
                 w = _project(edge, w)
-        w = tied_means(form, ties, w)
+        w = tied_means(tied, w)
         w = _shrink(form, constraints, w, min(MARGIN * 2.0**k, 0.5))  # more, where rounding undoes it
     own = [edge for edge in form.edges if not isinstance(edge.penalty, (AbstractConstraint, AbstractNorm))]
     finite = all(satisfied(edge, w).all() for edge in own)
     return w if finite else _shrink_all(form, w)
 
 
-def tied_means(form: Form, ties: list[EdgeBlock], w: Array) -> Array:
-    """Equal values across every edge of these, exactly: the mean over each component, per coordinate; coordinates
-    that none of them ties as they are."""
+def tied_parts(form: Form, ties: list[EdgeBlock]) -> list[tuple[Array, Array]]:
+    """What edges hold equal: for each set of coordinates that the same of them tie, the component of every node, and
+    the coordinates."""
     between = [edge for edge in ties if not edge.ground]
-    if between:
-        w = w.copy()
-        for touching, columns in held_together([edge.columns(form.d) for edge in between], form.d):
-            tail = np.concatenate([between[k].tail for k in touching])
-            head = np.concatenate([between[k].head for k in touching])
-            member = components_of(tail, head, form.n)[1]
-            w[:, columns] = means_of(member, w[:, columns])
+    found: list[tuple[Array, Array]] = []
+    for touching, columns in held_together([edge.columns(form.d) for edge in between], form.d) if between else ():
+        tail = np.concatenate([between[k].tail for k in touching])
+        head = np.concatenate([between[k].head for k in touching])
+        found.append((components_of(tail, head, form.n)[1], columns))
+    return found
+
+
+def tied_means(tied: list[tuple[Array, Array]], w: Array) -> Array:
+    """Equal values across every edge that ties, exactly: the mean over each component, per coordinate; coordinates that
+    none ties as they are."""
+    w = w.copy()
+    for member, columns in tied:
+        w[:, columns] = means_of(member, w[:, columns])
     return w
 
 

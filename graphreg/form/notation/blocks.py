@@ -207,14 +207,13 @@ class EdgeWords:
 
     def ends(self) -> tuple[Math, Math]:
         """What is compared: the two nodes, or a node with its centre (or 0)."""
-        head = "j"
-        if self.block.ground:
-            head = "" if self.block.center is None else "c_i"
-        tail = Math(f"w_i[{self.features.text}]", f"w_{{i,{self.features.latex}}}") if self.features else same("w_i")
-        if head != "j":
-            return tail, same(head)
-        other = Math(f"w_j[{self.features.text}]", f"w_{{j,{self.features.latex}}}") if self.features else same("w_j")
-        return tail, other
+        if not self.block.ground:
+            return self._node("i"), self._node("j")
+        return self._node("i"), NOTHING if self.block.center is None else same("c_i")
+
+    def _node(self, k: str) -> Math:
+        F = self.features
+        return Math(f"w_{k}[{F.text}]", f"w_{{{k},{F.latex}}}") if F else same(f"w_{k}")
 
     @property
     def argument(self) -> Math:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...terms.losses import AbstractSmoothLoss
 from .blocks import EdgeWords, SampleWords
-from .writing import IMPLIES, INDENT, NOTHING, WITH, Math, Row, prose, same
+from .writing import IMPLIES, INDENT, NOTHING, WITH, Math, Row, join, prose, same
 
 
 def prices(words: SampleWords) -> list[Row]:
@@ -49,10 +49,7 @@ def penalties(words: EdgeWords) -> list[Row]:
     inner = Math(f"<{flow.text}, {z.text}> = ", rf"\langle {flow.latex}, {z.latex} \rangle = ") + times + value.math
     left, right = words.ends()
     right = right or same("0")
-    equal, apart = (
-        Math(f"{left.text} = {right.text}", f"{left.latex} = {right.latex}"),
-        Math(f"{left.text} != {right.text}", rf"{left.latex} \ne {right.latex}"),
-    )
+    equal, apart = join((left, right), " = "), join((left, right), " != ", r" \ne ")
     fused = ": the edge is fused" if not words.block.ground else ""
     return [
         Row(words.domain.math + prose(" and ") + inner, prose(f"{words.each} ({words.block.name})")),

@@ -153,11 +153,8 @@ def _variables(symbols: Symbols) -> Math:
     """'the flows u on 12 edges and the prices a on 120 samples'."""
     parts: list[Math] = []
     for words in symbols.edges:
-        where = (
-            f" from {count(len(words.block.tail), 'node')} to the ground"
-            if words.block.ground
-            else (f" on {count(len(words.block.tail), 'edge')}")
-        )
+        m = len(words.block.tail)
+        where = f" from {count(m, 'node')} to the ground" if words.block.ground else f" on {count(m, 'edge')}"
         parts.append(words.flows() + prose(where))
     flows = prose("flows ") + join(parts, ", ", r",\ ") + prose(" and ") if parts else prose("")
     prices = [

@@ -33,7 +33,7 @@ FEW = 5  # samples per coefficient, below which sizes are not what they should b
 
 
 @in_time
-def edge_tests(  # noqa: PLR0913
+def edge_tests(
     loss: Any,
     graph: Any = None,
     covariance: str = "auto",

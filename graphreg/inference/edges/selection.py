@@ -67,7 +67,7 @@ class EdgeSelection(Stated):
 
 
 @in_time
-def select_edges(  # noqa: PLR0913
+def select_edges(
     loss: Any,
     graph: Any = None,
     covariance: str = "auto",

@@ -194,7 +194,7 @@ def estimate(
         Where the time is up before there are enough rounds.
     """
     form = form_of(problem, "inference").frozen()
-    steps = rounds
+    steps = (checks.count | None)(rounds, "rounds", MethodError)
     if steps is None:
         counts = sum((np.bincount(b.node, minlength=form.n) for b in form.samples), np.zeros(form.n, int))
         steps = max(int(counts[counts > 0].min()) // (getattr(method, "batch", None) or 1), 1)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...lazy import cp
 from ..bounds import ULP, ends, shown
 from ..records import Array
 from .base import INSIDE, AbstractLoss
@@ -77,14 +78,10 @@ class AbstractPiecewiseLinearLoss(AbstractLoss):
         return value, low + (high - low) * slope, (high - low) * bend / h
 
     def cvxpy(self, x: Any, y: Array) -> Any:
-        import cvxpy as cp
-
         low, high = self.domain(y)
         return cp.maximum(cp.multiply(low, x - y), cp.multiply(high, x - y))
 
     def cvxpy_conjugate(self, b: Any, y: Array) -> Any:
-        import cvxpy as cp
-
         low, high = self.domain(y)
         return [b >= low, b <= high, cp.multiply(b, y)]
 

@@ -11,10 +11,10 @@ import numpy as np
 from ...checks import check_fields
 from ...errors import DataError, TermError
 from ...inputs import NodeData
-from ...messages import missing_entries
+from ...messages import missing_entries, unknown_labels
 from ..calculus import AbstractTerm, positive
 from ..records import Array, Coordinate
-from .coding import numeric
+from .coding import numeric, signs, two_classes
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,16 @@ class AbstractSamples(AbstractTerm):
         """What `scales` are made of: the rule ("mean", "sum", or a number per sample) and the sample weights (M,)."""
         data, scale = self.data, self.scale
         if isinstance(scale, str):
+            if scale not in ("mean", "sum"):
+                raise TermError(f"scale must be 'mean', 'sum', a number or a mapping, got {scale!r}")
             return scale, data.weights
-        if isinstance(scale, Mapping):
-            return np.array([float(scale[label]) for label in data.labels])[data.node], data.weights
-        return np.full(len(data.node), float(scale)), data.weights
+        if not isinstance(scale, Mapping):
+            return np.full(len(data.node), positive(scale, f"the scale of {type(self).__name__}")), data.weights
+        known = data.labels
+        for said in (*missing_entries("scale", scale, known), *unknown_labels("scale", scale, known)):
+            raise TermError(said)
+        each = np.array([positive(scale[label], f"the scale of the node {label!r}") for label in data.labels])
+        return each[data.node], data.weights
 
     def at(self, label: Hashable) -> Self:
         """The loss of one node alone, which holds the data of no other."""
@@ -62,7 +68,9 @@ class AbstractSamples(AbstractTerm):
 
     def take(self, rows: Any) -> Self:
         """The same loss on some rows of its data, see `NodeData.take`; a mean is over the rows that are left."""
-        return replace(self, data=self.data.take(rows), **self.coding())
+        data = self.data.take(rows)
+        scale = {x: self.scale[x] for x in data.labels} if isinstance(self.scale, Mapping) else self.scale
+        return replace(self, data=data, scale=scale, **self.coding())
 
     def coding(self) -> dict[str, Any]:
         """The fields that say how all data are coded, where one node's do not tell."""
@@ -89,15 +97,20 @@ class AbstractSamples(AbstractTerm):
 
     def scales(self) -> Array:
         """s_r (M,), without the strength."""
-        data, scale = self.data, self.scale
-        if isinstance(scale, str):
-            if scale not in ("mean", "sum"):
-                raise TermError(f"scale must be 'mean', 'sum', a number or a mapping, got {scale!r}")
-            total = np.bincount(data.node, data.weights, len(data.labels))
-            return data.weights / total[data.node] if scale == "mean" else data.weights.copy()
-        if isinstance(scale, Mapping):
-            for said in missing_entries("scale", scale, data.labels):
-                raise TermError(said)
-            each = np.array([positive(scale[label], f"the scale of the node {label!r}") for label in data.labels])
-            return data.weights * each[data.node]
-        return data.weights * positive(scale, f"the scale of {type(self).__name__}")
+        rule, weights = self.factors()
+        if isinstance(rule, str):
+            total = np.bincount(self.data.node, weights, len(self.data.labels))
+            return weights / total[self.data.node] if rule == "mean" else weights.copy()
+        return weights * rule
+
+
+@dataclass(frozen=True)
+class AbstractTwoClasses(AbstractSamples):
+    """Samples with a binary target, coded {0, 1}, {-1, 1} or as booleans; the label y is -1 or 1."""
+
+    def encode(self, target: Array) -> Array:
+        return signs(target, type(self).__name__)
+
+    def classify(self, x: Array) -> Array:
+        first, second = two_classes(np.asarray(self.data.y))
+        return np.where(x > 0, second, first)

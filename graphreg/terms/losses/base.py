@@ -20,6 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...errors import DataError, TermError
+from ...lazy import cp
 from ..blocks import Lowered, SampleBlock
 from ..bounds import half_square, largest_around
 from ..calculus import Strength
@@ -118,7 +119,7 @@ class AbstractLoss(AbstractSamples):
         """Targets y' and offsets o' with ``l(x + by + rest; y) = l(x + o'; y')`` for every x.
 
         A loss of the difference x - y alone moves its targets, so that what is large in both cancels once and for
-        all: it overrides this. ``rest`` is what rounding left of ``by``.
+        all (see `AbstractDifferenceLoss`). ``rest`` is what rounding left of ``by``.
         """
         return y, by + rest
 
@@ -187,7 +188,6 @@ class AbstractLoss(AbstractSamples):
     def dependent(self, y: Array) -> Array | None:
         """For each sample the coordinate of its price that is minus the sum of the others, (M,); None where all
         coordinates are free."""
-        del y
         return None
 
     # ---- predictions -----------------------------------------------------------------------------------------------
@@ -197,8 +197,18 @@ class AbstractLoss(AbstractSamples):
 
     def classify(self, x: Array) -> Array:
         """The class at the predictor x, coded as the data were."""
-        del x
         raise DataError(f"kind='class' needs a classification loss, and {type(self).__name__} is none")
+
+
+@dataclass(frozen=True)
+class AbstractDifferenceLoss(AbstractLoss):
+    """A loss of x - y alone: what is large in both is taken from the targets, which are its anchors."""
+
+    def moved(self, y: Array, by: Array, rest: Any = 0.0) -> tuple[Array, Array]:
+        return (y - by) - rest, np.zeros_like(by)
+
+    def anchor(self, y: Array) -> Array:
+        return y
 
 
 @dataclass(frozen=True)
@@ -278,7 +288,7 @@ class AbstractPeakedLoss(AbstractSmoothLoss):
 
 
 @dataclass(frozen=True)
-class AbstractQuadraticLoss(AbstractSmoothLoss):
+class AbstractQuadraticLoss(AbstractDifferenceLoss, AbstractSmoothLoss):
     """1/2 ||x - y||^2: curvature 1 everywhere, so that the prox of a node's sum is one linear solve."""
 
     @property
@@ -308,12 +318,6 @@ class AbstractQuadraticLoss(AbstractSmoothLoss):
     def conductance(self, b: Array, y: Array) -> Array:
         return np.ones_like(b)
 
-    def moved(self, y: Array, by: Array, rest: Any = 0.0) -> tuple[Array, Array]:
-        return (y - by) - rest, np.zeros_like(by)
-
-    def anchor(self, y: Array) -> Array:
-        return y
-
     def value_bound(self, r: Array, spread: Array, y: Array) -> Array:
         return half_square(np.abs(r) + spread)
 
@@ -327,14 +331,10 @@ class AbstractQuadraticLoss(AbstractSmoothLoss):
         return 1.0
 
     def cvxpy(self, x: Any, y: Array) -> Any:
-        import cvxpy as cp
-
         squares = cp.square(x - y)
         return (squares if y.ndim == 1 else cp.sum(squares, axis=1)) / 2
 
     def cvxpy_conjugate(self, b: Any, y: Array) -> Any:
-        import cvxpy as cp
-
         each = cp.square(b) / 2 + cp.multiply(b, y)
         return each if y.ndim == 1 else cp.sum(each, axis=1)
 

@@ -7,15 +7,25 @@ from typing import Any
 
 import numpy as np
 
+from ...lazy import cp
 from ..bounds import ULP, half_square
 from ..records import Array, Descent, Notation, Stated
 from ._piecewise import AbstractPiecewiseLinearLoss, smooth_rise
+from ._samples import AbstractTwoClasses
 from .base import AbstractLoss, AbstractPeakedLoss
-from .coding import signs, two_classes
 
 
 @dataclass(frozen=True)
-class HingeLoss(AbstractPiecewiseLinearLoss):
+class AbstractHinge(AbstractTwoClasses, AbstractLoss):
+    """A loss that falls to 0 where the margin y x grows, and no further: it reaches its infimum."""
+
+    def descent(self, y: Array) -> Descent:
+        descent = super().descent(y)
+        return replace(descent, for_ever=np.zeros_like(descent.for_ever))
+
+
+@dataclass(frozen=True)
+class HingeLoss(AbstractHinge, AbstractPiecewiseLinearLoss):
     """The hinge of support vector machines: ``l(x; y) = max(0, 1 - y x)`` with the label y in {-1, 1}.
 
     Its conjugate is ``l*(b; y) = b y`` for -1 <= b y <= 0 and +inf elsewhere.
@@ -28,17 +38,8 @@ class HingeLoss(AbstractPiecewiseLinearLoss):
         See `AbstractLoss`.
     """
 
-    def encode(self, target: Array) -> Array:
-        return signs(target, "HingeLoss")
-
     def domain(self, y: Array) -> tuple[Array, Array]:
         return np.minimum(-y, 0.0), np.maximum(-y, 0.0)
-
-    def descent(self, y: Array) -> Descent:
-        return _to_zero(super().descent(y))
-
-    def classify(self, x: Array) -> Array:
-        return _side(self, x)
 
     def stated(self) -> Stated:
         return Stated("hinge")
@@ -51,7 +52,7 @@ class HingeLoss(AbstractPiecewiseLinearLoss):
 
 
 @dataclass(frozen=True)
-class SquaredHingeLoss(AbstractPeakedLoss):
+class SquaredHingeLoss(AbstractHinge, AbstractPeakedLoss):
     """The squared hinge: ``l(x; y) = 1/2 max(0, 1 - y x)^2`` with the label y in {-1, 1}.
 
     Its conjugate is ``l*(b; y) = b^2/2 + b y`` for b y <= 0 and +inf elsewhere.
@@ -63,9 +64,6 @@ class SquaredHingeLoss(AbstractPeakedLoss):
     scale : {"mean", "sum"}, float or mapping
         See `AbstractLoss`.
     """
-
-    def encode(self, target: Array) -> Array:
-        return signs(target, "SquaredHingeLoss")
 
     def value(self, x: Array, y: Array) -> Array:
         return np.maximum(1.0 - y * x, 0.0) ** 2 / 2
@@ -84,9 +82,6 @@ class SquaredHingeLoss(AbstractPeakedLoss):
 
     def domain(self, y: Array) -> tuple[Array, Array]:
         return np.where(y > 0, -np.inf, 0.0), np.where(y > 0, 0.0, np.inf)
-
-    def descent(self, y: Array) -> Descent:
-        return _to_zero(super().descent(y))
 
     def conductance(self, b: Array, y: Array) -> Array:
         # 1 where the price is well inside; a price near 0 may only grow
@@ -108,17 +103,10 @@ class SquaredHingeLoss(AbstractPeakedLoss):
         rise, slope, bend = smooth_rise(1.0 - y * x)  # no price is 0, the end of the domain
         return rise, -y * slope, bend
 
-    def classify(self, x: Array) -> Array:
-        return _side(self, x)
-
     def cvxpy(self, x: Any, y: Array) -> Any:
-        import cvxpy as cp
-
         return cp.square(cp.pos(1 - cp.multiply(y, x))) / 2
 
     def cvxpy_conjugate(self, b: Any, y: Array) -> Any:
-        import cvxpy as cp
-
         return [cp.multiply(b, y) <= 0, cp.square(b) / 2 + cp.multiply(b, y)]
 
     def stated(self) -> Stated:
@@ -134,13 +122,3 @@ class SquaredHingeLoss(AbstractPeakedLoss):
             r"\frac{%u^2}{2 %c} + %u %y",
             r"%y %u \le 0",
         )
-
-
-def _to_zero(descent: Descent) -> Descent:
-    """A hinge falls to 0 and no further: it reaches its infimum."""
-    return replace(descent, for_ever=np.zeros_like(descent.for_ever))
-
-
-def _side(loss: AbstractLoss, x: Array) -> Array:
-    first, second = two_classes(np.asarray(loss.data.y))
-    return np.where(x > 0, second, first)

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from ...checks import checked, positive
+from ...lazy import cp
 from ..bounds import ULP, half_square
 from ..records import Array, Notation, Stated
-from .base import AbstractPeakedLoss
+from .base import AbstractDifferenceLoss, AbstractPeakedLoss
 
 
 @dataclass(frozen=True)
-class HuberLoss(AbstractPeakedLoss):
+class HuberLoss(AbstractDifferenceLoss, AbstractPeakedLoss):
     """Huber's loss: with r = x - y, ``1/2 r^2`` up to |r| = delta, then ``delta |r| - delta^2/2``.
 
     Its conjugate is ``l*(b; y) = b^2/2 + b y`` for |b| <= delta and +inf elsewhere.
@@ -51,14 +52,8 @@ class HuberLoss(AbstractPeakedLoss):
     def domain(self, y: Array) -> tuple[Array, Array]:
         return np.full(y.shape, -self.delta), np.full(y.shape, self.delta)
 
-    def moved(self, y: Array, by: Array, rest: Any = 0.0) -> tuple[Array, Array]:
-        return (y - by) - rest, np.zeros_like(by)
-
     def conductance(self, b: Array, y: Array) -> Array:
         return np.maximum(1.0 - np.abs(b) / self.delta, 1e-3)
-
-    def anchor(self, y: Array) -> Array:
-        return y
 
     def value_bound(self, r: Array, spread: Array, y: Array) -> Array:
         r = np.abs(r) + spread
@@ -73,13 +68,9 @@ class HuberLoss(AbstractPeakedLoss):
         return 1.0
 
     def cvxpy(self, x: Any, y: Array) -> Any:
-        import cvxpy as cp
-
         return cp.huber(x - y, self.delta) / 2  # pyright: ignore[reportArgumentType]
 
     def cvxpy_conjugate(self, b: Any, y: Array) -> Any:
-        import cvxpy as cp
-
         # the domain as part of the value: |b| <= delta is added through an indicator of its own
         return [cp.abs(b) <= self.delta, cp.square(b) / 2 + cp.multiply(b, y)]
 

@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from ...lazy import cp
 from ..bounds import ULP, ends, shown
 from ..records import Array, Notation, Stated
+from ._samples import AbstractTwoClasses
 from .base import INSIDE, AbstractPeakedLoss
-from .coding import signs, two_classes
 
 
 @dataclass(frozen=True)
-class LogisticLoss(AbstractPeakedLoss):
+class LogisticLoss(AbstractTwoClasses, AbstractPeakedLoss):
     """Logistic regression: ``l(x; y) = log(1 + exp(-y x))`` with the label y in {-1, 1}.
 
     With ``q = -y b``, ``l*(b; y) = q log q + (1 - q) log(1 - q)`` for q in [0, 1] and +inf elsewhere.
@@ -26,9 +27,6 @@ class LogisticLoss(AbstractPeakedLoss):
     scale : {"mean", "sum"}, float or mapping
         See `AbstractLoss`.
     """
-
-    def encode(self, target: Array) -> Array:
-        return signs(target, "LogisticLoss")
 
     def value(self, x: Array, y: Array) -> Array:
         return np.logaddexp(0.0, -y * x)
@@ -86,18 +84,10 @@ class LogisticLoss(AbstractPeakedLoss):
         """The probability of the second class."""
         return _sigmoid(x)
 
-    def classify(self, x: Array) -> Array:
-        first, second = two_classes(np.asarray(self.data.y))
-        return np.where(x > 0, second, first)
-
     def cvxpy(self, x: Any, y: Array) -> Any:
-        import cvxpy as cp
-
         return cp.logistic(cp.multiply(-y, x))
 
     def cvxpy_conjugate(self, b: Any, y: Array) -> Any:
-        import cvxpy as cp
-
         q = cp.multiply(-y, b)
         return -cp.entr(q) - cp.entr(1 - q)
 

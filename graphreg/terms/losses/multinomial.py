@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...errors import DataError, TermError
+from ...lazy import cp
 from ..bounds import ULP, ends, shown
 from ..records import Array, Coordinate, Descent, Notation, Stated
 from .base import INSIDE, AbstractSmoothLoss
@@ -186,8 +187,6 @@ class MultinomialLoss(AbstractSmoothLoss):
         return levels[np.argmax(x, axis=-1)]
 
     def cvxpy(self, x: Any, y: Array) -> Any:
-        import cvxpy as cp
-
         if (y < 0).any():  # classes that have left: their predictors do not enter
             far = np.where(y < 0, -1.0, 0.0)
             rows = [cp.log_sum_exp(x[r, np.flatnonzero(far[r] == 0)]) for r in range(len(y))]
@@ -195,8 +194,6 @@ class MultinomialLoss(AbstractSmoothLoss):
         return cp.log_sum_exp(x, axis=1) - cp.sum(cp.multiply(y, x), axis=1)
 
     def cvxpy_conjugate(self, b: Any, y: Array) -> Any:
-        import cvxpy as cp
-
         gone = (y < 0).astype(float)
         domain = [cp.sum(b, axis=1) == 0] + ([cp.multiply(gone, b) == 0] if gone.any() else [])
         return [*domain, cp.sum(-cp.entr(b + np.maximum(y, 0.0)), axis=1)]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...lazy import cp
 from ..bounds import ULP, ends, shown
 from ..records import Array, Notation, Stated
 from .base import INSIDE, AbstractPeakedLoss
@@ -83,9 +84,6 @@ class PoissonLoss(AbstractPeakedLoss):
         top = np.maximum(_entropy_bound(np.maximum(low, 0.0)), _entropy_bound(np.maximum(high, 0.0)))
         return np.where(low >= 0.0, top, np.inf)
 
-    def smoothness(self) -> float:
-        return np.inf
-
     def typical_curvature(self, x: Array, y: Array) -> Array:
         return np.maximum(np.exp(np.minimum(x, 100.0)), y)  # at x, and at the best of all predictors
 
@@ -93,13 +91,9 @@ class PoissonLoss(AbstractPeakedLoss):
         return np.exp(np.minimum(x, 700.0))
 
     def cvxpy(self, x: Any, y: Array) -> Any:
-        import cvxpy as cp
-
         return cp.exp(x) - cp.multiply(y, x)
 
     def cvxpy_conjugate(self, b: Any, y: Array) -> Any:
-        import cvxpy as cp
-
         return -cp.entr(b + y) - (b + y)
 
     def stated(self) -> Stated:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ...checks import checked, inside
 from ..records import Array, Notation, Stated
 from ._piecewise import AbstractPiecewiseLinearLoss
+from .base import AbstractDifferenceLoss
 
 
 @dataclass(frozen=True)
-class QuantileLoss(AbstractPiecewiseLinearLoss):
+class QuantileLoss(AbstractDifferenceLoss, AbstractPiecewiseLinearLoss):
     """Quantile regression: ``l(x; y) = rho_tau(y - x)`` with ``rho_tau(r) = max(tau r, (tau - 1) r)``.
 
     Its conjugate is ``l*(b; y) = b y`` for -tau <= b <= 1 - tau and +inf elsewhere.
@@ -35,9 +35,6 @@ class QuantileLoss(AbstractPiecewiseLinearLoss):
 
     def stated(self) -> Stated:
         return Stated("quantile", float(self.tau))
-
-    def moved(self, y: Array, by: Array, rest: Any = 0.0) -> tuple[Array, Array]:
-        return (y - by) - rest, np.zeros_like(by)
 
     @property
     def notation(self) -> Notation:

@@ -32,7 +32,7 @@ class SquaredLoss(AbstractQuadraticLoss):
     @property
     def notation(self) -> Notation:
         return Notation(
-            "(%z - %y)^2 / 2", "%u^2 / (2 %c) + %u %y", "", r"\tfrac12 (%z - %y)^2", r"\frac{%u^2}{2 %c} + %u %y", ""
+            "(%z - %y)^2 / 2", "%u^2 / (2 %c) + %u %y", "", r"\tfrac12 (%z - %y)^2", r"\frac{%u^2}{2 %c} + %u %y"
         )
 
 
@@ -73,8 +73,6 @@ class MeanLoss(AbstractQuadraticLoss):
         return Notation(
             "||%z - %y||^2 / 2",
             "||%u||^2 / (2 %c) + <%u, %y>",
-            "",
-            r"\tfrac12 \lVert %z - %y \rVert^2",
-            r"\frac{\lVert %u \rVert^2}{2 %c} + \langle %u, %y \rangle",
-            "",
+            latex_value=r"\tfrac12 \lVert %z - %y \rVert^2",
+            latex_conjugate=r"\frac{\lVert %u \rVert^2}{2 %c} + \langle %u, %y \rangle",
         )

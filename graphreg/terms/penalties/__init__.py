@@ -1,14 +1,14 @@
 """The penalties, one file per concept; whatever lies here is imported, and so declared."""
 
 from ...declaring import declared, import_files
+from ._rows import pieces_of as pieces_of
+from ._rows import row_norm as row_norm
 from .ball import Ball as Ball
 from .base import AbstractConstraint as AbstractConstraint
 from .base import AbstractNorm as AbstractNorm
 from .base import AbstractOneSided as AbstractOneSided
 from .base import AbstractPenalty
 from .base import AbstractSmoothPenalty as AbstractSmoothPenalty
-from .base import pieces_of as pieces_of
-from .base import row_norm as row_norm
 from .box import Box as Box
 from .huber_norm import HuberNorm as HuberNorm
 from .l1 import L1 as L1

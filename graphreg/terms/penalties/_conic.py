@@ -18,6 +18,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from ...errors import SolverError
+from ...lazy import cp
 from ..records import Array
 
 TOLERANCES = (1e-11, 1e-8)  # tried in this order: tight, then Clarabel's default
@@ -161,7 +162,6 @@ class ConeProgramme:
 
 def cone_programme(function: Callable[[Any], Any], k: int) -> ConeProgramme:
     """``function`` on rows of k coordinates, as CVXPY writes it for Clarabel."""
-    import cvxpy as cp
 
     def compiled(slope: Array) -> tuple[Any, float]:
         z = cp.Variable(k, name="z")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ConvexityError, TermError
+from ...lazy import cp
 from ..records import Array
 from ._conic import ConeProgramme, cone_programme
 from ._domain import evaluated, inside, refuse_inexact
@@ -29,8 +30,6 @@ class FunctionTraits:
 
 def apply(function: Callable[[Any], Any], rows: bool, k: int) -> Any:
     """The expression on rows of k coordinates, refused where it is no expression of the right shape."""
-    import cvxpy as cp
-
     z = cp.Variable((2, k) if rows else k, name="z")
     expression = function(z)
     if not isinstance(expression, cp.Expression):
@@ -56,11 +55,9 @@ def apply(function: Callable[[Any], Any], rows: bool, k: int) -> Any:
 
 def _guilty(expression: Any) -> Any:
     """The smallest sub-expression that breaks convexity."""
-    from cvxpy.atoms.affine.add_expr import AddExpression
-
     while True:
         worse = [part for part in expression.args if not part.is_dcp()]
-        if not worse and isinstance(expression, AddExpression):
+        if not worse and isinstance(expression, cp.AddExpression):
             worse = [part for part in expression.args if not part.is_convex()]
         if not worse:
             return expression
@@ -69,8 +66,6 @@ def _guilty(expression: Any) -> Any:
 
 def values(function: Callable[[Any], Any], rows: bool, z: Array) -> Array:
     """The function at each row of numbers; +inf outside its domain, with zero tolerance."""
-    import cvxpy as cp
-
     with np.errstate(all="ignore"):
         if not rows:
             return np.array([evaluated(function(cp.Constant(row)), 1)[0] for row in z], dtype=float)
@@ -100,8 +95,6 @@ def examine(function: Callable[[Any], Any], rows: bool, k: int, name: str) -> Fu
         raise TermError(f"the penalty {name} with rows=True must treat each row by itself; it mixes them")
 
     def row_function(row: Any) -> Any:
-        import cvxpy as cp
-
         return cp.sum(function(cp.reshape(row, (1, k), order="C"))) if rows else cp.sum(function(row))
 
     programme = cone_programme(row_function, k)

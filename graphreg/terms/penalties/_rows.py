@@ -10,6 +10,9 @@ import numpy as np
 from ..bounds import SHORT, ULP
 from ..records import Array
 
+INSIDE = 1.0 - 1e-14  # clipped points lie inside their domain by this factor
+LEAST_SLACK = 1e-2  # conductance of a saturated edge, relative to its capacity
+
 
 def column(step: Any) -> Any:
     """A step (a number, or one per row) that broadcasts against rows."""
@@ -20,6 +23,11 @@ def column(step: Any) -> Any:
 def row_norm(z: Array) -> Array:
     """Euclidean norm of each row."""
     return np.sqrt(np.einsum("ij,ij->i", z, z))
+
+
+def onto_ball(u: Array, radius: Any) -> Array:
+    """Euclidean projection of each row onto the ball of the radius (a number or one per row)."""
+    return u * column(radius / np.maximum(row_norm(u), radius))
 
 
 def pieces_of(function: Callable[[Array], Array], k: int) -> int | None:

@@ -8,17 +8,18 @@ from typing import Any
 import numpy as np
 
 from ...checks import checked, positive
+from ...lazy import cp
 from ..bounds import ULP
-from ..records import Array, Notation, RecessionCone, Stated
+from ..records import Array, Notation, Stated
 from ._rows import column, longest, row_norm
-from .base import AbstractConstraint
+from .base import AbstractConstraint, AbstractSupercoercive
 
 MARGIN = 1e-14  # relative; points that are projected land twice as far inside, so that rounding never leaves the ball
 LEAST_CONDUCTANCE = 0.1  # of an edge without flow, whose conjugate has a kink there
 
 
 @dataclass(frozen=True)
-class Ball(AbstractConstraint):
+class Ball(AbstractSupercoercive, AbstractConstraint):
     """The constraint ``||z||_2 <= radius``: phi is 0 inside and +inf outside.
 
     ``phi*(u) = radius ||u||_2`` everywhere (the support function of the ball).
@@ -44,21 +45,12 @@ class Ball(AbstractConstraint):
         return self.radius * row_norm(u)
 
     def cvxpy(self, Z: Any) -> Any:
-        import cvxpy as cp
-
         return [cp.norm(Z, 2, axis=1) <= self.radius]
-
-    def gauge(self, u: Array) -> Array:
-        return np.zeros(len(u))
 
     def gauge_at_zero(self, u: Array) -> Array:
         return np.where((u == 0.0).all(axis=1), 0.0, np.inf)  # 0 is interior to the ball
 
-    def clip(self, u: Array) -> Array:
-        return u
-
     def dual_prox(self, v: Array, step: Array, weight: Array) -> Array:
-        del weight
         threshold = step * self.radius
         return v * column(1.0 - threshold / np.maximum(row_norm(v), threshold))
 
@@ -71,16 +63,10 @@ class Ball(AbstractConstraint):
     def value_bound(self, z: Array, spread: Array) -> Array:
         return np.where(longest(z, spread) <= self.radius, 0.0, np.inf)
 
-    def recession(self, k: int) -> RecessionCone:
-        return RecessionCone(np.zeros(k), np.zeros(k))
-
     def cvxpy_conjugate(self, U: Any) -> Any:
-        import cvxpy as cp
-
         return self.radius * cp.norm(U, 2, axis=1)
 
     def stated(self, k: int) -> Stated:
-        del k
         return Stated("Ball", float(self.radius))
 
     @property
@@ -89,8 +75,6 @@ class Ball(AbstractConstraint):
         return Notation(
             f"[||%z||_2 <= {r}]",
             "||%u||_2" if r == "1" else f"{r} ||%u||_2",
-            "",
-            rf"\iota\{{\|%z\|_2 \le {r}\}}",
-            r"\|%u\|_2" if r == "1" else rf"{r} \, \|%u\|_2",
-            "",
+            latex_value=rf"\iota\{{\|%z\|_2 \le {r}\}}",
+            latex_conjugate=r"\|%u\|_2" if r == "1" else rf"{r} \, \|%u\|_2",
         )

@@ -10,10 +10,11 @@ from typing import Any, final
 import numpy as np
 
 from ...errors import TermError
+from ...lazy import cp
 from ..records import Array, Notation, RecessionCone
 from ._examine import FunctionTraits, apply, examine, values
-from ._rows import column, row_norm
-from .base import LEAST_SLACK, AbstractOneSided, AbstractPenalty
+from ._rows import LEAST_SLACK, column, row_norm
+from .base import AbstractOneSided, AbstractPenalty
 
 OUTWARD = 1e-8  # gauges are inflated by this, and clipped points are put this far inside
 SIZES = (3, 2, 1, *range(4, 33))  # the sizes of rows on which a function is tried when the penalty is made
@@ -66,8 +67,6 @@ class AbstractCvxpyPenalty(AbstractPenalty):
         )
 
     def cvxpy(self, Z: Any) -> Any:
-        import cvxpy as cp
-
         if self.rows:
             return self.function(Z)
         return cp.hstack([cp.sum(self.function(Z[i])) for i in range(Z.shape[0])])
@@ -141,10 +140,8 @@ class AbstractCvxpyPenalty(AbstractPenalty):
         return Notation(
             f"{name}(%z)",
             f"%c {name}*(%u / %c) where {star}",
-            "",
-            rf"{latex}(%z)",
-            rf"%c \, {latex}^*(%u / %c) \text{{ where }} {typeset}",
-            "",
+            latex_value=rf"{latex}(%z)",
+            latex_conjugate=rf"%c \, {latex}^*(%u / %c) \text{{ where }} {typeset}",
         )
 
     def __repr__(self) -> str:

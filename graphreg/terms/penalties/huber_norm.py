@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from ...checks import checked, positive
+from ...lazy import cp
 from ..bounds import ULP, half_square, shown
 from ..records import Array, Notation, RecessionCone, Stated
-from ._rows import column, longest, row_norm
-from .base import INSIDE, AbstractSmoothPenalty
+from ._rows import INSIDE, column, longest, onto_ball, row_norm
+from .base import AbstractSmoothPenalty
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class HuberNorm(AbstractSmoothPenalty):
         return np.where(r <= self.delta, r * r / 2, self.delta * (r - self.delta / 2))
 
     def gradient(self, z: Array) -> Array:
-        return z * column(self.delta / np.maximum(row_norm(z), self.delta))
+        return onto_ball(z, self.delta)
 
     def curvature(self, z: Array) -> Array:
         r = np.maximum(row_norm(z), self.delta)[:, None]
@@ -57,21 +58,16 @@ class HuberNorm(AbstractSmoothPenalty):
         return np.where(r <= self.delta, r * r / 2, np.inf)
 
     def cvxpy(self, Z: Any) -> Any:
-        import cvxpy as cp
-
         return cp.huber(cp.norm(Z, 2, axis=1), self.delta) / 2  # pyright: ignore[reportArgumentType]
 
     def gauge(self, u: Array) -> Array:
         return row_norm(u) / self.delta
 
     def clip(self, u: Array) -> Array:
-        radius = INSIDE * self.delta
-        return u * (radius / np.maximum(row_norm(u), radius))[:, None]
+        return onto_ball(u, INSIDE * self.delta)
 
     def dual_prox(self, v: Array, step: Array, weight: Array) -> Array:
-        shrunk = v / (1.0 + column(step / weight))
-        radius = weight * self.delta
-        return shrunk * column(radius / np.maximum(row_norm(shrunk), radius))
+        return onto_ball(v / (1.0 + column(step / weight)), weight * self.delta)
 
     def recession(self, k: int) -> RecessionCone:
         return RecessionCone(np.zeros(k), np.zeros(k))
@@ -86,12 +82,9 @@ class HuberNorm(AbstractSmoothPenalty):
         return np.where(r <= self.delta, shown(r * r * (0.5 + ULP), r > 0.0), far)
 
     def cvxpy_conjugate(self, U: Any) -> Any:
-        import cvxpy as cp
-
         return [cp.norm(U, 2, axis=1) <= self.delta, cp.sum(cp.square(U), axis=1) / 2]
 
     def stated(self, k: int) -> Stated:
-        del k
         return Stated("HuberNorm", float(self.delta))
 
     @property

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...lazy import cp
 from ..bounds import ULP
 from ..records import Array, Notation, Stated
 from ._rows import column
@@ -33,11 +34,9 @@ class L1(AbstractNorm):
         return np.where(top.max(axis=1, initial=0.0) <= 1.0, 0.0, np.inf)
 
     def extent(self, k: int) -> float:
-        del k
         return 1.0
 
     def pieces(self, k: int) -> int:
-        del k
         return 1
 
     def gauge_around(self, u: Array, eta: Array) -> Array:
@@ -48,24 +47,18 @@ class L1(AbstractNorm):
         return np.clip(u, -r, r)
 
     def restricted(self, columns: Array) -> L1:
-        del columns
         return self
 
     def room(self, u: Array) -> Array:
         return np.maximum(1.0 - np.abs(u), 0.0)
 
     def cvxpy(self, Z: Any) -> Any:
-        import cvxpy as cp
-
         return cp.sum(cp.abs(Z), axis=1)
 
     def cvxpy_conjugate(self, U: Any) -> Any:
-        import cvxpy as cp
-
         return [cp.abs(U) <= 1]
 
     def stated(self, k: int) -> Stated:
-        del k
         return Stated("L1")
 
     def exact_room(self, u: Array) -> Array:
@@ -74,10 +67,5 @@ class L1(AbstractNorm):
     @property
     def notation(self) -> Notation:
         return Notation(
-            "||%z||_1",
-            "",
-            "||%u||_inf <= %c",
-            r"\|%z\|_1",
-            "",
-            r"\|%u\|_\infty \le %c",
+            "||%z||_1", domain="||%u||_inf <= %c", latex_value=r"\|%z\|_1", latex_domain=r"\|%u\|_\infty \le %c"
         )

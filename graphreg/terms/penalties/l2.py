@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ...lazy import cp
 from ..records import Array, Notation, Stated
-from ._rows import column, longest, row_norm
+from ._rows import longest, onto_ball, row_norm
 from .base import AbstractNorm
 
 
@@ -29,7 +30,6 @@ class L2(AbstractNorm):
         return np.where(longest(u, spread) <= 1.0, 0.0, np.inf)
 
     def extent(self, k: int) -> float:
-        del k
         return 1.0
 
     def pieces(self, k: int) -> int:
@@ -39,29 +39,17 @@ class L2(AbstractNorm):
         return self.dual_norm(np.abs(u) + eta)
 
     def project_dual(self, u: Array, radius: Any) -> Array:
-        return u * column(radius / np.maximum(row_norm(u), radius))
+        return onto_ball(u, radius)
 
     def cvxpy(self, Z: Any) -> Any:
-        import cvxpy as cp
-
         return cp.norm(Z, 2, axis=1)
 
     def cvxpy_conjugate(self, U: Any) -> Any:
-        import cvxpy as cp
-
         return [cp.norm(U, 2, axis=1) <= 1]
 
     def stated(self, k: int) -> Stated:
-        del k
         return Stated("L2")
 
     @property
     def notation(self) -> Notation:
-        return Notation(
-            "||%z||_2",
-            "",
-            "||%u||_2 <= %c",
-            r"\|%z\|_2",
-            "",
-            r"\|%u\|_2 \le %c",
-        )
+        return Notation("||%z||_2", domain="||%u||_2 <= %c", latex_value=r"\|%z\|_2", latex_domain=r"\|%u\|_2 \le %c")

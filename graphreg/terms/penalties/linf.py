@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...lazy import cp
 from ..records import Array, Notation, Stated
 from ._rows import column
 from .base import AbstractNorm
@@ -40,28 +41,18 @@ class LInf(AbstractNorm):
         return np.where(self.dual_norm(v)[:, None] <= column(step), 0.0, np.clip(v, -level, level))
 
     def cvxpy(self, Z: Any) -> Any:
-        import cvxpy as cp
-
         return cp.max(cp.abs(Z), axis=1)
 
     def cvxpy_conjugate(self, U: Any) -> Any:
-        import cvxpy as cp
-
         return [cp.sum(cp.abs(U), axis=1) <= 1]
 
     def stated(self, k: int) -> Stated:
-        del k
         return Stated("LInf")
 
     @property
     def notation(self) -> Notation:
         return Notation(
-            "||%z||_inf",
-            "",
-            "||%u||_1 <= %c",
-            r"\|%z\|_\infty",
-            "",
-            r"\|%u\|_1 \le %c",
+            "||%z||_inf", domain="||%u||_1 <= %c", latex_value=r"\|%z\|_\infty", latex_domain=r"\|%u\|_1 \le %c"
         )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...checks import numbers
 from ...errors import TermError
+from ...lazy import cp
 from ..bounds import ULP, half_square, shown
 from ..records import Array, Notation, RecessionCone, Stated
 from ._rows import column, longest, row_norm
@@ -78,8 +79,6 @@ class Quadratic(AbstractSmoothPenalty):
         return np.where(inside, value, np.inf)
 
     def cvxpy(self, Z: Any) -> Any:
-        import cvxpy as cp
-
         return cp.sum(cp.square(Z @ self.root.T), axis=1) / 2
 
     def check(self, k: int) -> None:
@@ -135,7 +134,6 @@ class Quadratic(AbstractSmoothPenalty):
         return float(np.linalg.norm(V)) / (1.0 - off) * (1.0 + k * k * ULP) if off < 0.5 else np.inf
 
     def quadratic(self, k: int) -> Array:
-        del k
         return self.Q
 
     def strong_convexity(self) -> float:
@@ -148,14 +146,11 @@ class Quadratic(AbstractSmoothPenalty):
         return RecessionCone(np.full(k, -np.inf), np.full(k, np.inf), self.root)
 
     def cvxpy_conjugate(self, U: Any) -> Any:
-        import cvxpy as cp
-
         V, positive = self._vectors, self._values > 0
         value = cp.sum(cp.square(U @ (V[:, positive] / np.sqrt(self._values[positive]))), axis=1) / 2
         return value if positive.all() else [U @ V[:, ~positive] == 0, value]
 
     def stated(self, k: int) -> Stated:
-        del k
         return Stated("Quadratic", self.root.tolist())
 
     def exact_room(self, u: Array) -> Array:

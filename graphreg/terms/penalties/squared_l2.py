@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from ...lazy import cp
 from ..bounds import half_square
-from ..records import Array, Notation, RecessionCone, Stated
+from ..records import Array, Notation, Stated
 from ._rows import column
-from .base import AbstractSmoothPenalty
+from .base import AbstractSmoothPenalty, AbstractSupercoercive
 
 
 @dataclass(frozen=True)
-class SquaredL2(AbstractSmoothPenalty):
+class SquaredL2(AbstractSupercoercive, AbstractSmoothPenalty):
     """The squared Euclidean norm with its half: ``phi(z) = 1/2 ||z||_2^2``; edges pull, and never fuse.
 
     ``phi*(u) = 1/2 ||u||_2^2`` everywhere (Parikh and Boyd, Proximal algorithms, 6.1.1).
@@ -39,21 +40,10 @@ class SquaredL2(AbstractSmoothPenalty):
         return 0.5 * np.einsum("ij,ij->i", u, u)
 
     def cvxpy(self, Z: Any) -> Any:
-        import cvxpy as cp
-
         return cp.sum(cp.square(Z), axis=1) / 2
-
-    def gauge(self, u: Array) -> Array:
-        return np.zeros(len(u))
-
-    def clip(self, u: Array) -> Array:
-        return u
 
     def dual_prox(self, v: Array, step: Array, weight: Array) -> Array:
         return v / (1.0 + column(step / weight))
-
-    def conductance(self, u: Array) -> Array:
-        return np.ones((len(u), 1))
 
     def conjugate_bound(self, u: Array, spread: Array) -> Array:
         return half_square(np.abs(u) + spread)
@@ -64,14 +54,10 @@ class SquaredL2(AbstractSmoothPenalty):
     def strong_convexity(self) -> float:
         return 1.0
 
-    def recession(self, k: int) -> RecessionCone:
-        return RecessionCone(np.zeros(k), np.zeros(k))
-
     def cvxpy_conjugate(self, U: Any) -> Any:
         return self.cvxpy(U)  # its own conjugate
 
     def stated(self, k: int) -> Stated:
-        del k
         return Stated("SquaredL2")
 
     @property
@@ -79,10 +65,8 @@ class SquaredL2(AbstractSmoothPenalty):
         return Notation(
             "||%z||_2^2 / 2",
             "||%u||_2^2 / (2 %c)",
-            "",
-            r"\tfrac{1}{2} \|%z\|_2^2",
-            r"\frac{1}{2 %c} \|%u\|_2^2",
-            "",
-            "(%z)",
-            "(%z)",
+            latex_value=r"\tfrac{1}{2} \|%z\|_2^2",
+            latex_conjugate=r"\frac{1}{2 %c} \|%u\|_2^2",
+            gradient="(%z)",
+            latex_gradient="(%z)",
         )

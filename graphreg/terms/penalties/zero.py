@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ..records import Array, Notation, RecessionCone, Stated
-from .base import AbstractConstraint
+from ..records import Array, Notation, Stated
+from .base import AbstractConstraint, AbstractSupercoercive
 
 
 @dataclass(frozen=True)
-class Zero(AbstractConstraint):
+class Zero(AbstractSupercoercive, AbstractConstraint):
     """The constraint ``z = 0``: the two ends of the edge agree (a consensus), or the node is fixed at its centre.
 
     ``phi(z) = 0`` at z = 0 exactly and +inf elsewhere; ``phi*(u) = 0`` everywhere, so flows have no capacity.
@@ -31,35 +31,19 @@ class Zero(AbstractConstraint):
     def cvxpy(self, Z: Any) -> Any:
         return [Z == 0]
 
-    def gauge(self, u: Array) -> Array:
-        return np.zeros(len(u))
-
     def gauge_at_zero(self, u: Array) -> Array:
         return np.zeros(len(u))
 
-    def clip(self, u: Array) -> Array:
-        return u
-
     def dual_prox(self, v: Array, step: Array, weight: Array) -> Array:
-        del step, weight
         return v
 
-    def conductance(self, u: Array) -> Array:
-        return np.ones((len(u), 1))
-
     def conjugate_bound(self, u: Array, spread: Array) -> Array:
-        del spread
         return np.zeros(len(u))
 
-    def recession(self, k: int) -> RecessionCone:
-        return RecessionCone(np.zeros(k), np.zeros(k))
-
     def cvxpy_conjugate(self, U: Any) -> Any:
-        del U
         return []  # 0, without a constraint
 
     def stated(self, k: int) -> Stated:
-        del k
         return Stated("Zero")
 
     def settle(self, z: list[Any], exact: Callable[[float], Any]) -> list[Any]:
@@ -67,11 +51,4 @@ class Zero(AbstractConstraint):
 
     @property
     def notation(self) -> Notation:
-        return Notation(
-            "[%z = 0]",
-            "",
-            "",
-            r"\iota\{%z = 0\}",
-            "",
-            "",
-        )
+        return Notation("[%z = 0]", latex_value=r"\iota\{%z = 0\}")

@@ -15,12 +15,11 @@ from scipy.sparse.linalg import splu
 
 from ...certificate import Certificate, Certifier
 from ...clock import carry_out
-from ...compiling import Compiler
 from ...errors import FailedError, UnattainedError
 from ...form import DualPoint, Form
 from ...methods import Exact
 from ...oracles import NodeGradients, descended
-from ...running import Budget, Solution, solve
+from ...running import Solution, solved
 from ...terms import Array, block_diagonal
 from ...terms.penalties import Zero
 from ..network import Network
@@ -69,7 +68,7 @@ def pooled(vary: Varying, network: Network, smooth: SmoothObjective) -> Solution
     if attained is False:
         _refuse(form, w)
     if not (certificate.holds(GAP) and attained):
-        solution = solve(form, Exact(), Budget(1e-9), Compiler(form))
+        solution = solved(form, Exact(), 1e-9)
         if solution.status == "unattained":
             _refuse(form, solution.certificate.w)
         w = newton(smooth, network.ties, solution.certificate.w)

@@ -93,7 +93,7 @@ class ErrorBound(Stated):
 
 
 @in_time
-def error_bound(  # noqa: PLR0913
+def error_bound(
     problem: Any,
     truth: Any,
     *,
@@ -127,12 +127,14 @@ def error_bound(  # noqa: PLR0913
     BudgetError
         Where the time is up.
     """
+    quantile = float(checks.inside("(1/2, 1)")(level, "the level", MethodError))
+    checks.seed(seed, "seed", MethodError)
     form = form_of(problem, "error_bound").frozen()
     edge = _edges(form)
     w = parameters_of(truth, form, "the true parameters")
     network = Network((edge,), (edge.base_weight,), form.shape)
     noise, assumed = _noise(form, w, covariance, int(checks.count(draws, "draws", MethodError)), seed)
-    quantile = 1.0 if covariance is None else float(checks.inside("(1/2, 1)")(level, "the level", MethodError))
+    quantile = 1.0 if covariance is None else quantile
     sizes = [_sizes(network, g) for g in noise]
     projection, required = np.quantile(sizes, quantile, axis=0, method="higher").tolist()
     return _record(form, w, edge, projection, required, assumed)

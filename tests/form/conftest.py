@@ -1,0 +1,11 @@
+"""Random numbers for models."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(3)

@@ -1,0 +1,141 @@
+"""Clusters: edges that are fused or split, and proved to be."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+from factories import named, thinned
+from solution_cases import CHAIN, METHODS, NODES, means
+
+import graphreg as gr
+
+
+def two_clusters(rng, penalty, m=20, d=2):
+    """Eight nodes in two rings joined by one edge, each with a truth of its own; and that problem's two sides."""
+    ring = nx.cycle_graph(4)
+    graph = nx.disjoint_union(ring, ring)
+    graph.add_edge(3, 4)
+    truth = np.repeat([[2.0, -1.0], [-2.0, 1.0]], 4, axis=0)
+    data = {}
+    for i, w in enumerate(truth):
+        X = rng.normal(size=(m, d))
+        data[i] = X, X @ w + 0.1 * rng.normal(size=m)
+    return gr.Problem(gr.SquaredLoss(gr.NodeData.from_dict(data)) + 0.2 * gr.TotalVariation(graph, penalty))
+
+
+@pytest.mark.parametrize("method", METHODS, ids=named)
+@pytest.mark.parametrize("penalty", [gr.L2(), gr.L1(), gr.LInf()], ids=repr)
+def test_two_true_clusters_are_found_and_proved(rng, penalty, method):
+    solution = two_clusters(rng, penalty).solve(method, gap=1e-8)
+    near, found = solution.clusters(), solution.clusters(prove=True)
+    assert near.labels == found.labels
+    assert not near.certain
+    assert near.edges["state"].tolist().count("near") == 8
+    assert found.certain
+    assert found.count_range == (2, 2)
+    assert found.members() == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    assert found.labels == {i: int(i > 3) for i in range(8)}
+    assert found.count == 2
+    edges = found.edges.set_index(["tail", "head"])
+    assert edges.loc[(3, 4), "state"] == "split"
+    assert (edges.drop(index=(3, 4))["state"] == "fused").all()
+    assert edges.loc[(3, 4), "slack"] == pytest.approx(0.0, abs=1e-6)
+    assert (edges.drop(index=(3, 4))["slack"] > 1e-3).all()
+    assert str(found) == (
+        "2 clusters of sizes 4, 4; edges: 8 fused, 1 split, 0 undecided (every edge is decided by a proof)"
+    )
+
+
+def test_a_coarse_answer_decides_less_and_nothing_wrongly(rng):
+    problem = two_clusters(rng, gr.L2())
+    coarse = problem.solve(gr.PrimalDual(), rounds=3, gap=0).clusters()
+    assert not coarse.certain
+    assert "every edge is decided by a proof" not in str(coarse)
+    assert set(coarse.edges["state"]) <= {"near", "split", "undecided"}
+
+
+def noisy(seed):
+    """Six nodes with little data on a ring with chords, so that some edges fuse and some do not."""
+    rng = np.random.default_rng(seed)
+    graph = nx.circulant_graph(6, [1, 2])
+    for _, _, edge in graph.edges(data=True):
+        edge["weight"] = rng.uniform(0.5, 2.0)
+    truth = np.where(np.arange(6)[:, None] < 3, [1.0, -1.0], [1.5, 0.0])
+    data = {i: ((X := rng.normal(size=(8, 2))), X @ truth[i] + 0.5 * rng.normal(size=8)) for i in range(6)}
+    return gr.SquaredLoss(gr.NodeData.from_dict(data)), graph
+
+
+@pytest.mark.parametrize(("penalty", "seed"), thinned([gr.L2(), gr.L1(), gr.LInf()], range(3), every=3))
+def test_edges_are_decided_as_a_tight_solution_has_them(penalty, seed):
+    """Each penalty on one of the problems; on all with ``make test ARGS=--whole``."""
+    loss, graph = noisy(seed)
+    states = set()
+    for strength in (0.01, 0.05, 0.2):
+        problem = gr.Problem(loss + strength * gr.TotalVariation(graph, penalty))
+        tight = problem.solve(gap=1e-11)
+        assert tight.certificate.distance < 1e-4
+        size = np.sqrt((tight.coef**2).mean())
+        accuracy = 2 * tight.certificate.distance
+        for method, gap in ((gr.PrimalDual(), 1e-2), (gr.PrimalDual(), 1e-5), (gr.Exact(), 1e-6)):
+            edges = problem.solve(method, gap=gap).clusters(prove=True).edges
+            true = np.linalg.norm(tight.coef[edges["tail"].to_list()] - tight.coef[edges["head"].to_list()], axis=1)
+            assert (true <= edges["bound"] + accuracy).all()
+            assert (true[edges["state"] == "fused"] <= accuracy).all()
+            assert (true[edges["state"] == "near"] <= 1e-3 * size + accuracy).all()
+            assert (true[(edges["state"] == "split") & edges["certain"]] > 0).all()
+            states |= set(edges["state"])
+    assert "split" in states
+    assert states & {"near", "fused"}
+
+
+@pytest.mark.parametrize("method", METHODS, ids=named)
+def test_clusters_where_the_optimum_is_0(method):
+    problem = gr.Problem(gr.MeanLoss(means(-1, 1, -2, 2)) + 5 * gr.TotalVariation(nx.path_graph(4), gr.L2()))
+    solution = problem.solve(method)
+    np.testing.assert_allclose(solution.coef, 0.0, atol=1e-3)
+    found = solution.clusters(prove=True)
+    assert found.count == 1
+    assert set(found.edges["state"]) <= {"near", "fused"}
+    assert set(found.labels.values()) == {0}
+
+
+@pytest.mark.parametrize("penalty", [gr.SquaredL2(), gr.HuberNorm(1.0), gr.Quadratic([[2.0]]), gr.Ball(1.0)], ids=repr)
+def test_what_has_no_kink_never_fuses(penalty):
+    for values in ((0.0, 0.0, 5.0), (0.0, 1e-6, 5.0)):
+        found = (
+            gr.Problem(gr.MeanLoss(means(*values)) + gr.TotalVariation(nx.path_graph(3), penalty)).solve().clusters()
+        )
+        assert "fused" not in set(found.edges["state"])
+        assert found.count == 3
+
+
+def test_a_consensus_fuses_by_definition():
+    problem = gr.Problem(gr.MeanLoss(means(0.0, 1.0, 5.0)) + gr.Consensus(nx.path_graph(3)))
+    found = problem.solve().clusters()
+    assert (found.count, found.certain) == (1, True)
+    assert (found.edges["bound"] == 0).all()
+
+
+def test_clusters_without_edges():
+    found = gr.Problem(gr.MeanLoss(means(0.0, 1.0))).solve().clusters()
+    assert found.count == 2
+    assert list(found.edges.columns) == ["term", "tail", "head", "state", "slack", "difference", "bound", "certain"]
+    assert str(found).startswith("2 clusters, a node each; edges: 0 fused, 0 split, 0 undecided")
+
+
+def test_nodes_that_agree_on_some_features_only_are_apart(rng):
+    loss = gr.MeanLoss(gr.NodeData.from_arrays(None, rng.normal(size=(3, 2)), NODES))
+    first, second = (5.0 * gr.TotalVariation(CHAIN, gr.L2(), features=[name]) for name in ("y0", "y1"))
+    one, both = gr.Problem(loss + first).solve().clusters(), gr.Problem(loss + first + second).solve().clusters()
+    assert set(one.edges["state"]) == {"near"}
+    assert one.count == 3
+    assert both.count == 1
+
+
+def test_fused_edges_join_along_paths(rng):
+    """Nodes 0 and 2 have no edge, and are one cluster through node 1."""
+    problem = gr.Problem(gr.MeanLoss(means(0.0, 0.1, 0.2, 9.0)) + 0.5 * gr.TotalVariation(nx.path_graph(4), gr.L2()))
+    found = problem.solve(gap=1e-8).clusters(prove=True)
+    assert found.members() == [[0, 1, 2], [3]]
+    assert found.edges["state"].tolist() == ["fused", "fused", "split"]
