@@ -39,7 +39,7 @@ class _Run:
     keeper: Keeper | None
     schedule: Schedule
     trace: Trace = field(default_factory=Trace)
-    began: float = field(default_factory=time.perf_counter)
+    began: float = field(default_factory=lambda: time.perf_counter())  # noqa: PLW0108 - the clock of the moment
     unknowns: int | None = None  # of the last guess of a polish
     checked: Checked | None = None  # for the checkpoint; None while it has yet to be noted
     longest: float = 0.0  # seconds that a certificate took, which the last one will take, too
