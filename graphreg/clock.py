@@ -17,6 +17,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from . import checks
 from .errors import BudgetError
+from .escaping import visible
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -165,7 +166,7 @@ def progress_bar(shown: bool | None, **how: Any) -> Generator[Callable[..., None
     with tqdm(leave=False, **how) as bar:
 
         def tell(steps: int, text: str = "") -> None:
-            bar.set_postfix_str(text, refresh="delay" not in how)  # a refresh would not wait
+            bar.set_postfix_str(visible(text), refresh="delay" not in how)  # a refresh would not wait
             bar.update(steps)
 
         yield tell

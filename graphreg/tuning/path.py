@@ -15,6 +15,7 @@ from .. import checks
 from ..certificate import STATES
 from ..clock import OutOfTimeError, progress_bar, within
 from ..errors import ModelError
+from ..escaping import visible
 from ..methods import AbstractMethod
 from ..problem import RAISES, Problem, problem_of
 from ..running import Checkpoint, Solution
@@ -265,7 +266,7 @@ def _solve(
                 if solution.status == "interrupted" or warm.warm_start.interrupted:
                     raise KeyboardInterrupt  # also where it was certified: not with the bits of one that went on
                 if solution.status in RAISES and on_failure == "raise":
-                    message = f"at {parameter.name} = {value:.6g}: {solution.message}"
+                    message = f"at {visible(parameter.name)} = {value:.6g}: {solution.message}"
                     raise RAISES[solution.status](message, solution)
                 found[value] = solution
                 if warm.warm_start.cut:
