@@ -147,6 +147,7 @@ fraction = inside("(0, 1)", "a number between 0 and 1")
 count = whole(1)
 seed = whole(0)
 switch = Check("True or False", is_switch)
+seconds = inside("(0, inf]", "a positive number")
 SWITCHES = {"bool": switch, "bool | None": switch | None}
 
 

@@ -11,15 +11,21 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
+from . import checks
+from .errors import BudgetError
 from .escaping import visible
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 GRACE = 0.25  # seconds that a piece of work is given at least, so that small ones are done even when time is up
 PATIENCE = 0.05  # seconds between two looks at the clock and at Ctrl-C
 FAREWELL = 20.0  # seconds that the interpreter waits at its end for compiled work that was broken off
+LAST = 1.0  # seconds for the last word on what is there when the time is up or Ctrl-C is pressed
 
 _deadline: contextvars.ContextVar[float | None] = contextvars.ContextVar("deadline", default=None)
 
@@ -38,7 +44,21 @@ def within(seconds: float | None) -> Generator[None]:
     before = _deadline.get()
     mine = None if seconds is None else time.monotonic() + seconds
     known = [each for each in (before, mine) if each is not None]
-    token = _deadline.set(min(known) if known else None)
+    with _until(min(known) if known else None):
+        yield
+
+
+@contextmanager
+def afresh(seconds: float | None = LAST) -> Generator[None]:
+    """A context with so many seconds from now (None: without end), whatever was used up: for the last word on what is
+    there."""
+    with _until(None if seconds is None else time.monotonic() + seconds), alarm():
+        yield
+
+
+@contextmanager
+def _until(end: float | None) -> Generator[None]:
+    token = _deadline.set(end)
     try:
         yield
     finally:
@@ -47,8 +67,20 @@ def within(seconds: float | None) -> Generator[None]:
 
 def left() -> float | None:
     """Seconds until the deadline, negative beyond it; None where there is none."""
-    deadline = _deadline.get()
-    return None if deadline is None else deadline - time.monotonic()
+    end = _deadline.get()
+    return None if end is None else end - time.monotonic()
+
+
+@contextmanager
+def until(deadline: float | None) -> Generator[None]:
+    """`within` what is left until another process's `deadline`."""
+    with within(None if deadline is None else deadline - time.monotonic()):
+        yield
+
+
+def deadline() -> float | None:
+    """When the time is up, for `until`; None where it never is."""
+    return _deadline.get()
 
 
 def look() -> None:
@@ -56,6 +88,68 @@ def look() -> None:
     seconds = left()
     if seconds is not None and seconds <= 0.0:
         raise OutOfTimeError
+
+
+@contextmanager
+def alarm() -> Generator[None]:
+    """A context in which `OutOfTimeError` is raised when the deadline passes, wherever in Python this thread is then:
+    for work that does not `look`. Not around functions of the user's, which it would strike, too."""
+    seconds = left()
+    if seconds is None or seconds > threading.TIMEOUT_MAX:
+        yield
+        return
+    thread, ringing = ctypes.c_ulong(threading.get_ident()), threading.Lock()
+    over = False
+
+    def ring() -> None:
+        with ringing:
+            if not over:
+                _raise_in(thread, OutOfTimeError)
+
+    timer = threading.Timer(max(seconds, 0.0), ring)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        with ringing:
+            over = True
+            _raise_in(thread, None)  # what has rung and is not yet heard
+        timer.cancel()
+
+
+@contextmanager
+def needed(what: str) -> Generator[None]:
+    """A context for work without which there is nothing to give.
+
+    Raises
+    ------
+    BudgetError
+        Where the deadline passes first.
+    """
+    try:
+        with alarm():
+            yield
+    except OutOfTimeError:
+        raise nothing_yet(what) from None
+
+
+def nothing_yet(what: str) -> BudgetError:
+    """The error where the time is up before there is anything to give."""
+    return BudgetError(f"{what}: the time was used up before there was anything to give; allow more seconds")
+
+
+def in_time(function: Callable[P, T]) -> Callable[P, T]:
+    """The function, whose argument ``seconds`` binds; there is nothing to give before its end."""
+
+    @wraps(function)
+    def call(*args: P.args, **given: P.kwargs) -> T:
+        seconds: Any = given.get("seconds")
+        (checks.seconds | None)(seconds, "seconds")
+        with within(seconds), needed(function.__name__):
+            return function(*args, **given)
+
+    return call
 
 
 @contextmanager
@@ -95,8 +189,9 @@ def carry_out(work: Callable[[], T]) -> T:
         return work()  # Ctrl-C goes to the main thread alone
     results: list[T] = []
     errors: list[BaseException] = []
-    done = threading.Event()
+    done, awaited = threading.Event(), _Awaited()
     context = contextvars.copy_context()
+    context.run(_awaited.set, awaited)
 
     def run() -> None:
         try:
@@ -111,7 +206,7 @@ def carry_out(work: Callable[[], T]) -> T:
     try:
         _await(done)
     except BaseException:
-        _stop(thread)
+        _stop(thread, awaited)
         raise
     if errors:
         raise errors[0]
@@ -126,13 +221,43 @@ def _await(done: threading.Event) -> None:
             raise OutOfTimeError
 
 
-def _stop(thread: threading.Thread) -> None:
-    """Ask a thread to stop at its next step in Python."""
+@dataclass
+class _Awaited:
+    """Whether anybody waits for the result of some work, and whether the work asks for that itself."""
+
+    still: bool = True
+    asks: bool = False
+
+
+_awaited: contextvars.ContextVar[_Awaited | None] = contextvars.ContextVar("awaited", default=None)
+
+
+def awaited() -> Callable[[], bool]:
+    """What says whether the result of this work is still waited for: for a solver that can ask. From here on the work
+    is not struck in the midst of Python."""
+    known = _awaited.get()
+    if known is None:
+        return lambda: True
+    known.asks = True
+    return lambda: known.still
+
+
+def _stop(thread: threading.Thread, awaited: _Awaited) -> None:
+    """Ask a thread to stop at its next step in Python, or when it asks."""
+    awaited.still = False
     if thread.ident is not None and thread.is_alive():
         if not _stopped:
             atexit.register(_wait)
         _stopped.append(thread)
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(_Stopped))
+        if awaited.asks:
+            return
+        _raise_in(ctypes.c_ulong(thread.ident), _Stopped)
+
+
+def _raise_in(thread: ctypes.c_ulong, error: type[BaseException] | None) -> None:
+    """Raise an error at the next step of a thread in Python; None takes back what was not yet heard."""
+    raised = None if error is None else ctypes.py_object(error)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, raised)
 
 
 _stopped: list[threading.Thread] = []

@@ -9,6 +9,7 @@ from .escaping import page
 
 if TYPE_CHECKING:
     from .running import Solution
+    from .tuning import CrossValidation
 
 
 class _Shown:
@@ -79,6 +80,19 @@ class SolveError(GraphregError, RuntimeError):
     def __init__(self, message: str, solution: Solution | None = None) -> None:
         super().__init__(message)
         self.solution = solution
+
+
+class BudgetError(GraphregError, TimeoutError):
+    """Time that was used up before there was anything to give; the message says by what."""
+
+
+class WorkerError(GraphregError, RuntimeError):
+    """A process of a cross-validation that ended or failed; the message names the fold and the strengths at which it
+    was, and ``found`` holds the folds that are finished."""
+
+    def __init__(self, message: str, found: CrossValidation | None = None) -> None:
+        super().__init__(message)
+        self.found = found
 
 
 class InternalError(GraphregError, RuntimeError):

@@ -210,7 +210,7 @@ class Problem:
             raise MethodError(f"{method.name} does not apply: " + "; ".join(missing), missing)
         checks.nonnegative(gap, "gap")
         (checks.count | None)(rounds, "rounds")
-        (SECONDS | None)(seconds, "seconds")
+        (checks.seconds | None)(seconds, "seconds")
         (checks.function("a function of a Record") | None)(callback, "callback")
         (checks.switch | None)(progress, "progress")
         checks.one_of("raise", "return")(on_failure, "on_failure")
@@ -328,9 +328,6 @@ class Problem:
     def __repr__(self) -> str:
         n, d = self.form.space.n_observed, self.form.d
         return f"<Problem: {n} nodes x {d} coordinates, {len(self.model.terms)} terms>"
-
-
-SECONDS = checks.inside("(0, inf]", "a positive number")
 
 
 def _by_label(frame: Any, form: Form) -> Any:

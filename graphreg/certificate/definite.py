@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cholesky
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, splu
 
+from ..clock import carry_out
 from ..terms import Array
 
 U = 2.0**-53  # the unit roundoff
@@ -116,7 +117,8 @@ def _solver(S: Any) -> Callable[[Array], Array] | None:
 
 def factor(S: Any) -> Any:
     options = {"SymmetricMode": True}
-    return splu(sp.csc_array(S), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
+    A = sp.csc_array(S)
+    return carry_out(lambda: splu(A, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options))
 
 
 def _estimate(solve: Callable[[Array], Array], q: Array) -> float:

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from ..breakdown import cause, panic
 from ..certificate import common
-from ..clock import PATIENCE, OutOfTimeError, carry_out, look
+from ..clock import PATIENCE, OutOfTimeError, awaited, carry_out, look
 from ..errors import ConvexityError, SolverError
 from ..form import DualPoint, EdgeBlock, Form, SampleBlock
 from ..lazy import cp
@@ -116,7 +116,7 @@ class ConicProblem:
         for variable in self.cvxpy.variables():
             variable.value = None  # nothing of an earlier solve may be taken for an answer of this one
         try:
-            broke = breakdown_of(lambda: self.cvxpy.get_problem_data(name))
+            broke = breakdown_of(lambda: self._compiled_for(name))
         except cp.SolverError as error:
             raise SolverError(f"{solver} cannot take this problem: {str(error).splitlines()[0]}") from None
         except cp.error.DCPError as error:  # pyright: ignore[reportAttributeAccessIssue]
@@ -130,6 +130,11 @@ class ConicProblem:
                 broke = str(error).splitlines()[0]
         return Outcome(cause=broke) if broke else Outcome(str(self.cvxpy.status))
 
+    def _compiled_for(self, name: str) -> None:
+        _, chain, _ = self.cvxpy.get_problem_data(name)
+        if name == "CLARABEL":
+            _listening(chain.solver)
+
     def answer(self) -> tuple[tuple[Array, DualPoint] | None, str]:
         """What the solver left behind, where that is a finite point; and the cause where it cannot be read."""
         read: list[Any] = []
@@ -141,6 +146,25 @@ class ConicProblem:
         shapes = [(len(edge.tail), form.width(edge)) for edge in form.edges]
         right = found[0].shape == form.shape and [np.shape(flow) for flow in found[1].flows] == shapes
         return (found, "") if right else (None, "the solver's answer has another shape than the problem")
+
+
+def _listening(solver: Any) -> None:
+    """CVXPY's interface to Clarabel, which asks between two iterations whether anybody still waits for the result; by
+    itself it would work on after Ctrl-C, and an interpreter that ends would have to wait for it."""
+    import clarabel
+    from cvxpy.reductions.solvers.conic_solvers.clarabel_conif import dims_to_solver_cones
+
+    def solve_via_data(data: Any, warm_start: bool, verbose: bool, options: Any, cache: Any = None) -> Any:
+        del warm_start, cache
+        size, cones = len(data["c"]), dims_to_solver_cones(data["dims"])
+        P = sp.csc_array(sp.triu(data["P"])) if "P" in data else sp.csc_array((size, size))
+        settings = solver.parse_solver_opts(verbose, options)
+        made = clarabel.DefaultSolver(P, data["c"], data["A"], data["b"], cones, settings)
+        still = awaited()
+        made.set_termination_callback(lambda info: not still())
+        return made.solve()
+
+    solver.solve_via_data = solve_via_data
 
 
 def breakdown_of(work: Callable[[], Any]) -> str:

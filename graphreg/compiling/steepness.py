@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..clock import carry_out
 from ..lazy import cp
 from ..terms import Array
 from ..terms.penalties import AbstractPenalty
@@ -71,7 +72,7 @@ def _solve(problem: Any) -> None:
     with warnings.catch_warnings(action="ignore"):
         for options in (ATTEMPTS["CLARABEL"][1][1], ATTEMPTS["CLARABEL"][0][1]):
             try:
-                problem.solve(solver="CLARABEL", **options)
+                carry_out(lambda options=options: problem.solve(solver="CLARABEL", **options))
             except cp.SolverError:
                 continue
             if problem.status in ("optimal", "optimal_inaccurate"):

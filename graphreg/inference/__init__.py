@@ -3,6 +3,7 @@
 from .edges.edges import edge_tests as edge_tests
 from .edges.selection import EdgeSelection as EdgeSelection
 from .edges.selection import select_edges as select_edges
+from .local import LocalFits as LocalFits
 from .local import local_fits as local_fits
 from .mixed_models.components import Components as Components
 from .mixed_models.estimators import EstimatorComparison as EstimatorComparison

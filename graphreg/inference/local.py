@@ -15,13 +15,12 @@ import numpy as np
 
 from .. import checks
 from ..certificate import Certificate, Certifier
-from ..compiling import Compiler
 from ..errors import DataError, MethodError
 from ..form import Form, SampleBlock
 from ..methods import Exact
 from ..network import without_edges
 from ..oracles import STEPPING, NodeGradients, minimisers, without_gradient
-from ..running import Budget, solve
+from ..running import solved
 from ..terms import Array, batches, gram
 from .missing_estimates import RIDGE, SINGULAR, check_attained, check_rank, more, of_losses
 
@@ -206,7 +205,7 @@ def local_fits(form: Form) -> LocalFits:
     if doubtful.size:
         check_attained(form, fitted[doubtful])
         if not converged.all():  # a Hessian that vanishes in between (Huber losses) leads Newton's method astray
-            near = solve(form, Exact(), Budget(GAP), Compiler(form)).certificate.w
+            near = solved(form, Exact(), GAP).certificate.w
             w, converged = _newton(gradients, near)
             H = gradients.hessians(w)
         lost = fitted[~converged[fitted] | (_least(H[fitted], designs) < SINGULAR)]

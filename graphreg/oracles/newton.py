@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import splu
 
+from ..clock import carry_out
 from ..form import Form
 from ..terms import Array
 
@@ -104,7 +105,9 @@ class NewtonSystem:
         # positive definite: no pivots are needed, and the order is there
         options = {"SymmetricMode": True, "Equil": False}
         try:
-            found = splu(H, permc_spec="NATURAL", diag_pivot_thresh=0.0, relax=1, panel_size=8, options=options)
+            found = carry_out(
+                lambda: splu(H, permc_spec="NATURAL", diag_pivot_thresh=0.0, relax=1, panel_size=8, options=options)
+            )
         except RuntimeError as error:
             raise ArithmeticError(f"a Newton system is singular ({error})") from error
         return found.solve
@@ -167,5 +170,6 @@ def _neighbours(form: Form) -> sp.csc_array:
 def _sparse_order(form: Form) -> Array:
     """The nodes in an order in which factors stay sparse (minimum degree), (n,)."""
     A = _neighbours(form)
-    found = splu(A, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+    options = {"SymmetricMode": True}
+    found = carry_out(lambda: splu(A, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options))
     return np.argsort(found.perm_c)

@@ -43,7 +43,8 @@ def plot_cross_validation(found: CrossValidation, ax: Axes | None = None) -> Axe
     count = len(found.grid.parameters)
     if count > 2:
         raise ModelError(f"the picture is for one or two Parameters, and the grid has {count}; print the table")
-    found.index("min")  # says so where there is no score
+    if not found.usable.any():
+        found.index("min")  # says why
     axes = axes_for(ax, (7.5, 5.0))
     if count == 1:
         _line(axes, found)
@@ -73,9 +74,9 @@ def _line(axes: Axes, found: CrossValidation) -> None:
         foot = axes.get_xaxis_transform()
         axes.plot(lost, np.full(len(lost), 0.02), "x", color="tab:red", transform=foot, label="not certified")
     _mark(axes, found, x, found.mean, (11, 6), zorder=2)
-    best = found.index("min")
-    sign = -1.0 if found.scorer.greater_is_better else 1.0
-    axes.axhline(found.mean[best] + sign * found.standard_error[best], color="0.6", linestyle="--", linewidth=1.0)
+    if found.complete:
+        best, sign = found.index("min"), -1.0 if found.scorer.greater_is_better else 1.0
+        axes.axhline(found.mean[best] + sign * found.standard_error[best], color="0.6", linestyle="--", linewidth=1.0)
     axes.set(xscale="log", xlabel=picture(found.grid.names[0], LONGEST), axisbelow=True)
     axes.set_ylabel(f"held-out {picture(found.scorer.name)}, +- one standard error")
     axes.grid(True, which="major", color="0.92")

@@ -19,5 +19,6 @@ from .solution import STATUSES as STATUSES
 from .solution import Solution as Solution
 from .solving import Task as Task
 from .solving import solve as solve
+from .solving import solved as solved
 from .statuses import contradicted as contradicted
 from .trace import Record as Record

@@ -21,13 +21,14 @@ class WarmStart:
     """The view of a run, its last state, and what its repairs taught; None before there was one.
 
     ``interrupted``: whether the user broke the run off, also where its answer was certified all the same: whoever
-    presses Ctrl-C means all that is still to come.
+    presses Ctrl-C means all that is still to come. ``cut``: whether the time cut it short, likewise.
     """
 
     view: LocalView | None = None
     state: Any = None
     schedule: Schedule | None = None
     interrupted: bool = False
+    cut: bool = False
 
     def first(self, method: AbstractIteration, view: LocalView, start: Start | None) -> Any:
         """The state in which the next run begins."""
@@ -37,10 +38,9 @@ class WarmStart:
         """The schedule of the next run."""
         return schedule if self.schedule is None else schedule.expecting(self.schedule)
 
-    def take(self, view: LocalView, state: Any, schedule: Schedule, interrupted: bool) -> None:
+    def take(self, view: LocalView, state: Any, schedule: Schedule) -> None:
         """Keep what a run ended with."""
         self.view, self.state, self.schedule = view, state, schedule
-        self.interrupted |= interrupted
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..breakdown import Watched, cause, numerical
-from ..certificate import Certificate, Certifier
-from ..clock import OutOfTimeError, left, progress_bar
+from ..certificate import Certificate, Certifier, feasible
+from ..clock import LAST, OutOfTimeError, afresh, alarm, left, progress_bar
 from ..errors import CheckpointError
 from ..form import settles
 from ..network import Ledger, LocalView
@@ -27,6 +27,8 @@ from .trace import Record, Trace
 if TYPE_CHECKING:
     from ..methods import AbstractIteration, Point
 
+EXTRA = 0.1  # of the seconds that a run may take: what the last certificate may take beyond them
+
 
 @dataclass
 class _Run:
@@ -37,12 +39,24 @@ class _Run:
     keeper: Keeper | None
     schedule: Schedule
     trace: Trace = field(default_factory=Trace)
-    began: float = field(default_factory=time.perf_counter)
+    began: float = field(default_factory=lambda: time.perf_counter())  # noqa: PLW0108 - the clock of the moment
     unknowns: int | None = None  # of the last guess of a polish
     checked: Checked | None = None  # for the checkpoint; None while it has yet to be noted
+    longest: float = 0.0  # seconds that a certificate took, which the last one will take, too
 
     def elapsed(self) -> float:
         return time.perf_counter() - self.began
+
+    def over(self, k: int) -> str:
+        """Why no round may follow after k; empty where one may."""
+        budget = self.budget
+        most = self.method.most_rounds if budget.rounds is None else budget.rounds
+        remaining = left()
+        if remaining is not None and remaining < self.longest:
+            return "budget"
+        if budget.seconds is not None and self.elapsed() + self.longest > budget.seconds:
+            return "budget"
+        return "" if k < most else "limit" if budget.rounds is None and budget.seconds is None else "budget"
 
     # ---- where a run begins, and what is kept of it ----------------------------------------------------------------
     def begin(self, view: LocalView) -> tuple[Any, int, str]:
@@ -53,7 +67,10 @@ class _Run:
         warm_start, start = self.budget.warm_start, self.budget.start
         stored = None if self.keeper is None else self.keeper.load(view, lambda: self.method.init(view, start))
         if self.keeper is None or stored is None:
-            state = self.method.init(view, start) if warm_start is None else warm_start.first(self.method, view, start)
+            with alarm():
+                state = (
+                    self.method.init(view, start) if warm_start is None else warm_start.first(self.method, view, start)
+                )
             self.keep(state, 0, "")
             return state, 0, ""
         if self.budget.rounds is not None and stored.round > self.budget.rounds:
@@ -141,18 +158,25 @@ class _Run:
             self.certifier.best_primal = None
         return self.certify(state, k)
 
-    def at_interrupt(self, state: Any, k: int) -> Certificate:
-        """That of the last state, or of the best known where even this is interrupted; nobody is called back.
+    def so_far(self, state: Any, k: int) -> Certificate:
+        """That of the last state, or of the best known where even this takes too long or is interrupted; nobody is
+        called back. Without a state the run was still being set up.
 
         The checkpoint is of the last whole round: ledger and certifier may have been caught within the next.
         """
         self.budget = replace(self.budget, callback=None)
         try:
             self.write()
-            self.certifier = self.method.judge(state, self.certifier)
-            return self.certify(state, k)
-        except KeyboardInterrupt:
-            return self.certifier.best()
+            with afresh(max(LAST, EXTRA * (self.budget.seconds or 0.0))):
+                if state is None:
+                    start, form = self.budget.start, self.certifier.form
+                    self.certifier.consider(feasible(form, np.zeros(form.shape) if start is None else start[0]))
+                else:
+                    self.certifier = self.method.judge(state, self.certifier)
+                    self.certify(state, k)
+        except (KeyboardInterrupt, OutOfTimeError):
+            pass
+        return self.certifier.best()
 
     def screen(self, state: Any, k: int) -> float:
         at = time.perf_counter()
@@ -174,7 +198,9 @@ class _Run:
             if not self.method.central:
                 self.ledger.sum("certificate", numbers)  # as a polish, no step that neighbours could take alone
             self.certifier.consider(w)
-        certificate = self.certifier.certify(*point, self.budget.gap)
+        with alarm():
+            certificate = self.certifier.certify(*point, self.budget.gap)
+        self.longest = max(self.longest, time.perf_counter() - at)
         spent = self.certifier.repair.exchanges - before
         self._charge(spent + self._settling(point), spent)
         gap = certificate.relative_gap if certificate.valid else np.inf
@@ -184,7 +210,8 @@ class _Run:
     def polish(self, state: Any, k: int) -> bool:
         """Whether a polish of the state meets the gap."""
         at = time.perf_counter()
-        done = self._polish(state)
+        with alarm():
+            done = self._polish(state)
         self.trace.polish_seconds += time.perf_counter() - at
         if done:
             found = self.certifier.best()
@@ -248,16 +275,13 @@ def drive(
         schedule = budget.warm_start.expecting(schedule)
     ledger, budget = view.engine.ledger, replace(budget, callback=Watched.of(budget.callback))
     run = _Run(method, certifier, budget, ledger, keeper, schedule)
-    state, k, ended = run.begin(view)
-    why, shown = "", k
-    most = budget.rounds if budget.rounds is not None else method.most_rounds
-    how = {"total": budget.rounds, "initial": k, "desc": method.name, "unit": " rounds", "delay": 1.0}
+    state, k, ended, why = None, 0, "", ""
+    how = {"total": budget.rounds, "desc": method.name, "unit": " rounds", "delay": 1.0}
     try:
-        with progress_bar(budget.progress, **how) as tick:
-            while not ended:
-                if k >= most or (budget.seconds is not None and run.elapsed() > budget.seconds):
-                    ended = "limit" if budget.rounds is None and budget.seconds is None else "budget"
-                    break
+        state, k, ended = run.begin(view)
+        shown = k
+        with progress_bar(budget.progress, initial=k, **how) as tick:
+            while not (ended := ended or run.over(k)):
                 state, ended = run.step(state)
                 if ended:
                     break
@@ -269,14 +293,19 @@ def drive(
                 run.keep(state, k, ended)
         run.write()  # before the last certificate, which a longer run would not ask for here
         certificate = run.last(state, k, ended)
+    except OutOfTimeError:
+        ended, certificate = "budget", run.so_far(state, k)
+    except KeyboardInterrupt:
+        ended, certificate = "interrupted", run.so_far(state, k)
     except Exception as error:  # noqa: BLE001 - what is no breakdown is raised again
         why = run.breakdown(error)
         ended, certificate = "failed", run.certifier.best()
-    except KeyboardInterrupt:
-        ended, certificate = "interrupted", run.at_interrupt(state, k)
     ledger.rounds = k
+    if budget.warm_start is not None:
+        budget.warm_start.take(view, state, run.schedule)
+        budget.warm_start.interrupted |= ended == "interrupted"
+        budget.warm_start.cut |= ended == "budget" and k != budget.rounds
     if ended in ("limit", "budget") and certificate.holds(budget.gap):
         ended = "gap"
-    if budget.warm_start is not None:
-        budget.warm_start.take(view, state, run.schedule, ended == "interrupted")
-    return Outcome(certificate, run.certifier, ended, run.trace, ledger, k, run.elapsed(), method.gathered(state), why)
+    gathered = {} if state is None else method.gathered(state)
+    return Outcome(certificate, run.certifier, ended, run.trace, ledger, k, run.elapsed(), gathered, why)

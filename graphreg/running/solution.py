@@ -173,21 +173,25 @@ class Solution:
         Returns
         -------
         Clusters
-            ``.edges``, ``.labels``, ``.members()``, and ``.certain``: whether every edge is decided.
+            ``.edges``, ``.labels``, ``.members()``, and ``.certain``: whether every edge is decided. After Ctrl-C with
+            the proofs found so far, and the word that it was interrupted.
 
         Examples
         --------
         >>> len(solution.clusters().edges)
         3
         """
-        return self._proved_clusters if switch(prove, "prove") else self._clusters
+        found = self._proved_clusters if switch(prove, "prove") else self._clusters
+        if found.interrupted:
+            vars(self).pop("_proved_clusters")  # the next call looks for all
+        return found
 
     def prove(self, path: str | Path, claims: str | Sequence[str | tuple[Any, ...]] = ()) -> Proved:
         """Write a proof of the bounds of this answer, which anybody can check without graphreg: see docs/proofs.md.
 
         The dual point of the certificate is balanced exactly and the primal point put exactly inside every constraint;
         both bounds are those of exact arithmetic. ``python -m graphreg.verify PATH`` checks the file; so does the file
-        verify.py alone, on a machine without graphreg.
+        verify.py alone, on a machine without graphreg. Ctrl-C raises KeyboardInterrupt, and no file is written.
 
         Parameters
         ----------

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..breakdown import Watched, broken, cause
 from ..certificate import AtInfinity, Certificate, Certifier, Enclosed, at_infinity, common, levelled
-from ..clock import OutOfTimeError, within
+from ..clock import OutOfTimeError, afresh, alarm, look, within
 from ..compiling import conic
 from ..form import DualPoint, Form
 from . import statuses
@@ -47,11 +47,14 @@ def _solved(
     seed = seed if store is None else store.seed(seed)
     callback = Watched.of(budget.callback)
     budget = replace(budget, seed=seed, callback=callback)
+    task = Task(form, method, budget, compiler, store)
     try:
         with within(budget.seconds):
-            found = Task(form, method, budget, compiler, store).solved()
-    except OutOfTimeError:  # before the first round
-        found = _without_answer(form, "budget", statuses.used_up(0, Certifier(form).best()))
+            found = task.solved()
+    except OutOfTimeError:  # before the first round, or after the last
+        found = task.broken_off("budget")
+    except KeyboardInterrupt:
+        found = task.broken_off("interrupted")
     except Exception as error:
         if not broken(error, callback):
             raise
@@ -65,6 +68,15 @@ def _solved(
         found.trace.records[:] = [replace(record, certified=False, dual=np.nan) for record in found.trace.records]
     more = (found.rounds, found.seconds, found.trace, found.ledger, seed, found.gathered, own)
     return Solution(found.certificate.form, found.certificate, found.status, message, found.by or method.name, *more)
+
+
+def solved(form: Form, method: AbstractMethod, gap: float) -> Solution:
+    """The solution of a form on the way to something else, whose Ctrl-C and deadline it hears."""
+    found = solve(form, method, Budget(gap), conic.Compiler(form))
+    if found.status == "interrupted":
+        raise KeyboardInterrupt
+    look()
+    return found
 
 
 def _without_answer(form: Form, status: str, message: str) -> Outcome:
@@ -86,6 +98,10 @@ class Task:
     @cached_property
     def certifier(self) -> Certifier:
         """That of the form, with all that is known beforehand."""
+        with alarm():
+            return self._certifier()
+
+    def _certifier(self) -> Certifier:
         form, budget, certifier = self.form, self.budget, Certifier(self.form)
         if budget.known is not None:
             certifier.admit(budget.known.w, budget.known.dual_point)
@@ -113,9 +129,20 @@ class Task:
             return found
         try:
             return self._at_infinity(left, found)
+        except OutOfTimeError:
+            return found
         except KeyboardInterrupt:
             said = statuses.interrupted(found.rounds, found.certificate)
             return found if found.status == "unattained" else replace(found, status="interrupted", message=said)
+
+    def broken_off(self, ended: str) -> Outcome:
+        """The outcome, judged, where the time is up or Ctrl-C is pressed outside of all rounds."""
+        try:
+            with afresh():
+                outcome = Outcome(self.certifier.best(), self.certifier, ended)
+                return statuses.judged(outcome, self.budget.gap)
+        except (OutOfTimeError, KeyboardInterrupt):
+            return _without_answer(self.form, ended, statuses.BEFORE[ended])
 
     def _run(self) -> Outcome:
         """The outcome of the method, judged."""

@@ -7,6 +7,7 @@ per edge finds such a point, or one per pair of clusters that were proved, whose
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -22,11 +23,10 @@ MOST = 50  # programmes for one answer
 TRIED = 1e-9  # the relative gap to which the repair of the dual point aims
 
 
-def split(certificate: Certificate, open_: list[Array], member: Array) -> list[Array]:
-    """Which of the edges in ``open_`` (a mask per edge block) are proved to be split at every optimum; ``member``
-    numbers the nodes that are proved to be equal."""
+def split(certificate: Certificate, open_: list[Array], member: Array) -> Iterator[tuple[int, list[int]]]:
+    """Which of the edges in ``open_`` (a mask per edge block) are proved to be split at every optimum, block and rows
+    as they are found; ``member`` numbers the nodes that are proved to be equal."""
     form = certificate.form
-    found = [np.zeros_like(mask) for mask in open_]
     groups: dict[tuple[int, int, int], list[int]] = {}
     for k, (edge, mask) in enumerate(zip(form.edges, open_, strict=True)):
         for e in np.flatnonzero(mask).tolist():
@@ -40,8 +40,7 @@ def split(certificate: Certificate, open_: list[Array], member: Array) -> list[A
         tied = tied_certificate(form, form.edges[k], rows[0])
         bound = tied.dual if tied is not None and tied.valid else -np.inf
         if bound > certificate.primal and upper_gap(certificate) < np.inf:
-            found[k][rows] = True
-    return found
+            yield k, rows
 
 
 def tied_certificate(form: Form, edge: EdgeBlock, e: int) -> Certificate | None:

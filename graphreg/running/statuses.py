@@ -16,6 +16,11 @@ UNKNOWN = (
     "with a small ridge it is."
 )
 
+BEFORE = {
+    "interrupted": "The run was interrupted before there was an answer.",
+    "budget": "The budget was used up before there was an answer; allow more.",
+}
+
 
 def judge(outcome: Outcome, gap: float) -> tuple[str, str]:  # noqa: PLR0911 - one return per status
     """The status, decided by the certificate, and the sentence that goes with it."""
@@ -87,7 +92,7 @@ def contradicted(certificate: Certificate) -> str:
 def interrupted(rounds: int, certificate: Certificate) -> str:
     """The sentence of an interrupted run."""
     if not (rounds or np.isfinite(certificate.primal)):
-        return "The run was interrupted before there was an answer."
+        return BEFORE["interrupted"]
     return f"The run was interrupted after {rounds} rounds; this is the best point so far, a {_reached(certificate)}."
 
 

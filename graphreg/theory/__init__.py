@@ -26,6 +26,7 @@ from .spectra.networks import LargestNetwork as LargestNetwork
 from .spectra.networks import SparsenessExponent as SparsenessExponent
 from .spectra.networks import largest_network as largest_network
 from .spectra.networks import sparseness_exponent as sparseness_exponent
+from .varied import Varying as Varying
 from .varied import meant as meant
 from .varied import parameters_in as parameters_in
 from .varied import varying as varying

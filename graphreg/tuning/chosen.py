@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from ..clock import GRACE, left
 from ..errors import ModelError
 from ..escaping import visible
 from ..form import Form
@@ -19,7 +20,7 @@ from ..problem import Problem
 from ..running import Solution
 from ..tables import LabelledTable, Table, assumed_lines
 from ..terms import Array, name_of
-from .fold_runs import FoldRun
+from .fold_runs import FoldRun, placed
 from .folds import Fold, Folds, nodes_of
 from .points import Grid
 from .scoring import Scorer, held
@@ -31,12 +32,14 @@ if TYPE_CHECKING:
 RULES = ("min", "1se")
 
 
-def scores_of(form: Form, fold: Fold, run: FoldRun, scorer: Scorer) -> Array:
-    """The score of a fold at each point; nan where its solve was not certified."""
+def scores_of(form: Form, fold: Fold, run: FoldRun, scorer: Scorer, grid: Grid) -> Array:
+    """The score of a fold at each point; nan where its solve was not certified. What a scoring of the user's raises is
+    passed on with the place."""
     out = np.full(len(run.statuses), np.nan)
     for k, status in enumerate(run.statuses):
         if status == "certified":
-            out[k] = scorer.score(held(form, fold.test[fold.scored], run.links[k][fold.scored]), fold.name)
+            with placed(grid, fold, k):
+                out[k] = scorer.score(held(form, fold.test[fold.scored], run.links[k][fold.scored]), fold.name)
     return out
 
 
@@ -57,6 +60,8 @@ class CrossValidation:
         The relative gap that was asked of every solve.
     runs : dict
         What each finished fold gave, by its number.
+    ended : str
+        What cut it short, "interrupted", "out of time" or "a process died"; empty where nothing did.
     solution : Solution, optional
         Of all data at the chosen point, with its own certificate; None without a refit.
     """
@@ -69,6 +74,10 @@ class CrossValidation:
     gap: float
     runs: dict[int, FoldRun] = field(repr=False)
     solution: Solution | None = None
+    ended: str = ""
+
+    def _missing(self) -> str:
+        return f"only {len(self.runs)} of {len(self.folds)} folds are finished ({self.ended or 'incomplete'})"
 
     @property
     def complete(self) -> bool:
@@ -90,7 +99,9 @@ class CrossValidation:
     def _scores(self) -> Array:
         """(finished folds, points); nan where the solve was not certified."""
         form, each = self.problem.form, self.folds.each
-        return np.array([scores_of(form, each[number], run, self.scorer) for number, run in self.runs.items()])
+        return np.array(
+            [scores_of(form, each[number], run, self.scorer, self.grid) for number, run in self.runs.items()]
+        )
 
     @cached_property
     def share(self) -> Array:
@@ -118,8 +129,10 @@ class CrossValidation:
         Raises
         ------
         ModelError
-            Where no point was certified in every fold; with what the solves said.
+            Where folds are missing, or no point was certified in every fold; with what the solves said.
         """
+        if not self.complete:
+            raise ModelError(f"nothing is chosen: {self._missing()}; the same call with checkpoint= goes on from there")
         if not self.usable.any():
             said = Counter(status for run in self.runs.values() for status in run.statuses)
             raise ModelError(
@@ -160,7 +173,11 @@ class CrossValidation:
     def refitted(self, method: AbstractMethod, seed: int) -> CrossValidation:
         """With the solution of all data at the chosen point."""
         with self.grid.at(self.index(self.rule)):
-            solution = self.problem.solve(method, gap=self.gap, seed=seed, progress=False, on_failure="return")
+            seconds = left()
+            seconds = None if seconds is None else max(seconds, GRACE)
+            solution = self.problem.solve(
+                method, gap=self.gap, seconds=seconds, seed=seed, progress=False, on_failure="return"
+            )
         return replace(self, solution=solution)
 
     # ---- tables --------------------------------------------------------------------------------------------------
@@ -205,7 +222,7 @@ class CrossValidation:
     def choices(self) -> list[str]:
         """Of each point: "best", "1se", both, "excluded", or nothing."""
         words: list[list[str]] = [[] if usable else ["excluded"] for usable in self.usable]
-        if self.usable.any():
+        if self.complete and self.usable.any():
             words[self.index("min")].append("best")
             with suppress(ModelError):  # there is no standard error, or no order of the points
                 words[self.index("1se")].append("1se")
@@ -213,7 +230,9 @@ class CrossValidation:
 
     def _title(self) -> str:
         done = (
-            f"{len(self.folds)} folds" if self.complete else f"INCOMPLETE, {len(self.runs)} of {len(self.folds)} folds"
+            f"{len(self.folds)} folds"
+            if self.complete
+            else f"INCOMPLETE, {len(self.runs)} of {len(self.folds)} folds ({self.ended or 'cut short'})"
         )
         sign = "the larger the better" if self.scorer.greater_is_better else "the smaller the better"
         count = f"{len(self.grid.points)} point{'s' * (len(self.grid.points) > 1)}"
@@ -266,7 +285,7 @@ class CrossValidation:
             f"every solve certified to a relative gap of {self.gap:g}; points where one was not have no score",
         ]
         if not self.complete:
-            out.insert(0, f"only {len(self.runs)} of {len(self.folds)} folds are finished: the choice may change")
+            out.insert(0, f"{self._missing()}: nothing is chosen, the scores may change")
         return tuple(out)
 
     def __str__(self) -> str:
@@ -275,6 +294,8 @@ class CrossValidation:
         return "\n".join([*lines[:-cut], self._choice(), *lines[-cut:]])
 
     def _choice(self) -> str:
+        if not self.complete:
+            return f"chosen: nothing, as {self._missing()}"
         if not self.usable.any():
             return "chosen: nothing, as no point has a score in every fold"
         k = self.index(self.rule)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from .. import checks
-from ..clock import progress_bar
+from ..clock import OutOfTimeError, nothing_yet, progress_bar, within
+from ..errors import WorkerError
 from ..methods import METHOD, AbstractMethod
 from ..problem import Problem, problem_of
 from .chosen import RULES, CrossValidation, scores_of
@@ -35,6 +37,7 @@ def cross_validate(  # noqa: PLR0913
     method: AbstractMethod | None = None,
     gap: float = 1e-6,
     seed: int = 0,
+    seconds: float | None = None,
     jobs: int = 1,
     refit: bool = True,
     progress: bool | None = None,
@@ -82,6 +85,8 @@ def cross_validate(  # noqa: PLR0913
         The relative gap asked of every solve.
     seed : int
         Of the folds, and of methods that draw random numbers.
+    seconds : float, optional
+        A budget of time for all of it, the refit included.
     jobs : int
         How many processes; -1 for as many as there are processors. The numbers are the same.
     refit : bool
@@ -94,12 +99,19 @@ def cross_validate(  # noqa: PLR0913
     Returns
     -------
     CrossValidation
-        After Ctrl-C of the folds that are finished, with the word that it is incomplete.
+        After Ctrl-C, and where the time is up, of the folds that are finished; it says that it is incomplete, and why,
+        and chooses nothing. Where no fold is finished there is nothing yet to give: then Ctrl-C raises
+        KeyboardInterrupt.
 
     Raises
     ------
     ModelError, DataError, MethodError, CheckpointError
-        For a grid, folds, a scoring or a file that cannot be used; the message names what is wrong.
+        For a grid, folds, a scoring or a file that cannot be used; the message names what is wrong. What a function of
+        your own raises is passed on with a note that names the fold and the strengths.
+    BudgetError
+        Where the time is up before any fold is finished.
+    WorkerError
+        Where a process dies; with the folds and the strengths at which processes were. ``found`` has what is finished.
 
     Examples
     --------
@@ -107,32 +119,48 @@ def cross_validate(  # noqa: PLR0913
     >>> found.best in ({"lam": 0.01}, {"lam": 1.0})
     True
     """
-    _check(problem, rule, gap, seed, jobs, method)
+    _check(problem, rule, gap, seed, seconds, jobs, method)
     checks.switch(refit, "refit")
     (checks.switch | None)(progress, "progress")
-    values, split = grid_of(problem, grid), folds_of(problem.form, folds, by, seed)
-    scorer = scorer_of(problem.form, scoring, greater_is_better)
-    if rule == "1se":
-        values.regularisation(problem.form)  # refuses where no order is known, before hours are spent
-    if not callable(scoring):
-        _try(problem, split, scorer)
-    chosen = method or usual_method(problem)
-    task = Task(problem.model, problem.form, values, chosen, gap, int(seed), usual=method is None)
-    G = len(values.points)
-    with closing(StoredFolds(checkpoint, task, split)) as stored:
-        todo = [number for number in range(len(split)) if number not in stored.runs]
-        done = len(stored.runs) * G
-        solves = {"total": len(split) * G, "initial": done, "desc": "cross-validation", "unit": " solves"}
-        try:
-            with progress_bar(progress, **solves) as tick:
-                for number, run in carried_out(task, split.each, todo, jobs, tick):
-                    stored.add(number, run)
-                    scores_of(problem.form, split.each[number], run, scorer)  # what is wrong with it is known at once
-        except KeyboardInterrupt:
-            if not stored.runs:
-                raise
-    found = CrossValidation(problem, values, split, scorer, rule, gap, dict(sorted(stored.runs.items())))
-    return found.refitted(task.method, task.seed) if refit and found.complete and found.usable.any() else found
+    with within(seconds):
+        values, split = grid_of(problem, grid), folds_of(problem.form, folds, by, seed)
+        scorer = scorer_of(problem.form, scoring, greater_is_better)
+        if rule == "1se":
+            values.regularisation(problem.form)  # refuses where no order is known, before hours are spent
+        if not callable(scoring):
+            _try(problem, split, scorer)
+        chosen = method or usual_method(problem)
+        task = Task(problem.model, problem.form, values, chosen, gap, int(seed), usual=method is None)
+        with closing(StoredFolds(checkpoint, task, split)) as stored:
+            found = CrossValidation(problem, values, split, scorer, rule, gap, stored.runs)
+            found = _carried_out(found, task, stored, jobs, progress)
+        if found.ended == "out of time" and not found.runs:
+            raise nothing_yet("cross_validate")
+        return found.refitted(task.method, task.seed) if refit and found.complete and found.usable.any() else found
+
+
+def _carried_out(
+    found: CrossValidation, task: Task, stored: StoredFolds, jobs: int, progress: bool | None
+) -> CrossValidation:
+    """With what all folds gave, or those that are finished when Ctrl-C is pressed or the time is up."""
+    folds, G, ended = found.folds.each, len(found.grid.points), ""
+    todo = [number for number in range(len(folds)) if number not in stored.runs]
+    solves = {"total": len(folds) * G, "initial": len(stored.runs) * G, "desc": "cross-validation", "unit": " solves"}
+    try:
+        with progress_bar(progress, **solves) as tick, closing(carried_out(task, folds, todo, jobs, tick)) as runs:
+            for number, run in runs:
+                stored.add(number, run)
+                scores_of(task.form, folds[number], run, found.scorer, task.grid)  # what is wrong is known at once
+    except KeyboardInterrupt:
+        if not stored.runs:
+            raise
+        ended = "interrupted"
+    except OutOfTimeError:
+        ended = "out of time"
+    except WorkerError as error:
+        error.found = replace(found, runs=dict(sorted(stored.runs.items())), ended="a process died")
+        raise
+    return replace(found, runs=dict(sorted(stored.runs.items())), ended=ended if len(stored.runs) < len(folds) else "")
 
 
 def _try(problem: Problem, folds: Folds, scorer: Scorer) -> None:
@@ -143,10 +171,11 @@ def _try(problem: Problem, folds: Folds, scorer: Scorer) -> None:
         scorer.score(held(problem.form, rows, np.zeros((len(rows), width))), fold.name)
 
 
-def _check(problem: Any, rule: Any, gap: Any, seed: Any, jobs: Any, method: Any) -> None:
+def _check(problem: Any, rule: Any, gap: Any, seed: Any, seconds: Any, jobs: Any, method: Any) -> None:
     problem_of(problem, "cross_validate")
     checks.one_of(*RULES)(rule, "rule")
     checks.inside("(0, inf)", "a positive number that is finite")(gap, "gap")
     checks.seed(seed, "seed")
+    (checks.seconds | None)(seconds, "seconds")
     (checks.count | ALL_PROCESSORS)(jobs, "jobs")
     (METHOD | None)(method, "method")

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Hashable, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-from ..errors import FailedError, MethodError, ModelError
+from ..clock import OutOfTimeError, alarm, deadline, until
+from ..errors import FailedError, MethodError, ModelError, WorkerError
 from ..form import Form
 from ..methods import AbstractMethod
 from ..problem import Problem
@@ -16,7 +21,7 @@ from ..terms import AbstractTerm, Array, Lowered, Model, Space, Strength
 from ..terms.losses import AbstractLoss
 from .folds import Fold
 from .points import Grid
-from .warm import Warm
+from .warm import Warm, order_of
 
 
 @dataclass(frozen=True)
@@ -88,8 +93,8 @@ class Task:
 
         Raises
         ------
-        KeyboardInterrupt
-            Where a solve was interrupted.
+        KeyboardInterrupt, OutOfTimeError
+            Where a solve was interrupted, or the time is up.
         ModelError, MethodError
             Where the training rows make no problem, or none for the method; with the name of the fold.
         FailedError
@@ -106,10 +111,12 @@ class Task:
             warm = Warm(problem, self.method, gap=self.gap, seed=self.seed, usual=self.usual)
             down = self.grid.descending
             for k in (down[place] for place in warm.order(len(down))):
-                with self.grid.at(k):
+                with self.grid.at(k), placed(self.grid, fold, k):
                     solution = warm.solve(self.grid.along(k))
                 if solution.certificate.contradiction:
                     raise FailedError(f"fold {fold.name!r}: {solution.message}")
+                if warm.warm_start.cut:
+                    raise OutOfTimeError
                 if solution.status == "interrupted" or warm.warm_start.interrupted:
                     raise KeyboardInterrupt
                 links[k] = _links(self.form, solution.certificate.w, fold.test)
@@ -121,6 +128,22 @@ class Task:
         return FoldRun(np.stack(links), tuple(statuses), np.nan_to_num(gaps, nan=np.inf, posinf=np.inf), clusters)
 
 
+def place(grid: Grid, fold: Fold, k: int) -> str:
+    """A fold and a point of the grid, in words."""
+    at = ", ".join(f"{name} = {value:.6g}" for name, value in grid.named(k).items())
+    return f"fold {fold.name!r} at {at}"
+
+
+@contextmanager
+def placed(grid: Grid, fold: Fold, k: int) -> Generator[None]:
+    """A context whose errors, of the user's own terms say, are passed on with the place where they happened."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"in the cross-validation: {place(grid, fold, k)}")
+        raise
+
+
 def _links(form: Form, w: Array, rows: Array) -> Array:
     """The linear predictors of rows of all losses, (m, k)."""
     predictors = [block.predict(w).reshape(len(block.node), -1) for block in form.samples]
@@ -130,19 +153,60 @@ def _links(form: Form, w: Array, rows: Array) -> Array:
 def carried_out(
     task: Task, folds: Sequence[Fold], todo: Sequence[int], jobs: int, tick: Callable[[int], Any]
 ) -> Generator[tuple[int, FoldRun]]:
-    """The runs of some folds with their numbers, as they end: one after the other, or in ``jobs`` processes."""
+    """The runs of some folds with their numbers, as they end: one after the other, or in ``jobs`` processes.
+
+    Raises
+    ------
+    WorkerError
+        Where a process dies; with the places where processes were.
+    """
     if jobs == 1 or len(todo) < 2:
         for number in todo:
             yield number, task.run(folds[number], tick)
         return
     from joblib import Parallel, delayed
+    from joblib.externals.loky import get_reusable_executor
 
-    pool = Parallel(n_jobs=jobs, backend="loky", return_as="generator_unordered", max_nbytes=None)
-    runs: Any = pool(delayed(_one)(task, folds[number], number) for number in todo)
-    for number, run in runs:
-        tick(len(task.grid.points))
-        yield number, run
+    with TemporaryDirectory(prefix="graphreg-", ignore_cleanup_errors=True) as folder:
+        try:
+            pool = Parallel(n_jobs=jobs, backend="loky", return_as="generator_unordered", max_nbytes=None)
+            runs: Any = pool(delayed(_one)(task, folds[k], k, folder, deadline()) for k in todo)
+            for _ in todo:
+                with alarm():
+                    number, run = next(runs)
+                tick(len(task.grid.points))
+                yield number, run
+        except BaseException as error:
+            get_reusable_executor(reuse=True).shutdown(wait=False, kill_workers=True)
+            if isinstance(error, BrokenProcessPool):
+                raise _died(task, folds, Path(folder)) from None
+            raise
 
 
-def _one(task: Task, fold: Fold, number: int) -> tuple[int, FoldRun]:
-    return number, task.run(fold, lambda _: None)
+def _one(task: Task, fold: Fold, number: int, folder: str, end: float | None) -> tuple[int, FoldRun]:
+    """One fold in a process of its own; how far it is stands in a file, which outlives the process."""
+    file, done = Path(folder) / str(number), 0
+
+    def tick(solves: int) -> None:
+        nonlocal done
+        done += solves
+        file.write_text(str(done))
+
+    tick(0)
+    with until(end):
+        run = task.run(fold, tick)
+    file.unlink()
+    return number, run
+
+
+def _died(task: Task, folds: Sequence[Fold], folder: Path) -> WorkerError:
+    """The error where a process died, with the places where processes were."""
+    order, down, places = order_of(task.method, len(task.grid.points)), task.grid.descending, list[str]()
+    for file in sorted(folder.iterdir(), key=lambda file: int(file.name)):
+        done = min(int(file.read_text() or 0), len(order) - 1)
+        places.append(place(task.grid, folds[int(file.name)], down[order[done]]))
+    where = f"; they were at {'; '.join(places)}" if places else " before any fold began"
+    return WorkerError(
+        f"a process of the cross-validation died (killed, or out of memory){where}. Take fewer jobs; with checkpoint= "
+        "the same call goes on from the folds that are finished"
+    )

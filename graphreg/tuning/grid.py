@@ -81,6 +81,8 @@ def downwards(problem: Problem, parameter: Parameter, count: int) -> tuple[Array
             f"without strengths they come down from strength_max, which is not known here: {error}. Give the strengths "
             "to try, for instance np.geomspace(1e-3, 1, 20)"
         ) from error
+    if most.ended == "interrupted":
+        raise KeyboardInterrupt  # whoever presses Ctrl-C means all that is still to come
     top = float(most)
     if not (math.isfinite(top) and top > 0.0):
         raise ModelError(f"all nodes agree at every strength (strength_max is {top:g}); give the strengths to try")

@@ -9,7 +9,6 @@ s_r of the losses). (A D)^+' Psi are the electrical flows that carry Psi, over t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,11 +16,11 @@ import numpy as np
 from scipy.stats import binom
 
 from .. import checks
-from ..clock import progress_bar
-from ..inference import local_fits
+from ..clock import OutOfTimeError, afresh, look, needed, nothing_yet, progress_bar, within
+from ..inference import LocalFits, local_fits
 from ..tables import StatedNumber
 from ..terms import Array, Parameter
-from ..theory import Network, varying
+from ..theory import Network, Varying, varying
 
 NAME = "noise_strength"
 LEAST = 20  # draws
@@ -66,6 +65,7 @@ def noise_strength(
     *,
     covariance: str = "HC3",
     parameter: Parameter | str | None = None,
+    seconds: float | None = None,
     progress: bool | None = None,
 ) -> NoiseStrength:
     """The strength of a norm between nodes at which noise alone seldom splits nodes that are alike.
@@ -83,8 +83,16 @@ def noise_strength(
         Of the scores; see `LocalFits.score_covariance`.
     parameter : Parameter or its name, optional
         The strength that is meant, as for `strength_max`.
+    seconds : float, optional
+        A budget of time.
     progress : bool, optional
         Whether to show a progress bar; by default where stderr is a terminal.
+
+    Returns
+    -------
+    NoiseStrength
+        After Ctrl-C, and where the time is up, of the draws so far, and the word that it was cut short. Before 20 of
+        them are done there is nothing yet to give: then Ctrl-C raises KeyboardInterrupt.
 
     Raises
     ------
@@ -92,15 +100,30 @@ def noise_strength(
         As for `strength_max`.
     MethodError, DataError
         Where local fits do not exist: losses with kinks, too few samples, collinear features, separable classes.
+    BudgetError
+        Where the time is up before 20 draws are done.
     """
+    (checks.seconds | None)(seconds, "seconds")
     checks.fraction(quantile, "quantile")
     checks.whole(LEAST)(draws, "draws")
     (checks.seed | None)(seed, "seed")
-    vary = varying(problem, parameter, NAME)
-    fits = local_fits(vary.form)
-    roots = np.zeros((vary.form.n, vary.form.d, vary.form.d))  # latent nodes have no noise
-    roots[: fits.form.n] = _roots(fits.score_covariance(covariance))
-    values = np.sort(list(_drawn(vary.network, roots, draws, seed, progress)))
+    values: list[float] = []
+    with within(seconds):
+        with needed(NAME):
+            vary = varying(problem, parameter, NAME)
+            fits = local_fits(vary.form)
+            roots = np.zeros((vary.form.n, vary.form.d, vary.form.d))  # latent nodes have no noise
+            roots[: fits.form.n] = _roots(fits.score_covariance(covariance))
+            worth = fits.worth
+        ended = _draw(values, vary.network, roots, draws, seed, progress)
+    with afresh(None):
+        return _record(vary, fits, np.sort(values), draws, quantile, (covariance, worth, ended))
+
+
+def _record(
+    vary: Varying, fits: LocalFits, values: Array, asked: int, quantile: float, said: tuple[str, str, str]
+) -> NoiseStrength:
+    draws, (covariance, worth, ended) = len(values), said
     low, high = binom.ppf([0.025, 0.975], draws, quantile).astype(int)
     ends = float(values[max(low - 1, 0)]), float(values[min(high, draws - 1)])
     empty = int((~fits.fitted).sum())
@@ -108,10 +131,11 @@ def noise_strength(
         "the graph is nearly right (after edge selection, say): nodes that an edge joins are alike. On a raw graph "
         "with false edges this is several times too large (4 to 9 times where measured): cross-validate, or take a "
         "fifth",
+        *([f"CUT SHORT ({ended}) after {draws} of {asked} draws"] if ended else []),
         f"scores are independent and nearly normal, with the {covariance} covariance of each node's own fit",
         f"{vary.name} alone is chosen; other terms of the model play no part but smooth node penalties, in the fits",
         *([f"nodes without data have no noise; there {'is' if empty == 1 else 'are'} {empty}"] if empty else []),
-        fits.worth + "; the quantile of the draws itself has no certificate",
+        worth + "; the quantile of the draws itself has no certificate",
     )
     return NoiseStrength(float(np.quantile(values, quantile)), *ends, quantile, values, assumed=assumed)
 
@@ -122,12 +146,25 @@ def _roots(S: Array) -> Array:
     return vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
 
 
-def _drawn(network: Network, roots: Array, draws: int, seed: int | None, progress: bool | None) -> Iterator[float]:
-    """max_e ||((A D)^+' Psi)_e||_* for each draw of Psi."""
+def _draw(
+    values: list[float], network: Network, roots: Array, draws: int, seed: int | None, progress: bool | None
+) -> str:
+    """Appends max_e ||((A D)^+' Psi)_e||_* for each draw of Psi; what cut it short, where enough is there."""
     rng = np.random.default_rng(seed)
-    with progress_bar(progress, total=draws, desc=NAME, unit=" draws", delay=1.0) as tick:
-        for _ in range(draws):
-            psi = np.einsum("ijk,ik->ij", roots, rng.normal(size=network.shape))
-            _, flows = network.electrical(network.balanced(psi))
-            yield float(network.largest(flows).max())
-            tick(1)
+    try:
+        with progress_bar(progress, total=draws, desc=NAME, unit=" draws", delay=1.0) as tick:
+            for _ in range(draws):
+                look()
+                psi = np.einsum("ijk,ik->ij", roots, rng.normal(size=network.shape))
+                _, flows = network.electrical(network.balanced(psi))
+                values.append(float(network.largest(flows).max()))
+                tick(1)
+    except KeyboardInterrupt:
+        if len(values) < LEAST:
+            raise
+        return "interrupted"
+    except OutOfTimeError:
+        if len(values) < LEAST:
+            raise nothing_yet(NAME) from None
+        return "out of time"
+    return ""

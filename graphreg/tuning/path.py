@@ -13,7 +13,7 @@ import pandas as pd
 
 from .. import checks
 from ..certificate import STATES
-from ..clock import progress_bar
+from ..clock import OutOfTimeError, progress_bar, within
 from ..errors import ModelError
 from ..escaping import visible
 from ..methods import AbstractMethod
@@ -53,7 +53,9 @@ class Path:
     gap : float
         The relative gap asked of each.
     left : tuple of float
-        Strengths that were not reached, where the path was interrupted.
+        Strengths that were not reached, where the path was cut short.
+    ended : str
+        What cut it short, "interrupted" or "out of time"; empty where nothing did.
     assumed : tuple of str
     """
 
@@ -62,6 +64,7 @@ class Path:
     method: str
     gap: float
     left: tuple[float, ...] = ()
+    ended: str = ""
     assumed: tuple[str, ...] = ASSUMED
 
     @property
@@ -126,7 +129,7 @@ class Path:
         head = f"path of {self.parameter.name!r} by {self.method}: {met} of {len(statuses)} strengths certified to a"
         head += f" relative gap of {self.gap:.3g}"
         if self.left:
-            head += f"; INCOMPLETE: interrupted with {len(self.left)} strengths left, from {min(self.left):.4g} to"
+            head += f"; INCOMPLETE: {self.ended} with {len(self.left)} strengths left, from {min(self.left):.4g} to"
             head += f" {max(self.left):.4g}"
         return head
 
@@ -163,6 +166,7 @@ def path(  # noqa: PLR0913
     *,
     gap: float = 1e-6,
     rounds: int | None = None,
+    seconds: float | None = None,
     seed: int = 0,
     progress: bool | None = None,
     checkpoint: Any = None,
@@ -192,6 +196,8 @@ def path(  # noqa: PLR0913
         The relative gap asked for at each strength, as in `Problem.solve`.
     rounds : int, optional
         Spent at each strength at most.
+    seconds : float, optional
+        A budget of time for all strengths together, and for finding them.
     seed : int
         Of methods that draw random numbers.
     progress : bool, optional
@@ -206,7 +212,9 @@ def path(  # noqa: PLR0913
     Returns
     -------
     Path
-        After Ctrl-C with the finished strengths; it says that it is incomplete.
+        After Ctrl-C, and where the time is up, with the finished strengths; it says that it is incomplete, and why.
+        Where the strengths are still being looked for there is nothing yet to give: then Ctrl-C raises
+        KeyboardInterrupt.
 
     Raises
     ------
@@ -214,6 +222,8 @@ def path(  # noqa: PLR0913
         For what is no problem, Parameter of the model or strength.
     MethodError, CheckpointError, SolveError
         As `Problem.solve`.
+    BudgetError
+        Where the time is up before the strengths are found.
 
     Examples
     --------
@@ -224,9 +234,9 @@ def path(  # noqa: PLR0913
     checks.seed(seed, "seed")
     parameter = parameter_of(problem, parameter)
     stored = Checkpoint.of(checkpoint)
-    with restored([parameter]):
+    with restored([parameter]), within(seconds):
         warm = Warm(problem, method, gap, rounds, seed)
-        problem._check_call(warm.method, gap, rounds, None, None, on_failure, progress)  # pyright: ignore[reportPrivateUsage]
+        problem._check_call(warm.method, gap, rounds, seconds, None, on_failure, progress)  # pyright: ignore[reportPrivateUsage]
         values, top = grid(problem, parameter, strengths)
         if top is not None:
             warm.begin(None, top)
@@ -235,16 +245,16 @@ def path(  # noqa: PLR0913
         asked["which"] = parameter.name
         store = None if stored is None else StoredPath(stored, problem, parameter, warm, asked)
         with nullcontext() if store is None else closing(store):
-            found = _solve(warm, parameter, values[::-1].tolist(), store, progress, on_failure)
+            found, ended = _solve(warm, parameter, values[::-1].tolist(), store, progress, on_failure)
     left = tuple(value for value in values.tolist() if value not in found)
-    return Path(parameter, dict(sorted(found.items())), warm.method.label, gap, left)
+    return Path(parameter, dict(sorted(found.items())), warm.method.label, gap, left, ended if left else "")
 
 
 def _solve(
     warm: Warm, parameter: Parameter, values: list[float], stored: StoredPath | None, progress: Any, on_failure: str
-) -> dict[float, Solution]:
-    """The solutions by strength; fewer where the user interrupts."""
-    found = {} if stored is None else stored.load()
+) -> tuple[dict[float, Solution], str]:
+    """The solutions by strength, and what cut the path short."""
+    found, ended = {} if stored is None else stored.load(), ""
     try:
         bar = progress_bar(progress, total=len(values), initial=len(found), desc="path", unit=" strengths")
         with bar as show:
@@ -254,17 +264,21 @@ def _solve(
                 parameter.value = value
                 solution = warm.solve(value)
                 if solution.status == "interrupted" or warm.warm_start.interrupted:
-                    break  # also where the point was certified: it has not the bits of one that was not broken off
+                    raise KeyboardInterrupt  # also where it was certified: not with the bits of one that went on
                 if solution.status in RAISES and on_failure == "raise":
                     message = f"at {visible(parameter.name)} = {value:.6g}: {solution.message}"
                     raise RAISES[solution.status](message, solution)
                 found[value] = solution
+                if warm.warm_start.cut:
+                    raise OutOfTimeError
                 if stored is not None:
                     stored.keep(value, solution)
                 show(1, f"{parameter.name} {value:.3g}")
     except KeyboardInterrupt:
-        pass  # between two solves; the path says that it is incomplete
+        ended = "interrupted"
+    except OutOfTimeError:
+        ended = "out of time"
     finally:
         if stored is not None:
             stored.write()
-    return found
+    return found, ended

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from ..certificate import Certificate
+from ..clock import OutOfTimeError, left, look
 from ..form import Form
 from ..methods import AbstractMethod, Exact, Interior, InteriorPoint, PrimalDual, Start
 from ..network import LocalView
@@ -38,6 +39,11 @@ def halving(count: int) -> list[int]:
         order += [k for k, _, _ in middles]
         gaps = [gap for k, a, b in middles for gap in ((a, k), (k, b))]
     return list(dict.fromkeys(order))
+
+
+def order_of(method: AbstractMethod, count: int) -> list[int]:
+    """In which order a method solves at so many strengths, see `Warm.order`."""
+    return halving(count) if isinstance(method, InteriorPoint) else list(range(count))
 
 
 @contextmanager
@@ -90,23 +96,35 @@ class Warm:
         self.between: dict[float, Interior] = {}  # of `InteriorPoint`: from where runs at other strengths begin
 
     def solve(self, strength: float | None = None) -> Solution:
-        """The solution at the values that the Parameters have now; no status raises.
+        """The solution at the values that the Parameters have now; no status raises. What the time cuts short is an
+        answer where it is certified all the same; it has not the bits of one that was not, and nothing goes on from it.
 
         ``strength`` says where that is on a path, from which the next start follows.
         """
+        look()
         form, before = self.problem.form.frozen(), replace(self.warm_start)
         start = self._enclosed(strength) if isinstance(self.method, InteriorPoint) else self._start(form, strength)
         known = None if self.top is None or strength != self.top[0] else self.top[1]
-        budget = replace(self.budget, start=start, warm_start=self.warm_start, known=known)
+        budget = replace(self.budget, start=start, warm_start=self.warm_start, known=known, seconds=left())
         compiler = self.problem._compiler  # pyright: ignore[reportPrivateUsage]
         solution = solve(form, self.method, budget, compiler)
+        cut = self.warm_start.cut or (self.budget.rounds is None and solution.status == "budget")
+        if cut:
+            self.warm_start = replace(before, cut=True)
+        if cut and solution.status != "certified":
+            raise OutOfTimeError
         if self.usual and solution.status == "no_certificate" and not PrimalDual().missing(form):
             start = solution.certificate.w, solution.certificate.dual_point.flows
             other = WarmStart()
-            solution = solve(form, PrimalDual(), replace(self.budget, start=start, warm_start=other), compiler)
+            budget = replace(self.budget, start=start, warm_start=other, seconds=left())
+            solution = solve(form, PrimalDual(), budget, compiler)
             self.warm_start.interrupted |= other.interrupted
+            if other.cut:
+                self.warm_start = replace(before, cut=True)
         if solution.status == "interrupted":  # what is half done is not gone on from
             self.warm_start = before
+        elif self.warm_start.cut:
+            pass
         else:
             self.learn(strength, solution)
             if isinstance(self.method, InteriorPoint) and strength is not None and self.warm_start.state is not None:
@@ -116,7 +134,7 @@ class Warm:
     def order(self, count: int) -> list[int]:
         """In which order to solve at so many strengths, numbered from the largest down: as they are, or for
         `InteriorPoint`, which begins between two answers, by halves."""
-        return halving(count) if isinstance(self.method, InteriorPoint) else list(range(count))
+        return order_of(self.method, count)
 
     def learn(self, strength: float | None, solution: Solution) -> None:
         """Take an answer for the last one, where it is near an optimum."""

@@ -223,7 +223,9 @@ def test_ctrl_c_keeps_what_is_finished_and_the_same_call_goes_on(monkeypatch, tm
     assert list(part.runs) == [0, 1]
     assert part.solution is None
     assert "INCOMPLETE, 2 of 5 folds" in str(part)
-    assert "the choice may change" in str(part)
+    assert "chosen: nothing, as only 2 of 5 folds are finished (interrupted)" in str(part)
+    with pytest.raises(gr.errors.ModelError, match="nothing is chosen"):
+        part.assign()
     pd.testing.assert_frame_equal(part.scores, whole.scores.iloc[:2])
     lam.value = 0.7  # whatever it is in the meantime
     try:

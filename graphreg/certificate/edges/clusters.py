@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -34,7 +34,7 @@ ROUNDING = 1e-9  # of the coefficients themselves: closer is equal but for round
 NEGLIGIBLE = 1e-3  # of the scale of each coordinate: edges whose ends are provably closer are near
 STATES = ("fused", "near", "split", "undecided")
 COLUMNS = ("term", "tail", "head", "state", "slack", "difference", "bound", "certain")
-Splitter = Callable[[Certificate, list[Array], Array], list[Array]]
+Splitter = Callable[[Certificate, list[Array], Array], Iterator[tuple[int, list[int]]]]  # block and rows of split edges
 
 
 @dataclass(frozen=True)
@@ -57,12 +57,15 @@ class Clusters:
     count_range : (int, int)
         Between how many clusters every optimum has, nodes with equal parameters along edges being one: the least if all
         near and undecided edges are fused, the most if none is.
+    interrupted : bool
+        Whether Ctrl-C ended the search for proofs: what had been found holds.
     """
 
     edges: pd.DataFrame
     labels: dict[Hashable, int]
     certain: bool
     count_range: tuple[int, int]
+    interrupted: bool = False
 
     @property
     def count(self) -> int:
@@ -86,7 +89,8 @@ class Clusters:
             groups = f"1 cluster of size {sizes}"
         elif self.count == len(self.labels):
             groups = f"{self.count} clusters, a node each"
-        return f"{groups}; edges: {states} ({self._proved(count)})"
+        rest = "; interrupted, so that not all proofs were looked for" if self.interrupted else ""
+        return f"{groups}; edges: {states} ({self._proved(count)}{rest})"
 
     def _proved(self, count: dict[str, int]) -> str:
         """What is proved, in a few words."""
@@ -109,9 +113,12 @@ def clusters(certificate: Certificate, prove: bool = False, splitter: Splitter |
     the clusters that were proved and then by ``splitter``, for a proof that they are split.
     """
     form = certificate.form
-    claims = _claims(certificate)
+    claims, interrupted = _claims(certificate), False
     if prove and certificate.valid:
-        _prove(certificate, claims, splitter)
+        try:
+            _prove(certificate, claims, splitter)
+        except KeyboardInterrupt:
+            interrupted = True
     tables = [claim.table(form) for claim in claims]
     table, ends = _table(tables), [(c.edge, c.state) for c in claims]
     number = _joined(form, ends, lambda state: np.isin(state, ("fused", "near")))
@@ -120,7 +127,7 @@ def clusters(certificate: Certificate, prove: bool = False, splitter: Splitter |
     first = {old: new for new, old in enumerate(dict.fromkeys(number.tolist()))}
     by_label = {label: first[int(k)] for label, k in zip(form.labels, number, strict=False)}
     between = len(np.unique(least)), len(np.unique(most))
-    return Clusters(table, by_label, certificate.valid and bool(table["certain"].all()), between)
+    return Clusters(table, by_label, certificate.valid and bool(table["certain"].all()), between, interrupted)
 
 
 @dataclass
@@ -213,9 +220,9 @@ def _prove(certificate: Certificate, claims: list[_Claim], splitter: Splitter | 
         claim.bound = np.where(open_, np.minimum(claim.bound, claim.difference * (1 + 1e-12) + reach), claim.bound)
     if splitter is None:
         return
-    masks = splitter(certificate, _masks(form, claims, "undecided"), member)
-    for claim in claims:
-        claim.state[masks[claim.place]] = "split"
+    of_block = {claim.place: claim for claim in claims}
+    for k, rows in splitter(certificate, _masks(form, claims, "undecided"), member):
+        of_block[k].state[rows] = "split"
 
 
 def _masks(form: Form, claims: list[_Claim], state: str) -> list[Array]:

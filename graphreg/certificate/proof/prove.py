@@ -71,7 +71,11 @@ def prove(
         "within": None if found.within is None else text(found.within),
         "claims": [{"says": "bounds", "lower": text(low), "upper": text(high)}, *more],
     }
-    path.write_text(_lines(document), encoding="ascii")
+    try:
+        path.write_text(_lines(document), encoding="ascii")
+    except BaseException:
+        path.unlink(missing_ok=True)  # half a proof is none
+        raise
     proved_low, proved_high = (Fraction(int(x.numerator), int(x.denominator)) for x in (low, high))
     said = ("bounds", *(claim["says"] for claim in more))
     return Proved(path, found.model.hash(), proved_low, proved_high, said, found.within is not None)

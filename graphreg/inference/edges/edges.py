@@ -13,6 +13,7 @@ import pandas as pd
 from scipy import stats
 
 from ... import checks
+from ...clock import in_time
 from ...errors import DataError, GraphError, MethodError, MethodWarning, TermError
 from ...form import Form, build
 from ...inputs import Graph
@@ -31,6 +32,7 @@ DOUBT = 0.2  # "auto": Chow's test where the residuals, of all nodes and of both
 FEW = 5  # samples per coefficient, below which sizes are not what they should be
 
 
+@in_time
 def edge_tests(
     loss: Any,
     graph: Any = None,
@@ -38,6 +40,8 @@ def edge_tests(
     correction: str | None = "bonferroni",
     alpha: float = 0.05,
     features: Sequence[str] | None = None,
+    *,
+    seconds: float | None = None,
 ) -> Table:
     """A test of w_i = w_j for every edge (i, j), from the local estimates of its two nodes:
 
@@ -64,6 +68,8 @@ def edge_tests(
         The level: an edge is removed where its adjusted p-value is below.
     features : sequence of str, optional
         Test the coefficients of these alone.
+    seconds : float, optional
+        A budget of time. Before its end there is nothing to give: Ctrl-C raises KeyboardInterrupt.
 
     Returns
     -------
@@ -80,6 +86,8 @@ def edge_tests(
         singular.
     MethodError
         For losses that are not smooth, and for a covariance that does not apply.
+    BudgetError
+        Where the time is up.
     """
     checks.one_of(*KINDS)(covariance, "covariance", MethodError)
     (checks.one_of(*CORRECTIONS) | None)(correction, "correction", MethodError)
@@ -145,7 +153,7 @@ def _warn_of_few(fits: LocalFits, ends: Ends) -> None:
             f"the node {fits.form.labels[i]!r} has {fits.counts[i]} samples for {d} coefficients{more}: below {FEW} "
             "per coefficient the sizes of edge tests are not assured; HC0 to HC2 then reject far too often",
             MethodWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...clock import in_time
 from ...inputs import Graph, groups_of
 from ...tables import Stated, Table
 from .edges import edge_tests
@@ -65,6 +66,7 @@ class EdgeSelection(Stated):
         return f"<EdgeSelection: {len(self.tests) - len(self.removed)} of {len(self.tests)} edges kept>"
 
 
+@in_time
 def select_edges(
     loss: Any,
     graph: Any = None,
@@ -72,6 +74,8 @@ def select_edges(
     correction: str | None = "bonferroni",
     alpha: float = 0.05,
     features: Sequence[str] | None = None,
+    *,
+    seconds: float | None = None,
 ) -> EdgeSelection:
     """The graph without the edges at which equality of the two nodes' parameters is rejected.
 

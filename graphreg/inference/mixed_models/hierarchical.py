@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ... import checks
+from ...clock import in_time
 from ...errors import MethodError, TermError
 from ...form import Form, build
 from ...inputs import Graph, NodeData
@@ -33,6 +34,7 @@ from .recursion import CoefficientTree, Statistics, downward, upward
 METHODS = ("reml", "ml")
 
 
+@in_time
 def hierarchical(
     loss: NodeData | AbstractQuadraticLoss,
     clusters: Mapping[Hashable, Any] | None = None,
@@ -40,6 +42,7 @@ def hierarchical(
     *,
     method: str = "reml",
     random: Sequence[str] | None = None,
+    seconds: float | None = None,
 ) -> HierarchicalEstimate:
     """The mixed model (5.1) on a tree: variances, coefficients of the root, predictions of all others.
 
@@ -58,6 +61,8 @@ def hierarchical(
     random : sequence of str, optional
         The features whose coefficients vary (each level has one variance for all of them, as in (5.1)); the others are
         shared by all nodes. By default all, ``random=["intercept"]`` is a random-intercept model.
+    seconds : float, optional
+        A budget of time. Before its end there is nothing to give: Ctrl-C raises KeyboardInterrupt.
 
     Raises
     ------
@@ -65,6 +70,8 @@ def hierarchical(
         For losses that are not squared.
     DataError
         For too few samples, collinear features, and variances that the data cannot tell apart.
+    BudgetError
+        Where the time is up.
     """
     checks.one_of(*METHODS)(method, "method")
     read = Described.of(loss, clusters, random)

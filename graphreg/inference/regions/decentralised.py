@@ -14,6 +14,7 @@ import pandas as pd
 from scipy.linalg import cho_factor, cho_solve
 
 from ... import checks
+from ...clock import nothing_yet
 from ...errors import DataError, MethodError, MethodWarning
 from ...methods import DecreasingStep, ExactDiffusion
 from ...running import Solution
@@ -162,6 +163,7 @@ def estimate(
     method: Any = None,
     *,
     estimator: str = "one-step",
+    seconds: float | None = None,
     seed: int | None = None,
     engine: Any = None,
     progress: bool | None = None,
@@ -180,8 +182,16 @@ def estimate(
         so many: what is left of a far start is a matter of how well it is known. With a fifth of the steps as burn-in
         intervals are 1.12 times as wide as those of all steps would be, and the start is nearly forgotten.
     estimator : {"one-step", "average"}
-    seed, engine, progress : as for `Problem.solve`
-        After Ctrl-C the region is that of the rounds so far, and says so.
+    seconds, seed, engine, progress : as for `Problem.solve`
+        After Ctrl-C, and where the time is up, the region is that of the rounds so far, and says so. Before there are
+        enough of them there is nothing yet to give: then Ctrl-C raises KeyboardInterrupt.
+
+    Raises
+    ------
+    MethodError, DataError
+        As `confidence_region`.
+    BudgetError
+        Where the time is up before there are enough rounds.
     """
     form = form_of(problem, "inference").frozen()
     steps = (checks.count | None)(rounds, "rounds", MethodError)
@@ -193,7 +203,9 @@ def estimate(
         method = ExactDiffusion(
             DecreasingStep(), batch=1, replacement=False, hessian_samples=a, burn_in=steps // BURN_IN
         )
-    run = problem.solve(method, gap=0, rounds=steps, seed=seed, engine=engine, progress=progress)
+    run = problem.solve(method, gap=0, rounds=steps, seconds=seconds, seed=seed, engine=engine, progress=progress)
+    if run.rounds < steps and run.gathered.get("steps", 0) < 2:
+        raise KeyboardInterrupt if run.status == "interrupted" else nothing_yet("estimate")
     return confidence_region(run, estimator)
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 from scipy.stats import chi2, norm
 
 from ... import checks
+from ...clock import in_time
 from ...errors import DataError
 from ...form import Form
 from ...messages import did_you_mean
@@ -208,7 +209,8 @@ class LocalRegions(dict[Hashable, ConfidenceRegion]):
         return f"<regions of {len(self)} nodes: print(regions[{first!r}]), ...>"
 
 
-def local_regions(problem: Any, covariance: str = "HC3") -> LocalRegions:
+@in_time
+def local_regions(problem: Any, covariance: str = "HC3", *, seconds: float | None = None) -> LocalRegions:
     """The confidence region of each node's own estimate, from its data alone, by label; see `local_fits`.
 
     Parameters
@@ -217,6 +219,8 @@ def local_regions(problem: Any, covariance: str = "HC3") -> LocalRegions:
         Its losses and smooth node penalties are used; edges between nodes are left out.
     covariance : {"HC3", "HC4", "HC2", "HC1", "HC0", "model"}
         Of the score; HC0 to HC4 are right whatever the noise, "model" where the loss is minus a log-likelihood.
+    seconds : float, optional
+        A budget of time. Before its end there is nothing to give: Ctrl-C raises KeyboardInterrupt.
 
     Raises
     ------
@@ -224,6 +228,8 @@ def local_regions(problem: Any, covariance: str = "HC3") -> LocalRegions:
         For losses that are not smooth.
     DataError
         For a node whose data do not determine its coefficients.
+    BudgetError
+        Where the time is up.
     """
     form = form_of(problem, "local_regions").frozen()
     fits = local_fits(form)

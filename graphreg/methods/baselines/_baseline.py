@@ -7,12 +7,14 @@ what the baseline itself minimises stands beside it, as ``solution.own``.
 from __future__ import annotations
 
 from abc import abstractmethod
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 
 from ...certificate import Certificate, Certifier
+from ...clock import OutOfTimeError, afresh
 from ...form import Form, placed
 from ...network import with_servers
 from ...running import Outcome, Task
@@ -28,7 +30,9 @@ class AbstractBaseline(AbstractMethod):
         """The outcome of the other problem, as one of the user's."""
         target = self.target(task.form)
         own = task.instead(target, self.iteration, start_of(target, task.budget.start))
-        certificate = in_problem(task.form, own.certificate, task.budget.gap)
+        cut_short = own.ended in ("interrupted", "budget")  # then for the last word alone
+        with afresh() if cut_short else nullcontext():
+            certificate = in_problem(task.form, own.certificate, task.budget.gap)
         return replace(own, certificate=certificate, by=self.name, own=own, aim=self.aim)
 
     @abstractmethod
@@ -74,7 +78,10 @@ def in_problem(form: Form, own: Certificate, gap: float) -> Certificate:
     w = placed(form, w)
     with np.errstate(over="ignore", invalid="ignore"):
         certifier = Certifier(form)
-        bounds = certifier.certify(w, None, None, gap)
+        try:
+            bounds = certifier.certify(w, None, None, gap)
+        except OutOfTimeError:
+            bounds = certifier.best()
         if np.isfinite(form.primal(w)):
             return bounds
     broken = [edge.name for edge in form.edges if not np.isfinite(edge.values(w)).all()]

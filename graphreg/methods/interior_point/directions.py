@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...clock import look
 from ...oracles import Rows
 from ...terms import Array
 from .cones import Scaling, determinant, product, quotient, room, towards
@@ -101,6 +102,7 @@ class Directions:
 
     def direction(self, r: list[Array], balancing: float = 1.0) -> Move:
         """That of a right hand side; ``balancing`` is 0 for a correction, which leaves the balance as it is."""
+        look()
         right = -balancing * self.slope
         asked = [scaling.undo(each) for scaling, each in zip(self.scalings, r, strict=True)]
         for rows, (b, _, _), q in zip(self.rows, self.reduced, asked, strict=True):

@@ -14,12 +14,12 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
 from ...certificate import Certificate, Certifier
-from ...compiling import Compiler
+from ...clock import carry_out
 from ...errors import FailedError, UnattainedError
 from ...form import DualPoint, Form
 from ...methods import Exact
 from ...oracles import NodeGradients, descended
-from ...running import Budget, Solution, contradicted, solve
+from ...running import Solution, contradicted, solved
 from ...terms import Array, block_diagonal
 from ...terms.penalties import Zero
 from ..network import Network
@@ -68,7 +68,7 @@ def pooled(vary: Varying, network: Network, smooth: SmoothObjective) -> Solution
     if attained is False:
         _refuse(form, w)
     if not (certificate.holds(GAP) and attained):
-        solution = solve(form, Exact(), Budget(1e-9), Compiler(form))
+        solution = solved(form, Exact(), 1e-9)
         if solution.status == "unattained":
             _refuse(form, solution.certificate.w)
         w = newton(smooth, network.ties, solution.certificate.w)
@@ -138,4 +138,5 @@ def _solve(H: sp.csr_array, g: Array) -> Array:
     """H^-1 g, with the diagonal lifted by rounding where H may be singular."""
     diagonal = H.diagonal()
     lift = 1e-13 * float(diagonal.max(initial=0.0)) + 1e-300
-    return splu(sp.csc_array(H + lift * sp.eye_array(len(g)))).solve(g)
+    A = sp.csc_array(H + lift * sp.eye_array(len(g)))
+    return carry_out(lambda: splu(A).solve(g))

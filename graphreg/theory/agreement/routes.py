@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
+from ...clock import OutOfTimeError, alarm, needed
 from ...compiling import Links, steepest
 from ...form import EdgeBlock
 from ...terms import Array
@@ -44,6 +45,8 @@ class Routes:
     upper, lower : (components,)
         max_e ||u_e||_* / A_e, and -<r, w>.
     how : list of str
+    ended : str
+        What cut it short, "interrupted" or "out of time": the bounds of some components are then further apart.
     """
 
     flows: Flows
@@ -51,21 +54,29 @@ class Routes:
     upper: Array
     lower: Array
     how: list[str]
+    ended: str = ""
 
 
 def route(network: Network, r: Array) -> Routes:
     """The flows of least load per component, and the directions that prove it."""
     found = _Best(network, r)
-    flows = network.along_forest(r)
-    found.offer(flows, _cut(network, flows))
-    cyclic = ~network.acyclic & (found.upper > 0)
-    if cyclic.any():
-        parts = _by_coordinate(network)
-        if parts is None:
-            _settle(network, r, found, cyclic, np.zeros(len(cyclic)))
-        else:
-            _offer_coordinates(network, r, found, parts)
-    return found.routes(cyclic)
+    with needed("the strength at which all nodes agree"):
+        flows = network.along_forest(r)
+        found.offer(flows, _cut(network, flows))
+    cyclic, ended = ~network.acyclic & (found.upper > 0), ""
+    try:
+        if cyclic.any():
+            parts = _by_coordinate(network)
+            with alarm():
+                if parts is None:
+                    _settle(network, r, found, cyclic, np.zeros(len(cyclic)))
+                else:
+                    _offer_coordinates(network, r, found, parts)
+    except KeyboardInterrupt:
+        ended = "interrupted"
+    except OutOfTimeError:
+        ended = "out of time"
+    return found.routes(cyclic, ended)
 
 
 def _by_coordinate(network: Network) -> list[Network] | None:
@@ -118,10 +129,24 @@ class _Best:
 
     def __init__(self, network: Network, r: Array) -> None:
         self.network, self.r = network, r
-        self.flows = network.nothing()
-        self.direction = np.zeros(network.shape)
-        self.upper = np.full(network.n_components, np.inf)
-        self.lower = np.zeros(network.n_components)
+        nothing = np.full(network.n_components, np.inf), np.zeros(network.n_components)
+        self.known = network.nothing(), np.zeros(network.shape), *nothing
+
+    @property
+    def flows(self) -> Flows:
+        return self.known[0]
+
+    @property
+    def direction(self) -> Array:
+        return self.known[1]
+
+    @property
+    def upper(self) -> Array:
+        return self.known[2]
+
+    @property
+    def lower(self) -> Array:
+        return self.known[3]
 
     def offer(self, flows: Flows, w: Array) -> None:
         network = self.network
@@ -132,24 +157,25 @@ class _Best:
         np.maximum.at(most, network.component, size)
         upper = np.where(worst <= IMBALANCE * most, network.largest(flows), np.inf)
         better = upper < self.upper
-        self.upper = np.where(better, upper, self.upper)
+        upper = np.where(better, upper, self.upper)
         pairs = zip(network.where, flows, self.flows, strict=True)
-        self.flows = tuple(np.where(better[where][:, None], new, old) for where, new, old in pairs)
+        flows = tuple(np.where(better[where][:, None], new, old) for where, new, old in pairs)
         slope = -np.bincount(network.component, np.einsum("ij,ij->i", self.r, w), network.n_components)
         variation = network.variation(w)
         lower = np.divide(slope, variation, out=np.zeros_like(slope), where=variation > 0)
         better = lower > self.lower
-        self.lower = np.where(better, lower, self.lower)
+        lower = np.where(better, lower, self.lower)
         size = np.where(variation > 0, variation, 1.0)[network.component][:, None]
-        self.direction = np.where(better[network.component][:, None], w / size, self.direction)
+        direction = np.where(better[network.component][:, None], w / size, self.direction)
+        self.known = flows, direction, upper, lower  # all at once, so that Ctrl-C finds what fits together
 
-    def routes(self, cyclic: Array) -> Routes:
+    def routes(self, cyclic: Array, ended: str) -> Routes:
         kinds = zip(self.network.n_edges, cyclic, self.network.acyclic, strict=True)
         how = [
-            "no edges" if m == 0 else "conic" if hard else "closed form on a tree" if tree else "nothing flows"
+            "no edges" if m == 0 else ended or "conic" if hard else "closed form on a tree" if tree else "nothing flows"
             for m, hard, tree in kinds
         ]
-        return Routes(self.flows, self.direction, self.upper, np.minimum(self.lower, self.upper), how)
+        return Routes(self.flows, self.direction, self.upper, np.minimum(self.lower, self.upper), how, ended)
 
 
 def _cut(network: Network, flows: Flows) -> Array:

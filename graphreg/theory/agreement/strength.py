@@ -19,7 +19,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ... import checks
 from ...certificate import Certificate, Certifier, SpotChecks, common
+from ...clock import afresh, needed, within
 from ...errors import FailedError, MethodError
 from ...running import Solution
 from ...tables import StatedNumber, Table
@@ -87,6 +89,11 @@ class StrengthMax(StatedNumber):
     vary: Varying = field(repr=False)
     routes: Routes = field(repr=False)
 
+    @property
+    def ended(self) -> str:
+        """What cut it short, "interrupted" or "out of time"; empty where nothing did."""
+        return self.routes.ended
+
     def table(self) -> Table:
         """The bounds of each connected component: component, nodes, edges, first (node), lower, upper, how."""
         network, routes = self.vary.network, self.routes
@@ -149,13 +156,16 @@ class StrengthMax(StatedNumber):
             f"{NAME} {self.value:.8g}: the smallest value of {self.vary.name} at which a consensus is optimal",
             f"  certified: {self.lower:.10g} <= it <= {self.upper:.10g}; binding is the component of {first!r} "
             f"({count} nodes), {self.routes.how[binding]}",
+            *([f"  CUT SHORT: {self.ended}; more time brings the bounds together"] if self.ended else []),
         ]
 
     def __repr__(self) -> str:
         return f"<StrengthMax {self.value:.6g}>"
 
 
-def strength_max(problem: Any, parameter: Parameter | str | None = None) -> StrengthMax:
+def strength_max(
+    problem: Any, parameter: Parameter | str | None = None, *, seconds: float | None = None
+) -> StrengthMax:
     """The smallest strength of a norm between nodes at which a consensus on every component is optimal.
 
     Parameters
@@ -166,11 +176,15 @@ def strength_max(problem: Any, parameter: Parameter | str | None = None) -> Stre
     parameter : Parameter or its name, optional
         The strength that varies. By default the only Parameter among the norms between nodes; without one the number in
         front of the only such term, whatever it is now.
+    seconds : float, optional
+        A budget of time.
 
     Returns
     -------
     StrengthMax
         In the units of the Parameter (of ``2 * lam * term`` that of lam), or of the number that stands in the model.
+        After Ctrl-C, and where the time is up, with the bounds proved so far, and the word that it was cut short. While
+        the pooled optimum is still being looked for there is nothing yet to give: then Ctrl-C raises KeyboardInterrupt.
 
     Raises
     ------
@@ -181,6 +195,8 @@ def strength_max(problem: Any, parameter: Parameter | str | None = None) -> Stre
         Where something else in the model has kinks or constraints; named.
     UnattainedError
         Where there is no best consensus (separable classes without a ridge).
+    BudgetError
+        Where the time is up before the pooled optimum is found.
 
     Notes
     -----
@@ -191,13 +207,22 @@ def strength_max(problem: Any, parameter: Parameter | str | None = None) -> Stre
     >>> float(gr.strength_max(problem)) > 0
     True
     """
-    vary = varying(problem, parameter, NAME)
-    check_smooth(vary, NAME)
-    network, smooth = vary.network, SmoothObjective(vary.rest)
-    solution = pooled(vary, network, smooth)
-    c = solution.certificate.w
-    r = network.balanced(smooth.gradient(c))
-    routes = route(network, r)
+    (checks.seconds | None)(seconds, "seconds")
+    with within(seconds):
+        with needed(NAME):
+            vary = varying(problem, parameter, NAME)
+            check_smooth(vary, NAME)
+            network, smooth = vary.network, SmoothObjective(vary.rest)
+            solution = pooled(vary, network, smooth)
+            c = solution.certificate.w
+            r = network.balanced(smooth.gradient(c))
+        routes = route(network, r)
+    with afresh(None):
+        return _record(vary, smooth, solution, routes)
+
+
+def _record(vary: Varying, smooth: SmoothObjective, solution: Solution, routes: Routes) -> StrengthMax:
+    network, c = vary.network, solution.certificate.w
     certifier = Certifier(solution.form)
     certifier.admit(c, whole(vary, smooth.dual_point_at(c), routes.flows))
     upper = float(routes.upper.max())
@@ -216,5 +241,6 @@ def strength_max(problem: Any, parameter: Parameter | str | None = None) -> Stre
         f"the pooled optimum, whose gradients these are, has a relative gap of {gap:.1g}",
         "the upper bound rests on flows that are conserved to rounding (consensus.flows), the lower one on a direction "
         "(direction): no solver's word is taken",
+        *([f"CUT SHORT ({routes.ended}): both bounds hold, and are further apart than need be"] * bool(routes.ended)),
     )
     return StrengthMax(upper, lower, upper, consensus, w, vary, routes, assumed=assumed)

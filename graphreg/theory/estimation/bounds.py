@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from ... import checks
+from ...clock import in_time
 from ...errors import MethodError
 from ...form import EdgeBlock, Form
 from ...inputs import Graph
@@ -91,8 +92,16 @@ class ErrorBound(Stated):
         ]
 
 
+@in_time
 def error_bound(
-    problem: Any, truth: Any, *, covariance: Any = None, level: float = 0.95, draws: int = 1000, seed: int = 0
+    problem: Any,
+    truth: Any,
+    *,
+    covariance: Any = None,
+    level: float = 0.95,
+    draws: int = 1000,
+    seed: int = 0,
+    seconds: float | None = None,
 ) -> ErrorBound:
     """What the theory guarantees of the error of a problem's minimiser.
 
@@ -108,11 +117,15 @@ def error_bound(
         probability 2 level - 1 or more.
     level, draws, seed : float, int, int
         Of the quantiles of ||Pi g|| and R*{(D^+)'g}, from so many normal g.
+    seconds : float, optional
+        A budget of time. Before its end there is nothing to give: Ctrl-C raises KeyboardInterrupt.
 
     Raises
     ------
     MethodError
         For losses without gradient, other edges than one TotalVariation with L1 or L2, and bad parameters.
+    BudgetError
+        Where the time is up.
     """
     quantile = float(checks.inside("(1/2, 1)")(level, "the level", MethodError))
     checks.seed(seed, "seed", MethodError)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from ...clock import in_time
 from ...errors import MethodError
 from ...escaping import printed
 from ...form import EdgeBlock, Form
@@ -119,7 +120,8 @@ class Recovery(Stated):
         return lines
 
 
-def recovery(problem: Any, clusters: Any) -> Recovery:
+@in_time
+def recovery(problem: Any, clusters: Any, *, seconds: float | None = None) -> Recovery:
     """Whether, and at which strengths, generalised total variation recovers given clusters (GTV minimisation, Theorem
     2), with all constants computed from the problem.
 
@@ -142,6 +144,8 @@ def recovery(problem: Any, clusters: Any) -> Recovery:
     clusters : mapping, Series, sequence or Clusters
         A cluster per node label, a list of nodes per cluster, one cluster per node in node order, or
         ``solution.clusters()``. Every node must have one.
+    seconds : float, optional
+        A budget of time. Before its end there is nothing to give: Ctrl-C raises KeyboardInterrupt.
 
     Returns
     -------
@@ -153,6 +157,8 @@ def recovery(problem: Any, clusters: Any) -> Recovery:
         The problem is not of this kind; with each requirement that is not met.
     GraphError
         For clusters that leave out nodes or name others (they are named).
+    BudgetError
+        Where the time is up.
     """
     form = form_of(problem, "recovery")
     block = _total_variation(form)

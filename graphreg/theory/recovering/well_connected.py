@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ... import checks
+from ...clock import in_time
 from ...errors import GraphError
 from ...inputs import Graph, groups_of, plain_label
 from ...messages import did_you_mean, unknown_labels
@@ -103,7 +104,8 @@ class WellConnected(Stated):
         return [head, self.sentence()]
 
 
-def well_connected(graph: Any, demand: Any) -> WellConnected:
+@in_time
+def well_connected(graph: Any, demand: Any, *, seconds: float | None = None) -> WellConnected:
     """Whether a cluster is well-connected (GTV minimisation, Definition 1), by maximum flows.
 
     With demands d_i (there: the boundary weight at i + beta_i |dC|/alpha + delta_i/lambda) that is: for some node i0,
@@ -123,6 +125,8 @@ def well_connected(graph: Any, demand: Any) -> WellConnected:
     demand : number, mapping, array or Series
         d_i >= 0, in the units of the weights: one for all nodes, one per label, or in node order. 0 is legal; inf too,
         for a node that can be i0 alone.
+    seconds : float, optional
+        A budget of time. Before its end there is nothing to give: Ctrl-C raises KeyboardInterrupt.
 
     Returns
     -------
@@ -133,6 +137,8 @@ def well_connected(graph: Any, demand: Any) -> WellConnected:
     ------
     GraphError
         For a demand that is negative or not a number (the node is named), or is missing.
+    BudgetError
+        Where the time is up.
     """
     graph = Graph.of(graph)
     return examine(graph, read_demand(graph, demand))

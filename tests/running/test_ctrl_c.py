@@ -1,0 +1,222 @@
+"""Ctrl-C and deadlines at any moment: what there is comes back, and nothing takes long. Bounds are generous: machines
+may be busy."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from contextlib import contextmanager
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import graphreg as gr
+from graphreg import clock
+from graphreg.compiling import conic
+from graphreg.errors import BudgetError
+from graphreg.methods import AbstractIteration
+from graphreg.theory.agreement import pooled, routes
+from graphreg.tuning import noise
+
+SOON = 8.0  # seconds, on a busy machine; what is broken off would take much longer
+SLOW = 60.0
+METHODS = [gr.InteriorPoint(), gr.ADMM(), gr.PrimalDual(), gr.FedADMM(), gr.LocalOnly(), gr.Pooled()]
+
+
+def problem(strength=0.1, n=12, loss=gr.SquaredLoss):
+    rng = np.random.default_rng(0)
+    node = np.repeat(np.arange(n), 6)
+    X = rng.standard_normal((6 * n, 2))
+    y = X @ [1.0, -1.0] + (node > n // 2) + rng.standard_normal(6 * n)
+    return gr.Problem(
+        loss(gr.NodeData.from_arrays(X, y, node)) + strength * gr.TotalVariation(nx.cycle_graph(n), gr.L2())
+    )
+
+
+def nap(*_args, **_options):
+    """Work in Python that never looks at the clock."""
+    until = time.monotonic() + SLOW
+    while time.monotonic() < until:
+        time.sleep(0.01)
+    raise AssertionError("nobody waits for this")
+
+
+@contextmanager
+def soon():
+    began = time.perf_counter()
+    yield
+    assert time.perf_counter() - began < SOON
+
+
+def pressed(*_args, **_options):
+    """The same, in the midst of which Ctrl-C is pressed: by itself, so that no busy machine is too late."""
+    signal.raise_signal(signal.SIGINT)
+    nap()
+
+
+# ---- the clock -------------------------------------------------------------------------------------------------------
+def test_the_alarm_rings_once_and_not_after_its_context():
+    with clock.within(0.1), pytest.raises(clock.OutOfTimeError), clock.alarm():
+        nap()
+    with clock.within(0.1), clock.alarm():
+        pass
+    time.sleep(0.3)  # nothing rings any more
+
+
+def test_what_needs_more_time_than_there_is_says_so():
+    @clock.in_time
+    def longest_path(length, *, seconds=None):
+        nap()
+
+    with soon(), pytest.raises(BudgetError, match="longest_path: the time was used up before there was anything"):
+        longest_path(3, seconds=0.1)
+    with pytest.raises(gr.errors.ModelError, match="seconds must be a positive number"):
+        longest_path(3, seconds=-1)
+    assert issubclass(BudgetError, TimeoutError)
+
+
+def test_the_last_word_has_time_of_its_own():
+    with clock.within(1e-9):
+        with clock.afresh(5.0):
+            assert clock.left() > 1.0
+        assert clock.left() < 0.0
+
+
+# ---- solve -----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+@pytest.mark.parametrize(("work", "status"), [(pressed, "interrupted"), (nap, "budget")])
+def test_the_set_up_of_a_method_is_broken_off(monkeypatch, method, work, status):
+    kind = type(method if isinstance(method, AbstractIteration) else method.iteration)
+    monkeypatch.setattr(kind, "init", work)
+    with soon():
+        found = problem().solve(method, seconds=0.3 if work is nap else None, progress=False)
+    assert found.status == status
+    assert not found.certificate.holds(1e-6)
+
+
+@pytest.mark.parametrize(("work", "status"), [(pressed, "interrupted"), (nap, "budget")])
+def test_a_last_certificate_that_takes_for_ever_is_left_out(monkeypatch, work, status):
+    monkeypatch.setattr(gr.certificate.Certifier, "certify", work)
+    with soon():
+        found = problem().solve(gr.PrimalDual(), gap=1e-9, seconds=0.5 if work is nap else None, progress=False)
+    assert found.status == status
+    assert not found.certificate.valid
+
+
+@pytest.mark.parametrize(("work", "status"), [(pressed, "interrupted"), (nap, "budget")])
+def test_a_factorisation_is_broken_off(monkeypatch, work, status):
+    monkeypatch.setattr("graphreg.oracles.newton.splu", work)
+    with soon():
+        found = problem().solve(gr.InteriorPoint(), seconds=0.3 if work is nap else None, progress=False)
+    assert found.status == status
+
+
+# ---- bounds ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("work", "ended"), [(pressed, "interrupted"), (nap, "out of time")])
+def test_bounds_that_are_cut_short_hold(monkeypatch, work, ended):
+    whole = gr.strength_max(problem())
+    monkeypatch.setattr(routes, "_settle", work)
+    with soon():
+        found = gr.strength_max(problem(), seconds=0.5 if work is nap else None)
+    assert found.ended == ended
+    assert f"CUT SHORT: {ended}" in str(found)
+    assert found.lower <= whole.value * (1 + 1e-9)
+    assert found.upper >= whole.lower * (1 - 1e-9)
+    assert found.certificate().holds(1e-7)
+
+
+def test_before_there_are_bounds_there_is_nothing(monkeypatch):
+    monkeypatch.setattr(pooled, "newton", nap)
+    with soon(), pytest.raises(BudgetError, match="strength_max"):
+        gr.strength_max(problem(), seconds=0.3)
+    monkeypatch.setattr(pooled, "newton", pressed)
+    with soon(), pytest.raises(KeyboardInterrupt):
+        gr.strength_max(problem())
+
+
+def test_ctrl_c_while_the_strengths_of_a_path_are_looked_for_ends_the_path(monkeypatch):
+    monkeypatch.setattr(routes, "_settle", pressed)
+    with soon(), pytest.raises(KeyboardInterrupt):
+        gr.path(problem(gr.Parameter(0.1)), 5, progress=False)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, clock.OutOfTimeError])
+def test_the_draws_that_are_done_are_kept(monkeypatch, error):
+    largest, calls = noise.Network.largest, []
+
+    def broken(self, flows):
+        calls.append(1)
+        if len(calls) > 30:
+            raise error
+        return largest(self, flows)
+
+    monkeypatch.setattr(noise.Network, "largest", broken)
+    found = gr.tuning.noise_strength(problem(), draws=100, seed=0, progress=False)
+    assert len(found.draws) == 30
+    assert "after 30 of 100 draws" in str(found)
+    calls[:] = [1] * 15
+    with pytest.raises(KeyboardInterrupt if error is KeyboardInterrupt else BudgetError):
+        gr.tuning.noise_strength(problem(), draws=100, seed=0, progress=False)
+
+
+def test_proofs_of_edges_that_were_found_are_kept(monkeypatch):
+    solution = problem(0.3).solve(gap=1e-9)
+    whole = solution.clusters(prove=True)
+
+    def broken(*_args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(gr.running.solution, "split", broken)
+    vars(solution).pop("_proved_clusters")
+    part = solution.clusters(prove=True)
+    assert part.interrupted
+    assert "interrupted" in str(part)
+    proved = part.edges["certain"].to_numpy()
+    assert (part.edges["state"][proved] == whole.edges["state"][proved]).all()
+    monkeypatch.undo()
+    assert not solution.clusters(prove=True).interrupted
+
+
+# ---- theory and inference --------------------------------------------------------------------------------------------
+def test_seconds_bind_in_theory_and_inference(monkeypatch):
+    monkeypatch.setattr(gr.oracles.NodeGradients, "full", nap)
+    monkeypatch.setattr("graphreg.theory.recovering.well_connected.largest_multiple", nap)
+    one, loss = problem(), problem().model.terms[0][1]
+    calls = [
+        lambda: gr.theory.recovery(one, dict.fromkeys(range(12), 0), seconds=0.2),
+        lambda: gr.theory.error_bound(one, np.ones((12, 2)), seconds=0.2),
+        lambda: gr.theory.well_connected(nx.cycle_graph(4), 1.0, seconds=0.2),
+        lambda: gr.inference.edge_tests(loss, nx.cycle_graph(12), seconds=0.2),
+        lambda: gr.inference.select_edges(loss, nx.cycle_graph(12), seconds=0.2),
+        lambda: gr.inference.local_regions(one, seconds=0.2),
+    ]
+    for call in calls:
+        with soon(), pytest.raises(BudgetError, match="before there was anything to give; allow more seconds"):
+            call()
+
+
+# ---- the end of the interpreter --------------------------------------------------------------------------------------
+def test_a_solver_that_asks_is_not_struck_and_stops():
+    ended = threading.Event()
+
+    def work():
+        still = clock.awaited()
+        until = time.monotonic() + SLOW
+        while still() and time.monotonic() < until:
+            time.sleep(0.01)
+        ended.set()
+
+    with soon():
+        with clock.within(0.1), pytest.raises(clock.OutOfTimeError):
+            clock.carry_out(work)
+        assert ended.wait(SOON)
+
+
+def test_clarabel_asks_whether_it_is_awaited(monkeypatch):
+    asked = []
+    monkeypatch.setattr(conic, "awaited", lambda: lambda: bool(asked.append(1)))  # nobody waits
+    found = problem().solve(gr.Exact(), progress=False, on_failure="return")
+    assert asked
+    assert "failed" in found.message or found.status in ("certified", "no_certificate")
