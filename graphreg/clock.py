@@ -109,7 +109,7 @@ def carry_out(work: Callable[[], T]) -> T:
     try:
         _await(done)
     except BaseException:
-        _stop(thread)
+        stop(thread)
         raise
     if errors:
         raise errors[0]
@@ -124,7 +124,7 @@ def _await(done: threading.Event) -> None:
             raise OutOfTimeError
 
 
-def _stop(thread: threading.Thread) -> None:
+def stop(thread: threading.Thread) -> None:
     """Ask a thread to stop at its next step in Python."""
     if thread.ident is not None and thread.is_alive():
         if not _stopped:
