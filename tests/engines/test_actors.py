@@ -251,19 +251,26 @@ def nothing_is_left():
     assert not hosts_of(os.getpid())
 
 
+RAISED = "the actor of the node 'c' failed: ZeroDivisionError: no reason"
+REFUSED = r"not with me \(raised by the actor of the node 'c'\)"
+SILENT = "actor of the node '[bd]' waits for the node 'c' in vain .exchange 1 of round 4."
+
+
 def short():
     """Seven nodes in a row, by names; the third is node 'c'."""
     data = gr.NodeData.from_arrays(np.eye(7), np.arange(7.0), list("abcdefg"))
     return gr.Problem(gr.SquaredLoss(data) + gr.TotalVariation(nx.path_graph(list("abcdefg")), gr.L2()))
 
 
-@pytest.mark.parametrize("processes", [False, 2, True])
 @pytest.mark.parametrize(
-    ("how", "error", "words"),
+    ("processes", "how", "error", "words"),
     [
-        ("raise", ActorError, "the actor of the node 'c' failed: ZeroDivisionError: no reason"),
-        ("refuse", MethodError, r"not with me \(raised by the actor of the node 'c'\)"),
-        ("silent", ActorError, "actor of the node '[bd]' waits for the node 'c' in vain .exchange 1 of round 4."),
+        (False, "raise", ActorError, RAISED),
+        (2, "raise", ActorError, RAISED),
+        (False, "refuse", MethodError, REFUSED),
+        (True, "refuse", MethodError, REFUSED),
+        (False, "silent", ActorError, SILENT),
+        (2, "silent", ActorError, SILENT),
     ],
 )
 def test_an_error_names_the_node(processes, how, error, words):
@@ -292,19 +299,13 @@ def test_an_interrupted_run_ends_with_its_best_point(processes):
     nothing_is_left()
 
 
-@pytest.mark.parametrize("processes", [2, True])
-def test_processes_go_the_way_of_the_arrays(processes):
-    compare(gr.PrimalDual(), problem("parts", n=6).form.frozen(), processes=processes)
-    compare(gr.ADMM(), random_problem(162).problem.form.frozen(), processes=processes)
-    nothing_is_left()
-
-
-def test_a_process_that_is_killed_ends_the_run():
-    def kill(record):
-        os.kill(hosts_of(os.getpid())[0], signal.SIGKILL)
-
-    with pytest.raises(ActorError, match=r"the process of the nodes '.' has ended \(exit code -9\)"):
-        short().solve(gr.PrimalDual(balance=1.0), gap=0, rounds=1000, callback=kill, engine=gr.Actors(processes=True))
+@pytest.mark.parametrize(
+    ("method", "form", "processes"),
+    [(gr.PrimalDual(), problem("parts", n=6).form, True), (gr.ADMM(), random_problem(162).problem.form, 2)],
+    ids=["primal-dual", "admm"],
+)
+def test_processes_go_the_way_of_the_arrays(method, form, processes):
+    compare(method, form.frozen(), processes=processes)
     nothing_is_left()
 
 
