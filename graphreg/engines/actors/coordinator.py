@@ -26,7 +26,7 @@ from .parts import COORDINATOR, NodePart
 from .threads import Reply, RootSum, RunSettings, Warned
 
 HASTE = 0.5  # seconds that actors have to answer where the run is to end
-LATER = 1.0  # seconds: the coordinator's patience ends later than theirs, and they have as many to say why they stop
+LATER = 0.5  # seconds: the coordinator's patience ends later than theirs, and they have as many to say why they stop
 GLANCE = 0.25  # seconds
 
 

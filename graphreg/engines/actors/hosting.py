@@ -23,7 +23,7 @@ from typing import Any, Protocol
 from ...errors import ActorError
 from .host import live
 
-LEAVE = 1.0  # seconds that a process has to end before it is made to
+LEAVE = 0.5  # seconds that a process has to end before it is made to
 Pairs = Sequence[tuple[int, int]]  # hosts that are neighbours
 
 
@@ -73,7 +73,8 @@ class Forked:
             numbers = [end.fileno() for end in theirs]
             script = str(Path(__file__).with_name("starter.py"))
             command = [spawn.get_executable(), "-P", script, *map(str, numbers)]
-            self._starter = subprocess.Popen(command, pass_fds=numbers, stdin=subprocess.DEVNULL, process_group=0)
+            with _deaf():
+                self._starter = subprocess.Popen(command, pass_fds=numbers, stdin=subprocess.DEVNULL, process_group=0)
         except BaseException:
             _close(self.links)
             raise
@@ -176,6 +177,16 @@ def _pipes(count: int) -> tuple[list[Any], list[Any]]:
 def _close(connections: Sequence[Any]) -> None:
     for connection in connections:
         connection.close()
+
+
+@contextmanager
+def _deaf() -> Generator[None]:
+    """A context in which Ctrl-C has to wait; what is started in it never hears of one."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

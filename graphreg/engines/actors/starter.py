@@ -24,7 +24,6 @@ HOST = "graphreg.engines.actors.host"
 
 def main(control: Any, links: Sequence[Any]) -> None:
     """The life of the process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the coordinator's affair
     parent = os.getppid()
     path, pairs = control.recv()
     sys.path[:] = path
@@ -45,13 +44,15 @@ def main(control: Any, links: Sequence[Any]) -> None:
 
 @contextmanager
 def _beating(control: Any) -> Generator[None]:
-    """Signs of life, from a thread: it has ended before there are forks."""
+    """Signs of life, from a thread: it has ended before there are forks. Without a coordinator there is no life."""
     done = threading.Event()
 
     def beat() -> None:
-        with suppress(OSError):
-            while not done.wait(BEAT):
+        while not done.wait(BEAT):
+            try:
                 control.send(None)
+            except OSError:
+                os._exit(1)
 
     thread = threading.Thread(target=beat, daemon=True)
     thread.start()
