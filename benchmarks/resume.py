@@ -1,8 +1,8 @@
 """``python -m benchmarks.resume``: kill runs at random, let them go on from their checkpoints, and compare bits.
 
 Every run is a process of its own that is killed with SIGKILL at a random moment, is started again, and is killed again,
-a few times over; what it ends with is compared, bit for bit, to a run that was left alone. Exit code 1 where a bit
-differs.
+a few times over; what it ends with is compared, bit for bit, to a run that was left alone. Two processes on one file, a
+full disk and a killed host of actors come first (`benchmarks.resume_cases`). Exit code 1 where a bit differs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ from graphreg.methods import METHODS
 from graphreg.methods.base import AbstractIteration
 from graphreg.running.checkpoints.archive import read
 
+from .resume_cases import CASES, digest, study
 from .worker import THREADS
 
 ITERATIVE = {method.name: method for method in METHODS if isinstance(method, AbstractIteration)}
@@ -53,8 +53,8 @@ def main() -> int:
     if args.child:
         _solve(args.child[0], int(args.child[1]), int(args.child[2]), Path(args.child[3]))
         return 0
-    ok = True
-    for name in args.methods or ITERATIVE:
+    ok = min((study(name, args.runs) for name in args.cases), default=True)  # all of them, also where one failed
+    for name in ITERATIVE if args.methods is None else args.methods:
         trials = _trials(name, args.runs)
         same = sum(trial.same for trial in trials)
         kills = sum(len(trial.kills) for trial in trials)
@@ -70,6 +70,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.resume", description=__doc__)
     parser.add_argument("--runs", type=int, default=20, help="of each method")
     parser.add_argument("--methods", nargs="*", choices=tuple(ITERATIVE), help="all iterative ones by default")
+    parser.add_argument("--cases", nargs="*", choices=tuple(CASES), default=tuple(CASES), help="all by default")
     parser.add_argument("--child", nargs=4, help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -93,12 +94,12 @@ def _trial(name: str, seed: int) -> Trial:
     problem.solve(method, gap=0, rounds=200, on_failure="return")
     rounds = int(200 * SECONDS / (time.perf_counter() - began))
     budget = _budget(seed, rounds)
-    whole = _digest(problem.solve(method, **budget))
+    whole = digest(problem.solve(method, **budget))
     rng = np.random.default_rng(seed)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run"
         kills = [_kill(name, seed, rounds, path, SECONDS / KILLS * rng.uniform(0.2, 1.4)) for _ in range(KILLS)]
-        again = _digest(problem.solve(method, checkpoint=path, **budget))
+        again = digest(problem.solve(method, checkpoint=path, **budget))
     return Trial(seed, rounds, tuple(k for k in kills if k < rounds), again == whole)
 
 
@@ -127,17 +128,6 @@ def _solve(name: str, seed: int, rounds: int, path: Path) -> None:
 def _budget(seed: int, rounds: int) -> dict[str, Any]:
     """Every other run asks for a gap that is hardly ever met, and so is repaired more often."""
     return {"gap": 1e-13 if seed % 2 else 0, "rounds": rounds, "on_failure": "return"}
-
-
-def _digest(run: gr.Solution) -> str:
-    """Everything that a run reports, but for the seconds."""
-    digest, certificate = blake2b(), run.certificate
-    for array in (run.coef, certificate.w, *certificate.dual_point.flows, *certificate.dual_point.prices):
-        digest.update(np.ascontiguousarray(array).tobytes())
-    checks = [(r.round, r.certified, r.relative_gap, r.primal, r.dual) for r in run.trace.records]
-    numbers = (certificate.primal, certificate.dual, certificate.charge, run.status, run.message, run.rounds)
-    digest.update(repr((numbers, checks, run.ledger)).encode())
-    return digest.hexdigest()
 
 
 if __name__ == "__main__":

@@ -38,12 +38,13 @@ def panic(error: BaseException) -> bool:
 
 def foreign(error: BaseException) -> bool:
     """Whether an exception was raised within a library that this one calls, and not through the user's code."""
-    roots = [frame.f_globals.get("__name__", "").partition(".")[0] for frame, _ in walk_tb(error.__traceback__)]
-    own = [k for k, root in enumerate(roots) if root == OWN]
-    if not own:
-        return False
-    after = roots[own[0] :]
-    return after[-1] in LIBRARIES and all(root == OWN or root in LIBRARIES or _standard(root) for root in after)
+    return alone(error) and _roots(error)[-1] in LIBRARIES
+
+
+def alone(error: BaseException) -> bool:
+    """Whether an exception was raised by this library and those that it calls, and not through the user's code."""
+    after = _roots(error)
+    return bool(after) and all(root == OWN or root in LIBRARIES or _standard(root) for root in after)
 
 
 def broken(error: Exception, callback: Watched | None) -> bool:
@@ -51,6 +52,12 @@ def broken(error: Exception, callback: Watched | None) -> bool:
     if isinstance(error, GraphregError) or (callback is not None and error is callback.raised):
         return False
     return numerical(error) or foreign(error)
+
+
+def _roots(error: BaseException) -> list[str]:
+    """The packages on the way from where this library was called to where an exception was raised."""
+    roots = [frame.f_globals.get("__name__", "").partition(".")[0] for frame, _ in walk_tb(error.__traceback__)]
+    return roots[roots.index(OWN) :] if OWN in roots else []
 
 
 def _standard(root: str) -> bool:

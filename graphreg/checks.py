@@ -14,29 +14,42 @@ An argument of a function is checked by calling the check: ``fraction(level, "le
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from fractions import Fraction
+from functools import wraps
+from inspect import signature
 from numbers import Integral, Real
-from typing import Any, TypeGuard, TypeVar, overload
+from typing import Any, ParamSpec, TypeGuard, TypeVar, overload
 
 import numpy as np
 
-from .errors import GraphregError, ModelError
+from .errors import ArgumentError, GraphregError, ModelError
 from .messages import did_you_mean, either, shown
 
+P = ParamSpec("P")
 T = TypeVar("T")
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
+LARGEST = 2**63 - 1  # of whole numbers, as arrays hold them
+
+
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether a value is a real number, of Python's or numpy's; True and False are none."""
-    return isinstance(value, Real) and not isinstance(value, bool)
+    """Whether a value is a real number that a float can be, of Python's or numpy's; True and False are none."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return False
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True
 
 
 def is_whole(value: object) -> TypeGuard[int]:
-    """Whether a value is a whole number, of Python's or numpy's; True and False are none, 2.0 neither."""
-    return isinstance(value, Integral) and not isinstance(value, bool)
+    """Whether a value is a whole number that an array can hold, of Python's or numpy's; True and False are none, 2.0
+    neither."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and -LARGEST <= value <= LARGEST
 
 
 def is_switch(value: object) -> TypeGuard[bool]:
@@ -134,6 +147,7 @@ fraction = inside("(0, 1)", "a number between 0 and 1")
 count = whole(1)
 seed = whole(0)
 switch = Check("True or False", is_switch)
+SWITCHES = {"bool": switch, "bool | None": switch | None}
 
 
 def text(wanted: str = "text") -> Check:
@@ -145,12 +159,64 @@ def function(wanted: str = "a function") -> Check:
     return Check(wanted, callable)
 
 
+def unmasked(value: Any, what: str, error: type[GraphregError] = ModelError) -> None:
+    """Refuse masked entries of a numpy array: what lies behind a mask is no data."""
+    if isinstance(value, np.ma.MaskedArray) and np.ma.getmaskarray(value).any():
+        first = tuple(map(int, np.argwhere(np.ma.getmaskarray(value))[0]))
+        raise error(f"{what} is masked at {first}; drop what is masked, or fill it in with .filled(...)")
+
+
 def numbers(value: Any, what: str, wanted: str = "numbers", error: type[GraphregError] = ModelError) -> Array:
-    """An array of floats of its own, of whatever shape."""
+    """An array of floats of its own, of whatever shape; text, truth values, complex and masked entries are refused."""
+    unmasked(value, what, error)
     try:
-        return np.array(value, dtype=float)
+        given = np.array(value)
+        if given.dtype.kind in "iuf" or (given.dtype.kind == "O" and all(map(is_number, given.flat))):
+            return given.astype(float)
     except (TypeError, ValueError):
-        raise error(f"{what} must be {wanted}, got {shown(value)}") from None
+        pass
+    raise error(f"{what} must be {wanted}, got {shown(value)}")
+
+
+def sequence(values: Any, what: str, wanted: str = "a sequence", error: type[GraphregError] = ModelError) -> list[Any]:
+    """The entries of a sequence. A set has no order that would be the same tomorrow."""
+    unmasked(values, what, error)
+    if isinstance(values, (set, frozenset)) or not isinstance(values, Iterable) or getattr(values, "ndim", 1) == 0:
+        hint = "; a set has no order, sort it into a list" if isinstance(values, (set, frozenset)) else ""
+        raise error(f"{what} must be {wanted}, got {shown(values)}{hint}")
+    return list(values)
+
+
+# ---- names of arguments ----------------------------------------------------------------------------------------------
+OTHER_NAMES = {
+    "gap": ("tol", "tolerance", "atol", "rtol", "eps", "eps_abs", "eps_rel", "accuracy", "precision"),
+    "rounds": ("max_iter", "max_iters", "maxiter", "iterations", "n_iter", "iters", "steps", "epochs"),
+    "seconds": ("timeout", "time_limit", "max_time", "time"),
+    "seed": ("random_state", "rng", "random_seed"),
+    "start": ("x0", "w0", "init", "initial", "warm_start"),
+    "progress": ("verbose", "disp"),
+    "method": ("solver", "algorithm"),
+    "jobs": ("n_jobs", "workers"),
+    "folds": ("cv", "n_folds", "n_splits"),
+    "strengths": ("lambdas", "alphas", "n_alphas"),
+}
+
+
+def named(function: Callable[P, T]) -> Callable[P, T]:
+    """The function; an argument that it does not have is refused with the one that was meant, by its name in other
+    packages or nearly so."""
+    known = signature(function).parameters
+    meant = {other: name for name, others in OTHER_NAMES.items() if name in known for other in others}
+
+    @wraps(function)
+    def call(*args: P.args, **given: P.kwargs) -> T:
+        for name in given:
+            if name not in known:
+                hint = f"; here it is {meant[name]}=" if name in meant else did_you_mean(name, known)
+                raise ArgumentError(f"{function.__name__} has no argument {name!r}{hint}")
+        return function(*args, **given)
+
+    return call
 
 
 # ---- fields of dataclasses -------------------------------------------------------------------------------------------
@@ -166,8 +232,10 @@ def checked(check: Check, default: Any = MISSING, default_factory: Any = MISSING
 
 
 def check_fields(record: Any, error: type[GraphregError], owner: str = "") -> None:
-    """Check the fields of a dataclass; the messages name the field and ``owner``, by default its class."""
+    """Check the fields of a dataclass; the messages name the field and ``owner``, by default its class. A field that is
+    declared as a bool is a switch."""
     for each_field in fields(record):
-        check, value = each_field.metadata.get("check"), getattr(record, each_field.name)
+        declared = each_field.type if isinstance(each_field.type, str) else getattr(each_field.type, "__name__", "")
+        check, value = each_field.metadata.get("check", SWITCHES.get(declared)), getattr(record, each_field.name)
         if check is not None and not (value is None and each_field.default is None):
             check(value, each_field.name, error, owner or type(record).__name__)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import checks
 from .clock import progress_bar
 from .errors import GraphregError, MethodError, SolverError
 from .methods import METHOD, AbstractMethod, Exact, listed
@@ -147,6 +148,7 @@ COLUMNS = (
 )
 
 
+@checks.named
 def compare(
     problem: Problem,
     methods: Sequence[AbstractMethod] | Mapping[str, AbstractMethod] | None = None,

@@ -19,6 +19,10 @@ class ModelError(GraphregError, ValueError):
     """The description of the problem is wrong."""
 
 
+class ArgumentError(ModelError, TypeError):
+    """An argument that a function does not have; the message says which was probably meant."""
+
+
 class GraphError(ModelError):
     """A graph that cannot be used: self loops, directions, multi-edges, bad weights, no nodes, unknown labels."""
 
@@ -95,3 +99,7 @@ class ActorError(GraphregError, RuntimeError):
 class MethodWarning(UserWarning):
     """A method that was configured against its theory: a step beyond its bound, a bias that it keeps. It runs all the
     same; the message names the bound."""
+
+
+class CheckpointWarning(UserWarning):
+    """A checkpoint that could not be written while its run goes on; the message says why, and what to do."""

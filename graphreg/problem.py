@@ -24,6 +24,8 @@ from .errors import (
     UnboundedError,
 )
 from .form import Form, build, notation
+from .inputs import is_frame
+from .messages import missing_entries, unknown_labels
 from .methods import METHOD, AbstractMethod, Exact, Start, listed
 from .running import Budget, Checkpoint, Record, Solution, solve
 from .terms import Model
@@ -99,7 +101,11 @@ class Problem:
         _check_labels(self.model)
         self.form: Form = build(self.model)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Problem, (self.model,)  # what was compiled stays behind: solvers can be neither copied nor sent
+
     # ---- solving -----------------------------------------------------------------------------------------------
+    @checks.named
     def solve(  # noqa: PLR0913
         self,
         method: AbstractMethod | None = None,
@@ -170,12 +176,18 @@ class Problem:
         'certified'
         """
         method = Exact() if method is None else method
-        self._check_call(method, gap, rounds, seconds, callback, on_failure)
+        self._check_call(method, gap, rounds, seconds, callback, on_failure, progress)
         (checks.seed | None)(seed, "seed")
+        (checks.instance(Actors, "gr.Actors(...)") | None)(engine, "engine")
         stored = Checkpoint.of(checkpoint)
-        if stored is not None and (said := method.without_checkpoint()):
-            raise CheckpointError(said)
-        self._check_engine(engine, method, stored)
+        given = {"engine": engine, "checkpoint": stored, "rounds": rounds, "callback": callback}
+        for what, why in method.refuses().items():
+            if given[what] is not None:
+                raise (CheckpointError if what == "checkpoint" else MethodError)(f"{why}; leave {what} out")
+        if engine is not None and stored is not None:
+            raise CheckpointError(
+                "a run of actors is not kept: each holds its own state; leave checkpoint or engine out"
+            )
         budget = Budget(gap, rounds, seconds, self._start(start), callback, progress, stored, seed, engine)
         solution = solve(self.form.frozen(), method, budget, self._compiler)
         if solution.status in RAISES and on_failure == "raise":
@@ -183,7 +195,7 @@ class Problem:
         return solution
 
     def _check_call(
-        self, method: Any, gap: float, rounds: int | None, seconds: float | None, callback: Any, on_failure: str
+        self, method: Any, gap: float, rounds: Any, seconds: Any, callback: Any, on_failure: str, progress: Any
     ) -> None:
         METHOD(method, "the method of solve", MethodError)
         missing = method.missing(self.form)
@@ -193,18 +205,8 @@ class Problem:
         (checks.count | None)(rounds, "rounds")
         (SECONDS | None)(seconds, "seconds")
         (checks.function("a function of a Record") | None)(callback, "callback")
+        (checks.switch | None)(progress, "progress")
         checks.one_of("raise", "return")(on_failure, "on_failure")
-
-    def _check_engine(self, engine: Any, method: AbstractMethod, stored: Checkpoint | None) -> None:
-        (checks.instance(Actors, "gr.Actors(...)") | None)(engine, "engine")
-        if engine is None:
-            return
-        if said := method.without_actors():
-            raise MethodError(said)
-        if stored is not None:
-            raise CheckpointError(
-                "a run of actors is not kept: each holds its own state; leave checkpoint or engine out"
-            )
 
     def _start(self, start: Any) -> Start | None:
         if start is None:
@@ -213,6 +215,7 @@ class Problem:
             same = [len(edge.tail) for edge in start.form.edges] == [len(edge.tail) for edge in self.form.edges]
             given, flows = start.certificate.w, start.certificate.dual_point.flows if same else None
         else:
+            start = _by_label(start, self.form) if is_frame(start) else start
             given, flows = checks.numbers(start, "start", "a Solution or an array of numbers"), None
         observed = len(self.form.space.index)
         if given.shape not in (self.form.shape, (observed, self.form.d)):
@@ -321,6 +324,15 @@ class Problem:
 
 
 SECONDS = checks.inside("(0, inf]", "a positive number")
+
+
+def _by_label(frame: Any, form: Form) -> Any:
+    """The entries of a data frame in the order of the nodes and their parameters."""
+    rows, columns = list(form.space.index), list(form.space.names)
+    for given, known, of in ((frame.index, rows, "node"), (frame.columns, columns, "parameter")):
+        for said in (*unknown_labels("start", given, known, of), *missing_entries("start", given, known, of)):
+            raise ModelError(said)
+    return frame.loc[rows, columns]
 
 
 def problem_of(value: Any, taker: str) -> Problem:

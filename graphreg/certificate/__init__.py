@@ -20,5 +20,7 @@ from .enclosure.lower import Enclosed as Enclosed
 from .enclosure.lower import Enclosure as Enclosure
 from .record import Certificate as Certificate
 from .record import relative as relative
+from .remembered import Remembered as Remembered
+from .remembered import check_point as check_point
 from .repairing.feasible import feasible as feasible
 from .repairing.repair import Repair as Repair

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 
 from ..errors import InternalError
@@ -18,6 +15,7 @@ from .common_model.best_common import common
 from .enclosure.lower import Enclosed, Enclosure
 from .enclosure.upper import upper_bound
 from .record import Certificate, relative
+from .remembered import Dual, Primal, Remembered, Source, check_point, source_of
 from .repairing.consensus_flows import consensus_flows
 from .repairing.feasible import feasible
 from .repairing.repair import Repair
@@ -26,27 +24,6 @@ CHARGE = 1e-2  # of the gap asked for: rounding that costs less need not be avoi
 SERVES = 0.1  # of the gap asked for: a point whose bound costs less needs no repair
 NOTHING = 1e-13  # of a value: less than what plain sums may cost
 BALANCED = 1e-9  # of what flows through the nodes: an imbalance that needs no repair before it is enclosed
-
-
-@dataclass(frozen=True)
-class _Dual:
-    """A dual point as it was computed, and the lower bound of each component that was proved next to it."""
-
-    value: float
-    found: Enclosed
-
-    @property
-    def bound(self) -> float:
-        return self.found.value
-
-
-@dataclass(frozen=True)
-class _Primal:
-    """P(w) as it was computed, and the upper bound that was proved."""
-
-    value: float
-    bound: float
-    w: Array
 
 
 class Certifier:
@@ -58,26 +35,47 @@ class Certifier:
         self.repair = Repair(form)
         self.enclosure = Enclosure(form, None if like is None else like.enclosure)
         self.floor = common(form).floor
-        self.best_primal: _Primal | None = None
-        self.best_dual: _Dual | None = None
-        self._attained: tuple[bool | None] | None = None
+        self.best_primal: Primal | None = None
+        self.best_dual: Dual | None = None
+        self._attained: tuple[bool | None, Dual | None] | None = None  # and the bound with which it was decided
         self._slack: bool | None = None
         self.gap = 0.0  # the last that was asked for
         self.screened = float("nan")  # P at the last screen
 
-    def remembered(self) -> dict[str, Any]:
-        """What the certificates to come depend on beside the problem, to `recall` elsewhere.
+    def remembered(self) -> Remembered:
+        """What to `recall` elsewhere. Of shared objects: they are replaced, never changed in place."""
+        best, lowest, decided = self.best_primal, self.best_dual, None
+        if self._attained is not None:
+            by = self._attained[1]
+            decided = () if by is lowest else (source_of(by),)
+        w, plain = (None, True) if best is None else (best.w, best.plain)
+        size, exchanges, centred = self.repair.remembered()
+        return Remembered(w, plain, source_of(lowest), decided, self.screened, centred, self.gap, size, exchanges)
 
-        Of shared objects: what a certifier and a repair remember is replaced, never changed in place.
-        """
-        kept = ("form", "repair", "floor", "enclosure")
-        own = {name: value for name, value in vars(self).items() if name not in kept}
-        return {**own, "repair": self.repair.remembered()}
+    def recall(self, remembered: Remembered) -> None:
+        """Go on from there; every bound is proved anew. `ValueError` names points that are none of this form."""
+        form, self.gap, self.screened = self.form, remembered.gap, remembered.screened
+        self.repair.recall(remembered.size, remembered.exchanges, remembered.centred)
+        self.best_primal = self.best_dual = self._attained = self._slack = None
+        for source in (remembered.source, *(remembered.decided or ())):
+            check_point(form, None, None if source is None else source.point)
+        check_point(form, remembered.w, None)
+        if remembered.w is not None:
+            self.best_primal = self._upper(remembered.w, form.primal(remembered.w), remembered.plain)
+        self.best_dual = lowest = self._proved(remembered.source)
+        if remembered.decided is not None:
+            by = self._proved(remembered.decided[0]) if remembered.decided else lowest
+            self._attained = (self._decided(by), by)
 
-    def recall(self, remembered: dict[str, Any]) -> None:
-        own = dict(remembered)
-        self.repair.recall(own.pop("repair"))
-        vars(self).update(own)
+    def _proved(self, source: Source | None) -> Dual | None:
+        """The lower bound that follows from a source."""
+        if source is None:
+            return None
+        if source.point is None:
+            found = self.enclosure(self.form.nothing())
+            return Dual(found.value, found, source)
+        found = self.enclosure(source.point, self._middle, source.least)
+        return Dual(self.form.dual(found.dual_point), found, source)
 
     def attained(self) -> bool | None:
         """Whether the infimum is attained, decided once; see `attained`.
@@ -87,12 +85,13 @@ class Certifier:
         grow, and there no sample changes.
         """
         if self._attained is None:
-            best = self.best_dual
-            if best is not None and best.found.inner and np.isfinite(best.bound) and cones_of(self.form) is not None:
-                self._attained = (True,)
-            else:
-                self._attained = (attained(self.form, None if best is None else best.found.dual_point),)
+            self._attained = (self._decided(self.best_dual), self.best_dual)
         return self._attained[0]
+
+    def _decided(self, best: Dual | None) -> bool | None:
+        if best is not None and best.found.inner and np.isfinite(best.bound) and cones_of(self.form) is not None:
+            return True
+        return attained(self.form, None if best is None else best.found.dual_point)
 
     def recedes(self) -> bool:
         """Whether the problem is better solved without what falls away at infinity (see `at_infinity`): where samples
@@ -151,7 +150,7 @@ class Certifier:
                 point = self.repair(w, point, gap)
         self.admit(w, point)
         if self.best_dual is None or not np.isfinite(self.best_dual.bound):
-            self.bounded(self.enclosure(form.nothing()))  # Q(0, 0) is better than nothing, where 0 is a dual point
+            self._keep(self._proved(Source(None, np.inf)))  # Q(0, 0) is better than nothing, where 0 is a dual point
         return self.best()
 
     def _serves(self, point: DualPoint) -> bool:
@@ -167,9 +166,9 @@ class Certifier:
     def best(self) -> Certificate:
         """The certificate of the best points seen so far."""
         form, none = self.form, self.form.nothing()
-        best = self.best_primal or _Primal(np.inf, np.inf, np.zeros(self.form.shape))
+        best = self.best_primal or Primal(np.inf, np.inf, np.zeros(self.form.shape), True)
         lowest = Enclosed(np.full(form.n_components, -np.inf), none, none.flows, "no dual point was found")
-        found = self.best_dual or _Dual(-np.inf, lowest)
+        found = self.best_dual or Dual(-np.inf, lowest)
         primal, dual, w, point = best.bound, found.bound, best.w, found.found.dual_point
         note = ""
         if not np.isfinite(primal):
@@ -200,11 +199,16 @@ class Certifier:
         if self.best_primal is not None and not value < self.best_primal.value:
             return
         enough = self._enough(value)
-        bound = upper_bound(self.form, w, self.enclosure.structure.designs) if enough > 0.0 else np.inf
-        if not bound - value <= enough:
-            bound = upper_bound(self.form, w)
-        if np.isfinite(bound) and (self.best_primal is None or bound < self.best_primal.bound):
-            self.best_primal = _Primal(value, bound, w)
+        found = self._upper(w, value, plain=True) if enough > 0.0 else None
+        if found is None or not found.bound - value <= enough:
+            found = self._upper(w, value, plain=False)
+        if found is not None and (self.best_primal is None or found.bound < self.best_primal.bound):
+            self.best_primal = found
+
+    def _upper(self, w: Array, value: float, plain: bool) -> Primal | None:
+        """The upper bound at w; None where it is not finite."""
+        bound = upper_bound(self.form, w, self.enclosure.structure.designs if plain else None)
+        return Primal(value, bound, w, plain) if np.isfinite(bound) else None
 
     def improve(self, point: DualPoint) -> None:
         """Keep a dual point where the bound that is proved next to it is the best.
@@ -226,9 +230,7 @@ class Certifier:
 
     def _enclose(self, point: DualPoint, value: float) -> None:
         enough = self._enough(value)
-        found = self.enclosure(point, self._middle, value - enough if enough > 0.0 else np.inf)
-        if self.best_dual is None or found.value > self.best_dual.bound:
-            self.best_dual = _Dual(self.form.dual(found.dual_point), found)
+        self._keep(self._proved(Source(point, value - enough if enough > 0.0 else np.inf)))
 
     def _enough(self, value: float) -> float:
         """What a bound may cost beside the gap asked for; 0 where plain sums cost more."""
@@ -244,8 +246,11 @@ class Certifier:
 
     def bounded(self, found: Enclosed) -> None:
         """Take a lower bound that was proved elsewhere among the best."""
-        if self.best_dual is None or found.value > self.best_dual.bound:
-            self.best_dual = _Dual(found.value, found)
+        self._keep(Dual(found.value, found))
+
+    def _keep(self, one: Dual | None) -> None:
+        if one is not None and (self.best_dual is None or one.bound > self.best_dual.bound):
+            self.best_dual = one
 
     def beside(self, other: Certifier) -> None:
         """Take the lower bound of a problem with other targets, offsets and centers, for what it is worth here."""
@@ -255,8 +260,8 @@ class Certifier:
         found = self.enclosure.beside(best.found)
         if found is None or found.value < best.bound - self._enough(best.value):
             self.improve(best.found.dual_point)
-        elif self.best_dual is None or found.value > self.best_dual.bound:
-            self.best_dual = _Dual(self.form.dual(found.dual_point), found)
+        else:
+            self._keep(Dual(self.form.dual(found.dual_point), found))
 
     def _flows(self, w: Array, flows: tuple[Array, ...] | None) -> tuple[Array, ...]:
         """The flows given, or those of the penalties' gradients (of their Moreau envelopes where they have kinks), and

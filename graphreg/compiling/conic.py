@@ -6,8 +6,10 @@ expression per edge. Data and weights go in as constants, strengths that are Par
 
 from __future__ import annotations
 
+import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +18,7 @@ import scipy.sparse as sp
 
 from ..breakdown import cause, panic
 from ..certificate import common
-from ..clock import OutOfTimeError, carry_out
+from ..clock import PATIENCE, OutOfTimeError, carry_out, look
 from ..errors import ConvexityError, SolverError
 from ..form import DualPoint, EdgeBlock, Form, SampleBlock
 from ..lazy import cp
@@ -123,10 +125,22 @@ class ConicProblem:
             return Outcome(cause=broke)
         with warnings.catch_warnings(action="ignore"):  # "may be inaccurate": the certificate decides
             try:
-                broke = breakdown_of(lambda: self.cvxpy.solve(solver=name, **options))
+                broke = breakdown_of(lambda: self.cvxpy.solve(solver=name, warm_start=False, **options))
             except cp.SolverError as error:
                 broke = str(error).splitlines()[0]
         return Outcome(cause=broke) if broke else Outcome(str(self.cvxpy.status))
+
+    def answer(self) -> tuple[tuple[Array, DualPoint] | None, str]:
+        """What the solver left behind, where that is a finite point; and the cause where it cannot be read."""
+        read: list[Any] = []
+        if broke := breakdown_of(lambda: read.append(self.read_back())):
+            return None, broke
+        found, form = read[0], self.form
+        if found is None or not np.isfinite(found[0]).all():
+            return None, ""
+        shapes = [(len(edge.tail), form.width(edge)) for edge in form.edges]
+        right = found[0].shape == form.shape and [np.shape(flow) for flow in found[1].flows] == shapes
+        return (found, "") if right else (None, "the solver's answer has another shape than the problem")
 
 
 def breakdown_of(work: Callable[[], Any]) -> str:
@@ -151,6 +165,23 @@ class Compiler:
     def __init__(self, form: Form) -> None:
         self.form = form
         self._primal: dict[bool, ConicProblem] = {}
+        self._alone = threading.Lock()
+
+    @contextmanager
+    def alone(self) -> Generator[None]:
+        """A context of one thread at a time: CVXPY and the solvers write into what is compiled.
+
+        Raises
+        ------
+        OutOfTimeError
+            Where time is up before it is this thread's turn.
+        """
+        while not self._alone.acquire(timeout=PATIENCE):
+            look()
+        try:
+            yield
+        finally:
+            self._alone.release()
 
     def __call__(self, kind: str, scaled: bool) -> ConicProblem:
         """The "primal" (in units of the data where ``scaled``) or the "dual" problem."""

@@ -20,7 +20,7 @@ TARGETS = {"squared": (-1.5, 0.0, 2.5), "poisson": (0.0, 3.0, 1.0), "logistic": 
 
 def chosen(base: type[Any], given: str | type[Any] | None, drawn: str, known: tuple[str, ...]) -> str:
     """The name of what was asked for, or of what was drawn where nothing was."""
-    name = drawn if given is None else given if isinstance(given, str) else given.__name__
+    name = drawn if given is None else str(getattr(given, "__name__", given))
     others = declared(base)
     if name not in known and (name not in others or not (isinstance(given, str) or others[name] is given)):
         what = "loss" if base is AbstractLoss else "penalty"

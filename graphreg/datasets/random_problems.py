@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import checks
 from ..problem import Problem
 from ..terms import Model
 from ..terms.losses import AbstractLoss
@@ -100,6 +101,7 @@ def random_problem(seed: int, hard: bool = False, *, loss: Choice = None, penalt
     TermError
         Where there is no such loss or penalty, or none of the targets that are drawn suits it.
     """
+    checks.seed(seed, "seed")
     rng = np.random.default_rng([seed, int(hard)])
     loss = chosen(AbstractLoss, loss, LOSSES[seed % len(LOSSES)], LOSSES)
     penalty = chosen(AbstractPenalty, penalty, PENALTIES[seed // len(LOSSES) % len(PENALTIES)], PENALTIES)

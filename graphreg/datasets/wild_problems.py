@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from .. import checks
 from ..problem import Problem
 from ..terms import Model
 from ..terms.losses import AbstractLoss
@@ -114,6 +115,7 @@ def wild_problem(seed: int, *, loss: Choice = None, penalty: Choice = None) -> W
     loss, penalty : str or type, optional
         As in `random_problem`.
     """
+    checks.seed(seed, "seed")
     rng = np.random.default_rng([seed, 2])  # 0 and 1 are the streams of `random_problem`
     a, b = divmod(seed, len(LOSSES))
     loss = chosen(AbstractLoss, loss, LOSSES[b], LOSSES)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,7 +58,13 @@ def names_of(names: Any) -> tuple[Hashable, ...]:
     """One name, several, or None, as a tuple."""
     if names is None:
         return ()
-    return (names,) if isinstance(names, str) or not isinstance(names, Iterable) else tuple(names)
+    if isinstance(names, (str, Mapping)) or not isinstance(names, Iterable):
+        return (names,)
+    named = tuple(checks.sequence(names, "the names of columns", "a list", DataError))
+    wrong = [name for name in named if not isinstance(name, Hashable) or is_missing(name)]
+    if wrong:
+        raise DataError(f"a column is named by one label, got {wrong[0]!r}")
+    return named
 
 
 def is_frame(value: Any) -> bool:
@@ -134,6 +139,19 @@ def listed(values: Any) -> list[Any]:
     return list(values) if column is None else column.to_list()
 
 
+def aligned(**given: Any) -> None:
+    """Refuse columns and frames of pandas whose rows have other labels: they would be joined by position."""
+    indexed = {name: value.index for name, value in given.items() if hasattr(value, "iloc")}
+    (first, index), *others = indexed.items() or [("", None)]
+    for name, other in others:
+        if len(index) == len(other) and not index.equals(other):
+            k = next(k for k, (a, b) in enumerate(zip(index, other, strict=True)) if a != b)
+            raise DataError(
+                f"row {k} of {first} has the index {index[k]!r}, and of {name} {other[k]!r}: rows are taken in their "
+                f"order; align them ({name}.loc[{first}.index]), or give .to_numpy() where the order is right"
+            )
+
+
 # ---- from arrays -----------------------------------------------------------------------------------------------------
 def floats(array: Array, what: str) -> Array:
     """The array as floats, NaN where an object is missing; text and other objects are refused."""
@@ -141,12 +159,14 @@ def floats(array: Array, what: str) -> Array:
         return array.astype(float, order="C")  # rows side by side: forms hold views of them
     flat = array.ravel().tolist()
     maybe = array.dtype.kind == "O"
-    numeric = np.array([maybe and (isinstance(value, Real) or is_missing(value)) for value in flat], dtype=bool)
+    usable = (checks.is_number, checks.is_switch, is_missing)
+    numeric = np.array([maybe and any(each(value) for each in usable) for value in flat], dtype=bool)
     if not numeric.all():
         k = int(np.flatnonzero(~numeric)[0])
         row = k // max(1, array.size // len(array))
         raise DataError(
-            f"{what} is not numeric: row {row} holds {flat[k]!r}; encode it (pandas.get_dummies for classes)"
+            f"{what} is not numeric: row {row} holds {checks.shown(flat[k])}; "
+            "encode it (pandas.get_dummies for classes)"
         )
     return np.array([np.nan if is_missing(value) else value for value in flat], dtype=float).reshape(array.shape)
 
@@ -189,6 +209,7 @@ def stack(columns: list[Array]) -> Array | None:
 
 
 def _array(values: Any, what: str) -> Array:
+    checks.unmasked(values, what, DataError)
     column = seen(values, "Series")
     try:
         return np.array(values) if column is None else entries(column)

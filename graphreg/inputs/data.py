@@ -8,9 +8,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import checks
 from ..errors import DataError
 from ..messages import did_you_mean
-from .columns import Array, Columns, column_of, matrix, names_of, numbers_of, raw, seen, shown, stack, table, vector
+from .columns import (
+    Array,
+    Columns,
+    aligned,
+    column_of,
+    matrix,
+    names_of,
+    numbers_of,
+    raw,
+    seen,
+    shown,
+    stack,
+    table,
+    vector,
+)
+from .reading import freeze
 from .samples import Where, assembled, design, label_list, offsets, stacked, width
 
 if TYPE_CHECKING:
@@ -51,6 +67,9 @@ class NodeData:
     targets: tuple[str, ...]
     intercept: bool = False
     columns: Columns | None = None
+
+    def __post_init__(self) -> None:
+        freeze(self, "node", "X", "y", "weights", "offset")
 
     # ---- constructors ------------------------------------------------------------------------------------------------
     @staticmethod
@@ -177,6 +196,7 @@ class NodeData:
         >>> gr.NodeData.from_arrays([[1.0], [2.0]], [0.5, 1.5], ["a", "b"]).labels
         ('a', 'b')
         """
+        aligned(X=X, y=y, node=node, weights=weights, offset=offset)
         if features is None and (frame := seen(X, "DataFrame")) is not None:
             features = list(map(str, frame.columns))
         X, y = None if X is None else matrix(X, "X"), None if y is None else raw(y)
@@ -252,12 +272,7 @@ class NodeData:
         >>> data.take(np.arange(7)).counts()
         array([6, 1])
         """
-        chosen = np.asarray(rows)
-        if chosen.dtype == bool and chosen.shape != self.node.shape:
-            raise DataError(f"the mask has {chosen.size} entries and the data have {self.n_samples} rows")
-        chosen = np.flatnonzero(chosen) if chosen.dtype == bool else chosen.astype(np.intp)
-        if not len(chosen):
-            raise DataError("no row of the data is left; take at least one")
+        chosen = self._positions(rows)
         kept, node = np.unique(self.node[chosen], return_inverse=True)
         return replace(
             self,
@@ -268,6 +283,21 @@ class NodeData:
             weights=self.weights[chosen],
             offset=self.offset[chosen],
         )
+
+    def _positions(self, rows: Any) -> Array:
+        chosen = np.asarray(rows)
+        if chosen.dtype == bool and chosen.shape != self.node.shape:
+            raise DataError(f"the mask of rows has {chosen.size} entries and the data have {self.n_samples} rows")
+        if chosen.dtype == bool:
+            chosen = np.flatnonzero(chosen)
+        if not chosen.size:
+            raise DataError("no row of the data is left; take at least one")
+        if chosen.ndim != 1 or chosen.dtype.kind not in "iu":
+            raise DataError(f"rows must be a mask or whole numbers in one dimension, got {checks.shown(rows)}")
+        outside = chosen[(chosen < -self.n_samples) | (chosen >= self.n_samples)]
+        if outside.size:
+            raise DataError(f"there is no row {outside[0]}: the data have {self.n_samples} rows")
+        return chosen
 
     def read(self, frame: IntoDataFrame) -> tuple[list[Hashable], Array | None, Array]:
         """Labels, features and offsets of the rows of another frame with the same columns; the target is not needed.

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from .. import checks
 from ..errors import GraphError
 from . import sources
 from .incidence import GROUND, Array, components_of, difference_matrix, groups_of, means_of, narrow
-from .reading import check_simple, checked_positions, checked_size, checked_weights, label_index, plain_label
+from .reading import check_simple, checked_positions, checked_size, checked_weights, freeze, label_index, plain_label
 from .sources import is_networkx
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class Graph:
         object.__setattr__(self, "tail", np.minimum(tail, head))
         object.__setattr__(self, "head", np.maximum(tail, head))
         object.__setattr__(self, "weight", weight)
+        freeze(self, "tail", "head", "weight")
 
     # ---- constructors ------------------------------------------------------------------------------------------------
     @staticmethod
@@ -220,7 +222,9 @@ class Graph:
         >>> gr.Graph.chain(["up", "middle", "down"]).edges()
         [('up', 'middle'), ('middle', 'down')]
         """
-        labels = tuple(nodes) if isinstance(nodes, Iterable) else tuple(range(checked_size(nodes, "nodes")))
+        named = isinstance(nodes, Iterable)
+        each = checks.sequence(nodes, "nodes", error=GraphError) if named else range(checked_size(nodes, "nodes"))
+        labels = tuple(each)
         steps = np.arange(max(len(labels) - 1, 0))
         return Graph(labels, steps, steps + 1, np.ones(len(steps)))
 

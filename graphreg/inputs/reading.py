@@ -50,6 +50,16 @@ def numbered(labels: Sequence[Any], what: str, error: type[GraphregError]) -> tu
     return tuple(map(plain_label, index)), np.array([index[label] for label in labels], dtype=np.intp)
 
 
+def freeze(record: Any, *names: str) -> None:
+    """Make arrays of a frozen record read-only: what was checked, and solved, stays what it is."""
+    for name in names:
+        array = getattr(record, name)
+        if array is not None:
+            array = array.view()
+            array.flags.writeable = False
+            object.__setattr__(record, name, array)
+
+
 def edge_name(a: Any, b: Any) -> str:
     return f"the edge {plain_label(a)!r} - {plain_label(b)!r}"
 

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..checks import unmasked
 from ..errors import DataError
+from ..messages import shown
 from .columns import Array, Columns, listed, matrix, raw
 from .reading import FILL, is_missing, numbered, plain_label
 
@@ -80,8 +82,9 @@ def _named(what: str, column: Hashable | None) -> str:
 
 def label_list(node: Any) -> list[Any]:
     """Labels per sample from a column of a frame, an array or another iterable."""
-    if isinstance(node, str) or not isinstance(node, Iterable):
-        raise DataError(f"node must hold one label per sample, got {node!r}")
+    if isinstance(node, (str, set, frozenset, Mapping)) or not isinstance(node, Iterable):
+        raise DataError(f"node must hold one label per sample, in their order, got {shown(node)}")
+    unmasked(node, "node", DataError)
     return listed(node)
 
 

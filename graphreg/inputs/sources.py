@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,8 @@ import scipy.sparse as sp
 
 from .. import checks
 from ..errors import GraphError
+from ..messages import did_you_mean
+from .columns import is_frame
 from .reading import Array, checked_size, edge_name, is_in, label_index, plain_label
 
 if TYPE_CHECKING:
@@ -23,11 +26,13 @@ if TYPE_CHECKING:
 Weighting = Callable[[Array], Array]
 Parts = tuple[tuple[Hashable, ...], Array, Array, Any]  # labels, tails and heads as positions, weights
 
+LABELS = "a list of labels"
 SYMMETRY = 1e-10  # relative difference of two mirrored entries that rounding explains
 
 
 def _names_of(labels: Iterable[Hashable] | None, n: int, what: str) -> tuple[Hashable, ...]:
-    names = tuple(range(n)) if labels is None else tuple(map(plain_label, labels))
+    given = range(n) if labels is None else checks.sequence(labels, "labels", LABELS, GraphError)
+    names = tuple(map(plain_label, given))
     if len(names) != n:
         raise GraphError(f"there are {len(names)} labels and {n} {what}; give one label for each")
     return names
@@ -56,6 +61,10 @@ def from_networkx(graph: nx.Graph, weight: str | None) -> Parts:
     tail, head = np.array(edges, dtype=np.intp).reshape(-1, 2).T
     if weight is None:
         return labels, tail, head, np.ones(len(edges))
+    attributes = {name for _, _, each in graph.edges(data=True) for name in each}
+    checks.text("the name of an edge attribute, or None")(weight, "weight", GraphError)
+    if weight not in attributes and weight != "weight":
+        raise GraphError(f"no edge has the attribute {weight!r} that weight= names{did_you_mean(weight, attributes)}")
     return labels, tail, head, [w for _, _, w in graph.edges(data=weight, default=1.0)]
 
 
@@ -66,12 +75,16 @@ def from_edges(edges: Iterable[Any], weights: Iterable[float] | None, nodes: Ite
     if weights is None:
         weight: Any = [entry[2] if len(entry) == 3 else 1.0 for entry in entries]
     else:
-        weight = weights if isinstance(weights, np.ndarray) else list(weights)
+        given = checks.sequence(weights, "weights", "a list of numbers, one for each edge", GraphError)
+        weight = weights if isinstance(weights, np.ndarray) else given
         triple = next((entry for entry in entries if len(entry) == 3), None)
         if triple is not None:
             raise GraphError(f"{edge_name(*triple[:2])} has its own weight and weights= is given; give one of the two")
     ends = [plain_label(label) for entry in entries for label in entry[:2]]
-    index = label_index(ends, distinct=False) if nodes is None else label_index(map(plain_label, nodes))
+    if nodes is None:
+        index = label_index(ends, distinct=False)
+    else:
+        index = label_index(map(plain_label, checks.sequence(nodes, "nodes", LABELS, GraphError)))
     unknown = next((k for k, label in enumerate(ends) if not is_in(label, index)), None)
     if unknown is not None:
         edge = edge_name(*entries[unknown // 2][:2])
@@ -82,7 +95,8 @@ def from_edges(edges: Iterable[Any], weights: Iterable[float] | None, nodes: Ite
 
 def _entries_of(edges: Iterable[Any]) -> list[Sequence[Any]]:
     """The entries of an edge list, each (a, b) or (a, b, weight)."""
-    entries = edges.tolist() if isinstance(edges, np.ndarray) else list(edges)
+    listed = checks.sequence(edges, "edges", "a list of pairs (a, b) or triples (a, b, weight)", GraphError)
+    entries = edges.tolist() if isinstance(edges, np.ndarray) else listed
     for k, entry in enumerate(entries):
         if isinstance(entry, (str, bytes)) or not isinstance(entry, Sequence) or len(entry) not in (2, 3):
             raise GraphError(f"entry {k} of edges is {entry!r}; an edge is a tuple (a, b) or (a, b, weight)")
@@ -92,6 +106,8 @@ def _entries_of(edges: Iterable[Any]) -> list[Sequence[Any]]:
 # ---- adjacency matrices ----------------------------------------------------------------------------------------------
 def from_sparse(adjacency: Any, labels: Iterable[Hashable] | None) -> Parts:
     """The entries above the diagonal of a symmetric matrix, and those on it, which are refused later."""
+    if is_frame(adjacency):
+        adjacency, labels = _of_frame(adjacency, labels)
     matrix: Any = _square_matrix(adjacency)
     names = _names_of(labels, matrix.shape[0], "rows of the adjacency")
     _check_symmetric(matrix, names)
@@ -100,9 +116,25 @@ def from_sparse(adjacency: Any, labels: Iterable[Hashable] | None) -> Parts:
     return names, upper.row, upper.col, upper.data
 
 
+def _of_frame(frame: Any, labels: Iterable[Hashable] | None) -> tuple[Array, Iterable[Hashable]]:
+    """The entries of a data frame, and the labels of its rows where none are given."""
+    rows, columns = list(frame.index), list(frame.columns)
+    if rows != columns:
+        k, there = next((k, pair) for k, pair in enumerate(zip_longest(rows, columns)) if pair[0] != pair[1])
+        raise GraphError(
+            f"row {k} of the adjacency is {there[0]!r} and its column {k} is {there[1]!r}; give rows and columns the "
+            "same labels in the same order: frame.loc[frame.columns]"
+        )
+    return frame.to_numpy(), rows if labels is None else labels
+
+
 def _square_matrix(adjacency: Any) -> sp.csr_array:
+    checks.unmasked(adjacency, "the adjacency", GraphError)
     if not sp.issparse(adjacency):
-        adjacency = np.asarray(adjacency)
+        try:
+            adjacency = np.asarray(adjacency)
+        except ValueError:
+            raise GraphError("an adjacency is a square matrix, and its rows have different lengths") from None
     if adjacency.ndim != 2 or adjacency.shape[0] != adjacency.shape[1]:
         raise GraphError(f"an adjacency is a square matrix, got the shape {adjacency.shape}")
     if adjacency.dtype.kind not in "biuf":

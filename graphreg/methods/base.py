@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from dataclasses import MISSING, fields, is_dataclass
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..certificate import Certifier
 from ..checks import check_fields, instance
+from ..declaring import declared
 from ..errors import MethodError, MethodWarning
 from ..form import Form
+from ..messages import closest
 from ..network import LocalView
 from ..terms import Array
 
@@ -56,13 +59,10 @@ class AbstractMethod(ABC):
     def run(self, task: Task) -> Outcome:
         """Solve the form of the task within its budget."""
 
-    def without_actors(self) -> str:
-        """Why no actors can carry the method out; empty where they can."""
-        return ""
-
-    def without_checkpoint(self) -> str:
-        """Why a run cannot be kept and resumed; empty where it can."""
-        return ""
+    def refuses(self) -> Mapping[str, str]:
+        """The arguments of `Problem.solve` that the method cannot honour, each with the reason: "engine" where no
+        actors can carry it out, "checkpoint" where no run can be resumed, "rounds" and "callback" where it has none."""
+        return {}
 
     def centres(self) -> bool:
         """Whether the method runs around the best common model (where that helps, see `graphreg.certificate.center`),
@@ -86,7 +86,16 @@ class AbstractMethod(ABC):
         return f"{self.name}({', '.join(said)})" if said else self.name
 
 
-METHOD = instance(AbstractMethod, "a method such as gr.PrimalDual()")
+_METHOD = instance(AbstractMethod, "a method such as gr.PrimalDual()")
+
+
+def _made(value: object) -> str:
+    """What to write instead of the class of a method, or of its name."""
+    name = closest(value, declared(AbstractMethod))
+    return f"; write {name}()" if name else _METHOD.hint(value)
+
+
+METHOD = replace(_METHOD, hint=_made)
 
 
 class AbstractIteration(AbstractMethod):
@@ -108,9 +117,8 @@ class AbstractIteration(AbstractMethod):
     def run(self, task: Task) -> Outcome:
         return task.iterate(self, task.budget)
 
-    def without_actors(self) -> str:
-        said = f"{self.name} has no actors: a step takes all data in one place; leave engine out"
-        return said if self.central else ""
+    def refuses(self) -> Mapping[str, str]:
+        return {"engine": f"{self.name} has no actors: a step takes all data in one place"} if self.central else {}
 
     @abstractmethod
     def init(self, view: LocalView, start: Start | None) -> Any:

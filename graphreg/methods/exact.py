@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from ..breakdown import Watched, broken, cause
 from ..certificate import Certificate, common
 from ..checks import checked, one_of, text
-from ..clock import OutOfTimeError
+from ..clock import OutOfTimeError, progress_bar
 from ..compiling import conic, excluded, overflow
 from ..form import Form
 from ..running import Budget, Outcome, Task
@@ -54,18 +55,19 @@ class Exact(AbstractMethod):
         del form
         return ()
 
-    def without_actors(self) -> str:
-        return "Exact has no actors: a conic solver needs all data in one place; leave engine out"
-
-    def without_checkpoint(self) -> str:
-        return (
-            "Exact takes no checkpoint: a conic solver cannot be resumed; leave it out, or use an iterative method "
-            "such as PrimalDual()"
-        )
+    def refuses(self) -> Mapping[str, str]:
+        iterative = "or take an iterative method such as gr.PrimalDual()"
+        return {
+            "engine": "Exact has no actors: a conic solver needs all data in one place",
+            "checkpoint": f"Exact takes no checkpoint: a conic solver cannot be resumed; {iterative}",
+            "rounds": f"Exact has no rounds that could be counted; give seconds=, {iterative}",
+            "callback": f"Exact has no rounds after which to call; {iterative}",
+        }
 
     def run(self, task: Task) -> Outcome:
         attempts, certifier = _Attempts(self, task), task.certifier
-        ended, why = attempts.carried_out()
+        with task.compiler.alone():
+            ended, why = attempts.carried_out()
         if not np.isfinite(certifier.best().primal) and ended in ("budget", "limit"):
             certificate = certifier.certify(np.zeros(task.form.shape), None, None, task.budget.gap)
             if ended == "limit":
@@ -110,28 +112,51 @@ class _Attempts:
         return end
 
     def _in_turn(self) -> str:
-        form, certifier = self.task.form, self.task.certifier
-        method, gap = self.method, self.task.budget.gap
-        certificate = certifier.best()
-        for scaled, options in conic.attempts(method.solver, method.form):
-            compiled = self.task.compiler(method.form, scaled)
-            left = self.left()
-            if left is not None and left <= 0.0:
-                return "budget"
-            self.outcomes.append(compiled.solve(method.solver, {**options, **conic.time_limit(method.solver, left)}))
-            found = compiled.read_back()
-            if found is not None and np.isfinite(found[0]).all():
-                w = np.where(form.free[:, None], 0.0, found[0])
-                certificate = certifier.certify(w, found[1].flows, found[1].prices, gap)
-            enough = gap if len(self.outcomes) > 1 else min(gap, GAP)
-            if certificate.holds(enough) or certifier.recedes():
-                return "limit"
+        task, method, gap = self.task, self.method, self.task.budget.gap
+        certificate = self._of_start()
+        if gap > 0.0 and certificate.holds(gap):
+            return "limit"
+        with progress_bar(task.budget.progress, desc=method.label, unit=" attempts") as tell:
+            for attempt in conic.attempts(method.solver, method.form):
+                left = self.left()
+                if left is not None and left <= 0.0:
+                    return "budget"
+                certificate = self._attempt(attempt, left) or certificate
+                tell(1, f"gap {certificate.relative_gap:.1e}, target {gap:.0e}")
+                enough = gap if len(self.outcomes) > 1 else min(gap, GAP)
+                if certificate.holds(enough) or task.certifier.recedes():
+                    return "limit"
+        self._beyond(certificate)
+        return "limit"
+
+    def _of_start(self) -> Certificate:
+        """The certificate of the user's start, so that no answer is worse."""
+        budget, certifier = self.task.budget, self.task.certifier
+        if budget.start is None or budget.warm_start is not None:
+            return certifier.best()
+        return certifier.certify(budget.start[0], budget.start[1], None, budget.gap)
+
+    def _attempt(self, attempt: conic.Attempt, left: float | None) -> Certificate | None:
+        """The best certificate after one more solve; None where it gave no point."""
+        (scaled, options), form, solver = attempt, self.task.form, self.method.solver
+        compiled = self.task.compiler(self.method.form, scaled)
+        outcome = compiled.solve(solver, {**options, **conic.time_limit(solver, left)})
+        found, broke = compiled.answer()
+        self.outcomes.append(conic.Outcome(cause=broke) if broke else outcome)
+        if found is None:
+            return None
+        w = np.where(form.free[:, None], 0.0, found[0])
+        return self.task.certifier.certify(w, found[1].flows, found[1].prices, self.task.budget.gap)
+
+    def _beyond(self, certificate: Certificate) -> None:
+        """What may help where no attempt sufficed: other points, where the solver denies that there is any, and rounds
+        of the primal-dual method."""
+        form, gap = self.task.form, self.task.budget.gap
         if not np.isfinite(certificate.primal) and self.misled():
             for w in (np.tile(common(form).w, (form.n, 1)), np.zeros(form.shape)):
-                certificate = certifier.certify(np.where(form.free[:, None], 0.0, w), None, None, gap)
+                certificate = self.task.certifier.certify(np.where(form.free[:, None], 0.0, w), None, None, gap)
         if not certificate.holds(gap) and np.isfinite(certificate.primal):
             self.refined.append(f"refined by {self._refine(certificate)} rounds of PrimalDual")
-        return "limit"
 
     def _refine(self, certificate: Certificate) -> int:
         """Some rounds of the primal-dual method, from where the solver stopped short; how many."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from ..checks import Check, check_fields, checked, inside, is_number, per, switch
+from ..checks import Check, check_fields, checked, inside, is_number, per
 from ..errors import MethodError
 from ..form import Form
 from ..messages import unmatched
@@ -66,7 +66,7 @@ class Availability:
 
     probability: float | Mapping[Hashable, float] | None = checked(PROBABILITY, None)
     sampler: Sampler | None = checked(SAMPLER, None)
-    known: bool = checked(switch, True)
+    known: bool = True
 
     def __post_init__(self) -> None:
         if self.probability is None and self.sampler is None:

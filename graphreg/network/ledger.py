@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..checks import checked, whole
 from ..terms import Array
 from .arcs import Arcs
 
@@ -24,14 +25,16 @@ BEYOND = "beyond the graph"  # sums of a problem of several components, which th
 class Account:
     """What was sent for one purpose. Kept so that the usual case, a message along every arc, costs one addition."""
 
-    exchanges: int = 0  # along every arc, of the coupled coordinates
-    sums: int = 0  # over all nodes: up and down a spanning forest
-    summed: int = 0  # numbers in all of them
+    exchanges: int = checked(whole(0), 0)  # along every arc, of the coupled coordinates
+    sums: int = checked(whole(0), 0)  # over all nodes: up and down a spanning forest
+    summed: int = checked(whole(0), 0)  # numbers in all of them
     messages: Array | None = None  # of other exchanges, per arc
     numbers: Array | None = None
     away: Array | None = None  # rounds in which each node was away, (n,)
-    beyond: int = 0  # messages beyond the graph, and numbers in them, of actors that count these themselves
-    beyond_numbers: int = 0
+    beyond: int = checked(
+        whole(0), 0
+    )  # messages beyond the graph, and numbers in them, of actors that count these themselves
+    beyond_numbers: int = checked(whole(0), 0)
 
 
 @dataclass(eq=False)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..checks import numbers
 from ..errors import MethodError
 from ..form import Form
 from ..inputs import is_frame
@@ -91,12 +92,9 @@ class MixingMatrix:
             labels, array = _read(value)
         except MethodError as error:
             raise MethodError(f"the mixing of {method}: {error}") from None
-        except (TypeError, ValueError, AttributeError):
-            array, labels = np.zeros(0), None
         if array.ndim != 2 or len(array) != len(array.T):
             got = f"the shape {array.shape}" if array.ndim == 2 else repr(value)
-            wanted = "'metropolis', a square array, a DataFrame or {i: {j: c_ij}}"
-            raise MethodError(f"the mixing of {method} must be {wanted}, got {got}")
+            raise MethodError(f"the mixing of {method} must be {WANTED}, got {got}")
         return MixingMatrix(labels, array)
 
     def wrong(self, form: Form, lazy: bool) -> tuple[str, ...]:
@@ -176,16 +174,20 @@ def largest(view: LocalView, values: Array) -> float:
     return bound
 
 
+WANTED = "'metropolis', a square array, a DataFrame or {i: {j: c_ij}}"
+WHAT = "it", WANTED, MethodError
+
+
 def _read(value: Any) -> tuple[tuple[Hashable, ...] | None, Array]:
     """Labels, where there are some, and entries."""
     if is_frame(value):
         labels = tuple(value.index)
         if sorted(map(repr, labels)) != sorted(map(repr, value.columns)) or len(set(labels)) < len(labels):
             raise MethodError("rows and columns of the DataFrame must have the same labels, each once")
-        return labels, np.array(value[list(labels)], dtype=float)
-    if isinstance(value, Mapping):
+        return labels, numbers(value[list(labels)], *WHAT)
+    if isinstance(value, Mapping) and all(isinstance(row, Mapping) for row in value.values()):
         stray = [j for row in value.values() for j in row if j not in value]
         if stray:
             raise MethodError(f"the mapping has an entry for {stray[0]!r}, but no row of it")
-        return tuple(value), np.array([[row.get(j, 0.0) for j in value] for row in value.values()], dtype=float)
-    return None, np.array(value, dtype=float)
+        return tuple(value), numbers([[row.get(j, 0.0) for j in value] for row in value.values()], *WHAT)
+    return None, numbers(value, *WHAT)

@@ -8,9 +8,14 @@ from .checkpoints.checkpoint import Store as Store
 from .checkpoints.fingerprint import entry as entry
 from .checkpoints.fingerprint import of_method as of_method
 from .checkpoints.fingerprint import of_problem as of_problem
+from .checkpoints.fitting import MisfitError as MisfitError
+from .checkpoints.fitting import check_entries as check_entries
+from .checkpoints.fitting import check_state as check_state
 from .checkpoints.packing import Packed as Packed
 from .iterating import around as around
 from .iterating import view_of as view_of
+from .schedule import Schedule as Schedule
+from .solution import STATUSES as STATUSES
 from .solution import Solution as Solution
 from .solving import Task as Task
 from .solving import solve as solve

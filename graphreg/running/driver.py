@@ -50,9 +50,9 @@ class _Run:
         remaining = left()
         if self.budget.seconds is not None and remaining is not None:  # what went before the first round counts, too
             self.began -= max(self.budget.seconds - remaining, 0.0)
-        stored = None if self.keeper is None else self.keeper.load(view)
-        if stored is None:
-            warm_start, start = self.budget.warm_start, self.budget.start
+        warm_start, start = self.budget.warm_start, self.budget.start
+        stored = None if self.keeper is None else self.keeper.load(view, lambda: self.method.init(view, start))
+        if self.keeper is None or stored is None:
             state = self.method.init(view, start) if warm_start is None else warm_start.first(self.method, view, start)
             self.keep(state, 0, "")
             return state, 0, ""
@@ -61,10 +61,14 @@ class _Run:
                 f"the checkpoint is at round {stored.round}, beyond the rounds={self.budget.rounds} asked for, which "
                 "count from the start; allow more rounds, or name another file"
             )
-        self.certifier = self.method.judge(stored.state, self.certifier)
-        self._restore(stored)
-        if stored.ended in ("failed", "recession"):
-            return stored.state, stored.round, stored.ended
+        with self.keeper.reading():
+            self.certifier = self.method.judge(stored.state, self.certifier)
+            self._restore(stored)
+            finite = np.isfinite(self.method.point(stored.state)[0]).all()
+        if stored.ended == "failed" and not finite:
+            return stored.state, stored.round, "failed"
+        if stored.ended == "recession" and self.certifier.recedes():
+            return stored.state, stored.round, "recession"
         return stored.state, stored.round, "gap" if self.certifier.best().holds(self.budget.gap) else ""
 
     def keep(self, state: Any, k: int, ended: str) -> None:
@@ -74,13 +78,13 @@ class _Run:
         if self.checked is None:
             schedule, records = replace(self.schedule), list(self.trace.records)
             remembered, seconds = self.certifier.remembered(), self.trace.check_seconds
-            self.checked = Checked(schedule, remembered, self.unknowns, records, seconds)
+            self.checked = Checked(schedule, remembered, records, self.unknowns, seconds)
         sent = {purpose: replace(account) for purpose, account in self.ledger.accounts.items()}
-        self.keeper.keep(Snapshot(k, ended, state, self.checked, sent, self.elapsed()))
+        self.keeper.keep(Snapshot(state, self.checked, sent, k, ended, self.elapsed()))
 
     def _restore(self, stored: Snapshot) -> None:
-        checked, asked = stored.checked, self.schedule  # the budget may change from call to call
-        self.schedule = replace(checked.schedule, target=asked.target, polishes=asked.polishes)
+        checked, asked = stored.checks, self.schedule  # the budget may change from call to call
+        self.schedule = replace(checked.schedule, target=asked.target, polishes=asked.polishes, every=asked.every)
         self.certifier.recall(checked.certifier)
         self.unknowns = checked.unknowns
         self.trace.records[:] = checked.records

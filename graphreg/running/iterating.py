@@ -43,7 +43,7 @@ def iterate(
     if v is not None and not method.central and budget.warm_start is None:
         numbers = form.d * (form.d + 3) // 2  # a gradient and a symmetric Hessian
         view.engine.ledger.sum("adaptation", numbers, center(form)[1])
-    with on_engine(method, view, budget) as player:
+    with on_engine(method, view, budget) as player, nullcontext() if keeper is None else keeper.going_on():
         outcome = drive(player, view, judge, budget, keeper)
     if v is None:
         return outcome

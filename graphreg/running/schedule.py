@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..checks import checked, count, inside, whole
+
 EARLIEST, LATEST = 40, 400  # rounds before the first repair that a screen does not promise to succeed
 # Screens over the target at which a repair will do, and at which it may: first repairs met it at up to 1000 times the
 # target, and missed from 1700 times on.
@@ -24,16 +26,16 @@ class Schedule:
 
     target: float
     polishes: bool
-    every: int = 10  # rounds between two screens, at least
-    next_screen: int = 0
-    next_repair: int = LATEST
-    next_polish: int = 10
-    round: int = 0  # of the last repair, with its gap and the screen of that moment
-    gap: float = np.inf
-    screen: float = np.inf
-    power: float = 1.5
+    every: int = checked(count, 10)  # rounds between two screens, at least
+    next_screen: int = checked(whole(0), 0)
+    next_repair: int = checked(whole(0), LATEST)
+    next_polish: int = checked(whole(0), 10)
+    round: int = checked(whole(0), 0)  # of the last repair, with its gap and the screen of that moment
+    gap: float = checked(inside("[0, inf]"), np.inf)
+    screen: float = checked(inside("[0, inf]"), np.inf)
+    power: float = checked(inside("[1, 2]"), 1.5)
     screened: tuple[int, float] = (0, np.inf)  # the round of the last screen, and what it said
-    pace: float = 0.0  # by which the logarithm of the screens has fallen per round, between the last two
+    pace: float = checked(inside("[0, inf)"), 0.0)  # by which log screens fell per round, between the last two
 
     def expecting(self, last: Schedule) -> Schedule:
         """With what the last repair at a neighbouring strength taught: which screen goes with which gap."""

@@ -4,17 +4,26 @@ happened. The file fits one problem, method and start; the budget (gap, rounds, 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..errors import CheckpointError
+from ..breakdown import alone, numerical
+from ..certificate import Remembered
+from ..checks import checked, inside, one_of, text, whole
+from ..clock import OutOfTimeError
+from ..errors import CheckpointError, GraphregError
 from ..form import Form
-from ..network import Account, LocalView
+from ..network import PURPOSES, Account, LocalView, arcs_of
 from .checkpoints.checkpoint import Checkpoint, Store
 from .checkpoints.fingerprint import entry, of_method, of_problem
+from .checkpoints.fitting import MisfitError, check_state
 from .checkpoints.packing import Packed
-from .schedule import Schedule
+from .schedule import LATEST, Schedule
 from .trace import Record
+
+SECONDS = inside("[0, 1e12]")
 
 if TYPE_CHECKING:
     from ..methods import AbstractMethod, Start
@@ -25,10 +34,10 @@ class Checked:
     """What the checks of a run left; it changes with a check only."""
 
     schedule: Schedule
-    certifier: dict[str, Any]  # what it remembers
-    unknowns: int | None  # of the last guess of a polish
+    certifier: Remembered
     records: list[Record]
-    check_seconds: float
+    unknowns: int | None = checked(whole(0) | None)  # of the last guess of a polish
+    check_seconds: float = checked(SECONDS)
 
 
 @dataclass(frozen=True)
@@ -39,12 +48,28 @@ class Snapshot:
     the run ended with this round, empty where it did not or where only the budget was used up.
     """
 
-    round: int
-    ended: str
     state: Any  # of the method
-    checked: Checked
+    checks: Checked
     sent: dict[str, Account]  # by purpose
-    seconds: float
+    round: int = checked(whole(0))
+    ended: str = checked(one_of("", "gap", "failed", "recession"))
+    seconds: float = checked(SECONDS)
+
+    def check(self, form: Form, like: Any) -> None:
+        """Refuse what does not fit the form, or a state ``like`` this before the first round."""
+        check_state(self.state, like, form, "run.state")
+        if set(self.sent) != set(PURPOSES):
+            raise MisfitError(f"run.sent is of {', '.join(self.sent)}")
+        arcs = 2 * arcs_of(form).pairs
+        for purpose, account in self.sent.items():
+            for name, size in (("messages", arcs), ("numbers", arcs), ("away", form.n)):
+                value = getattr(account, name)
+                if value is not None and (value.shape != (size,) or value.dtype.kind != "i" or (value < 0).any()):
+                    raise MisfitError(f"run.sent[{purpose!r}].{name} is not {size} counts")
+        schedule = self.checks.schedule
+        for name in ("next_screen", "next_repair", "next_polish"):
+            if (at := getattr(schedule, name)) > 4 * (self.round + LATEST + schedule.every):
+                raise MisfitError(f"run.checks.schedule.{name} is the round {at}, seen from the round {self.round}")
 
 
 class StoredRuns:
@@ -57,8 +82,19 @@ class StoredRuns:
     def __init__(
         self, checkpoint: Checkpoint, form: Form, method: AbstractMethod, start: Start | None, seed: int | None
     ) -> None:
-        self.store = Store(checkpoint, "run", {"method": of_method(method), "problem": of_problem(form)})
-        self.note, facts, begun = self.store.note, self.store.facts, entry(start)
+        self.store = Store(checkpoint, "run", {"method": of_method(method), "problem": of_problem(form)}, form)
+        try:
+            self._fit(start, seed)
+        except BaseException:
+            self.close()
+            raise
+
+    def _fit(self, start: Start | None, seed: int | None) -> None:
+        """Refuse another start and another seed than those of the file."""
+        facts, begun = self.store.facts, entry(start)
+        with self.store.reading():
+            whole(0)(facts.get("seed", 0), "the seed", MisfitError)
+            text()(facts.get("start", ""), "the start", MisfitError)
         if facts.setdefault("start", begun) != begun and start is not None:
             raise CheckpointError(
                 f"{self.store} began from another start than the one given, so it is not clear where to go on: leave "
@@ -76,6 +112,14 @@ class StoredRuns:
         """The seed of the run that is kept; ``drawn`` where none is kept and nobody gave one."""
         return self.store.facts.setdefault("seed", drawn)
 
+    def close(self) -> None:
+        self.store.close()
+
+    @property
+    def note(self) -> str:
+        """What the user is to know of the file, for the end of the message."""
+        return " ".join(filter(None, (self.store.note, self.store.ending)))
+
     def keeper(self, run: int) -> Keeper:
         return Keeper(self.store, run)
 
@@ -85,15 +129,35 @@ class Keeper:
 
     def __init__(self, store: Store, run: int) -> None:
         self.store, self.run = store, run
+        self.resumed = False
         self.latest: Snapshot | None = None
         self.written: Snapshot | None = None
 
-    def load(self, view: LocalView) -> Snapshot | None:
-        """The snapshot to go on from; None where the run is to begin."""
+    def load(self, view: LocalView, init: Callable[[], Any]) -> Snapshot | None:
+        """The snapshot to go on from, with a state like that of ``init``; None where the run is to begin."""
         if self.run < len(self.store.values):
             self.latest = self.written = self.store.value(self.run, Snapshot, view)
+            with self.store.reading():
+                self.latest.check(view.form, init())
+            self.resumed = True
         self.store.mark(-1 if self.latest is None else self.latest.round)
         return self.latest
+
+    def reading(self) -> AbstractContextManager[None]:
+        """What raises within is taken for a file that makes no sense."""
+        return self.store.reading()
+
+    @contextmanager
+    def going_on(self) -> Generator[None]:
+        """What the library itself raises within, on a state that was read, is the file's fault."""
+        try:
+            yield
+        except (GraphregError, OutOfTimeError, Warning):
+            raise
+        except Exception as error:
+            if not self.resumed or numerical(error) or not alone(error):
+                raise
+            raise self.store.senseless(error, "gone on from") from error
 
     def keep(self, snapshot: Snapshot) -> None:
         self.latest = snapshot
@@ -104,6 +168,8 @@ class Keeper:
         """The latest snapshot to the file, where it is not there yet; later runs, which followed from it, leave it."""
         if self.latest is None or self.latest is self.written:
             return
-        self.store.values[self.run :] = [Packed.of(self.latest, "snapshot")]
-        self.store.write(self.latest.round)
-        self.written = self.latest
+        first = not self.store.values
+        with self.store.trying(self.latest.round, first):
+            self.store.values[self.run :] = [Packed.of(self.latest, "run")]
+            self.store.write()
+            self.written = self.latest

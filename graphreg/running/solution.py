@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..certificate import Certificate, Clusters, clusters
-from ..checks import one_of
+from ..checks import one_of, switch
 from ..errors import DataError
 from ..form import Form
 from ..messages import did_you_mean
@@ -177,7 +177,7 @@ class Solution:
         >>> len(solution.clusters().edges)
         3
         """
-        return self._proved_clusters if prove else self._clusters
+        return self._proved_clusters if switch(prove, "prove") else self._clusters
 
     def prove(self, path: str | Path, claims: str | Sequence[str | tuple[Any, ...]] = ()) -> Proved:
         """Write a proof of the bounds of this answer, which anybody can check without graphreg: see docs/proofs.md.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -33,7 +34,15 @@ def solve(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Co
     as the status "failed"; what a callback or a user's term raises is passed on.
     """
     asked = budget.checkpoint
-    store = None if asked is None else StoredRuns(asked, form, method, budget.start, budget.seed)
+    if asked is None:
+        return _solved(form, method, budget, compiler, None)
+    with closing(StoredRuns(asked, form, method, budget.start, budget.seed)) as store:
+        return _solved(form, method, budget, compiler, store)
+
+
+def _solved(
+    form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Compiler, store: StoredRuns | None
+) -> Solution:
     seed = secrets.randbits(32) if budget.seed is None else budget.seed  # noted in the solution, to repeat the run
     seed = seed if store is None else store.seed(seed)
     callback = Watched.of(budget.callback)

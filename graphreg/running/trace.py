@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ..checks import checked, whole
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -24,8 +26,8 @@ class Record:
     certified: bool
     primal: float = float("nan")
     dual: float = float("nan")
-    messages: int = 0
-    bytes: int = 0
+    messages: int = checked(whole(0), 0)
+    bytes: int = checked(whole(0), 0)
 
 
 @dataclass

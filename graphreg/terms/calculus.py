@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from ..checks import is_number
+from ..checks import Check, is_number
 from ..errors import TermError
+from ..messages import shown
 
 if TYPE_CHECKING:
     from .blocks import Lowered
@@ -23,13 +24,14 @@ if TYPE_CHECKING:
 def positive(value: Any, what: str, wanted: str = "a positive number", remedy: str = "") -> float:
     """``value`` as a float, refused with a message that names ``what`` unless it is positive and finite."""
     if not is_number(value):
-        raise TermError(f"{what} must be {wanted}, got {value!r}")
+        raise TermError(f"{what} must be {wanted}, got {shown(value)}")
     number = float(value)
     if not (math.isfinite(number) and number > 0):
         raise TermError(f"{what} must be positive and finite, got {number}{remedy}")
     return number
 
 
+NAME = Check("text that is not empty", lambda given: isinstance(given, str) and given.strip() != "")
 SWITCH_OFF = "; leave the term out to switch it off"
 
 
@@ -44,10 +46,11 @@ class Parameter:
         How it is printed.
     """
 
+    __slots__ = ("__weakref__", "_value", "name")
     __array_ufunc__ = None  # numpy scalars leave `number * parameter` to __rmul__
 
     def __init__(self, value: float, name: str = "strength") -> None:
-        self.name = name
+        self.name = NAME(name, "name", TermError, "Parameter")
         self.value = value
 
     @property
@@ -88,7 +91,9 @@ class Strength:
         return Strength(positive(value, what, "a positive number or a Parameter", SWITCH_OFF))
 
     def __float__(self) -> float:
-        return self.factor * (self.parameter.value if self.parameter else 1.0)
+        if self.parameter is None:
+            return self.factor
+        return positive(self.factor * self.parameter.value, f"the strength {self.text()}")
 
     def __mul__(self, other: Any) -> Any:
         if isinstance(other, (AbstractTerm, Model)):
@@ -99,12 +104,14 @@ class Strength:
                 f"the product of the parameters {self.parameter.name!r} and {other.parameter.name!r} is refused: "
                 "a strength is a number times at most one Parameter"
             )
-        return Strength(self.factor * other.factor, self.parameter or other.parameter)
+        factor = positive(self.factor * other.factor, f"the product of the strengths {self.text()} and {other.text()}")
+        return Strength(factor, self.parameter or other.parameter)
 
     __rmul__ = __mul__
 
     def __truediv__(self, number: Any) -> Strength:
-        return Strength(self.factor / positive(number, "the divisor of a strength"), self.parameter)
+        divisor = positive(number, "the divisor of a strength")
+        return Strength(positive(self.factor / divisor, f"the strength {self.text()} / {divisor:g}"), self.parameter)
 
     def text(self) -> str:
         """'0.1', 'lam', '2 lam'."""

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..checks import sequence
 from ..errors import TermError
 from ..messages import did_you_mean, unmatched
 
@@ -126,7 +127,8 @@ class Space:
         named."""
         if features is None:
             return None
-        names = [features] if isinstance(features, str) or not isinstance(features, Iterable) else list(features)
+        one = isinstance(features, (str, Mapping)) or not isinstance(features, Iterable)
+        names = [features] if one else sequence(features, f"features of {where}", "a list of names", TermError)
         columns: dict[str, list[int]] = {}
         for j, coordinate in enumerate(self.coordinates):
             columns.setdefault(feature_of(coordinate), []).append(j)

@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from ..checks import numbers
 from ..errors import GraphError, TermError
-from ..inputs import Graph
+from ..inputs import Graph, is_series
+from ..messages import unmatched
 from .blocks import EdgeBlock, Lowered
 from .calculus import AbstractTerm, Strength, positive
 from .penalties.base import AbstractConstraint, AbstractOneSided, AbstractPenalty
 from .penalties.zero import Zero
-from .records import GROUND, IN_GRAPH, TO_GROUND, Array, Space
+from .records import GROUND, IN_GRAPH, TO_GROUND, Array, Coordinate, Space
 
 
 def check_penalty_argument(penalty: Any, where: str) -> None:
@@ -146,7 +148,11 @@ class NodePenalty(AbstractTerm):
         if k == 0:
             raise TermError(f"{name} has no coordinates to act on: node penalties skip the intercept; name features=")
         self.penalty.check(k)
-        nodes, weights, centers = np.arange(space.n_observed), self._weights(space, name), self._centers(space, k, name)
+        nodes, weights, centers = (
+            np.arange(space.n_observed),
+            self._weights(space, name),
+            self._centers(space, features, name),
+        )
         ground = np.full(len(nodes), GROUND)
         edges = EdgeBlock(self.penalty, strength, nodes, ground, weights, features, centers, TO_GROUND, name)
         return Lowered(edges=(edges,))
@@ -157,22 +163,25 @@ class NodePenalty(AbstractTerm):
         space.check_labels(self.weights, f"the weights of {name}")
         return np.array([positive(self.weights[label], f"the weight of the node {label!r}") for label in space.index])
 
-    def _centers(self, space: Space, k: int, name: str) -> Array | None:
+    def _centers(self, space: Space, features: Array | None, name: str) -> Array | None:
         if self.center is None:
             return None
+        names = [space.coordinates[j] for j in (range(len(space.coordinates)) if features is None else features)]
         if isinstance(self.center, Mapping):
             space.check_labels(self.center, f"the centers of {name}")
-            return np.array(
-                [_center(self.center[x], k, f"the center of {name} at the node {x!r}") for x in space.index]
-            )
-        return np.tile(_center(self.center, k, f"the center of {name}"), (space.n_observed, 1))
+            each = [_center(self.center[x], names, f"the center of {name} at the node {x!r}") for x in space.index]
+            return np.array(each)
+        return np.tile(_center(self.center, names, f"the center of {name}"), (space.n_observed, 1))
 
 
-def _center(value: Any, k: int, what: str) -> Array:
-    try:
-        row = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        row = np.array(np.nan)
+def _center(value: Any, names: list[Coordinate], what: str) -> Array:
+    """As many finite numbers as there are coordinates; those of a pandas Series by their names, where it has names."""
+    k = len(names)
+    if is_series(value) and list(value.index) != list(range(len(value))):
+        for said in unmatched(what, dict(value), names, "feature"):
+            raise TermError(said)
+        value = [value[name] for name in names]
+    row = numbers(value, what, f"{k} finite numbers", TermError)
     if row.shape != (k,) or not np.isfinite(row).all():
         shown = f"the shape {row.shape}" if row.ndim > 1 else repr(value)
         raise TermError(f"{what} must be {k} finite numbers, got {shown}")

@@ -6,12 +6,27 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DataError
+from ..checks import instance
+from ..errors import DataError, TermError
 from ..terms import Array, times
 from ..terms.losses import AbstractLoss, AbstractSmoothLoss
 from . import bounds, fenchel, predictions, prices, recession, written
 from .probe import LossProbe, pair_of, units
-from .report import Failures, LawError, Report, demand, dots, frozen, judge, laws_of, rowwise, shaped, size, try_laws
+from .report import (
+    Failures,
+    LawError,
+    Report,
+    check_numbers,
+    demand,
+    dots,
+    frozen,
+    judge,
+    laws_of,
+    rowwise,
+    shaped,
+    size,
+    try_laws,
+)
 
 ARGMIN_TOLERANCE = 1e-4  # of minimisers, relative to their size: the root of the 1e-8 to which Clarabel knows a minimum
 LARGEST = 1e4  # loss at a minimiser that is looked for with a solver
@@ -226,5 +241,7 @@ def check_loss(loss: AbstractLoss, seed: int = 0, tolerance: float = 1e-8) -> Re
     >>> gr.testing.check_loss(gr.HuberLoss(data)).ok
     True
     """
+    instance(AbstractLoss, "a loss such as gr.SquaredLoss(data)")(loss, "the loss of check_loss", TermError)
+    check_numbers(seed, tolerance)
     failures = try_laws(LAWS, loss, LossProbe(loss, seed, tolerance))
     return Report(type(loss).__name__, tuple(LAWS), tuple(failures))

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from ..certificate import common, relative
-from ..checks import instance
+from ..checks import count, instance
 from ..compiling import Compiler
 from ..errors import MethodError
 from ..form import Form
 from ..methods import AbstractIteration, Exact
 from ..running import Budget, Solution, solve
 from ..terms import Array
-from .report import Failures, LawError, Report, demand, named, try_laws
+from .report import Failures, LawError, Report, check_numbers, demand, named, try_laws
 from .rounds import after, bits, disturbed, moved, reached, strays, view_of
 from .small import Case, small_problems
 
@@ -258,6 +258,8 @@ def check_method(
     True
     """
     ITERATION(method, "the method of check_method", MethodError)
+    count(rounds, "rounds")
+    check_numbers(seed, 1.0 if accuracy is None else accuracy)
     cases = small_problems(seed) if problems is None else tuple(_case(k, each) for k, each in enumerate(problems))
     trial = Trial(cases, seed, accuracy, rounds)
     failures = try_laws(LAWS, method, trial, None)

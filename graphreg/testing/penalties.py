@@ -6,11 +6,26 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from ..checks import count, instance, sequence
 from ..errors import TermError
 from ..terms.penalties import AbstractOneSided, AbstractPenalty
 from . import bounds, derived, fenchel, written
 from .probe import Probe
-from .report import Failure, Failures, Report, demand, distance, dots, frozen, judge, laws_of, shaped, size, try_laws
+from .report import (
+    Failure,
+    Failures,
+    Report,
+    check_numbers,
+    demand,
+    distance,
+    dots,
+    frozen,
+    judge,
+    laws_of,
+    shaped,
+    size,
+    try_laws,
+)
 
 ARGMIN_TOLERANCE = 1e-4  # of minimisers, relative to their size: the root of the 1e-8 to which Clarabel knows a minimum
 
@@ -164,9 +179,11 @@ def check_penalty(
     >>> gr.testing.check_penalty(gr.L1()).ok
     True
     """
+    instance(AbstractPenalty, "a penalty such as gr.L2()")(penalty, "the penalty of check_penalty", TermError)
+    check_numbers(seed, tolerance)
+    sizes = [count(each, "k") for each in ([k] if not isinstance(k, Iterable) else sequence(k, "k"))]
     failures: list[Failure] = []
     refused: list[str] = []
-    sizes = [k] if isinstance(k, int) else list(k)
     for each in sizes:
         try:
             penalty.check(each)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..checks import positive, seed
 from ..terms import Array
 
 
@@ -109,6 +110,12 @@ class LawError(Exception):
     def __init__(self, sentence: str, where: str = "", by: float = np.inf) -> None:
         super().__init__(sentence)
         self.failure = Failure("", sentence, where, by)
+
+
+def check_numbers(seed_of_points: Any, tolerance: Any) -> None:
+    """Refuse what is no seed, and no tolerance."""
+    seed(seed_of_points, "seed")
+    positive(tolerance, "tolerance")
 
 
 def demand(holds: Any, sentence: str, where: str = "", by: float = np.inf) -> None:

@@ -12,7 +12,7 @@ from ..certificate import Clusters
 from ..errors import GraphError, GraphregError, MethodError, ModelError
 from ..form import Form
 from ..inputs import Graph, edge_name, is_frame, is_in, is_missing, is_series, plain_label
-from ..messages import did_you_mean, missing_entries, unknown_labels
+from ..messages import did_you_mean, missing_entries, unknown_labels, unmatched
 from ..terms import Array
 
 
@@ -131,7 +131,9 @@ def parameters_of(given: Any, form: Form, what: str) -> Array:
 def per_node(what: str, given: Any, form: Form, shape: tuple[int, ...]) -> Array:
     """Finite numbers for each node, (n, *shape): an array in node order, or a mapping from labels."""
     if isinstance(given, Mapping):
-        given = in_order(what, given, form.labels, MethodError)
+        for said in unmatched(what, given, form.labels):
+            raise MethodError(said)
+        given = [given[label] for label in form.labels]
     whole = (form.n, *shape)
     values = checks.numbers(given, what, f"an array of the shape {whole} or a mapping", MethodError)
     if values.shape != whole:

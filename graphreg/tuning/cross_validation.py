@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from .warm import usual_method
 ALL_PROCESSORS = checks.Check("-1 for all processors", lambda jobs: checks.is_whole(jobs) and jobs == -1)
 
 
+@checks.named
 def cross_validate(  # noqa: PLR0913
     problem: Problem,
     grid: Any = None,
@@ -106,6 +108,8 @@ def cross_validate(  # noqa: PLR0913
     True
     """
     _check(problem, rule, gap, seed, jobs, method)
+    checks.switch(refit, "refit")
+    (checks.switch | None)(progress, "progress")
     values, split = grid_of(problem, grid), folds_of(problem.form, folds, by, seed)
     scorer = scorer_of(problem.form, scoring, greater_is_better)
     if rule == "1se":
@@ -114,17 +118,19 @@ def cross_validate(  # noqa: PLR0913
         _try(problem, split, scorer)
     chosen = method or usual_method(problem)
     task = Task(problem.model, problem.form, values, chosen, gap, int(seed), usual=method is None)
-    stored, G = StoredFolds(checkpoint, task, split), len(values.points)
-    todo = [number for number in range(len(split)) if number not in stored.runs]
-    solves = {"total": len(split) * G, "initial": len(stored.runs) * G, "desc": "cross-validation", "unit": " solves"}
-    try:
-        with progress_bar(progress, **solves) as tick:
-            for number, run in carried_out(task, split.each, todo, jobs, tick):
-                stored.add(number, run)
-                scores_of(problem.form, split.each[number], run, scorer)  # what is wrong with it is known at once
-    except KeyboardInterrupt:
-        if not stored.runs:
-            raise
+    G = len(values.points)
+    with closing(StoredFolds(checkpoint, task, split)) as stored:
+        todo = [number for number in range(len(split)) if number not in stored.runs]
+        done = len(stored.runs) * G
+        solves = {"total": len(split) * G, "initial": done, "desc": "cross-validation", "unit": " solves"}
+        try:
+            with progress_bar(progress, **solves) as tick:
+                for number, run in carried_out(task, split.each, todo, jobs, tick):
+                    stored.add(number, run)
+                    scores_of(problem.form, split.each[number], run, scorer)  # what is wrong with it is known at once
+        except KeyboardInterrupt:
+            if not stored.runs:
+                raise
     found = CrossValidation(problem, values, split, scorer, rule, gap, dict(sorted(stored.runs.items())))
     return found.refitted(task.method, task.seed) if refit and found.complete and found.usable.any() else found
 

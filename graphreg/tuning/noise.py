@@ -95,6 +95,7 @@ def noise_strength(
     """
     checks.fraction(quantile, "quantile")
     checks.whole(LEAST)(draws, "draws")
+    (checks.seed | None)(seed, "seed")
     vary = varying(problem, parameter, NAME)
     fits = local_fits(vary.form)
     roots = np.zeros((vary.form.n, vary.form.d, vary.form.d))  # latent nodes have no noise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -152,6 +153,7 @@ def _row(strength: float, solution: Solution) -> dict[str, Any]:
     }
 
 
+@checks.named
 def path(  # noqa: PLR0913
     problem: Problem,
     strengths: Any = 50,
@@ -223,7 +225,7 @@ def path(  # noqa: PLR0913
     stored = Checkpoint.of(checkpoint)
     with restored([parameter]):
         warm = Warm(problem, method, gap, rounds, seed)
-        problem._check_call(warm.method, gap, rounds, None, None, on_failure)  # pyright: ignore[reportPrivateUsage]
+        problem._check_call(warm.method, gap, rounds, None, None, on_failure, progress)  # pyright: ignore[reportPrivateUsage]
         values, top = grid(problem, parameter, strengths)
         if top is not None:
             warm.begin(None, top)
@@ -231,7 +233,8 @@ def path(  # noqa: PLR0913
         asked: dict[str, Any] = {"the strengths": values, "the gap": gap, "the rounds": rounds, "the seed": seed}
         asked["which"] = parameter.name
         store = None if stored is None else StoredPath(stored, problem, parameter, warm, asked)
-        found = _solve(warm, parameter, values[::-1].tolist(), store, progress, on_failure)
+        with nullcontext() if store is None else closing(store):
+            found = _solve(warm, parameter, values[::-1].tolist(), store, progress, on_failure)
     left = tuple(value for value in values.tolist() if value not in found)
     return Path(parameter, dict(sorted(found.items())), warm.method.label, gap, left)
 

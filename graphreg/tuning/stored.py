@@ -3,19 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from ..certificate import Certificate
-from ..form import DualPoint
+import numpy as np
+
+from ..certificate import Certificate, Certifier, check_point
+from ..checks import is_whole, one_of
+from ..form import DualPoint, Form
+from ..messages import shown
+from ..methods import AbstractIteration, Interior
+from ..network import LocalView
 from ..problem import Problem
-from ..running import Checkpoint, Packed, Solution, Store, entry, of_method, of_problem
-from ..terms import Parameter
+from ..running import (
+    STATUSES,
+    Checkpoint,
+    MisfitError,
+    Packed,
+    Schedule,
+    Solution,
+    Store,
+    check_entries,
+    check_state,
+    entry,
+    of_method,
+    of_problem,
+)
+from ..terms import Array, Parameter
 from .fold_runs import FoldRun, Task
 from .folds import Folds
 from .warm import Warm
 
-OF_SOLUTION = ("status", "message", "method", "rounds", "seconds", "seed")
-OF_CERTIFICATE = ("primal", "dual", "charge", "scope", "w", "note", "rounding")
+OF_SOLUTION = {"status": str, "message": str, "method": str, "rounds": int, "seconds": float, "seed": int}
+OF_CERTIFICATE = {"primal": float, "dual": float, "w": Array}
+POINT = {"strength": float, "solution": dict[str, Any], "certificate": dict[str, Any], "dual": DualPoint}
+LAST = {"state": Any, "schedule": Schedule | None, "between": list[tuple[float, Interior]]}
+ANSWERS = ("certified", "budget", "no_certificate")  # statuses that follow from the bounds of a point
 
 
 class StoredPath:
@@ -25,24 +48,29 @@ class StoredPath:
     def __init__(
         self, checkpoint: Checkpoint, problem: Problem, parameter: Parameter, warm: Warm, asked: Mapping[str, Any]
     ) -> None:
-        self.problem, self.parameter, self.warm = problem, parameter, warm
+        self.problem, self.parameter, self.warm, self.asked = problem, parameter, warm, asked
         parameter.value = 1.0  # so that the value of the moment does not count
         choices = {key: entry(value) for key, value in asked.items()}
         of = {"method": of_method(warm.method), "problem": of_problem(problem.form), "path": choices}
-        self.store = Store(checkpoint, "path", of)
+        self.store = Store(checkpoint, "path", of, problem.form, len(asked["the strengths"]))
         self.points = self.store.values[:-1]
 
     def load(self) -> dict[float, Solution]:
-        """The finished points by strength; the warm solver goes on from them."""
+        """The finished points by strength; the warm solver goes on from them. Those whose bounds do not follow from
+        their points, or whose infimum lies at infinity, are left out, and solved again."""
         known: dict[float, Solution] = {}
         if not self.points:
             return known
         with self.store.reading():
-            for k in range(len(self.points)):
-                point = self.store.value(k, dict)
-                known[point["strength"]] = self._solution(**point)
+            all_points, self.points = self.points, []
+            for k, packed in enumerate(all_points):
+                strength, solution = self._point(self.store.value(k, dict), f"point {k}")
+                if solution is not None:
+                    known[strength] = solution
+                    self.points.append(packed)
             view = self.warm.warm_start.view = self.warm.view()  # at the last point, where the state stood
-            last = self.store.value(len(known), dict, view)
+            last = self.store.value(len(all_points), dict, view)
+            self._check(last, view)
             for strength, solution in known.items():
                 self.warm.learn(strength, solution)
             self.warm.warm_start.state, self.warm.warm_start.schedule = last["state"], last["schedule"]
@@ -50,12 +78,41 @@ class StoredPath:
         self.store.mark(len(known))
         return known
 
-    def _solution(
-        self, strength: float, solution: dict[str, Any], certificate: dict[str, Any], dual: DualPoint
-    ) -> Solution:
+    def _point(self, point: dict[str, Any], where: str) -> tuple[float, Solution | None]:
+        """A strength and its solution; None where it is to be solved again."""
+        check_entries(point, POINT, where)
+        check_entries(point["solution"], OF_SOLUTION, where)
+        check_entries(point["certificate"], OF_CERTIFICATE, where)
+        strength, solution, own = point["strength"], point["solution"], point["certificate"]
+        if strength not in self.asked["the strengths"]:
+            raise MisfitError(f"{where} is of the strength {strength}")
+        for name in ("message", "method"):
+            if not solution[name].replace("\n", " ").isprintable():
+                raise MisfitError(f"{where}: its {name} is {shown(solution[name])}")
+        one_of(*STATUSES)(solution["status"], f"the status of {where}", MisfitError)
         self.parameter.value = strength
         form = self.problem.form.frozen()
-        return Solution(form, Certificate(dual_point=dual, form=form, **certificate), **solution)
+        check_point(form, own["w"], point["dual"])
+        proved = _proved(form, own, point["dual"])
+        status = solution["status"]
+        holds = status in ANSWERS and (status != "certified" or proved.holds(self.asked["the gap"]))
+        return strength, Solution(form, proved, **solution) if holds else None
+
+    def _check(self, last: Any, view: LocalView) -> None:
+        """Refuse what the warm solver is to go on from, where it is not of the problem."""
+        check_entries(last, LAST, "the last state")
+        method, state = self.warm.method, last["state"]
+        if state is None and not last["between"]:
+            return
+        if not isinstance(method, AbstractIteration):
+            raise MisfitError(f"the last state is none of {method.name}")
+        like = method.init(view, None)
+        check_state(state if state is not None else like, like, view.form, "the last state")
+        for _, between in last["between"]:
+            check_state(between, like.early, view.form, "a state between others")
+
+    def close(self) -> None:
+        self.store.close(say=True)
 
     def keep(self, strength: float, solution: Solution) -> None:
         """Note a finished point; written when it is due."""
@@ -72,12 +129,26 @@ class StoredPath:
 
     def write(self) -> None:
         """All finished points to the file, where they are not there yet."""
-        if not self.points or len(self.points) == self.store.count:
+        if not self.points or len(self.points) == self.store.good:
             return
         warm_start, between = self.warm.warm_start, list(self.warm.between.items())
-        last = Packed.of({"state": warm_start.state, "schedule": warm_start.schedule, "between": between}, "path")
-        self.store.values = [*self.points, last]
-        self.store.write(len(self.points))
+        with self.store.trying(len(self.points)):
+            last = Packed.of({"state": warm_start.state, "schedule": warm_start.schedule, "between": between}, "path")
+            self.store.values = [*self.points, last]
+            self.store.write()
+
+
+def _proved(form: Form, known: Mapping[str, Any], point: DualPoint) -> Certificate:
+    """The certificate of points: with the bounds that are known, where they say no more than is proved anew."""
+    certifier = Certifier(form)
+    certifier.admit(known["w"], point)
+    best = certifier.best()
+    if not best.valid or not known["primal"] >= best.primal or not known["dual"] <= best.dual:
+        return best
+    primal, dual = known["primal"], known["dual"]
+    rounding = max(primal - form.primal(known["w"]), 0.0)
+    charge = rounding + max(form.dual(point) - dual, 0.0)
+    return replace(best, primal=primal, dual=dual, charge=charge, rounding=rounding, dual_point=point)
 
 
 class StoredFolds:
@@ -101,12 +172,40 @@ class StoredFolds:
             "the seed": entry(task.seed),
         }
         of = {"method": of_method(task.method), "cross-validation": own}
-        self.store = Store(checkpoint, "cross-validation", of)
-        with self.store.reading():
-            self.runs |= (self.store.value(k, tuple) for k in range(len(self.store.values)))
+        G = len(task.grid.points)
+        store = self.store = Store(checkpoint, "cross-validation", of, task.form, len(folds) * G)
+        try:
+            with store.reading():
+                for k in range(len(store.values)):
+                    number, run = store.value(k, tuple)
+                    _check_fold(number, run, task, folds, f"fold {k}")
+                    self.runs[number] = run
+        except BaseException:
+            store.close()
+            raise
 
     def add(self, number: int, run: FoldRun) -> None:
         self.runs[number] = run
         if self.store is not None:
-            self.store.values.append(Packed.of((number, run), "fold"))
-            self.store.write(len(self.runs))
+            with self.store.trying(len(self.runs)):
+                self.store.values.append(Packed.of((number, run), "fold"))
+                self.store.write()
+
+    def close(self) -> None:
+        if self.store is not None:
+            self.store.close(say=True)
+
+
+def _check_fold(number: Any, run: Any, task: Task, folds: Folds, where: str) -> None:
+    """Refuse what a fold of this cross-validation cannot have given."""
+    if not is_whole(number) or not 0 <= number < len(folds) or not isinstance(run, FoldRun):
+        raise MisfitError(f"{where} is of no fold of these")
+    G, rows = len(task.grid.points), len(folds.each[number].test)
+    k = max(block.width for block in task.form.samples)
+    wanted = {"links": (G, rows, k), "gaps": (G,), "clusters": (G,)}
+    for name, shape in wanted.items():
+        value = getattr(run, name)
+        if value.shape != shape or value.dtype.kind != "f" or np.isnan(value).any():
+            raise MisfitError(f"the {name} of {where} are not {shape} numbers")
+    if len(run.statuses) != G or not set(run.statuses) <= set(STATUSES) or (run.gaps < 0.0).any():
+        raise MisfitError(f"the statuses or gaps of {where} are none of {G} solves")

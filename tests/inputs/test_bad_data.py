@@ -216,3 +216,16 @@ def test_flows_of_what_is_no_edge(solved, edge):
     with pytest.raises(KeyError, match="not an edge"):
         solved.flows[edge]
     assert edge not in solved.flows
+
+
+@pytest.mark.parametrize("name", ["node", "X", "y", "weights", "offset"])
+def test_samples_are_read_only(name):
+    with pytest.raises(ValueError, match="read-only"):
+        getattr(DATA, name)[0] = 7
+
+
+def test_arrays_of_the_user_stay_writable_and_apart():
+    X, y = np.ones((2, 1)), np.zeros(2)
+    data = gr.NodeData.from_arrays(X, y, ["a", "b"])
+    X[0], y[0] = 5.0, 5.0
+    assert (data.X[0, 0], data.y[0]) == (1.0, 0.0)

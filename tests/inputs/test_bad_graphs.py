@@ -127,3 +127,9 @@ def averages(alpha=0.5, gamma=1.0):
 )
 def test_hierarchies(build, error, parts):
     refused(build, error, *parts)
+
+
+@pytest.mark.parametrize("name", ["tail", "head", "weight"])
+def test_arrays_of_a_graph_are_read_only(name):
+    with pytest.raises(ValueError, match="read-only"):
+        getattr(gr.Graph.chain("abc"), name)[0] = 7

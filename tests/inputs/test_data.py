@@ -28,7 +28,7 @@ def test_from_frame(frame):
     assert data.counts().tolist() == [2, 1, 1]
     assert (data.n_samples, data.n_features, data.intercept) == (4, 3, True)
     assert (data.columns.node, data.columns.offset) == ("county", "o")
-    assert all(array.flags.writeable for array in (data.X, data.y, data.weights, data.offset))
+    assert not any(array.flags.writeable for array in (data.X, data.y, data.weights, data.offset))
 
 
 def test_from_frame_defaults(frame):

@@ -303,3 +303,10 @@ def test_a_node_penalty_without_coordinates():
 )
 def test_weights_and_centers(build, error, parts):
     refused(build, error, *parts)
+
+
+def test_a_center_with_names_is_taken_by_them():
+    order = pd.Series([1.0, 2.0], index=["temp", "rain"])
+    by_name, by_place = (penalised(gr.SquaredL2(), center=center).form for center in (order, [2.0, 1.0]))
+    assert np.array_equal(by_name.edges[0].center, by_place.edges[0].center)
+    refused(lambda: penalised(center=order.rename({"rain": "rian"})), TermError, "center", "'rian'", "'rain'")

@@ -7,7 +7,6 @@ inside; correct once more. What rounding leaves of the conservation is charged t
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -35,12 +34,16 @@ class Repair:
         self.exchanges = 0  # rounds of messages between neighbours that the repairs so far would have taken
         self.stacks = tuple(block.stacks for block in form.samples)
 
-    def remembered(self) -> dict[str, Any]:
-        """What the repairs to come depend on beside the problem; of the Slater centre whether it was found, too."""
-        return {name: value for name, value in vars(self).items() if name not in ("form", "stacks")}
+    def remembered(self) -> tuple[float, int, bool]:
+        """What the repairs to come depend on beside the problem: the scale of w, the messages so far, and whether the
+        Slater centre was looked for, which takes some."""
+        return self.size, self.exchanges, "center" in vars(self)
 
-    def recall(self, remembered: dict[str, Any]) -> None:
-        vars(self).update(remembered)
+    def recall(self, size: float, exchanges: int, centred: bool) -> None:
+        self.size = size
+        if centred and size:
+            _ = self.center  # whose messages are among those so far
+        self.exchanges = exchanges
 
     def __call__(self, w: Array, point: DualPoint, gap: float = 0.0) -> DualPoint:
         """A point near ``point``, conserved up to rounding, inside every domain (where one was found).

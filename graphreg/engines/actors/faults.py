@@ -30,6 +30,7 @@ def _are_rounds(given: object) -> bool:
 
 
 OFTEN, ALWAYS = (inside(interval, f"a probability in {interval}") for interval in ("[0, 1)", "[0, 1]"))
+LEAST = 1e-3  # the share of messages in time below which nothing is heard for hundreds of rounds
 CRASHES = per("node", Check("rounds from 1 on", _are_rounds), mapping="a mapping from labels of nodes to rounds")
 
 
@@ -75,6 +76,12 @@ class Faults:
 
     def __post_init__(self) -> None:
         check_fields(self, MethodError)
+        arrive = (1.0 - self.drop) * (1.0 - self.reorder) / (self.delay + 1)
+        if arrive < LEAST and not self.resend:
+            raise MethodError(
+                f"of all messages only a share of {arrive:.2g} would arrive in their round, "
+                "(1 - drop)(1 - reorder)/(delay + 1), which no method can work with; lower them, or take resend=True"
+            )
 
     @property
     def crashing(self) -> bool:

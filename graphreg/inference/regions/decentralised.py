@@ -184,7 +184,7 @@ def estimate(
         After Ctrl-C the region is that of the rounds so far, and says so.
     """
     form = form_of(problem, "inference").frozen()
-    steps = rounds
+    steps = (checks.count | None)(rounds, "rounds", MethodError)
     if steps is None:
         counts = sum((np.bincount(b.node, minlength=form.n) for b in form.samples), np.zeros(form.n, int))
         steps = max(int(counts[counts > 0].min()) // (getattr(method, "batch", None) or 1), 1)

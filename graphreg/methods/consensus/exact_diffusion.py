@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...checks import checked, count, switch, whole
+from ...checks import checked, count, whole
 from . import _consensus as consensus
 from ._decreasing import STEP, DecreasingStep
 from ._tracked import AbstractTracking, Tracked
@@ -54,8 +54,8 @@ class ExactDiffusion(AbstractTracking):
     step_size: float | DecreasingStep | None = checked(STEP, None)
     mixing: Any = "metropolis"
     batch: int | None = checked(count | None, None)
-    replacement: bool = checked(switch, True)
-    shuffle: bool = checked(switch, True)
+    replacement: bool = True
+    shuffle: bool = True
     hessian_samples: int | None = checked(count, None)
     burn_in: int = checked(whole(0), 0)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...checks import checked, count, inside, per, switch, whole
+from ...checks import checked, count, inside, per, whole
 from ...form import Form
 from ...messages import unknown_labels
 from ...network import LocalView, Mixing, mixing_of
@@ -99,10 +99,10 @@ class LocalSGD(AbstractConsensusMethod):
     step_size: float | DecreasingStep | None = checked(STEP, None)
     tau: int = checked(count, 1)
     batch: int | None = checked(count | None, 1)
-    replacement: bool = checked(switch, True)
-    shuffle: bool = checked(switch, True)
+    replacement: bool = True
+    shuffle: bool = True
     mixing: Any = "metropolis"
-    lazy: bool = checked(switch, False)
+    lazy: bool = False
     nonresponse: Any = checked(NONRESPONSE, None)
     hessian_samples: int | None = checked(count, None)
     burn_in: int = checked(whole(0), 0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import platform
 import time
+import warnings
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,15 +19,34 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy
 
-from ...checks import check_fields, checked, count, positive
-from ...errors import CheckpointError
+from ...checks import check_fields, checked, count, is_whole, positive
+from ...errors import CheckpointError, CheckpointWarning, GraphregError
+from ...form import Form
+from ...messages import shown
 from ...network import LocalView
 from ...version import __version__
 from . import archive
 from .fingerprint import Fingerprint, differences
+from .fitting import MisfitError, check_entries
+from .lock import Lock
 from .packing import Packed
+from .place import place_of
 
-FORMAT, VERSION = "graphreg checkpoint", 3
+FORMAT, VERSION = "graphreg checkpoint", 4
+HEADER = {
+    "format": str,
+    "version": int,
+    "versions": dict[str, str],
+    "kind": str,
+    "of": dict[str, dict[str, str]],
+    "facts": dict[str, str | int],
+    "values": list[Any],
+    "arrays": list[str],
+    "layouts": dict[str, list[int]],
+}
+ENTRY = {"tree": Any, "generators": list[list[Any]], "arrays": int}
+DENSE = 1 << 15  # numbers of which a state may hold a square
+HOLDS = {"run": "round {}", "path": "{} of the points", "cross-validation": "{} of the folds"}
 T = TypeVar("T")
 
 
@@ -71,7 +91,7 @@ class Checkpoint:
 
 
 class Store:
-    """The file of one run, path or cross-validation.
+    """The file of one run, path or cross-validation, which has it to itself until `close`.
 
     Attributes
     ----------
@@ -83,47 +103,68 @@ class Store:
         For the user: why the last bits may differ.
     """
 
-    def __init__(self, checkpoint: Checkpoint, kind: str, of: Mapping[str, Fingerprint]) -> None:
-        """``of`` says of which problem, method and so on, in entries by name; a file of others is refused."""
+    def __init__(
+        self, checkpoint: Checkpoint, kind: str, of: Mapping[str, Fingerprint], form: Form, many: int = 1
+    ) -> None:
+        """``of`` says of which problem, method and so on, in entries by name; a file of others is refused. The form and
+        how ``many`` answers of it there will be say how large a file is believed."""
         self.checkpoint, self.kind, self.of = checkpoint, kind, of
         self.values: list[Packed] = []
         self.facts: dict[str, Any] = {}
-        self.note = ""
+        self.note, self._warned, self._failed = "", False, ""
         self.mark(-1)
-        path = checkpoint.file
-        if path.is_dir():
-            raise CheckpointError(f"{self} is a folder; name a file in it")
-        if not path.parent.is_dir():
-            raise CheckpointError(f"{self} is to lie in a folder that does not exist; create it")
-        if path.exists():
-            self._read(*archive.read(path))
+        self.path = place_of(checkpoint.file)  # the links on the way are not looked at again
+        self._limits = limits(form, many)
+        self._lock = Lock(self.path)
+        try:
+            if self.path.exists():
+                self._read(*archive.read(self.path, self._limits))
+        except BaseException:
+            self.close()
+            raise
 
     def __str__(self) -> str:
         return f"the checkpoint {str(self.checkpoint.file)!r}"
+
+    def close(self, say: bool = False) -> None:
+        """Leave the file to others; ``say`` in a warning what `ending` says."""
+        self._lock.release()
+        if say and self.ending:
+            warnings.warn(self.ending, CheckpointWarning, stacklevel=4)
 
     def _read(self, header: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
         with self.reading():
             self._check(header)
             for k, entry in enumerate(header["values"]):
+                check_entries(entry, ENTRY, f"entry {k} of 'values' in its header")
                 own = [arrays[f"{k}-{number}"] for number in range(entry["arrays"])]
                 self.values.append(Packed(entry["tree"], entry["generators"], own))
-            self.facts, self.note = dict(header["facts"]), _note(header["versions"])
+            if sum(len(each.arrays) for each in self.values) != len(arrays):
+                raise MisfitError("'values' in its header do not speak of all arrays")
+            self.facts, self.note = header["facts"], _note(header["versions"])
 
     def _check(self, header: Mapping[str, Any]) -> None:
         name = repr(str(self.checkpoint.file))
-        if not str(header.get("format")).startswith("graphreg "):  # up to version 2 every kind had a name of its own
+        if not isinstance(header, dict) or not str(header.get("format")).startswith("graphreg "):
+            # up to version 2 every kind had a name of its own
             raise CheckpointError(f"{name} is no checkpoint of graphreg; name another file for it")
-        if header["version"] != VERSION:
-            writer = header.get("versions", {}).get("graphreg", "as it was then")
+        version, versions = header.get("version"), header.get("versions")
+        if version != VERSION and is_whole(version):
+            writer = versions.get("graphreg", "") if isinstance(versions, dict) else ""
+            known = isinstance(writer, str) and writer.isascii() and writer.isprintable()
+            writer = (known and writer) or "as it was then"
             raise CheckpointError(
-                f"{self} has the format version {header['version']}, and this graphreg "
+                f"{self} has the format version {version}, and this graphreg "
                 f"({_versions()['graphreg']}) reads and writes {VERSION}; go on with graphreg {writer}, or "
                 "remove the file to begin anew"
             )
+        check_entries(header, HEADER, "its header")
         if header["kind"] != self.kind:
             raise CheckpointError(
                 f"{name} is no checkpoint of a {self.kind} but of a {header['kind']}; name another file for it"
             )
+        if header["of"].keys() != self.of.keys():
+            raise MisfitError(f"'of' in its header is of {shown(list(header['of']))}")
         for what, here in self.of.items():
             found = differences(here, header["of"][what])
             if found:
@@ -135,25 +176,30 @@ class Store:
 
     @contextmanager
     def reading(self) -> Generator[None]:
-        """Content that makes no sense is refused."""
+        """Content that makes no sense is refused, and what raises within is taken for it."""
         try:
             yield
-        except CheckpointError:
+        except MisfitError as error:
+            raise self.senseless(error) from error.__cause__
+        except GraphregError:
             raise
-        except (LookupError, TypeError, AttributeError, ValueError) as error:
-            raise CheckpointError(f"{self} cannot be read ({error}); remove it to begin anew") from error
+        except (LookupError, TypeError, AttributeError, ValueError, RecursionError, MemoryError) as error:
+            raise self.senseless(error) from error
+
+    def senseless(self, error: BaseException, what: str = "read") -> CheckpointError:
+        return CheckpointError(f"{self} cannot be {what} ({error}); remove it to begin anew")
 
     def value(self, k: int, kind: type[T], view: LocalView | None = None) -> T:
         """The k-th value, which must be of a kind; a state needs the view on which it stood."""
         with self.reading():
-            value = self.values[k].value(view)
+            value = self.values[k].value(view, self.kind)
             if not isinstance(value, kind):
-                raise TypeError(f"its value {k} is no {kind.__name__}")
+                raise MisfitError(f"its value {k} is a {type(value).__name__}, and not a {kind.__name__}")
         return value
 
     def mark(self, count: int) -> None:
         """Note that the file is that after so many rounds; -1 where there is none yet."""
-        self.when, self.count = time.perf_counter(), count
+        self.when, self.count, self.good = time.perf_counter(), count, count
 
     def due(self, count: int) -> bool:
         """Whether to write after so many rounds: at first, so that whatever is wrong with the file or the state is
@@ -162,8 +208,37 @@ class Store:
         many = every is not None and count - self.count >= every
         return self.count < 0 or many or (seconds is not None and time.perf_counter() - self.when >= seconds)
 
-    def write(self, count: int) -> None:
-        """Put all values into the file, after so many rounds."""
+    @contextmanager
+    def trying(self, count: int, first: bool = False) -> Generator[None]:
+        """An attempt to `write` what there is after so many rounds.
+
+        Only the first time is it an error where it fails: work that there is goes on, with a warning, and the next
+        attempt is made when it is due.
+        """
+        try:
+            yield
+        except CheckpointError as error:
+            if first:
+                raise
+            self._failed = f"{_capital(str(error))}. It holds {HOLDS[self.kind].format(max(self.good, 0))}."
+            self.when, self.count = time.perf_counter(), count
+            if not self._warned:
+                self._warned = True
+                said = f"{error}; the {self.kind} goes on, and it is tried again when it is due"
+                warnings.warn(said, CheckpointWarning, stacklevel=4)
+        else:
+            self._failed = ""
+            self.mark(count)
+
+    @property
+    def ending(self) -> str:
+        """Where writing failed: whether the last attempt succeeded."""
+        if not self._warned:
+            return ""
+        return self._failed or f"{_capital(str(self))} could not be written for a while; the last write succeeded."
+
+    def write(self) -> None:
+        """All values to the file; within `trying`."""
         header = {
             "format": FORMAT,
             "version": VERSION,
@@ -174,8 +249,18 @@ class Store:
             "values": [{"tree": p.tree, "generators": p.generators, "arrays": len(p.arrays)} for p in self.values],
         }
         arrays = {f"{k}-{number}": array for k, p in enumerate(self.values) for number, array in enumerate(p.arrays)}
-        archive.write(self.checkpoint.file, header, arrays)
-        self.mark(count)
+        archive.write(self.path, header, arrays, self._limits)
+
+
+def limits(form: Form, many: int) -> archive.Limits:
+    """What a problem can need at most: its numbers times what a method may keep of each, and more."""
+    numbers = form.n + sum(len(block.node) for block in form.samples) + sum(len(edge.tail) for edge in form.edges)
+    much = (512 * numbers * (form.d + 1) ** 2 + 8 * min(numbers, DENSE) ** 2) * many
+    return archive.Limits(archive.ONE + much, archive.ALL + 64 * much)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _versions() -> dict[str, str]:
@@ -189,7 +274,8 @@ def _versions() -> dict[str, str]:
 
 
 def _note(there: Mapping[str, str]) -> str:
-    found = [f"{name} {there.get(name)}, here {mine}" for name, mine in _versions().items() if there.get(name) != mine]
+    differ = [(name, there.get(name, "?"), mine) for name, mine in _versions().items() if there.get(name) != mine]
+    found = [f"{name} {shown(theirs)[1:-1]}, here {mine}" for name, theirs, mine in differ]
     if not found:
         return ""
     return f"The run went on from a checkpoint of {'; '.join(found)}: its last bits may differ from an unbroken run's."

@@ -16,10 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from ...checks import whole
 from ...errors import CheckpointError
 from ...network import LocalView
 from ...terms import Array
+from .fitting import MisfitError, check_record
 
+KINDS = "biufcmMSU"  # of the numbers in arrays, by numpy's letters
+POOL = 1024  # words that a seed may mix, at most
 PLAIN = (type(None), bool, int, str)
 BIT_GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
 WANTED = "None, numbers, strings, arrays, tuples, lists, dicts, dataclasses of these, and numpy Generators"
@@ -40,9 +44,9 @@ class Packed:
         tree = packer.pack(value, where)
         return Packed(tree, packer.generators, packer.arrays)
 
-    def value(self, view: LocalView | None = None) -> Any:
-        """The way back."""
-        return _Unpacker(self, view).unpack(self.tree)
+    def value(self, view: LocalView | None = None, where: str = "value") -> Any:
+        """The way back; `ValueError` names what does not fit."""
+        return _Unpacker(self, view).unpack(self.tree, where)
 
 
 class _Packer:
@@ -62,9 +66,9 @@ class _Packer:
             return {kind.__name__: [self.pack(each, f"{where}[{k}]") for k, each in enumerate(value)]}
         if kind is dict and all(type(key) is str for key in value):
             return {"dict": {key: self.pack(each, f"{where}[{key!r}]") for key, each in value.items()}}
-        if kind is np.ndarray and not value.dtype.hasobject:
+        if kind is np.ndarray and value.dtype.kind in KINDS:
             return {"array": self._number(value, self.arrays, value)}
-        if isinstance(value, np.generic) and not value.dtype.hasobject:
+        if isinstance(value, np.generic) and value.dtype.kind in KINDS:
             return {"numpy": [value.dtype.str, value.tobytes().hex()]}
         return self._special(value, kind, where)
 
@@ -96,42 +100,77 @@ class _Packer:
 class _Unpacker:
     def __init__(self, packed: Packed, view: LocalView | None) -> None:
         self.arrays, self.view = packed.arrays, view
-        self.generators = [self._generator(*parts) for parts in packed.generators]
+        self.generators = [self._generator(parts, f"generator {k}") for k, parts in enumerate(packed.generators)]
 
-    def unpack(self, tree: Any) -> Any:
-        if not isinstance(tree, dict):
+    def unpack(self, tree: Any, where: str) -> Any:
+        """The value; what is wrong with the tree is named by its place."""
+        if type(tree) in (*PLAIN, float):
             return tree
-        ((kind, content),) = tree.items()
-        return BACK[kind](self, content)
+        try:
+            ((kind, content),) = tree.items()
+            return BACK[kind](self, content, where)
+        except MisfitError:
+            raise
+        except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
+            raise MisfitError(f"{where} makes no sense ({type(error).__name__}: {error})") from error
 
-    def _generator(self, name: str, state: Any, seed: Any) -> np.random.Generator:
-        bits = getattr(np.random, BIT_GENERATORS[BIT_GENERATORS.index(name)])(self.unpack(seed))
-        bits.state = self.unpack(state)
+    def _generator(self, parts: Any, where: str) -> np.random.Generator:
+        name, state, seed = parts
+        bits = getattr(np.random, BIT_GENERATORS[BIT_GENERATORS.index(name)])(self.unpack(seed, where))
+        bits.state = self.unpack(state, where)
         return np.random.Generator(bits)
 
-    def record(self, name: str, trees: dict[str, Any]) -> Any:
-        """A dataclass with its fields as they were; its __init__ does not run again."""
+    def each(self, trees: list[Any], where: str) -> list[Any]:
+        return [self.unpack(tree, f"{where}[{k}]") for k, tree in enumerate(trees)]
+
+    def names(self, trees: dict[str, Any], where: str) -> dict[str, Any]:
+        return {key: self.unpack(tree, f"{where}[{key!r}]") for key, tree in trees.items()}
+
+    def seed(self, state: Any, where: str) -> np.random.SeedSequence:
+        known = self.unpack(state, where)
+        if not 0 <= whole(0)(known["pool_size"], "pool_size") <= POOL:
+            raise ValueError(f"its pool_size is {known['pool_size']}")
+        return np.random.SeedSequence(**known)
+
+    def number(self, shelf: list[Any], number: Any) -> Any:
+        return shelf[whole(0)(number, "its number")]
+
+    def scalar(self, kind: str, content: str) -> Any:
+        (value,) = np.frombuffer(bytes.fromhex(content), plain(np.dtype(kind)))
+        return value
+
+    def record(self, parts: Any, where: str) -> Any:
+        """A dataclass with its fields as they were; its __init__ does not run again, but its types are checked."""
+        name, trees = parts
         kind = _find(name)
         if kind is None or [f.name for f in fields(kind)] != list(trees):
-            raise ValueError(f"it holds a {name} that this version of the code does not have")
+            raise MisfitError(f"{where} is a {name} that this version of the code does not have")
         value = object.__new__(kind)
         for field, tree in trees.items():
-            object.__setattr__(value, field, self.unpack(tree))
+            object.__setattr__(value, field, self.unpack(tree, f"{where}.{field}"))
+        check_record(value, where)
         return value
 
 
-BACK: dict[str, Callable[[_Unpacker, Any], Any]] = {
-    "float": lambda _, text: float(text),
-    "numpy": lambda _, parts: np.frombuffer(bytes.fromhex(parts[1]), np.dtype(parts[0]))[0],
-    "array": lambda self, number: self.arrays[number],
-    "generator": lambda self, number: self.generators[number],
-    "site": lambda self, _: self.view,
-    "seed": lambda self, state: np.random.SeedSequence(**self.unpack(state)),
-    "tuple": lambda self, each: tuple(map(self.unpack, each)),
-    "list": lambda self, each: list(map(self.unpack, each)),
-    "dict": lambda self, each: {key: self.unpack(one) for key, one in each.items()},
-    "record": lambda self, parts: self.record(*parts),
+BACK: dict[str, Callable[[_Unpacker, Any, str], Any]] = {
+    "float": lambda _, text, where: float(text),
+    "numpy": lambda self, parts, where: self.scalar(*parts),
+    "array": lambda self, number, where: self.number(self.arrays, number),
+    "generator": lambda self, number, where: self.number(self.generators, number),
+    "site": lambda self, _, where: self.view,
+    "seed": lambda self, state, where: self.seed(state, where),
+    "tuple": lambda self, trees, where: tuple(self.each(trees, where)),
+    "list": lambda self, trees, where: self.each(trees, where),
+    "dict": lambda self, trees, where: self.names(trees, where),
+    "record": lambda self, parts, where: self.record(parts, where),
 }
+
+
+def plain(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The type of numbers, dates or texts; `ValueError` for any other."""
+    if dtype.kind not in KINDS or not dtype.itemsize:
+        raise ValueError(f"{dtype} is no type of numbers")
+    return dtype
 
 
 # ---- the layout of an array in memory --------------------------------------------------------------------------------
@@ -140,14 +179,22 @@ def layout(array: Array) -> list[int] | None:
     return None if array.strides == np.empty(array.shape, array.dtype).strides else list(array.strides)
 
 
-def laid_out(array: Array, strides: list[int] | None) -> Array:
-    """The array in memory of its own with the given strides."""
+def extent(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> int:
+    """The bytes from the first to the last number of an array."""
+    return sum((n - 1) * abs(step) for n, step in zip(shape, strides, strict=True)) + itemsize
+
+
+def laid_out(array: Array, strides: list[int] | None, most: float = math.inf) -> Array:
+    """The array in memory of its own with the given strides, and of ``most`` bytes."""
     if strides is None or array.size == 0:
         return array
-    reach = [(size - 1) * stride for size, stride in zip(array.shape, strides, strict=True)]
-    first = -sum(step for step in reach if step < 0)
-    memory = np.zeros(first + sum(step for step in reach if step > 0) + array.itemsize, dtype=np.uint8)
-    out = np.ndarray(array.shape, array.dtype, memory.data, first, tuple(strides))
+    steps = tuple(whole(-sys.maxsize)(stride, "a stride") for stride in strides)
+    size = extent(array.shape, steps, array.itemsize)
+    if size > max(most, array.nbytes):
+        raise ValueError(f"the strides {strides} of an array {array.shape} take {size} bytes")
+    memory = np.zeros(size, dtype=np.uint8)
+    first = -sum(min((n - 1) * step, 0) for n, step in zip(array.shape, steps, strict=True))
+    out = np.ndarray(array.shape, array.dtype, memory.data, first, steps)
     out[...] = array
     return out
 

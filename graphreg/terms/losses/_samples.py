@@ -11,7 +11,7 @@ import numpy as np
 from ...checks import check_fields
 from ...errors import DataError, TermError
 from ...inputs import NodeData
-from ...messages import missing_entries
+from ...messages import missing_entries, unknown_labels
 from ..calculus import AbstractTerm, positive
 from ..records import Array, Coordinate
 from .coding import numeric, signs, two_classes
@@ -55,7 +55,8 @@ class AbstractSamples(AbstractTerm):
             return scale, data.weights
         if not isinstance(scale, Mapping):
             return np.full(len(data.node), positive(scale, f"the scale of {type(self).__name__}")), data.weights
-        for said in missing_entries("scale", scale, data.labels):
+        known = data.labels
+        for said in (*missing_entries("scale", scale, known), *unknown_labels("scale", scale, known)):
             raise TermError(said)
         each = np.array([positive(scale[label], f"the scale of the node {label!r}") for label in data.labels])
         return each[data.node], data.weights
@@ -67,7 +68,9 @@ class AbstractSamples(AbstractTerm):
 
     def take(self, rows: Any) -> Self:
         """The same loss on some rows of its data, see `NodeData.take`; a mean is over the rows that are left."""
-        return replace(self, data=self.data.take(rows), **self.coding())
+        data = self.data.take(rows)
+        scale = {x: self.scale[x] for x in data.labels} if isinstance(self.scale, Mapping) else self.scale
+        return replace(self, data=data, scale=scale, **self.coding())
 
     def coding(self) -> dict[str, Any]:
         """The fields that say how all data are coded, where one node's do not tell."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Set
-from numbers import Real
 
 import numpy as np
 
+from ...checks import is_number, is_switch
 from ...errors import DataError, TermError
-from ...messages import look_alike
+from ...messages import look_alike, shown
 from ..records import Array
 
 
@@ -88,5 +88,5 @@ def _check_numbers(target: Array, wanted: str, remedy: str = "; make them number
     if target.dtype.kind in "biuf":
         return
     for value in np.ravel(target):
-        if target.dtype.kind != "O" or not isinstance(value, (Real, np.bool_)):
-            raise DataError(f"{wanted}, got {value!r}{remedy}")
+        if target.dtype.kind != "O" or not (is_number(value) or is_switch(value)):
+            raise DataError(f"{wanted}, got {shown(value)}{remedy}")

@@ -114,12 +114,14 @@ def error_bound(
     MethodError
         For losses without gradient, other edges than one TotalVariation with L1 or L2, and bad parameters.
     """
+    quantile = float(checks.inside("(1/2, 1)")(level, "the level", MethodError))
+    checks.seed(seed, "seed", MethodError)
     form = form_of(problem, "error_bound").frozen()
     edge = _edges(form)
     w = parameters_of(truth, form, "the true parameters")
     network = Network((edge,), (edge.base_weight,), form.shape)
     noise, assumed = _noise(form, w, covariance, int(checks.count(draws, "draws", MethodError)), seed)
-    quantile = 1.0 if covariance is None else float(checks.inside("(1/2, 1)")(level, "the level", MethodError))
+    quantile = 1.0 if covariance is None else quantile
     sizes = [_sizes(network, g) for g in noise]
     projection, required = np.quantile(sizes, quantile, axis=0, method="higher").tolist()
     return _record(form, w, edge, projection, required, assumed)

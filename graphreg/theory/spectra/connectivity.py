@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from ... import checks
+from ...errors import MethodError
 from ...inputs import Graph, groups_of
 from ...tables import StatedNumber, Table
 from .spectrum import Eigenvalue, connectivity, laplacian
@@ -54,7 +56,7 @@ def algebraic_connectivity(graph: Any, weighted: bool = True) -> AlgebraicConnec
     weighted : bool
         Whether the Laplacian takes the weights of the edges (else all are 1, as in the paper).
     """
-    graph = Graph.of(graph)
+    graph, weighted = Graph.of(graph), checks.switch(weighted, "weighted", MethodError)
     weight = graph.weight if weighted else np.ones(graph.n_edges)
     L, component = laplacian(graph.tail, graph.head, weight, graph.n_nodes), graph.components()
     groups = groups_of(component)

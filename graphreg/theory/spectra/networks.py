@@ -136,7 +136,7 @@ def largest_network(
         Where no theorem says anything: an average on networks whose gap closes, other steps.
     """
     T = int(checks.count(T, "T", MethodError))
-    q = 0.0 if exponent == 0 else float(checks.positive(exponent, "the exponent", MethodError))
+    q = float(checks.inside("[0, inf)", "a non-negative finite number")(exponent, "the exponent", MethodError))
     checks.one_of(*ESTIMATORS)(estimator, "the estimator", MethodError)
     said = "K is small against T^order: a limit theorem, whose constant is unknown"
     if estimator == "average":

@@ -1,0 +1,79 @@
+"""The best bounds of a form, and what is remembered of them: the points from which they are proved anew."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..checks import checked, inside, whole
+from ..form import DualPoint, Form
+from ..terms import Array
+from .enclosure.lower import Enclosed
+
+
+@dataclass(frozen=True)
+class Source:
+    """From what a lower bound is proved, to the bit: a point (None: 0), and the bound from which on sums may be
+    plain."""
+
+    point: DualPoint | None
+    least: float
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """What the certificates to come depend on beside the problem. Of bounds only the points from which they are proved
+    anew: nobody has to believe whoever had it meanwhile."""
+
+    w: Array | None
+    plain: bool  # how the sums of its upper bound are taken
+    source: Source | None
+    decided: tuple[Source | None, ...] | None  # with what attainment was decided; (): with ``source``, None: not so far
+    screened: float
+    centred: bool  # what the repair remembers, as the two last
+    gap: float = checked(inside("[0, inf)"))
+    size: float = checked(inside("[0, inf)"))
+    exchanges: int = checked(whole(0))
+
+
+@dataclass(frozen=True)
+class Dual:
+    """A dual point as it was computed, the lower bound of each component that was proved next to it, and from what;
+    None: it was proved elsewhere."""
+
+    value: float
+    found: Enclosed
+    source: Source | None = None
+
+    @property
+    def bound(self) -> float:
+        return self.found.value
+
+
+@dataclass(frozen=True)
+class Primal:
+    """P(w) as it was computed, and the upper bound that was proved."""
+
+    value: float
+    bound: float
+    w: Array
+    plain: bool  # whether its sums were taken plainly
+
+
+def source_of(best: Dual | None) -> Source | None:
+    return None if best is None else best.source or Source(best.found.dual_point, np.inf)
+
+
+def check_point(form: Form, w: Array | None, point: DualPoint | None) -> None:
+    """Refuse points that are not finite floats of the shapes of a form, by a `ValueError`; None is none."""
+    none = form.nothing()
+    given = [] if w is None else [("parameters", (w,), (np.zeros(form.shape),))]
+    if point is not None:
+        given += [("flows", point.flows, none.flows), ("prices", point.prices, none.prices)]
+    for what, arrays, like in given:
+        there, here = ([each.shape for each in some] for some in (arrays, like))
+        if there != here:
+            raise ValueError(f"its {what} have the shapes {there}, and not {here}")
+        if any(each.dtype != np.float64 or not np.isfinite(each).all() for each in arrays):
+            raise ValueError(f"its {what} are not finite numbers")
