@@ -33,7 +33,7 @@ class HostProcesses(Protocol):
     links: list[Any]
     signs: list[Any]
 
-    def heard(self) -> None:
+    def receive(self) -> None:
         """Take what is said by ``signs``."""
         ...
 
@@ -45,13 +45,16 @@ class HostProcesses(Protocol):
         """Wait for all to leave, who have been told to; make those leave who do not, stopped ones too."""
         ...
 
+    def close(self) -> None:
+        """Close all pipes, which nobody reads any more."""
+        ...
+
 
 def host_processes(count: int, pairs: Pairs) -> HostProcesses:
     """So many hosts, as this system allows."""
+    start = Forked if hasattr(os, "fork") and not getattr(sys, "frozen", False) else Spawned
     try:
-        return (
-            Forked(count, pairs) if hasattr(os, "fork") and not getattr(sys, "frozen", False) else Spawned(count, pairs)
-        )
+        return start(count, pairs)
     except OSError as error:
         raise too_many(count, error) from error
 
@@ -88,10 +91,10 @@ class Forked:
             pass
         except BaseException:
             self.end()
-            _close(self.links)
+            self.close()
             raise
 
-    def heard(self) -> None:
+    def receive(self) -> None:
         try:
             said = self._control.recv()
         except (EOFError, OSError):
@@ -105,7 +108,7 @@ class Forked:
 
     def code(self, h: int) -> int | None:
         while h not in self._codes and self.signs and self._control.poll(LEAVE):
-            self.heard()
+            self.receive()
         return self._codes.get(h)
 
     def end(self) -> None:
@@ -114,15 +117,17 @@ class Forked:
                 self._starter.wait(LEAVE)
             if self._starter.returncode is None:
                 self._starter.send_signal(signal.SIGCONT)
-                self._control.close()
-                with suppress(subprocess.TimeoutExpired):
+                with suppress(OSError, subprocess.TimeoutExpired):
+                    self._control.send(None)  # whoever is left is killed
                     self._starter.wait(LEAVE)
         finally:
             if self._starter.returncode != 0:
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(self._starter.pid, signal.SIGKILL)
                 self._starter.wait()
-            self._control.close()
+
+    def close(self) -> None:
+        _close([self._control, *self.links])
 
 
 class Spawned:
@@ -143,12 +148,12 @@ class Spawned:
                     self._hosts[-1].start()
         except BaseException:
             self.end()
-            _close(self.links)
+            self.close()
             raise
         finally:
             _close([*theirs, *(each for mine in peers for each in mine.values())])
 
-    def heard(self) -> None:
+    def receive(self) -> None:
         """Nobody says anything."""
 
     def code(self, h: int) -> int | None:
@@ -161,6 +166,9 @@ class Spawned:
                 process.join(LEAVE)
                 process.kill()
                 process.join()
+
+    def close(self) -> None:
+        _close(self.links)
 
 
 def _pipes(count: int) -> tuple[list[Any], list[Any]]:

@@ -31,13 +31,13 @@ class Processes:
         groups = [list(map(int, group)) for group in np.array_split(np.arange(len(parts)), min(count, len(parts)))]
         self.routes = {i: h for h, group in enumerate(groups) for i in group}
         self.labels = [", ".join(repr(parts[i].label) for i in group) for group in groups]
-        told = bundles([[parts[i] for i in group] for group in groups], settings)
+        sent = bundles([[parts[i] for i in group] for group in groups], settings)
         self._stopping = False
         self._hosts = host_processes(len(groups), self._pairs(parts))
         self._links = self._hosts.links
         self._outboxes: list[SimpleQueue[Any]] = [SimpleQueue() for _ in groups]
         self._threads = [threading.Thread(target=self._read, name="coordinator", daemon=True)]
-        for link, outbox, bundle in zip(self._links, self._outboxes, told, strict=True):
+        for link, outbox, bundle in zip(self._links, self._outboxes, sent, strict=True):
             outbox.put(self.routes)
             outbox.put(bundle)
             self._threads.append(threading.Thread(target=_write, args=(link, outbox), name="coordinator", daemon=True))
@@ -73,8 +73,7 @@ class Processes:
             for thread in self._threads:  # they end when the processes have: no link may be closed under their hands
                 if thread.ident is not None:
                     thread.join(LEAVE)
-            for link in self._links:
-                link.close()
+            self._hosts.close()
 
     # ---- how ---------------------------------------------------------------------------------------------------------
     def _pairs(self, parts: Sequence[NodePart]) -> list[tuple[int, int]]:
@@ -95,7 +94,7 @@ class Processes:
                 for ready in wait([*self._hosts.signs, *links.values()]):
                     h = next((h for h, each in links.items() if each is ready), None)
                     if h is None:
-                        self._hosts.heard()
+                        self._hosts.receive()
                         self.replies.put(None)
                         continue
                     try:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
+import reprlib
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
@@ -15,6 +18,8 @@ from .parts import NodePart
 from .threads import RunSettings
 
 CODE = (ModuleType, FunctionType, BuiltinFunctionType, type)  # what is no data
+OWN = __name__.partition(".")[0]
+WRITERS = (dataclasses.__file__, reprlib.__file__)  # of methods
 
 
 class _Pickler(cloudpickle.Pickler):
@@ -26,15 +31,25 @@ class _Pickler(cloudpickle.Pickler):
         self.data: dict[str, None] = {}
 
     def reducer_override(self, obj: Any) -> Any:
-        reduced = super().reducer_override(obj)
-        if reduced is not NotImplemented and isinstance(obj, (type, FunctionType)) and obj.__module__ != "builtins":
+        reduced: Any = super().reducer_override(obj)
+        if reduced is not NotImplemented and isinstance(obj, (type, FunctionType)) and _of_the_user(obj):
             self.code[f"{obj.__module__}.{obj.__qualname__}"] = None
             if isinstance(obj, FunctionType):
-                cells = dict(zip(obj.__code__.co_freevars, reduced[2][1]["__closure__"] or (), strict=True))
-                inner = {name: cell.cell_contents for name, cell in cells.items()}
-                known = {**reduced[2][1]["__globals__"], **inner}
+                state = reduced[2][1]
+                known = dict(state["__globals__"])
+                for name, cell in zip(obj.__code__.co_freevars, state["__closure__"] or (), strict=True):
+                    with suppress(ValueError):  # nothing is in it yet
+                        known[name] = cell.cell_contents
                 self.data.update({name: None for name, value in known.items() if not isinstance(value, CODE)})
         return reduced
+
+
+def _of_the_user(code: type | FunctionType) -> bool:
+    """Whether it is neither of this package nor of Python, which writes methods of dataclasses."""
+    generated = "__create_fn__" in code.__qualname__
+    if isinstance(code, FunctionType):
+        generated |= code.__code__.co_filename in WRITERS
+    return not generated and code.__module__.partition(".")[0] not in (OWN, "builtins")
 
 
 def bundles(groups: Sequence[Sequence[NodePart]], settings: RunSettings) -> list[bytes]:

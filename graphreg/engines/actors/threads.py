@@ -64,7 +64,7 @@ class Threads:
 
     def __init__(self, parts: Sequence[NodePart], settings: RunSettings, carry: Carry | None = None) -> None:
         self.slots: dict[int, SimpleQueue[Any]] = {part.node: SimpleQueue() for part in parts}
-        self.replies: SimpleQueue[Reply | RootSum] = SimpleQueue()
+        self.replies: SimpleQueue[Any] = SimpleQueue()  # of Reply and RootSum
         deliver = carry or self.deliver
         self._threads = [
             threading.Thread(
