@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 import traceback
+import warnings
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, Pipe, wait
@@ -30,7 +31,9 @@ def main(control: Any, links: Sequence[Any]) -> None:
     with _beating(control):
         host = importlib.import_module(HOST)
     try:
-        alive = _forked(host, control, links, pairs)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of threads: those of BLAS know how to be forked
+            alive = _forked(host, control, links, pairs)
     except OSError as error:
         control.send(str(error))
         return
