@@ -13,6 +13,8 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from .escaping import visible
+
 T = TypeVar("T")
 
 GRACE = 0.25  # seconds that a piece of work is given at least, so that small ones are done even when time is up
@@ -70,7 +72,7 @@ def progress_bar(shown: bool | None, **how: Any) -> Generator[Callable[..., None
     with tqdm(leave=False, **how) as bar:
 
         def tell(steps: int, text: str = "") -> None:
-            bar.set_postfix_str(text, refresh="delay" not in how)  # a refresh would not wait
+            bar.set_postfix_str(visible(text), refresh="delay" not in how)  # a refresh would not wait
             bar.update(steps)
 
         yield tell

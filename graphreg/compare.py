@@ -12,6 +12,7 @@ import numpy as np
 from . import checks
 from .clock import progress_bar
 from .errors import GraphregError, MethodError, SolverError
+from .escaping import page, printed, visible
 from .methods import METHOD, AbstractMethod, Exact, listed
 from .problem import Problem, problem_of
 from .running import Solution
@@ -80,7 +81,9 @@ class Comparison:
         """
         import pandas as pd
 
-        table = pd.DataFrame.from_dict({name: self._row(each) for name, each in self.entries.items()}, orient="index")
+        from .tables import LabelledTable
+
+        table = LabelledTable.from_dict({name: self._row(each) for name, each in self.entries.items()}, orient="index")
         own = {name: each.own for name, each in self.solutions.items() if each.own is not None}
         return table.assign(own_gap=pd.Series({name: c.relative_gap for name, c in own.items()})) if own else table
 
@@ -135,11 +138,13 @@ class Comparison:
     def __str__(self) -> str:
         short = dict.fromkeys(("above", "relative_gap", "seconds", "own_gap"), "{:.3g}".format)
         formats: Any = {"objective": "{:.10g}".format, **short}
-        lines = [self.table().to_string(formatters=formats, na_rep="-")]
-        lines += [f"{name}: {e.status}. {e.message}" for name, e in self.entries.items() if e.status != "certified"]
+        lines = [printed(self.table(), formatters=formats, na_rep="-")]
+        lines += [
+            f"{visible(name)}: {e.status}. {e.message}" for name, e in self.entries.items() if e.status != "certified"
+        ]
         if self.not_run:
-            lines.append(f"interrupted before these began: {', '.join(self.not_run)}")
-        return "\n".join([*lines, f"reference: {self.reference}"])
+            lines.append(f"interrupted before these began: {', '.join(map(visible, self.not_run))}")
+        return page("\n".join([*lines, f"reference: {self.reference}"]))
 
 
 COLUMNS = (

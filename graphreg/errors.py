@@ -5,11 +5,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .escaping import page
+
 if TYPE_CHECKING:
     from .running import Solution
 
 
-class GraphregError(Exception):
+class _Shown:
+    """A message that a terminal shows and does not obey, whatever it names."""
+
+    def __str__(self) -> str:
+        return page(super().__str__())
+
+
+class GraphregError(_Shown, Exception):
     """Base of every error that graphreg raises on purpose."""
 
     placed = False  # whether the message begins with the place in a model file where it comes from
@@ -96,10 +105,10 @@ class ActorError(GraphregError, RuntimeError):
     """An actor that failed, waits in vain for a message, or whose process has ended; the message names its node."""
 
 
-class MethodWarning(UserWarning):
+class MethodWarning(_Shown, UserWarning):
     """A method that was configured against its theory: a step beyond its bound, a bias that it keeps. It runs all the
     same; the message names the bound."""
 
 
-class CheckpointWarning(UserWarning):
+class CheckpointWarning(_Shown, UserWarning):
     """A checkpoint that could not be written while its run goes on; the message says why, and what to do."""

@@ -10,6 +10,8 @@ from typing import Any
 
 import pandas as pd
 
+from .escaping import page, printed
+
 WIDTH = 118
 
 
@@ -23,10 +25,21 @@ def assumed_lines(assumed: Sequence[str]) -> list[str]:
     return lines
 
 
+class LabelledTable(pd.DataFrame):
+    """A DataFrame with names of the user's, which ``print`` shows and no terminal obeys; also what is cut out of it."""
+
+    @property
+    def _constructor(self) -> Any:
+        return LabelledTable
+
+    def __repr__(self) -> str:
+        return page(super().__repr__())  # pandas itself escapes the ends of lines
+
+
 def by_label(values: Any, labels: Iterable[Any], columns: Iterable[Any], name: str = "node") -> pd.DataFrame:
     """A DataFrame with a row per label; labels stay what they are, tuples as well."""
     index = pd.Index(list(labels), dtype=object, name=name, tupleize_cols=False)
-    return pd.DataFrame(values, index=index, columns=list(columns))
+    return LabelledTable(values, index=index, columns=list(columns))
 
 
 @dataclass(frozen=True)
@@ -40,7 +53,7 @@ class Stated(ABC):
         """What it says."""
 
     def __str__(self) -> str:
-        return "\n".join([*self._lines(), *assumed_lines(self.assumed)])
+        return page("\n".join([*self._lines(), *assumed_lines(self.assumed)]))
 
 
 @dataclass(frozen=True)
@@ -53,9 +66,9 @@ class StatedNumber(Stated):
         return self.value
 
 
-class Table(pd.DataFrame):
+class Table(LabelledTable):
     """A DataFrame with ``assumed``, the sentences that its numbers rest on; ``print`` shows both. What is cut out of it
-    is a plain DataFrame."""
+    has none."""
 
     @staticmethod
     def of(frame: pd.DataFrame, title: str, assumed: Sequence[str]) -> Table:
@@ -68,13 +81,8 @@ class Table(pd.DataFrame):
     def assumed(self) -> tuple[str, ...]:
         return tuple(self.attrs.get("assumed", ()))
 
-    @property
-    def _constructor(self) -> Any:
-        return pd.DataFrame
-
     def __str__(self) -> str:
-        plain = pd.DataFrame(self)
-        shown = plain.to_string(max_rows=40) if len(plain) else "(no rows)"
-        return "\n".join([str(self.attrs.get("title", "")), shown, *assumed_lines(self.assumed)]).lstrip("\n")
+        shown = printed(self, max_rows=40) if len(self) else "(no rows)"
+        return page("\n".join([str(self.attrs.get("title", "")), shown, *assumed_lines(self.assumed)]).lstrip("\n"))
 
     __repr__ = __str__

@@ -6,6 +6,7 @@ each, which takes about twice as long.
 
 from __future__ import annotations
 
+import gc
 import signal
 import warnings
 
@@ -16,6 +17,16 @@ from graphreg.errors import MethodWarning
 # Where shells start tests in the background they ignore Ctrl-C, and so would all that the tests interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# Thousands of tests are objects that stay: the garbage collector need not go through them again and again.
+gc.disable()
+
+
+def pytest_collection_finish(session):
+    gc.enable()
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_addoption(parser):

@@ -236,4 +236,4 @@ def changed(content: dict[str, Any], path: tuple[Any, ...], key: str, **how: Any
 
 
 def read(folder, content, **options):
-    return gr.read_model(write(folder, content), **options)
+    return gr.read_model(write(folder, content), **{"allow_code": True, **options})

@@ -20,7 +20,19 @@ MARKS = ("<!-- what follows is written by tests/rooms.py -->", "<!-- as far as h
 FACE = "__init__"  # the public names of the package as a whole
 
 ROOMS = (  # from the ground up; files of the top, and folders
-    *("version", "errors", "declaring", "messages", "checks", "clock", "breakdown", "lazy", "tables", "moved"),
+    *(
+        "version",
+        "escaping",
+        "errors",
+        "declaring",
+        "messages",
+        "checks",
+        "clock",
+        "breakdown",
+        "lazy",
+        "tables",
+        "moved",
+    ),
     "verify",  # the checker of proofs, which imports nothing of the others
     *("inputs", "terms", "form", "oracles", "network", "certificate", "compiling", "running", "methods"),
     *("engines", "theory", "inference", "testing", "problem", "compare", "datasets", "tuning", "plots", "catalogue"),

@@ -149,13 +149,15 @@ class Certificate:
         """
         import pandas as pd
 
+        from ..tables import LabelledTable
+
         labels = self.form.labels
         rows: list[tuple[Any, ...]] = []
         for edge, residual, u in zip(self.form.edges, self.residuals[1], self.dual_point.flows, strict=True):
             heads: list[Hashable] = [None] * len(edge.head) if edge.ground else [labels[h] for h in edge.head]
             tails = [labels[t] for t in edge.tail]
             rows += zip([edge.name] * len(tails), tails, heads, residual, np.linalg.norm(u, axis=1), strict=True)
-        table = pd.DataFrame(rows, columns=["term", "tail", "head", "residual", "flow"])
+        table = LabelledTable(rows, columns=["term", "tail", "head", "residual", "flow"])
         return table.assign(
             **{end: pd.Series([row[k] for row in rows], dtype=object) for k, end in ((1, "tail"), (2, "head"))}
         )

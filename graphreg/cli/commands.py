@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from .. import __version__
+from .. import __version__, escaping
 from . import exits
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -43,11 +43,15 @@ def with_model(command: Callable[..., None]) -> Callable[..., None]:
 
     @click.argument("model", type=FILE)
     @click.option("--data", type=FOLDER, help="Where the tables lie; by default beside the model file.")
+    @click.option("--allow-code", is_flag=True, help="Run modules that the model file names; otherwise it is refused.")
+    @click.option(
+        "--allow-outside", is_flag=True, help="Let paths in the model file leave its folder: by .., '/' or links."
+    )
     @wraps(command)
-    def read_first(model: Path, data: Path | None, **options: Any) -> None:
+    def read_first(model: Path, data: Path | None, allow_code: bool, allow_outside: bool, **options: Any) -> None:
         from ..model_file import read_model
 
-        command(read_model(model, data), **options)
+        command(read_model(model, data, allow_code=allow_code, allow_outside=allow_outside), **options)
 
     return read_first
 
@@ -110,22 +114,29 @@ def solve(  # noqa: PLR0913, PLR0917 - one argument per option
     if proof is not None:
         folder.check_new(proof, force, "--proof")
     if said:
-        click.echo(f"{read}\n\n{read.problem}\n")
+        exits.say(f"{read}\n\n{read.problem}\n")
     given = {key: value for key, value in options.items() if value is not None}
     solution = read.solve(chosen, progress=False if quiet else None, on_failure="return", **given)
     if said:
-        click.echo(results.answer(solution))
-    files = [] if place is None else place.write(read, solution, pictures)
-    if place is not None and pictures and not quiet and folder.find_spec("matplotlib") is None:
-        click.echo(folder.NO_PICTURES, err=True)
-    if place is not None and said:
-        click.echo(f"\nwritten to {place.path}: {', '.join(files)}")
-    proved = None if proof is None else solution.prove(proof)
-    if proved is not None and said:
-        click.echo(f"\n{proved}")
-    if as_json:
-        click.echo(folder.to_json(results.document(read, solution, files)), nl=False)
-    ctx.exit(exits.of_status(solution.status))
+        exits.say(results.answer(solution))
+    files: list[str] = []
+    undrawn: dict[str, str] = {}
+    try:
+        if place is not None:
+            files, undrawn = place.write(read, solution, pictures)
+            if said:
+                exits.say(f"\nwritten to {place.path}: {', '.join(files)}")
+            if pictures and not quiet and folder.find_spec("matplotlib") is None:
+                exits.say(folder.NO_PICTURES, err=True)
+        if proof is not None:
+            proved = solution.prove(proof)
+            if said:
+                exits.say(f"\n{proved}")
+    finally:  # the answer is told, whatever became of the files
+        if as_json:
+            exits.say_json(results.document(read, solution, files))
+        exits.say_undrawn(undrawn)
+    ctx.exit(exits.of_status(solution.status, undrawn))
 
 
 @main.command()
@@ -180,24 +191,27 @@ def compare(  # noqa: PLR0913, PLR0917 - one argument per option
     shown = False if quiet else None
     found = gr.compare(read.problem, methods or None, gap=target, seconds=seconds, seed=seed, progress=shown)
     table = found.table()
-    if csv is not None:
-        folder.write_all(csv.parent, {csv.name: table.to_csv(index_label="method").encode()})
     if as_json:
         rows = results.plain({str(name): row.to_dict() for name, row in table.iterrows()})
-        click.echo(folder.to_json({"versions": results.versions(), "methods": rows, "reference": found.reference}))
+        exits.say_json({"versions": results.versions(), "methods": rows, "reference": found.reference})
     elif not quiet:
-        click.echo(f"{read}\n\n{found}\n(above: the objective minus the best lower bound of all)")
+        exits.say(f"{read}\n\n{found}\n(above: the objective minus the best lower bound of all)")
+    if csv is not None:
+        folder.write_all(csv.parent, {csv.name: escaping.table(table.rename_axis("method").reset_index())})
+    undrawn: dict[str, str] = {}
     if picture is not None:
-        folder.write_all(picture.parent, {picture.name: folder.draw_comparison(found)})
+        drawn, undrawn = folder.draw_all({picture.name: lambda: folder.draw_comparison(found)})
+        folder.write_all(picture.parent, drawn)
+    exits.say_undrawn(undrawn)
     codes = [exits.of_status(entry.status) for entry in found.entries.values()]
-    ctx.exit(exits.INTERRUPTED if exits.INTERRUPTED in codes else min(codes))
+    ctx.exit(exits.INTERRUPTED if exits.INTERRUPTED in codes else min(codes) or exits.of_status("certified", undrawn))
 
 
 @main.command()
 @with_model
 def methods(read: Any) -> None:
     """Which methods apply to the problem in a model file, what the others lack, what each needs and sends."""
-    click.echo(str(read.problem.methods()))
+    exits.say(str(read.problem.methods()))
 
 
 # ---- proofs ----------------------------------------------------------------------------------------------------------
@@ -224,7 +238,7 @@ def hash_(read: Any) -> None:
     """Print the hash by which proofs name the problem in a model file."""
     from ..certificate.proof import model_hash
 
-    click.echo(model_hash(read.problem.form))
+    exits.say(model_hash(read.problem.form))
 
 
 # ---- checks ----------------------------------------------------------------------------------------------------------
@@ -232,8 +246,8 @@ def hash_(read: Any) -> None:
 def check() -> None:
     """Whether a penalty or a loss obeys the laws that certificates rest on.
 
-    NAME is one of graphreg's own, such as L2, or MODULE:CLASS, found in the current folder or on the Python path
-    (whose code is run).
+    NAME is one of graphreg's own, such as L2, or MODULE:CLASS, found in the current folder or on the Python path.
+    The code of a module that is named here is run.
     """
 
 
@@ -284,7 +298,7 @@ def check_loss(ctx: click.Context, name: str, given: tuple[str, ...], seed: int,
 
 
 def _say(ctx: click.Context, report: Any) -> None:
-    click.echo(str(report))
+    exits.say(str(report))
     ctx.exit(exits.CERTIFIED if report.ok else exits.LAW_BROKEN)
 
 
@@ -302,24 +316,31 @@ def example(folder: Path | None) -> None:
         click.echo(example.MODEL, nl=False)
         return
     names = example.write(folder)
-    click.echo(f"written to {folder}: {', '.join(names)}\nnow: graphreg solve {folder / names[-1]}")
+    exits.say(f"written to {folder}: {', '.join(names)}\nnow: graphreg solve {folder / names[-1]}")
 
 
 @main.command()
 @click.option("--out", type=FOLDER, help="Write the results and pictures into this folder, which is made.")
 @force_option
-def demo(out: Path | None, force: bool) -> None:
+@click.pass_context
+def demo(ctx: click.Context, out: Path | None, force: bool) -> None:
     """A tour of the example: the model file, the problem and its dual, both routes, their certificate, clusters."""
     from . import example, folder
 
     place = folder.Folder.prepare(out, force) if out is not None else None
 
+    undrawn: dict[str, str] = {}
+
     def keep(model: Any, solution: Any) -> None:
         if place is not None:
-            click.echo(f"\nwritten to {place.path}: {', '.join(place.write(model, solution, pictures=True))}")
+            files, failed = place.write(model, solution, pictures=True)
+            undrawn.update(failed)
+            exits.say(f"\nwritten to {place.path}: {', '.join(files)}")
 
     for heading, text in example.tour(keep):
-        click.echo(f"\n== {heading} ==\n\n{text.rstrip()}")
+        exits.say(f"\n== {heading} ==\n\n{text.rstrip()}")
+    exits.say_undrawn(undrawn)
+    ctx.exit(exits.of_status("certified", undrawn))
 
 
 def _method(text: str | None, model: Any) -> Any:

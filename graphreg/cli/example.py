@@ -11,6 +11,7 @@ import numpy as np
 import graphreg as gr
 
 from ..errors import ModelFileError
+from ..escaping import printed, visible
 from ..model_file import ModelFile, read_model
 from .folder import make_folder, write_all
 
@@ -96,8 +97,8 @@ def tour(use: Callable[[ModelFile, gr.Solution], None]) -> Iterator[tuple[str, s
         yield "All methods that apply", str(gr.compare(model.problem, seconds=20))
         yield (
             "Coefficients by station: those of one cluster are equal, and km10 has no samples",
-            run.table().round(3).to_string(),
+            printed(run.table().round(3)),
         )
-        members = "\n".join("  " + ", ".join(map(str, each)) for each in run.clusters().members())
+        members = "\n".join("  " + ", ".join(map(visible, each)) for each in run.clusters().members())
         yield "Clusters, decided from the certificate", f"{run.clusters()}\n{members}"
         use(model, run)

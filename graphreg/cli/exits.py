@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
+import sys
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import click
 
 from ..errors import DataError, GraphError, GraphregError, SolveError
+from ..escaping import json_text, page
 
-CERTIFIED, NOT_PROVED, USAGE, DATA, NOT_CERTIFIED, NO_ANSWER, LAW_BROKEN, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 130
+CERTIFIED, NOT_PROVED, USAGE, DATA, NOT_CERTIFIED, NO_ANSWER, LAW_BROKEN, UNDRAWN, INTERRUPTED = *range(8), 130
 EXITS = {
     CERTIFIED: "certified (and wherever nothing is to be certified: done)",
     NOT_PROVED: "verify: the file is no proof",
@@ -17,6 +21,7 @@ EXITS = {
     NOT_CERTIFIED: "an answer, but not certified to the gap asked for (budget, no_certificate)",
     NO_ANSWER: "no answer (failed, unattained, unbounded)",
     LAW_BROKEN: "check: a law does not hold",
+    UNDRAWN: "certified, and all is written but for a picture that could not be drawn",
     INTERRUPTED: "interrupted by Ctrl-C",
 }
 OF_STATUS = {
@@ -27,9 +32,9 @@ OF_STATUS = {
 }
 
 
-def of_status(status: str) -> int:
-    """The exit code for the status of a solution."""
-    return OF_STATUS.get(status, NO_ANSWER)
+def of_status(status: str, undrawn: Collection[str] = ()) -> int:
+    """The exit code for the status of a solution, and for pictures that are missing."""
+    return OF_STATUS.get(status, NO_ANSWER) or (UNDRAWN if undrawn else CERTIFIED)
 
 
 def of_error(error: GraphregError) -> int:
@@ -39,14 +44,33 @@ def of_error(error: GraphregError) -> int:
     return NO_ANSWER if isinstance(error, SolveError) else USAGE
 
 
+def say(text: object, err: bool = False) -> None:
+    """Print, whatever the text names: nothing in it is obeyed by the terminal, or is too much for its encoding."""
+    click.echo(page(text), err=err)
+
+
+def say_json(content: Any) -> None:
+    """Print a JSON document, in UTF-8 whatever the terminal takes."""
+    click.echo(f"{json_text(content)}\n".encode(), nl=False)
+
+
+def say_undrawn(undrawn: Mapping[str, str]) -> None:
+    """Name the pictures that could not be drawn, on stderr, with the cause."""
+    for name, why in undrawn.items():
+        say(f"{name} could not be drawn: {why}", err=True)
+
+
 class Commands(click.Group):
     """A group of commands in which errors of graphreg are one line on stderr, and Ctrl-C is an exit code."""
 
     def invoke(self, ctx: click.Context) -> Any:
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")
         try:
             return super().invoke(ctx)
         except GraphregError as error:
-            click.echo("Error: " + " ".join(str(error).split()), err=True)
+            say("Error: " + " ".join(str(error).split()), err=True)
             ctx.exit(of_error(error))
         except KeyboardInterrupt:
             click.echo("Interrupted.", err=True)

@@ -5,16 +5,20 @@ from __future__ import annotations
 import io
 import json
 import os
+import secrets
+import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import graphreg as gr
 
+from .. import escaping, plots
 from ..errors import ModelFileError
-from ..model_file import ModelFile
+from ..model_file import ModelFile, text_of
 from . import results
 
 RESULT = "result.json"
@@ -46,31 +50,42 @@ class Folder:
             )
         return Folder(path, ours)
 
-    def write(self, model: ModelFile, solution: gr.Solution, pictures: bool) -> list[str]:
-        """Write all files of an answer; their names. The files of an earlier result that are not renewed go."""
-        contents: dict[str, bytes] = {
-            name: table.to_csv(index=False).encode() for name, table in results.tables(model, solution).items()
-        }
-        if pictures and results.has_point(solution) and find_spec("matplotlib") is not None:
-            contents |= _pictures(solution)
+    def write(self, model: ModelFile, solution: gr.Solution, pictures: bool) -> tuple[list[str], dict[str, str]]:
+        """Write all files of an answer: their names, and why pictures are missing. The files of an earlier result that
+        are not renewed go. Tables are there before a picture is begun."""
+        contents = {name: escaping.table(each) for name, each in results.tables(model, solution).items()}
         names = [RESULT, *contents]
-        contents[RESULT] = to_json(results.document(model, solution, names)).encode()
-        write_all(self.path, contents)
-        for name in self.ours - contents.keys():
+        self._put(model, solution, names, contents)
+        for name in self.ours - contents.keys() - {RESULT}:
             (self.path / name).unlink(missing_ok=True)
-        return names
+        if not (pictures and results.has_point(solution) and find_spec("matplotlib") is not None):
+            return names, {}
+        drawn, undrawn = draw_all(_pictures(solution))
+        try:
+            self._put(model, solution, [*names, *drawn], drawn)
+        except ModelFileError as error:
+            return names, undrawn | dict.fromkeys(drawn, str(error))
+        return [*names, *drawn], undrawn
+
+    def _put(
+        self, model: ModelFile, solution: gr.Solution, names: Sequence[str], contents: Mapping[str, bytes]
+    ) -> None:
+        """Write some files, and a result that lists these and those that are there already."""
+        result = to_json(results.document(model, solution, names)).encode()
+        write_all(self.path, {**contents, RESULT: result})
 
 
 def _ours(path: Path) -> frozenset[str]:
     """The files that an earlier result in the folder lists."""
+    result = path / RESULT
     try:
-        found = json.loads((path / RESULT).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        found = json.loads(result.read_text(encoding="utf-8")) if result.is_file() else None
+    except (OSError, ValueError, RecursionError):
         return frozenset()
     if not isinstance(found, dict) or found.get("written_by") != results.WRITER:
         return frozenset()
-    listed: Sequence[Any] = found.get("files") or ()
-    return frozenset(name for name in listed if name in NAMES)
+    listed = found.get("files")
+    return frozenset(name for name in listed if name in NAMES) if isinstance(listed, list) else frozenset()
 
 
 def make_folder(path: Path, option: str = "") -> None:
@@ -82,11 +97,11 @@ def make_folder(path: Path, option: str = "") -> None:
 
 
 def write_all(folder: Path, contents: Mapping[str, bytes]) -> None:
-    """Write files under other names first, and rename them when all of them are whole."""
-    parts = {name: folder / f".{name}.{os.getpid()}.part" for name in contents}
+    """Write files under names that nobody can know first, and rename them when all of them are whole."""
+    parts = {name: folder / f".{name}.{secrets.token_hex(8)}.part" for name in contents}
     try:
         for name, content in contents.items():
-            parts[name].write_bytes(content)
+            _fill(parts[name], folder / name, content)
         for name, part in parts.items():
             part.replace(folder / name)
     except OSError as error:
@@ -94,6 +109,14 @@ def write_all(folder: Path, contents: Mapping[str, bytes]) -> None:
     finally:
         for part in parts.values():
             part.unlink(missing_ok=True)
+
+
+def _fill(part: Path, name: Path, content: bytes) -> None:
+    """A new file, never one that a link leads to; who may read it is as it was for the file that it replaces."""
+    with part.open("xb") as file:
+        if name.is_file() and not name.is_symlink():
+            part.chmod(stat.S_IMODE(name.stat().st_mode))
+        file.write(content)
 
 
 def check_new(path: Path, force: bool, option: str) -> None:
@@ -106,19 +129,30 @@ def check_new(path: Path, force: bool, option: str) -> None:
 
 def to_json(content: Any) -> str:
     """Strict JSON, indented."""
-    return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return escaping.json_text(content) + "\n"
 
 
-def _pictures(solution: gr.Solution) -> dict[str, bytes]:
-    """The graph, where it can be drawn, and the trace."""
-    from ..plots import plot_graph, plot_trace
-
+# ---- pictures --------------------------------------------------------------------------------------------------------
+def draw_all(drawings: Mapping[str, Callable[[], bytes]]) -> tuple[dict[str, bytes], dict[str, str]]:
+    """The pictures by file name, and of those that failed the cause: none costs more than itself."""
     drawn: dict[str, bytes] = {}
+    undrawn: dict[str, str] = {}
+    for name, draw in drawings.items():
+        try:
+            drawn[name] = draw()
+        except Exception as error:  # noqa: BLE001 - whatever matplotlib, its fonts or its settings raise
+            undrawn[name] = text_of(error)
+    return drawn, undrawn
+
+
+def _pictures(solution: gr.Solution) -> dict[str, Callable[[], bytes]]:
+    """The graph, where it can be drawn, and the trace."""
+    drawings: dict[str, Callable[[], bytes]] = {}
     if solution.form.n <= DRAWABLE and any(not edge.ground for edge in solution.form.edges):
-        drawn["graph.png"] = _draw(plot_graph, solution, (9.0, 6.0))
+        drawings["graph.png"] = partial(_draw, "plot_graph", solution, (9.0, 6.0))
     if solution.trace.certified():
-        drawn["trace.png"] = _draw(plot_trace, solution, (8.0, 5.0))
-    return drawn
+        drawings["trace.png"] = partial(_draw, "plot_trace", solution, (8.0, 5.0))
+    return drawings
 
 
 def draw_comparison(comparison: gr.Comparison) -> bytes:
@@ -129,8 +163,8 @@ def draw_comparison(comparison: gr.Comparison) -> bytes:
     return _png(lambda figure: comparison_figure(comparison, figure), SIZE)
 
 
-def _draw(plot: Any, solution: gr.Solution, size: tuple[float, float]) -> bytes:
-    return _png(lambda figure: plot(solution, ax=figure.subplots()), size)
+def _draw(plot: str, solution: gr.Solution, size: tuple[float, float]) -> bytes:
+    return _png(lambda figure: getattr(plots, plot)(solution, ax=figure.subplots()), size)
 
 
 def _png(draw: Callable[[Any], Any], size: tuple[float, float]) -> bytes:

@@ -14,6 +14,8 @@ import pandas as pd
 
 import graphreg as gr
 
+from ..compare import distinct
+from ..escaping import printed, visible
 from ..model_file import ModelFile
 from ..terms import name_of
 
@@ -44,7 +46,7 @@ def _coefficients(table: pd.DataFrame) -> str:
     n, d = table.shape
     rows = f"the first {MOST_ROWS} of {n} nodes" if n > MOST_ROWS else f"{n} nodes"
     columns = f", {MOST_COLUMNS} of {d} columns" if d > MOST_COLUMNS else ""
-    shown = table.iloc[:MOST_ROWS].to_string(max_cols=MOST_COLUMNS + 1, float_format=lambda x: f"{x:.4g}")
+    shown = printed(table.iloc[:MOST_ROWS], max_cols=MOST_COLUMNS + 1, float_format=lambda x: f"{x:.4g}")
     return f"coefficients ({rows}{columns})\n{shown}"
 
 
@@ -56,7 +58,7 @@ def _clusters(solution: gr.Solution) -> str:
         if len(members) == 1:
             break
         more = f", ... ({len(members)})" if len(members) > MOST_MEMBERS else ""
-        lines.append(f"  {', '.join(map(str, members[:MOST_MEMBERS]))}{more}")
+        lines.append(f"  {', '.join(map(visible, members[:MOST_MEMBERS]))}{more}")
     return "\n".join(lines)
 
 
@@ -196,11 +198,15 @@ def _by_label(solution: gr.Solution, rows: Mapping[Any, Any]) -> dict[str, dict[
 
 def _coordinates(solution: gr.Solution) -> list[str]:
     """The names of the coordinates, ``feature[class]`` for a multinomial loss."""
-    return list(map(name_of, solution.form.space.coordinates))
+    names: dict[str, None] = {}
+    for each in map(name_of, solution.form.space.coordinates):
+        names[distinct(each, names)] = None  # the feature "a[b]" of a class c, and a of "b][c"
+    return list(names)
 
 
 def _name(label: Any) -> Any:
-    """A label as text: those of model files are; a deeper cluster is the path that leads to it."""
+    """A label as text: those of model files are; a deeper cluster is the path that leads to it, whose parts stand in
+    quotes where they have a slash (no two clusters are written alike)."""
     if isinstance(label, tuple):
-        return "/".join(map(str, label))
+        return "/".join(repr(part) if "/" in str(part) or "'" in str(part) else str(part) for part in label)
     return label if label is None else str(label)

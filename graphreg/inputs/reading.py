@@ -14,6 +14,7 @@ from ..errors import GraphError, GraphregError
 Array = np.ndarray[Any, np.dtype[Any]]
 
 FILL = "fill it in or drop the row"
+DECODE = "read its file with the encoding that it is in"
 
 
 def plain_label(label: Any) -> Any:
@@ -35,6 +36,11 @@ def is_missing(label: Any) -> bool:
     return isinstance(label, np.datetime64) and bool(np.isnat(label))
 
 
+def is_unwritable(label: Any) -> bool:
+    """Whether a label is text that no file can hold: a lone half of a pair of surrogates, left by a wrong decoding."""
+    return isinstance(label, str) and not label.isprintable() and any("\ud800" <= c <= "\udfff" for c in label)
+
+
 def numbered(labels: Sequence[Any], what: str, error: type[GraphregError]) -> tuple[tuple[Hashable, ...], Array]:
     """The distinct labels of rows by first appearance, and the position of each row's among them."""
     index: dict[Any, int] = {}
@@ -47,6 +53,8 @@ def numbered(labels: Sequence[Any], what: str, error: type[GraphregError]) -> tu
     for missing in filter(is_missing, index):
         row = next(row for row, label in enumerate(labels) if label is missing)
         raise error(f"the {what} in row {row} is missing ({missing!r}); {FILL}")
+    for label in filter(is_unwritable, index):
+        raise error(f"the {what} {label!r} is no text that can be written; {DECODE}")
     return tuple(map(plain_label, index)), np.array([index[label] for label in labels], dtype=np.intp)
 
 
@@ -73,6 +81,8 @@ def label_index(labels: Iterable[Any], distinct: bool = True) -> dict[Hashable, 
                 raise GraphError(
                     f"the label of node {len(index)} is missing ({label!r}); name the node or leave it out"
                 )
+            if is_unwritable(label):
+                raise GraphError(f"the node label {label!r} is no text that can be written; {DECODE}")
             index[label] = len(index)
         elif distinct:
             raise GraphError(f"the node label {label!r} appears twice; give each node a label of its own")

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..checks import switch
 from ..errors import ModelFileError
 from ..inputs import Graph
 from ..methods import AbstractMethod
@@ -18,6 +19,7 @@ from .families import make as make
 from .families import make_inline
 from .graphs import read_graph
 from .place import Place, listed
+from .place import text_of as text_of
 from .samples import SampleTable, read_samples
 from .schema import Section, read_tables
 from .tables import Folders
@@ -87,7 +89,9 @@ class ModelFile:
         return "\n".join(lines)
 
 
-def read_model(path: str | Path, data: str | Path | None = None) -> ModelFile:
+def read_model(
+    path: str | Path, data: str | Path | None = None, *, allow_code: bool = False, allow_outside: bool = False
+) -> ModelFile:
     """Read a model file and the tables that it names.
 
     Parameters
@@ -96,6 +100,11 @@ def read_model(path: str | Path, data: str | Path | None = None) -> ModelFile:
         A TOML file; docs/command-line.md lists its keys.
     data : path, optional
         The folder in which the tables lie; by default the folder of the model file.
+    allow_code : bool
+        Whether modules that the file names (``module:Class``) are run. Without it such a file is refused.
+    allow_outside : bool
+        Whether paths in the file may leave its folder (tables: that of the data): by ``..``, as absolute paths, or
+        through links.
 
     Returns
     -------
@@ -106,7 +115,7 @@ def read_model(path: str | Path, data: str | Path | None = None) -> ModelFile:
     ------
     ModelFileError
         For a file that is no TOML, unknown or missing keys, values of the wrong type, tables and columns that are not
-        there. The message names the file, the table and the key.
+        there, paths and code that are not allowed. The message names the file, the table and the key.
     DataError, GraphError
         For tables whose content cannot be used; and what `Problem` raises.
 
@@ -117,9 +126,11 @@ def read_model(path: str | Path, data: str | Path | None = None) -> ModelFile:
     'certified'
     """
     path = Path(path)
+    switch(allow_code, "allow_code")
+    switch(allow_outside, "allow_outside")
     content = _parse(path)
     whole = Place(path.name)
-    folders = Folders(path.parent, path.parent if data is None else Path(data))
+    folders = Folders(path.parent, path.parent if data is None else Path(data), allow_outside, allow_code)
     if not folders.data.is_dir():
         raise ModelFileError(f"there is no folder {folders.data} for the data")
     tables = read_tables(content, path.name)
@@ -127,7 +138,7 @@ def read_model(path: str | Path, data: str | Path | None = None) -> ModelFile:
     method, options = (None, {}) if solve is None else _how(solve, folders)
     samples = _all_samples(tables, folders)
     graphs = _all_graphs(tables, folders, samples)
-    sources = Sources(samples, graphs, [folders.model, Path.cwd()], set())
+    sources = Sources(samples, graphs, folders.modules, set())
     terms = build_terms(tables, sources)
     _check_used(tables, sources)
     problem = build_problem(terms, whole)
@@ -142,7 +153,9 @@ def _parse(path: Path) -> dict[str, Any]:
         raise ModelFileError(f"there is no file {path}; `graphreg example` writes one to begin with") from None
     except OSError as error:
         raise ModelFileError(f"{path} cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise ModelFileError(f"{path.name} is not valid TOML: its lists or tables are nested too deeply") from None
+    except ValueError as error:  # of the parser, of decoding, of an integer of thousands of digits
         raise ModelFileError(f"{path.name} is not valid TOML: {error}") from None
 
 
@@ -186,12 +199,12 @@ def _how(section: Section, folders: Folders) -> tuple[AbstractMethod | None, dic
     keys, place = section.keys, section.place
     method = None
     if keys.method is not None:
-        method = make_inline("method", keys.method, place.at("method"), [folders.model, Path.cwd()])
+        method = make_inline("method", keys.method, place.at("method"), folders.modules)
     options = {key: getattr(keys, key) for key in section.given if key != "method"}
     accepted = inspect.signature(Problem.solve).parameters
     for key in options:
         if key not in accepted:
             place.at(key).refuse("this version of graphreg does not know it; take it out")
     if "checkpoint" in options:
-        options["checkpoint"] = folders.model / options["checkpoint"]
+        options["checkpoint"] = folders.below(folders.model, options["checkpoint"], place.at("checkpoint"))
     return method, options

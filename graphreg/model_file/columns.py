@@ -33,7 +33,7 @@ def derive(frame: pd.DataFrame, formulas: Mapping[str, str], place: Place) -> pd
         with np.errstate(all="ignore"):  # what is not finite is refused where the column is used
             try:
                 value: Any = frame.eval(formula, engine="python")  # so that it does not depend on what is installed
-            except (ArithmeticError, TypeError, ValueError) as error:
+            except (ArithmeticError, TypeError, ValueError, RecursionError) as error:
                 here.refuse(f"{formula!r} cannot be computed: {text_of(error)}")
         frame = frame.assign(**{name: value})
     return frame
@@ -42,7 +42,7 @@ def derive(frame: pd.DataFrame, formulas: Mapping[str, str], place: Place) -> pd
 def _check_formula(frame: pd.DataFrame, formula: str, place: Place) -> None:
     try:
         tree = ast.parse(formula.strip(), mode="eval")
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         place.refuse(f"{formula!r} is no formula; write {ALLOWED}")
     columns = [str(name) for name in frame.columns]
     called = [id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)]

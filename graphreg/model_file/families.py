@@ -36,7 +36,9 @@ def options(family: type[Any]) -> dict[str, inspect.Parameter]:
     }
 
 
-def make(kind: str, name: str, given: Table, place: Place, folders: Sequence[Path], *first: Any, **known: Any) -> Any:
+def make(
+    kind: str, name: str, given: Table, place: Place, folders: Sequence[Path] | None, *first: Any, **known: Any
+) -> Any:
     """The object of a family, made of ``first`` and the options given at ``place``.
 
     ``known`` are keys of the place that the family does not know, for the message about one that nobody knows.
@@ -64,7 +66,7 @@ def make(kind: str, name: str, given: Table, place: Place, folders: Sequence[Pat
             place.refuse(f"{name} cannot be made: {text_of(error)}")
 
 
-def make_inline(kind: str, value: str | Table, place: Place, folders: Sequence[Path]) -> Any:
+def make_inline(kind: str, value: str | Table, place: Place, folders: Sequence[Path] | None) -> Any:
     """A penalty or method that is written as its name, or as a table with the name as ``family``."""
     if isinstance(value, str):
         return make(kind, value, {}, place, folders, family=None)
@@ -79,9 +81,14 @@ def make_inline(kind: str, value: str | Table, place: Place, folders: Sequence[P
 
 
 # ---- by name ---------------------------------------------------------------------------------------------------------
-def find(kind: str, name: str, place: Place, folders: Sequence[Path]) -> Any:
+def find(kind: str, name: str, place: Place, folders: Sequence[Path] | None) -> Any:
     """The class called ``name`` (or, from a module of the user's, an object of such a class)."""
     if ":" in name:
+        if folders is None:
+            place.refuse(
+                f"{name!r} is code, which a model file runs only with --allow-code (in Python: read_model(..., "
+                "allow_code=True)); read the module first"
+            )
         return _own(kind, name, place, folders)
     known = declared(BASES[kind])
     if name not in known:

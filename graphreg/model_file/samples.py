@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DataError
+from ..escaping import visible
 from ..inputs import NodeData
 from .columns import Standardised, derive, keep, standardise
 from .place import Place, listed
@@ -79,7 +80,7 @@ class SampleTable:
 
     def __str__(self) -> str:
         kept = f"{len(self.frame)} of {self.rows} rows" if len(self.frame) < self.rows else f"{self.rows} rows"
-        text = f"{self.file}: {kept}, {len(self.labels)} nodes"
+        text = f"{visible(self.file)}: {kept}, {len(self.labels)} nodes"
         if self.features:
             text += f", {len(self.features)} features" + (" and an intercept" if self.keys.intercept else "")
         if self.standardised is not None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DataError, GraphregError
-from ..messages import near
+from ..messages import near, shown
 from .place import Place, text_of
 
 if TYPE_CHECKING:
@@ -21,14 +21,37 @@ MISSING = ["", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "None",
 
 @dataclass(frozen=True)
 class Folders:
-    """Where relative paths begin: ``data`` for tables, ``model`` for everything else."""
+    """What a model file may touch: paths begin at ``data`` for tables, at ``model`` for everything else, and stay below
+    unless ``outside``; modules that it names are run where ``code``."""
 
     model: Path
     data: Path
+    outside: bool = False
+    code: bool = False
+
+    @property
+    def modules(self) -> list[Path] | None:
+        """Where modules are looked for first; None where none may be run."""
+        return [self.model, Path.cwd()] if self.code else None
+
+    def below(self, base: Path, name: str, place: Place) -> Path:
+        """The path that a name means, which must not leave the base unless that is allowed."""
+        path = base / name
+        try:
+            stays = self.outside or path.resolve().is_relative_to(base.resolve())
+            path.is_file()  # asked for the errors that it raises
+        except (OSError, RuntimeError, ValueError) as error:  # a circle of links, a name that is too long, NUL
+            place.refuse(f"{shown(name)} is no path: {text_of(error)}")
+        if not stays:
+            place.refuse(
+                f"{shown(name)} leaves the folder {str(base)!r} (by .., as an absolute path, or through a link), which "
+                "a model file may do only with --allow-outside (in Python: read_model(..., allow_outside=True))"
+            )
+        return path
 
     def table(self, name: str, place: Place) -> Path:
         """The path of a table, which must be there and of a known kind."""
-        path = self.data / name
+        path = self.below(self.data, name, place)
         if not path.is_file():
             folder = path.parent
             if not folder.is_dir():

@@ -33,7 +33,7 @@ class Sources:
 
     samples: Mapping[str | None, SampleTable]
     graphs: Mapping[str | None, Graph]
-    folders: Sequence[Path]  # where modules of the user's own are looked for first
+    folders: Sequence[Path] | None  # where modules of the user's own are looked for first; None: they are not run
     used: set[tuple[str, str | None]]
 
     def data(self, name: str | None, place: Place) -> SampleTable:

@@ -109,7 +109,7 @@ class Ledger:
 
     def by_edge(self) -> pd.DataFrame:
         """Messages and bytes by sender, receiver and purpose: one row where anything was sent."""
-        import pandas as pd
+        from ..tables import LabelledTable
 
         columns = ["sender", "receiver", "level", "purpose", "messages", "bytes"]
         rows: list[tuple[Any, ...]] = []
@@ -123,11 +123,13 @@ class Ledger:
                 rows.append((*ends, level, purpose, int(messages[k]), int(size[k])))
             if self._beyond(purpose)[0]:
                 rows.append((None, None, BEYOND, purpose, *self._beyond(purpose)))
-        return pd.DataFrame(rows, columns=columns)
+        return LabelledTable(rows, columns=columns)
 
     def by_node(self) -> pd.DataFrame:
         """Messages sent and received, for all purposes, and the rounds in which each node was away."""
         import pandas as pd
+
+        from ..tables import LabelledTable
 
         arcs = self.arcs
         n = 0 if arcs is None else arcs.n
@@ -138,7 +140,8 @@ class Ledger:
             np.add.at(received, arcs.target, messages)
         counted = self.accounts["method"].away
         columns = {"sent": sent, "received": received, "away": away if counted is None else counted}
-        return pd.DataFrame(columns, index=pd.Index(list(self.labels), dtype=object, name="node", tupleize_cols=False))
+        labels = pd.Index(list(self.labels), dtype=object, name="node", tupleize_cols=False)
+        return LabelledTable(columns, index=labels)
 
     def by_level(self) -> pd.DataFrame:
         """Messages and bytes by level (graph, within clusters, between clusters, to the server) and purpose."""

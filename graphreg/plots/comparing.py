@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import textwrap
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +11,7 @@ from .. import checks
 from ..certificate import common, relative
 from ..compare import Comparison
 from ..errors import ModelError
+from ..escaping import caption, picture
 from ..running import Solution
 from ..terms import Array
 from .plots import LEAST_GAP, axes_for, pyplot
@@ -98,7 +98,7 @@ def _caption(comparison: Comparison, width: int) -> str:
     what = "Lines: the best objective so far above the bound. Markers: the gap that the run certified by itself."
     if any(solution.own is not None for solution in comparison.solutions.values()):
         what += " Hollow: the objective above the bound, of baselines, which solve another problem."
-    return textwrap.fill(f"{what} Bound: {comparison.reference}.", width)
+    return caption(f"{what} Bound: {comparison.reference}.", width)
 
 
 def _draw(axes: Axes, name: str, solution: Solution, bound: float, x: str, k: int) -> None:
@@ -113,7 +113,7 @@ def _draw(axes: Axes, name: str, solution: Solution, bound: float, x: str, k: in
         axes.plot([solution.seconds], [end], mark, color=colour, markerfacecolor=fill, markersize=7)
     else:
         axes.axhline(end, color=colour, linestyle="--", linewidth=1.0)
-    label = f"{name} ({solution.status})"
+    label = f"{picture(name)} ({solution.status})"
     axes.plot([], [], f"{mark}-", color=colour, markerfacecolor=fill, label=label)  # one entry, whatever was drawn
 
 

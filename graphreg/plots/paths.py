@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ModelError
+from ..escaping import LONGEST, picture
 from ..messages import did_you_mean
-from ..terms import Array
+from ..terms import Array, name_of
 from ..tuning import Path
-from .plots import axes_for, shortened
+from .plots import axes_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,7 +52,7 @@ def plot_path(path: Path, node: Hashable = None, feature: Any = None, ax: Axes |
     axes = axes_for(ax, (8.0, 5.0))
     strengths = path.strengths
     left = "" if path.complete else f" (incomplete: {len(path.left)} strengths were not reached)"
-    axes.set(xscale="log", xlabel=f"{path.parameter.name}{left}", ylabel=what)
+    axes.set(xscale="log", xlabel=f"{picture(path.parameter.name, LONGEST)}{left}", ylabel=what)
     _draw(axes, strengths, lines, names)
     second = axes.twinx()
     counts = [solution.clusters().count for solution in path]
@@ -81,15 +82,16 @@ def _lines(path: Path, node: Hashable, feature: Any) -> tuple[Array, list[str], 
         chosen = coordinates if feature is None else [feature]
         places = [coordinates.index(each) for each in chosen]
         lines = path.coef[:, space.index[node], places]
-        return lines, [str(each) for each in chosen], f"coefficients of {shortened(node)}"
+        return lines, [picture(name_of(each)) for each in chosen], f"coefficients of {picture(node)}"
     feature = coordinates[0] if feature is None else feature
     lines = path.coef[:, :, coordinates.index(feature)]
-    return lines, [str(label) for label in space.index], f"coefficient of {feature}, of each node"
+    what = f"coefficient of {picture(name_of(feature), LONGEST)}, of each node"
+    return lines, [picture(label) for label in space.index], what
 
 
 def _columns(names: list[str]) -> int:
     """How many names of the legend stand side by side."""
-    longest = max((len(shortened(name)) for name in names), default=1)
+    longest = max((len(name) for name in names), default=1)
     return max(1, min(FEW // 2, WIDE // (longest + SYMBOL)))
 
 
@@ -97,7 +99,7 @@ def _draw(axes: Axes, strengths: Array, lines: Array, names: list[str]) -> None:
     """A few lines in colours with their names, many as one thin bundle."""
     if len(names) <= FEW:
         for k, name in enumerate(names):
-            axes.plot(strengths, lines[:, k], ".-", color=f"C{k}", markersize=3, linewidth=1.2, label=shortened(name))
+            axes.plot(strengths, lines[:, k], ".-", color=f"C{k}", markersize=3, linewidth=1.2, label=name)
         return
     collection = importlib.import_module("matplotlib.collections").LineCollection
     bundle = np.stack([np.broadcast_to(strengths[:, None], lines.shape), lines], axis=2).transpose(1, 0, 2)

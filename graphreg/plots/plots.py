@@ -11,6 +11,7 @@ import numpy as np
 
 from ..compare import distinct
 from ..errors import ModelError
+from ..escaping import picture, visible
 from ..form import Form
 from ..form.notation import count
 from ..messages import missing_entries
@@ -32,7 +33,6 @@ MOST_COLOURS = 10  # beyond so many clusters, those of one node are grey
 MOST_LABELS = 40  # nodes whose labels are still legible
 LONGEST_INSIDE = 3  # characters of a label that fit inside a node
 WEAK = 0.1  # of springs that only keep parts from flying apart, against 1
-LONGEST = 24  # characters of a label in a picture
 LEAST_GAP = 1e-17  # gaps of 0 are drawn here on the logarithmic axis
 
 
@@ -243,9 +243,9 @@ def write_labels(axes: Axes, labels: Sequence[Hashable], place: Array, dark: int
     """Short labels inside the nodes, white in the ``dark`` first ones; long ones above them, shortened. None where
     there are too many to be read."""
     for i, label in enumerate(labels if len(labels) <= MOST_LABELS else ()):
-        inside = len(str(label)) <= LONGEST_INSIDE
+        inside = len(visible(label)) <= LONGEST_INSIDE
         axes.annotate(
-            shortened(label),
+            picture(label),
             (place[i][0], place[i][1]),
             xytext=(0, 0 if inside else 9),
             textcoords="offset points",
@@ -255,12 +255,6 @@ def write_labels(axes: Axes, labels: Sequence[Hashable], place: Array, dark: int
             color="white" if inside and i < dark else "black",
             zorder=5,
         )
-
-
-def shortened(label: Hashable, most: int = LONGEST) -> str:
-    """A label as it is written in a picture: of a long one the beginning and the end."""
-    text = str(label)
-    return text if len(text) <= most else f"{text[: most - most // 3 - 1]}\u2026{text[-(most // 3) :]}"
 
 
 def _dots(axes: Axes, place: Array, colour: str, area: float, label: str | None) -> None:
@@ -285,12 +279,12 @@ def _draw_run(axes: Axes, name: str, solution: Solution, colour: str) -> bool:
     if not solution.trace.records:
         if solution.certificate.valid:
             gap = max(solution.certificate.relative_gap, LEAST_GAP)
-            axes.axhline(gap, color=colour, linestyle="--", label=f"{name}, {gap:.1e}")
+            axes.axhline(gap, color=colour, linestyle="--", label=f"{picture(name)}, {gap:.1e}")
         return False
     certified = [(max(r.round, 1), max(r.relative_gap, LEAST_GAP)) for r in records if r.certified]
     screens = [(max(r.round, 1), max(r.relative_gap, LEAST_GAP)) for r in records if not r.certified]
     if screens:
         axes.plot(*np.array(screens).T, ".", color=colour, alpha=0.4, markersize=6)
     points = np.array(certified).reshape(-1, 2)
-    axes.plot(*points.T, "o-", color=colour, markersize=6, linewidth=1.2, label=f"{name} ({solution.status})")
+    axes.plot(*points.T, "o-", color=colour, markersize=6, linewidth=1.2, label=f"{picture(name)} ({solution.status})")
     return bool(screens)

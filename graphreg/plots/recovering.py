@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ModelError
+from ..escaping import picture
 from ..form.notation import count
 from ..messages import did_you_mean
 from ..terms import Array
 from ..theory import Recovery
-from .plots import MOST_COLOURS, axes_for, draw_links, framed, placed, shortened, write_labels
+from .plots import MOST_COLOURS, axes_for, draw_links, framed, placed, write_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -86,7 +87,7 @@ def _nodes(axes: Axes, place: Array, number: Array, loose: Array, shown: list[Ha
     area = float(np.clip(12000.0 / max(len(number), 1), 15.0, 260.0))
     for c, name in enumerate(shown):
         which = number == c
-        said = f"cluster {shortened(name)} ({count(int(which.sum()), 'node')})" if len(shown) <= MOST_COLOURS else None
+        said = f"cluster {picture(name)} ({count(int(which.sum()), 'node')})" if len(shown) <= MOST_COLOURS else None
         axes.scatter(*place[which].T, s=area, color=f"C{c % 10}", zorder=2, label=said)
     if loose.any():
         style: dict[str, Any] = {"facecolors": "none", "edgecolors": "tab:red", "linewidths": 2.0}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
+from ..escaping import LONGEST, caption, picture
 from ..terms import name_of
-from .plots import axes_for, shortened
+from .plots import axes_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,8 +49,8 @@ def plot_region(
     for at, inside, draw in ((0.0, axes.get_xlim(), axes.axvline), (0.0, axes.get_ylim(), axes.axhline)):
         if inside[0] <= at <= inside[1]:
             draw(at, color="0.7", linewidth=0.8, zorder=0)
-    axes.set_xlabel(shortened(name_of(a), 60))  # pyright: ignore[reportArgumentType]  (a name, or a feature and a class)
-    axes.set_ylabel(shortened(name_of(b), 60))  # pyright: ignore[reportArgumentType]
-    axes.set_title(textwrap.fill(region.title, 50))
+    axes.set_xlabel(picture(name_of(a), LONGEST))  # pyright: ignore[reportArgumentType]  (a name, or a feature and a class)
+    axes.set_ylabel(picture(name_of(b), LONGEST))  # pyright: ignore[reportArgumentType]
+    axes.set_title(caption(region.title, 50))
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3, frameon=False, fontsize=8)
     return axes

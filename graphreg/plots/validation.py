@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ModelError
+from ..escaping import LONGEST, picture
 from ..terms import Array
 from ..tuning import CrossValidation
 from .plots import axes_for
@@ -75,8 +76,8 @@ def _line(axes: Axes, found: CrossValidation) -> None:
     best = found.index("min")
     sign = -1.0 if found.scorer.greater_is_better else 1.0
     axes.axhline(found.mean[best] + sign * found.standard_error[best], color="0.6", linestyle="--", linewidth=1.0)
-    axes.set(xscale="log", xlabel=found.grid.names[0], axisbelow=True)
-    axes.set_ylabel(f"held-out {found.scorer.name}, +- one standard error")
+    axes.set(xscale="log", xlabel=picture(found.grid.names[0], LONGEST), axisbelow=True)
+    axes.set_ylabel(f"held-out {picture(found.scorer.name)}, +- one standard error")
     axes.grid(True, which="major", color="0.92")
     axes.legend(frameon=False)
 
@@ -88,13 +89,13 @@ def _map(axes: Axes, found: CrossValidation) -> None:
     table = np.full((len(rows), len(columns)), np.nan)
     table[place] = np.where(found.usable, found.mean, np.nan)
     colours = "viridis" if found.scorer.greater_is_better else "viridis_r"  # the brighter the better
-    picture = axes.imshow(table, origin="lower", aspect="auto", cmap=colours)
-    axes.figure.colorbar(picture, ax=axes, label=f"held-out {found.scorer.name}")
+    image = axes.imshow(table, origin="lower", aspect="auto", cmap=colours)
+    axes.figure.colorbar(image, ax=axes, label=f"held-out {picture(found.scorer.name)}")
     _mark(axes, found, place[1], place[0], (13, 7), markeredgecolor="white")
     for axis, values, name in zip((axes.yaxis, axes.xaxis), (rows, columns), found.grid.names, strict=True):
         shown = _some(len(values))
         axis.set_ticks(shown, [f"{values[j]:.3g}" for j in shown])
-        axis.set_label_text(name)
+        axis.set_label_text(picture(name, LONGEST))
     axes.legend(loc="upper left", bbox_to_anchor=(0.0, -0.12), ncols=2, frameon=False)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from ..certificate import Certificate, Clusters, clusters
 from ..checks import one_of, switch
 from ..errors import DataError
+from ..escaping import page
 from ..form import Form
 from ..messages import did_you_mean
 from ..network import Ledger
@@ -141,11 +142,13 @@ class Solution:
         """
         import pandas as pd
 
+        from ..tables import LabelledTable
+
         index = pd.Index(list(self.labels), dtype=object, name="node", tupleize_cols=False)
         names = list(self.form.space.coordinates)
         pairs = [name for name in names if isinstance(name, tuple)]
         columns = pd.MultiIndex.from_tuples(pairs, names=["feature", "class"]) if pairs else names
-        return pd.DataFrame(self.coef, index=index, columns=columns)
+        return LabelledTable(self.coef, index=index, columns=columns)
 
     @cached_property
     def _clusters(self) -> Clusters:
@@ -301,7 +304,7 @@ class Solution:
             lines.append(f"of what {self.method} minimises: {self.own}")
         if self.free:
             lines.append(f"free nodes (no loss in their component; set to 0): {self.free[:5]}")
-        return "\n".join(lines)
+        return page("\n".join(lines))
 
     def __repr__(self) -> str:
         return f"<Solution {self.method}: {self.status}, objective {self.objective:.6g}>"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..checks import Check, is_number
 from ..errors import TermError
+from ..escaping import visible
 from ..messages import shown
 
 if TYPE_CHECKING:
@@ -117,7 +118,8 @@ class Strength:
         """'0.1', 'lam', '2 lam'."""
         if self.parameter is None:
             return f"{self.factor:.6g}"
-        return self.parameter.name if self.factor == 1.0 else f"{self.factor:.6g} {self.parameter.name}"
+        name = visible(self.parameter.name)
+        return name if self.factor == 1.0 else f"{self.factor:.6g} {name}"
 
 
 class _Summand:

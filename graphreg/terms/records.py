@@ -10,6 +10,7 @@ import numpy as np
 
 from ..checks import sequence
 from ..errors import TermError
+from ..escaping import upright
 from ..messages import did_you_mean, unmatched
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -40,7 +41,7 @@ class Notation:
 def names_of(term: object) -> tuple[str, str]:
     """The name of a term's class, as text and as LaTeX."""
     name = type(term).__name__
-    return name, rf"\mathrm{{{name}}}".replace("_", r"\_")
+    return name, upright(name)
 
 
 @dataclass(frozen=True)

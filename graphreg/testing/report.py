@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..checks import positive, seed
+from ..escaping import page
 from ..terms import Array
 
 
@@ -37,7 +38,7 @@ class Failure:
     by: float
 
     def __str__(self) -> str:
-        return f"{self.sentence} (by {self.by:.3g}; at {self.where})" if self.where else self.sentence
+        return page(f"{self.sentence} (by {self.by:.3g}; at {self.where})" if self.where else self.sentence)
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class Report:
             found = [failure for failure in self.failures if failure.law == law]
             lines.append(f"  {'FAIL' if found else 'pass'}  {law}")
             lines += [f"          {failure}" for failure in found]
-        return "\n".join(lines)
+        return page("\n".join(lines))
 
     def raise_if_failed(self) -> None:
         """Raise `AssertionError` with the printed report unless every law holds."""

@@ -12,11 +12,12 @@ import numpy as np
 import pandas as pd
 
 from ..errors import ModelError
+from ..escaping import visible
 from ..form import Form
 from ..methods import AbstractMethod
 from ..problem import Problem
 from ..running import Solution
-from ..tables import Table, assumed_lines
+from ..tables import LabelledTable, Table, assumed_lines
 from ..terms import Array, name_of
 from .fold_runs import FoldRun
 from .folds import Fold, Folds, nodes_of
@@ -174,7 +175,7 @@ class CrossValidation:
     def scores(self) -> pd.DataFrame:
         """The score of each finished fold (rows) at each point (columns); nan where the solve was not certified."""
         names = pd.Index([self.folds.each[k].name for k in self.runs], name="fold", tupleize_cols=False)
-        return pd.DataFrame(self._scores, index=names, columns=self.points)
+        return LabelledTable(self._scores, index=names, columns=self.points)
 
     def table(self) -> Table:
         """One row per point: score, its standard error, the number of samples that were held out and scored, the worst
@@ -236,7 +237,7 @@ class CrossValidation:
                 y, p = self._columns("y", part.y), self._columns("prediction", part.response())
                 last = {"weight": part.weights, "scored": fold.scored[rows]}
                 tables.append(pd.DataFrame({**head, "fold": [fold.name] * len(part.rows), **y, **p, **last}))
-        return pd.concat(tables, ignore_index=True).sort_values("row", kind="stable", ignore_index=True)
+        return LabelledTable(pd.concat(tables, ignore_index=True).sort_values("row", kind="stable", ignore_index=True))
 
     def _columns(self, name: str, values: Array) -> dict[str, Array]:
         """One column, or one per class or target."""
@@ -277,7 +278,7 @@ class CrossValidation:
         if not self.usable.any():
             return "chosen: nothing, as no point has a score in every fold"
         k = self.index(self.rule)
-        point = ", ".join(f"{name} = {value:.6g}" for name, value in self.grid.named(k).items())
+        point = ", ".join(f"{visible(name)} = {value:.6g}" for name, value in self.grid.named(k).items())
         fit = "no refit" if self.solution is None else f"refit on all data: {self.solution.status}"
         error = f" +- {self.standard_error[k]:.2g}" if np.isfinite(self.standard_error[k]) else ""
         return f"chosen by {self.rule!r}: {point} (score {self.mean[k]:.6g}{error}); {fit}"

@@ -15,6 +15,7 @@ from .. import checks
 from ..certificate import STATES
 from ..clock import progress_bar
 from ..errors import ModelError
+from ..escaping import visible
 from ..methods import AbstractMethod
 from ..problem import RAISES, Problem, problem_of
 from ..running import Checkpoint, Solution
@@ -255,7 +256,7 @@ def _solve(
                 if solution.status == "interrupted" or warm.warm_start.interrupted:
                     break  # also where the point was certified: it has not the bits of one that was not broken off
                 if solution.status in RAISES and on_failure == "raise":
-                    message = f"at {parameter.name} = {value:.6g}: {solution.message}"
+                    message = f"at {visible(parameter.name)} = {value:.6g}: {solution.message}"
                     raise RAISES[solution.status](message, solution)
                 found[value] = solution
                 if stored is not None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import checks
 from ..errors import ModelError, TermError
+from ..escaping import visible
 from ..form import Form
 from ..problem import Problem
 from ..terms import Parameter, positive
@@ -108,7 +109,7 @@ def _from_largest(problem: Problem, known: Sequence[Parameter], count: int) -> G
 
 def _only(known: Sequence[Parameter], what: str) -> Parameter:
     if len(known) > 1:
-        names = ", ".join(parameter.name for parameter in known)
+        names = ", ".join(visible(parameter.name) for parameter in known)
         raise ModelError(
             f"{what} are for the only Parameter of a model, and this one has {len(known)} ({names}); write "
             f"grid={{{known[0].name!r}: [...], ...}}"

@@ -56,7 +56,7 @@ def test_the_first_model_is_the_example():
 
 @pytest.mark.parametrize("changes", MODELS, ids=["-".join(each) for each in MODELS])
 def test_models_are_solved(folder, changes):
-    model = gr.read_model(write(folder, MODELS[0] | changes))
+    model = gr.read_model(write(folder, MODELS[0] | changes), allow_code=True)
     solution = model.solve(gap=1e-3, on_failure="return")
     assert solution.status == "certified", solution
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from factories import thinned
 from law_cases import LOSSES, PENALTIES, SOLVED_PENALTIES, SOLVER_TOLERANCE, concrete_subclasses
 from own_terms import Elastic
 
@@ -19,9 +20,9 @@ def test_penalty(penalty):
     check_penalty(penalty, k=(1, 2, 3, 5), seed=1).raise_if_failed()
 
 
-@pytest.mark.parametrize("penalty", SOLVED_PENALTIES, ids=repr)
+@pytest.mark.parametrize("penalty", thinned(SOLVED_PENALTIES, every=2), ids=repr)
 def test_penalty_that_runs_a_solver(penalty, whole):
-    """On two coordinates; on one and on three with ``make test ARGS=--whole``."""
+    """Every second one on two coordinates; all, and on one and on three, with ``make test ARGS=--whole``."""
     check_penalty(penalty, k=(1, 2, 3) if whole else 2, tolerance=SOLVER_TOLERANCE).raise_if_failed()
 
 

@@ -252,4 +252,6 @@ def _joined(
 def _table(tables: list[pd.DataFrame]) -> pd.DataFrame:
     import pandas as pd
 
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=list(COLUMNS))
+    from ...tables import LabelledTable
+
+    return LabelledTable(pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=list(COLUMNS)))

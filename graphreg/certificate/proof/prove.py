@@ -13,6 +13,7 @@ import numpy as np
 
 from ... import verify
 from ...errors import ProofError
+from ...escaping import visible
 from ...form import DualPoint, EdgeBlock, Form
 from ...terms import Array
 from ...terms.penalties import AbstractConstraint
@@ -40,7 +41,8 @@ class Proved:
     within: bool
 
     def __str__(self) -> str:
-        return f"{float(self.lower)!r} <= infimum <= {float(self.upper)!r}, proved in {self.path} of {self.hash}"
+        bounds = f"{float(self.lower)!r} <= infimum <= {float(self.upper)!r}"
+        return f"{bounds}, proved in {visible(self.path, None)} of {self.hash}"
 
 
 def prove(

@@ -36,9 +36,10 @@ def _fill(template: str, z: str, u: str, c: str, y: str, times: str) -> str:
     if c.startswith("\\text"):
         template = template.replace("2 %c", r"2 \, %c")
     if " " in c:
-        template = template.replace("/ %c", f"/ ({c})")
+        template = template.replace("/ %c", "/ (%c)")
     template = re.sub(r"%z", lambda found: f"({z})" if _in_product(found, z) else z, template)
-    return template.replace("%u", u).replace("%c", c).replace("%y", y)
+    filled = {"%u": u, "%c": c, "%y": y}
+    return re.sub("%[ucy]", lambda found: filled[found[0]], template)  # in one go: a name may contain a token
 
 
 def _in_product(found: re.Match[str], z: str) -> bool:

@@ -7,6 +7,8 @@ import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ...escaping import IN_FORMULAS, visible
+
 WIDTH = 110  # of a printed page
 SHORT_HEADING = 12  # in LaTeX a longer one has a line of its own
 COLUMN = 62  # formulas up to this long have their note beside them, longer ones below
@@ -58,21 +60,20 @@ def grouped(math: Math) -> Math:
     return Math(f"({math.text})", rf"\left({math.latex}\right)")
 
 
-SPECIAL = {"\\": r"\backslash ", "^": r"\hat{\ }", "~": r"\sim "} | {c: "\\" + c for c in "_%&#${}"}
 SYMBOL = re.compile(  # what is a symbol although it stands among words
     r"((?<=node )i\b|(?<=sample )r\b|(?<=edge )e\b|(?<=edges )e\b|\(i, j\)|\b[a-zA-Z]_[a-z0-9]\b|\b[EFR]\d+\b"
-    r"|[\\^~_%&#${}])"
+    rf"|[{re.escape(''.join(IN_FORMULAS))}])"
 )
 
 
 def prose(words: str) -> Math:
     r"""Words inside a formula. Special characters stand outside \text, where MathJax knows them escaped."""
-    latex = ""
+    words, latex = visible(words, None), ""
     for k, piece in enumerate(SYMBOL.split(words)):
         if k % 2 == 0:
             latex += rf"\text{{{piece}}}" if piece else ""
-        elif piece in SPECIAL:
-            latex += SPECIAL[piece]
+        elif piece in IN_FORMULAS:
+            latex += IN_FORMULAS[piece]
         else:
             latex += f"{piece[0]}_{{{piece[1:]}}}" if piece[0] in "EFR" and piece[1:].isdigit() else piece
     return Math(words, latex)
@@ -80,6 +81,7 @@ def prose(words: str) -> Math:
 
 def name(written: str) -> Math:
     """A name of the user's: one letter or a Greek letter as a symbol, words upright."""
+    written = visible(written)
     if written in GREEK or written in SHORT:
         return Math(written, SHORT.get(written, "\\" + written))
     head, _, tail = written.partition("_")
@@ -107,8 +109,8 @@ def span(values: Iterable[float]) -> str:
 
 def some(names: Iterable[object], most: int = 6) -> str:
     """The first few names of a list."""
-    every = [str(each) for each in names]
-    return ", ".join(every[:most]) + (f", ... ({len(every)})" if len(every) > most else "")
+    every = list(names)
+    return ", ".join(map(visible, every[:most])) + (f", ... ({len(every)})" if len(every) > most else "")
 
 
 def count(how_many: int, thing: str, things: str = "") -> str:

@@ -12,6 +12,7 @@ import pandas as pd
 from ... import checks
 from ...certificate import Certificate, Certifier
 from ...errors import ModelError
+from ...escaping import printed
 from ...form import build
 from ...tables import Stated, Table, by_label
 from ...terms import Array, Model
@@ -147,9 +148,9 @@ class HierarchicalEstimate(Stated):
         return [
             f"Hierarchical model by {how}: {self.n_nodes} nodes{above}, {kind} {c.log_likelihood:.6f}"
             + ("" if c.converged else " (NOT converged)"),
-            pd.DataFrame(self.variances()).to_string(),
+            printed(self.variances()),
             "fixed effects (coefficients of the root):",
-            pd.DataFrame(self.fixed()).to_string(),
+            printed(self.fixed()),
             f"of the coefficients as minimisers of (5.2): {self.certificate}",
         ]
 

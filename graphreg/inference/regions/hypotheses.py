@@ -10,6 +10,7 @@ import numpy as np
 
 from ... import checks
 from ...errors import DataError
+from ...escaping import visible
 from ...messages import did_you_mean
 from ...terms import Array, name_of
 
@@ -46,7 +47,7 @@ def written(row: Array, names: Sequence[Any]) -> str:
     for j in np.flatnonzero(np.abs(row) > 1e-10 * np.abs(row).max(initial=0.0)).tolist():
         size = "" if abs(abs(row[j]) - 1.0) < 1e-6 else f"{abs(row[j]):.3g} "
         sign = (" - " if row[j] < 0 else " + ") if out else ("-" if row[j] < 0 else "")
-        out += f"{sign}{size}{name_of(names[j])}"
+        out += f"{sign}{size}{visible(name_of(names[j]))}"
     return out or "0"
 
 

@@ -10,6 +10,7 @@ from typing import Any, final
 import numpy as np
 
 from ...errors import TermError
+from ...escaping import upright, visible
 from ...lazy import cp
 from ..records import Array, Notation, RecessionCone
 from ._examine import FunctionTraits, apply, examine, values
@@ -130,7 +131,7 @@ class AbstractCvxpyPenalty(AbstractPenalty):
     @property
     def notation(self) -> Notation:
         name = _label(self.function, self.name)
-        latex = name if len(name) == 1 else {"phi": r"\phi"}.get(name, rf"\mathrm{{{name}}}").replace("_", r"\_")
+        latex = name if len(name) == 1 and name.isalpha() else {"phi": r"\phi"}.get(name, upright(name))
         if any(shape.homogeneous for shape in self.shapes.values()):
             polar = f"{name}^o(%u) <= %c where {name}^o(u) = max over {name}(z) <= 1 of <u, z>"
             typeset = rf"{latex}^\circ(%u) \le %c \text{{ where }} {latex}^\circ(u) = \max_{{{latex}(z) \le 1}} "
@@ -267,5 +268,5 @@ def from_cvxpy(
 
 
 def _label(function: Callable[[Any], Any], name: str | None) -> str:
-    name = name or str(getattr(function, "__name__", "phi"))
-    return "phi" if name == "<lambda>" else name
+    name = visible(name or str(getattr(function, "__name__", "phi")))
+    return "phi" if name == "<lambda>" else name.replace("%", "percent")  # with % begin the tokens of a `Notation`

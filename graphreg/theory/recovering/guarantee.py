@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from ...errors import MethodError
+from ...escaping import printed
 from ...form import EdgeBlock, Form
 from ...inputs import Graph
 from ...oracles import STEPPING, without_gradient
@@ -113,7 +114,7 @@ class Recovery(Stated):
             lines.append("no strength was found at which all of them are guaranteed")
         else:
             lines.append("guaranteed for strengths between {:.4g} and {:.4g}".format(*self.interval))
-        lines.append(pd.DataFrame(self.table).to_string(max_rows=40, float_format="{:.4g}".format))
+        lines.append(printed(self.table, max_rows=40, float_format="{:.4g}".format))
         lines += [f"cluster {cluster!r}: {why}" for cluster, why in list(self.reasons.items())[:10]]
         return lines
 
