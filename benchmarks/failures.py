@@ -73,6 +73,7 @@ def main() -> int:
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.child:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # shells have what runs in the background ignore it
         print(json.dumps(_solve()), flush=True)
         return 0
     cases = [(victim, name, seed) for victim in VICTIMS for name in SIGNALS for seed in range(args.runs)]
