@@ -271,8 +271,9 @@ def _reference(exact: str | None, found: Mapping[str | None, Solution | NoRun], 
         for name, each in found.items()
         if isinstance(each, Solution) and each.certificate.valid
     }
-    if not bounds:
-        return "none, for want of a bound", float("nan")
+    broken = [each.certificate.contradiction for each in found.values() if isinstance(each, Solution)]
+    if not bounds or any(broken):  # what one method finds wrong with a term is wrong with the bounds of all
+        return next((f"none, as {said}" for said in broken if said), "none, for want of a bound"), float("nan")
     best = max(bounds, key=lambda name: bounds[name])
     solved = found[exact]
     label = Exact().label if exact is None else exact

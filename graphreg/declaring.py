@@ -34,7 +34,7 @@ def declared(base: type[T], *, users: bool = True) -> dict[str, type[T]]:
     room = base.__module__.rpartition(".")[0]
     found = sorted((each for each in set(_final(base)) if not each.__name__.startswith("_")), key=_place)
     ours = {each.__name__: each for each in found if each.__module__.startswith(f"{room}.") and _public(each)}
-    theirs = {each.__name__: each for each in found if not _in_library(each) and _held(each)}
+    theirs = {each.__name__: each for each in found if not in_library(each) and _held(each)}
     return {**ours, **{name: each for name, each in theirs.items() if name not in ours}} if users else ours
 
 
@@ -61,7 +61,8 @@ def _place(each: type[Any]) -> tuple[str, str]:
     return each.__name__, each.__module__
 
 
-def _in_library(each: type[Any]) -> bool:
+def in_library(each: type[Any]) -> bool:
+    """Whether a class was written here, and not outside the library."""
     return each.__module__.partition(".")[0] == __name__.partition(".")[0]
 
 

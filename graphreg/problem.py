@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import checks
-from .certificate import Certifier
+from .certificate import Certifier, levelled
 from .compiling import conic
 from .engines.actors import Actors
 from .errors import (
@@ -27,7 +27,7 @@ from .form import Form, build, notation
 from .inputs import is_frame
 from .messages import missing_entries, unknown_labels
 from .methods import METHOD, AbstractMethod, Exact, Start, listed
-from .running import Budget, Checkpoint, Record, Solution, solve
+from .running import Budget, Checkpoint, Record, Solution, contradicted, solve
 from .terms import Model
 
 if TYPE_CHECKING:
@@ -69,7 +69,8 @@ class Compiled:
         Raises
         ------
         FailedError
-            Where the CVXPY problem has no values: it was not solved, or not successfully.
+            Where the CVXPY problem has no values: it was not solved, or not successfully. And where a term of the
+            user's is found to break a law that bounds rest on, which the message names.
 
         Examples
         --------
@@ -82,9 +83,15 @@ class Compiled:
         if found is None:
             raise FailedError("the CVXPY problem holds no answer; call .cvxpy.solve(...) first")
         certificate = Certifier(self.conic.form.frozen()).certify(found[0], found[1].flows, found[1].prices, 1e-6)
+        certificate = levelled(certificate, 1e-6)
         status = "certified" if certificate.holds(1e-6) else "no_certificate"
         message = f"Read from CVXPY, whose solver said {self.cvxpy.status!r}."
-        return Solution(certificate.form, certificate, status, message, "CVXPY")
+        if certificate.contradiction:
+            status, message = "failed", contradicted(certificate)
+        solution = Solution(certificate.form, certificate, status, message, "CVXPY")
+        if status == "failed":
+            raise FailedError(message, solution)
+        return solution
 
 
 class Problem:

@@ -18,9 +18,11 @@ from .edges.clusters import clusters as clusters
 from .edges.near import upper_gap as upper_gap
 from .enclosure.lower import Enclosed as Enclosed
 from .enclosure.lower import Enclosure as Enclosure
+from .levels import levelled as levelled
 from .record import Certificate as Certificate
 from .record import relative as relative
 from .remembered import Remembered as Remembered
 from .remembered import check_point as check_point
 from .repairing.feasible import feasible as feasible
 from .repairing.repair import Repair as Repair
+from .spot_checks import SpotChecks as SpotChecks

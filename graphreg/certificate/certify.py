@@ -19,6 +19,7 @@ from .remembered import Dual, Primal, Remembered, Source, check_point, source_of
 from .repairing.consensus_flows import consensus_flows
 from .repairing.feasible import feasible
 from .repairing.repair import Repair
+from .spot_checks import SpotChecks
 
 CHARGE = 1e-2  # of the gap asked for: rounding that costs less need not be avoided
 SERVES = 0.1  # of the gap asked for: a point whose bound costs less needs no repair
@@ -35,6 +36,7 @@ class Certifier:
         self.repair = Repair(form)
         self.enclosure = Enclosure(form, None if like is None else like.enclosure)
         self.floor = common(form).floor
+        self.spot_checks = SpotChecks(form)
         self.best_primal: Primal | None = None
         self.best_dual: Dual | None = None
         self._attained: tuple[bool | None, Dual | None] | None = None  # and the bound with which it was decided
@@ -165,12 +167,18 @@ class Certifier:
 
     def best(self) -> Certificate:
         """The certificate of the best points seen so far."""
-        form, none = self.form, self.form.nothing()
+        form, none, own = self.form, self.form.nothing(), self.spot_checks
         best = self.best_primal or Primal(np.inf, np.inf, np.zeros(self.form.shape), True)
         lowest = Enclosed(np.full(form.n_components, -np.inf), none, none.flows, "no dual point was found")
         found = self.best_dual or Dual(-np.inf, lowest)
         primal, dual, w, point = best.bound, found.bound, best.w, found.found.dual_point
         note = ""
+        if own and self.best_primal is not None and self.best_dual is not None:
+            own(w, point)
+        if own.contradiction:
+            note = own.contradiction
+            return Certificate(np.inf, -np.inf, 0.0, "none", w, point, form, note, contradiction=note)
+        primal, dual = primal + own.above, dual - own.below
         if not np.isfinite(primal):
             note = "no feasible point was found"
         elif not np.isfinite(dual):
@@ -178,6 +186,9 @@ class Certifier:
         if note:
             return Certificate(primal, dual, 0.0, "none", w, point, form, note)
         if dual > primal:
+            if dual - primal <= NOTHING * own.size:
+                note = f"the bounds cross by {dual - primal:.2g}, which may be rounding in terms of your own"
+                return Certificate(primal, dual, 0.0, "none", w, point, form, note)
             raise InternalError(
                 f"the lower bound {dual!r} lies above the upper bound {primal!r}: this is an error of graphreg, please "
                 "report it with the model and its data"
@@ -255,6 +266,7 @@ class Certifier:
     def beside(self, other: Certifier) -> None:
         """Take the lower bound of a problem with other targets, offsets and centers, for what it is worth here."""
         best = other.best_dual
+        self.spot_checks.contradiction = self.spot_checks.contradiction or other.spot_checks.contradiction
         if best is None:
             return
         found = self.enclosure.beside(best.found)

@@ -49,6 +49,8 @@ class Certificate:
         are huge and predictors moderate.
     spread : tuple of arrays
         Shaped like the flows: an exactly conserved dual point lies within ``point.flows +- spread``.
+    contradiction : str
+        How a term of the user's breaks a law that bounds rest on, where one was found to: no bound is valid then.
     """
 
     primal: float
@@ -61,6 +63,7 @@ class Certificate:
     note: str = ""
     rounding: float = 0.0
     spread: tuple[Array, ...] = ()
+    contradiction: str = ""
 
     @property
     def point(self) -> DualPoint:

@@ -68,7 +68,8 @@ class Exact(AbstractMethod):
         attempts, certifier = _Attempts(self, task), task.certifier
         with task.compiler.alone():
             ended, why = attempts.carried_out()
-        if not np.isfinite(certifier.best().primal) and ended in ("budget", "limit"):
+        best = certifier.best()
+        if not np.isfinite(best.primal) and not best.contradiction and ended in ("budget", "limit"):
             certificate = certifier.certify(np.zeros(task.form.shape), None, None, task.budget.gap)
             if ended == "limit":
                 ended, why = attempts.without_point(np.isfinite(certificate.primal))
@@ -124,7 +125,7 @@ class _Attempts:
                 certificate = self._attempt(attempt, left) or certificate
                 tell(1, f"gap {certificate.relative_gap:.1e}, target {gap:.0e}")
                 enough = gap if len(self.outcomes) > 1 else min(gap, GAP)
-                if certificate.holds(enough) or task.certifier.recedes():
+                if certificate.holds(enough) or certificate.contradiction or task.certifier.recedes():
                     return "limit"
         self._beyond(certificate)
         return "limit"

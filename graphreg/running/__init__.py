@@ -19,4 +19,5 @@ from .solution import STATUSES as STATUSES
 from .solution import Solution as Solution
 from .solving import Task as Task
 from .solving import solve as solve
+from .statuses import contradicted as contradicted
 from .trace import Record as Record

@@ -128,8 +128,8 @@ class _Run:
             return ""
         certificate = self.certify(state, k)
         self.schedule.repaired(k, screen, certificate.relative_gap)
-        if certificate.holds(self.budget.gap):
-            return "gap"
+        if certificate.holds(self.budget.gap) or certificate.contradiction:
+            return "failed" if certificate.contradiction else "gap"
         return "recession" if self.certifier.recedes() else ""  # the iterates would run to infinity
 
     def last(self, state: Any, k: int, ended: str) -> Certificate:

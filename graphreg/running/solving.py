@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..breakdown import Watched, broken, cause
-from ..certificate import AtInfinity, Certificate, Certifier, Enclosed, at_infinity, common
+from ..certificate import AtInfinity, Certificate, Certifier, Enclosed, at_infinity, common, levelled
 from ..clock import OutOfTimeError, within
 from ..compiling import conic
 from ..form import DualPoint, Form
@@ -57,8 +57,12 @@ def _solved(
             raise
         compiler.forget()
         found = _without_answer(form, "failed", statuses.failed(cause(error)))
+    if budget.gap > 0.0 and found.own is None:  # else exactly this iterate is asked for, or this baseline's point
+        found = replace(found, certificate=levelled(found.certificate, budget.gap))
     message = f"{found.message} {store.note}" if store is not None and store.note else found.message
     own = None if found.own is None else found.own.certificate
+    if found.certificate.contradiction:  # nor did any bound before it was found hold
+        found.trace.records[:] = [replace(record, certified=False, dual=np.nan) for record in found.trace.records]
     more = (found.rounds, found.seconds, found.trace, found.ledger, seed, found.gathered, own)
     return Solution(found.certificate.form, found.certificate, found.status, message, found.by or method.name, *more)
 
@@ -119,6 +123,10 @@ class Task:
             self.certifier.admit(np.zeros(self.form.shape), self.form.nothing())
             best, said = self.certifier.best(), "Nothing is left to fit."
             return Outcome(best, self.certifier, "gap", status="certified", message=said)
+        checks = self.certifier.spot_checks
+        checks.begin()
+        if checks.contradiction:
+            return statuses.judged(Outcome(self.certifier.best(), self.certifier, "failed"), self.budget.gap)
         with np.errstate(over="ignore", invalid="ignore"):
             outcome = self.method.run(self)
         return statuses.judged(outcome, self.budget.gap)
@@ -150,6 +158,8 @@ class Task:
             status, message = "no_certificate", statuses.no_certificate(certificate, gap)
         elif status == "budget":
             message = statuses.used_up(rounds, certificate)
+        if certificate.contradiction:
+            status, message = "failed", statuses.contradicted(certificate)
         return replace(found, certificate=certificate, status=status, message=message, rounds=rounds, seconds=seconds)
 
 
@@ -161,6 +171,7 @@ def _extend(infinity: AtInfinity, rest: Certificate, before: Certificate, gap: f
     """
     certifier = Certifier(infinity.form)
     certifier.admit(before.w, infinity.form.nothing())
+    certifier.spot_checks.contradiction = rest.contradiction
     if rest.valid:
         point = infinity.extend(rest.dual_point)
         spread = infinity.extend(DualPoint(rest.spread, rest.dual_point.prices)).flows if rest.spread else ()
@@ -173,4 +184,6 @@ def _further(found: Outcome, gap: float) -> bool:
     """Whether it is worth while to go on at infinity: what is left was not interrupted, and may be certified there."""
     known = found.status == "certified" or (gap == 0.0 and found.certificate.valid)
     more = found.status == "unattained" or (not known and found.status != "interrupted" and found.certifier.recedes())
-    return more and found.own is None  # a baseline has been there in its own problem
+    return (
+        more and found.own is None and not found.certificate.contradiction
+    )  # a baseline has been there in its own problem

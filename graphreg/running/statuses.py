@@ -20,6 +20,8 @@ UNKNOWN = (
 def judge(outcome: Outcome, gap: float) -> tuple[str, str]:  # noqa: PLR0911 - one return per status
     """The status, decided by the certificate, and the sentence that goes with it."""
     certificate, ended, rounds = outcome.certificate, outcome.ended, outcome.rounds
+    if certificate.contradiction:
+        return "failed", contradicted(certificate)
     if ended == "infeasible":
         return "unbounded", "No point satisfies all constraints; look at the boxes, balls and centers together."
     attained = outcome.certifier.attained()
@@ -40,14 +42,27 @@ def judged(outcome: Outcome, gap: float) -> Outcome:
     """With its status; whether the infimum is attained may take a programme that is interrupted, too."""
     try:
         status, message = judge(outcome, gap) if outcome.own is None else _of_another_problem(outcome, outcome.own, gap)
+        status, message = _doubted(outcome, status, message)
     except KeyboardInterrupt:
         status, message = "interrupted", interrupted(outcome.rounds, outcome.certificate)
     return replace(outcome, status=status, message=f"{message} {outcome.note}" if outcome.note else message, note="")
 
 
+def _doubted(outcome: Outcome, status: str, message: str) -> tuple[str, str]:
+    """With what is wrong with the user's own terms, where there is no certificate and that may be why."""
+    certificate, checks = outcome.certificate, outcome.certifier.spot_checks
+    if not checks or certificate.contradiction or status not in ("no_certificate", "budget", "failed"):
+        return status, message
+    if certificate.form is not checks.form or not (doubt := checks.doubt(certificate.w, certificate.dual_point)):
+        return status, message
+    return status, f"{message} A term misleads the solve: {doubt}."
+
+
 def _of_another_problem(outcome: Outcome, own: Outcome, gap: float) -> tuple[str, str]:
     """What a baseline's answer is worth in either problem."""
     certificate = outcome.certificate
+    if certificate.contradiction:
+        return "failed", contradicted(certificate)
     if certificate.holds(gap) and own.status != "interrupted":
         return "certified", certified(gap)
     reached = f"at a {gap_of(certificate)}" if certificate.valid else f"without certificate ({certificate.note})"
@@ -62,6 +77,11 @@ def certified(gap: float, attained: bool | None = True) -> str:
     """The sentence of a certified answer; ``attained`` is None where nothing confirms that a minimiser exists."""
     unknown = "" if attained is not None else f" {UNKNOWN}"
     return f"The relative gap is certified to be at most {gap:.3g}.{unknown}"
+
+
+def contradicted(certificate: Certificate) -> str:
+    """The sentence of an answer without any bound, because a term of the user's breaks a law."""
+    return f"No bound is valid, and nothing is certified: {certificate.contradiction}."
 
 
 def interrupted(rounds: int, certificate: Certificate) -> str:

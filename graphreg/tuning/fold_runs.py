@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import MethodError, ModelError
+from ..errors import FailedError, MethodError, ModelError
 from ..form import Form
 from ..methods import AbstractMethod
 from ..problem import Problem
@@ -92,6 +92,8 @@ class Task:
             Where a solve was interrupted.
         ModelError, MethodError
             Where the training rows make no problem, or none for the method; with the name of the fold.
+        FailedError
+            Where a term of the user's breaks a law that certificates rest on.
         """
         G = len(self.grid.points)
         links: list[Array] = [np.zeros(0)] * G
@@ -106,6 +108,8 @@ class Task:
             for k in (down[place] for place in warm.order(len(down))):
                 with self.grid.at(k):
                     solution = warm.solve(self.grid.along(k))
+                if solution.certificate.contradiction:
+                    raise FailedError(f"fold {fold.name!r}: {solution.message}")
                 if solution.status == "interrupted" or warm.warm_start.interrupted:
                     raise KeyboardInterrupt
                 links[k] = _links(self.form, solution.certificate.w, fold.test)

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ...declaring import in_library
 from ...errors import DataError, TermError
 from ...lazy import cp
 from ..blocks import Lowered, SampleBlock
@@ -189,6 +190,10 @@ class AbstractLoss(AbstractSamples):
         """For each sample the coordinate of its price that is minus the sum of the others, (M,); None where all
         coordinates are free."""
         return None
+
+    def is_users(self) -> bool:
+        """Whether the user wrote l, so that solves try its laws at their points (see `certificate.spot_checks`)."""
+        return not in_library(type(self))
 
     # ---- predictions -----------------------------------------------------------------------------------------------
     def response(self, x: Array) -> Array:

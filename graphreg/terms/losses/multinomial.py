@@ -26,8 +26,9 @@ class MultinomialLoss(AbstractSmoothLoss):
 
     The parameters of a node are a (features x classes) matrix W_i with ``x_r' W_i`` for predictor, flattened by rows:
     coordinates are pairs (feature, class). With ``p = b + onehot(k)``, ``l*(b; k) = sum_j p_j log p_j`` for p in the
-    simplex and +inf elsewhere: prices sum to zero over the classes. (No class is taken for a reference; a ridge, or
-    nothing, decides between the many W that give the same probabilities.)
+    simplex and +inf elsewhere: prices sum to zero over the classes. (No class is taken for a reference. Of the many W
+    that give the same probabilities a ridge decides for one; where nothing decides, as for an unpenalised intercept,
+    that is reported which adds up to zero over the classes, and over the nodes that edges tie together.)
 
     Parameters
     ----------

@@ -72,6 +72,9 @@ class AbstractCvxpyPenalty(AbstractPenalty):
             return self.function(Z)
         return cp.hstack([cp.sum(self.function(Z[i])) for i in range(Z.shape[0])])
 
+    def is_users(self) -> bool:
+        return True  # the function is
+
     # ---- derived ---------------------------------------------------------------------------------------------------
     def check(self, k: int) -> None:
         self._shape(k)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...checks import check_fields
+from ...declaring import in_library
 from ...errors import TermError
 from ..bounds import largest_around
 from ..records import Array, Notation, RecessionCone, Stated, names_of
@@ -222,6 +223,10 @@ class AbstractPenalty(ABC):
         """How the penalty is printed."""
         name, latex = names_of(self)
         return Notation(f"{name}(%z)", f"%c {name}*(%u / %c)", "", f"{latex}(%z)", rf"%c \, {latex}^*(%u / %c)", "")
+
+    def is_users(self) -> bool:
+        """Whether the user wrote phi, so that solves try its laws at their points (see `certificate.spot_checks`)."""
+        return not in_library(type(self))
 
     # ---- proofs ----------------------------------------------------------------------------------------------------
     def stated(self, k: int) -> Stated | None:

@@ -19,7 +19,7 @@ from ...errors import FailedError, UnattainedError
 from ...form import DualPoint, Form
 from ...methods import Exact
 from ...oracles import NodeGradients, descended
-from ...running import Budget, Solution, solve
+from ...running import Budget, Solution, contradicted, solve
 from ...terms import Array, block_diagonal
 from ...terms.penalties import Zero
 from ..network import Network
@@ -88,6 +88,8 @@ def _refuse(form: Form, w: Array) -> NoReturn:
 
 
 def as_solution(form: Form, certificate: Certificate) -> Solution:
+    if certificate.contradiction:
+        raise FailedError(contradicted(certificate))
     message = f"All nodes that the edges tie agree; relative gap {certificate.relative_gap:.2g}."
     return Solution(form, certificate, "certified", message, "Newton's method on the pooled problem")
 

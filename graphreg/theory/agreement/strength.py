@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...certificate import Certificate, Certifier, common
-from ...errors import MethodError
+from ...certificate import Certificate, Certifier, SpotChecks, common
+from ...errors import FailedError, MethodError
 from ...running import Solution
 from ...tables import StatedNumber, Table
 from ...terms import Array, Parameter, positive
@@ -205,6 +205,11 @@ def strength_max(problem: Any, parameter: Parameter | str | None = None) -> Stre
     binding = int(np.argmax(routes.lower))
     w = np.where((network.component == binding)[:, None], routes.direction, 0.0)
     consensus = as_solution(solution.form, certifier.best())
+    if np.isfinite(upper) and upper > 0.0:
+        tried = SpotChecks(vary.at(upper))
+        tried(c, consensus.certificate.dual_point)
+        if tried.contradiction:
+            raise FailedError(f"{NAME} is not known: {tried.contradiction}")
     gap = consensus.certificate.relative_gap
     assumed = (
         f"{vary.name} alone varies, all other strengths stay as they are",

@@ -1,0 +1,148 @@
+"""The laws of the user's own terms, tried at the points of a certificate.
+
+The library's terms are tested; what a user wrote is believed as far as it is not contradicted. An inequality that is
+missed by more than rounding proves that the term breaks its laws: no bound of the problem is valid then. One that is
+missed by so little that it may be rounding is charged to the bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from ...form import DualPoint, Form
+from ...terms import Array
+from .laws import Trial, along_of, claims, numbers, other_points, own_points
+from .rows import AbstractRows, of_edges, of_samples
+
+MANY = 256  # rows on which more is tried than their own residual
+BEYOND = 1e-6  # of the parts of an inequality: what is missed by less may be rounding, or a solver's tolerance
+NOISY = 30.0  # times the noise that is measured: what is missed by less may be rounding
+LEAST = 64 * 2.0**-52  # of 1, of values a unit away and of the largest numbers of a block: rounding that need not show
+VAGUE = 1e-9  # the same where no bound is at stake
+NEARBY, PULLED = 1e-3, 2.0**-6  # how far apart the points are at which noise is measured
+
+
+class SpotChecks:
+    """What is known of the user's terms in a form. ``contradiction`` is the first law that was found broken, in words;
+    ``below`` and ``above`` are what small disagreements cost either bound at the last points, and ``size`` is that of
+    the numbers that are compared there."""
+
+    def __init__(self, form: Form) -> None:
+        self.form = form
+        self.edges = [k for k, edge in enumerate(form.edges) if edge.penalty.is_users()]
+        self.samples = [k for k, block in enumerate(form.samples) if block.loss.is_users()]
+        self.contradiction = ""
+        self.below = self.above = self.size = 0.0
+        self._seen: tuple[int, int] | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.edges or self.samples)
+
+    def __call__(self, w: Array, point: DualPoint) -> None:
+        """Try the laws at a primal and a dual point."""
+        if not self or self.contradiction or self._seen == (id(w), id(point)):
+            return
+        self._w, self._point = w, point  # held, so that no other object gets their numbers
+        self._seen = id(w), id(point)
+        self.below = self.above = self.size = 0.0
+        with np.errstate(all="ignore"):
+            for rows in self._rows(w, point):
+                self._try(rows)
+
+    def doubt(self, w: Array, point: DualPoint) -> str:
+        """What is wrong with the user's terms that misleads a solve, though no bound; empty where nothing is found."""
+        with np.errstate(all="ignore"):
+            for rows in self._rows(w, point):
+                few = rows.take(_some(rows, np.zeros(len(rows.place))))
+                for trial in claims(few) if len(few.place) else ():
+                    if said := _missed(few, trial, VAGUE):
+                        return said
+        return ""
+
+    def begin(self) -> None:
+        """Try at 0 whether values and conjugates are numbers at all."""
+        with np.errstate(all="ignore"):
+            for rows in self._rows(np.zeros(self.form.shape), self.form.nothing()) if self else ():
+                for trial in numbers(rows) if len(rows.place) else ():
+                    self.contradiction = self.contradiction or _missed(rows, trial, 0.0)
+
+    def _rows(self, w: Array, point: DualPoint) -> Iterable[AbstractRows]:
+        for k in self.samples:
+            yield of_samples(self.form, self.form.samples[k], w, point.prices[k])
+        for k in self.edges:
+            yield of_edges(self.form, self.form.edges[k], w, point.flows[k])
+
+    def _try(self, rows: AbstractRows) -> None:
+        if not len(rows.place):
+            return
+        everywhere = np.arange(len(rows.place))
+        charges = {side: np.zeros(len(everywhere)) for side in ("below", "above", "")}
+        residual, least = charges[""], LEAST * max(1.0, float(_known(rows.value(rows.x + along_of(rows))).max()))
+        for trial in own_points(rows):
+            size = _known(trial.size)
+            least = max(least, LEAST * float(size.max()))
+            self._take(rows, trial, charges, everywhere, least)
+            residual = np.fmax(residual, trial.excess)
+            self.size += float(rows.weight @ size)
+        chosen = _some(rows, residual)
+        few = rows.take(chosen)
+        for trial in other_points(few):
+            if self.contradiction:
+                break
+            self._take(few, trial, charges, chosen, least)
+        self.below += float(rows.weight @ charges["below"])
+        self.above += float(rows.weight @ charges["above"])
+
+    def _take(self, rows: AbstractRows, trial: Trial, charges: dict[str, Array], chosen: Array, least: float) -> None:
+        self.contradiction = self.contradiction or _missed(rows, trial, least)
+        charge = charges[trial.side]
+        charge[chosen] = np.fmax(charge[chosen], np.where(trial.near, trial.excess, 0.0))
+
+
+def _some(rows: AbstractRows, residual: Array) -> Array:
+    """Some rows: those that miss the most, and others evenly spread."""
+    m = len(rows.place)
+    if m <= MANY:
+        return np.arange(m)
+    worst = np.argsort(-residual, kind="stable")[: MANY // 2]
+    return np.union1d(worst, np.linspace(0, m - 1, MANY // 2).astype(int))
+
+
+def _missed(rows: AbstractRows, trial: Trial, least: float) -> str:
+    """What is wrong with the term, where a law is missed by more than rounding, and ``least``; else empty."""
+    size = _known(trial.size)
+    excess = np.where(np.isnan(trial.excess), -np.inf, trial.excess)
+    bad = np.flatnonzero(excess > BEYOND * size)
+    if not len(bad):
+        return ""
+    bad = bad[np.argsort(-excess[bad] / (size[bad] + 1e-300), kind="stable")][:8]
+    noise = np.fmax(_noise(rows.take(bad), trial.x[bad], trial.b[bad]), least)
+    beyond = excess[bad] > NOISY * noise
+    if not beyond.any():
+        return ""
+    row = int(bad[np.argmax(beyond)])
+    said = ", ".join(f"{name} = {_shown(value[row])}" for name, value in trial.said.items())
+    return (
+        f"{rows.name} breaks the law {trial.law} {rows.at(row)}, where {said}; print "
+        f"graphreg.testing.{rows.checker}({rows.name}(...)), which tries every law, and mend the method that is wrong"
+    )
+
+
+def _noise(rows: AbstractRows, x: Array, b: Array) -> Array:
+    """How far off values near x and conjugates near b are by rounding, as their fourth differences show."""
+    along = NEARBY * rows.reach * along_of(rows)
+    values = np.stack([rows.value(x + k * along) for k in range(12)])
+    conjugates = np.stack([rows.conjugate(b * (1.0 - PULLED * k)) for k in range(12)])
+    of_values, of_conjugates = (_known(np.abs(np.diff(each, 4, axis=0))).max(axis=0) for each in (values, conjugates))
+    return of_values + of_conjugates
+
+
+def _known(numbers: Array) -> Array:
+    return np.where(np.isfinite(numbers), numbers, 0.0)
+
+
+def _shown(value: np.ndarray) -> str:
+    value = np.asarray(value)
+    return f"{float(value):.10g}" if value.ndim == 0 else np.array2string(value, precision=6, threshold=6)

@@ -1,0 +1,185 @@
+"""Terms of a user's that break their laws: nothing false is certified, and the term is named. Honest ones pass."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from lying_terms import HONEST, LOSSES, PENALTIES, Lie, OwnLeastSquares, lying
+from own_terms import LogCosh
+
+import graphreg as gr
+from graphreg.certificate import Certifier
+from graphreg.certificate.spot_checks import SpotChecks
+from graphreg.errors import FailedError, InternalError
+
+HARMLESS = [lie for lie in [*PENALTIES, *LOSSES] if not lie.found]
+FOUND = [lie for lie in [*PENALTIES, *LOSSES] if lie.found]
+ROUTES = [gr.Exact(), gr.PrimalDual(), gr.ADMM()]
+
+
+def data(scale=1.0, offset=0.0, seed=0):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(15, 2)), rng.normal(size=15)
+    return gr.NodeData.from_arrays(X, scale * y + offset, np.arange(15) % 3)
+
+
+def model(lie: Lie, strength=0.1, **given):
+    chain, own = gr.Graph.chain(3), lying(lie)
+    if lie.of in HONEST:
+        tv = gr.TotalVariation(chain, own())
+        return gr.SquaredLoss(data(**given)) + (tv if lie.of == "OwnEquality" else strength * tv)
+    return own(data(**given)) + strength * gr.TotalVariation(chain, gr.L1())
+
+
+@cache
+def honest(of: str):
+    return gr.Problem(model(Lie("the truth", of=of))).solve(gap=1e-8).certificate
+
+
+def certified(lie: Lie):
+    """What a certifier says of a lying model at the honest optimum."""
+    form, known = gr.Problem(model(lie)).form, honest(lie.of)
+    certifier = Certifier(form)
+    certifier.spot_checks.begin()
+    with np.errstate(invalid="ignore"):
+        return certifier.certify(known.w, known.dual_point.flows, known.dual_point.prices, 1e-6)
+
+
+@pytest.mark.parametrize("lie", FOUND, ids=lambda lie: f"{lie.of} {lie.name}")
+def test_what_the_iterates_contradict_is_named(lie):
+    found = certified(lie)
+    assert not found.valid
+    assert (found.primal, found.dual) == (np.inf, -np.inf)
+    name = "LyingOwnLeastSquares" if lie.of == "OwnLeastSquares" else f"Lying{lie.of}"
+    assert found.contradiction.startswith(f"{name} breaks the law ")
+    place = "at the node " if lie in LOSSES or "at the node" in found.contradiction else "on the edge ("
+    checker = "check_loss" if lie in LOSSES else "check_penalty"
+    assert place in found.contradiction
+    assert f"graphreg.testing.{checker}({name}" in found.contradiction
+
+
+@pytest.mark.parametrize("lie", HARMLESS, ids=lambda lie: f"{lie.of} {lie.name}")
+def test_what_they_do_not_show_makes_no_bound_false(lie):
+    """The optimum is the honest one: these lies leave the value as it is, or make it larger."""
+    found, truth = certified(lie), honest(lie.of)
+    if found.valid:
+        assert found.dual <= truth.primal * (1 + 1e-9)
+        assert found.primal >= truth.dual * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("method", ROUTES, ids=lambda method: method.name)
+@pytest.mark.parametrize("lie", [PENALTIES[0], PENALTIES[1], LOSSES[1]], ids=lambda lie: f"{lie.of} {lie.name}")
+def test_every_route_fails_by_name(lie, method):
+    problem = gr.Problem(model(lie))
+    solution = problem.solve(method, on_failure="return")
+    assert solution.status == "failed"
+    assert not solution.certificate.valid
+    assert "nothing is certified: Lying" in solution.message
+    assert not any(record.certified for record in solution.trace.records)
+    with pytest.raises(FailedError, match="nothing is certified: Lying"):
+        problem.solve(method)
+
+
+def test_what_misleads_a_solve_is_said():
+    lie = next(lie for lie in PENALTIES if lie.name == "prox that moves nothing")
+    solution = gr.Problem(model(lie)).solve(gr.PrimalDual(), rounds=200)
+    assert solution.status == "budget"
+    assert "A term misleads the solve: LyingOwnL1 breaks the law the prox is that of the value" in solution.message
+
+
+def test_compiled_read_fails_by_name():
+    compiled = gr.Problem(model(PENALTIES[1])).compile()
+    compiled.cvxpy.solve(solver="CLARABEL")
+    with pytest.raises(FailedError, match="LyingOwnL1 breaks the law") as raised:
+        compiled.read()
+    assert raised.value.solution is not None
+    assert not raised.value.solution.certificate.valid
+
+
+def test_compare_path_and_cross_validation_fail_by_name():
+    strength = gr.Parameter(0.1, name="strength")
+    problem = gr.Problem(model(PENALTIES[1], strength))
+    compared = gr.compare(problem, [gr.Exact(), gr.ADMM()], seed=0)
+    assert set(compared.table()["status"]) == {"failed"}
+    assert compared.reference.startswith("none, as LyingOwnL1 breaks the law")
+    with pytest.raises(FailedError, match="LyingOwnL1 breaks the law"):
+        gr.path(problem, [0.1, 0.2], method=gr.PrimalDual())
+    with pytest.raises(FailedError, match="LyingOwnL1 breaks the law"):
+        gr.cross_validate(problem, [0.1, 0.2], folds=3)
+
+
+def test_strength_max_fails_by_name():
+    lie = next(lie for lie in PENALTIES if lie.name == "domain three times as large")
+    with pytest.raises(FailedError, match="LyingOwnL1 breaks the law"):
+        gr.strength_max(gr.Problem(model(lie, gr.Parameter(0.1))))
+
+
+def test_a_resumed_run_fails_by_name(tmp_path):
+    """The class told the truth when the checkpoint was written."""
+    lie = Lie("conjugate 1e-3 too low", {"conjugate": lambda g, u: g - LOW[0]})
+    problem, LOW[0] = gr.Problem(model(lie)), 0.0
+    file = tmp_path / "run"
+    problem.solve(gr.PrimalDual(), gap=1e-12, rounds=60, checkpoint=file, seed=0)
+    LOW[0] = 1e-3
+    resumed = problem.solve(gr.PrimalDual(), gap=1e-12, rounds=120, checkpoint=file, on_failure="return")
+    assert resumed.status == "failed"
+    assert "LyingOwnL1 breaks the law" in resumed.message
+
+
+LOW = [0.0]
+
+
+# ---- honest terms ----------------------------------------------------------------------------------------------------
+def soft(z):
+    return cp.sum(cp.huber(z, 1)) / 2
+
+
+TRUE = {
+    **{
+        name: lambda each=each, **at: gr.SquaredLoss(data(**at)) + gr.TotalVariation(CHAIN, each)
+        for name, each in HONEST.items()
+    },
+    "from_cvxpy": lambda **at: gr.SquaredLoss(data(**at)) + gr.TotalVariation(CHAIN, gr.Penalty.from_cvxpy(soft)),
+    "LogCosh": lambda **at: LogCosh(data(**at)) + 0.1 * gr.TotalVariation(CHAIN, gr.L2()),
+    "OwnLeastSquares": lambda **at: OwnLeastSquares(data(**at)) + 0.1 * gr.TotalVariation(CHAIN, gr.L2()),
+}
+CHAIN = gr.Graph.chain(3)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e10], ids="offset {:g}".format)
+@pytest.mark.parametrize("name", TRUE)
+def test_honest_terms_are_not_condemned(name, offset):
+    """At targets over 20 decades, with and without an offset, near and far from the optimum."""
+    for scale in 10.0 ** np.arange(-10, 11, 10 if name == "from_cvxpy" else 5):
+        form = gr.Problem(TRUE[name](scale=scale, offset=offset)).form
+        for start in np.random.default_rng(0).normal(size=(1 + (offset == 0.0), *form.shape)):
+            w = scale * start
+            with np.errstate(all="ignore"):
+                certifier = Certifier(form)
+                certifier.certify(w, None, None, 1e-6)
+                again = certifier.certify(w / 2, None, None, 1e-9)
+            assert not again.contradiction, again.contradiction
+
+
+def test_honest_terms_are_certified_as_before():
+    for name, make in TRUE.items():
+        problem = gr.Problem(make())
+        for method in (gr.Exact(), gr.PrimalDual()) if name != "from_cvxpy" else (gr.Exact(),):
+            assert problem.solve(method).status == "certified", (name, method.name)
+
+
+def test_the_librarys_terms_pay_nothing(monkeypatch):
+    """No method of theirs is called for it: what a spot check would call is not reached."""
+    monkeypatch.setattr(SpotChecks, "__call__", None)
+    monkeypatch.setattr(SpotChecks, "doubt", None)
+    loss = gr.HuberLoss(data()) + 0.1 * gr.TotalVariation(CHAIN, gr.L2()) + gr.NodePenalty(gr.Box(-1, 1))
+    assert gr.Problem(loss).solve(gr.PrimalDual()).status == "certified"
+
+
+def test_a_crossing_of_the_librarys_own_bounds_stays_an_error_of_the_library(monkeypatch):
+    monkeypatch.setattr(gr.L2, "conjugate_bound", lambda self, u, spread: np.full(len(u), -1.0))
+    with pytest.raises(InternalError, match="error of graphreg"):
+        gr.Problem(gr.SquaredLoss(data()) + 0.1 * gr.TotalVariation(CHAIN, gr.L2())).solve()
