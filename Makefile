@@ -12,7 +12,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo quick test lint listings counts bench soundness proofs resume methods statistics clean
+.PHONY: help demo quick test lint listings counts bench soundness proofs resume failures methods statistics clean
 
 help:
 	@echo "make demo        run examples/demo.py"
@@ -25,6 +25,7 @@ help:
 	@echo "make soundness   search for a certificate that lies"
 	@echo "make proofs      prove and check answers, true and false claims, forged and hostile files"
 	@echo "make resume      kill runs at random, let them go on, compare bits"
+	@echo "make failures    kill, stop and interrupt actors at random, see what is left"
 	@echo "make methods     measure how every method converges, beside its theory"
 	@echo "make statistics  measure sizes, powers, coverages and times, beside what is promised"
 	@echo "make clean       remove .venv, caches and build outputs"
@@ -89,9 +90,9 @@ resume: export MKL_NUM_THREADS := 1
 resume: $(VENV)/.installed-bench
 	$(RUN) -m benchmarks.resume $(ARGS)
 
-methods statistics: export OMP_NUM_THREADS := 1
-methods statistics: export OPENBLAS_NUM_THREADS := 1
-methods statistics: $(VENV)/.installed-test
+failures methods statistics: export OMP_NUM_THREADS := 1
+failures methods statistics: export OPENBLAS_NUM_THREADS := 1
+failures methods statistics: $(VENV)/.installed-test
 	$(RUN) -m benchmarks.$@ $(ARGS)
 
 clean:

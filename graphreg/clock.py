@@ -206,7 +206,7 @@ def carry_out(work: Callable[[], T]) -> T:
     try:
         _await(done)
     except BaseException:
-        _stop(thread, awaited)
+        stop(thread, awaited)
         raise
     if errors:
         raise errors[0]
@@ -242,14 +242,15 @@ def awaited() -> Callable[[], bool]:
     return lambda: known.still
 
 
-def _stop(thread: threading.Thread, awaited: _Awaited) -> None:
+def stop(thread: threading.Thread, awaited: _Awaited | None = None) -> None:
     """Ask a thread to stop at its next step in Python, or when it asks."""
-    awaited.still = False
+    if awaited is not None:
+        awaited.still = False
     if thread.ident is not None and thread.is_alive():
         if not _stopped:
             atexit.register(_wait)
         _stopped.append(thread)
-        if awaited.asks:
+        if awaited is not None and awaited.asks:
             return
         _raise_in(ctypes.c_ulong(thread.ident), _Stopped)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import subprocess
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -110,6 +112,39 @@ def deviation(one, two):
             for a, b in zip(mine, theirs, strict=True):
                 worst = max(worst, float(np.abs(a - b).max(initial=0.0)) / max(size, 1e-300))
     return worst
+
+
+def children(parent):
+    """Processes by number, with their command lines; those that have ended but for their exit code are none."""
+    listed = subprocess.run(
+        ["ps", "-ww", "-eo", "pid=,ppid=,stat=,args="], capture_output=True, text=True, check=True
+    ).stdout
+    rows = [line.split(None, 3) for line in listed.splitlines()]
+    return {int(pid): rest[0] for pid, above, stat, *rest in rows if int(above) == parent and stat[0] != "Z"}
+
+
+def starters_of(parent):
+    return [pid for pid, command in children(parent).items() if "starter.py" in command]
+
+
+def hosts_of(parent):
+    """The processes that host actors of the runs in a process, in the order of their nodes."""
+    return sorted(host for starter in starters_of(parent) for host in children(starter))
+
+
+def sentinels_in(pid, sentinels):
+    """The places of those bytes that are found anywhere in the memory of a process."""
+    found = set()
+    with open(f"/proc/{pid}/maps") as regions, open(f"/proc/{pid}/mem", "rb", 0) as memory:
+        for line in regions:
+            span, rights, *_ = line.split()
+            low, high = (int(number, 16) for number in span.split("-"))
+            with contextlib.suppress(OSError, ValueError):  # what even the kernel does not let anybody read
+                if rights[0] == "r":
+                    memory.seek(low)
+                    text = memory.read(high - low)
+                    found |= {k for k, each in enumerate(sentinels) if each in text}
+    return sorted(found)
 
 
 def gap(solution):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import multiprocessing
 import os
 import pickle
 import signal
@@ -14,7 +13,19 @@ from dataclasses import dataclass, replace
 import networkx as nx
 import numpy as np
 import pytest
-from actor_cases import FIXED, ITERATIONS, KINDS, Breaking, by_actors, deviation, on_arrays, problem, watch, whole
+from actor_cases import (
+    FIXED,
+    ITERATIONS,
+    KINDS,
+    Breaking,
+    by_actors,
+    deviation,
+    hosts_of,
+    on_arrays,
+    problem,
+    watch,
+    whole,
+)
 from factories import named, thinned
 
 import graphreg as gr
@@ -235,14 +246,14 @@ def test_a_sum_without_messages_is_another():
 
 
 # ---- when something breaks -------------------------------------------------------------------------------------------
-def processes_of_actors():
-    """Child processes, but for the workers that joblib keeps from earlier tests."""
-    return [child for child in multiprocessing.active_children() if not child.name.startswith("Loky")]
-
-
 def nothing_is_left():
-    assert not [t for t in threading.enumerate() if t.name.startswith("actor of")]
-    assert not processes_of_actors()
+    assert not [t for t in threading.enumerate() if t.name.startswith(("actor of", "coordinator"))]
+    assert not hosts_of(os.getpid())
+
+
+RAISED = "the actor of the node 'c' failed: ZeroDivisionError: no reason"
+REFUSED = r"not with me \(raised by the actor of the node 'c'\)"
+SILENT = "actor of the node '[bd]' waits for the node 'c' in vain .exchange 1 of round 4."
 
 
 def short():
@@ -251,17 +262,19 @@ def short():
     return gr.Problem(gr.SquaredLoss(data) + gr.TotalVariation(nx.path_graph(list("abcdefg")), gr.L2()))
 
 
-@pytest.mark.parametrize("processes", [False, 2, True])
 @pytest.mark.parametrize(
-    ("how", "error", "words"),
+    ("processes", "how", "error", "words"),
     [
-        ("raise", ActorError, "the actor of the node 'c' failed: ZeroDivisionError: no reason"),
-        ("refuse", MethodError, r"not with me \(raised by the actor of the node 'c'\)"),
-        ("silent", ActorError, "actor of the node '[bd]' waits for the node 'c' in vain .exchange 1 of round 4."),
+        (False, "raise", ActorError, RAISED),
+        (2, "raise", ActorError, RAISED),
+        (False, "refuse", MethodError, REFUSED),
+        (True, "refuse", MethodError, REFUSED),
+        (False, "silent", ActorError, SILENT),
+        (2, "silent", ActorError, SILENT),
     ],
 )
 def test_an_error_names_the_node(processes, how, error, words):
-    engine = gr.Actors(processes=processes, timeout=1.0 if how == "silent" else 20.0)
+    engine = gr.Actors(processes=processes, timeout=2.0 if how == "silent" else 20.0)
     with pytest.raises(error, match=words):
         short().solve(Breaking(balance=1.0, how=how), gap=0, rounds=10, engine=engine)
     nothing_is_left()
@@ -286,31 +299,14 @@ def test_an_interrupted_run_ends_with_its_best_point(processes):
     nothing_is_left()
 
 
-@pytest.mark.parametrize("processes", [2, True])
-def test_processes_go_the_way_of_the_arrays(processes):
-    compare(gr.PrimalDual(), problem("parts", n=6).form.frozen(), processes=processes)
-    compare(gr.ADMM(), random_problem(162).problem.form.frozen(), processes=processes)
+@pytest.mark.parametrize(
+    ("method", "form", "processes"),
+    [(gr.PrimalDual(), problem("parts", n=6).form, True), (gr.ADMM(), random_problem(162).problem.form, 2)],
+    ids=["primal-dual", "admm"],
+)
+def test_processes_go_the_way_of_the_arrays(method, form, processes):
+    compare(method, form.frozen(), processes=processes)
     nothing_is_left()
-
-
-def test_a_process_that_is_killed_ends_the_run():
-    def kill(record):
-        os.kill(processes_of_actors()[0].pid, signal.SIGKILL)
-
-    with pytest.raises(ActorError, match=r"the process of the nodes '.' has ended \(exit code -9\)"):
-        short().solve(gr.PrimalDual(balance=1.0), gap=0, rounds=1000, callback=kill, engine=gr.Actors(processes=True))
-    nothing_is_left()
-
-
-def test_what_cannot_be_pickled_stays_in_this_process():
-    import cvxpy as cp
-
-    data = gr.NodeData.from_arrays(np.eye(4), np.arange(4.0), range(4))
-    norm = gr.Penalty.from_cvxpy(lambda z: cp.norm(z, 3))
-    model = gr.Problem(gr.SquaredLoss(data) + gr.TotalVariation(nx.path_graph(4), norm))
-    with pytest.raises(MethodError, match=r"cannot be sent to another process.*processes=False"):
-        model.solve(gr.PrimalDual(), rounds=3, gap=0, engine=gr.Actors(processes=2))
-    compare(gr.PrimalDual(balance=1.0), model.form.frozen())
 
 
 # ---- what is refused -------------------------------------------------------------------------------------------------

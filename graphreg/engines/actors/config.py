@@ -41,13 +41,13 @@ class Actors:
     ----------
     processes : bool or int
         False (default): threads of this process. True: one process per node. A number: so many processes, each with
-        about as many nodes. They are started afresh, without the memory of this one (`multiprocessing` with a fork
-        server, or spawned): a script needs its ``if __name__ == "__main__":``, and classes and functions of the model
-        must be importable.
+        about as many nodes. They have neither the memory of this process nor run its script again; classes and
+        functions of the model that they cannot import are sent as code, with a warning that names them.
     faults : Faults, optional
         What goes wrong on purpose.
     timeout : float
-        Seconds that an actor waits for a message before the run ends with an error that says who waits for whom.
+        Seconds that an actor waits for a message, and the coordinator for a sign of anybody, before the run ends with
+        an error that says who waits for whom, or of whom nothing is heard.
     """
 
     processes: bool | int = checked(PROCESSES, False)
@@ -59,7 +59,7 @@ class Actors:
 
     @contextmanager
     def hosting(self, method: AbstractIteration, form: Form, arcs: Arcs, seed: int) -> Generator[Coordinator]:
-        """The actors of a run; gone at the end, however it ends."""
+        """The actors of a run; gone at the end, however it ends. A Ctrl-C after the last round breaks nothing off."""
         parts = split(form, arcs)
         settings = RunSettings(self._under_faults(method), seed, self._fault_plan(form, seed), float(self.timeout))
         hosts: Threads | Processes
@@ -70,8 +70,13 @@ class Actors:
 
             hosts = Processes(parts, settings, len(parts) if self.processes is True else int(self.processes))
         try:
-            yield Coordinator(settings.method, form, parts, hosts)
-        finally:
+            yield Coordinator(settings, form, parts, hosts)
+        except BaseException:
+            hosts.close()
+            raise
+        try:
+            hosts.close()
+        except KeyboardInterrupt:
             hosts.close()
 
     def _under_faults(self, method: AbstractIteration) -> AbstractIteration:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
+from ...clock import OutOfTimeError, left
 from ...errors import ActorError, GraphregError
 from ...form import Form
+from ...messages import SHOWN
 from ...methods import AbstractIteration, Point, Start
 from ...network import PURPOSES, Ledger, LocalView
 from ...terms import Array
@@ -20,7 +23,11 @@ from .actor import Answer
 from .faults import Tag
 from .mailbox import DOWN, Message, WaitError
 from .parts import COORDINATOR, NodePart
-from .threads import Reply, RootSum, Warned
+from .threads import Reply, RootSum, RunSettings, Warned
+
+HASTE = 0.5  # seconds that actors have to answer where the run is to end
+LATER = 0.5  # seconds: the coordinator's patience ends later than theirs, and they have as many to say why they stop
+GLANCE = 0.25  # seconds
 
 
 class Hosts(Protocol):
@@ -49,8 +56,10 @@ class Coordinator(AbstractIteration):
     it gathers is recorded as certificates are on any engine. There is no polish: it needs all data in one place.
     """
 
-    def __init__(self, method: AbstractIteration, form: Form, parts: tuple[NodePart, ...], hosts: Hosts) -> None:
-        self.method, self.form, self.parts, self.hosts = method, form, parts, hosts
+    def __init__(self, settings: RunSettings, form: Form, parts: tuple[NodePart, ...], hosts: Hosts) -> None:
+        self.method, self.form, self.parts, self.hosts = settings.method, form, parts, hosts
+        self.patience = settings.patience
+        self.interrupted = False
         self.roots = [part.node for part in parts if part.tree.beyond]
         self.number = 0  # of the last order
         self.sums: dict[Tag, dict[int, Array]] = {}  # of components, that wait for those of others
@@ -85,7 +94,10 @@ class Coordinator(AbstractIteration):
 
     def gathered(self, state: CoordinatorState) -> dict[str, Any]:
         """One row per node; what is no array is the first node's."""
-        answers = self._answers(state)
+        try:
+            answers = self._answers(state)
+        except (KeyboardInterrupt, OutOfTimeError):  # the run ends before anything was heard
+            return {}
         out: dict[str, Any] = {}
         for name, first in answers[0].gathered.items():
             rows = [answers[i].gathered[name] for i in self._nodes]
@@ -98,9 +110,14 @@ class Coordinator(AbstractIteration):
         return range(len(self.parts))
 
     def _answers(self, state: CoordinatorState) -> dict[int, Answer]:
+        """Those after this round; the last that are known where the run is to end and actors do not answer at once."""
         if self.known is None or self.known[0] != state.round:
-            self.known = state.round, self._ask("answer", dict.fromkeys(self._nodes, state.round))
-            self._update_ledger(self.known[1])
+            try:
+                self.known = state.round, self._ask("answer", dict.fromkeys(self._nodes, state.round))
+                self._update_ledger(self.known[1])
+            except OutOfTimeError:
+                if self.known is None:
+                    raise (KeyboardInterrupt if self.interrupted else OutOfTimeError) from None
         return self.known[1]
 
     def _flows(self, answers: Mapping[int, Answer]) -> tuple[Array, ...]:
@@ -152,7 +169,7 @@ class Coordinator(AbstractIteration):
 
     # ---- orders ------------------------------------------------------------------------------------------------------
     def _ask(self, what: str, arguments: Mapping[int, Any]) -> dict[int, Any]:
-        """The replies of all actors; raises what one of them raised.
+        """The replies of all actors; raises what one of them raised, and names those of whom nothing is heard.
 
         After a Ctrl-C actors finish what they were ordered to do, and replies to earlier orders are ignored. For that
         an order reaches all of them, or none.
@@ -160,21 +177,45 @@ class Coordinator(AbstractIteration):
         self.number += 1
         try:
             self.hosts.order(self.number, what, arguments)
+            return self._replies(HASTE if what == "answer" else 0.0)
         except KeyboardInterrupt:
+            self.interrupted = True
             self.hosts.order(self.number, what, arguments)
             raise
+
+    def _replies(self, grace: float) -> dict[int, Any]:
+        """The replies to the last order. Where the run is to end now, they have ``grace`` seconds."""
         out: dict[int, Any] = {}
+        remaining = 0.0 if self.interrupted else left()
+        until = math.inf if remaining is None else time.monotonic() + max(remaining, grace)
         while len(out) < len(self.parts):
-            item = self.hosts.replies.get()
+            try:
+                item = self._hear(until)
+            except Empty:
+                self._fail([], out)
             if isinstance(item, RootSum):
                 self._add(item)
             elif isinstance(item, Warned):
                 warnings.warn(item.text, item.category, stacklevel=2)
-            elif item.error is not None:
-                self._fail(item, len(self.parts) - len(out) - 1)
-            elif item.number == self.number and not item.stopped:
+            elif isinstance(item, Reply) and item.error is not None:
+                self._fail([item], out)
+            elif isinstance(item, Reply) and item.number == self.number and not item.stopped:
                 out[item.node] = item.value
         return out
+
+    def _hear(self, until: float) -> Any:
+        """What is said next, by whomever; `Empty` where all are silent for longer than actors wait for each other.
+
+        Patience is counted in glances and not by the clock, which goes on while this process itself is stopped.
+        """
+        for _ in range(math.ceil((self.patience + LATER) / GLANCE)):
+            rest = until - time.monotonic()
+            try:
+                return self.hosts.replies.get(timeout=max(min(GLANCE, rest), 0.0))
+            except Empty:
+                if rest <= GLANCE:
+                    raise OutOfTimeError from None
+        raise Empty
 
     def _add(self, item: RootSum) -> None:
         """Sums of components, added in the order of their roots."""
@@ -189,21 +230,33 @@ class Coordinator(AbstractIteration):
         for root in self.roots:
             self.hosts.put(root, Message(DOWN, COORDINATOR, root, item.tag, 0, np.array(total)))
 
-    def _fail(self, first: Reply, left: int) -> None:
-        """Stop all others, and raise what went wrong: the first by number that did not merely wait for another."""
+    def _fail(self, failed: list[Reply], out: Mapping[int, Any]) -> NoReturn:
+        """Stop all actors, and raise what went wrong: the first error by number, unless it tells of mere waiting while
+        there are nodes that say nothing at all, not even that they have stopped."""
         self.hosts.stop()
-        failed, until = [first], time.monotonic() + 1.0
-        while left > 0 and (rest := until - time.monotonic()) > 0:
+        waited_for = set(self._nodes) - set(out) - {reply.node for reply in failed}
+        silent, until = set(waited_for), time.monotonic() + LATER
+        while silent and (rest := until - time.monotonic()) > 0:
             try:
                 item = self.hosts.replies.get(timeout=rest)
             except Empty:
                 break
             if isinstance(item, Reply):
-                left -= 1
+                silent.discard(item.node)
                 failed += [item] if item.error is not None else []
-        worst = min(failed, key=lambda reply: (isinstance(reply.error, WaitError), reply.node))
-        assert worst.error is not None
-        raise _for_user(worst.error, worst.node, self.form.labels) from worst.error
+        failed.sort(key=lambda reply: (isinstance(reply.error, WaitError), reply.node))
+        if not failed or (isinstance(failed[0].error, WaitError) and silent):
+            raise self._silence(sorted(silent or waited_for))
+        assert failed[0].error is not None
+        raise _for_user(failed[0].error, failed[0].node, self.form.labels) from failed[0].error
+
+    def _silence(self, nodes: list[int]) -> ActorError:
+        names = ", ".join(repr(self.form.labels[i]) for i in nodes[:SHOWN])
+        more = f" and {len(nodes) - SHOWN} more" if len(nodes) > SHOWN else ""
+        return ActorError(
+            f"nothing is heard of the node{'s' * (len(nodes) > 1)} {names}{more} within timeout={self.patience:g} "
+            "seconds: stopped, hanging, or at work for longer, for which a larger timeout= helps"
+        )
 
 
 def _for_user(error: BaseException, node: int, labels: tuple[Hashable, ...]) -> BaseException:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any
 
+from ...clock import stop
 from ...methods import AbstractIteration
 from ...terms import Array
 from .actor import Actor
@@ -16,7 +18,7 @@ from .faults import FaultPlan, Tag
 from .mailbox import Carry, Mailbox, Message, Order, Stop, StoppedError
 from .parts import NodePart
 
-LEAVE = 5.0  # seconds that threads have to end
+LEAVE = 1.0  # seconds that threads have to end
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class Threads:
 
     def __init__(self, parts: Sequence[NodePart], settings: RunSettings, carry: Carry | None = None) -> None:
         self.slots: dict[int, SimpleQueue[Any]] = {part.node: SimpleQueue() for part in parts}
-        self.replies: SimpleQueue[Reply | RootSum] = SimpleQueue()
+        self.replies: SimpleQueue[Any] = SimpleQueue()  # of Reply and RootSum
         deliver = carry or self.deliver
         self._threads = [
             threading.Thread(
@@ -92,9 +94,15 @@ class Threads:
             slot.put(Stop())
 
     def close(self) -> None:
+        """End all threads: told to, then made to as soon as they are back in Python."""
         self.stop()
-        for thread in self._threads:
-            thread.join(LEAVE)
+        for end in (None, stop):
+            until = time.monotonic() + LEAVE
+            for thread in self._threads:
+                if end is not None and thread.is_alive():
+                    end(thread)
+            for thread in self._threads:
+                thread.join(max(until - time.monotonic(), 0.0))
 
     def _run_actor(self, part: NodePart, settings: RunSettings, carry: Carry) -> None:
         mailbox = Mailbox(self.slots[part.node], settings.patience)
