@@ -24,6 +24,7 @@ T = TypeVar("T")
 
 GRACE = 0.25  # seconds that a piece of work is given at least, so that small ones are done even when time is up
 PATIENCE = 0.05  # seconds between two looks at the clock and at Ctrl-C
+STEPS = 100  # within which Python raises what another thread has asked it to raise
 FAREWELL = 20.0  # seconds that the interpreter waits at its end for compiled work that was broken off
 LAST = 1.0  # seconds for the last word on what is there when the time is up or Ctrl-C is pressed
 
@@ -99,23 +100,37 @@ def alarm() -> Generator[None]:
         yield
         return
     thread, ringing = ctypes.c_ulong(threading.get_ident()), threading.Lock()
-    over = False
+    over = rung = heard = False
+
+    class RungError(OutOfTimeError):
+        """Of this alarm, and of no other."""
 
     def ring() -> None:
+        nonlocal rung
         with ringing:
             if not over:
-                _raise_in(thread, OutOfTimeError)
+                rung = True
+                _raise_in(thread, RungError)
 
     timer = threading.Timer(max(seconds, 0.0), ring)
     timer.daemon = True
     timer.start()
     try:
         yield
+    except RungError:
+        heard = True
+        raise
     finally:
-        with ringing:
-            over = True
-            _raise_in(thread, None)  # what has rung and is not yet heard
         timer.cancel()
+        try:
+            with ringing:
+                over = True
+            # What has rung is raised here at the latest. It must not be taken back: Python 3.11 would look for it at
+            # every step from then on, and a profiler would hang.
+            for _ in range(STEPS if rung and not heard else 0):
+                time.sleep(0.0)
+        except RungError:
+            pass
 
 
 @contextmanager
@@ -255,10 +270,9 @@ def stop(thread: threading.Thread, awaited: _Awaited | None = None) -> None:
         _raise_in(ctypes.c_ulong(thread.ident), _Stopped)
 
 
-def _raise_in(thread: ctypes.c_ulong, error: type[BaseException] | None) -> None:
-    """Raise an error at the next step of a thread in Python; None takes back what was not yet heard."""
-    raised = None if error is None else ctypes.py_object(error)
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, raised)
+def _raise_in(thread: ctypes.c_ulong, error: type[BaseException]) -> None:
+    """Raise an error at the next step of a thread in Python."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(error))
 
 
 _stopped: list[threading.Thread] = []
