@@ -100,7 +100,7 @@ def alarm() -> Generator[None]:
         yield
         return
     thread, ringing = ctypes.c_ulong(threading.get_ident()), threading.Lock()
-    over = rung = heard = False
+    over = rung = caught = False
 
     class RungError(OutOfTimeError):
         """Of this alarm, and of no other."""
@@ -118,7 +118,7 @@ def alarm() -> Generator[None]:
     try:
         yield
     except RungError:
-        heard = True
+        caught = True
         raise
     finally:
         timer.cancel()
@@ -127,7 +127,7 @@ def alarm() -> Generator[None]:
                 over = True
             # What has rung is raised here at the latest. It must not be taken back: Python 3.11 would look for it at
             # every step from then on, and a profiler would hang.
-            for _ in range(STEPS if rung and not heard else 0):
+            for _ in range(STEPS if rung and not caught else 0):
                 time.sleep(0.0)
         except RungError:
             pass

@@ -287,7 +287,7 @@ class NodeData:
     def _positions(self, rows: Any) -> Array:
         chosen = np.asarray(rows)
         if chosen.dtype == bool and chosen.shape != self.node.shape:
-            raise DataError(f"the mask of rows has {chosen.size} entries and the data have {self.n_samples} rows")
+            raise DataError(f"the mask has {chosen.size} entries and the data have {self.n_samples} rows")
         if chosen.dtype == bool:
             chosen = np.flatnonzero(chosen)
         if not chosen.size:

@@ -100,7 +100,7 @@ def test_an_infimum_that_is_not_attained(name, method):
     problem = gr.Problem(UNATTAINED[name])
     assert attained(problem.form) is False
     with pytest.raises(gr.errors.UnattainedError, match="not attained") as caught:
-        problem.solve(METHODS[method], gap=1e-5, rounds=3000)
+        problem.solve(METHODS[method], gap=1e-5, rounds=None if method == "exact" else 3000)
     solution = caught.value.solution
     assert solution.status == "unattained"
     assert solution.certificate.holds(1e-5), solution
@@ -113,7 +113,7 @@ def test_a_minimum_that_is_attained(name, method):
     problem = gr.Problem(ATTAINED[name])
     assert attained(problem.form) is True
     assert at_infinity(problem.form) is None
-    solution = problem.solve(METHODS[method], gap=1e-6, rounds=20_000)
+    solution = problem.solve(METHODS[method], gap=1e-6, rounds=None if method == "exact" else 20_000)
     assert solution.status == "certified", solution
 
 

@@ -245,7 +245,8 @@ def test_a_round_cut_short_does_not_count():
 
 @pytest.mark.parametrize("late", [False, True])
 def test_an_alarm_leaves_nothing_behind(late):
-    """What was asked of the interpreter is raised, in the context or at its end: a profiler hangs otherwise."""
+    """What was asked of the interpreter is raised, in the context or at its end: a profiler hangs otherwise. (On a busy
+    machine also an alarm for work that takes no time is heard.)"""
     import cProfile
     import time
 
@@ -258,7 +259,7 @@ def test_an_alarm_leaves_nothing_behind(late):
                     while late:
                         pass
             except OutOfTimeError:
-                assert late
+                pass
             time.sleep(2e-3)
     profiler = cProfile.Profile()
     profiler.enable()

@@ -180,7 +180,7 @@ def test_a_gap_that_is_met_ends_the_run():
 def test_seconds():
     run = chain(n=60, loss=gr.LogisticLoss).solve(gr.PrimalDual(), gap=0, seconds=0.2)
     assert run.status == "budget"
-    assert 0.2 <= run.seconds < 2.0
+    assert 0.1 <= run.seconds < 2.0  # some of the time is held back for the last certificate
     assert run.rounds > 1
 
 
