@@ -49,7 +49,7 @@ def is_number(value: object) -> TypeGuard[float]:
 def is_whole(value: object) -> TypeGuard[int]:
     """Whether a value is a whole number that an array can hold, of Python's or numpy's; True and False are none, 2.0
     neither."""
-    return isinstance(value, Integral) and not isinstance(value, bool) and -LARGEST <= value <= LARGEST
+    return isinstance(value, Integral) and not isinstance(value, bool) and abs(int(value)) <= LARGEST
 
 
 def is_switch(value: object) -> TypeGuard[bool]:

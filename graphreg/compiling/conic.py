@@ -159,7 +159,7 @@ def _listening(solver: Any) -> None:
         size, cones = len(data["c"]), dims_to_solver_cones(data["dims"])
         P = sp.csc_array(sp.triu(data["P"])) if "P" in data else sp.csc_array((size, size))
         settings = solver.parse_solver_opts(verbose, options)
-        made = clarabel.DefaultSolver(P, data["c"], data["A"], data["b"], cones, settings)
+        made = clarabel.DefaultSolver(P, data["c"], data["A"], data["b"], cones, settings)  # pyright: ignore[reportAttributeAccessIssue]  (no types)
         still = awaited()
         made.set_termination_callback(lambda info: not still())
         return made.solve()

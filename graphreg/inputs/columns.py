@@ -59,7 +59,8 @@ def names_of(names: Any) -> tuple[Hashable, ...]:
     if names is None:
         return ()
     if isinstance(names, (str, Mapping)) or not isinstance(names, Iterable):
-        return (names,)
+        one: Any = names
+        return (one,)
     named = tuple(checks.sequence(names, "the names of columns", "a list", DataError))
     wrong = [name for name in named if not isinstance(name, Hashable) or is_missing(name)]
     if wrong:
@@ -141,8 +142,10 @@ def listed(values: Any) -> list[Any]:
 
 def aligned(**given: Any) -> None:
     """Refuse columns and frames of pandas whose rows have other labels: they would be joined by position."""
-    indexed = {name: value.index for name, value in given.items() if hasattr(value, "iloc")}
-    (first, index), *others = indexed.items() or [("", None)]
+    indexed: dict[str, Any] = {name: value.index for name, value in given.items() if hasattr(value, "iloc")}
+    if not indexed:
+        return
+    (first, index), *others = indexed.items()
     for name, other in others:
         if len(index) == len(other) and not index.equals(other):
             k = next(k for k, (a, b) in enumerate(zip(index, other, strict=True)) if a != b)

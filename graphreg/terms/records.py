@@ -129,7 +129,9 @@ class Space:
         if features is None:
             return None
         one = isinstance(features, (str, Mapping)) or not isinstance(features, Iterable)
-        names = [features] if one else sequence(features, f"features of {where}", "a list of names", TermError)
+        names: list[Any] = (
+            [features] if one else sequence(features, f"features of {where}", "a list of names", TermError)
+        )
         columns: dict[str, list[int]] = {}
         for j, coordinate in enumerate(self.coordinates):
             columns.setdefault(feature_of(coordinate), []).append(j)

@@ -177,7 +177,7 @@ def carried_out(
                 tick(len(task.grid.points))
                 yield number, run
         except BaseException as error:
-            get_reusable_executor(reuse=True).shutdown(wait=False, kill_workers=True)
+            get_reusable_executor(reuse=True).shutdown(wait=False, kill_workers=True)  # pyright: ignore[reportArgumentType]
             if isinstance(error, BrokenProcessPool):
                 raise _died(task, folds, Path(folder)) from None
             raise

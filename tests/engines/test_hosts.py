@@ -127,7 +127,7 @@ def test_the_time_of_a_run_binds_whether_or_not_hosts_answer():
 def test_the_time_of_a_run_begins_before_its_processes():
     began = time.monotonic()
     found = row().solve(gr.PrimalDual(), gap=1e-9, seconds=0.1, engine=gr.Actors(processes=2))
-    assert found.status == "budget"
+    assert found.status in ("budget", "certified")  # what is known before the first round may suffice
     assert found.rounds == 0
     assert time.monotonic() - began < ENDED
     nothing_is_left()
