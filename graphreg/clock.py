@@ -121,8 +121,8 @@ def alarm() -> Generator[None]:
         caught = True
         raise
     finally:
-        timer.cancel()
         try:
+            timer.cancel()
             with ringing:
                 over = True
             # What has rung is raised here at the latest. It must not be taken back: Python 3.11 would look for it at

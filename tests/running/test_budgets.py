@@ -243,24 +243,24 @@ def test_a_round_cut_short_does_not_count():
     np.testing.assert_array_equal(outcome.certificate.w, plain.certificate.w)
 
 
-@pytest.mark.parametrize("late", [False, True])
-def test_an_alarm_leaves_nothing_behind(late):
-    """What was asked of the interpreter is raised, in the context or at its end: a profiler hangs otherwise. (On a busy
-    machine also an alarm for work that takes no time is heard.)"""
+def test_an_alarm_that_rings_at_the_last_moment_leaves_nothing_behind(monkeypatch):
+    """The work is done, so nobody is told; nor does Python go on looking for the error, with which a profiler hangs."""
     import cProfile
-    import time
+    import threading
 
-    from graphreg.clock import OutOfTimeError, alarm, within
+    from graphreg.clock import alarm, within
 
+    class Timer:
+        def __init__(self, seconds, ring):
+            self.cancel = ring
+
+        def start(self):
+            pass
+
+    monkeypatch.setattr(threading, "Timer", Timer)
     for _ in range(20):
-        with within(1e-3):
-            try:
-                with alarm():
-                    while late:
-                        pass
-            except OutOfTimeError:
-                pass
-            time.sleep(2e-3)
+        with within(60.0), alarm():
+            pass
     profiler = cProfile.Profile()
     profiler.enable()
     assert sum(map(len, [[1]] * 1000)) == 1000

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import threading
+import time
 
 import cvxpy as cp
 import networkx as nx
@@ -13,6 +14,7 @@ import pytest
 from cvxpy.settings import INFEASIBLE, OPTIMAL, UNBOUNDED
 
 import graphreg as gr
+from graphreg.compiling.conic import ConicProblem
 from graphreg.errors import CheckpointError, MethodError
 
 
@@ -99,6 +101,36 @@ def test_threads_that_share_a_problem_have_the_same_bits(method):
         thread.join()
     assert len(found) == len(threads)
     assert all(np.array_equal(found[0], each) for each in found.values())
+
+
+def test_threads_take_turns_with_what_is_compiled(monkeypatch):
+    real, inside, most = ConicProblem.solve, [], []
+
+    def solve(self, *given):
+        inside.append(None)
+        most.append(len(inside))
+        time.sleep(0.02)
+        found = real(self, *given)
+        inside.pop()
+        return found
+
+    monkeypatch.setattr(ConicProblem, "solve", solve)
+    problem = posed()
+    threads = [threading.Thread(target=problem.solve) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert max(most) == 1
+
+
+def test_a_second_solve_has_the_bits_of_the_first():
+    rng = np.random.default_rng(0)
+    samples = {i: (rng.normal(size=(10, 3)), rng.normal(size=10)) for i in range(60)}
+    graph = nx.random_regular_graph(3, 60, seed=0)
+    loss = gr.SquaredLoss(gr.NodeData.from_dict(samples))
+    problem = gr.Problem(loss + 0.1 * gr.TotalVariation(graph, gr.L2()))
+    assert np.array_equal(problem.solve().coef, problem.solve().coef)
 
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
