@@ -13,6 +13,8 @@ import graphreg as gr
 from graphreg.certificate.enclosure import sums as sums_module
 from graphreg.certificate.enclosure.arcs import Arcs, forest
 from graphreg.certificate.enclosure.arrow import Arrow
+from graphreg.certificate.enclosure.closing import Closing
+from graphreg.certificate.enclosure.rows import SampleRows
 from graphreg.certificate.enclosure.sums import DUST, EPS, Runs, total, two_product, two_sum
 from graphreg.certificate.enclosure.systems import Systems, reduced, triangles
 
@@ -323,3 +325,15 @@ def test_arcs_without_room_divide_the_groups():
     arcs, tree = grown(nx.path_graph(6), gr.L1(), closed)
     assert len(np.unique(tree.group[:-1])) == 4
     assert not tree.movable[arcs.tail // 2 == 2].any()
+
+
+def test_many_groups_are_moved_together(monkeypatch):
+    """One by one, the groups of a chain of a million nodes take minutes."""
+    move, moved, closings, calls = Closing.move, SampleRows.move, [], []
+    monkeypatch.setattr(Closing, "move", lambda self, prices, T: closings.append(self) or move(self, prices, T))
+    monkeypatch.setattr(SampleRows, "move", lambda self, *args: calls.append(self) or moved(self, *args))
+    data = gr.NodeData.from_arrays(None, np.random.default_rng(0).normal(size=20_000), np.arange(20_000))
+    problem = gr.Problem(gr.MeanLoss(data) + 1e-5 * gr.TotalVariation(gr.Graph.chain(20_000), gr.L1()))
+    problem.solve(gr.PrimalDual(), rounds=1, gap=0)
+    assert max(len(each.ties.parts) for each in closings) > 1000
+    assert len(calls) <= 20 * len(closings)

@@ -7,6 +7,7 @@ are one small system; many of one shape are solved in stacks, and one with very 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -27,6 +28,17 @@ MANY = 1e7  # entries of one dense system
 ROWS, SOME = 2, 16  # prices for every column of a system, and so many more; the others are left as they are
 
 
+@dataclass(frozen=True)
+class Solver:
+    """Systems of one shape, ``groups`` (g, p) their columns and ``rows`` the prices of all, one system after the other;
+    ``inside`` (g, M) tells which rows of the stack these are, since shorter systems are filled up."""
+
+    systems: Systems | Arrow
+    groups: Array
+    rows: Array
+    inside: Array
+
+
 class Closing:
     """The systems of the groups of one forest. ``stuck`` are those whose totals cannot be taken away, with the reasons.
 
@@ -38,9 +50,12 @@ class Closing:
         self.blocks, self.room, self.ties, self.fixed = blocks, room, ties, fixed
         self.vertex, self.starts = ties.vertex, ties.starts
         self.stuck: dict[int, str] = {}
-        self.solvers: list[tuple[list[PriceGroup], Systems | Arrow]] = []
+        self.solvers: list[Solver] = []
         self.idle: list[Array] = []  # prices that must be 0
         self.following = False  # whether the totals of some groups follow from those of others
+        self.column = np.full(ties.count, -1)  # of each group, in the system of its part
+        for part in ties.parts:
+            self.column[part.groups] = np.arange(len(part.groups))
         self._prepare()
 
     # ---- the systems ------------------------------------------------------------------------------------------------
@@ -62,17 +77,19 @@ class Closing:
 
     def _stack(self, parts: list[PriceGroup], size: int) -> None:
         Y, S = np.zeros((len(parts), size, len(parts[0].groups))), np.zeros((len(parts), size))
-        for k, part in enumerate(parts):
-            np.add.at(Y[k], *self._entries(part))
-            S[k, : len(part.rows)] = self.room[part.rows]
+        inside = np.arange(size) < np.array([len(part.rows) for part in parts])[:, None]
+        rows, (system, row) = np.concatenate([part.rows for part in parts]), np.nonzero(inside)
+        (at, columns), values = self._entries(rows)
+        np.add.at(Y, (system[at], row[at], columns), values)
+        S[inside] = self.room[rows]
         systems = Systems.of(Y, S, triangles(Y, S))
         good = np.flatnonzero(systems.ok)
         for k in np.flatnonzero(~systems.ok):
             self._alone(parts[k])
         if len(good):
-            chosen = [parts[k] for k in good]
             kept = Systems(*(x[good] for x in (Y, S, systems.V, systems.Z, systems.DZ, systems.E)))
-            self.solvers.append((chosen, kept))
+            groups = np.stack([parts[k].groups for k in good])
+            self.solvers.append(Solver(kept, groups, rows[systems.ok[system]], inside[good]))
 
     def _alone(self, part: PriceGroup) -> None:
         """A part with too few prices, with columns that depend on one another, or with very many."""
@@ -86,7 +103,7 @@ class Closing:
             return
         self._stick(part.groups[empty], "flows enter where no price can answer")
         if solver is not None:
-            self.solvers.append(([PriceGroup(part.rows, groups, part.whole)], solver))
+            self.solvers.append(Solver(solver, groups[None], part.rows, np.ones((1, len(part.rows)), dtype=bool)))
         elif len(part.rows) <= len(groups) and np.linalg.matrix_rank(Y.toarray()) == len(part.rows):
             self.idle.append(part.rows)  # prices of independent samples are balanced only where they are 0
             self._stick(groups, why)
@@ -131,23 +148,21 @@ class Closing:
 
     def _matrix(self, part: PriceGroup) -> sp.csr_array:
         """Y: one row per price, one column per group."""
-        cells, values = self._entries(part)
+        cells, values = self._entries(part.rows)
         Y = sp.csr_array((values, cells), shape=(len(part.rows), len(part.groups)))
         Y.sum_duplicates()
         Y.eliminate_zeros()
         return Y
 
-    def _entries(self, part: PriceGroup) -> tuple[tuple[Array, Array], Array]:
-        """The cells of Y and what is added up in each."""
-        column = np.full(self.ties.count, -1)
-        column[part.groups] = np.arange(len(part.groups))
+    def _entries(self, prices: Array) -> tuple[tuple[Array, Array], Array]:
+        """The cells of Y, a row for each of the prices, and what is added up in each."""
         rows, columns, values = [], [], []
-        for k, here in self._by_block(part.rows):
-            at, x = self.blocks[k].entries(part.rows[here] - self.starts[k])
+        for k, here in self._by_block(prices):
+            at, x = self.blocks[k].entries(prices[here] - self.starts[k])
             group = self.vertex[at]
             inside = (group >= 0) & (x != 0.0)
             rows.append(np.broadcast_to(np.flatnonzero(here)[:, None], x.shape)[inside])
-            columns.append(column[group[inside]])
+            columns.append(self.column[group[inside]])
             values.append(x[inside])
         return (np.concatenate(rows), np.concatenate(columns)), np.concatenate(values)
 
@@ -170,12 +185,9 @@ class Closing:
         value = T.high + T.low
         tau = T.error * MORE + EPS * np.abs(value)
         worst = 0.0
-        for parts, solver in self.solvers:
-            groups = np.stack([part.groups for part in parts])
-            da, spread = solver.solve(value[groups], tau[groups])
-            for part, by, around in zip(parts, da, spread, strict=True):
-                some = slice(len(part.rows))
-                worst = max(worst, self._apply(prices, part.rows, by[some], around[some]))
+        for solver in self.solvers:
+            by, spread = solver.systems.solve(value[solver.groups], tau[solver.groups])
+            worst = max(worst, self._apply(prices, solver.rows, by[solver.inside], spread[solver.inside]))
         return worst
 
     def _apply(self, prices: Sequence[Prices], rows: Array, by: Array, spread: Array) -> float:
