@@ -17,7 +17,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +29,7 @@ from tqdm import tqdm
 import graphreg as gr
 from graphreg.errors import ActorError
 
+from .processes import descendants, left_of
 from .worker import THREADS
 
 SIGNALS = ("KILL", "STOP", "TERM", "INT")
@@ -128,7 +128,7 @@ def _trial(victim: str, name: str, seed: int) -> Trial:
             except subprocess.TimeoutExpired:
                 child.kill()
                 said, noise = "", "hangs"
-            left = _left(family, began + TIMEOUT + MORE)
+            left = left_of(family, began + TIMEOUT + MORE)
             seconds = time.monotonic() - began
         for pid in left:
             os.kill(pid, signal.SIGKILL)
@@ -141,42 +141,17 @@ def _trial(victim: str, name: str, seed: int) -> Trial:
 
 def _strike(child: subprocess.Popen[str], victim: str, name: str, rng: np.random.Generator) -> list[int]:
     """Send the signal; all processes of the run. The first of the others is the one that starts the rest."""
-    others = list(_descendants(child.pid))
+    others = list(descendants(child.pid))
     while victim == "host" and not others:
         time.sleep(0.02)
-        others = list(_descendants(child.pid))
+        others = list(descendants(child.pid))
     target = child.pid if victim == "coordinator" else int(rng.choice(others[1:] or others))
     with contextlib.suppress(ProcessLookupError):
         os.kill(target, getattr(signal, f"SIG{name}"))
     if name == "STOP" and victim == "coordinator":
         time.sleep(TIMEOUT + 2.0)
         os.kill(target, signal.SIGCONT)
-    return list({*others, *_descendants(child.pid)})
-
-
-def _processes() -> dict[int, tuple[int, str]]:
-    """The parent and the state of every process."""
-    listed = subprocess.run(["ps", "-eo", "pid=,ppid=,stat="], capture_output=True, text=True, check=True).stdout
-    rows = (line.split() for line in listed.splitlines())
-    return {int(pid): (int(parent), state) for pid, parent, state in rows}
-
-
-def _descendants(parent: int) -> Iterator[int]:
-    processes, found = _processes(), [parent]
-    for above in found:
-        below = [pid for pid, (mine, state) in processes.items() if mine == above and state[0] != "Z"]
-        found += below
-        yield from below
-
-
-def _left(family: list[int], until: float) -> list[int]:
-    """Those that are still there, but for corpses that nobody has buried yet; waits for them to go."""
-    while True:
-        processes = _processes()
-        left = [pid for pid in family if pid in processes and processes[pid][1][0] != "Z"]
-        if not left or time.monotonic() > until:
-            return left
-        time.sleep(0.05)
+    return list({*others, *descendants(child.pid)})
 
 
 if __name__ == "__main__":

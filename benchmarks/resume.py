@@ -127,7 +127,7 @@ def _solve(name: str, seed: int, rounds: int, path: Path) -> None:
 
 def _budget(seed: int, rounds: int) -> dict[str, Any]:
     """Every other run asks for a gap that is hardly ever met, and so is repaired more often."""
-    return {"gap": 1e-13 if seed % 2 else 0, "rounds": rounds, "on_failure": "return"}
+    return {"gap": 1e-13 if seed % 2 else 0, "rounds": rounds, "seed": seed, "on_failure": "return"}
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -17,7 +18,6 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b
-from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ import graphreg as gr
 from graphreg.datasets import random_problem
 from graphreg.errors import ActorError, CheckpointError
 
+from .processes import descendants, left_of
 from .worker import THREADS
 
 PATIENCE = 120.0
@@ -139,14 +140,14 @@ def _disk(seed: int, path: Path) -> None:
 def killed_host(seed: int) -> Case:
     """One host of process actors is killed at a random moment: it is named in time, nothing is left, and the same call
     gives the bits of an undisturbed one."""
-    rng, moment = np.random.default_rng(seed), [0.0]
+    rng, moment, family = np.random.default_rng(seed), [0.0], []
     engine = gr.Actors(processes=2, timeout=TIMEOUT)
     at = int(rng.integers(1, 20))
 
     def kill(record: gr.Record) -> None:
         if record.round >= at * 10 and not moment[0]:
-            host = active_children()[int(rng.integers(len(active_children())))]
-            host.kill()
+            family.extend(descendants(os.getpid()))  # the first is the one that starts the hosts
+            os.kill(int(rng.choice(family[1:])), signal.SIGKILL)
             moment[0] = time.perf_counter()
 
     try:
@@ -155,7 +156,7 @@ def killed_host(seed: int) -> Case:
     except ActorError as error:
         said, named = str(error), "has ended" in str(error)
     waited = time.perf_counter() - moment[0]
-    left = active_children()
+    left = left_of(family, time.monotonic() + TIMEOUT)
     same = digest(_solve(seed, 100, engine=engine)) == digest(_solve(seed, 100, engine=engine))
     ok = named and waited < TIMEOUT + 5.0 and not left and same
     return Case(seed, f"after {waited:.1f} s: {said[:60]}", ok)
