@@ -180,7 +180,7 @@ def main() -> None:
     )
 
     heading("All methods that apply")
-    print(gr.compare(problem, seconds=2))
+    print(gr.compare(problem, seconds=1))
     print("(above: the objective minus the best lower bound that any of them proved)")
 
     heading("Clusters: cohorts whose regressions are equal at the optimum, decided from the certificate")

@@ -94,7 +94,7 @@ def tour(use: Callable[[ModelFile, gr.Solution], None]) -> Iterator[tuple[str, s
         yield "Route 1: the exact optimum, compiled to CVXPY and certified by graphreg itself", str(exact)
         run = model.solve(progress=False)
         yield "Route 2: messages between neighbours, the same certificate", f"{run}\n{run.ledger}"
-        yield "All methods that apply", str(gr.compare(model.problem, seconds=20))
+        yield "All methods that apply", str(gr.compare(model.problem, seconds=2))
         yield (
             "Coefficients by station: those of one cluster are equal, and km10 has no samples",
             printed(run.table().round(3)),

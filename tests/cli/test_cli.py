@@ -278,7 +278,9 @@ def test_ctrl_c_while_reading(model, monkeypatch):
 
 
 # ---- real data -------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(("name", "objective"), [("states", 2.215762), ("counties", 27.163352)])
+@pytest.mark.parametrize(
+    ("name", "objective"), [pytest.param("states", 2.215762, marks=pytest.mark.whole), ("counties", 27.163352)]
+)
 def test_elections(name, objective):
     if not DATA.is_dir():
         pytest.skip("the election models need their data in ../shared/data, which is not there")

@@ -20,7 +20,7 @@ from graphreg.model_file import families
 
 
 def test_compare(tmp_path, model):
-    done = run("compare", model, "--seconds", "2", "--csv", tmp_path / "table.csv")
+    done = run("compare", model, "--seconds", "1", "--csv", tmp_path / "table.csv")
     assert done.exit_code == 0
     table = pd.read_csv(tmp_path / "table.csv", index_col="method")
     assert {"Exact(clarabel)", "PrimalDual"} <= set(table.index)

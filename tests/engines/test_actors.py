@@ -274,7 +274,7 @@ def short():
     ],
 )
 def test_an_error_names_the_node(processes, how, error, words):
-    engine = gr.Actors(processes=processes, timeout=2.0 if how == "silent" else 20.0)
+    engine = gr.Actors(processes=processes, timeout=1.0 if how == "silent" else 20.0)
     with pytest.raises(error, match=words):
         short().solve(Breaking(balance=1.0, how=how), gap=0, rounds=10, engine=engine)
     nothing_is_left()

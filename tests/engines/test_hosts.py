@@ -72,9 +72,9 @@ def stop(*which):
 )
 def test_the_nodes_of_a_host_that_is_stopped_are_named(processes, which, named):
     once = Once(lambda: stop(*which))
-    with pytest.raises(ActorError, match=f"nothing is heard of the {named} within timeout=2 seconds"):
-        run(gr.Actors(processes=processes, timeout=2.0), once)
-    assert once.ago() < 2.0 + ENDED
+    with pytest.raises(ActorError, match=f"nothing is heard of the {named} within timeout=1 seconds"):
+        run(gr.Actors(processes=processes, timeout=1.0), once)
+    assert once.ago() < 1.0 + ENDED
     nothing_is_left()
 
 

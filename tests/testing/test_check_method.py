@@ -29,11 +29,16 @@ CONFIGURED = [
     gr.PrimalDual(balance=1.0, relaxation=1.0),
     gr.PrimalDual(restarts=True),
     gr.PrimalDual(inexact=2),
-    gr.PrimalDual(inexact=0.1),
-    gr.ADMM(rho=1.0, relaxation=1.0),
-    gr.ADMM(restarts=True),
     GradientDescent(),
-    GradientDescent(damping=0.6),
+    *(
+        pytest.param(method, marks=pytest.mark.whole, id=method.label)
+        for method in (
+            gr.PrimalDual(inexact=0.1),
+            gr.ADMM(rho=1.0, relaxation=1.0),
+            gr.ADMM(restarts=True),
+            GradientDescent(damping=0.6),
+        )
+    ),
 ]
 
 
