@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -223,8 +224,10 @@ class Compiler:
         self._primal.clear()
 
 
+@cache
 def solver_name(solver: str) -> str:
-    """The name under which CVXPY knows an installed solver."""
+    """The name under which CVXPY knows an installed solver. It looks for all of them, which takes longer than many a
+    small solve: once for each that is there."""
     installed = cp.installed_solvers()
     if solver.upper() not in installed:
         raise SolverError(

@@ -55,6 +55,8 @@ def gauge_of(u: Array, inside: Callable[[Array], Array]) -> Array:
         low = np.where(grow & ok, reach, low)
     for _ in range(100):
         middle = np.where(np.isinf(high), low, 0.5 * (low + high))
+        if np.all((middle == low) | (middle == high)):
+            break  # nothing is between them
         ok = inside(direction * middle[:, None])
         low, high = np.where(ok, middle, low), np.where(ok, high, middle)
     with np.errstate(divide="ignore"):
