@@ -23,6 +23,8 @@ from graphreg.clock import OutOfTimeError, within
 from graphreg.datasets import random_problem
 from graphreg.engines.actors import hosting
 from graphreg.engines.actors.coordinator import CoordinatorState
+from graphreg.engines.actors.mailbox import Order
+from graphreg.engines.actors.threads import Threads
 from graphreg.errors import ActorError, MethodError, MethodWarning
 
 ENDED = 5.0  # seconds, beyond the timeout, after which nothing is left of a run
@@ -91,6 +93,20 @@ def test_an_actor_that_hangs_is_named_and_its_thread_ended():
     with pytest.raises(ActorError, match="nothing is heard of the nodes 'a', 'b' within"):
         alone.solve(Hanging(balance=1.0), gap=0, rounds=9, engine=gr.Actors(timeout=0.2))
     nothing_is_left()
+
+
+def test_actors_wait_while_the_coordinator_stands_still(monkeypatch):
+    """It may stop between two of its orders, for longer than the timeout."""
+
+    def order(self, number, what, arguments):
+        for node, slot in self.slots.items():
+            slot.put(Order(number, what, arguments[node]))
+            if (number, node) == (4, 3):
+                time.sleep(0.6)
+
+    monkeypatch.setattr(Threads, "order", order)
+    found = row().solve(gr.PrimalDual(balance=1.0), gap=0, rounds=9, engine=gr.Actors(timeout=0.2))
+    assert (found.status, found.rounds) == ("budget", 9)
 
 
 def test_one_interrupt_ends_a_run_whose_hosts_are_stopped():

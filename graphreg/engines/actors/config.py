@@ -46,8 +46,8 @@ class Actors:
     faults : Faults, optional
         What goes wrong on purpose.
     timeout : float
-        Seconds that an actor waits for a message, and the coordinator for a sign of anybody, before the run ends with
-        an error that says who waits for whom, or of whom nothing is heard.
+        Seconds that the coordinator waits for a sign of any actor before it ends the run with an error that says who
+        waits for whom, or of whom nothing is heard.
     """
 
     processes: bool | int = checked(PROCESSES, False)

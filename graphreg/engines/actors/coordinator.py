@@ -26,7 +26,7 @@ from .parts import COORDINATOR, NodePart
 from .threads import Reply, RootSum, RunSettings, Warned
 
 HASTE = 0.5  # seconds that actors have to answer where the run is to end
-LATER = 0.5  # seconds: the coordinator's patience ends later than theirs, and they have as many to say why they stop
+LATER = 0.5  # seconds that actors have to say what they waited for when they are stopped
 GLANCE = 0.25  # seconds
 
 
@@ -204,11 +204,11 @@ class Coordinator(AbstractIteration):
         return out
 
     def _hear(self, until: float) -> Any:
-        """What is said next, by whomever; `Empty` where all are silent for longer than actors wait for each other.
+        """What is said next, by whomever; `Empty` where all have been silent for ``timeout`` seconds.
 
         Patience is counted in glances and not by the clock, which goes on while this process itself is stopped.
         """
-        for _ in range(math.ceil((self.patience + LATER) / GLANCE)):
+        for _ in range(math.ceil(self.patience / GLANCE)):
             rest = until - time.monotonic()
             try:
                 return self.hosts.replies.get(timeout=max(min(GLANCE, rest), 0.0))
@@ -231,8 +231,8 @@ class Coordinator(AbstractIteration):
             self.hosts.put(root, Message(DOWN, COORDINATOR, root, item.tag, 0, np.array(total)))
 
     def _fail(self, failed: list[Reply], out: Mapping[int, Any]) -> NoReturn:
-        """Stop all actors, and raise what went wrong: the first error by number, unless it tells of mere waiting while
-        there are nodes that say nothing at all, not even that they have stopped."""
+        """Stop all actors, and raise what went wrong: the first error by number, unless there are only some that waited
+        when they were stopped, and nodes that say nothing at all, not even that they have stopped."""
         self.hosts.stop()
         waited_for = set(self._nodes) - set(out) - {reply.node for reply in failed}
         silent, until = set(waited_for), time.monotonic() + LATER

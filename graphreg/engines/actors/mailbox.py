@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 from ...terms import Array
@@ -37,11 +37,11 @@ class Stop(NamedTuple):
 
 
 class StoppedError(Exception):
-    """The run is over while an actor still waits."""
+    """The run is over."""
 
 
 class WaitError(Exception):
-    """Who waits for whom; raised where a message does not come."""
+    """Who waits for whom; raised where the run is over while an actor still waits."""
 
     def __init__(self, sender: int, tag: Tag) -> None:
         super().__init__(sender, tag)
@@ -52,10 +52,14 @@ Carry = Callable[[Message], None]  # takes a message to the mailbox of its recei
 
 
 class Mailbox:
-    """What has arrived for an actor and was not yet taken; read by the actor's thread alone."""
+    """What has arrived for an actor and was not yet taken; read by the actor's thread alone.
 
-    def __init__(self, slot: SimpleQueue[Any], patience: float) -> None:
-        self.slot, self.patience = slot, patience
+    It waits until the coordinator has enough: who waits by a clock of his own gives up while the coordinator, or the
+    whole machine, merely stands still.
+    """
+
+    def __init__(self, slot: SimpleQueue[Any]) -> None:
+        self.slot = slot
         self.orders: deque[Order] = deque()
         self._last = 0  # the number of the last order
         self._messages: dict[tuple[str, int, Tag, int], Message] = {}
@@ -71,8 +75,8 @@ class Mailbox:
         key = (kind, sender, tag, attempt)
         while key not in self._messages:
             try:
-                self._sort(self.slot.get(timeout=self.patience))
-            except Empty:
+                self._sort(self.slot.get())
+            except StoppedError:
                 raise WaitError(sender, tag) from None
         return self._messages.pop(key)
 

@@ -23,7 +23,7 @@ LEAVE = 1.0  # seconds that threads have to end
 
 @dataclass(frozen=True)
 class RunSettings:
-    """What all actors of a run are told."""
+    """What the coordinator and all actors of a run are told."""
 
     method: AbstractIteration
     seed: int
@@ -105,7 +105,7 @@ class Threads:
                 thread.join(max(until - time.monotonic(), 0.0))
 
     def _run_actor(self, part: NodePart, settings: RunSettings, carry: Carry) -> None:
-        mailbox = Mailbox(self.slots[part.node], settings.patience)
+        mailbox = Mailbox(self.slots[part.node])
         endpoint = Endpoint(part.node, mailbox, carry, settings.fault_plan)
         number = 0
         try:
