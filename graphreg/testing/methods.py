@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import cached_property, partial, wraps
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
@@ -15,15 +15,14 @@ from ..checks import count, instance
 from ..compiling import Compiler
 from ..errors import MethodError
 from ..form import Form
-from ..methods import AbstractIteration, Exact
-from ..running import Budget, Solution, solve
+from ..methods import AbstractIteration
+from ..running import Budget, solve
 from ..terms import Array
 from .report import Failures, LawError, Report, check_numbers, demand, named, try_laws
 from .rounds import after, bits, disturbed, moved, reached, strays, view_of
-from .small import Case, small_problems
+from .small import EXACT, Case, small_problems
 
 AT = (0, 1, 9, 12)  # rounds after which states are looked at; methods that adapt do so at round 10
-EXACT = 1e-8  # the relative gap of the optima that answers are held to
 ITERATION = instance(AbstractIteration, "a method that iterates, such as gr.PrimalDual()")
 
 
@@ -35,11 +34,6 @@ class Trial:
     seed: int
     accuracy: float | None
     rounds: int
-
-    @cached_property
-    def optima(self) -> dict[str, Solution]:
-        budget = Budget(EXACT)
-        return {case.name: solve(case.form, Exact(), budget, Compiler(case.form)) for case in self.cases}
 
 
 CaseLaw = Callable[[AbstractIteration, Case, Trial], None]
@@ -200,7 +194,7 @@ def _gathered(value: Any, n: int) -> bool:
 @of_each_case
 def optimum_is_reached(method: AbstractIteration, case: Case, trial: Trial) -> None:
     """Within the rounds the objective comes as near to the certified optimum as was asked; it is never below it."""
-    optimum = trial.optima[case.name].certificate
+    optimum = case.optimum.certificate
     budget = Budget(trial.accuracy or 0.0, rounds=trial.rounds, seed=trial.seed)
     run = solve(case.form, method, budget, Compiler(case.form)).certificate
     above = relative(run.primal - optimum.dual, run.primal, optimum.dual, common(case.form).floor)

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import Any
 
 import networkx as nx
 import numpy as np
 
+from ..compiling import Compiler
 from ..form import Form, build
 from ..inputs import NodeData
+from ..methods import Exact
+from ..running import Budget, Solution, solve
 from ..terms import Consensus, Hierarchy, Model, NodePenalty, TotalVariation
 from ..terms.losses import HuberLoss, LogisticLoss, QuantileLoss, SquaredLoss
 from ..terms.penalties import L1, L2, SquaredL2
 
+EXACT = 1e-8  # the relative gap of the optima
 NODES, EACH = 7, 6  # no graph below has as many edges as nodes
 
 
@@ -24,6 +29,11 @@ class Case:
     name: str
     form: Form
 
+    @cached_property
+    def optimum(self) -> Solution:
+        """What answers are held to."""
+        return solve(self.form, Exact(), Budget(EXACT), Compiler(self.form))
+
     def elsewhere(self, node: int) -> Form:
         """The form with other data at one node: its offsets are shifted."""
         moved = [
@@ -33,9 +43,10 @@ class Case:
         return replace(self.form, samples=tuple(moved))
 
 
+@lru_cache(maxsize=1)
 def small_problems(seed: int) -> tuple[Case, ...]:
     """Losses that are smooth, strongly convex, and have kinks; penalties on graphs, trees and constraints; a node
-    without data, two components, an edge on one coordinate."""
+    without data, two components, an edge on one coordinate. The last ones are kept, with their optima."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((NODES * EACH, 2))
     node = np.repeat(np.arange(NODES), EACH)
