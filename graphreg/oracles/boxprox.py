@@ -25,6 +25,7 @@ from .semismooth import TINY, Boxes, Target, gather, smoothed, taken, widths
 EXACT = 1e-13  # the error, relative to the terms of each condition, below which a point is accepted
 SMOOTHING = (1e-2, 1e-4, 1e-6, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12, 1e-12)  # relative to `widths`; rarely beyond the second
 REPAIRS = (1, 1, 3, 3, 3, 3, 3, 3, 3)  # faces tried at each: where there are ties, clipped prices leave the face
+ROUNDING = 2.0**-52
 RANK = 1e-12  # of the largest singular value, below which rows count as dependent
 
 
@@ -136,12 +137,16 @@ def _settle(box: Boxes, at: Target, face: Face) -> tuple[Array, Face, Array]:
 
 
 def _error(box: Boxes, at: Target, w: Array, x: Array, face: Face) -> Array:
-    """By how much the conditions fail, each relative to the size of its terms, (g,)."""
-    size = row_norm(at.v) + row_norm(w)
+    """By how much the conditions fail, each relative to the size of its terms, (g,).
+
+    A w below the rounding of tau X'a is 0: where v is 0 and every sample is a tie, it is all that there is.
+    """
+    terms = at.tau[:, 0] * box.force
+    size = row_norm(at.v) + row_norm(w) + ROUNDING * terms
     wrong = np.maximum(np.where(face.price < box.high, x, 0.0), np.where(face.price > box.low, -x, 0.0))
     off = np.abs(w - at.v + at.tau * face.pull).max(axis=1)
     sign = wrong / (box.norms * size[:, None] + np.abs(box.shift) + TINY)
-    return np.maximum(sign.max(axis=1), off / (size + at.tau[:, 0] * box.force + TINY))
+    return np.maximum(sign.max(axis=1), off / (size + terms + TINY))
 
 
 def _search(box: Boxes, at: Target, face: Face, w: Array) -> tuple[Array, Face]:
