@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from . import checks
 from .certificate import Certifier, levelled
 from .compiling import conic
@@ -23,9 +21,8 @@ from .errors import (
     UnattainedError,
     UnboundedError,
 )
-from .form import Form, build, notation
-from .inputs import is_frame
-from .messages import missing_entries, unknown_labels
+from .form import Form, build, notation, settled
+from .judging import Judgement, given_arrays, given_point, judge
 from .methods import METHOD, AbstractMethod, Exact, Start, listed
 from .running import Budget, Checkpoint, Record, Solution, contradicted, solve
 from .terms import Model
@@ -218,20 +215,89 @@ class Problem:
     def _start(self, start: Any) -> Start | None:
         if start is None:
             return None
-        if isinstance(start, Solution):
-            same = [len(edge.tail) for edge in start.form.edges] == [len(edge.tail) for edge in self.form.edges]
-            given, flows = start.certificate.w, start.certificate.dual_point.flows if same else None
-        else:
-            start = _by_label(start, self.form) if is_frame(start) else start
-            given, flows = checks.numbers(start, "start", "a Solution or an array of numbers"), None
-        observed = len(self.form.space.index)
-        if given.shape not in (self.form.shape, (observed, self.form.d)):
-            raise ModelError(f"start must have the shape {(observed, self.form.d)}, got {given.shape}")
-        if not np.isfinite(given).all():
-            raise ModelError("start has NaN or infinite entries")
-        w = np.zeros(self.form.shape)
-        w[: len(given)] = given
+        w, flows, _ = given_point(start, "start", self.form)
         return w, flows
+
+    # ---- judging a point -----------------------------------------------------------------------------------------
+    def value(self, w: Any) -> float:
+        """P(w), the objective at a point, as it is computed: in floating point, and without a proof.
+
+        Parameters
+        ----------
+        w : (n, d) array, data frame or Solution
+            Rows by node as in ``solution.coef``; a frame's rows and columns are taken by their labels. Latent nodes
+            may be left out: they are put where squared penalties want them, else at 0.
+
+        Returns
+        -------
+        float
+            inf where a constraint does not hold to the last bit, or a loss is infinite. (`certify` moves such a point
+            to where all constraints hold, and says by how much.)
+
+        Raises
+        ------
+        ModelError
+            Where the shape, a label or an entry is none of this problem.
+
+        Examples
+        --------
+        >>> abs(problem.value(solution) - solution.objective) <= 1e-9
+        True
+        """
+        form = self.form.frozen()
+        parameters, flows, _ = given_point(w, "w", form)
+        return form.primal(parameters if flows is not None else settled(form, parameters))
+
+    @checks.named
+    def certify(
+        self, w: Any, flows: Any = None, prices: Any = None, *, gap: float = 1e-6, seconds: float | None = None
+    ) -> Judgement:
+        """How far a point is from the optimum, wherever it comes from: ``Q <= P* <= P(w)``, proved.
+
+        Flows and prices (u, a) that are conserved, K'u + X'a = 0, and within their capacities and domains bound P* from
+        below by Q(u, a). They are looked for near w until (P(w) - Q) / max(|P(w)|, |Q|, 1e-3 P_common) is at most
+        ``gap``: those that are given, or that the gradients at w have; then by some hundred rounds of `PrimalDual` from
+        there; then by the exact route. So the gap ends near w's own suboptimality P(w) - P*.
+
+        Parameters
+        ----------
+        w : (n, d) array, data frame or Solution
+            As in `value`; also of another problem with the same nodes and parameters, such as one before the data
+            changed.
+        flows : sequence of (m, k) arrays, optional
+            Of every penalty on edges or nodes, in the order of the terms; one array where there is one. They need not
+            be conserved or within capacity: they are repaired.
+        prices : sequence of (samples,) arrays, optional
+            Of every loss; those of the gradients at w by default.
+        gap : float
+            The relative gap that is enough.
+        seconds : float, optional
+            A budget of time; what was proved until then is returned.
+
+        Returns
+        -------
+        Judgement
+            A Certificate, with ``better`` (a better point, if one was met) and ``steps``.
+
+        Raises
+        ------
+        ModelError
+            Where a shape, a label or an entry is none of this problem.
+
+        Examples
+        --------
+        >>> problem.certify(problem.solve().coef).holds(1e-6)
+        True
+        """
+        checks.nonnegative(gap, "gap")
+        (checks.seconds | None)(seconds, "seconds")
+        form = self.form.frozen()
+        parameters, own_flows, own_prices = given_point(w, "w", form)
+        parameters = parameters if own_flows is not None else settled(form, parameters)
+        none = form.nothing()
+        flows = own_flows if flows is None else given_arrays(flows, "flows", none.flows)
+        prices = own_prices if prices is None else given_arrays(prices, "prices", none.prices)
+        return judge(form, parameters, flows, prices, gap, seconds)
 
     # ---- the exact route ---------------------------------------------------------------------------------------
     @cached_property
@@ -328,15 +394,6 @@ class Problem:
     def __repr__(self) -> str:
         n, d = self.form.space.n_observed, self.form.d
         return f"<Problem: {n} nodes x {d} coordinates, {len(self.model.terms)} terms>"
-
-
-def _by_label(frame: Any, form: Form) -> Any:
-    """The entries of a data frame in the order of the nodes and their parameters."""
-    rows, columns = list(form.space.index), list(form.space.names)
-    for given, known, of in ((frame.index, rows, "node"), (frame.columns, columns, "parameter")):
-        for said in (*unknown_labels("start", given, known, of), *missing_entries("start", given, known, of)):
-            raise ModelError(said)
-    return frame.loc[rows, columns]
 
 
 def problem_of(value: Any, taker: str) -> Problem:

@@ -64,9 +64,9 @@ def compare(method, form, **options):
     return arrays, actors
 
 
-@pytest.mark.parametrize(("kind", "method"), thinned(KINDS, [*ITERATIONS, *FIXED], every=2), ids=named)
+@pytest.mark.parametrize(("kind", "method"), thinned(KINDS, [*ITERATIONS, *FIXED], every=3), ids=named)
 def test_actors_go_the_way_of_the_arrays(kind, method):
-    """Every other pair; all of them with ``make test ARGS=--whole``."""
+    """Every third pair; all of them with ``make test ARGS=--whole``."""
     form = problem(kind).form.frozen()
     if method.missing(form):
         pytest.skip("the method does not apply")

@@ -218,7 +218,7 @@ def test_a_coordinator_that_was_stopped_goes_on_and_can_be_interrupted(tmp_path)
     with script(ENDLESS, tmp_path) as child:
         family = [*starters_of(child.pid), *hosts_of(child.pid)]
         child.send_signal(signal.SIGSTOP)
-        time.sleep(3.0)  # more than the timeout and what is added to it
+        time.sleep(2.0)  # more than the timeout
         child.send_signal(signal.SIGCONT)
         time.sleep(0.5)
         child.send_signal(signal.SIGINT)

@@ -159,7 +159,14 @@ def test_full_gradients_converge_linearly():
         assert errors[-1] < 1e-10
 
 
-@pytest.mark.parametrize("availability", [P, ESTIMATED, AWAY["correlated"]], ids=["known", "estimated", "correlated"])
+@pytest.mark.parametrize(
+    "availability",
+    [
+        pytest.param(P, id="known"),
+        pytest.param(ESTIMATED, id="estimated", marks=pytest.mark.whole),
+        pytest.param(AWAY["correlated"], id="correlated"),
+    ],
+)
 def test_inverse_probability_weights_reach_the_optimum(availability, marks):
     method = gr.FedADMM(availability=availability, dropout="ipw", average="last")
     errors = mean_errors(squared(m=20), method, marks)

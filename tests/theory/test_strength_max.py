@@ -95,8 +95,9 @@ def check(found, rtol=1e-6):
     assert np.abs(left).max() <= 1e-9 * max(np.abs(u).max() for u in flows)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", [*range(16), *(pytest.param(s, marks=pytest.mark.whole) for s in range(16, 30))])
 def test_thirty_problems_from_both_sides(seed):
+    """Each kind, shape and penalty once; twice with ``make test ARGS=--whole``."""
     penalty = (gr.L1, gr.L2)[seed % 2]()
     kind = ("squared", "logistic")[seed // 2 % 2]
     shape = ("tree", "disconnected", "grid", "random")[seed // 4 % 4]

@@ -1,0 +1,6 @@
+"""What comes from elsewhere, judged: a point, whoever found it."""
+
+from .given import given_arrays as given_arrays
+from .given import given_point as given_point
+from .judgement import Judgement as Judgement
+from .judgement import judge as judge

@@ -1,0 +1,154 @@
+"""A point of anybody's, judged: the objective there, and the best lower bound that can be had with its help."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from ..certificate import Certificate, Certifier, feasible, relative
+from ..certificate import common as best_common
+from ..clock import OutOfTimeError, within
+from ..compiling import conic
+from ..form import Form
+from ..methods import AbstractMethod, Exact, PrimalDual
+from ..running import Budget, solve
+from ..terms import Array
+from .given import Arrays
+
+ROUNDS = 300  # of the primal-dual method, from the point and the flows found for it
+CLOSER = 0.3  # of the gap asked for: that of the optimum, so that what is left of it is the point's own
+Bounds = Iterator[tuple[str, Callable[[], Certificate]]]
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one way to a lower bound gave: its name, the bound, the relative gap to it and the seconds it took."""
+
+    name: str
+    dual: float
+    relative_gap: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Judgement(Certificate):
+    """The certificate of a point that was given: ``dual <= optimum <= primal``, where ``primal`` is the objective at
+    that very point, so that it is at most ``gap`` above the optimum.
+
+    Attributes
+    ----------
+    moved : float
+        The farthest that an entry had to be moved for all constraints to hold; 0 where they held.
+    better : Certificate or None
+        Of a point that was met on the way and is proved to lie lower.
+    steps : tuple of Step
+        The lower bounds that were tried, in order; the last is not always the best.
+    """
+
+    moved: float = 0.0
+    better: Certificate | None = None
+    steps: tuple[Step, ...] = ()
+
+    def __str__(self) -> str:
+        lines = [super().__str__()]
+        if self.moved:
+            lines.append(f"  moved by at most {self.moved:.2g} to where every constraint holds")
+        if self.better is not None:
+            lower = self.primal - self.better.primal
+            lines.append(f"  a better point was met, {lower:.3g} below: .better.w")
+        lines += [
+            f"  {step.name}: relative gap {step.relative_gap:.3g}, {step.seconds:.2g} seconds" for step in self.steps
+        ]
+        return "\n".join(lines)
+
+
+def judge(
+    form: Form,
+    w: Array,
+    flows: Arrays | None,
+    prices: Arrays | None,
+    gap: float,
+    seconds: float | None,
+) -> Judgement:
+    """The certificate of w, by as many of the steps as it takes: what is given or follows from the gradients at w, some
+    rounds of the primal-dual method from w and the flows found so far, and the exact route."""
+    own = feasible(form, w)
+    judged = _Judged(form, own, gap)
+    with within(seconds):
+        for name, bound in judged.bounds(flows, prices):
+            began = time.perf_counter()
+            try:
+                certificate = bound()
+            except OutOfTimeError:
+                judged.left_out = f"The time was up before the {name}."
+                break
+            except KeyboardInterrupt:
+                if not judged.found:
+                    raise
+                judged.left_out = f"Interrupted at the {name}."
+                break
+            if judged.take(name, certificate, time.perf_counter() - began):
+                break
+    return judged.judgement(float(np.abs(own - w).max(initial=0.0)))
+
+
+class _Judged:
+    """The bounds that are known of one point."""
+
+    def __init__(self, form: Form, w: Array, gap: float) -> None:
+        self.form, self.w, self.gap = form, w, gap
+        self.value = form.primal(w)
+        self.found: list[Certificate] = []
+        self.steps: list[Step] = []
+        self.left_out = ""
+
+    def bounds(self, flows: Arrays | None, prices: Arrays | None) -> Bounds:
+        """The steps, each with what it can make use of."""
+        certifier, given = Certifier(self.form), "gradients" if flows is None else "given flows"
+        yield given, lambda: certifier.certify(self.w, flows, prices, self.gap)
+        if not PrimalDual().missing(self.form):
+            yield "primal-dual rounds", lambda: self._solved(PrimalDual(), ROUNDS)
+        if not Exact().missing(self.form):
+            yield "exact route", lambda: self._solved(Exact(), None)
+
+    def _solved(self, method: AbstractMethod, rounds: int | None) -> Certificate:
+        lowest = self.lowest
+        start = (self.w, lowest.dual_point.flows)
+        budget = Budget(CLOSER * self.gap, rounds, start=start, known=lowest if lowest.valid else None, progress=False)
+        found = solve(self.form, method, budget, conic.Compiler(self.form))
+        if found.status == "interrupted":
+            raise KeyboardInterrupt
+        return found.certificate
+
+    @property
+    def lowest(self) -> Certificate:
+        """That with the best lower bound."""
+        return max(self.found, key=lambda each: each.dual)
+
+    def take(self, name: str, certificate: Certificate, seconds: float) -> bool:
+        """Note what a step gave; whether it is enough, or no other step may say more."""
+        self.found.append(certificate)
+        away = relative(self.value - certificate.dual, self.value, certificate.dual, best_common(self.form).floor)
+        self.steps.append(Step(name, certificate.dual, away, seconds))
+        return bool(certificate.contradiction) or away <= self.gap
+
+    def judgement(self, moved: float) -> Judgement:
+        certifier = Certifier(self.form)
+        certifier.gap = self.gap
+        if self.found:
+            certifier.admit(self.w, self.lowest.dual_point)
+        else:
+            certifier.consider(self.w)
+        found = certifier.best()
+        if self.found and self.lowest.valid and self.lowest.dual > found.dual:  # proved elsewhere, as at infinity
+            lowest = self.lowest
+            found = replace(found, dual=lowest.dual, dual_point=lowest.dual_point, spread=lowest.spread, note="")
+            found = replace(found, scope="global" if np.isfinite(found.primal) else "none")
+        best = min(self.found, key=lambda each: each.primal, default=found)
+        better = best if best.valid and best.primal < found.primal - found.charge else None
+        found = replace(found, note="; ".join(filter(None, (found.note, self.left_out))))
+        known = {field.name: getattr(found, field.name) for field in fields(found)}
+        return Judgement(**known, moved=moved, better=better, steps=tuple(self.steps))

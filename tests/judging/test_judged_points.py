@@ -1,0 +1,168 @@
+"""Points of anybody's: the objective there, and a lower bound as near to it as the point is to the optimum."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+
+import graphreg as gr
+from benchmarks.soundness.exact import above, below, exact
+from benchmarks.soundness.objective import objective, repaired
+from benchmarks.soundness.stored import as_stored
+from graphreg.certificate import common
+from graphreg.datasets import random_problem
+from graphreg.datasets.wild_problems import wild_problem
+from graphreg.errors import ModelError
+from graphreg.judging import judgement
+
+GAP = 1e-6
+DISTANCES = (1e-3, 1e-6, 1e-9, 1e-12)
+
+
+def small(penalty=None, term=None):
+    rng = np.random.default_rng(0)
+    X, node = rng.standard_normal((60, 2)), np.repeat(list("abcdef"), 10)
+    data = gr.NodeData.from_arrays(X, X @ [1.0, -1.0] + rng.standard_normal(60), node)
+    graph = nx.path_graph(list("abcdef"))
+    return gr.Problem(gr.SquaredLoss(data) + (term or 0.2 * gr.TotalVariation(graph, penalty or gr.L2())))
+
+
+@pytest.fixture
+def problem():
+    return small()
+
+
+# ---- bounds ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "seed", [*range(0, 36, 6), *(pytest.param(s, marks=pytest.mark.whole) for s in range(200) if s % 6 or s >= 36)]
+)
+def test_the_gap_is_the_suboptimality_of_the_point(seed):
+    """At 1e-3 to 1e-12 of the size of the optimum from it, whatever the losses and penalties."""
+    drawn = random_problem(seed)
+    found = drawn.problem.solve(gap=1e-11, on_failure="return")
+    best = found.certificate
+    if found.status == "unattained" or not best.holds(1e-8):
+        pytest.skip("no optimum is known to measure by")
+    form, rng = drawn.problem.form, np.random.default_rng(seed)
+    P = exact(as_stored(drawn.plain, form))
+    order = [form.labels.index(label) for label in drawn.plain.nodes]
+    size = np.sqrt((found.coef**2).mean()) or 1.0
+    for distance in DISTANCES:
+        away = distance * size * rng.standard_normal(found.coef.shape)
+        judged = drawn.problem.certify(found.coef + away, gap=GAP)
+        assert below(judged.dual, P.at(best.w[order]))
+        assert above(judged.primal, P.at(judged.w[order]))
+        suboptimality = max(judged.primal - best.primal, 0.0) + best.gap
+        assert judged.gap <= GAP * max(abs(judged.primal), common(form).floor) + 2 * suboptimality
+        if judged.better is not None:
+            assert judged.better.primal < judged.primal
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(0, 35, 7), *(pytest.param(s, marks=pytest.mark.whole) for s in range(35, 140))]
+)
+def test_no_bound_lies_on_wild_data(seed):
+    drawn = wild_problem(seed)
+    form, rng = drawn.problem.form, np.random.default_rng(seed)
+    P = exact(as_stored(drawn.plain, form))
+    order = [form.labels.index(label) for label in drawn.plain.nodes]
+    observed = len(form.space.index)
+    for w in (np.zeros((observed, form.d)), rng.standard_normal((observed, form.d))):
+        judged = drawn.problem.certify(w, seconds=2)
+        at = P.at(judged.w[order])
+        assert above(judged.primal, at)
+        assert below(judged.dual, at)
+
+
+@pytest.mark.parametrize("seed", range(0, 60, 4))
+def test_the_value_is_the_sum_that_is_written_beside_it(seed):
+    drawn = random_problem(seed)
+    form, rng = drawn.problem.form, np.random.default_rng(seed)
+    order = [form.labels.index(label) for label in drawn.plain.nodes]
+    w = repaired(drawn.plain, drawn.plain.inner + rng.standard_normal((len(drawn.plain.nodes), drawn.plain.d)))
+    mine = np.zeros(form.shape)
+    mine[order] = w
+    value = drawn.problem.value(mine)
+    if np.isfinite(value) and not form.latent:
+        assert value == pytest.approx(objective(drawn.plain, w), rel=1e-12)
+
+
+# ---- in whatever they come -------------------------------------------------------------------------------------------
+def test_points_of_all_kinds_are_taken(problem):
+    found = problem.solve(gap=1e-10)
+    compiled = problem.compile()
+    compiled.cvxpy.solve(solver="CLARABEL")
+    shuffled = found.table().iloc[::-1, ::-1]
+    for w in (found, found.coef, found.table(), shuffled, found.coef.tolist(), compiled.w.value):
+        assert problem.value(w) == pytest.approx(found.objective, rel=1e-7)
+        assert problem.certify(w).holds(1e-6)
+
+
+def test_flows_that_are_given_need_no_other_step(problem):
+    found = problem.solve(gap=1e-10)
+    (flows,), (prices,) = found.certificate.dual_point.flows, found.certificate.dual_point.prices
+    for given in ({"flows": flows}, {"flows": [flows], "prices": [prices]}, {"flows": 1.01 * flows}):
+        assert [step.name for step in problem.certify(found.coef, gap=1e-1, **given).steps] == ["given flows"]
+    assert problem.certify(found.coef).steps[-1].name == "primal-dual rounds"
+    assert problem.certify(found, gap=1e-9).steps[-1].name == "given flows"
+
+
+def test_a_point_far_away_is_told_of_a_better_one(problem):
+    judged, optimum = problem.certify(np.zeros((6, 2))), problem.solve(gap=1e-9)
+    np.testing.assert_array_equal(judged.w, 0.0)  # what is judged is the caller's own
+    assert judged.primal == pytest.approx(problem.value(np.zeros((6, 2))))
+    assert judged.better.primal == pytest.approx(optimum.objective, rel=1e-6)
+    assert "a better point was met" in str(judged)
+    assert problem.certify(optimum).better is None
+
+
+def test_a_point_that_breaks_a_constraint_is_moved_and_it_is_said():
+    problem = small(term=gr.Consensus(nx.path_graph(list("abcdef"))))
+    optimum = problem.solve(gap=1e-10).coef
+    w = optimum + 1e-9 * np.random.default_rng(1).standard_normal(optimum.shape)
+    assert problem.value(w) == np.inf
+    judged = problem.certify(w)
+    assert judged.holds(1e-6)
+    assert 0.0 < judged.moved < 1e-8
+    assert "to where every constraint holds" in str(judged)
+    assert problem.certify(optimum).moved == 0.0
+
+
+# ---- an end ----------------------------------------------------------------------------------------------------------
+def test_what_was_proved_is_returned_when_the_time_is_up(problem, monkeypatch):
+    judged = problem.certify(np.zeros((6, 2)), gap=0, seconds=1e-3)
+    assert judged.valid
+    assert judged.primal == pytest.approx(problem.value(np.zeros((6, 2))))
+    monkeypatch.setattr(judgement, "solve", interrupted)
+    judged = problem.certify(np.zeros((6, 2)))
+    assert judged.valid
+    assert "Interrupted at the primal-dual rounds" in str(judged)
+
+
+def interrupted(*given):
+    raise KeyboardInterrupt
+
+
+BAD = {
+    "shape": (lambda p: p.certify(np.zeros((5, 2))), r"w must have the shape \(6, 2\), got \(5, 2\)"),
+    "nan": (lambda p: p.value(np.full((6, 2), np.nan)), "w has NaN"),
+    "none": (lambda p: p.value(None), "w must be a Solution or an array"),
+    "label": (
+        lambda p: p.value(pd.DataFrame(np.zeros((6, 2)), index=list("abcdeg"), columns=["x0", "x1"])),
+        "'g'",
+    ),
+    "flows, shape": (lambda p: p.certify(np.zeros((6, 2)), flows=[np.zeros((4, 2))]), r"flows\[0\].*\(5, 2\)"),
+    "flows, number": (lambda p: p.certify(np.zeros((6, 2)), flows=[1, 2]), "for each of 1 terms, got 2"),
+    "prices, nan": (lambda p: p.certify(np.zeros((6, 2)), prices=np.full(60, np.nan)), r"prices\[0\] has NaN"),
+    "gap": (lambda p: p.certify(np.zeros((6, 2)), gap=-1.0), "gap must be"),
+    "seconds": (lambda p: p.certify(np.zeros((6, 2)), seconds=-1.0), "seconds must be"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_points_are_refused(problem, name):
+    call, words = BAD[name]
+    with pytest.raises(ModelError, match=words):
+        call(problem)
