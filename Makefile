@@ -33,8 +33,9 @@ help:
 demo: $(VENV)/.installed-demo
 	$(RUN) examples/demo.py $(ARGS)
 
-# Two workers with one thread each: numerical libraries that spawn threads of their own only get in each other's way.
-# Each worker begins with half of the files, so that what the tests of a file share is made once; who is done helps out.
+# One thread each: numerical libraries that spawn threads of their own only get in each other's way. Three workers keep
+# two cores busy, since some tests wait for processes. Each worker begins with its part of the files, so that what the
+# tests of a file share is made once; who is done helps out.
 quick test: export OMP_NUM_THREADS := 1
 quick test: export OPENBLAS_NUM_THREADS := 1
 quick test: export MKL_NUM_THREADS := 1
@@ -43,7 +44,7 @@ quick test: export PYTHONDONTWRITEBYTECODE :=
 quick: $(VENV)/.installed-test
 	$(RUN) -m pytest -m quick $$(grep -rl --include='*.py' 'mark\.quick' tests) $(ARGS)
 test: $(VENV)/.installed-test
-	$(RUN) -m pytest -n 2 --dist worksteal $(ARGS)
+	$(RUN) -m pytest -n 3 --dist worksteal $(ARGS)
 
 lint: export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 lint: $(VENV)/.installed-dev
