@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from . import checks
-from .certificate import Certifier, levelled
 from .compiling import conic
 from .engines.actors import Actors
 from .errors import (
@@ -21,10 +21,10 @@ from .errors import (
     UnattainedError,
     UnboundedError,
 )
-from .form import Form, build, notation, settled
-from .judging import Judgement, given_arrays, given_point, judge
+from .form import Form, build, notation
+from .judging import Compiled, Judgement, given_arrays, given_point, judge
 from .methods import METHOD, AbstractMethod, Exact, Start, listed
-from .running import Budget, Checkpoint, Record, Solution, contradicted, solve
+from .running import Budget, Checkpoint, Record, Solution, solve
 from .terms import Model
 
 if TYPE_CHECKING:
@@ -35,60 +35,6 @@ RAISES: dict[str, type[SolveError]] = {
     "unbounded": UnboundedError,
     "failed": FailedError,
 }
-
-
-@dataclass(frozen=True)
-class Compiled:
-    """A problem compiled to CVXPY.
-
-    Attributes
-    ----------
-    cvxpy : cvxpy.Problem
-        To be solved by whoever likes; ``read()`` then certifies what was found.
-    w : cvxpy.Variable
-        The (n, d) parameters, latent nodes last (None in the dual form).
-    z : list
-        One (m, k) variable per edge block: the differences in the primal form, the flows in the dual form.
-    """
-
-    cvxpy: Any
-    w: Any
-    z: list[Any]
-    conic: conic.ConicProblem
-
-    def read(self) -> Solution:
-        """The answer that stands in the CVXPY problem, certified by graphreg's own code.
-
-        Returns
-        -------
-        Solution
-
-        Raises
-        ------
-        FailedError
-            Where the CVXPY problem has no values: it was not solved, or not successfully. And where a term of the
-            user's is found to break a law that bounds rest on, which the message names.
-
-        Examples
-        --------
-        >>> compiled = problem.compile()
-        >>> _ = compiled.cvxpy.solve(solver="CLARABEL")
-        >>> compiled.read().certificate.holds(1e-6)
-        True
-        """
-        found = self.conic.read_back()
-        if found is None:
-            raise FailedError("the CVXPY problem holds no answer; call .cvxpy.solve(...) first")
-        certificate = Certifier(self.conic.form.frozen()).certify(found[0], found[1].flows, found[1].prices, 1e-6)
-        certificate = levelled(certificate, 1e-6)
-        status = "certified" if certificate.holds(1e-6) else "no_certificate"
-        message = f"Read from CVXPY, whose solver said {self.cvxpy.status!r}."
-        if certificate.contradiction:
-            status, message = "failed", contradicted(certificate)
-        solution = Solution(certificate.form, certificate, status, message, "CVXPY")
-        if status == "failed":
-            raise FailedError(message, solution)
-        return solution
 
 
 class Problem:
@@ -215,8 +161,8 @@ class Problem:
     def _start(self, start: Any) -> Start | None:
         if start is None:
             return None
-        w, flows, _ = given_point(start, "start", self.form)
-        return w, flows
+        point = given_point(start, "start", self.form, latent=False)
+        return point.w, point.flows
 
     # ---- judging a point -----------------------------------------------------------------------------------------
     def value(self, w: Any) -> float:
@@ -226,7 +172,7 @@ class Problem:
         ----------
         w : (n, d) array, data frame or Solution
             Rows by node as in ``solution.coef``; a frame's rows and columns are taken by their labels. Latent nodes
-            may be left out: they are put where squared penalties want them, else at 0.
+            may be left out: they are put at the weighted means of their neighbours, where squared penalties want them.
 
         Returns
         -------
@@ -245,8 +191,8 @@ class Problem:
         True
         """
         form = self.form.frozen()
-        parameters, flows, _ = given_point(w, "w", form)
-        return form.primal(parameters if flows is not None else settled(form, parameters))
+        with np.errstate(over="ignore", invalid="ignore"):
+            return form.primal(given_point(w, "w", form).w)
 
     @checks.named
     def certify(
@@ -292,12 +238,11 @@ class Problem:
         checks.nonnegative(gap, "gap")
         (checks.seconds | None)(seconds, "seconds")
         form = self.form.frozen()
-        parameters, own_flows, own_prices = given_point(w, "w", form)
-        parameters = parameters if own_flows is not None else settled(form, parameters)
-        none = form.nothing()
-        flows = own_flows if flows is None else given_arrays(flows, "flows", none.flows)
-        prices = own_prices if prices is None else given_arrays(prices, "prices", none.prices)
-        return judge(form, parameters, flows, prices, gap, seconds)
+        point, none = given_point(w, "w", form), form.nothing()
+        flows = point.flows if flows is None else given_arrays(flows, "flows", none.flows)
+        prices = point.prices if prices is None else given_arrays(prices, "prices", none.prices)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return judge(form, point.w, flows, prices, gap, seconds)
 
     # ---- the exact route ---------------------------------------------------------------------------------------
     @cached_property

@@ -1,5 +1,6 @@
-"""What comes from elsewhere, judged: a point, whoever found it."""
+"""What comes from elsewhere, judged: a point, whoever found it, and what stands in a CVXPY problem."""
 
+from .compiled import Compiled as Compiled
 from .given import given_arrays as given_arrays
 from .given import given_point as given_point
 from .judgement import Judgement as Judgement

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import checks
 from ..errors import ModelError
-from ..form import Form
+from ..form import Form, placed
 from ..inputs import is_frame
 from ..messages import missing_entries, unknown_labels
 from ..running import Solution
@@ -17,9 +17,17 @@ from ..terms import Array
 Arrays = tuple[Array, ...]
 
 
-def given_point(given: Any, what: str, form: Form) -> tuple[Array, Arrays | None, Arrays | None]:
-    """Parameters of all nodes, latent ones 0 where they are not given; of a Solution its flows and prices as well,
-    where it has as many edges and samples. ``what`` is the name of the argument."""
+class Given(NamedTuple):
+    """Parameters of all nodes; of a Solution its flows and prices as well, where it has as many edges and samples."""
+
+    w: Array
+    flows: Arrays | None
+    prices: Arrays | None
+
+
+def given_point(given: Any, what: str, form: Form, *, latent: bool = True) -> Given:
+    """What was given as the argument ``what``. Latent nodes that are not are put at the weighted means of their
+    neighbours, or without ``latent`` left at 0."""
     flows = prices = None
     if isinstance(given, Solution):
         found, here = given.certificate.dual_point, form.nothing()
@@ -35,7 +43,7 @@ def given_point(given: Any, what: str, form: Form) -> tuple[Array, Arrays | None
         raise ModelError(f"{what} has NaN or infinite entries")
     w = np.zeros(form.shape)
     w[: len(given)] = given
-    return w, flows, prices
+    return Given(placed(form, w) if latent and len(given) < form.n else w, flows, prices)
 
 
 def given_arrays(given: Any, what: str, here: Arrays) -> Arrays:

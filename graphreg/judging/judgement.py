@@ -10,7 +10,7 @@ import numpy as np
 
 from ..certificate import Certificate, Certifier, feasible, relative
 from ..certificate import common as best_common
-from ..clock import OutOfTimeError, within
+from ..clock import OutOfTimeError, left, within
 from ..compiling import conic
 from ..form import Form
 from ..methods import AbstractMethod, Exact, PrimalDual
@@ -57,8 +57,7 @@ class Judgement(Certificate):
         if self.moved:
             lines.append(f"  moved by at most {self.moved:.2g} to where every constraint holds")
         if self.better is not None:
-            lower = self.primal - self.better.primal
-            lines.append(f"  a better point was met, {lower:.3g} below: .better.w")
+            lines.append(f"  a better point was met, of objective {self.better.primal:.10g}: .better.w")
         lines += [
             f"  {step.name}: relative gap {step.relative_gap:.3g}, {step.seconds:.2g} seconds" for step in self.steps
         ]
@@ -80,6 +79,9 @@ def judge(
     with within(seconds):
         for name, bound in judged.bounds(flows, prices):
             began = time.perf_counter()
+            if (rest := left()) is not None and rest <= 0.0 and judged.found:  # what a solve knew it has said
+                judged.left_out = f"The time was up before the {name}."
+                break
             try:
                 certificate = bound()
             except OutOfTimeError:
@@ -108,6 +110,7 @@ class _Judged:
     def bounds(self, flows: Arrays | None, prices: Arrays | None) -> Bounds:
         """The steps, each with what it can make use of."""
         certifier, given = Certifier(self.form), "gradients" if flows is None else "given flows"
+        certifier.spot_checks.begin()
         yield given, lambda: certifier.certify(self.w, flows, prices, self.gap)
         if not PrimalDual().missing(self.form):
             yield "primal-dual rounds", lambda: self._solved(PrimalDual(), ROUNDS)
@@ -131,11 +134,16 @@ class _Judged:
     def take(self, name: str, certificate: Certificate, seconds: float) -> bool:
         """Note what a step gave; whether it is enough, or no other step may say more."""
         self.found.append(certificate)
-        away = relative(self.value - certificate.dual, self.value, certificate.dual, best_common(self.form).floor)
+        gap = self.value - certificate.dual
+        floor = best_common(self.form).floor
+        away = relative(gap, self.value, certificate.dual, floor) if np.isfinite(gap) else np.inf
         self.steps.append(Step(name, certificate.dual, away, seconds))
         return bool(certificate.contradiction) or away <= self.gap
 
     def judgement(self, moved: float) -> Judgement:
+        broken = [each for each in self.found if each.contradiction]
+        if broken:  # a term of the user's own breaks a law: no bound of any step holds
+            return self._judgement(replace(broken[0], w=self.w), moved, None)
         certifier = Certifier(self.form)
         certifier.gap = self.gap
         if self.found:
@@ -143,12 +151,19 @@ class _Judged:
         else:
             certifier.consider(self.w)
         found = certifier.best()
-        if self.found and self.lowest.valid and self.lowest.dual > found.dual:  # proved elsewhere, as at infinity
+        finite = np.isfinite(found.primal)
+        if (
+            finite and self.found and self.lowest.valid and self.lowest.dual > found.dual
+        ):  # proved elsewhere: at infinity
             lowest = self.lowest
-            found = replace(found, dual=lowest.dual, dual_point=lowest.dual_point, spread=lowest.spread, note="")
-            found = replace(found, scope="global" if np.isfinite(found.primal) else "none")
+            known = {"dual": lowest.dual, "dual_point": lowest.dual_point, "spread": lowest.spread}
+            found = replace(found, **known, scope="global", note="")
         best = min(self.found, key=lambda each: each.primal, default=found)
-        better = best if best.valid and best.primal < found.primal - found.charge else None
+        lies = found.primal - 2.0 * found.rounding  # P at w is not less
+        better = best if best.valid and best.primal < lies else None
         found = replace(found, note="; ".join(filter(None, (found.note, self.left_out))))
+        return self._judgement(found, moved, better)
+
+    def _judgement(self, found: Certificate, moved: float, better: Certificate | None) -> Judgement:
         known = {field.name: getattr(found, field.name) for field in fields(found)}
         return Judgement(**known, moved=moved, better=better, steps=tuple(self.steps))

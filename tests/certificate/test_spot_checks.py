@@ -83,6 +83,16 @@ def test_every_route_fails_by_name(lie, method):
         problem.solve(method)
 
 
+@pytest.mark.parametrize("gap", [10.0, 0.0])
+@pytest.mark.parametrize("lie", [PENALTIES[0], PENALTIES[1], LOSSES[1]], ids=lambda lie: f"{lie.of} {lie.name}")
+def test_a_point_is_not_judged_by_terms_that_lie(lie, gap):
+    """Whichever step finds it out: of the last, all are tried; of a gap of 10, hardly more than the first."""
+    found = gr.Problem(model(lie)).certify(honest(lie.of).w, gap=gap)
+    assert not found.valid
+    assert (found.primal, found.dual) == (np.inf, -np.inf)
+    assert "breaks the law" in str(found)
+
+
 def test_what_misleads_a_solve_is_said():
     lie = next(lie for lie in PENALTIES if lie.name == "prox that moves nothing")
     solution = gr.Problem(model(lie)).solve(gr.PrimalDual(), rounds=200)

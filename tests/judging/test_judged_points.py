@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -16,6 +18,7 @@ from graphreg.datasets import random_problem
 from graphreg.datasets.wild_problems import wild_problem
 from graphreg.errors import ModelError
 from graphreg.judging import judgement
+from graphreg.running import solve
 
 GAP = 1e-6
 DISTANCES = (1e-3, 1e-6, 1e-9, 1e-12)
@@ -89,6 +92,29 @@ def test_the_value_is_the_sum_that_is_written_beside_it(seed):
         assert value == pytest.approx(objective(drawn.plain, w), rel=1e-12)
 
 
+def test_the_rounds_begin_at_the_point_with_the_flows_found_for_it(problem, monkeypatch):
+    budgets = []
+    monkeypatch.setattr(judgement, "solve", lambda *given: budgets.append(given[2]) or solve(*given))
+    w = problem.solve(gap=1e-2).coef
+    first = problem.certify(w, gap=1e9)
+    problem.certify(w, gap=0)
+    np.testing.assert_array_equal(budgets[0].start[0], w)
+    np.testing.assert_allclose(budgets[0].start[1], first.dual_point.flows, atol=1e-5)
+
+
+def test_a_contradiction_that_a_later_step_meets_leaves_no_bound(problem, monkeypatch):
+    def contradicted(*given):
+        found = solve(*given)
+        certificate = replace(found.certificate, primal=np.inf, dual=-np.inf, scope="none", contradiction="it lies")
+        return replace(found, certificate=replace(certificate, note="it lies"))
+
+    monkeypatch.setattr(judgement, "solve", contradicted)
+    judged = problem.certify(np.zeros((6, 2)))
+    assert judged.contradiction == "it lies"
+    assert not judged.valid
+    assert [step.name for step in judged.steps] == ["gradients", "primal-dual rounds"]
+
+
 # ---- in whatever they come -------------------------------------------------------------------------------------------
 def test_points_of_all_kinds_are_taken(problem):
     found = problem.solve(gap=1e-10)
@@ -118,6 +144,14 @@ def test_a_point_far_away_is_told_of_a_better_one(problem):
     assert problem.certify(optimum).better is None
 
 
+def test_a_point_far_beyond_all_numbers_has_no_certificate(problem):
+    w = np.full((6, 2), 1e200)
+    assert problem.value(w) == np.inf
+    judged = problem.certify(w)
+    assert not judged.valid
+    assert str(judged).startswith("no certificate: no feasible point was found")
+
+
 def test_a_point_that_breaks_a_constraint_is_moved_and_it_is_said():
     problem = small(term=gr.Consensus(nx.path_graph(list("abcdef"))))
     optimum = problem.solve(gap=1e-10).coef
@@ -130,10 +164,23 @@ def test_a_point_that_breaks_a_constraint_is_moved_and_it_is_said():
     assert problem.certify(optimum).moved == 0.0
 
 
+def test_latent_nodes_are_the_callers_own_where_they_are_given():
+    tree = {"left": list("abc"), "right": list("def")}
+    problem = small(term=gr.Hierarchy(tree, (0.1, 0.1)))
+    full = problem.solve(gap=1e-10).certificate.w
+    observed = len(problem.form.space.index)
+    assert problem.value(full[:observed]) == pytest.approx(problem.value(full), rel=1e-9)  # put where they cost least
+    moved = full.copy()
+    moved[observed:] += 1.0
+    assert problem.value(moved) > 1.01 * problem.value(full)
+    assert problem.certify(moved).primal == pytest.approx(problem.value(moved), rel=1e-9)
+
+
 # ---- an end ----------------------------------------------------------------------------------------------------------
 def test_what_was_proved_is_returned_when_the_time_is_up(problem, monkeypatch):
     judged = problem.certify(np.zeros((6, 2)), gap=0, seconds=1e-3)
     assert judged.valid
+    assert "The time was up before the" in str(judged)
     assert judged.primal == pytest.approx(problem.value(np.zeros((6, 2))))
     monkeypatch.setattr(judgement, "solve", interrupted)
     judged = problem.certify(np.zeros((6, 2)))

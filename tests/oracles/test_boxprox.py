@@ -131,6 +131,15 @@ def test_the_conditions_hold_on_every_shape(shape, traits):
                 assert fenchel_young(case, tau, w, a) <= 1e-10, (kind, decades, step)
 
 
+def test_a_node_at_0_with_nothing_but_ties_has_its_face(monkeypatch):
+    """What is left of it in floats, 1e-68, is 0: no search finds less."""
+    case, tau = draw(np.random.default_rng(79), 4, 2, 3, "quantile", ["integer", "exact"]), np.geomspace(0.1, 10, 4)
+    prox, w, memory = cold(case, tau)
+    monkeypatch.setattr(boxprox, "_search", None)
+    again, _ = prox(case.v, tau, w, memory)
+    np.testing.assert_allclose(again, w, atol=1e-15)
+
+
 @settings(max_examples=60, deadline=None)
 @example(seed=79, m=2, d=3, kind="quantile", traits=["integer", "exact"], decades=0, power=0.0)  # 0, and only ties
 @given(
