@@ -105,6 +105,7 @@ class Hierarchy(AbstractTerm):
         latent = tuple(dict.fromkeys(parent for level in levels for parent in level.values()))
         place = {path: space.n_observed + k for k, path in enumerate(latent)}
         edges: list[EdgeBlock] = []
+        phi = self.penalty.acting_on(len(space.coordinates))
         for depth, (level, weight) in enumerate(zip(levels, self.weights, strict=True)):
             tail = [space.index[child] if depth == 0 else place[child] for child in level]
             head = [place[parent] for parent in level.values()]
@@ -112,8 +113,7 @@ class Hierarchy(AbstractTerm):
             role = Role("hierarchy", depth + 1, len(levels))
             name = f"Hierarchy({type(self.penalty).__name__}), level {role.level}"
             ends = np.array(tail), np.array(head)
-            edges.append(EdgeBlock(self.penalty, strength * scale, *ends, each, None, None, role, name))
-        self.penalty.check(len(space.coordinates))
+            edges.append(EdgeBlock(phi, strength * scale, *ends, each, None, None, role, name))
         return Lowered(edges=tuple(edges), latent=tuple(latent_label(path) for path in latent))
 
 

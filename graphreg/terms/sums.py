@@ -147,14 +147,14 @@ class NodePenalty(AbstractTerm):
         k = len(space.coordinates) if features is None else len(features)
         if k == 0:
             raise TermError(f"{name} has no coordinates to act on: node penalties skip the intercept; name features=")
-        self.penalty.check(k)
+        phi = self.penalty.acting_on(k)
         nodes, weights, centers = (
             np.arange(space.n_observed),
             self._weights(space, name),
             self._centers(space, features, name),
         )
         ground = np.full(len(nodes), GROUND)
-        edges = EdgeBlock(self.penalty, strength, nodes, ground, weights, features, centers, TO_GROUND, name)
+        edges = EdgeBlock(phi, strength, nodes, ground, weights, features, centers, TO_GROUND, name)
         return Lowered(edges=(edges,))
 
     def _weights(self, space: Space, name: str) -> Array:
@@ -194,7 +194,7 @@ def graph_edges(
     """The edges of a graph, each from the node that comes first in the space to the other."""
     check_strength(penalty, strength, bool(np.any(graph.weight != 1.0)), name, "pass a graph without weights")
     columns = space.select(features, name)
-    penalty.check(len(space.coordinates) if columns is None else len(columns))
+    penalty = penalty.acting_on(len(space.coordinates) if columns is None else len(columns))
     place = np.fromiter((space.index[label] for label in graph.labels), dtype=np.intp, count=graph.n_nodes)
     ends = np.sort(np.stack([place[graph.tail], place[graph.head]]), axis=0)
     edges = EdgeBlock(penalty, strength, ends[0], ends[1], graph.weight, columns, None, IN_GRAPH, name)

@@ -143,5 +143,5 @@ def reach_is_sound(
         return
     further = np.minimum(t * (1 + margin) + margin, 1.0)
     beyond = start + rowwise(further, start) * (end - start)
-    short = (t < 1.0) & ~pair.outside(beyond)
+    short = (t < 1.0 - margin) & ~pair.outside(beyond)
     yield from judge("reach is the largest such t", short, 0, **where)

@@ -29,6 +29,9 @@ def has_the_value(write: Write, value: Callable[[Array], Array], x: Array, toler
     groups += [np.array([row]) for row in np.flatnonzero(~np.isfinite(expected))[:12]]
     for rows in groups:
         constraints, expression = _split(write(cp.Constant(x[rows]), rows))
+        if expression is not None and expression.variables():  # the value is the least that its constraints allow
+            written[rows] = _least(constraints, expression)
+            continue
         if expression is not None:
             shaped(what, expression, (len(rows),))
         written[rows] = 0.0 if expression is None else expression.value
@@ -61,6 +64,17 @@ def has_the_minimiser(
     gap = size(p.value - expected) / (1.0 + size(v) + size(expected))
     sentence = "the minimiser of the written form is prox(v, step)"
     return judge(sentence, gap, tolerance, v=v, step=step, written=p.value)
+
+
+def _least(constraints: list[Any], expression: Any) -> Array:
+    """The values of an expression, one per row, whose sum is least."""
+    import cvxpy as cp
+
+    problem = cp.Problem(cp.Minimize(cp.sum(expression)), constraints)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
+    return np.full(expression.shape, np.inf) if expression.value is None else np.asarray(expression.value)
 
 
 def _split(written: Any) -> tuple[list[Any], Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphreg.terms.losses._roots import slopes_far_out
+from graphreg.terms.roots import slopes_far_out
 
 SLOPES = {
     "tanh": (np.tanh, -1.0, 1.0),

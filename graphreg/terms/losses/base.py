@@ -26,7 +26,7 @@ from ..blocks import Lowered, SampleBlock
 from ..bounds import half_square, largest_around
 from ..calculus import Strength
 from ..records import Array, Descent, Notation, Space, Stated, names_of
-from ._roots import increasing_root, slopes_far_out
+from ..roots import increasing_root, slopes_far_out
 from ._samples import AbstractSamples
 
 INSIDE = 1.0 - 1e-14

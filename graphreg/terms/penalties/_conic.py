@@ -2,15 +2,15 @@
 
     phi(z) = min over x = (z, ...) of  1/2 x'Px + q'x + constant   subject to   A x + s = b,  s in K
 
-CVXPY writes it down once; after that prox, conjugate and gauge of a row are one small solve each, without CVXPY. What
-certificates rest on (conjugate and gauge) is bounded from above by the dual solution and its residual.
+CVXPY writes it down once; after that prox, conjugate and gauge of many rows are one solve, without CVXPY. What
+certificates rest on (conjugate and gauge) is bounded from above by the dual solution and its residual, row by row.
 """
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -23,16 +23,23 @@ from ..records import Array
 
 TOLERANCES = (1e-11, 1e-8)  # tried in this order: tight, then Clarabel's default
 MARGIN = 1e-9  # relative; added to what the solver found, on the safe side
+TOGETHER = 200  # rows that one solve takes
 LEAST_SIZE = 1e-4  # rows are scaled to norm 1 before a prox, and smaller ones by this much
 
 
-@dataclass(frozen=True)
-class Optimum:
-    """A minimiser x of a small cone programme, its value, and a safe lower bound of the minimum."""
+@dataclass(frozen=True, eq=False)
+class Optima:
+    """Minimisers x (m, n) of m cone programmes, their values, and safe lower bounds of the minima, (m,); NaN where the
+    solver found none."""
 
     x: Array
-    value: float
-    bound: float
+    value: Array
+    bound: Array
+
+    @property
+    def found(self) -> Array:
+        """Which have a minimiser, (m,)."""
+        return np.isfinite(self.value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,50 +70,60 @@ class ConeProgramme:
         aligned = np.minimum(np.abs(share), np.abs(share - 1.0)).max(initial=0.0) < 1e-9
         return share > 0.5 if aligned else None
 
-    def prox(self, v: Array, step: float) -> Array:
-        """argmin over p of ``step * phi(p) + 1/2 ||p - v||^2``."""
-        size = float(np.linalg.norm(v))
-        if size == 0.0:
-            return np.zeros(self.k)
-        size = max(size, LEAST_SIZE)  # solved for x / size: the cones are the same, and b becomes b / size
-        on_z = np.concatenate([np.ones(self.k), np.zeros(len(self.q) - self.k)])
-        P = step * self.P + sparse.diags_array(on_z, format="csc")
-        best = self._minimise(P, (step * self.q + self._on_z(-v)) / size, self.A, self.b / size, [])
-        if not isinstance(best, Optimum):
-            raise SolverError(f"Clarabel could not evaluate the prox at v = {v} with step {step:g}: {best}")
-        return best.x[: self.k] * size
+    def prox(self, v: Array, step: Array) -> Array:
+        """argmin over p of ``step * phi(p) + 1/2 ||p - v||^2`` for each row."""
+        size = np.linalg.norm(v, axis=1)
+        live = np.flatnonzero(size > 0.0)
+        out = np.zeros(v.shape)
+        if not len(live):
+            return out
+        v, step, size = v[live], step[live], np.maximum(size[live], LEAST_SIZE)[:, None]
+        # solved for x / size: the cones are the same, and b becomes b / size
+        q = (step[:, None] * self.q + self._on_z(-v)) / size
+        best = self._minimise(step, 1.0, q, self.A, self.b / size, [])
+        if not best.found.all():
+            i = int(np.argmin(best.found))
+            raise SolverError(f"Clarabel could not evaluate the prox at v = {v[i]} with step {step[i]:g}")
+        out[live] = best.x[:, : self.k] * size
+        return out
 
-    def value(self, z: Array) -> float:
-        """phi(z) as the cones have it."""
+    def value(self, z: Array) -> Array:
+        """phi at each row as the cones have it."""
         fixed = sparse.csc_array(sparse.vstack([self.A, sparse.eye_array(self.k, len(self.q))]))
-        best = self._minimise(self.P, self.q, fixed, np.concatenate([self.b, z]), [_clarabel().ZeroConeT(self.k)])
-        return best.value + self.constant if isinstance(best, Optimum) else np.inf
+        b = np.hstack([np.broadcast_to(self.b, (len(z), len(self.b))), z])
+        q = np.broadcast_to(self.q, (len(z), len(self.q)))
+        best = self._minimise(np.ones(len(z)), 0.0, q, fixed, b, [_clarabel().ZeroConeT(self.k)])
+        return np.where(best.found, best.value + self.constant, np.inf)
 
-    def conjugate(self, u: Array) -> float:
-        """An upper bound of sup over z of <u, z> - phi(z), as tight as the solver; +inf unless it proved one."""
-        size = max(float(np.linalg.norm(u)), 1.0)  # solved for x / size, as in prox
-        best = self._minimise(self.P, (self.q + self._on_z(-u)) / size, self.A, self.b / size, [])
-        if not isinstance(best, Optimum):
-            return np.inf
-        product = size * float(u @ best.x[: self.k])
-        phi = product + size**2 * best.value + self.constant
-        return -(size**2) * min(best.value, best.bound) - self.constant + MARGIN * (abs(product) + abs(phi))
+    def conjugate(self, u: Array) -> Array:
+        """An upper bound of sup over z of <u, z> - phi(z) for each row, as tight as the solver; +inf unless it proved
+        one."""
+        size = np.maximum(np.linalg.norm(u, axis=1), 1.0)  # solved for x / size, as in prox
+        q = (self.q + self._on_z(-u)) / size[:, None]
+        best = self._minimise(np.ones(len(u)), 0.0, q, self.A, self.b / size[:, None], [])
+        with np.errstate(invalid="ignore"):
+            product = size * np.einsum("ij,ij->i", u, best.x[:, : self.k])
+            phi = product + size**2 * best.value + self.constant
+            top = -(size**2) * np.minimum(best.value, best.bound) - self.constant
+            return np.where(best.found, top + MARGIN * (np.abs(product) + np.abs(phi)), np.inf)
 
-    def support(self, u: Array) -> float:
-        """An upper bound of max <u, z> where the recession function of phi is at most 1.
+    def support(self, u: Array) -> Array:
+        """An upper bound of max <u, z> where the recession function of phi is at most 1, for each row.
 
         That is where P x = 0, q'x <= 1 and A x + s = 0: the recession cone of a cone programme has b = 0.
         """
-        size = float(np.linalg.norm(u))
-        if size == 0.0:
-            return 0.0
+        out, size = np.zeros(len(u)), np.linalg.norm(u, axis=1)
+        live = np.flatnonzero(size > 0.0)
+        if not len(live):
+            return out
         A, b = self._recession
         clarabel, flat = _clarabel(), len(b) - len(self.b) - 1
         cones = ([clarabel.ZeroConeT(flat)] if flat else []) + [clarabel.NonnegativeConeT(1)]
-        best = self._minimise(sparse.csc_array(self.P.shape), self._on_z(-u / size), A, b, cones)
-        if not isinstance(best, Optimum):
-            return np.inf
-        return -min(best.value, best.bound) * size * (1.0 + MARGIN)
+        q = self._on_z(-u[live] / size[live, None])
+        best = self._minimise(np.zeros(len(live)), 0.0, q, A, np.broadcast_to(b, (len(live), len(b))), cones)
+        most = -np.minimum(best.value, best.bound) * size[live] * (1.0 + MARGIN)
+        out[live] = np.where(best.found, most, np.inf)
+        return out
 
     @cached_property
     def _recession(self) -> tuple[Any, Array]:
@@ -115,49 +132,126 @@ class ConeProgramme:
         A = sparse.csc_array(sparse.vstack([self.A, sparse.csc_array(flat), sparse.csc_array(self.q[None])]))
         return A, np.concatenate([np.zeros(len(self.b) + len(flat)), [1.0]])
 
-    def support_at_zero(self, u: Array) -> float:
-        """An upper bound of inf {t : u / t is a subgradient of phi at 0}; +inf unless one is proved.
+    def support_at_zero(self, u: Array) -> Array:
+        """An upper bound of inf {t : u / t is a subgradient of phi at 0} for each row; +inf unless one is proved.
 
         Where b = 0 and the constant is 0, phi without its quadratic part, which is never negative, is
         homogeneous and lies below phi: its subgradients at 0 are some of phi, and they are all of them, as the
         quadratic part is of second order at 0. What remains is `support` without that part.
         """
-        if not u.any():
-            return 0.0
         if self.b.any() or abs(self.constant) > 0.0:
-            return np.inf
+            return np.where(u.any(axis=1), np.inf, 0.0)
         return self._at_zero.support(u)
 
     @cached_property
     def _at_zero(self) -> ConeProgramme:
         return replace(self, P=sparse.csc_array(self.P.shape))
 
-    @cached_property
-    def _upper(self) -> Any:
-        return sparse.csc_array(sparse.triu(self.P))
+    @property
+    def stacks(self) -> bool:
+        """Whether all of its cones can be written for many rows at once."""
+        return not self.dims.psd and not self.dims.pnd
+
+    def written(self, Z: Any) -> list[Any]:
+        """phi at each row of the (m, k) expression Z in CVXPY: the cones of all rows, and then an expression (m,)."""
+        m, n = Z.shape[0], len(self.q)
+        X = cp.hstack([Z, cp.Variable((m, n - self.k))]) if n > self.k else Z
+        value = X @ self.q + self.constant
+        if self.P.nnz:
+            size, V = np.linalg.eigh(self.P.toarray())
+            kept = size > 1e-14 * size.max()
+            value = value + cp.sum(cp.square(X @ (V[:, kept] * np.sqrt(size[kept]))), axis=1) / 2
+        S = np.ones((m, 1)) @ self.b[None] - X @ self.A.T.toarray()
+        return [*_cones(S, self.dims), value]
 
     def _on_z(self, v: Array) -> Array:
-        return np.concatenate([v, np.zeros(len(self.q) - self.k)])
+        return np.hstack([v, np.zeros((len(v), len(self.q) - self.k))])
 
-    def _minimise(self, P: Any, q: Array, A: Any, b: Array, further: list[Any]) -> Optimum | str:
-        """Clarabel's answer to min 1/2 x'Px + q'x over the cones and ``further`` ones; its status where it has none."""
+    def _minimise(self, scale: Array, near: float, q: Array, A: Any, b: Array, further: list[Any]) -> Optima:
+        """Clarabel's answers to min 1/2 x'Qx + q'x over the cones and ``further`` ones, a programme per row, with
+        Q = scale P, and ``near`` more on the diagonal of z. Many are solved as one."""
+        parts = [
+            self._together(scale[at : at + TOGETHER], near, q[at : at + TOGETHER], A, b[at : at + TOGETHER], further)
+            for at in range(0, max(len(q), 1), TOGETHER)
+        ]
+        return _joined(parts)
+
+    def _together(self, scale: Array, near: float, q: Array, A: Any, b: Array, further: list[Any]) -> Optima:
+        """The same in one solve; where that has no answer, in two halves, and in the end row by row."""
         from cvxpy.reductions.solvers.conic_solvers.clarabel_conif import dims_to_solver_cones
 
-        cones, status = dims_to_solver_cones(self.dims) + further, ""
-        upper = self._upper if P is self.P else sparse.csc_array(sparse.triu(P)) if P.nnz else P
-        for tolerance in TOLERANCES:
-            answer = _clarabel().DefaultSolver(upper, q, A, b, cones, _settings(tolerance)).solve()
+        m, n = q.shape
+        if m == 0:
+            return Optima(np.empty((0, n)), np.empty(0), np.empty(0))
+        P, Z = self._upper
+        Q = _block_diagonal(P, scale[:, None] * P.data + near * Z.data)
+        blocks = _block_diagonal(A, np.broadcast_to(A.data, (m, A.nnz)))
+        cones = [each for _ in range(m) for each in (*dims_to_solver_cones(self.dims), *further)]
+        for tolerance in TOLERANCES if m == 1 else TOLERANCES[:1]:
+            answer = _clarabel().DefaultSolver(Q, q.ravel(), blocks, b.ravel(), cones, _settings(tolerance)).solve()
             status = str(answer.status)
             if status in ("Solved", "AlmostSolved"):
-                x, y = np.asarray(answer.x), np.asarray(answer.z)
-                # 1/2 x'Px + q'x >= -1/2 c'Pc - b'y + r'x for every feasible x, where c is any point, y is in the
-                # dual cone and r = Pc + q + A'y
-                error = float(np.linalg.norm(P @ x + q + A.T @ y) * np.linalg.norm(x))
-                curved = 0.5 * float(x @ (P @ x))
-                return Optimum(x, curved + float(q @ x), -curved - float(b @ y) - 2.0 * error)
-            if status.endswith("Infeasible"):
+                x, y = np.asarray(answer.x).reshape(m, n), np.asarray(answer.z).reshape(m, -1)
+                return _bounded(x, y, scale[:, None] * (x @ self.P) + near * self._on_z(x[:, : self.k]), q, A, b)
+            if m == 1 and status.endswith("Infeasible"):
                 break
-        return status
+        if m == 1:
+            return Optima(np.full((1, n), np.nan), np.full(1, np.nan), np.full(1, np.nan))
+        halves = [slice(0, m // 2), slice(m // 2, m)]
+        return _joined([self._together(scale[at], near, q[at], A, b[at], further) for at in halves])
+
+    @cached_property
+    def _upper(self) -> tuple[Any, Any]:
+        """The upper triangles of P and of the identity on z, with the same entries, some of which are 0."""
+        P = sparse.coo_array(sparse.triu(self.P))
+        n, z = len(self.q), np.arange(self.k)
+        row, column = np.concatenate([P.row, z]), np.concatenate([P.col, z])
+        data = [np.concatenate(each) for each in ((P.data, np.zeros(self.k)), (np.zeros(P.nnz), np.ones(self.k)))]
+        found = [sparse.csc_array((each, (row, column)), shape=(n, n)) for each in data]
+        for each in found:
+            each.sort_indices()
+        return found[0], found[1]
+
+
+def _cones(S: Any, dims: Any) -> list[Any]:
+    """That each row of S lies in the product of cones, in Clarabel's order."""
+    at, out = dims.zero + dims.nonneg, []
+    if dims.zero:
+        out.append(S[:, : dims.zero] == 0)
+    if dims.nonneg:
+        out.append(S[:, dims.zero : at] >= 0)
+    for size in dims.soc:
+        out.append(cp.SOC(S[:, at], S[:, at + 1 : at + size], axis=1))
+        at += size
+    for _ in range(dims.exp):
+        out.append(cp.ExpCone(S[:, at], S[:, at + 1], S[:, at + 2]))
+        at += 3
+    for alpha in dims.p3d:
+        out.append(cp.PowCone3D(S[:, at], S[:, at + 1], S[:, at + 2], float(alpha)))
+        at += 3
+    return out
+
+
+def _joined(parts: list[Optima]) -> Optima:
+    return Optima(*(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(Optima)))
+
+
+def _block_diagonal(pattern: Any, data: Array) -> Any:
+    """A CSC matrix of blocks with the entries of one, and each its row of data (m, entries)."""
+    m, (r, c) = len(data), pattern.shape
+    block = np.arange(m)[:, None]
+    indices = (pattern.indices + r * block).ravel()
+    starts = np.append((pattern.indptr[:-1] + pattern.nnz * block).ravel(), m * pattern.nnz)
+    return sparse.csc_array((data.ravel(), indices, starts), shape=(m * r, m * c))
+
+
+def _bounded(x: Array, y: Array, Px: Array, q: Array, A: Any, b: Array) -> Optima:
+    """1/2 x'Px + q'x >= -1/2 c'Pc - b'y + r'x for every feasible x, where c is any point, y is in the dual cone and
+    r = Pc + q + A'y."""
+    error = np.linalg.norm(Px + q + y @ A, axis=1) * np.linalg.norm(x, axis=1)
+    curved = 0.5 * np.einsum("ij,ij->i", x, Px)
+    value = curved + np.einsum("ij,ij->i", q, x)
+    return Optima(x, value, -curved - np.einsum("ij,ij->i", b, y) - 2.0 * error)
 
 
 def cone_programme(function: Callable[[Any], Any], k: int) -> ConeProgramme:
@@ -178,6 +272,7 @@ def cone_programme(function: Callable[[Any], Any], k: int) -> ConeProgramme:
     q = (data["c"] - labels)[order]
     # Along x with A x = 0, P x = 0 and q'x = 0 the programme does not change, forwards and backwards.
     still = linalg.null_space(np.vstack([A.toarray(), P.toarray(), q[None]]))
+    A.sort_indices()
     return ConeProgramme(k, P, q, constant, A, np.asarray(data["b"], dtype=float), data["dims"], linalg.orth(still[:k]))
 
 

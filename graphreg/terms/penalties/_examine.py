@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ...errors import ConvexityError, TermError
+from ...escaping import upright
 from ...lazy import cp
-from ..records import Array
+from ..records import Array, Notation
+from ._cone_penalty import ConePenalty, OneSidedConePenalty
 from ._conic import ConeProgramme, cone_programme
 from ._domain import evaluated, inside, refuse_inexact
+from ._recognise import closed_form
+from ._rowwise import domain_of, rowwise
+from .base import AbstractOneSided
+from .penalty import AbstractPenalty
 
 ROUNDING = 1e-9  # relative; within it a function is 0 at 0, even, homogeneous
 AGREEMENT = 1e-7  # relative; CVXPY's cones, solved, against its values
-
-
-@dataclass(frozen=True)
-class FunctionTraits:
-    """What was found out about a function on rows of k coordinates."""
-
-    programme: ConeProgramme
-    even: bool
-    homogeneous: bool  # phi(t z) = t phi(z) for t > 0: phi* is the indicator of {gauge <= 1}
-    everywhere: bool  # phi* is finite everywhere
 
 
 def apply(function: Callable[[Any], Any], rows: bool, k: int) -> Any:
@@ -75,17 +70,51 @@ def values(function: Callable[[Any], Any], rows: bool, z: Array) -> Array:
         return np.array([evaluated(function(cp.Constant(row[None])), 1)[0] for row in z], dtype=float)
 
 
-def examine(function: Callable[[Any], Any], rows: bool, k: int, name: str) -> FunctionTraits:
-    """Check the function on rows of k coordinates, and find out what its conjugate is like."""
+def examine(function: Callable[[Any], Any], rows: bool, k: int, name: str) -> AbstractPenalty:
+    """Check the function on rows of k coordinates, and find the penalty that it is there: in closed form where it is
+    recognised, else by cone programmes."""
     try:
         apply(function, rows, k)
-    except (ValueError, IndexError) as problem:
+    except Exception as problem:  # whatever CVXPY, or the function, raises on rows of this size
         if isinstance(problem, TermError):
             raise
         raise TermError(f"the penalty {name} cannot act on {k} coordinates: {problem}") from problem
+    z = points(k)
+    phi = values(function, rows, z)
+    _refuse_no_penalty(function, rows, name, z, phi)
+
+    def row_function(row: Any) -> Any:
+        return cp.sum(function(cp.reshape(row, (1, k), order="C"))) if rows else cp.sum(function(row))
+
+    variable = cp.Variable(k, name="z")
+    expression = row_function(variable)
+    even = _close(phi, values(function, rows, -z))
+    closed = closed_form(expression, variable, z, phi)
+    if closed is not None and isinstance(closed, AbstractOneSided) != even:
+        return closed
+    programme = cone_programme(row_function, k)
+    if wrong := _disagreement(programme, z[2:6], phi[2:6]):
+        raise TermError(f"the penalty {name} {wrong}; where an atom is approximated, pass it approx=False")
+    homogeneous = programme.homogeneous and all(
+        _close(t * phi, values(function, rows, t * z)) for t in (1e-3, 0.37, 7.0, 1e3)
+    )
+    kind = ConePenalty if even else OneSidedConePenalty
+    together = _together(expression, variable, z, phi) or (lambda z: values(function, rows, z))
+    everywhere = not homogeneous and _everywhere(programme)
+    return kind(row_function, together, programme, homogeneous, everywhere, notation(name, homogeneous))
+
+
+def points(k: int) -> Array:
+    """Rows on which a function is tried: random ones from tiny to huge, 0, axes, ties of both signs, one long axis."""
     rng = np.random.default_rng(0)
-    z = rng.standard_normal((12, k)) * np.r_[np.logspace(-2, 2, 8), 1e-5, 1e4, 1e6, 1e9][:, None]
-    at_zero, phi = values(function, rows, np.zeros((1, k)))[0], values(function, rows, z)
+    random = rng.standard_normal((12, k)) * np.r_[np.logspace(-2, 2, 8), 1e-5, 1e4, 1e6, 1e9][:, None]
+    signs = np.where(rng.random((6, k)) < 0.5, -1.0, 1.0) * np.r_[1.0, 0.3, 0.05, 1e-3, 3.0, 1e3][:, None]
+    return np.vstack([random, np.zeros((1, k)), np.eye(k), -0.7 * np.eye(k), np.ones((1, k)), signs])
+
+
+def _refuse_no_penalty(function: Callable[[Any], Any], rows: bool, name: str, z: Array, phi: Array) -> None:
+    """Raises where the values phi at the rows z are none of a penalty."""
+    at_zero = phi[~z.any(axis=1)][0]
     if not abs(at_zero) <= ROUNDING:
         raise TermError(f"the penalty {name} must be 0 at z = 0; it is {at_zero:.6g}; subtract the constant")
     if (phi < -ROUNDING * (1.0 + np.abs(z).max(axis=1))).any():
@@ -94,22 +123,29 @@ def examine(function: Callable[[Any], Any], rows: bool, k: int, name: str) -> Fu
     if rows and not _close(phi, np.concatenate([values(function, rows, row[None]) for row in z])):
         raise TermError(f"the penalty {name} with rows=True must treat each row by itself; it mixes them")
 
-    def row_function(row: Any) -> Any:
-        return cp.sum(function(cp.reshape(row, (1, k), order="C"))) if rows else cp.sum(function(row))
 
-    programme = cone_programme(row_function, k)
-    for row, value in zip(z[2:6], phi[2:6], strict=True):
-        cones = programme.value(row)
-        if np.isfinite(value) and abs(cones - value) > AGREEMENT * (1.0 + abs(value)):
-            raise TermError(
-                f"the penalty {name} is {value:.9g} at z = {row} and CVXPY's cones make it {cones:.9g}; "
-                "where an atom is approximated, pass it approx=False"
-            )
-    even = _close(phi, values(function, rows, -z))
-    homogeneous = programme.homogeneous and all(
-        _close(t * phi, values(function, rows, t * z)) for t in (1e-3, 0.37, 7.0, 1e3)
-    )
-    return FunctionTraits(programme, even, homogeneous, not homogeneous and _everywhere(programme))
+def _disagreement(programme: ConeProgramme, z: Array, phi: Array) -> str:
+    """What CVXPY's cones make of a value that its formulas give, where that is something else."""
+    finite = np.isfinite(phi)
+    cones = programme.value(z)
+    off = finite & ~(np.abs(cones - np.where(finite, phi, 0.0)) <= AGREEMENT * (1.0 + np.abs(phi)))
+    i = int(off.argmax())
+    return f"is {phi[i]:.9g} at z = {z[i]} and CVXPY's cones make it {cones[i]:.9g}" if off.any() else ""
+
+
+def _together(expression: Any, variable: Any, z: Array, phi: Array) -> Callable[[Array], Array] | None:
+    """The function at all rows at once, where that is what CVXPY gives row by row."""
+    try:
+        each, within = rowwise(expression, variable), domain_of(expression, variable)
+
+        def value(z: Array) -> Array:
+            with np.errstate(all="ignore"):
+                found = each(z)[:, 0]
+                return np.where(within(z) & ~np.isnan(found) & (found > -np.inf), found, np.inf)
+
+        return value if np.isclose(value(z), phi, rtol=1e-13, atol=1e-15).all() else None
+    except Exception:  # noqa: BLE001 - an atom of which CVXPY's formula takes numbers in another way
+        return None
 
 
 def _close(a: Array, b: Array) -> bool:
@@ -118,8 +154,26 @@ def _close(a: Array, b: Array) -> bool:
 
 def _everywhere(programme: ConeProgramme) -> bool:
     """Whether phi* is finite everywhere: far beyond where the gauge of any axis ends, if it does."""
-    for axis in np.vstack([np.eye(programme.k), -np.eye(programme.k)]):
-        gauge = programme.support(axis)
-        if gauge > 1e-2 or not np.isfinite(programme.conjugate(axis * max(1e3, 10.0 / max(gauge, 1e-7)))):
-            return False
-    return True
+    axes = np.vstack([np.eye(programme.k), -np.eye(programme.k)])
+    gauge = programme.support(axes)
+    if (gauge > 1e-2).any():
+        return False
+    far = np.maximum(1e3, 10.0 / np.maximum(gauge, 1e-7))
+    return bool(np.isfinite(programme.conjugate(axes * far[:, None])).all())
+
+
+def notation(name: str, homogeneous: bool) -> Notation:
+    """How a function that has a name is printed, with what its conjugate is."""
+    latex = name if len(name) == 1 and name.isalpha() else {"phi": r"\phi"}.get(name, upright(name))
+    if homogeneous:
+        polar = f"{name}^o(%u) <= %c where {name}^o(u) = max over {name}(z) <= 1 of <u, z>"
+        typeset = rf"{latex}^\circ(%u) \le %c \text{{ where }} {latex}^\circ(u) = \max_{{{latex}(z) \le 1}} "
+        return Notation(f"{name}(%z)", "", polar, rf"{latex}(%z)", "", typeset + r"\langle u, z \rangle")
+    star = f"{name}*(u) = max over z of <u, z> - {name}(z)"
+    typeset = rf"{latex}^*(u) = \max_z \langle u, z \rangle - {latex}(z)"
+    return Notation(
+        f"{name}(%z)",
+        f"%c {name}*(%u / %c) where {star}",
+        latex_value=rf"{latex}(%z)",
+        latex_conjugate=rf"%c \, {latex}^*(%u / %c) \text{{ where }} {typeset}",
+    )

@@ -58,6 +58,16 @@ class AbstractPenalty(ABC):
     def check(self, k: int) -> None:
         """Raise `TermError` where the penalty cannot act on k coordinates (a Quadratic of another size, ...)."""
 
+    def acting_on(self, k: int) -> AbstractPenalty:
+        """The penalty as it acts on k coordinates: what stands in the form of a problem. Itself, after `check`, where
+        it is one formula for every k."""
+        self.check(k)
+        return self
+
+    def accuracy(self) -> float:
+        """The relative accuracy of ``value``, ``prox`` and ``conjugate``, to which the check holds them."""
+        return 1e-8
+
     def gauge(self, u: Array) -> Array:
         """inf {t >= 0 : u / t in dom phi*} for each row: 0 where no multiple of u leaves the domain."""
         return gauge_of(u, lambda rows: np.isfinite(self.conjugate(rows)))

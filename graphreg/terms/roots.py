@@ -1,4 +1,4 @@
-"""What a smooth loss of one predictor is derived from: the roots of increasing functions, and the slopes far out."""
+"""The roots of increasing functions, and the slopes of functions far out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..records import Array
+from .records import Array
 
 Function = Callable[[Array], Array]
 

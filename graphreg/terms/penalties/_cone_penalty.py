@@ -1,0 +1,176 @@
+"""A penalty on k coordinates that a CVXPY function is, where its prox and conjugate are cone programmes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from ...errors import TermError
+from ...lazy import cp
+from ..records import Array, Notation, RecessionCone
+from ._conic import ConeProgramme
+from ._rows import LEAST_SLACK, column, row_norm
+from .base import AbstractOneSided, AbstractPenalty
+
+OUTWARD = 1e-8  # gauges are inflated by this, and clipped points are put this far inside
+
+
+@dataclass(frozen=True, eq=False)
+class AbstractConePenalty(AbstractPenalty):
+    """phi on rows of k coordinates, with a prox and a conjugate that Clarabel finds, for many rows in one solve.
+
+    ``phi*`` is evaluated on the safe side: a dual bound of the solver, with a relative margin of 1e-9, and +inf unless
+    the solver proved a bound. Its domain is ``gauge(u) <= 1``, where the gauge is ``max <u, z>`` over the z at which
+    the recession function of phi is at most 1 (Rockafellar, Convex Analysis, theorem 13.3), inflated by 1e-8.
+    """
+
+    function: Callable[[Any], Any]  # of one row, in CVXPY
+    of_rows: Callable[[Array], Array]
+    programme: ConeProgramme
+    homogeneous: bool  # phi(t z) = t phi(z) for t > 0: phi* is the indicator of {gauge <= 1}
+    everywhere: bool  # phi* is finite everywhere
+    written: Notation
+
+    @property
+    @abstractmethod
+    def is_even(self) -> bool:
+        """Whether phi(-z) = phi(z)."""
+
+    # ---- the four ------------------------------------------------------------------------------------------------
+    def value(self, z: Array) -> Array:
+        return self.of_rows(z)
+
+    def prox(self, v: Array, step: Any) -> Array:
+        p = self.programme.prox(v, np.broadcast_to(np.asarray(step, dtype=float), (len(v),)))
+        if self.homogeneous:  # what the solver leaves of a fused row
+            p[row_norm(p) <= OUTWARD * row_norm(v)] = 0.0
+        return p
+
+    def conjugate(self, u: Array) -> Array:
+        inside = np.flatnonzero(self.gauge(u) <= 1.0)
+        out = np.full(len(u), np.inf)
+        out[inside] = 0.0 if self.homogeneous else self.programme.conjugate(self.span(u[inside]))
+        return out
+
+    def cvxpy(self, Z: Any) -> Any:
+        if self.programme.stacks:
+            return self.programme.written(Z)
+        return cp.hstack([self.function(Z[i]) for i in range(Z.shape[0])])
+
+    def accuracy(self) -> float:
+        return 1e-6
+
+    def is_users(self) -> bool:
+        return True  # the function is
+
+    # ---- derived ---------------------------------------------------------------------------------------------------
+    def check(self, k: int) -> None:
+        if k != self.programme.k:
+            raise TermError(f"this function was read on {self.programme.k} coordinates, and the term has {k}")
+
+    def gauge(self, u: Array) -> Array:
+        if self.everywhere:
+            return np.zeros(len(u))
+        within = self.span(u)
+        # where phi ignores coordinates this is exact; along other directions rounding alone is allowed for
+        rounding = 0.0 if self.programme.ignored is not None else 1e-12
+        in_span = row_norm(u - within) <= rounding * row_norm(u)
+        return np.where(in_span, self.programme.support(within) * (1.0 + OUTWARD), np.inf)
+
+    def gauge_at_zero(self, u: Array) -> Array:
+        return self.gauge(u) if self.homogeneous else self.programme.support_at_zero(u) * (1.0 + OUTWARD)
+
+    def clip(self, u: Array) -> Array:
+        u = self.span(u)
+        gauge = self.gauge(u)
+        out = (gauge > 1.0 - OUTWARD) & np.isfinite(gauge)
+        u = np.where(out[:, None], u * ((1.0 - OUTWARD) / np.where(out, gauge, 1.0))[:, None], u)
+        return np.where(np.isfinite(gauge)[:, None] | (not self.is_even), u, 0.0)
+
+    def reach(self, start: Array, end: Array) -> Array:
+        g0, g1 = self.gauge(start), self.gauge(end)
+        limit = np.maximum(1.0 - OUTWARD, g0)  # gauges are known to the solver's accuracy only
+        with np.errstate(invalid="ignore", divide="ignore"):
+            t = np.nan_to_num((limit - g0) / (g1 - g0), nan=0.0, posinf=0.0, neginf=0.0)
+        return np.where(g1 <= limit, 1.0, np.clip(t, 0.0, 1.0))
+
+    def conductance(self, u: Array) -> Array:
+        slack = np.maximum(1.0 - self.gauge(u), LEAST_SLACK)
+        return np.broadcast_to(column(slack), u.shape)
+
+    def conduct(self, conductance: Array, z: Array) -> Array:
+        return conductance * self.span(z)  # keeps the flow where phi* can be finite
+
+    def recession(self, k: int) -> RecessionCone | None:
+        L = self.programme.lineality
+        if self.is_even:  # then phi is constant both ways along what it does not grow along
+            if L.shape[1] == 0:
+                return RecessionCone(np.zeros(k), np.zeros(k))
+            if self.programme.ignored is not None:
+                bound = np.where(self.programme.ignored, np.inf, 0.0)
+                return RecessionCone(-bound, bound)
+            return RecessionCone(np.full(k, -np.inf), np.full(k, np.inf), np.eye(k) - L @ L.T, exact=False)
+        axes = np.vstack([np.eye(k), -np.eye(k)])
+        return RecessionCone(np.zeros(k), np.zeros(k)) if np.isfinite(self.gauge(axes)).all() else None
+
+    def span(self, u: Array) -> Array:
+        """Projection of each row onto the span of dom phi*: orthogonal to where phi is constant."""
+        L = self.programme.lineality
+        if self.programme.ignored is not None:
+            return np.where(self.programme.ignored, 0.0, u)
+        return u - (u @ L) @ L.T if L.shape[1] else u
+
+    @property
+    def notation(self) -> Notation:
+        return self.written
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ConePenalty(AbstractConePenalty):
+    """An even function."""
+
+    @property
+    def is_even(self) -> bool:
+        return True
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class OneSidedConePenalty(AbstractConePenalty, AbstractOneSided):
+    """A function that is not even."""
+
+    @property
+    def is_even(self) -> bool:
+        return False
+
+    # 0 may be on the boundary of dom phi*, where rays to 0 lead nowhere: everything is pulled to an inner point instead
+
+    def interior(self, k: int) -> Array:
+        # v - prox(v, 1) is a subgradient of phi, so in dom phi*; the mean over directions all around is well inside
+        around = np.vstack([scale * sign * np.eye(k) for scale in (0.1, 1.0, 10.0) for sign in (1.0, -1.0)])
+        return (around - self.prox(around, 1.0)).mean(axis=0)
+
+    def clip(self, u: Array) -> Array:
+        u = super().clip(u)
+        out = ~(self.gauge(u) <= 1.0)
+        if out.any():
+            u, inner = u.copy(), self.interior(u.shape[1])
+            u[out] = inner + (1.0 - 1e-6) * (u[out] - self.prox(u[out], 1.0) - inner)
+        still = ~np.isfinite(self.conjugate(u))
+        return np.where(still[:, None], self.interior(u.shape[1]), u)
+
+    def reach(self, start: Array, end: Array) -> Array:
+        inside = self.gauge(end) <= 1.0 - OUTWARD
+        low, high = np.where(inside, 1.0, 0.0), np.ones(len(start))
+        for _ in range(24):
+            open_ = np.flatnonzero(~inside)
+            middle = 0.5 * (low[open_] + high[open_])
+            points = start[open_] + middle[:, None] * (end[open_] - start[open_])
+            ok = np.isfinite(self.conjugate(points))
+            low[open_[ok]], high[open_[~ok]] = middle[ok], middle[~ok]
+        return low

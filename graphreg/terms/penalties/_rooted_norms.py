@@ -1,0 +1,221 @@
+"""Norms whose prox is the root of one number per row: p-norms and norms of ellipsoids; and multiples of a norm."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+
+from ...errors import TermError
+from ...lazy import cp
+from ..records import Array, Notation
+from ..roots import increasing_root
+from ._rows import column, row_norm
+from .base import AbstractNorm
+
+NEWTON_STEPS = 60
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ScaledNorm(AbstractNorm):
+    """``phi(z) = factor * norm(z)``."""
+
+    norm: AbstractNorm
+    factor: float
+
+    def check(self, k: int) -> None:
+        self.norm.check(k)
+
+    def value(self, z: Array) -> Array:
+        return self.factor * self.norm.value(z)
+
+    def dual_norm(self, u: Array) -> Array:
+        return self.norm.dual_norm(u) / self.factor
+
+    def project_dual(self, u: Array, radius: Any) -> Array:
+        return self.norm.project_dual(u, self.factor * np.asarray(radius, dtype=float))
+
+    def prox(self, v: Array, step: Any) -> Array:
+        return self.norm.prox(v, self.factor * np.asarray(step, dtype=float))
+
+    def extent(self, k: int) -> float:
+        return self.norm.extent(k) / self.factor
+
+    def cvxpy(self, Z: Any) -> Any:
+        return self.factor * self.norm.cvxpy(Z)
+
+    @property
+    def notation(self) -> Notation:
+        n, c = self.norm.notation, f"{self.factor:g}"
+        domain = n.domain.replace("%c", f"{c} %c")
+        return Notation(f"{c} {n.value}", "", domain, rf"{c} {n.latex_value}", "", rf"{n.latex_domain} \cdot {c}")
+
+
+@dataclass(frozen=True, eq=False)
+class AbstractRootedNorm(AbstractNorm):
+    """A norm whose prox with step 1 at v is s y, s the root of an increasing function; ``v - s y`` is ``dual``."""
+
+    @abstractmethod
+    def direction(self, v: Array, s: Array) -> tuple[Array, Array, Array]:
+        """At a size s (m,) of the prox: y (m, k), the flow v - s y, and 1 - norm(y), which increases with s."""
+
+    @abstractmethod
+    def slope(self, y: Array, s: Array) -> Array:
+        """The derivative in s of 1 - norm(y), (m,)."""
+
+    def solve(self, v: Array, radius: Any) -> tuple[Array, Array]:
+        """The prox of ``radius * norm`` at v and the projection of v onto the dual ball of the radius."""
+        r = np.broadcast_to(np.asarray(radius, dtype=float), (len(v),))
+        p, flow = np.zeros_like(v), np.array(v, dtype=float)
+        out = np.flatnonzero(self.dual_norm(v) > r)
+        if len(out):
+            each, r = v[out] / r[out, None], r[out, None]
+            with np.errstate(all="ignore"):
+                s = increasing_root(
+                    lambda s: self.direction(each, np.maximum(s, 0.0))[2],
+                    lambda s: self.slope(self.direction(each, np.maximum(s, 0.0))[0], np.maximum(s, 0.0)),
+                    np.maximum(self.value(each), 1e-300),
+                )
+                y, dual, _ = self.direction(each, np.maximum(s, 0.0))
+            p[out] = r * np.maximum(s, 0.0)[:, None] * y
+            flow[out] = r * dual / np.maximum(self.dual_norm(dual), 1.0)[:, None]
+        return p, flow
+
+    def prox(self, v: Array, step: Any) -> Array:
+        return self.solve(v, step)[0]
+
+    def project_dual(self, u: Array, radius: Any) -> Array:
+        flow = self.solve(u, radius)[1]
+        return flow * column(radius / np.maximum(self.dual_norm(flow), radius))  # the root carries rounding
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class PNorm(AbstractRootedNorm):
+    """``phi(z) = (sum_j |z_j|^p)^(1/p)`` with 1 < p < inf.
+
+    ``phi*(u) = 0`` where ``||u||_q <= 1`` with 1/p + 1/q = 1, and +inf elsewhere. Its prox p = s y with step 1 has
+    ``s y_j + y_j^(p - 1) = |v_j|`` and ``||y||_p = 1``.
+    """
+
+    p: float
+
+    @property
+    def q(self) -> float:
+        """The exponent of the dual norm."""
+        return self.p / (self.p - 1.0)
+
+    def value(self, z: Array) -> Array:
+        return _p_norm(z, self.p)
+
+    def dual_norm(self, u: Array) -> Array:
+        return _p_norm(u, self.q)
+
+    def direction(self, v: Array, s: Array) -> tuple[Array, Array, Array]:
+        if self.p >= 2.0:
+            y = _power_root(s[:, None], 1.0, self.p - 1.0, np.abs(v))
+            dual = y ** (self.p - 1.0)
+        else:
+            dual = _power_root(1.0, s[:, None], self.q - 1.0, np.abs(v))
+            y = dual ** (self.q - 1.0)
+        return np.copysign(y, v), np.copysign(dual, v), 1.0 - _p_norm(y, self.p)
+
+    def slope(self, y: Array, s: Array) -> Array:
+        y = np.abs(y)
+        fall = np.where(y > 0.0, y / (s[:, None] + (self.p - 1.0) * y ** (self.p - 2.0)), 0.0)
+        size = np.maximum(_p_norm(y, self.p), 1e-300)[:, None]
+        return ((y / size) ** (self.p - 1.0) * fall).sum(axis=1)
+
+    def subgradient(self, z: Array) -> Array:
+        y = np.abs(z) / np.maximum(self.value(z), 1e-300)[:, None]
+        return np.copysign(y ** (self.p - 1.0), z) * (z != 0.0)
+
+    def cvxpy(self, Z: Any) -> Any:
+        """||z||_p <= t where ``|z_j| <= r_j^(1/p) t^(1 - 1/p)`` and sum_j r_j = t."""
+        m, k = Z.shape
+        t, r = cp.Variable(m), cp.Variable((m, k))
+        wide = cp.reshape(t, (m, 1), order="C") @ np.ones((1, k))
+        parts = [cp.vec(each, order="C") for each in (r, wide, Z)]
+        power = cp.PowCone3D(*parts, np.full(m * k, 1.0 / self.p))
+        return [power, cp.sum(r, axis=1) == t, t]
+
+    @property
+    def notation(self) -> Notation:
+        p, q = f"{self.p:g}", f"{self.q:g}"
+        return Notation(f"||%z||_{p}", "", f"||%u||_{q} <= %c", rf"\|%z\|_{{{p}}}", "", rf"\|%u\|_{{{q}}} \le %c")
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class EllipsoidNorm(AbstractRootedNorm):
+    """``phi(z) = ||Rz||_2`` with a square R that has an inverse.
+
+    ``phi*(u) = 0`` where ``||R^-T u||_2 <= 1`` and +inf elsewhere. With ``R'R = V diag(l) V'`` its prox p = s V y with
+    step 1 has ``(s + l_j) y_j = (V'v)_j`` and ``sum_j l_j y_j^2 = 1``.
+    """
+
+    root: Array
+
+    @cached_property
+    def _parts(self) -> tuple[Array, Array, Array]:
+        """The squares of the singular values of R, V, and ``V diag(1 / singular values)``."""
+        _, sigma, V = np.linalg.svd(self.root)
+        return sigma**2, V.T, V.T / sigma
+
+    def check(self, k: int) -> None:
+        if k != len(self.root):
+            raise TermError(f"this norm is for {len(self.root)} coordinates, and the term has {k}")
+
+    def value(self, z: Array) -> Array:
+        return row_norm(z @ self.root.T)
+
+    def dual_norm(self, u: Array) -> Array:
+        return row_norm(u @ self._parts[2])
+
+    def direction(self, v: Array, s: Array) -> tuple[Array, Array, Array]:
+        l, V, _ = self._parts
+        y = (v @ V) / (s[:, None] + l)
+        return y @ V.T, (l * y) @ V.T, 1.0 - row_norm(np.sqrt(l) * y)
+
+    def slope(self, y: Array, s: Array) -> Array:
+        l, V, _ = self._parts
+        y = y @ V
+        size = np.maximum(row_norm(np.sqrt(l) * y), 1e-300)
+        return (l * y * y / (s[:, None] + l)).sum(axis=1) / size
+
+    def subgradient(self, z: Array) -> Array:
+        R = self.root
+        return (z @ R.T) @ R / np.maximum(self.value(z), 1e-300)[:, None]
+
+    def cvxpy(self, Z: Any) -> Any:
+        return cp.norm(Z @ self.root.T, 2, axis=1)
+
+    @property
+    def notation(self) -> Notation:
+        return Notation("||R %z||_2", "", "||R^-T %u||_2 <= %c", r"\|R %z\|_2", "", r"\|R^{-\top} %u\|_2 \le %c")
+
+
+def _p_norm(z: Array, p: float) -> Array:
+    """The p-norm of each row, far from overflow."""
+    size = np.maximum(np.abs(z).max(axis=1, initial=0.0), 1e-300)
+    return size * ((np.abs(z) / size[:, None]) ** p).sum(axis=1) ** (1.0 / p)
+
+
+def _power_root(a: Any, b: Any, e: float, v: Array) -> Array:
+    """y >= 0 with ``a y + b y^e = v``, e >= 1, by Newton's method from above: the function is convex."""
+    if e == 1.0:
+        return v / (a + b)
+    if e == 2.0:
+        return np.where(v > 0.0, 2.0 * v / (a + np.sqrt(a * a + 4.0 * b * v)), 0.0)
+    y = np.where(v > 0.0, np.fmin(v / a, (v / b) ** (1.0 / e)), 0.0)
+    for _ in range(NEWTON_STEPS):
+        power = b * y ** (e - 1.0)
+        new = np.where(v > 0.0, (v + (e - 1.0) * power * y) / (a + e * power), 0.0)
+        if not (new < y * (1.0 - 2.0**-52)).any():
+            break
+        y = np.fmin(new, y)
+    return y
