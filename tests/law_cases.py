@@ -97,12 +97,38 @@ PENALTIES = [
     Box([-np.inf, -1.0, -np.inf], [0.5, 1.0, np.inf]),
 ]
 
+# What functions of CVXPY are recognised as, on three coordinates.
+PENALTIES += [
+    from_cvxpy(function).acting_on(3)
+    for function in (
+        lambda z: cp.norm(z, 3),
+        lambda z: cp.norm(z, 1.5),
+        lambda z: cp.norm(z, 7),
+        lambda z: 0.3 * cp.norm(z, 1.25),
+        lambda z: 2.5 * cp.norm_inf(z),
+        lambda z: cp.norm(np.array([[1.0, 2.0, 0.5], [0.0, -1.0, 1.0], [0.3, 0.0, 0.1]]) @ z),
+        lambda z: cp.norm(cp.multiply([1.0, 0.5, 2.0], z), 1),
+        lambda z: cp.sum(cp.huber(z, 0.5)) + 0.1 * cp.sum(cp.huber(2.0 * z, 3.0)),
+        lambda z: cp.sum(cp.pos(cp.abs(z) - 0.2)) + cp.norm1(z[:1]),
+        lambda z: cp.sum(cp.maximum(0.3 * z, -0.7 * z)) + cp.sum_squares(cp.pos(z[0])),
+        lambda z: cp.pos(cp.norm(z) - 0.05),
+        lambda z: 2.0 * cp.huber(cp.norm(z), 0.7),
+        lambda z: cp.norm(z[:2]) + 0.7 * cp.norm1(z[2]),
+        lambda z: cp.norm(z[1:], "inf") + cp.pos(z[0]),
+        lambda z: 0.5 * cp.norm1(z) + cp.norm(z, 2),
+        lambda z: cp.norm(cp.multiply([1.0, 0.0, 2.0], z), 1) + cp.norm(z, 3) + 0.2 * cp.sum_squares(z),
+        lambda z: cp.norm(z, 2) + 0.2 * cp.sum_squares(z),
+    )
+]
+
 SOLVED_PENALTIES = [
     from_cvxpy(lambda Z: cp.norm(Z, 2, axis=1), rows=True, name="l2"),
     from_cvxpy(lambda z: cp.norm(z, 3), name="l3"),
     from_cvxpy(lambda z: cp.sum_squares(z) + cp.norm(z, 1), name="elastic"),
     from_cvxpy(lambda z: cp.sum(cp.huber(z)), name="huber"),
     from_cvxpy(lambda z: cp.sum(2 * cp.pos(z) + cp.neg(z)), name="pinball"),
+    from_cvxpy(lambda z: cp.norm_inf(z) + 0.5 * cp.norm(z), name="two norms").acting_on(2),
+    from_cvxpy(lambda z: cp.norm(cp.pos(z)) + 0.5 * cp.norm_inf(z), name="one-sided").acting_on(2),
 ]
 
 

@@ -256,7 +256,7 @@ option_option = click.option(
 )
 seed_option = click.option("--seed", type=int, default=0, show_default=True, help="Of the random points.")
 tolerance_option = click.option(
-    "--tolerance", type=float, default=1e-8, show_default=True, help="The relative accuracy asked of its methods."
+    "--tolerance", type=float, help="The relative accuracy asked of its methods; 1e-8, but where a solver runs in them."
 )
 
 
@@ -270,7 +270,7 @@ tolerance_option = click.option(
 @tolerance_option
 @click.pass_context
 def check_penalty(
-    ctx: click.Context, name: str, given: tuple[str, ...], sizes: tuple[int, ...], seed: int, tolerance: float
+    ctx: click.Context, name: str, given: tuple[str, ...], sizes: tuple[int, ...], seed: int, tolerance: float | None
 ) -> None:
     """Check a penalty: NAME, or MODULE:CLASS."""
     import graphreg as gr

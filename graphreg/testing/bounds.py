@@ -15,13 +15,13 @@ import numpy as np
 from ..terms import Array
 from ..terms.losses import AbstractLoss
 from ..terms.penalties import AbstractPenalty
+from .fenchel import CLOSED
 from .probe import LossProbe, Probe
 from .report import Failures, demand, dots, frozen, judge, rowwise, shaped
 
 ULP = 2.0**-52
 SPREADS = (0.0, 1e-17, 1e-12, 1e-6, 1e-3, 1.0)
 TRUSTED = 8  # units in the last place of a value
-CLOSED = 1e-8  # tolerance of methods in closed form
 TIGHT = 200  # units in the last place by which a bound may exceed the value where the spread is 0
 LARGEST = 1e12  # value of a loss that grows exponentially, up to which its bound is asked to be tight
 CORNERS = 8  # coordinates up to which all corners of a box are tried

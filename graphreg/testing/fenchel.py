@@ -18,6 +18,7 @@ import numpy as np
 from ..terms import Array
 from .report import Failures, distance, dots, frozen, judge, rowwise, shaped, size
 
+CLOSED = 1e-8  # tolerance of methods in closed form
 FAR = (1.0, 1e2, 1e4, 1e6)  # how far points are pushed along prices
 Call = tuple[str, Callable[..., Array], tuple[int, ...]]  # a name, the function of steps and points, its shape
 
@@ -50,21 +51,27 @@ class Pair:
         return inside, size(inside - b) / np.maximum(slack, 1e-300)
 
 
+def floor_of(tolerance: float) -> float:
+    """What is added to sizes in relative differences: closed forms keep their digits near 0, what a solver finds is
+    known against numbers near 1."""
+    return 1e-300 if tolerance <= CLOSED else 1.0
+
+
 def rows_are_independent(
     calls: Sequence[Call], rng: np.random.Generator, tolerance: float, **points: Array
 ) -> Failures:
     """Each call has the right shape and treats rows independently; the last, the prox, takes one step per row."""
-    given = list(points.values())
+    given, floor = list(points.values()), floor_of(tolerance)
     steps = frozen(10.0 ** rng.uniform(-1, 1, len(given[0])))
     order = rng.permutation(len(steps))[: len(steps) // 2]
     for name, call, shape in calls:
         whole, part = call(steps, *given), call(*(frozen(each[order]) for each in (steps, *given)))
         shaped(name, whole, shape)
         where = {key: each[order] for key, each in points.items()}
-        yield from judge(f"{name} treats rows independently", distance(whole[order], part), tolerance, **where)
+        yield from judge(f"{name} treats rows independently", distance(whole[order], part, floor), tolerance, **where)
     few, prox = order[:6], calls[-1][1]
     alone = np.concatenate([prox(float(steps[i]), *(each[i : i + 1] for each in given)) for i in few])
-    by = size(alone - prox(steps, *given)[few]) / (1e-300 + sum(size(each[few]) for each in given))
+    by = size(alone - prox(steps, *given)[few]) / (floor + sum(size(each[few]) for each in given))
     where = {key: each[few] for key, each in points.items()}
     yield from judge("prox takes one step per row", by, tolerance, **where, step=steps[few])
 
@@ -102,7 +109,7 @@ def residual_is_positive(pair: Pair, b: Array, directions: list[Array], toleranc
         for x in points:
             residual, scale = pair.residual(frozen(x), b, conjugate)
             # f near 0 may be a difference of numbers of the size of x
-            scale = np.where(np.isfinite(scale), scale, 1.0) + 1e-6 * size(x)
+            scale = np.where(np.isfinite(scale), scale, 1.0) + 1e-6 * (size(x) + floor_of(tolerance))
             by = np.where(residual == np.inf, 0.0, -residual / scale)
             yield from judge("f(x) + f*(b) >= <x, b> everywhere", by, tolerance, **where, x=x, b=b)
 
@@ -111,7 +118,8 @@ def midpoints_lie_below(pair: Pair, x: Array, z: Array, tolerance: float, **wher
     """f((x + z) / 2) <= (f(x) + f(z)) / 2."""
     left, right, middle = pair.value(x), pair.value(z), pair.value((x + z) / 2)
     chord = np.where(np.isfinite(left) & np.isfinite(right), (left + right) / 2, np.inf)
-    by = np.where(chord == np.inf, 0.0, (middle - chord) / np.maximum(np.abs(left) + np.abs(right), 1e-300))
+    parts = np.maximum(np.abs(left) + np.abs(right), floor_of(tolerance))
+    by = np.where(chord == np.inf, 0.0, (middle - chord) / parts)
     return judge("f((x + z) / 2) <= (f(x) + f(z)) / 2", by, tolerance, **where, x=x, z=z)
 
 

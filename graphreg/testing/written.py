@@ -15,32 +15,50 @@ import numpy as np
 from ..terms import Array
 from .report import Failures, demand, distance, judge, shaped, size
 
+SOLVED = 1e-6  # tolerance of what Clarabel solves for, at its tightest
+LARGEST = 1e6  # value beside which a solver finds others
 Write = Callable[[Any, Array], Any]  # (expression of some rows, their indices) -> what the term writes for them
 
 
 def has_the_value(write: Write, value: Callable[[Array], Array], x: Array, tolerance: float, what: str) -> Failures:
     """At constants the written form equals ``value``; where that is infinite, it is so or breaks a constraint."""
-    import cvxpy as cp
-
     expected = value(x)
     written = np.full(len(x), np.nan)
     finite = np.flatnonzero(np.isfinite(expected))
+    solved = len(finite) > 0 and _has_variables(write, x, finite[:1])
+    if solved:
+        finite = finite[np.abs(expected[finite]) < LARGEST]
     groups = [finite] if len(finite) else []
     groups += [np.array([row]) for row in np.flatnonzero(~np.isfinite(expected))[:12]]
     for rows in groups:
-        constraints, expression = _split(write(cp.Constant(x[rows]), rows))
-        if expression is not None and expression.variables():  # the value is the least that its constraints allow
-            written[rows] = _least(constraints, expression)
-            continue
-        if expression is not None:
-            shaped(what, expression, (len(rows),))
-        written[rows] = 0.0 if expression is None else expression.value
-        allowed = 1e-9 * (1.0 + np.abs(x[rows]).max())
-        if any(np.max(each.violation(), initial=0.0) > allowed for each in constraints):
-            written[rows] = np.inf
+        written[rows] = _values(write, x, rows, what)
     tried = np.concatenate(groups) if groups else finite
-    gap = distance(written[tried], expected[tried], floor=1e-4)  # a difference of numbers near 1 is fair
+    floor = 1.0 if solved else 1e-4  # a difference of numbers near 1 is fair
+    gap, tolerance = distance(written[tried], expected[tried], floor), max(tolerance, SOLVED if solved else 0.0)
     return judge(f"{what} has the value of the function", gap, tolerance, at=x[tried], written=written[tried])
+
+
+def _has_variables(write: Write, x: Array, rows: Array) -> bool:
+    """Whether the value is the least that the constraints allow."""
+    import cvxpy as cp
+
+    expression = _split(write(cp.Constant(x[rows]), rows))[1]
+    return expression is not None and len(expression.variables()) > 0
+
+
+def _values(write: Write, x: Array, rows: Array, what: str) -> Array:
+    """The values of the written form at some rows; +inf where a constraint is broken."""
+    import cvxpy as cp
+
+    constraints, expression = _split(write(cp.Constant(x[rows]), rows))
+    if expression is not None:
+        shaped(what, expression, (len(rows),))
+        if expression.variables():
+            return _least(constraints, expression)
+    allowed = 1e-9 * (1.0 + np.abs(x[rows]).max())
+    if any(np.max(each.violation(), initial=0.0) > allowed for each in constraints):
+        return np.full(len(rows), np.inf)
+    return np.zeros(len(rows)) if expression is None else np.asarray(expression.value)
 
 
 def has_the_minimiser(

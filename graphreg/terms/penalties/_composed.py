@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -49,6 +50,14 @@ class AbstractRadial(AbstractPenalty):
     def conjugate(self, u: Array) -> Array:
         return self.h.conjugate(row_norm(u)[:, None])[:, 0]
 
+    @abstractmethod
+    def subgradient(self, z: Array) -> Array: ...
+
+    def along(self, z: Array) -> Array:
+        """h'(||z||) z / ||z||, with the smaller slope where it jumps, and 0 at 0."""
+        r = np.maximum(row_norm(z), 1e-300)[:, None]
+        return z * (self.h.slope(r) / r)
+
     def cvxpy(self, Z: Any) -> Any:
         r = cp.reshape(cp.norm(Z, 2, axis=1), (Z.shape[0], 1), order="C")
         return cp.sum(written(self.h, r, r), axis=1)
@@ -90,6 +99,9 @@ class AbstractRadial(AbstractPenalty):
 class Radial(AbstractRadial):
     """A function of the Euclidean norm with a kink."""
 
+    def subgradient(self, z: Array) -> Array:
+        return self.along(z)
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -97,8 +109,10 @@ class SmoothRadial(AbstractRadial, AbstractSmoothPenalty):
     """A function of the Euclidean norm without kinks."""
 
     def gradient(self, z: Array) -> Array:
-        r = np.maximum(row_norm(z), 1e-300)[:, None]
-        return z * (self.h.slope(r) / r)
+        return self.along(z)
+
+    def subgradient(self, z: Array) -> Array:
+        return self.along(z)
 
     def curvature(self, z: Array) -> Array:
         r = np.maximum(row_norm(z), 1e-300)[:, None]
@@ -241,7 +255,7 @@ class AbstractBlocks(AbstractPenalty):
         return sum(phi.value(z[:, columns]) for columns, phi in self.blocks)  # pyright: ignore[reportReturnType]
 
     def prox(self, v: Array, step: Any) -> Array:
-        return self._each(v, lambda phi, rows: phi.prox(rows, step))
+        return self.each(v, lambda phi, rows: phi.prox(rows, step))
 
     def conjugate(self, u: Array) -> Array:
         return sum(phi.conjugate(u[:, columns]) for columns, phi in self.blocks)  # pyright: ignore[reportReturnType]
@@ -263,25 +277,25 @@ class AbstractBlocks(AbstractPenalty):
         return np.maximum.reduce([phi.gauge_at_zero(u[:, columns]) for columns, phi in self.blocks])
 
     def clip(self, u: Array) -> Array:
-        return self._each(u, lambda phi, rows: phi.clip(rows))
+        return self.each(u, lambda phi, rows: phi.clip(rows))
 
     def reach(self, start: Array, end: Array) -> Array:
         return np.minimum.reduce([phi.reach(start[:, columns], end[:, columns]) for columns, phi in self.blocks])
 
     def subgradient(self, z: Array) -> Array:
-        return self._each(z, lambda phi, rows: phi.subgradient(rows))
+        return self.each(z, lambda phi, rows: phi.subgradient(rows))
 
     def room(self, u: Array) -> Array:
-        return self._each(u, lambda phi, rows: phi.room(rows))
+        return self.each(u, lambda phi, rows: phi.room(rows))
 
     def exact_room(self, u: Array) -> Array:
-        return self._each(u, lambda phi, rows: phi.exact_room(rows))
+        return self.each(u, lambda phi, rows: phi.exact_room(rows))
 
     def span(self, u: Array) -> Array:
-        return self._each(u, lambda phi, rows: phi.span(rows))
+        return self.each(u, lambda phi, rows: phi.span(rows))
 
     def conductance(self, u: Array) -> Array:
-        return self._each(u, lambda phi, rows: phi.conductance(rows))
+        return self.each(u, lambda phi, rows: phi.conductance(rows))
 
     def conduct(self, conductance: Array, z: Array) -> Array:
         out = np.empty_like(z)
@@ -289,8 +303,8 @@ class AbstractBlocks(AbstractPenalty):
             out[:, columns] = phi.conduct(np.broadcast_to(conductance, z.shape)[:, columns], z[:, columns])
         return out
 
-    def interior(self, k: int) -> Array:
-        return self._each(np.zeros((1, k)), lambda phi, rows: phi.interior(rows.shape[1])[None])[0]
+    @abstractmethod
+    def interior(self, k: int) -> Array: ...
 
     def conjugate_bound(self, u: Array, spread: Array) -> Array:
         bounds = [phi.conjugate_bound(u[:, columns], spread[:, columns]) for columns, phi in self.blocks]
@@ -312,7 +326,7 @@ class AbstractBlocks(AbstractPenalty):
     def strong_convexity(self) -> float:
         return min(phi.strong_convexity() for _, phi in self.blocks)
 
-    def _each(self, rows: Array, function: Callable[[AbstractPenalty, Array], Array]) -> Array:
+    def each(self, rows: Array, function: Callable[[AbstractPenalty, Array], Array]) -> Array:
         out = np.empty_like(rows, dtype=float)
         for columns, phi in self.blocks:
             out[:, columns] = function(phi, rows[:, columns])
@@ -337,11 +351,17 @@ class AbstractBlocks(AbstractPenalty):
 class Blocks(AbstractBlocks):
     """A sum of even functions of blocks of coordinates."""
 
+    def interior(self, k: int) -> Array:
+        return np.zeros(k)
+
 
 @final
 @dataclass(frozen=True, eq=False)
 class OneSidedBlocks(AbstractBlocks, AbstractOneSided):
     """A sum of functions of blocks of coordinates that are not all even."""
+
+    def interior(self, k: int) -> Array:
+        return self.each(np.zeros((1, k)), lambda phi, rows: phi.interior(rows.shape[1])[None])[0]
 
 
 def blocks(parts: Sequence[tuple[Array, AbstractPenalty]]) -> AbstractPenalty:

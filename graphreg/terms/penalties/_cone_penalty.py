@@ -13,9 +13,14 @@ from ...errors import TermError
 from ...lazy import cp
 from ..records import Array, Notation, RecessionCone
 from ._conic import ConeProgramme
+from ._derivatives import Jets
+from ._newton import Problems, minimisers
 from ._rows import LEAST_SLACK, column, row_norm
 from .base import AbstractOneSided, AbstractPenalty
 
+NEWTON_MARGIN = 1e-12  # relative; of what Newton's method leaves, whose square is missed
+NEAR = 3e-4  # step of a prox that stands for z: what a solver leaves of it is large against shorter ones
+NO_GAUGE = 1e-8  # a gauge of unit vectors that is the rounding of 0: whether phi* is finite there is asked again
 OUTWARD = 1e-8  # gauges are inflated by this, and clipped points are put this far inside
 
 
@@ -33,6 +38,7 @@ class AbstractConePenalty(AbstractPenalty):
     programme: ConeProgramme
     homogeneous: bool  # phi(t z) = t phi(z) for t > 0: phi* is the indicator of {gauge <= 1}
     everywhere: bool  # phi* is finite everywhere
+    jets: Jets | None  # of a function that is smooth
     written: Notation
 
     @property
@@ -45,7 +51,10 @@ class AbstractConePenalty(AbstractPenalty):
         return self.of_rows(z)
 
     def prox(self, v: Array, step: Any) -> Array:
-        p = self.programme.prox(v, np.broadcast_to(np.asarray(step, dtype=float), (len(v),)))
+        step = np.broadcast_to(np.asarray(step, dtype=float), (len(v),))
+        p, found = self._newton(step, v, 1.0)
+        rest = ~found
+        p[rest] = self.programme.prox(v[rest], step[rest])
         if self.homogeneous:  # what the solver leaves of a fused row
             p[row_norm(p) <= OUTWARD * row_norm(v)] = 0.0
         return p
@@ -53,8 +62,23 @@ class AbstractConePenalty(AbstractPenalty):
     def conjugate(self, u: Array) -> Array:
         inside = np.flatnonzero(self.gauge(u) <= 1.0)
         out = np.full(len(u), np.inf)
-        out[inside] = 0.0 if self.homogeneous else self.programme.conjugate(self.span(u[inside]))
+        if self.homogeneous:
+            out[inside] = 0.0
+            return out
+        u = self.span(u[inside])
+        z, found = self._newton(np.ones(len(u)), u, 0.0)
+        top, product = self.value(z), (u * z).sum(axis=1)
+        top = product - top + NEWTON_MARGIN * (np.abs(product) + np.abs(top))
+        rest = ~(found & np.isfinite(top))
+        top[rest] = self.programme.conjugate(u[rest])
+        out[inside] = top
         return out
+
+    def _newton(self, factor: Array, linear: Array, near: float) -> tuple[Array, Array]:
+        """The minimisers of ``factor phi(p) - <linear, p> + near/2 ||p||^2``, and where they were found."""
+        if self.jets is None:
+            return np.zeros(linear.shape), np.zeros(len(linear), dtype=bool)
+        return minimisers(Problems(self.jets, factor, linear, np.full(len(linear), near)))
 
     def cvxpy(self, Z: Any) -> Any:
         if self.programme.stacks:
@@ -62,7 +86,7 @@ class AbstractConePenalty(AbstractPenalty):
         return cp.hstack([self.function(Z[i]) for i in range(Z.shape[0])])
 
     def accuracy(self) -> float:
-        return 1e-6
+        return 1e-6 if self.jets is None else 1e-7
 
     def is_users(self) -> bool:
         return True  # the function is
@@ -79,7 +103,9 @@ class AbstractConePenalty(AbstractPenalty):
         # where phi ignores coordinates this is exact; along other directions rounding alone is allowed for
         rounding = 0.0 if self.programme.ignored is not None else 1e-12
         in_span = row_norm(u - within) <= rounding * row_norm(u)
-        return np.where(in_span, self.programme.support(within) * (1.0 + OUTWARD), np.inf)
+        support = self.programme.support(within)
+        support = np.where(support > NO_GAUGE * row_norm(u), support * (1.0 + OUTWARD), 0.0)
+        return np.where(in_span, support, np.inf)
 
     def gauge_at_zero(self, u: Array) -> Array:
         return self.gauge(u) if self.homogeneous else self.programme.support_at_zero(u) * (1.0 + OUTWARD)
@@ -97,6 +123,12 @@ class AbstractConePenalty(AbstractPenalty):
         with np.errstate(invalid="ignore", divide="ignore"):
             t = np.nan_to_num((limit - g0) / (g1 - g0), nan=0.0, posinf=0.0, neginf=0.0)
         return np.where(g1 <= limit, 1.0, np.clip(t, 0.0, 1.0))
+
+    def subgradient(self, z: Array) -> Array:
+        if self.jets is not None:
+            return self.clip(self.jets(z).slope[:, 0])
+        step, zero = NEAR, (z == 0).all(axis=1)[:, None]
+        return self.clip(np.where(zero, 0.0, (z - self.prox(z, step)) / step))
 
     def conductance(self, u: Array) -> Array:
         slack = np.maximum(1.0 - self.gauge(u), LEAST_SLACK)

@@ -21,7 +21,7 @@ from ...errors import SolverError
 from ...lazy import cp
 from ..records import Array
 
-TOLERANCES = (1e-11, 1e-8)  # tried in this order: tight, then Clarabel's default
+TOLERANCES = (1e-12, 1e-8)  # tried in this order: tight, then Clarabel's default
 MARGIN = 1e-9  # relative; added to what the solver found, on the safe side
 TOGETHER = 200  # rows that one solve takes
 LEAST_SIZE = 1e-4  # rows are scaled to norm 1 before a prox, and smaller ones by this much
@@ -77,7 +77,7 @@ class ConeProgramme:
         out = np.zeros(v.shape)
         if not len(live):
             return out
-        v, step, size = v[live], step[live], np.maximum(size[live], LEAST_SIZE)[:, None]
+        v, step, size = v[live], step[live], np.maximum(size[live], self._least_size)[:, None]
         # solved for x / size: the cones are the same, and b becomes b / size
         q = (step[:, None] * self.q + self._on_z(-v)) / size
         best = self._minimise(step, 1.0, q, self.A, self.b / size, [])
@@ -86,6 +86,10 @@ class ConeProgramme:
             raise SolverError(f"Clarabel could not evaluate the prox at v = {v[i]} with step {step[i]:g}")
         out[live] = best.x[:, : self.k] * size
         return out
+
+    @cached_property
+    def _least_size(self) -> float:
+        return max(LEAST_SIZE, 1e-3 * float(np.abs(self.b).max(initial=0.0)))
 
     def value(self, z: Array) -> Array:
         """phi at each row as the cones have it."""
@@ -190,7 +194,8 @@ class ConeProgramme:
         for tolerance in TOLERANCES if m == 1 else TOLERANCES[:1]:
             answer = _clarabel().DefaultSolver(Q, q.ravel(), blocks, b.ravel(), cones, _settings(tolerance)).solve()
             status = str(answer.status)
-            if status in ("Solved", "AlmostSolved"):
+            # a prox has one minimiser, and nothing is proved by it
+            if status in ("Solved", "AlmostSolved") or (m == 1 and near > 0.0 and status == "InsufficientProgress"):
                 x, y = np.asarray(answer.x).reshape(m, n), np.asarray(answer.z).reshape(m, -1)
                 return _bounded(x, y, scale[:, None] * (x @ self.P) + near * self._on_z(x[:, : self.k]), q, A, b)
             if m == 1 and status.endswith("Infeasible"):

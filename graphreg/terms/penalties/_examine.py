@@ -13,6 +13,7 @@ from ...lazy import cp
 from ..records import Array, Notation
 from ._cone_penalty import ConePenalty, OneSidedConePenalty
 from ._conic import ConeProgramme, cone_programme
+from ._derivatives import KinkedError, jets
 from ._domain import evaluated, inside, refuse_inexact
 from ._recognise import closed_form
 from ._rowwise import domain_of, rowwise
@@ -101,7 +102,11 @@ def examine(function: Callable[[Any], Any], rows: bool, k: int, name: str) -> Ab
     kind = ConePenalty if even else OneSidedConePenalty
     together = _together(expression, variable, z, phi) or (lambda z: values(function, rows, z))
     everywhere = not homogeneous and _everywhere(programme)
-    return kind(row_function, together, programme, homogeneous, everywhere, notation(name, homogeneous))
+    try:
+        smooth = jets(expression, variable)
+    except KinkedError:
+        smooth = None
+    return kind(row_function, together, programme, homogeneous, everywhere, smooth, notation(name, homogeneous))
 
 
 def points(k: int) -> Array:
@@ -114,14 +119,14 @@ def points(k: int) -> Array:
 
 def _refuse_no_penalty(function: Callable[[Any], Any], rows: bool, name: str, z: Array, phi: Array) -> None:
     """Raises where the values phi at the rows z are none of a penalty."""
+    if rows and not _close(phi, np.concatenate([values(function, rows, row[None]) for row in z])):
+        raise TermError(f"the penalty {name} with rows=True must treat each row by itself; it mixes them")
     at_zero = phi[~z.any(axis=1)][0]
     if not abs(at_zero) <= ROUNDING:
         raise TermError(f"the penalty {name} must be 0 at z = 0; it is {at_zero:.6g}; subtract the constant")
     if (phi < -ROUNDING * (1.0 + np.abs(z).max(axis=1))).any():
         i = int(phi.argmin())
         raise TermError(f"the penalty {name} must not be negative; it is {phi[i]:.6g} at z = {z[i]}")
-    if rows and not _close(phi, np.concatenate([values(function, rows, row[None]) for row in z])):
-        raise TermError(f"the penalty {name} with rows=True must treat each row by itself; it mixes them")
 
 
 def _disagreement(programme: ConeProgramme, z: Array, phi: Array) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -78,15 +79,15 @@ class AbstractSeparable(AbstractPenalty):
     def span(self, u: Array) -> Array:
         return np.where(self.right.last + self.left.last > 0.0, u, 0.0)
 
-    def interior(self, k: int) -> Array:
-        low, high = -self.left.last, self.right.last
-        return np.where((low < 0.0) & (high > 0.0), 0.0, 0.5 * (np.maximum(low, -1.0) + np.minimum(high, 1.0)))
+    @abstractmethod
+    def interior(self, k: int) -> Array: ...
 
     def reach(self, start: Array, end: Array) -> Array:
-        low, high = -INSIDE * self.left.last, INSIDE * self.right.last
+        low, high = -self.left.last, self.right.last
+        inner = (1.0 - INSIDE) * np.minimum(high - low, 1.0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            t = np.where(end > high, (high - start) / (end - start), 1.0)
-            t = np.where(end < low, (low - start) / (end - start), t)
+            t = np.where(end > high, (np.maximum(high - inner, start) - start) / (end - start), 1.0)
+            t = np.where(end < low, (np.minimum(low + inner, start) - start) / (end - start), t)
         return np.clip(np.nan_to_num(t, nan=0.0), 0.0, 1.0).min(axis=1, initial=1.0)
 
     def exact_room(self, u: Array) -> Array:
@@ -134,17 +135,27 @@ def written(sides: Sides, signed: Any, x: Any) -> Any:
 class Separable(AbstractSeparable):
     """Even functions of the coordinates, one of them with a kink at least."""
 
+    def interior(self, k: int) -> Array:
+        return np.zeros(k)
+
 
 @final
 @dataclass(frozen=True, eq=False)
 class OneSidedSeparable(AbstractSeparable, AbstractOneSided):
     """Functions of the coordinates that are not all even."""
 
+    def interior(self, k: int) -> Array:
+        low, high = -self.left.last, self.right.last
+        return np.where((low < 0.0) & (high > 0.0), 0.0, 0.5 * (np.maximum(low, -1.0) + np.minimum(high, 1.0)))
+
 
 @final
 @dataclass(frozen=True, eq=False)
 class SmoothSeparable(AbstractSeparable, AbstractSmoothPenalty):
     """Even functions of the coordinates without kinks."""
+
+    def interior(self, k: int) -> Array:
+        return np.zeros(k)
 
     def gradient(self, z: Array) -> Array:
         return self.right.slope(np.maximum(z, 0.0)) - self.left.slope(np.maximum(-z, 0.0))

@@ -97,7 +97,8 @@ class AbstractCvxpyPenalty(AbstractPenalty):
 
     @property
     def notation(self) -> Notation:
-        return notation(_label(self.function, self.name), homogeneous=False)
+        known = next(iter(self.found.values()), None)
+        return notation(_label(self.function, self.name), homogeneous=False) if known is None else known.notation
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({_label(self.function, self.name)}{', rows=True' if self.rows else ''})"
