@@ -86,7 +86,7 @@ class AbstractConePenalty(AbstractPenalty):
         return cp.hstack([self.function(Z[i]) for i in range(Z.shape[0])])
 
     def accuracy(self) -> float:
-        return 1e-6 if self.jets is None else 1e-7
+        return 1e-7 if self.jets is not None and self.is_even else 1e-6
 
     def is_users(self) -> bool:
         return True  # the function is

@@ -11,6 +11,7 @@ from ._derivatives import Jets
 
 STEPS, HALVINGS = 80, 45
 SMALL = 1e-11  # of a gradient that counts as 0, relative to what it is made of
+LEAP = 16.0  # beyond, exponentials overflow
 EPS = 2.0**-52
 
 
@@ -28,10 +29,11 @@ class Problems:
 
     def at(self, p: Array) -> Point:
         jet, c = self.f(p), self.factor[:, None]
-        slope, pull = c * jet.slope[:, 0], self.near[:, None] * p - self.linear
+        slope, pulled = c * jet.slope[:, 0], self.near[:, None] * p
         value = self.factor * jet.value[:, 0] - (self.linear * p).sum(axis=1) + self.near * (p * p).sum(axis=1) / 2
         bend = c[:, :, None] * jet.bend[:, 0] + self.near[:, None, None] * np.eye(p.shape[1])
-        return Point(p, value, slope + pull, self.factor * jet.size[:, 0] + np.abs(pull).max(axis=1), bend)
+        size = (np.abs(pulled) + np.abs(self.linear)).max(axis=1)
+        return Point(p, value, slope + pulled - self.linear, self.factor * jet.size[:, 0] + size, bend)
 
 
 @dataclass
@@ -57,12 +59,14 @@ class Point:
         return np.abs(self.gradient).max(axis=1) / np.maximum(self.size, 1e-300)
 
     def step(self) -> Array:
-        """Newton's step; 0 where there is none."""
+        """Newton's step, `LEAP` times as long as p at most; 0 where there is none."""
         k = self.p.shape[1]
         scale = np.trace(self.bend, axis1=1, axis2=2) / k
         fine = np.isfinite(self.bend).all(axis=(1, 2)) & np.isfinite(self.gradient).all(axis=1) & (scale > 0.0)
         H = np.where(fine[:, None, None], self.bend + (4 * EPS * scale)[:, None, None] * np.eye(k), np.eye(k))
-        return -np.linalg.solve(H, np.where(fine[:, None], self.gradient, 0.0)[:, :, None])[:, :, 0]
+        step = -np.linalg.solve(H, np.where(fine[:, None], self.gradient, 0.0)[:, :, None])[:, :, 0]
+        longest = LEAP * (1.0 + np.abs(self.p).max(axis=1))
+        return step * np.minimum(1.0, longest / np.maximum(np.abs(step).max(axis=1), 1e-300))[:, None]
 
 
 def minimisers(problems: Problems) -> tuple[Array, Array]:
@@ -95,5 +99,5 @@ def _along(problems: Problems, here: Point, step: Array) -> tuple[Point, Array]:
         # within rounding of the least value it is the gradient that tells
         ok &= (trial.value < here.value[todo] - rounding) | (trial.error < here.error[todo])
         out.put(todo[ok], trial.take(np.flatnonzero(ok)))
-        todo, t = todo[~ok], 0.5 * t
+        todo, t = todo[~ok & (here.error[todo] > SMALL)], 0.5 * t  # below it, shorter steps only move the rounding
     return out, (out.p == here.p).all(axis=1)
