@@ -13,6 +13,7 @@ import numpy as np
 from ..checks import positive, seed
 from ..escaping import page
 from ..terms import Array
+from .advice import ADVICE
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,7 @@ class Report:
             found = [failure for failure in self.failures if failure.law == law]
             lines.append(f"  {'FAIL' if found else 'pass'}  {law}")
             lines += [f"          {failure}" for failure in found]
+            lines += [f"          usually: {ADVICE[law]}"] if found and law in ADVICE else []
         return page("\n".join(lines))
 
     def raise_if_failed(self) -> None:

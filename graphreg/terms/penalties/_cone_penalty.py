@@ -180,13 +180,6 @@ class OneSidedConePenalty(AbstractConePenalty, AbstractOneSided):
     def is_even(self) -> bool:
         return False
 
-    # 0 may be on the boundary of dom phi*, where rays to 0 lead nowhere: everything is pulled to an inner point instead
-
-    def interior(self, k: int) -> Array:
-        # v - prox(v, 1) is a subgradient of phi, so in dom phi*; the mean over directions all around is well inside
-        around = np.vstack([scale * sign * np.eye(k) for scale in (0.1, 1.0, 10.0) for sign in (1.0, -1.0)])
-        return (around - self.prox(around, 1.0)).mean(axis=0)
-
     def clip(self, u: Array) -> Array:
         u = super().clip(u)
         out = ~(self.gauge(u) <= 1.0)

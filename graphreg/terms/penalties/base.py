@@ -13,6 +13,9 @@ from ._rows import INSIDE, norm_bound, row_norm
 from .penalty import AbstractPenalty
 
 
+HALVINGS = 52  # of an interval, until nothing is between its ends
+
+
 class AbstractSmoothPenalty(AbstractPenalty):
     """A differentiable penalty."""
 
@@ -50,7 +53,35 @@ class AbstractSupercoercive(AbstractPenalty):
 
 
 class AbstractOneSided(AbstractPenalty):
-    """A penalty that is not even, and so may only stand on edges to the ground."""
+    """A penalty that is not even, and so may only stand on edges to the ground.
+
+    0 may be on the boundary of dom phi*, where rays to 0 lead nowhere: what is outside is pulled to an inner point.
+    """
+
+    def interior(self, k: int) -> Array:
+        zero, axes = np.zeros(k), np.vstack([np.eye(k), -np.eye(k)])
+        if np.isfinite(self.conjugate(1e-3 * axes)).all():
+            return zero
+        # v - prox(v, 1) is a subgradient of phi, so in dom phi*; the mean over directions all around is well inside
+        around = np.vstack([scale * axes for scale in (0.1, 1.0, 10.0)])
+        return (around - self.prox(around, 1.0)).mean(axis=0)
+
+    def clip(self, u: Array) -> Array:
+        out = ~np.isfinite(self.conjugate(u))
+        if not out.any():
+            return u
+        inner = np.broadcast_to(self.interior(u.shape[1]), u.shape)
+        t = INSIDE * self.reach(inner, u)
+        return np.where(out[:, None], inner + t[:, None] * (u - inner), u)
+
+    def reach(self, start: Array, end: Array) -> Array:
+        low = np.where(np.isfinite(self.conjugate(end)), 1.0, 0.0)
+        high, open_ = np.ones(len(start)), low < 1.0
+        for _ in range(HALVINGS):
+            middle = 0.5 * (low + high)
+            inside = np.isfinite(self.conjugate(start + middle[:, None] * (end - start)))
+            low, high = np.where(open_ & inside, middle, low), np.where(open_ & ~inside, middle, high)
+        return low
 
 
 class AbstractConstraint(AbstractPenalty):

@@ -257,7 +257,7 @@ class AbstractPenalty(ABC):
         """R where a proof states the flow u by t, u = c R't, because not every u is a flow; else None."""
         return None
 
-    # ---- penalties from CVXPY ------------------------------------------------------------------------------------
+    # ---- penalties from less ------------------------------------------------------------------------------------
     @staticmethod
     def from_cvxpy(function: Any, *, rows: bool = False, name: str | None = None) -> AbstractPenalty:
         """A penalty whose four methods are derived from a convex CVXPY function of one row.
@@ -268,6 +268,14 @@ class AbstractPenalty(ABC):
         from .from_cvxpy import from_cvxpy
 
         return from_cvxpy(function, rows=rows, name=name)
+
+    @staticmethod
+    def from_prox(value: Any, prox: Any, cvxpy: Any = None, *, name: str | None = None) -> AbstractPenalty:
+        """A penalty from its value and its prox, whose conjugate is derived; see
+        `graphreg.terms.penalties.from_prox.from_prox`."""
+        from .from_prox import from_prox
+
+        return from_prox(value, prox, cvxpy, name)
 
     # ---- a penalty is no term ------------------------------------------------------------------------------------
     __array_ufunc__ = None  # numpy scalars leave `number * penalty` to __rmul__
