@@ -10,14 +10,18 @@ import numpy as np
 
 from ...errors import TermError
 from ...escaping import upright, visible
+from ..bounds import ULP
 from ..records import Array, Notation
 from ._rows import row_norm
 from .penalty import AbstractPenalty
 
 OUTWARD = 1e-8  # flows are taken this much longer, so that what is proved there holds for them
-ROUNDS, GROWTH = 40, 4.0  # of the proximal point method, and of its step
+ROUNDS, GROWTH = 22, 4.0  # of the proximal point method, and of its step
 SETTLED = 1e-13  # of a flow: what the method may leave
-RADII = 10.0 ** np.arange(3, -10, -1)  # of a ball around 0 inside dom phi*, the largest of which is taken
+RADII = 10.0 ** np.arange(-9, 9)  # of balls around 0, of which some lie inside dom phi*
+ROUNDED = 1e-7  # of phi*, up to which rounding may have a part in it: more is taken for outside
+FAR = 1e6  # a flow of this length, or what it is brought back to, tells where dom phi* ends
+TANGENTS = 30  # that cut a ray at the end of dom phi*
 
 __all__ = ["from_prox"]  # its class is made by the function
 
@@ -37,7 +41,7 @@ class ProxPenalty(AbstractPenalty):
     of_points: Callable[[Array, Any], Array]
     written: Callable[[Any], Any] | None
     name: str
-    balls: dict[int, tuple[float, float]] = field(default_factory=dict[int, tuple[float, float]])  # by size of row
+    balls: dict[int, Array] = field(default_factory=dict[int, Array])  # by size of row, see `_ball`
 
     def value(self, z: Array) -> Array:
         return np.asarray(self.of_rows(z), dtype=float)
@@ -46,10 +50,35 @@ class ProxPenalty(AbstractPenalty):
         return np.asarray(self.of_points(v, step), dtype=float)
 
     def conjugate(self, u: Array) -> Array:
-        radius, most = self._ball(u.shape[1])
         w, value = self._nearby((1.0 + OUTWARD) * u)
         y = ((1.0 + OUTWARD) * u - w) / OUTWARD
-        return np.where(row_norm(y) <= radius, (value + OUTWARD * most) / (1.0 + OUTWARD), np.inf)
+        ball = np.searchsorted(RADII, row_norm(y))  # the smallest that holds y; beyond the last none
+        most = np.append(self._balls(u.shape[1]), np.inf)[ball]
+        return (value + OUTWARD * most) / (1.0 + OUTWARD)
+
+    def gauge(self, u: Array) -> Array:
+        """By the tangents where rays are projected onto dom phi*."""
+        size = np.maximum(row_norm(u), 1e-300)
+        d, live = FAR * u / size[:, None], np.flatnonzero(row_norm(u) > 0.0)
+        for _ in range(TANGENTS):
+            w, _ = self._nearby(d[live])
+            off = d[live] - w
+            out = row_norm(off) > 1e-9 * row_norm(d[live])
+            live, w, off = live[out], w[out], off[out]
+            if not len(live):
+                break
+            d[live] *= ((off * w).sum(axis=1) / (off * d[live]).sum(axis=1))[:, None]
+        length = row_norm(d)
+        ends = (row_norm(u) > 0.0) & (length < 0.999 * FAR)
+        return np.where(ends, size / np.where(ends, length, 1.0) * (1.0 + 2.0 * OUTWARD), 0.0)
+
+    def clip(self, u: Array) -> Array:
+        """The projection onto dom phi*, a little inside."""
+        out = ~np.isfinite(self.conjugate(u))
+        if out.any():
+            u = u.copy()
+            u[out] = (1.0 - 4.0 * OUTWARD) * self._nearby(u[out])[0]
+        return u
 
     def cvxpy(self, Z: Any) -> Any:
         if self.written is None:
@@ -60,10 +89,10 @@ class ProxPenalty(AbstractPenalty):
         return self.written(Z)
 
     def check(self, k: int) -> None:
-        self._ball(k)
+        self._balls(k)
 
     def accuracy(self) -> float:
-        return 1e-7
+        return 1e-6
 
     def is_users(self) -> bool:
         return True  # the functions are
@@ -77,39 +106,41 @@ class ProxPenalty(AbstractPenalty):
         return f"ProxPenalty({self.name})"
 
     def _nearby(self, u: Array) -> tuple[Array, Array]:
-        """Subgradients near each row, or nearest in dom phi*, and phi* there: the proximal point method on phi - <u, .>
-        from 0, with steps that grow."""
-        p, w, value = np.zeros(u.shape), np.full(u.shape, np.nan), np.full(len(u), np.inf)
-        live, s = np.arange(len(u)), 1.0 / np.maximum(row_norm(u), 1e-300)
-        s = np.where(row_norm(u) > 0.0, s, 1.0)
+        """Subgradients near each row, or nearest in dom phi*, and phi* there, rounded upwards: the proximal point
+        method on phi - <u, .> from 0, with steps that grow."""
+        p, w, size = np.zeros(u.shape), np.zeros(u.shape), row_norm(u)
+        live, s = np.flatnonzero(size > 0.0), 1.0 / np.where(size > 0.0, size, 1.0)
         for _ in range(ROUNDS):
             moved = self.prox(p[live] + s[live, None] * u[live], s[live])
             left = (moved - p[live]) / s[live, None]
             p[live], w[live] = moved, u[live] - left
-            s[live] *= GROWTH
-            live = live[~(row_norm(left) <= SETTLED * row_norm(u[live]))]
+            live = live[~(row_norm(left) <= SETTLED * size[live])]
             if not len(live):
                 break
+            s[live] *= GROWTH
         value = (w * p).sum(axis=1) - self.value(p)
-        return w, np.maximum(np.where(np.isnan(value), np.inf, value), 0.0)
+        rounding = 4.0 * ULP * s * size * size * p.any(axis=1)  # of p, on the way through s u
+        lost = ~(rounding <= ROUNDED * (np.abs(value) + size))
+        return w, np.where(lost, np.inf, np.maximum(value, 0.0) + rounding)
 
-    def _ball(self, k: int) -> tuple[float, float]:
-        """A radius r, and the largest value of phi* over the ball of that radius around 0, bounded by that at the
-        corners of a cross around it."""
+    def _balls(self, k: int) -> Array:
+        """The largest value of phi* over each of the balls around 0 with `RADII`, bounded by that at the corners of a
+        cross around it; +inf where the ball is not inside dom phi*."""
         if k not in self.balls:
             axes = np.vstack([np.eye(k), -np.eye(k)])
+            most: list[float] = []
             for r in RADII:
                 corners = 2.0 * r * k * axes
                 w, value = self._nearby(corners)
-                if (row_norm(corners - w) <= 1e-3 * r).all() and np.isfinite(value).all():
-                    self.balls[k] = float(r), float(value.max())
-                    break
-            else:
+                inside = (row_norm(corners - w) <= 1e-3 * r).all()
+                most.append(float(value.max()) if inside else np.inf)
+            if not np.isfinite(most[0]):
                 raise TermError(
                     f"no conjugate can be derived for the penalty {self.name} on {k} coordinates: it does not grow in "
                     "every direction, so that 0 lies on the boundary of the domain of its conjugate, or its prox is not "
                     "that of its value; write a class with value, prox, conjugate and cvxpy"
                 )
+            self.balls[k] = np.array(most)
         return self.balls[k]
 
 
