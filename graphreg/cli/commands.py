@@ -19,6 +19,7 @@ EPILOG = f"""\b
 A first round:
   graphreg demo                     a tour, from a model file to clusters
   graphreg example river            writes a model file and its tables
+  graphreg new penalty SoftL1       writes a penalty of your own to begin with
   graphreg solve river/model.toml --out river/results
 
 \b
@@ -317,6 +318,20 @@ def example(folder: Path | None) -> None:
         return
     names = example.write(folder)
     exits.say(f"written to {folder}: {', '.join(names)}\nnow: graphreg solve {folder / names[-1]}")
+
+
+@main.command()
+@click.argument("kind", type=click.Choice(["penalty", "loss"]))
+@click.argument("name")
+def new(kind: str, name: str) -> None:
+    """Write a penalty or a loss of your own to begin with: one file with the class NAME, which obeys every law.
+
+    Change its methods, and run the file: it checks them, and solves a small problem by two routes.
+    """
+    from . import template
+
+    path = template.write(kind, name, Path.cwd())
+    exits.say(f"written: {path.name}\nnow: python {path.name}, or graphreg check {kind} {path.stem}:{name}")
 
 
 @main.command()

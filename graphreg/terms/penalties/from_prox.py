@@ -16,7 +16,7 @@ from ._rows import row_norm
 from .penalty import AbstractPenalty
 
 OUTWARD = 1e-8  # flows are taken this much longer, so that what is proved there holds for them
-ROUNDS, GROWTH = 22, 4.0  # of the proximal point method, and of its step
+ROUNDS, GROWTH = 30, 4.0  # of the proximal point method, and of its step
 SETTLED = 1e-13  # of a flow: what the method may leave
 RADII = 10.0 ** np.arange(-9, 9)  # of balls around 0, of which some lie inside dom phi*
 ROUNDED = 1e-7  # of phi*, up to which rounding may have a part in it: more is taken for outside
