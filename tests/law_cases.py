@@ -21,7 +21,9 @@ from graphreg.terms.losses.quantile import QuantileLoss
 from graphreg.terms.losses.squared import MeanLoss, SquaredLoss
 from graphreg.terms.penalties.ball import Ball
 from graphreg.terms.penalties.box import Box
+from graphreg.terms.losses.from_cvxpy import from_cvxpy as loss_from_cvxpy
 from graphreg.terms.penalties.from_cvxpy import from_cvxpy
+from graphreg.terms.penalties.from_prox import from_prox
 from graphreg.terms.penalties.huber_norm import HuberNorm
 from graphreg.terms.penalties.l1 import L1
 from graphreg.terms.penalties.l2 import L2
@@ -74,6 +76,9 @@ LOSSES = [
     HingeLoss(samples(2 * CLASSES - 1), scale="sum"),
     SquaredHingeLoss(samples(CLASSES == 1)),
     SquaredHingeLoss(samples(CLASSES), scale={0: 1.0, 1: 2.0, 2: 0.5}),
+    loss_from_cvxpy(lambda x, y: cp.logistic(2 * (x - y)) - (x - y) - np.log(2.0), samples(NUMBERS), "log cosh"),
+    loss_from_cvxpy(lambda x, y: cp.exp(x) - cp.multiply(y, x), samples(COUNTS), "poisson", scale="sum"),
+    loss_from_cvxpy(lambda x, y: cp.huber(x - y, 0.5) + cp.power(x - y, 4) / 8, samples(NUMBERS)),
 ]
 
 PENALTIES = [
@@ -98,7 +103,7 @@ PENALTIES = [
 ]
 
 # What functions of CVXPY are recognised as, on three coordinates.
-PENALTIES += [
+RECOGNISED = [
     from_cvxpy(function).acting_on(3)
     for function in (
         lambda z: cp.norm(z, 3),
@@ -118,6 +123,7 @@ PENALTIES += [
         lambda z: 0.5 * cp.norm1(z) + cp.norm(z, 2),
         lambda z: cp.norm(cp.multiply([1.0, 0.0, 2.0], z), 1) + cp.norm(z, 3) + 0.2 * cp.sum_squares(z),
         lambda z: cp.norm(z, 2) + 0.2 * cp.sum_squares(z),
+        lambda z: cp.sum(cp.pos(z)),
     )
 ]
 
@@ -127,6 +133,7 @@ SOLVED_PENALTIES = [
     from_cvxpy(lambda z: cp.sum_squares(z) + cp.norm(z, 1), name="elastic"),
     from_cvxpy(lambda z: cp.sum(cp.huber(z)), name="huber"),
     from_cvxpy(lambda z: cp.sum(2 * cp.pos(z) + cp.neg(z)), name="pinball"),
+    from_prox(L2().value, L2().prox, L2().cvxpy, "given"),
     from_cvxpy(lambda z: cp.norm_inf(z) + 0.5 * cp.norm(z), name="two norms").acting_on(2),
     from_cvxpy(lambda z: cp.norm(cp.pos(z)) + 0.5 * cp.norm_inf(z), name="one-sided").acting_on(2),
 ]

@@ -288,7 +288,7 @@ def check_penalty(
 @seed_option
 @tolerance_option
 @click.pass_context
-def check_loss(ctx: click.Context, name: str, given: tuple[str, ...], seed: int, tolerance: float) -> None:
+def check_loss(ctx: click.Context, name: str, given: tuple[str, ...], seed: int, tolerance: float | None) -> None:
     """Check a loss: NAME, or MODULE:CLASS. It is tried on random data of a kind that it takes."""
     import graphreg as gr
 

@@ -219,7 +219,7 @@ def scales(loss: AbstractLoss, samples: LossProbe) -> Failures:
 LAWS = laws_of(AbstractLoss, globals(), vars(prices), vars(bounds), vars(recession), vars(predictions))
 
 
-def check_loss(loss: AbstractLoss, seed: int = 0, tolerance: float = 1e-8) -> Report:
+def check_loss(loss: AbstractLoss, seed: int = 0, tolerance: float | None = None) -> Report:
     """Whether a loss obeys every law of losses, at targets taken from its own data.
 
     Parameters
@@ -228,8 +228,8 @@ def check_loss(loss: AbstractLoss, seed: int = 0, tolerance: float = 1e-8) -> Re
         A loss on some data; the more different their targets, the more is tried.
     seed : int
         Of the random points.
-    tolerance : float
-        The relative accuracy that is asked of ``value``, ``gradient``, ``prox`` and ``conjugate``.
+    tolerance : float, optional
+        The relative accuracy that is asked of ``value``, ``gradient``, ``prox`` and ``conjugate``; 1e-8 by default.
 
     Returns
     -------
@@ -242,6 +242,7 @@ def check_loss(loss: AbstractLoss, seed: int = 0, tolerance: float = 1e-8) -> Re
     True
     """
     instance(AbstractLoss, "a loss such as gr.SquaredLoss(data)")(loss, "the loss of check_loss", TermError)
+    tolerance = 1e-8 if tolerance is None else tolerance
     check_numbers(seed, tolerance)
     failures = try_laws(LAWS, loss, LossProbe(loss, seed, tolerance))
     return Report(type(loss).__name__, tuple(LAWS), tuple(failures))

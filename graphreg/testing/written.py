@@ -16,7 +16,7 @@ from ..terms import Array
 from .report import Failures, demand, distance, judge, shaped, size
 
 SOLVED = 1e-6  # tolerance of what Clarabel solves for, at its tightest
-LARGEST = 1e6  # value beside which a solver finds others
+LARGEST = 1e3  # value beside which a solver finds others
 Write = Callable[[Any, Array], Any]  # (expression of some rows, their indices) -> what the term writes for them
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from factories import thinned
-from law_cases import LOSSES, PENALTIES, SOLVED_PENALTIES, SOLVER_TOLERANCE, concrete_subclasses
+from law_cases import LOSSES, PENALTIES, RECOGNISED, SOLVED_PENALTIES, SOLVER_TOLERANCE, concrete_subclasses
 from own_terms import Elastic
 
 from graphreg.terms.losses.base import AbstractLoss
@@ -15,7 +15,7 @@ from graphreg.terms.penalties.quadratic import Quadratic
 from graphreg.testing import check_loss, check_penalty
 
 
-@pytest.mark.parametrize("penalty", PENALTIES, ids=lambda penalty: type(penalty).__name__)
+@pytest.mark.parametrize("penalty", PENALTIES + RECOGNISED, ids=lambda penalty: type(penalty).__name__)
 def test_penalty(penalty):
     check_penalty(penalty, k=(1, 2, 3, 5), seed=1).raise_if_failed()
 
@@ -33,7 +33,7 @@ def test_loss(loss):
 
 
 def test_every_penalty_has_a_case():
-    cases = {type(penalty) for penalty in (*PENALTIES, *SOLVED_PENALTIES)}
+    cases = {type(penalty) for penalty in (*PENALTIES, *RECOGNISED, *SOLVED_PENALTIES)}
     missing = set(concrete_subclasses(AbstractPenalty)) - cases
     assert not missing, f"penalties without a case in law_cases.py: {missing}"
 

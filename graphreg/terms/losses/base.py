@@ -195,6 +195,14 @@ class AbstractLoss(AbstractSamples):
         """Whether the user wrote l, so that solves try its laws at their points (see `certificate.spot_checks`)."""
         return not in_library(type(self))
 
+    @staticmethod
+    def from_cvxpy(function: Any, data: Any, *, name: str | None = None, scale: Any = "mean") -> AbstractLoss:
+        """A smooth loss from a CVXPY function of predictors and targets; see
+        `graphreg.terms.losses.from_cvxpy.from_cvxpy`."""
+        from .from_cvxpy import from_cvxpy
+
+        return from_cvxpy(function, data, name, scale)
+
     # ---- predictions -----------------------------------------------------------------------------------------------
     def response(self, x: Array) -> Array:
         """What is expected of a target at the predictor x; the predictor itself, but for generalised linear models."""

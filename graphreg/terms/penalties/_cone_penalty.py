@@ -13,7 +13,7 @@ from ...errors import TermError
 from ...lazy import cp
 from ..records import Array, Notation, RecessionCone
 from ._conic import ConeProgramme
-from ._derivatives import Jets
+from ..derivatives import Jets
 from ._newton import Problems, minimisers
 from ._rows import LEAST_SLACK, column, row_norm
 from .base import AbstractOneSided, AbstractPenalty

@@ -13,7 +13,7 @@ from ...lazy import cp
 from ..records import Array, Notation
 from ._cone_penalty import ConePenalty, OneSidedConePenalty
 from ._conic import ConeProgramme, cone_programme
-from ._derivatives import KinkedError, jets
+from ..derivatives import KinkedError, jets
 from ._domain import evaluated, inside, refuse_inexact
 from ._recognise import closed_form
 from ._rowwise import domain_of, rowwise

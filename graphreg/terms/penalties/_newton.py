@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from ..records import Array
-from ._derivatives import Jets
+from ..derivatives import Jets
 
 STEPS, HALVINGS = 80, 45
 SMALL = 1e-11  # of a gradient that counts as 0, relative to what it is made of

@@ -17,7 +17,7 @@ import numpy as np
 from ..records import Array
 from ._composed import Ridged, Thresholded, blocks, radial
 from ._curves import LINE, NOTHING, Curve, lines_of, upper_envelope
-from ._linear import affine_map, dense
+from ..linear import affine_map, dense
 from ._rooted_norms import EllipsoidNorm, PNorm, ScaledNorm
 from ._separable import AbstractSeparable, separable
 from .base import AbstractNorm

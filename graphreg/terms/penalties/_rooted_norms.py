@@ -11,8 +11,8 @@ import numpy as np
 
 from ...errors import TermError
 from ...lazy import cp
+from ..bounds import ULP
 from ..records import Array, Notation
-from ..roots import increasing_root
 from ._rows import column, row_norm
 from .base import AbstractNorm
 
@@ -57,15 +57,19 @@ class ScaledNorm(AbstractNorm):
 
 @dataclass(frozen=True, eq=False)
 class AbstractRootedNorm(AbstractNorm):
-    """A norm whose prox with step 1 at v is s y, s the root of an increasing function; ``v - s y`` is ``dual``."""
+    """A norm whose prox with step 1 at v is s y, where s is such that norm(y) = 1."""
 
     @abstractmethod
     def direction(self, v: Array, s: Array) -> tuple[Array, Array, Array]:
-        """At a size s (m,) of the prox: y (m, k), the flow v - s y, and 1 - norm(y), which increases with s."""
+        """At a size s (m,) of the prox: y (m, k), the flow v - s y, and norm(y), which falls as s grows."""
 
     @abstractmethod
-    def slope(self, y: Array, s: Array) -> Array:
-        """The derivative in s of 1 - norm(y), (m,)."""
+    def fall(self, y: Array, s: Array) -> Array:
+        """How fast norm(y) falls as s grows, (m,)."""
+
+    @abstractmethod
+    def longest_flow(self, k: int) -> float:
+        """The largest norm(u) over the ball of the dual norm."""
 
     def solve(self, v: Array, radius: Any) -> tuple[Array, Array]:
         """The prox of ``radius * norm`` at v and the projection of v onto the dual ball of the radius."""
@@ -75,15 +79,25 @@ class AbstractRootedNorm(AbstractNorm):
         if len(out):
             each, r = v[out] / r[out, None], r[out, None]
             with np.errstate(all="ignore"):
-                s = increasing_root(
-                    lambda s: self.direction(each, np.maximum(s, 0.0))[2],
-                    lambda s: self.slope(self.direction(each, np.maximum(s, 0.0))[0], np.maximum(s, 0.0)),
-                    np.maximum(self.value(each), 1e-300),
-                )
-                y, dual, _ = self.direction(each, np.maximum(s, 0.0))
-            p[out] = r * np.maximum(s, 0.0)[:, None] * y
+                s, y, dual = self._root(each)
+            p[out] = r * s[:, None] * y
             flow[out] = r * dual / np.maximum(self.dual_norm(dual), 1.0)[:, None]
         return p, flow
+
+    def _root(self, v: Array) -> tuple[Array, Array, Array]:
+        """s, y and the flow at the s where norm(y) = 1: Newton's steps on 1 / norm(y), which is close to linear in s
+        (More and Sorensen, Computing a trust region step, 1983), from below."""
+        s = np.maximum(self.value(v) - self.longest_flow(v.shape[1]), 0.0)
+        for _ in range(NEWTON_STEPS):
+            y, dual, n = self.direction(v, s)
+            new = np.maximum(s + n * (n - 1.0) / self.fall(y, s), 0.0)
+            new = np.where(np.isfinite(new), new, s)
+            still = np.abs(new - s) <= 4.0 * ULP * (s + 1.0)  # of rows that are longer than 1
+            s = new
+            if still.all():
+                break
+        y, dual, _ = self.direction(v, s)
+        return s, y, dual
 
     def prox(self, v: Array, step: Any) -> Array:
         return self.solve(v, step)[0]
@@ -122,13 +136,16 @@ class PNorm(AbstractRootedNorm):
         else:
             dual = _power_root(1.0, s[:, None], self.q - 1.0, np.abs(v))
             y = dual ** (self.q - 1.0)
-        return np.copysign(y, v), np.copysign(dual, v), 1.0 - _p_norm(y, self.p)
+        return np.copysign(y, v), np.copysign(dual, v), _p_norm(y, self.p)
 
-    def slope(self, y: Array, s: Array) -> Array:
+    def fall(self, y: Array, s: Array) -> Array:
         y = np.abs(y)
-        fall = np.where(y > 0.0, y / (s[:, None] + (self.p - 1.0) * y ** (self.p - 2.0)), 0.0)
+        each = np.where(y > 0.0, y / (s[:, None] + (self.p - 1.0) * y ** (self.p - 2.0)), 0.0)
         size = np.maximum(_p_norm(y, self.p), 1e-300)[:, None]
-        return ((y / size) ** (self.p - 1.0) * fall).sum(axis=1)
+        return ((y / size) ** (self.p - 1.0) * each).sum(axis=1)
+
+    def longest_flow(self, k: int) -> float:
+        return max(1.0, float(k) ** (1.0 / self.p - 1.0 / self.q))
 
     def subgradient(self, z: Array) -> Array:
         y = np.abs(z) / np.maximum(self.value(z), 1e-300)[:, None]
@@ -179,13 +196,16 @@ class EllipsoidNorm(AbstractRootedNorm):
     def direction(self, v: Array, s: Array) -> tuple[Array, Array, Array]:
         l, V, _ = self._parts
         y = (v @ V) / (s[:, None] + l)
-        return y @ V.T, (l * y) @ V.T, 1.0 - row_norm(np.sqrt(l) * y)
+        return y @ V.T, (l * y) @ V.T, row_norm(np.sqrt(l) * y)
 
-    def slope(self, y: Array, s: Array) -> Array:
+    def fall(self, y: Array, s: Array) -> Array:
         l, V, _ = self._parts
         y = y @ V
         size = np.maximum(row_norm(np.sqrt(l) * y), 1e-300)
         return (l * y * y / (s[:, None] + l)).sum(axis=1) / size
+
+    def longest_flow(self, k: int) -> float:
+        return float(self._parts[0].max())
 
     def subgradient(self, z: Array) -> Array:
         R = self.root

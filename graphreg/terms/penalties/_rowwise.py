@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..records import Array
-from ._linear import affine_map, dense
+from ..linear import affine_map, dense
 
 Rows = Callable[[Array], Array]  # (m, k) -> (m, size of the expression), flat in CVXPY's order
 

@@ -1,15 +1,16 @@
-"""The value, gradient and Hessian of a smooth CVXPY function at many rows: its tree, differentiated forwards."""
+"""The derivatives of smooth CVXPY functions at many rows, or of many samples: their trees, differentiated forwards."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..records import Array
-from ._linear import affine_map, dense
+from ..lazy import cp
+from .linear import affine_map, dense
+from .records import Array
 
 
 class KinkedError(Exception):
@@ -46,6 +47,7 @@ class Jet:
         )
 
 
+Smooth = tuple[Callable[[Array], Array], Callable[[Array], Array], Callable[[Array], Array]]  # f, f' and f''
 Jets = Callable[[Array], Jet]
 
 
@@ -73,17 +75,12 @@ def jets(expression: Any, z: Any) -> Jets:
         pairs = [(arg, M) for arg, M in zip(args, matrices, strict=True) if M is not None]
         return lambda rows: _added(base, [arg(rows).mapped(M) for arg, M in pairs])
     name = type(expression).__name__.removesuffix("Approx")
-    if name == "Power":
-        p = float(expression.p.value)
-        return lambda rows: _power(args[0](rows), p)
-    if name in _ELEMENTWISE:
-        f, df, ddf = _ELEMENTWISE[name]
-        return lambda rows: (x := args[0](rows)).through(f(x.value), df(x.value), ddf(x.value))
     if name == "log_sum_exp" and expression.size == 1:
         return lambda rows: _log_sum_exp(args[0](rows))
     if name == "quad_over_lin" and expression.size == 1:
         return lambda rows: _quad_over_lin(args[0](rows), args[1](rows))
-    raise KinkedError(name)
+    f, df, ddf = _smooth(expression)
+    return lambda rows: (x := args[0](rows)).through(f(x.value), df(x.value), ddf(x.value))
 
 
 def _logistic(x: Array) -> Array:
@@ -94,7 +91,7 @@ def _sigmoid(x: Array) -> Array:
     return 0.5 * (1.0 + np.tanh(0.5 * x))
 
 
-_ELEMENTWISE: dict[str, tuple[Callable[[Array], Array], Callable[[Array], Array], Callable[[Array], Array]]] = {
+_ELEMENTWISE: dict[str, Smooth] = {
     "exp": (np.exp, np.exp, np.exp),
     "log": (np.log, lambda x: 1.0 / x, lambda x: -1.0 / (x * x)),
     "log1p": (np.log1p, lambda x: 1.0 / (1.0 + x), lambda x: -1.0 / (1.0 + x) ** 2),
@@ -103,12 +100,37 @@ _ELEMENTWISE: dict[str, tuple[Callable[[Array], Array], Callable[[Array], Array]
 }
 
 
-def _power(x: Jet, p: float) -> Jet:
-    v = x.value
+def _power(p: float) -> Smooth:
     if p == 2.0:
-        return x.through(v * v, 2.0 * v, np.full_like(v, 2.0))
-    v = np.where(v > 0.0, v, np.nan)  # where it is smooth
-    return x.through(v**p, p * v ** (p - 1.0), p * (p - 1.0) * v ** (p - 2.0))
+        return np.square, lambda x: 2.0 * x, lambda x: np.full_like(x, 2.0)
+
+    whole = p > 0.0 and p % 2.0 == 0.0
+
+    def power(x: Array, e: float) -> Array:
+        return (x if whole else np.where(x > 0.0, x, np.nan)) ** e  # where it is smooth
+
+    return lambda x: power(x, p), lambda x: p * power(x, p - 1.0), lambda x: p * (p - 1.0) * power(x, p - 2.0)
+
+
+def _huber(M: float) -> Smooth:
+    """Whose second derivative jumps at -M and M."""
+    return (
+        lambda x: np.where(np.abs(x) <= M, x * x, M * (2.0 * np.abs(x) - M)),
+        lambda x: 2.0 * np.clip(x, -M, M),
+        lambda x: np.where(np.abs(x) <= M, 2.0, 0.0),
+    )
+
+
+def _smooth(atom: Any) -> Smooth:
+    """A smooth atom that acts on each entry, with its derivatives."""
+    name = type(atom).__name__.removesuffix("Approx")
+    if name == "Power":
+        return _power(float(atom.p.value))
+    if name == "huber":
+        return _huber(float(atom.M.value))
+    if name not in _ELEMENTWISE:
+        raise KinkedError(name)
+    return _ELEMENTWISE[name]
 
 
 def _log_sum_exp(x: Jet) -> Jet:
@@ -145,3 +167,62 @@ def _added(base: Array, parts: list[Jet]) -> Jet:
         np.add.reduce([getattr(part, name) for part in parts]) for name in ("value", "slope", "bend", "size")
     )
     return Jet(base + value, slope, bend, size)
+
+
+# ---- functions of one number -----------------------------------------------------------------------------------------
+class Line(NamedTuple):
+    """A number of each sample, with its first and second derivative, and the size of the numbers whose sum it is."""
+
+    value: Array
+    slope: Array
+    bend: Array
+    size: Array
+
+
+def along_line(function: Callable[[Any, Any], Any], x: Array, y: Array) -> Line:
+    """A function of predictors x (M,) and targets y that acts on each sample by itself, with its derivatives in x.
+
+    Raises
+    ------
+    KinkedError
+        Where it holds an atom that is not known to be smooth, or that mixes samples.
+    """
+    variable = cp.Variable(x.shape)
+    return _line(function(variable, y), variable, x)
+
+
+def _line(expression: Any, variable: Any, x: Array) -> Line:
+    from cvxpy.atoms.affine.affine_atom import AffAtom
+
+    if expression is variable:
+        return Line(x, np.ones(x.shape), np.zeros(x.shape), np.abs(x))
+    if expression.is_constant():
+        value = dense(expression.value)
+        return Line(value, np.zeros(value.shape), np.zeros(value.shape), np.abs(value))
+    args = [_line(arg, variable, x) for arg in expression.args]
+    name = type(expression).__name__.removesuffix("Approx")
+    if isinstance(expression, AffAtom):
+        if name not in ("AddExpression", "NegExpression", "multiply", "MulExpression", "DivExpression", "Promote"):
+            raise KinkedError(name)
+        return _affine_line(expression, args)
+    f, df, ddf = _smooth(expression)
+    u, slope, bend, _ = args[0]
+    value = f(u)
+    return Line(value, df(u) * slope, ddf(u) * slope * slope + df(u) * bend, np.abs(value))
+
+
+def _affine_line(atom: Any, args: list[Line]) -> Line:
+    fixed = [each.is_constant() for each in atom.args]
+
+    def at(part: int) -> Array:
+        """The atom of a derivative: what is fixed stays a factor, and is no summand."""
+        given = [arg[0] if still else arg[part] for arg, still in zip(args, fixed, strict=True)]
+        zero = [arg[0] if still else np.zeros(np.shape(arg[0])) for arg, still in zip(args, fixed, strict=True)]
+        return dense(atom.numeric(given)) - (dense(atom.numeric(zero)) if part else 0.0)
+
+    def alone(i: int) -> Array:
+        given = [arg[0] if fixed[j] or i == j else np.zeros(np.shape(arg[0])) for j, arg in enumerate(args)]
+        return np.abs(dense(atom.numeric(given)))
+
+    size = np.add.reduce([np.broadcast_to(alone(i), np.shape(at(0))) for i in range(len(args))])
+    return Line(at(0), at(1), at(2), size)
