@@ -46,7 +46,7 @@ PENALTIES = (
     Case("norm 1.5", lambda z: cp.norm(z, 1.5), gr.L2()),
     Case("huber", lambda z: cp.sum(cp.huber(z, 0.5)), gr.HuberNorm()),
     Case("quadratic form", lambda z: cp.quad_form(z, Q) / 2, gr.Quadratic(Q)),
-    Case("squares of Az", lambda z: cp.sum_squares(A @ z), gr.SquaredL2()),
+    Case("squares of Az", lambda z: cp.sum_squares(A @ z), gr.Quadratic(2 * A.T @ A)),
     Case("weighted norm 1", lambda z: cp.norm(cp.multiply(WEIGHTS, z), 1), gr.L1()),
     Case("weighted norm 2", lambda z: cp.norm(cp.multiply(WEIGHTS, z), 2), gr.L2()),
     Case("groups", lambda z: cp.norm(z[:2], 2) + 0.7 * cp.norm(z[2:], 2), gr.L2()),
@@ -148,7 +148,9 @@ def main() -> None:
             f"{key} {row.seconds[key]:7.2f} s x{row.ratio[key]:<6.1f}{'' if state == 'certified' else state}"
             for key, state in row.status.items()
         )
-        print(f"{case.name:20s} {'known' if case.known else 'rest ':5s} | {' | '.join(shown)} | {row.check}", flush=True)
+        print(
+            f"{case.name:20s} {'known' if case.known else 'rest ':5s} | {' | '.join(shown)} | {row.check}", flush=True
+        )
         if args.out:
             args.out.write_text(json.dumps([asdict(each) for each in rows], indent=1))
 

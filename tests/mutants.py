@@ -9,6 +9,7 @@ import numpy as np
 from law_cases import SINGULAR, SOLVER_TOLERANCE
 from mutant import Mutant, mutant
 
+from graphreg.terms.penalties._cone_penalty import ConePenalty
 from graphreg.terms.penalties.ball import Ball
 from graphreg.terms.penalties.box import Box
 from graphreg.terms.penalties.from_cvxpy import from_cvxpy
@@ -292,25 +293,29 @@ CONSTRAINTS = [
     mutant("box: no interior", Box(0.5, np.inf), "interior", interior=lambda s, k: np.ones(k)),
 ]
 
-EUCLIDEAN = from_cvxpy(lambda Z: cp.norm(Z, 2, axis=1), rows=True)
-ELASTIC = from_cvxpy(lambda z: cp.norm1(z) + cp.sum_squares(z))
-PINBALL = from_cvxpy(lambda z: cp.sum(2 * cp.pos(z) + cp.neg(z)))
+TWO_NORMS = from_cvxpy(lambda z: cp.norm_inf(z) + cp.norm(z)).acting_on(2)
+BESIDE_SQUARES = from_cvxpy(lambda z: cp.norm_inf(z) + cp.norm(z) + cp.sum_squares(z)).acting_on(2)
+SIDES = from_cvxpy(lambda z: 2 * cp.norm(cp.pos(z)) + cp.max(cp.neg(z))).acting_on(2)
 SOLVED = [
     mutant(
         "from CVXPY: twice the step",
-        EUCLIDEAN,
+        TWO_NORMS,
         "prox fenchel young",
         SOLVER_TOLERANCE,
-        prox=lambda s, v, t: L2.prox(L2(), v, 2 * t),
+        prox=lambda s, v, t: ConePenalty.prox(s, v, 2 * t),
     ),
-    mutant("from CVXPY: no domain", EUCLIDEAN, "fenchel young everywhere", SOLVER_TOLERANCE, conjugate=zeros),
-    mutant("one-sided from CVXPY: no domain", PINBALL, "fenchel young everywhere", SOLVER_TOLERANCE, conjugate=zeros),
+    mutant("from CVXPY: no domain", TWO_NORMS, "fenchel young everywhere", SOLVER_TOLERANCE, conjugate=zeros),
+    mutant("one-sided from CVXPY: no domain", SIDES, "fenchel young everywhere", SOLVER_TOLERANCE, conjugate=zeros),
     mutant(
-        "from CVXPY: the pull of its domain", ELASTIC, "gauge at zero", SOLVER_TOLERANCE, gauge_at_zero=ELASTIC.gauge
+        "from CVXPY: the pull of its domain",
+        BESIDE_SQUARES,
+        "gauge at zero",
+        SOLVER_TOLERANCE,
+        gauge_at_zero=ConePenalty.gauge,
     ),
     mutant(
         "one-sided from CVXPY: other side",
-        PINBALL,
+        SIDES,
         "prox fenchel young, cvxpy value",
         SOLVER_TOLERANCE,
         value=lambda s, z: (2 * np.maximum(-z, 0) + np.maximum(z, 0)).sum(1),

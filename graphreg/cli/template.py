@@ -129,7 +129,9 @@ TEMPLATES = {"penalty": PENALTY, "loss": LOSS}
 def write(kind: str, name: str, folder: Path) -> Path:
     """Write the template of a kind for a class of that name; a file that is there already is refused."""
     if not name.isidentifier() or keyword.iskeyword(name) or not name[0].isupper():
-        raise ModelFileError(f"{name!r} is no name of a class: write it like SoftL1, letters and digits, a capital first")
+        raise ModelFileError(
+            f"{name!r} is no name of a class: write it like SoftL1, letters and digits, a capital first"
+        )
     path = folder / f"{re.sub(r'(?<=[a-z0-9])(?=[A-Z])', '_', name).lower()}.py"
     try:
         with path.open("x", encoding="utf-8") as file:

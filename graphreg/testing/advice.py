@@ -12,8 +12,8 @@ ADVICE = {
     "prox fenchel young": "prox does not minimise step * f(p) + 1/2 ||p - v||^2 for the f of value, or conjugate is "
     "not that of value; most often step is missing or doubled, or the threshold is. If prox is right by hand, look at "
     "conjugate",
-    "fenchel young everywhere": "conjugate is too small: most often it gives a number outside its domain, where it must "
-    "be +inf with zero tolerance (np.where(inside, ..., np.inf)). Lower bounds would be no bounds",
+    "fenchel young everywhere": "conjugate is too small: most often it gives a number outside its domain, where it "
+    "must be +inf with zero tolerance (np.where(inside, ..., np.inf)). Lower bounds would be no bounds",
     "even": "an edge has no direction: use abs(z) or squares; a function that means its sign derives from "
     "gr.AbstractOneSided and stands in NodePenalty",
     "is equality": "is_equality(k) says True of a penalty that is finite at other points than 0",
@@ -22,18 +22,18 @@ ADVICE = {
     "cvxpy value": "cvxpy writes another function than value: a missing half, sum for a value per row (axis=1), or "
     "other parameters",
     "cvxpy argmin": "cvxpy and prox speak of different functions: compare both with value at the point that is shown",
-    "cvxpy conjugate value": "cvxpy_conjugate writes another function than conjugate, or forgets its domain: return the "
-    "constraints and then the expression",
+    "cvxpy conjugate value": "cvxpy_conjugate writes another function than conjugate, or forgets its domain: return "
+    "the constraints and then the expression",
     "as written": "what stands for the function on so many coordinates has other values than it: its values depend on "
     "more than the row, or CVXPY rounds an exponent (approx=False)",
-    "gauge": "gauge(u) is the least t with u / t in dom phi*: one over the largest multiple of u with a finite conjugate",
+    "gauge": "gauge(u) is the least t with u / t in dom phi*: one over the largest multiple of u inside",
     "gauge at zero": "gauge_at_zero speaks of the u with conjugate(u) = 0: a conjugate that rounding leaves above 0 "
     "there needs a gauge_at_zero in closed form",
     "clip": "clip(u) must end inside dom of the conjugate, and leave alone what is inside; aim a little inside its "
     "boundary (by a factor 1 - 1e-14)",
-    "reach": "start + reach (end - start) must stay in dom of the conjugate; where 0 is on its boundary, write interior "
-    "and reach, or derive from gr.AbstractOneSided",
-    "dual prox": "dual_prox(v, step, weight) is v - step * prox(v / step, weight / step): mind which of both is divided",
+    "reach": "start + reach (end - start) must stay in dom of the conjugate; where 0 is on its boundary, write "
+    "interior and reach, or derive from gr.AbstractOneSided",
+    "dual prox": "dual_prox(v, step, weight) is v - step * prox(v / step, weight / step): mind what is divided",
     "conductance": "conductance is a finite number >= 0 for each coordinate, or one per row, (m, 1)",
     "conduct": "conduct is a symmetric positive semidefinite linear map that stays in the span of dom phi*",
     "interior": "interior(k) must lie well inside dom phi*: where 0 is on its boundary give another point, or derive "

@@ -16,7 +16,7 @@ from ..terms import Array
 from .report import Failures, demand, distance, judge, shaped, size
 
 SOLVED = 1e-6  # tolerance of what Clarabel solves for, at its tightest
-LARGEST = 1e3  # value beside which a solver finds others
+LARGEST = 1e3  # value, beside which a solver finds those of one over it
 Write = Callable[[Any, Array], Any]  # (expression of some rows, their indices) -> what the term writes for them
 
 
@@ -27,7 +27,8 @@ def has_the_value(write: Write, value: Callable[[Array], Array], x: Array, toler
     finite = np.flatnonzero(np.isfinite(expected))
     solved = len(finite) > 0 and _has_variables(write, x, finite[:1])
     if solved:
-        finite = finite[np.abs(expected[finite]) < LARGEST]
+        size = np.abs(expected[finite])
+        finite = finite[(size < LARGEST) & ((size == 0.0) | (size > 1.0 / LARGEST))]
     groups = [finite] if len(finite) else []
     groups += [np.array([row]) for row in np.flatnonzero(~np.isfinite(expected))[:12]]
     for rows in groups:

@@ -168,6 +168,29 @@ def test_example_and_demo(tmp_path):
     assert json.loads((tmp_path / "demo" / "result.json").read_text())["status"] == "certified"
 
 
+@pytest.mark.parametrize(("kind", "name", "file"), [("penalty", "SoftL1", "soft_l1"), ("loss", "MyLoss", "my_loss")])
+def test_what_new_writes_obeys_the_laws_and_runs(tmp_path, monkeypatch, kind, name, file):
+    monkeypatch.chdir(tmp_path)
+    done = run("new", kind, name)
+    assert done.exit_code == 0
+    assert f"{file}.py" in done.stdout
+    assert run("check", kind, f"{file}:{name}").exit_code == 0
+    answer = subprocess.run([sys.executable, f"{file}.py"], capture_output=True, text=True, check=True)
+    assert answer.stdout.count(": certified.") == 2
+    assert f"{name}: every law holds" in answer.stdout
+    assert len((tmp_path / f"{file}.py").read_text().splitlines()) <= 65
+    before = (tmp_path / f"{file}.py").read_bytes()
+    assert run("new", kind, name).exit_code == 2
+    assert (tmp_path / f"{file}.py").read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["soft", "../Up", "Not a name", "None", ""])
+def test_new_refuses_what_is_no_class_name(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    assert run("new", "penalty", name).exit_code == 2
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_program_is_installed_and_light(tmp_path):
     import tomllib
 

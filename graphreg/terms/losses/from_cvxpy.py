@@ -55,7 +55,9 @@ class CvxpyLoss(AbstractSmoothLoss):
         low, high = self.domain(y)
         width = EDGE * np.where(np.isfinite(high - low), high - low, 1.0)
         inside = (b >= low) & (b <= high)
-        at = np.clip(np.where(inside, b, 0.5 * (np.maximum(low, -1.0) + np.minimum(high, 1.0))), low + width, high - width)
+        at = np.clip(
+            np.where(inside, b, 0.5 * (np.maximum(low, -1.0) + np.minimum(high, 1.0))), low + width, high - width
+        )
         x = increasing_root(lambda x: self.gradient(x, y) - at, lambda x: self.curvature(x, y), np.zeros(y.shape))
         line = self._line(x, y)
         off = rounding * TRUSTED * (np.abs(at * x) + line.size) + np.where(inside, np.abs(b - at), 0.0) * np.abs(x)
@@ -92,7 +94,9 @@ class CvxpyLoss(AbstractSmoothLoss):
         return Line(*(np.broadcast_to(each, (x.size,)).reshape(shape) for each in line))
 
 
-def from_cvxpy(function: Callable[[Any, Any], Any], data: NodeData, name: str | None = None, scale: Any = "mean") -> CvxpyLoss:
+def from_cvxpy(
+    function: Callable[[Any, Any], Any], data: NodeData, name: str | None = None, scale: Any = "mean"
+) -> CvxpyLoss:
     """A smooth loss from a CVXPY function of the predictors and the targets.
 
     Parameters

@@ -15,7 +15,7 @@ from ...lazy import cp
 from ..bounds import ULP, shown
 from ..records import Array, Notation, RecessionCone
 from ._curves import Curve, Sides
-from ._rows import INSIDE, column, longest, onto_ball, row_norm
+from ._rows import INSIDE, longest, onto_ball, row_norm, split
 from ._separable import written
 from .base import AbstractOneSided, AbstractSmoothPenalty, AbstractSupercoercive
 from .penalty import AbstractPenalty
@@ -151,8 +151,7 @@ class Thresholded(AbstractPenalty):
         return self.rest.conjugate(_soft(u, self.weights))
 
     def cvxpy(self, Z: Any) -> Any:
-        written = self.rest.cvxpy(Z)
-        *domain, rest = written if isinstance(written, list) else [written]
+        domain, rest = split(self.rest.cvxpy(Z))
         return [*domain, cp.abs(Z) @ self.weights + rest]
 
     def clip(self, u: Array) -> Array:
@@ -215,8 +214,7 @@ class Ridged(AbstractSupercoercive):
         return top + 64.0 * ULP * size * np.sqrt(2.0 * np.maximum(top, 0.0) / self.ridge)
 
     def cvxpy(self, Z: Any) -> Any:
-        written = self.rest.cvxpy(Z)
-        *domain, rest = written if isinstance(written, list) else [written]
+        domain, rest = split(self.rest.cvxpy(Z))
         return [*domain, rest + 0.5 * self.ridge * cp.sum(cp.square(Z), axis=1)]
 
     def gauge_at_zero(self, u: Array) -> Array:
@@ -264,8 +262,7 @@ class AbstractBlocks(AbstractPenalty):
         domain: list[Any] = []
         values: list[Any] = []
         for columns, phi in self.blocks:
-            written = phi.cvxpy(Z[:, columns])
-            *more, value = written if isinstance(written, list) else [written]
+            more, value = split(phi.cvxpy(Z[:, columns]))
             domain += more
             values.append(value)
         return [*domain, sum(values[1:], values[0])]

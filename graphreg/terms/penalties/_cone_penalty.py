@@ -11,9 +11,9 @@ import numpy as np
 
 from ...errors import TermError
 from ...lazy import cp
+from ..derivatives import Jets
 from ..records import Array, Notation, RecessionCone
 from ._conic import ConeProgramme
-from ..derivatives import Jets
 from ._newton import Problems, minimisers
 from ._rows import LEAST_SLACK, column, row_norm
 from .base import AbstractOneSided, AbstractPenalty

@@ -79,7 +79,7 @@ def upper_envelope(lines: Sequence[tuple[float, float]]) -> Curve:
 
 
 def lines_of(curve: Curve, at_zero: float) -> list[tuple[float, float]] | None:
-    """The lines (a, b) whose maximum a convex piecewise linear function is, from its value at 0; None where it bends."""
+    """The lines (a, b) whose maximum a convex function is, from its value at 0; None where it bends."""
     if curve.bend.any():
         return None
     here = int(np.searchsorted(curve.knots, 0.0, side="right"))
@@ -97,8 +97,8 @@ def lines_of(curve: Curve, at_zero: float) -> list[tuple[float, float]] | None:
 @dataclass(frozen=True, eq=False)
 class Sides:
     """h_j >= 0, h_j(0) = 0 for x >= 0, for each of q coordinates, all (q, r): piece i begins at ``start`` and is
-    ``length`` long; there the slope jumps by ``jump`` to ``low``, and then grows by ``rise`` at the rate ``bend``. Where
-    a coordinate has fewer pieces the rest is 0."""
+    ``length`` long; there the slope jumps by ``jump`` to ``low``, and grows by ``rise`` at the rate ``bend`` from there on.
+    Where a coordinate has fewer pieces the rest is 0."""
 
     start: Array
     length: Array
@@ -158,7 +158,7 @@ class Sides:
 
 
 def _outwards(curve: Curve) -> tuple[Array, ...]:
-    """Starts, lengths, slopes at the starts, their jumps there, what they rise by, and bends of the pieces of x >= 0."""
+    """Starts, lengths, slopes at the starts, jumps there, what they rise by, and bends of the pieces of x >= 0."""
     start = np.concatenate([[0.0], curve.knots[curve.knots > 0.0]])
     length = np.append(np.diff(start), np.inf)
     piece = np.searchsorted(curve.knots, start, side="right")

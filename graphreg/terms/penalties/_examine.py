@@ -10,10 +10,10 @@ import numpy as np
 from ...errors import ConvexityError, TermError
 from ...escaping import upright
 from ...lazy import cp
+from ..derivatives import KinkedError, jets
 from ..records import Array, Notation
 from ._cone_penalty import ConePenalty, OneSidedConePenalty
 from ._conic import ConeProgramme, cone_programme
-from ..derivatives import KinkedError, jets
 from ._domain import evaluated, inside, refuse_inexact
 from ._recognise import closed_form
 from ._rowwise import domain_of, rowwise

@@ -6,8 +6,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from ..records import Array
 from ..derivatives import Jets
+from ..records import Array
 
 STEPS, HALVINGS = 80, 45
 SMALL = 1e-11  # of a gradient that counts as 0, relative to what it is made of

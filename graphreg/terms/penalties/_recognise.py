@@ -1,8 +1,8 @@
 """What is recognised in the tree of a CVXPY function: sums of norms, squares and piecewise quadratic functions.
 
-The tree is read as ``constant + sum of h(variable) + 1/2 z'Qz``, where a variable is a coordinate of z or a norm of some
-coordinates, and each h is piecewise quadratic. What is read so is compared with the function before it is used (see
-`closed_form`), so that a tree that was misread costs a closed form and nothing else.
+The tree is read as ``constant + sum of h(variable) + 1/2 z'Qz``, where a variable is a coordinate of z or a norm of
+some coordinates, and each h is piecewise quadratic. What is read so is compared with the function before it is used
+(see `closed_form`), so that a tree that was misread costs a closed form and nothing else.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from ..linear import affine_map, dense
 from ..records import Array
 from ._composed import Ridged, Thresholded, blocks, radial
 from ._curves import LINE, NOTHING, Curve, lines_of, upper_envelope
-from ..linear import affine_map, dense
 from ._rooted_norms import EllipsoidNorm, PNorm, ScaledNorm
 from ._separable import AbstractSeparable, separable
 from .base import AbstractNorm
@@ -49,7 +49,7 @@ Variable = int | NormOf
 
 @dataclass(frozen=True)
 class Entry:
-    """One number: a constant, functions of variables that are 0 where these are 0, and a quadratic form ``z'Qz / 2``."""
+    """A constant, functions of variables that are 0 where these are 0, and a quadratic form ``z'Qz / 2``."""
 
     constant: float = 0.0
     curves: dict[Variable, Curve] = field(default_factory=dict["Variable", Curve])
@@ -297,9 +297,7 @@ def _connected(k: int, Q: Array, norms: Sequence[tuple[NormOf, Curve]]) -> Itera
         yield np.flatnonzero(label == each)
 
 
-def _block(
-    columns: Array, curves: Sequence[Curve], Q: Array, norms: Sequence[tuple[NormOf, Curve]]
-) -> AbstractPenalty:
+def _block(columns: Array, curves: Sequence[Curve], Q: Array, norms: Sequence[tuple[NormOf, Curve]]) -> AbstractPenalty:
     here = [(norm, curve) for norm, curve in norms if norm.A[:, columns].any()]
     own, Q = [curves[j] for j in columns], Q[np.ix_(columns, columns)]
     diagonal = np.diag(Q)
@@ -319,7 +317,9 @@ def _block(
 
 def _separable(curves: Sequence[Curve]) -> AbstractPenalty:
     phi: AbstractSeparable = separable(curves)
-    plain = all(np.array_equal(c.knots, [0.0]) and np.array_equal(c.slope, [-1, 1]) and not c.bend.any() for c in curves)
+    plain = all(
+        np.array_equal(c.knots, [0.0]) and np.array_equal(c.slope, [-1, 1]) and not c.bend.any() for c in curves
+    )
     return L1() if plain else phi
 
 

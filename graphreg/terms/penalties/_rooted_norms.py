@@ -13,7 +13,7 @@ from ...errors import TermError
 from ...lazy import cp
 from ..bounds import ULP
 from ..records import Array, Notation
-from ._rows import column, row_norm
+from ._rows import column, row_norm, split
 from .base import AbstractNorm
 
 NEWTON_STEPS = 60
@@ -46,7 +46,8 @@ class ScaledNorm(AbstractNorm):
         return self.norm.extent(k) / self.factor
 
     def cvxpy(self, Z: Any) -> Any:
-        return self.factor * self.norm.cvxpy(Z)
+        domain, value = split(self.norm.cvxpy(Z))
+        return [*domain, self.factor * value]
 
     @property
     def notation(self) -> Notation:

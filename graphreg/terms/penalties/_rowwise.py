@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..records import Array
 from ..linear import affine_map, dense
+from ..records import Array
 
 Rows = Callable[[Array], Array]  # (m, k) -> (m, size of the expression), flat in CVXPY's order
 
@@ -39,7 +39,9 @@ def _one_by_one(atom: Any, args: list[Array]) -> Array:
     shapes = [arg.shape for arg in atom.args]
     return np.array(
         [
-            dense(atom.numeric([row.reshape(shape, order="F") for row, shape in zip(rows, shapes, strict=True)])).ravel()
+            dense(
+                atom.numeric([row.reshape(shape, order="F") for row, shape in zip(rows, shapes, strict=True)])
+            ).ravel()
             for rows in zip(*args, strict=True)
         ]
     ).reshape(len(args[0]), atom.size)
@@ -71,7 +73,7 @@ def domain_of(expression: Any, z: Any) -> Callable[[Array], Array]:
 def _semidefinite(args: list[Array], shapes: list[tuple[int, ...]]) -> Array:
     """By more than the rounding of eigenvalues, so that what passes is positive semidefinite indeed."""
     M = args[0].reshape(-1, *shapes[0])
-    fine = np.isfinite(M).all(axis=(1, 2)) & (M == M.transpose(0, 2, 1)).all(axis=(1, 2))
+    fine = np.isfinite(M).all(axis=(1, 2)) & (M.transpose(0, 2, 1) == M).all(axis=(1, 2))
     values = np.linalg.eigvalsh(np.where(fine[:, None, None], M, 0.0))
     return fine & (values[:, 0] >= 4.0 * M.shape[1] * np.finfo(float).eps * np.abs(values).max(axis=1))
 
@@ -81,4 +83,3 @@ _JUDGES: dict[str, Callable[[list[Array], list[tuple[int, ...]]], Array]] = {
     "Equality": lambda args, _: (args[0] == args[1]).all(axis=1),
     "PSD": _semidefinite,
 }
-

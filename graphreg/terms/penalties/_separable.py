@@ -1,4 +1,4 @@
-"""Sums over coordinates of piecewise quadratic functions: weighted l1 norms, Huber's function, elastic nets, pinballs."""
+"""Sums over coordinates of piecewise quadratic functions: weighted l1 norms, Huber functions, elastic nets."""
 
 from __future__ import annotations
 
@@ -96,9 +96,7 @@ class AbstractSeparable(AbstractPenalty):
         return np.clip(np.nan_to_num(share, nan=1.0), 0.0, 1.0)
 
     def recession(self, k: int) -> RecessionCone:
-        return RecessionCone(
-            np.where(self.left.last > 0.0, 0.0, -np.inf), np.where(self.right.last > 0.0, 0.0, np.inf)
-        )
+        return RecessionCone(np.where(self.left.last > 0.0, 0.0, -np.inf), np.where(self.right.last > 0.0, 0.0, np.inf))
 
     def strong_convexity(self) -> float:
         return min(float(curve.bend.min()) for curve in self.curves)

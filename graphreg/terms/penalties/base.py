@@ -12,7 +12,6 @@ from ..records import Array, Notation, RecessionCone, names_of
 from ._rows import INSIDE, norm_bound, row_norm
 from .penalty import AbstractPenalty
 
-
 HALVINGS = 52  # of an interval, until nothing is between its ends
 
 

@@ -137,8 +137,8 @@ class ProxPenalty(AbstractPenalty):
             if not np.isfinite(most[0]):
                 raise TermError(
                     f"no conjugate can be derived for the penalty {self.name} on {k} coordinates: it does not grow in "
-                    "every direction, so that 0 lies on the boundary of the domain of its conjugate, or its prox is not "
-                    "that of its value; write a class with value, prox, conjugate and cvxpy"
+                    "every direction, so that 0 lies on the boundary of the domain of its conjugate, or its prox is "
+                    "not that of its value; write a class with value, prox, conjugate and cvxpy"
                 )
             self.balls[k] = np.array(most)
         return self.balls[k]

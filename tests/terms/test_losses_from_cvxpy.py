@@ -1,0 +1,69 @@
+"""The user's own loss, written in CVXPY."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import graphreg as gr
+from graphreg.errors import ConvexityError, TermError
+
+X = np.random.default_rng(0).normal(size=(4, 8, 2))
+Y = X @ np.array([1.0, -1.0]) + 0.3 * np.random.default_rng(1).normal(size=(4, 8))
+COUNTS = np.random.default_rng(2).poisson(np.exp(0.5 * Y)).astype(float)
+
+
+def data(y):
+    return gr.NodeData.from_dict({i: (X[i], y[i]) for i in range(4)})
+
+
+CASES = {
+    "SquaredLoss": (lambda x, y: cp.square(x - y) / 2, Y),
+    "PoissonLoss": (lambda x, y: cp.exp(x) - cp.multiply(y, x), COUNTS),
+    "LogisticLoss": (lambda x, y: cp.logistic(-cp.multiply(y, x)), np.sign(Y)),
+    "HuberLoss": (lambda x, y: cp.huber(x - y, 1.0) / 2, Y),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_is_the_built_in_loss(name):
+    function, y = CASES[name]
+    own, built_in = gr.Loss.from_cvxpy(function, data(y), name="own"), getattr(gr, name)(data(y))
+    x, targets = np.linspace(-3.0, 3.0, 32), y.ravel()
+    for method in ("value", "gradient", "curvature"):
+        mine, theirs = (getattr(loss, method)(x, targets) for loss in (own, built_in))
+        np.testing.assert_allclose(mine, theirs, rtol=1e-10, atol=1e-12)
+    b = 0.3 * built_in.gradient(x, targets)
+    np.testing.assert_allclose(own.conjugate(b, targets), built_in.conjugate(b, targets), rtol=1e-9, atol=1e-9)
+    outside = np.isinf(built_in.conjugate(3.0 * b + 2.0, targets))
+    assert np.isinf(own.conjugate(3.0 * b + 2.0, targets))[outside].all()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_both_routes_bound_the_optimum_of_the_built_in_loss(name):
+    function, y = CASES[name]
+    graph = 0.2 * gr.TotalVariation(gr.Graph.chain(4), gr.L2()) + 0.01 * gr.NodePenalty(gr.SquaredL2())
+    optimum = gr.Problem(getattr(gr, name)(data(y)) + graph).solve()
+    for method in (gr.Exact(), gr.PrimalDual()):
+        solution = gr.Problem(gr.Loss.from_cvxpy(function, data(y)) + graph).solve(method)
+        assert solution.status == "certified"
+        assert solution.certificate.dual <= optimum.objective
+        assert optimum.certificate.dual <= solution.objective
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "said"),
+    [
+        ("log", TermError, "takes a function of predictors and targets"),
+        (lambda x, y: cp.abs(x - y), TermError, "the loss l holds the atom abs, which is not smooth"),
+        (lambda x, y: cp.sum(cp.square(x - y)), TermError, r"one value per sample; it returned the shape \(\)"),
+        (lambda x, y: cp.log(1 + cp.exp(x)), ConvexityError, "do not show that the loss l is convex"),
+        (lambda x, y: cp.square(x - y) + cp.Variable(2, nonneg=True), TermError, "no CVXPY Variable"),
+        (lambda x, y: x.nothing, TermError, "cannot be written in CVXPY"),
+        (lambda x, y: 1.0, TermError, "it returned 1.0"),
+    ],
+)
+def test_what_is_no_smooth_loss_is_refused(function, error, said):
+    with pytest.raises(error, match=said):
+        gr.Loss.from_cvxpy(function, data(Y))

@@ -1,0 +1,60 @@
+"""Every law that a penalty or a loss can break says what that usually means."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphreg as gr
+from graphreg.testing import check_penalty, losses, penalties
+from graphreg.testing.advice import ADVICE
+
+
+def test_every_law_has_advice_and_all_advice_a_law():
+    assert set(ADVICE) == {"sizes", *penalties.LAWS, *losses.LAWS}
+
+
+def test_a_failing_law_says_what_it_usually_means():
+    class Forgetful(gr.L1):
+        def conjugate(self, u):
+            return np.zeros(len(u))
+
+    said = str(check_penalty(Forgetful()))
+    assert said.count("usually: conjugate is too small") == 1
+    assert "usually" not in str(check_penalty(gr.L1()))
+
+
+def test_a_penalty_says_how_accurate_it_is():
+    class Rough(gr.L1):
+        def value(self, z):
+            return super().value(z) * (1.0 + 1e-7)
+
+        def accuracy(self):
+            return 1e-6
+
+    assert "prox fenchel young" not in {failure.law for failure in check_penalty(Rough()).failures}
+    assert "prox fenchel young" in {failure.law for failure in check_penalty(Rough(), tolerance=1e-8).failures}
+
+
+class Hinge(gr.AbstractOneSided):
+    """sum_j max(z_j, 0), by the four methods alone: 0 is on the boundary of the domain of its conjugate."""
+
+    def value(self, z):
+        return np.maximum(z, 0.0).sum(axis=1)
+
+    def prox(self, v, step):
+        t = np.asarray(step, dtype=float).reshape(-1, 1)
+        return np.where(v > 0.0, np.maximum(v - t, 0.0), v)
+
+    def conjugate(self, u):
+        return np.where(((u <= 1.0) & (u >= 0.0)).all(axis=1), 0.0, np.inf)
+
+    def cvxpy(self, Z):
+        import cvxpy as cp
+
+        return cp.sum(cp.pos(Z), axis=1)
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_one_sided_penalties_find_an_inner_point(k):
+    check_penalty(Hinge(), k=k).raise_if_failed()
