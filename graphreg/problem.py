@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +23,8 @@ from .errors import (
     UnboundedError,
 )
 from .form import Form, build, notation
-from .judging import Compiled, Judgement, given_arrays, given_point, judge
-from .methods import METHOD, AbstractMethod, Exact, Start, listed
+from .judging import Compiled, Judgement, given_arrays, given_point, given_start, judge
+from .methods import METHOD, AbstractMethod, Exact, listed
 from .running import Budget, Checkpoint, Record, Solution, solve
 from .terms import Model
 
@@ -89,7 +90,9 @@ class Problem:
             ``solution.seed`` tells.
         start : Solution or (n, d) array, optional
             Where an iterative method begins; by default 0, or the best common model (`AbstractMethod.centres`).
-            A Solution of the same edges brings its flows as well.
+            Of a Solution, also of another problem, parameters are taken by the labels of nodes and features, flows by
+            term and edge, within the capacities of this problem. New nodes begin at the weighted means of their
+            neighbours, new features at 0; the message says what did not match.
         callback : callable, optional
             Called with the `Record` of every check.
         progress : bool, optional
@@ -138,8 +141,13 @@ class Problem:
             raise CheckpointError(
                 "a run of actors is not kept: each holds its own state; leave checkpoint or engine out"
             )
-        budget = Budget(gap, rounds, seconds, self._start(start), callback, progress, stored, seed, engine)
-        solution = solve(self.form.frozen(), method, budget, self._compiler)
+        form = self.form.frozen()
+        begun = None if start is None else given_start(start, "start", form)
+        point = None if begun is None else (begun.w, begun.flows)
+        budget = Budget(gap, rounds, seconds, point, callback, progress, stored, seed, engine)
+        solution = solve(form, method, budget, self._compiler)
+        if begun is not None and begun.note:
+            solution = replace(solution, message=f"{solution.message} {begun.note}")
         if solution.status in RAISES and on_failure == "raise":
             raise RAISES[solution.status](solution.message, solution)
         return solution
@@ -157,12 +165,6 @@ class Problem:
         (checks.function("a function of a Record") | None)(callback, "callback")
         (checks.switch | None)(progress, "progress")
         checks.one_of("raise", "return")(on_failure, "on_failure")
-
-    def _start(self, start: Any) -> Start | None:
-        if start is None:
-            return None
-        point = given_point(start, "start", self.form, latent=False)
-        return point.w, point.flows
 
     # ---- judging a point -----------------------------------------------------------------------------------------
     def value(self, w: Any) -> float:
