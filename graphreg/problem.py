@@ -26,7 +26,7 @@ from .form import Form, build, notation
 from .judging import Compiled, Judgement, given_arrays, given_point, given_start, judge
 from .methods import METHOD, AbstractMethod, Exact, listed
 from .running import Budget, Checkpoint, Record, Solution, solve
-from .terms import Model
+from .terms import Model, updated
 
 if TYPE_CHECKING:
     from .running.overview import Overview
@@ -45,12 +45,54 @@ class Problem:
     ----------
     model : Model
         Losses on the nodes plus penalties; at least one loss.
+
+    Attributes
+    ----------
+    changes : tuple of str
+        What `update` changed; empty where nothing was updated.
     """
+
+    changes: tuple[str, ...] = ()
 
     def __init__(self, model: Any) -> None:
         self.model = Model.of(model)
         _check_labels(self.model)
         self.form: Form = build(self.model)
+
+    def update(self, *data: Any) -> Problem:
+        """The same model on other data, as a new problem; this one stays as it is.
+
+        Parameters
+        ----------
+        *data : NodeData, frame, array, mapping or None
+            One for each loss, in the order of the model, None (or nothing, for the last ones) where its data stay.
+
+            - NodeData with the same features, or a frame with the columns from which the data were read: they take the
+              place of all samples. Nodes may be added where the graph has them, and left without data.
+            - an array: the targets, one per row of the data that there are.
+            - a mapping of labels to (X, y): the samples of these nodes; those of the others stay.
+
+        Returns
+        -------
+        Problem
+            ``changes`` says in words what changed, a sentence per loss. The answer to this one is a good ``start``.
+
+        Raises
+        ------
+        DataError
+            For other features, targets or rows than these, a node that the graph lacks, and as `NodeData` and the
+            losses; what is wrong is named.
+
+        Examples
+        --------
+        >>> updated = problem.update(data.y + 0.1)
+        >>> updated.changes
+        ('SquaredLoss: 24 of 24 targets changed, at 4 of 4 nodes',)
+        """
+        model, changes = updated(self.model, data)
+        new = Problem(model)
+        new.changes = changes
+        return new
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Problem, (self.model,)  # what was compiled stays behind: solvers can be neither copied nor sent
