@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from ..certificate.proof import Proved
     from .summary import Summary
 
-STATUSES = ("certified", "budget", "interrupted", "no_certificate", "unattained", "unbounded", "failed")
-
 
 @dataclass(frozen=True)
 class Solution:
@@ -237,6 +235,28 @@ class Solution:
         from ..certificate.proof import prove
 
         return prove(self.certificate, path, claims, tied_certificate)
+
+    def save(self, path: str | Path) -> None:
+        """Write the answer to a file, from which `graphreg.load` reads it.
+
+        The file holds the points (parameters, flows, prices), what the solution says of itself, and the fingerprint of
+        its problem; no data, trace, ledger or ``gathered``, and no pickles. It is put in its place as a whole; a
+        solution that is there is replaced, anything else is not.
+
+        Raises
+        ------
+        CheckpointError
+            Where the file cannot be written, or something else has its name.
+
+        Examples
+        --------
+        >>> solution.save(folder / "answer.npz")
+        >>> gr.load(folder / "answer.npz", problem).objective == solution.objective
+        True
+        """
+        from .saved import save
+
+        save(self, path)
 
     def predict(self, frame: Any, kind: str = "response") -> pd.Series | pd.DataFrame:
         """Predictions for the rows of a frame with the columns that the data had (the target is not needed).
