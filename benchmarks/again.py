@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 import graphreg as gr
+from graphreg.methods import AbstractMethod
 
 METHODS = (gr.PrimalDual(), gr.ADMM(), gr.FedADMM(), gr.Exact())
 STRENGTHS = (1.1, 1.5, 2.0)
@@ -53,7 +54,7 @@ def cases(kind: str, seed: int, n: int) -> dict[str, gr.Problem]:
     return changed | {f"strength x {s:g}": problem(kind, seed, n, strength=s) for s in STRENGTHS}
 
 
-def timed(now: gr.Problem, method: gr.catalogue.AbstractMethod, start: gr.Solution | None) -> tuple[int, float, str]:
+def timed(now: gr.Problem, method: AbstractMethod, start: gr.Solution | None) -> tuple[int, float, str]:
     """Rounds, CPU seconds and status of a solve."""
     began = time.process_time()
     found = now.solve(method, start=start, progress=False, on_failure="return")
@@ -78,8 +79,9 @@ def main() -> None:
                     rows.append((kind, method.name, case, cold[0], warm[0], cold[1], warm[1], warm[2] == "certified"))
     names = ["problem", "method", "change", "rounds cold", "rounds warm", "seconds cold", "seconds warm", "certified"]
     frame = pd.DataFrame(rows, columns=names)
-    print(frame.groupby(["problem", "method", "change"], sort=False).median().round(3).to_string())
-    print(frame.groupby(["method", "change"], sort=False)[names[3:7]].sum().round(2).to_string())
+    for by, how in ((names[:3], "median"), (names[1:3], "sum")):
+        print(f"{how} by {', '.join(by)}")
+        print(frame.pivot_table(index=by, values=names[3:], aggfunc=how, sort=False).to_string(float_format="%.3f"))
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ def _rows(form: Form, edge: EdgeBlock, u: Array, full: float) -> Any:
     """The rows of one term."""
     import pandas as pd
 
-    size, still = row_norm(u), ~u.any(axis=1)
+    size, still = row_norm(u), (u == 0.0).all(axis=1)
     along = np.where(still[:, None], np.eye(1, u.shape[1]), u)  # where nothing flows, along the first coordinate
     share = edge.penalty.gauge(along / edge.weight[:, None])
     with np.errstate(divide="ignore"):

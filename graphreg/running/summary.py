@@ -6,7 +6,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import networkx as nx
 import pandas as pd
@@ -110,14 +110,14 @@ def to_networkx(solution: Solution) -> nx.Graph:
         if head is None:
             graph.nodes[tail]["to_ground"] = _by_name(names, flow)
         else:
-            ends: dict[str, Any] = {"tail": tail, "head": head}
-            graph.add_edge(tail, head, **ends, flow=_by_name(names, flow), weight=0.0, states=[])
+            graph.add_edge(tail, head, tail=tail, head=head, flow=_by_name(names, flow), weight=0.0, states=[])
     for edge in form.edges:
-        ends = [] if edge.ground else zip(edge.tail, edge.head, edge.weight, strict=True)
-        for tail, head, c in ends:
-            graph.edges[form.labels[tail], form.labels[head]]["weight"] += float(c)
-    for row in solution.clusters().edges.itertuples():
-        graph.edges[row.tail, row.head]["states"].append((row.term, row.state))
+        if not edge.ground:
+            for tail, head, c in zip(edge.tail, edge.head, edge.weight, strict=True):
+                graph.edges[form.labels[tail], form.labels[head]]["weight"] += float(c)
+    found = solution.clusters().edges
+    for term, tail, head, state in zip(*(found[name] for name in ("term", "tail", "head", "state")), strict=True):
+        graph.edges[tail, head]["states"].append((term, state))
     return graph
 
 
