@@ -36,6 +36,13 @@ def test_a_flow_beside_its_capacity():
     np.testing.assert_allclose(table["used"], table["flow"] / table["capacity"], rtol=1e-12)
 
 
+def test_where_nothing_flows_nothing_is_used():
+    model = gr.MeanLoss(means(1.0, 1.0)) + 0.3 * gr.TotalVariation(nx.path_graph(2), gr.L2())
+    (row,) = gr.Problem(model).solve(gr.PrimalDual()).flows.table().to_dict("records")
+    assert (row["flow"], row["used"], row["saturated"]) == (0.0, 0.0, False)
+    assert row["capacity"] == pytest.approx(0.3)
+
+
 @pytest.mark.parametrize(
     ("penalty", "capacity"),
     [(gr.L1(), np.sqrt(2.0)), (gr.L2(), 1.0), (gr.LInf(), 1 / np.sqrt(2.0)), (gr.SquaredL2(), np.inf)],
