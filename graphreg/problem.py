@@ -243,7 +243,7 @@ class Problem:
         point, none = given_point(w, "w", form), form.nothing()
         flows = point.flows if flows is None else given_arrays(flows, "flows", none.flows)
         prices = point.prices if prices is None else given_arrays(prices, "prices", none.prices)
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             return judge(form, point.w, flows, prices, gap, seconds)
 
     # ---- the exact route ---------------------------------------------------------------------------------------

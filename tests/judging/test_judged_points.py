@@ -147,6 +147,7 @@ def test_a_point_far_away_is_told_of_a_better_one(problem):
     assert judged.primal == pytest.approx(problem.value(np.zeros((6, 2))))
     assert judged.better.primal == pytest.approx(optimum.objective, rel=1e-6)
     assert "a better point was met" in str(judged)
+    assert judged.steps[-1].name == "primal-dual rounds"  # which found the optimum: more could not be proved
     assert problem.certify(optimum).better is None
 
 
@@ -252,7 +253,7 @@ def test_kinks_of_losses_are_free_between_their_slopes():
 
 def test_routing_solves_the_bounded_least_squares_problem():
     """Against scipy's active set method, with capacities that bind."""
-    problem = small(term=0.1 * gr.TotalVariation(nx.complete_graph(list("abcdef")), gr.L1()))
+    problem = small(term=0.01 * gr.TotalVariation(nx.complete_graph(list("abcdef")), gr.L1()))
     form = problem.form.frozen()
     w = np.zeros(form.shape)
     found = kinks(form, w, 1.0)
@@ -265,6 +266,7 @@ def test_routing_solves_the_bounded_least_squares_problem():
     c = np.repeat(edge.weight, 2)
     best = lsq_linear(A, b, (-c, c), tol=1e-12, method="bvls")
     assert (np.abs(best.x) > 0.999 * c).any()
+    assert (np.abs(point.flows[0].ravel()) <= c).all()
     assert np.linalg.norm(A @ point.flows[0].ravel() - b) == pytest.approx(np.sqrt(2 * best.cost), rel=1e-6)
 
 
