@@ -19,7 +19,7 @@ import networkx as nx
 import numpy as np
 
 import graphreg as gr
-import graphreg.testing
+import graphreg.testing  # pyright: ignore[reportUnusedImport]  (gr.testing)
 
 D = 3
 A = np.array([[1.0, 2.0, 0.5], [0.0, -1.0, 1.0]])
@@ -43,8 +43,8 @@ PENALTIES = (
     Case("norm 2", lambda z: cp.norm(z, 2), gr.L2()),
     Case("norm inf", lambda z: cp.norm(z, "inf"), gr.LInf()),
     Case("norm 3", lambda z: cp.norm(z, 3), gr.L2()),
-    Case("norm 1.5", lambda z: cp.norm(z, 1.5), gr.L2()),
-    Case("huber", lambda z: cp.sum(cp.huber(z, 0.5)), gr.HuberNorm()),
+    Case("norm 1.5", lambda z: cp.pnorm(z, 1.5), gr.L2()),
+    Case("huber", lambda z: cp.sum(cp.huber(2 * z, 1)) / 4, gr.HuberNorm()),
     Case("quadratic form", lambda z: cp.quad_form(z, Q) / 2, gr.Quadratic(Q)),
     Case("squares of Az", lambda z: cp.sum_squares(A @ z), gr.Quadratic(2 * A.T @ A)),
     Case("weighted norm 1", lambda z: cp.norm(cp.multiply(WEIGHTS, z), 1), gr.L1()),

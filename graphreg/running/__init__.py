@@ -14,11 +14,16 @@ from .checkpoints.fitting import check_state as check_state
 from .checkpoints.packing import Packed as Packed
 from .iterating import around as around
 from .iterating import view_of as view_of
+from .loading import load as load
+from .saved import check_parts as check_parts
+from .saved import look as look
+from .saved import parts_of as parts_of
+from .saved import proved as proved
 from .schedule import Schedule as Schedule
-from .solution import STATUSES as STATUSES
 from .solution import Solution as Solution
 from .solving import Task as Task
 from .solving import solve as solve
 from .solving import solved as solved
+from .statuses import STATUSES as STATUSES
 from .statuses import contradicted as contradicted
 from .trace import Record as Record

@@ -69,7 +69,9 @@ def test_every_class_has_its_name(kind):
         for file in files
         for name, each in vars(sys.modules[file]).items()
         if inspect.isclass(each) and issubclass(each, BASES[kind]) and not inspect.isabstract(each)
-        if each.__module__ == file and not name.startswith("_") and not name.endswith(("CvxpyPenalty", "ProxPenalty", "CvxpyLoss"))
+        if each.__module__ == file
+        and not name.startswith("_")
+        and not name.endswith(("CvxpyPenalty", "ProxPenalty", "CvxpyLoss"))
     }
     assert len(held) > 8
     assert declared(BASES[kind], users=False) == held

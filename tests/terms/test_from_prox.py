@@ -61,7 +61,9 @@ def test_without_a_form_in_cvxpy_the_exact_route_says_what_to_do():
     assert problem.solve(gr.PrimalDual()).status == "certified"
 
 
-@pytest.mark.parametrize(("arguments", "named"), [((1, np.abs), "value"), ((np.abs, "p"), "prox"), ((np.abs, np.abs, 3), "cvxpy")])
+@pytest.mark.parametrize(
+    ("arguments", "named"), [((1, np.abs), "value"), ((np.abs, "p"), "prox"), ((np.abs, np.abs, 3), "cvxpy")]
+)
 def test_what_is_no_function_is_refused(arguments, named):
     with pytest.raises(TermError, match=f"{named} of from_prox must be a function"):
         gr.Penalty.from_prox(*arguments)

@@ -113,8 +113,11 @@ class Sides:
         """The side x >= 0 of functions that are least at 0."""
         sides = [_outwards(curve) for curve in curves]
         r = max(len(side[0]) for side in sides)
-        parts = (np.array([np.pad(side[i], (0, r - len(side[i]))) for side in sides]) for i in range(6))
-        return Sides(*parts, np.array([side[2][-1] + side[4][-1] for side in sides]))
+        start, length, low, jump, rise, bend = (
+            np.array([np.pad(side[i], (0, r - len(side[i]))) for side in sides]) for i in range(6)
+        )
+        last = np.array([side[2][-1] + side[4][-1] for side in sides])
+        return Sides(start, length, low, jump, rise, bend, last)
 
     @property
     def first(self) -> Array:

@@ -157,8 +157,8 @@ class PNorm(AbstractRootedNorm):
         m, k = Z.shape
         t, r = cp.Variable(m), cp.Variable((m, k))
         wide = cp.reshape(t, (m, 1), order="C") @ np.ones((1, k))
-        parts = [cp.vec(each, order="C") for each in (r, wide, Z)]
-        power = cp.PowCone3D(*parts, np.full(m * k, 1.0 / self.p))
+        bound, size, signed = (cp.vec(each, order="C") for each in (r, wide, Z))
+        power = cp.PowCone3D(bound, size, signed, np.full(m * k, 1.0 / self.p))
         return [power, cp.sum(r, axis=1) == t, t]
 
     @property

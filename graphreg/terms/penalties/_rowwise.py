@@ -28,7 +28,8 @@ def rowwise(expression: Any, z: Any) -> Rows:
         base, matrices = affine_map(expression)
         return lambda rows: base + sum(arg(rows) @ M.T for arg, M in zip(args, matrices, strict=True) if M is not None)
     if isinstance(expression, Elementwise):
-        return lambda rows: np.asarray(expression.numeric([arg(rows) for arg in args]), dtype=float)
+        numeric: Any = expression.numeric  # pyright: ignore[reportAttributeAccessIssue]  (of every atom)
+        return lambda rows: np.asarray(numeric([arg(rows) for arg in args]), dtype=float)
     return lambda rows: _one_by_one(expression, [arg(rows) for arg in args])
 
 
@@ -79,7 +80,7 @@ def _semidefinite(args: list[Array], shapes: list[tuple[int, ...]]) -> Array:
 
 
 _JUDGES: dict[str, Callable[[list[Array], list[tuple[int, ...]]], Array]] = {
-    "Inequality": lambda args, _: (args[0] <= args[1]).all(axis=1),
-    "Equality": lambda args, _: (args[0] == args[1]).all(axis=1),
+    "Inequality": lambda args, _: np.all(args[0] <= args[1], axis=1),
+    "Equality": lambda args, _: np.all(args[0] == args[1], axis=1),
     "PSD": _semidefinite,
 }
