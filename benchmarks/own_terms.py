@@ -24,6 +24,7 @@ import graphreg.testing  # pyright: ignore[reportUnusedImport]  (gr.testing)
 D = 3
 A = np.array([[1.0, 2.0, 0.5], [0.0, -1.0, 1.0]])
 Q = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.2], [0.0, 0.2, 1.5]])
+P: Any = 1.5  # CVXPY takes it, and says that it takes integers
 WEIGHTS = np.array([1.0, 0.5, 2.0])
 
 
@@ -43,7 +44,7 @@ PENALTIES = (
     Case("norm 2", lambda z: cp.norm(z, 2), gr.L2()),
     Case("norm inf", lambda z: cp.norm(z, "inf"), gr.LInf()),
     Case("norm 3", lambda z: cp.norm(z, 3), gr.L2()),
-    Case("norm 1.5", lambda z: cp.pnorm(z, 1.5), gr.L2()),
+    Case("norm 1.5", lambda z: cp.pnorm(z, P), gr.L2()),
     Case("huber", lambda z: cp.sum(cp.huber(2 * z, 1)) / 4, gr.HuberNorm()),
     Case("quadratic form", lambda z: cp.quad_form(z, Q) / 2, gr.Quadratic(Q)),
     Case("squares of Az", lambda z: cp.sum_squares(A @ z), gr.Quadratic(2 * A.T @ A)),

@@ -6,6 +6,7 @@ such an expression.
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -90,9 +91,11 @@ def _least(constraints: list[Any], expression: Any) -> Array:
     import cvxpy as cp
 
     problem = cp.Problem(cp.Minimize(cp.sum(expression)), constraints)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
+    for options in ({"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}, {}):
+        with warnings.catch_warnings(), contextlib.suppress(cp.SolverError):
+            warnings.simplefilter("ignore")
+            problem.solve(solver=cp.CLARABEL, **options)
+            break
     return np.full(expression.shape, np.inf) if expression.value is None else np.asarray(expression.value)
 
 

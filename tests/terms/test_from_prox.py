@@ -56,7 +56,7 @@ def test_what_does_not_grow_is_refused():
 
 def test_without_a_form_in_cvxpy_the_exact_route_says_what_to_do():
     problem = chain(penalty=gr.Penalty.from_prox(gr.L1().value, gr.L1().prox, name="mine"))
-    with pytest.raises(TermError, match="mine has no form in CVXPY.*pass cvxpy= to from_prox"):
+    with pytest.raises(TermError, match=r"mine has no form in CVXPY.*pass cvxpy= to from_prox"):
         problem.solve()
     assert problem.solve(gr.PrimalDual()).status == "certified"
 

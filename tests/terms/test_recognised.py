@@ -19,7 +19,7 @@ Q = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.2], [0.0, 0.2, 1.5]])
 
 KNOWN = {
     "L1": lambda z: cp.sum(cp.abs(z)),
-    "L2": lambda z: cp.norm(z),
+    "L2": cp.norm,
     "LInf": lambda z: cp.max(cp.abs(z)),
     "SquaredL2": lambda z: cp.sum_squares(z) / 2,
     "Quadratic": lambda z: cp.quad_form(z, Q),

@@ -97,8 +97,8 @@ def lines_of(curve: Curve, at_zero: float) -> list[tuple[float, float]] | None:
 @dataclass(frozen=True, eq=False)
 class Sides:
     """h_j >= 0, h_j(0) = 0 for x >= 0, for each of q coordinates, all (q, r): piece i begins at ``start`` and is
-    ``length`` long; there the slope jumps by ``jump`` to ``low``, and grows by ``rise`` at the rate ``bend`` from there on.
-    Where a coordinate has fewer pieces the rest is 0."""
+    ``length`` long; there the slope jumps by ``jump`` to ``low``, and from there on grows by ``rise`` at the rate
+    ``bend``. Where a coordinate has fewer pieces the rest is 0."""
 
     start: Array
     length: Array
