@@ -56,7 +56,7 @@ def _values(write: Write, x: Array, rows: Array, what: str) -> Array:
     if expression is not None:
         shaped(what, expression, (len(rows),))
         if expression.variables():
-            return _least(constraints, expression)
+            return _least(write, x, rows)
     allowed = 1e-9 * (1.0 + np.abs(x[rows]).max())
     if any(np.max(each.violation(), initial=0.0) > allowed for each in constraints):
         return np.full(len(rows), np.inf)
@@ -86,17 +86,21 @@ def has_the_minimiser(
     return judge(sentence, gap, tolerance, v=v, step=step, written=p.value)
 
 
-def _least(constraints: list[Any], expression: Any) -> Array:
-    """The values of an expression, one per row, whose sum is least."""
+def _least(write: Write, x: Array, rows: Array) -> Array:
+    """The least values that the constraints allow, one per row: together, or where a solver cannot, in halves."""
     import cvxpy as cp
 
+    constraints, expression = _split(write(cp.Constant(x[rows]), rows))
     problem = cp.Problem(cp.Minimize(cp.sum(expression)), constraints)
-    for options in ({"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}, {}):
-        with warnings.catch_warnings(), contextlib.suppress(cp.SolverError):
-            warnings.simplefilter("ignore")
-            problem.solve(solver=cp.CLARABEL, **options)
-            break
-    return np.full(expression.shape, np.inf) if expression.value is None else np.asarray(expression.value)
+    with warnings.catch_warnings(), contextlib.suppress(cp.SolverError):
+        warnings.simplefilter("ignore")
+        problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
+    if expression.value is not None:
+        return np.asarray(expression.value)
+    if len(rows) == 1:
+        return np.full(1, np.inf)
+    half = len(rows) // 2
+    return np.concatenate([_least(write, x, rows[:half]), _least(write, x, rows[half:])])
 
 
 def _split(written: Any) -> tuple[list[Any], Any]:
