@@ -68,7 +68,7 @@ def test_functions_are_told_apart(tmp_path):
     path = tmp_path / "run"
     problem(1.0).solve(gr.PrimalDual(), gap=0, rounds=3, checkpoint=path)
     assert problem(1.0).solve(gr.PrimalDual(), gap=0, rounds=5, checkpoint=path).rounds == 5
-    with pytest.raises(CheckpointError, match="function of"):
+    with pytest.raises(CheckpointError, match="of another problem; what differs: the class of TotalVariation"):
         problem(2.0).solve(gr.PrimalDual(), gap=0, rounds=9, checkpoint=path)
 
 

@@ -171,12 +171,12 @@ class Thresholded(AbstractPenalty):
     def notation(self) -> Notation:
         n = self.rest.notation
         return Notation(
-            f"sum_j w_j |%z_j| + {n.value}",
-            n.conjugate.replace("%u", "S(%u, %c w)"),
-            n.domain.replace("%u", "S(%u, %c w)"),
-            rf"\sum_j w_j |%z_j| + {n.latex_value}",
-            n.latex_conjugate.replace("%u", "S(%u, %c w)"),
-            n.latex_domain.replace("%u", "S(%u, %c w)"),
+            f"sum_j a_j |[%z]_j| + {n.value}",
+            n.conjugate.replace("%u", "S(%u, %c a)"),
+            n.domain.replace("%u", "S(%u, %c a)"),
+            rf"\sum_j a_j |[%z]_j| + {n.latex_value}",
+            n.latex_conjugate.replace("%u", "S(%u, %c a)"),
+            n.latex_domain.replace("%u", "S(%u, %c a)"),
         )
 
 
@@ -337,9 +337,9 @@ class AbstractBlocks(AbstractPenalty):
             " + ".join(n.value.replace("%z", f"%z[{at}]") for n, at in each),
             " + ".join(n.conjugate.replace("%u", f"%u[{at}]") for n, at in each if n.conjugate),
             ", ".join(domains),
-            " + ".join(n.latex_value.replace("%z", f"%z_{{{at}}}") for n, at in each),
-            " + ".join(n.latex_conjugate.replace("%u", f"%u_{{{at}}}") for n, at in each if n.latex_conjugate),
-            r",\ ".join(n.latex_domain.replace("%u", f"%u_{{{at}}}") for n, at in each if n.latex_domain),
+            " + ".join(n.latex_value.replace("%z", f"[%z]_{{{at}}}") for n, at in each),
+            " + ".join(n.latex_conjugate.replace("%u", f"[%u]_{{{at}}}") for n, at in each if n.latex_conjugate),
+            r",\ ".join(n.latex_domain.replace("%u", f"[%u]_{{{at}}}") for n, at in each if n.latex_domain),
         )
 
 

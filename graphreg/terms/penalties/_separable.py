@@ -103,7 +103,9 @@ class AbstractSeparable(AbstractPenalty):
 
     @property
     def notation(self) -> Notation:
-        return Notation("sum_j h_j(%z_j)", "sum_j %c h_j*(%u_j / %c)", "", r"\sum_j h_j(%z_j)", r"\sum_j %c h_j^*", "")
+        return Notation(
+            "sum_j h_j([%z]_j)", "sum_j %c h_j*(u_j / %c), u = %u", "", r"\sum_j h_j([%z]_j)", r"\sum_j %c \, h_j^*"
+        )
 
     @staticmethod
     def _gauges(u: Array, high: Array, low: Array) -> Array:
