@@ -182,9 +182,22 @@ PLACES = {
     "check_penalty(seed)": (lambda v: testing.check_penalty(gr.L2(), 1, v), NOT_A_SEED | NONE, GraphregError, "seed"),
     "check_penalty(tolerance)": (
         lambda v: testing.check_penalty(gr.L2(), 1, tolerance=v),
-        NOT_POSITIVE | NONE,
+        NOT_POSITIVE,
         GraphregError,
         "tolerance",
+    ),
+    "from_cvxpy(function)": (gr.Penalty.from_cvxpy, {"text": "norm", "number": 1} | NONE, GraphregError, "from_cvxpy"),
+    "from_prox(value)": (
+        lambda v: gr.Penalty.from_prox(v, gr.L2().prox),
+        {"text": "norm", "number": 1} | NONE,
+        GraphregError,
+        "value",
+    ),
+    "from_prox(prox)": (
+        lambda v: gr.Penalty.from_prox(gr.L2().value, v),
+        {"text": "norm", "number": 1} | NONE,
+        GraphregError,
+        "prox",
     ),
     "check_method(method)": (
         testing.check_method,
