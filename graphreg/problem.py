@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import checks
+from .breakdown import Watched
 from .compiling import conic
 from .engines.actors import Actors
 from .errors import (
@@ -24,7 +26,7 @@ from .errors import (
 from .form import Form, build, notation
 from .judging import Compiled, Judgement, given_arrays, given_point, judge
 from .methods import METHOD, AbstractMethod, Exact, Start, listed
-from .running import Budget, Checkpoint, Record, Solution, solve
+from .running import KEPT, Budget, Checkpoint, Observer, Record, Solution, solve
 from .terms import Model
 
 if TYPE_CHECKING:
@@ -66,6 +68,7 @@ class Problem:
         seed: int | None = None,
         start: Any = None,
         callback: Callable[[Record], Any] | None = None,
+        observe: Any = None,
         progress: bool | None = None,
         checkpoint: Any = None,
         engine: Actors | None = None,
@@ -92,6 +95,9 @@ class Problem:
             A Solution of the same edges brings its flows as well.
         callback : callable, optional
             Called with the `Record` of every check.
+        observe : Observer, or what it observes, optional
+            The iterates to be kept, for ``solution.observed``: "w", ("w", "flows"), {"error": a function of an
+            Observation}, or ``gr.Observer(what, rounds=...)``. They are those of the method, and not certified.
         progress : bool, optional
             Whether to show a progress bar; by default where stderr is a terminal.
         checkpoint : path or Checkpoint, optional
@@ -129,8 +135,8 @@ class Problem:
         self._check_call(method, gap, rounds, seconds, callback, on_failure, progress)
         (checks.seed | None)(seed, "seed")
         (checks.instance(Actors, "gr.Actors(...)") | None)(engine, "engine")
-        stored = Checkpoint.of(checkpoint)
-        given = {"engine": engine, "checkpoint": stored, "rounds": rounds, "callback": callback}
+        stored, observer = Checkpoint.of(checkpoint), Observer.of(observe)
+        given = {"engine": engine, "checkpoint": stored, "rounds": rounds, "callback": callback, "observe": observer}
         for what, why in method.refuses().items():
             if given[what] is not None:
                 raise (CheckpointError if what == "checkpoint" else MethodError)(f"{why}; leave {what} out")
@@ -138,7 +144,13 @@ class Problem:
             raise CheckpointError(
                 "a run of actors is not kept: each holds its own state; leave checkpoint or engine out"
             )
+        if observer is not None and stored is not None and observer.memory > KEPT:
+            raise CheckpointError(
+                f"a checkpoint holds at most {KEPT:,} bytes of observations: leave Observer(memory=...) out, or checkpoint"
+            )
+        watched = Watched.of(observer)
         budget = Budget(gap, rounds, seconds, self._start(start), callback, progress, stored, seed, engine)
+        budget = replace(budget, observer=watched)
         solution = solve(self.form.frozen(), method, budget, self._compiler)
         if solution.status in RAISES and on_failure == "raise":
             raise RAISES[solution.status](solution.message, solution)

@@ -14,6 +14,10 @@ from .checkpoints.fitting import check_state as check_state
 from .checkpoints.packing import Packed as Packed
 from .iterating import around as around
 from .iterating import view_of as view_of
+from .observed import Observed as Observed
+from .observing import KEPT as KEPT
+from .observing import Observation as Observation
+from .observing import Observer as Observer
 from .schedule import Schedule as Schedule
 from .solution import STATUSES as STATUSES
 from .solution import Solution as Solution

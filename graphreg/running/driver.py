@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..breakdown import Watched, cause, numerical
+from ..breakdown import Watched, cause, numerical, raised_by
 from ..certificate import Certificate, Certifier, feasible
 from ..clock import LAST, OutOfTimeError, afresh, alarm, left, progress_bar
 from ..errors import CheckpointError
 from ..form import settles
 from ..network import Ledger, LocalView
 from .budget import Budget, Outcome
+from .observed import Recorder
 from .polish import applies, guess, merged, polish
 from .schedule import Schedule
 from .snapshot import Checked, Keeper, Snapshot
@@ -38,6 +39,7 @@ class _Run:
     ledger: Ledger
     keeper: Keeper | None
     schedule: Schedule
+    recorder: Recorder | None = None
     trace: Trace = field(default_factory=Trace)
     began: float = field(default_factory=lambda: time.perf_counter())  # noqa: PLW0108 - the clock of the moment
     unknowns: int | None = None  # of the last guess of a polish
@@ -71,6 +73,8 @@ class _Run:
                 state = (
                     self.method.init(view, start) if warm_start is None else warm_start.first(self.method, view, start)
                 )
+            if self.recorder is not None:
+                self.recorder.see(self.method, state, 0)
             self.keep(state, 0, "")
             return state, 0, ""
         if self.budget.rounds is not None and stored.round > self.budget.rounds:
@@ -82,6 +86,8 @@ class _Run:
             self.certifier = self.method.judge(stored.state, self.certifier)
             self._restore(stored)
             finite = np.isfinite(self.method.point(stored.state)[0]).all()
+        if self.recorder is not None:
+            self.recorder.resume(stored.log, self.method, stored.state, stored.round)
         if stored.ended == "failed" and not finite:
             return stored.state, stored.round, "failed"
         if stored.ended == "recession" and self.certifier.recedes():
@@ -97,7 +103,8 @@ class _Run:
             remembered, seconds = self.certifier.remembered(), self.trace.check_seconds
             self.checked = Checked(schedule, remembered, records, self.unknowns, seconds)
         sent = {purpose: replace(account) for purpose, account in self.ledger.accounts.items()}
-        self.keeper.keep(Snapshot(state, self.checked, sent, k, ended, self.elapsed()))
+        log = None if self.recorder is None else self.recorder.log
+        self.keeper.keep(Snapshot(state, self.checked, sent, k, ended, self.elapsed(), log))
 
     def _restore(self, stored: Snapshot) -> None:
         checked, asked = stored.checks, self.schedule  # the budget may change from call to call
@@ -123,8 +130,7 @@ class _Run:
 
     def breakdown(self, error: Exception) -> str:
         """The cause of a breakdown in words; raises what is none."""
-        callback = self.budget.callback
-        if not numerical(error) or (isinstance(callback, Watched) and error is callback.raised):
+        if not numerical(error) or raised_by(error, self.budget.callback, self.budget.observer):
             raise error
         return cause(error)
 
@@ -265,7 +271,12 @@ class _Run:
 
 
 def drive(
-    method: AbstractIteration, view: LocalView, certifier: Certifier, budget: Budget, keeper: Keeper | None = None
+    method: AbstractIteration,
+    view: LocalView,
+    certifier: Certifier,
+    budget: Budget,
+    keeper: Keeper | None = None,
+    recorder: Recorder | None = None,
 ) -> Outcome:
     """Run a method until the certified relative gap is met, the budget is used up, or it is interrupted."""
     schedule = Schedule(
@@ -274,7 +285,7 @@ def drive(
     if budget.warm_start is not None:
         schedule = budget.warm_start.expecting(schedule)
     ledger, budget = view.engine.ledger, replace(budget, callback=Watched.of(budget.callback))
-    run = _Run(method, certifier, budget, ledger, keeper, schedule)
+    run = _Run(method, certifier, budget, ledger, keeper, schedule, recorder)
     state, k, ended, why = None, 0, "", ""
     how = {"total": budget.rounds, "desc": method.name, "unit": " rounds", "delay": 1.0}
     try:
@@ -286,6 +297,8 @@ def drive(
                 if ended:
                     break
                 k += 1
+                if recorder is not None:
+                    recorder.see(method, state, k)
                 if run.schedule.screen_now(k):
                     ended = run.check(state, k)
                     tick(k - shown, run.known())
@@ -293,6 +306,8 @@ def drive(
                 run.keep(state, k, ended)
         run.write()  # before the last certificate, which a longer run would not ask for here
         certificate = run.last(state, k, ended)
+        if recorder is not None:
+            recorder.close(method, state, k)
     except OutOfTimeError:
         ended, certificate = "budget", run.so_far(state, k)
     except KeyboardInterrupt:
@@ -308,4 +323,6 @@ def drive(
     if ended in ("limit", "budget") and certificate.holds(budget.gap):
         ended = "gap"
     gathered = {} if state is None else method.gathered(state)
-    return Outcome(certificate, run.certifier, ended, run.trace, ledger, k, run.elapsed(), gathered, why)
+    observed = None if recorder is None else recorder.observed()
+    sent = (run.trace, ledger, k, run.elapsed(), gathered)
+    return Outcome(certificate, run.certifier, ended, *sent, cause=why, observed=observed)

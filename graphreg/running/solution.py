@@ -18,6 +18,7 @@ from ..form import Form
 from ..messages import did_you_mean
 from ..network import Ledger
 from ..terms import Array, predictors
+from .observed import Observed
 from .splitting import split, tied_certificate
 from .trace import Trace
 
@@ -82,6 +83,8 @@ class Solution:
         What the method has gathered beside its point, by name; see the method. No certificate speaks of it.
     own : Certificate, optional
         Of a baseline: the certificate of what it itself minimises, on its own nodes; trace and ledger are of that too.
+    observed : Observed, optional
+        What the observer saw, where there was one. No certificate speaks of it.
     """
 
     form: Form
@@ -96,6 +99,7 @@ class Solution:
     seed: int = 0
     gathered: dict[str, Any] = field(default_factory=dict)
     own: Certificate | None = None
+    observed: Observed | None = None
 
     @property
     def coef(self) -> Array:

@@ -32,7 +32,7 @@ from .lock import Lock
 from .packing import Packed
 from .place import place_of
 
-FORMAT, VERSION = "graphreg checkpoint", 4
+FORMAT, VERSION = "graphreg checkpoint", 5
 HEADER = {
     "format": str,
     "version": int,
