@@ -56,17 +56,24 @@ class Log:
                 return name
         return ""
 
-    def thin(self) -> None:
-        """Every second row, and room for as many again."""
-        kept = (self.size + 1) // 2
-        for part in (self.rounds, *self.parts()):
-            part[:kept] = part[: self.size : 2].copy()
-        self.size, self.stride = kept, 2 * self.stride
+    def thinned(self) -> Log:
+        """Every second row, with room for as many again."""
+        return self._with(slice(None, None, 2), len(self.rounds), 2 * self.stride)
 
-    def grow(self, most: int) -> None:
-        room = min(max(2 * len(self.rounds), LEAST), most)
-        self.rounds = _room(self.rounds, room)
-        self.arrays = {name: _each(value, lambda a: _room(a, room)) for name, value in self.arrays.items()}
+    def grown(self, most: int) -> Log:
+        return self._with(slice(None), min(max(2 * len(self.rounds), LEAST), most), self.stride)
+
+    def _with(self, rows: slice, room: int, stride: int) -> Log:
+        """A log of its own: a Ctrl-C leaves the one or the other whole."""
+
+        def moved(a: Array) -> Array:
+            kept = a[: self.size][rows]
+            out = np.zeros((room, *a.shape[1:]), a.dtype)
+            out[: len(kept)] = kept
+            return out
+
+        arrays = {name: _each(value, moved) for name, value in self.arrays.items()}
+        return Log(self.of, moved(self.rounds), arrays, len(range(self.size)[rows]), stride)
 
     def add(self, k: int, row: Mapping[str, Seen]) -> None:
         for name, value in row.items():
@@ -82,12 +89,6 @@ def _listed(value: Seen) -> tuple[Array, ...]:
 
 def _each(value: Seen, change: Callable[[Array], Array]) -> Seen:
     return tuple(map(change, value)) if isinstance(value, tuple) else change(value)
-
-
-def _room(a: Array, room: int) -> Array:
-    out = np.zeros((room, *a.shape[1:]), a.dtype)
-    out[: len(a)] = a
-    return out
 
 
 class Recorder:
@@ -148,13 +149,9 @@ class Recorder:
             )
         if log.size == len(log.rounds):
             most = self._most(row)
-            if log.size < most:
-                log.grow(most)
-            else:
-                log.thin()
-                if self._number % log.stride:
-                    return
-        log.add(k, row)
+            self.log = log = log.grown(most) if log.size < most else log.thinned()
+        if self._number % log.stride == 0:
+            log.add(k, row)
 
     def _most(self, row: Mapping[str, Seen]) -> int:
         """How many observations there is room for, at least two."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 VIEWS = ("w", "flows", "prices")
 STATE = "state."
 KEPT = 2**25  # bytes of observations that a checkpoint holds
-Seen = Array | tuple[Array, ...]  # one array per block of edges or of samples where there are several
+Seen = Array | tuple[Array, ...]  # of blocks of edges or of samples an array each
+S = TypeVar("S", Array, tuple[Array, ...], Seen)
 
 
 class Observation:
@@ -57,18 +58,28 @@ class Observation:
         """
         if self._point[1] is None:
             raise MethodError(f"{self._method.name} holds no flows; observe 'w', or its state")
-        return self._point[1]
+        return _closed(self._point[1])
 
     @cached_property
     def prices(self) -> tuple[Array, ...]:
         """a of every block of samples: what proxes left, and the gradients of smooth losses at ``w``."""
         given = self._point[2]
-        return tuple(block.prices(self._point[0]) for block in self._form.samples) if given is None else given
+        found = [block.prices(self._point[0]) for block in self._form.samples] if given is None else given
+        return _closed(tuple(found))
 
     @cached_property
     def state(self) -> dict[str, Seen]:
         """What else the method holds, by the names of the fields of its state: ``state["theta"]``, ``state["x.w"]``."""
-        return self._method.held(self._state)
+        return {name: _closed(value) for name, value in self._method.held(self._state).items()}
+
+
+def _closed(value: S) -> S:
+    """The same numbers, which cannot be written to: the method goes on with them."""
+    if isinstance(value, tuple):
+        return tuple(map(_closed, value))  # pyright: ignore[reportReturnType]
+    out = value.view()
+    out.flags.writeable = False
+    return out
 
 
 @dataclass(frozen=True)
@@ -84,8 +95,9 @@ class Observer:
         After every so many rounds, or after these. None (default): 0, 1, ..., 20, 22, 24, ..., every k + k/10 rounds.
         But for rounds that are named, the last round of a run is observed as well.
     memory : float
-        Bytes that the observations may take, 32 MiB by default. Where they are full, every second one is left out and
-        from then on every second one is kept; rounds that are named and do not fit are refused.
+        Bytes that the observations may take, 32 MiB by default (and twice that while they are put together). Where
+        they are full, every second one is left out, and from then on every second one is made; rounds that are named
+        and do not fit are refused.
     """
 
     what: Any = "w"
