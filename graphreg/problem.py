@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
@@ -18,6 +19,7 @@ from .errors import (
     FailedError,
     GraphError,
     MethodError,
+    MethodWarning,
     ModelError,
     SolveError,
     UnattainedError,
@@ -163,6 +165,8 @@ class Problem:
         missing = method.missing(self.form)
         if missing:
             raise MethodError(f"{method.name} does not apply: " + "; ".join(missing), missing)
+        for said in method.unproven(self.form):
+            warnings.warn(f"the convergence of {method.label} is not guaranteed: {said}", MethodWarning, stacklevel=4)
         checks.nonnegative(gap, "gap")
         (checks.count | None)(rounds, "rounds")
         (checks.seconds | None)(seconds, "seconds")

@@ -66,6 +66,13 @@ class AbstractMethod(ABC):
         actors can carry it out, "checkpoint" where no run can be resumed, "rounds", "callback" and "observe" where it has none."""
         return {}
 
+    def unproven(self, form: Form) -> tuple[str, ...]:
+        """Each reason why nothing is known of its convergence to the optimum of a problem to which it applies, as a
+        sentence that begins small: options beyond their bounds, formulas as they are printed. Its answers are certified
+        all the same."""
+        del form
+        return ()
+
     def centres(self) -> bool:
         """Whether the method runs around the best common model (where that helps, see `graphreg.certificate.center`),
         and begins there if no start is given: a shift of all targets changes no round. Iterations that follow a paper

@@ -107,13 +107,8 @@ class Observer:
     def __post_init__(self) -> None:
         check_fields(self, MethodError)
         object.__setattr__(self, "what", _read(self.what))
-        if self.rounds is not None and not is_whole(self.rounds):
-            wanted = "a number of rounds, or a sequence of the rounds"
-            each = sequence(self.rounds, "Observer(rounds=...)", wanted, MethodError)
-            named = {int(whole(0)(k, "each of Observer(rounds=...)", MethodError)) for k in each}
-            object.__setattr__(self, "rounds", tuple(sorted(named)))
-        elif self.rounds is not None:
-            whole(1)(self.rounds, "Observer(rounds=...)", MethodError)
+        if self.rounds is not None:
+            object.__setattr__(self, "rounds", _rounds(self.rounds))
 
     @staticmethod
     def of(value: Any) -> Observer | None:
@@ -138,6 +133,17 @@ class Observer:
         if isinstance(self.rounds, tuple):
             return iter(self.rounds)
         return _geometric() if self.rounds is None else count(0, self.rounds)
+
+
+def _rounds(given: Any) -> int | tuple[int, ...]:
+    """Every so many rounds, or the rounds in their order."""
+    if is_whole(given):
+        return whole(1)(given, "Observer(rounds=...)", MethodError)
+    what, wanted = "Observer(rounds=...)", "a number of rounds, or a sequence of the rounds"
+    if isinstance(given, (str, bytes)):
+        raise MethodError(f"{what} must be {wanted}, got {shown(given)}")
+    each = sequence(given, what, wanted, MethodError)
+    return tuple(sorted({int(whole(0)(k, f"each of {what}", MethodError)) for k in each}))
 
 
 def _geometric() -> Iterator[int]:

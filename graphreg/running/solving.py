@@ -62,7 +62,8 @@ def _solved(
         found = _without_answer(form, "failed", statuses.failed(cause(error)))
     if budget.gap > 0.0 and found.own is None:  # else exactly this iterate is asked for, or this baseline's point
         found = replace(found, certificate=levelled(found.certificate, budget.gap))
-    message = f"{found.message} {store.note}" if store is not None and store.note else found.message
+    unproven = f"Convergence is not guaranteed: {'; '.join(said)}." if (said := method.unproven(form)) else ""
+    message = " ".join(filter(None, (found.message, unproven, "" if store is None else store.note)))
     own = None if found.own is None else found.own.certificate
     if found.certificate.contradiction:  # nor did any bound before it was found hold
         found.trace.records[:] = [replace(record, certified=False, dual=np.nan) for record in found.trace.records]

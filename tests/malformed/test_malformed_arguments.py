@@ -132,6 +132,37 @@ PLACES = {
     "solve(seed)": (lambda v: solve(seed=v), NOT_A_SEED, ModelError, "seed"),
     "solve(start)": (lambda v: solve(start=v), NOT_A_MATRIX, ModelError, "start"),
     "solve(callback)": (lambda v: solve(callback=v), NOT_A_FUNCTION, ModelError, "callback"),
+    "solve(observe)": (
+        lambda v: solve(observe=v),
+        {"a view that is none": "x", "number": 3, "a set": {"w"}, "a list of numbers": [1.0], "true": True, "none": []},
+        MethodError,
+        "observer",
+    ),
+    "solve(observe by functions)": (
+        lambda v: solve(observe={"error": v}),
+        without(NOT_A_FUNCTION, "nothing") | NONE | {"a name": "w"},
+        MethodError,
+        "'error'",
+    ),
+    "solve(observe with names)": (
+        lambda v: solve(observe={v: len}),
+        {"number": 3, "nothing": None, "a pair": ("w", "u")},
+        MethodError,
+        "by name",
+    ),
+    "Observer(rounds)": (lambda v: gr.Observer(rounds=v), NOT_A_COUNT, MethodError, "rounds"),
+    "Observer(rounds, each)": (
+        lambda v: gr.Observer(rounds=[3, v]),
+        without(NOT_A_COUNT, "zero") | NONE,
+        MethodError,
+        "rounds",
+    ),
+    "Observer(memory)": (
+        lambda v: gr.Observer(memory=v),
+        without(NOT_POSITIVE, "infinity", "huge") | NONE,
+        MethodError,
+        "memory",
+    ),
     "solve(progress)": (lambda v: solve(progress=v), NOT_A_SWITCH, ModelError, "progress"),
     "solve(checkpoint)": (lambda v: solve(checkpoint=v), NOT_A_PATH, GraphregError, "checkpoint"),
     "solve(engine)": (
@@ -145,6 +176,9 @@ PLACES = {
     # ---- methods
     "Exact(solver)": (gr.Exact, without(NOT_A_NAME, "no name", "empty text"), GraphregError, "solver"),
     "Exact(form)": (lambda v: gr.Exact(form=v), NOT_A_NAME | NONE, MethodError, "form"),
+    "PrimalDual(tau)": (lambda v: gr.PrimalDual(tau=v), NOT_POSITIVE, MethodError, "tau"),
+    "PrimalDual(tau of a node)": (lambda v: gr.PrimalDual(tau={"b": v}), NOT_POSITIVE | NONE, MethodError, "node 'b'"),
+    "PrimalDual(sigma)": (lambda v: gr.PrimalDual(sigma=v), NOT_POSITIVE, MethodError, "sigma"),
     "PrimalDual(balance)": (lambda v: gr.PrimalDual(balance=v), NOT_POSITIVE, MethodError, "balance"),
     "PrimalDual(relaxation)": (
         lambda v: gr.PrimalDual(relaxation=v),
