@@ -148,7 +148,8 @@ class Problem:
             )
         if observer is not None and stored is not None and observer.memory > KEPT:
             raise CheckpointError(
-                f"a checkpoint holds at most {KEPT:,} bytes of observations: leave Observer(memory=...) out, or checkpoint"
+                f"a checkpoint holds at most {KEPT:,} bytes of observations: leave memory out of the Observer, or "
+                "leave checkpoint out"
             )
         watched = Watched.of(observer)
         budget = Budget(gap, rounds, seconds, self._start(start), callback, progress, stored, seed, engine)

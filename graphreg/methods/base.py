@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..certificate import Certifier
-from ..checks import check_fields, instance, is_number
+from ..checks import Check, check_fields, instance, is_number
 from ..declaring import declared
 from ..errors import MethodError, MethodWarning
 from ..form import Form
@@ -36,6 +36,17 @@ def written(value: object) -> str:
     """An option as it is shown; of a function its name, of what is too long for a label its type."""
     text = str(getattr(value, "__name__", repr(value)))
     return text if len(text) <= LONGEST and "\n" not in text else f"<{type(value).__name__}>"
+
+
+def among(*known: str) -> Check:
+    """One of some names, or several of them: what of a method is to be as it is printed."""
+    words = f"one or several of {', '.join(map(repr, known))}"
+    return Check(words, lambda value: all(each in known for each in several(value)))
+
+
+def several(given: Any) -> tuple[Any, ...]:
+    """One or several names as a tuple."""
+    return tuple(given) if isinstance(given, (tuple, list)) else (given,)
 
 
 def warn(message: str) -> None:
@@ -63,7 +74,8 @@ class AbstractMethod(ABC):
 
     def refuses(self) -> Mapping[str, str]:
         """The arguments of `Problem.solve` that the method cannot honour, each with the reason: "engine" where no
-        actors can carry it out, "checkpoint" where no run can be resumed, "rounds", "callback" and "observe" where it has none."""
+        actors can carry it out, "checkpoint" where no run can be resumed, "rounds", "callback" and "observe" where it
+        has none."""
         return {}
 
     def unproven(self, form: Form) -> tuple[str, ...]:
@@ -167,8 +179,8 @@ class AbstractIteration(AbstractMethod):
         return False
 
     def held(self, state: Any) -> dict[str, Array | tuple[Array, ...]]:
-        """What the method holds between two rounds, for observers: the numbers in its state by the names of their fields,
-        ``theta``, ``x.w``, ``copies.u``."""
+        """What the method holds between two rounds, for observers: the numbers in its state by the names of their
+        fields, ``theta``, ``x.w``, ``copies.u``."""
         return dict(_numbers(state, ""))
 
     def gathered(self, state: Any) -> dict[str, Any]:

@@ -73,8 +73,7 @@ class _Run:
                 state = (
                     self.method.init(view, start) if warm_start is None else warm_start.first(self.method, view, start)
                 )
-            if self.recorder is not None:
-                self.recorder.see(self.method, state, 0)
+            self.see(state, 0)
             self.keep(state, 0, "")
             return state, 0, ""
         if self.budget.rounds is not None and stored.round > self.budget.rounds:
@@ -93,6 +92,11 @@ class _Run:
         if stored.ended == "recession" and self.certifier.recedes():
             return stored.state, stored.round, "recession"
         return stored.state, stored.round, "gap" if self.certifier.best().holds(self.budget.gap) else ""
+
+    def see(self, state: Any, k: int) -> None:
+        """Show round k to the observer, where there is one."""
+        if self.recorder is not None:
+            self.recorder.see(self.method, state, k)
 
     def keep(self, state: Any, k: int, ended: str) -> None:
         """Note where the run stands between two rounds; written when it is due."""
@@ -115,6 +119,21 @@ class _Run:
         self.trace.check_seconds = checked.check_seconds
         self.ledger.accounts.update(stored.sent)
         self.began -= stored.seconds
+
+    def outcome(self, view: LocalView, state: Any, k: int, ended: str, certificate: Certificate, why: str) -> Outcome:
+        """What the run leaves."""
+        budget, ledger = self.budget, self.ledger
+        ledger.rounds = k
+        if budget.warm_start is not None:
+            budget.warm_start.take(view, state, self.schedule)
+            budget.warm_start.interrupted |= ended == "interrupted"
+            budget.warm_start.cut |= ended == "budget" and k != budget.rounds
+        if ended in ("limit", "budget") and certificate.holds(budget.gap):
+            ended = "gap"
+        gathered = {} if state is None else self.method.gathered(state)
+        observed = None if self.recorder is None else self.recorder.observed()
+        more = (self.trace, ledger, k, self.elapsed(), gathered)
+        return Outcome(certificate, self.certifier, ended, *more, cause=why, observed=observed)
 
     def write(self) -> None:
         if self.keeper is not None:
@@ -297,8 +316,7 @@ def drive(
                 if ended:
                     break
                 k += 1
-                if recorder is not None:
-                    recorder.see(method, state, k)
+                run.see(state, k)
                 if run.schedule.screen_now(k):
                     ended = run.check(state, k)
                     tick(k - shown, run.known())
@@ -315,14 +333,4 @@ def drive(
     except Exception as error:  # noqa: BLE001 - what is no breakdown is raised again
         why = run.breakdown(error)
         ended, certificate = "failed", run.certifier.best()
-    ledger.rounds = k
-    if budget.warm_start is not None:
-        budget.warm_start.take(view, state, run.schedule)
-        budget.warm_start.interrupted |= ended == "interrupted"
-        budget.warm_start.cut |= ended == "budget" and k != budget.rounds
-    if ended in ("limit", "budget") and certificate.holds(budget.gap):
-        ended = "gap"
-    gathered = {} if state is None else method.gathered(state)
-    observed = None if recorder is None else recorder.observed()
-    sent = (run.trace, ledger, k, run.elapsed(), gathered)
-    return Outcome(certificate, run.certifier, ended, *sent, cause=why, observed=observed)
+    return run.outcome(view, state, k, ended, certificate, why)

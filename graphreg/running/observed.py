@@ -94,7 +94,9 @@ def _each(value: Seen, change: Callable[[Array], Array]) -> Seen:
 class Recorder:
     """An observer in a run: it looks at the state after every round of its grid."""
 
-    def __init__(self, look: Callable[[Observation], dict[str, Seen]], observer: Observer, form: Form, v: Array) -> None:
+    def __init__(
+        self, look: Callable[[Observation], dict[str, Seen]], observer: Observer, form: Form, v: Array
+    ) -> None:
         self.look, self.observer, self.form, self.v = look, observer, form, v
         self.log, self.last = Log(str(observer)), None
         self._begin(-1)

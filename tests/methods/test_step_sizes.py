@@ -1,4 +1,4 @@
-"""tau and sigma of the primal-dual method set apart: the iteration, the product on which it depends, and too long steps."""
+"""tau and sigma of the primal-dual method set apart: the iteration, the product that it depends on, too long steps."""
 
 from __future__ import annotations
 
@@ -68,9 +68,7 @@ def test_the_iteration_by_hand():
         new = (w - tau * K.T @ u + tau * points) / (1.0 + tau)
         u = np.clip(u + sigma * K @ (2.0 * new - w), -0.4, 0.4)
         w = new
-    run = problem.solve(
-        gr.PrimalDual(tau=tau, sigma=sigma, relaxation=1.0), rounds=9, gap=0, observe=("w", "flows")
-    )
+    run = problem.solve(gr.PrimalDual(tau=tau, sigma=sigma, relaxation=1.0), rounds=9, gap=0, observe=("w", "flows"))
     assert np.allclose(run.observed["w"][-1], w, rtol=0, atol=1e-13)
     assert np.allclose(run.observed["flows"][0][-1], u, rtol=0, atol=1e-13)
 
@@ -93,7 +91,8 @@ def test_steps_within_the_bound_reach_the_optimum(relaxation):
     problem, most = mixed(), 1.0 if relaxation > 1.0 else 1.33
     sigma = most / product(problem, tau=0.3, sigma=1.0)
     run = problem.solve(gr.PrimalDual(tau=0.3, sigma=sigma, relaxation=relaxation), gap=1e-8)
-    assert run.status == "certified" and "guaranteed" not in run.message
+    assert run.status == "certified"
+    assert "guaranteed" not in run.message
 
 
 @pytest.mark.parametrize(("relaxation", "factor"), [(1.0, 1.34), (1.8, 1.01), (1.0, 4.0), (1.8, 2.0)])
@@ -104,9 +103,11 @@ def test_longer_steps_are_taken_and_said_to_be_unproven(relaxation, factor):
     with pytest.warns(MethodWarning, match=rf"is not guaranteed: tau sigma \|\|K\|\|\^2 is {factor:.6g}"):
         run = problem.solve(method, gap=1e-7, rounds=1000)
     assert "Convergence is not guaranteed: tau sigma ||K||^2" in run.message
-    assert run.certificate.dual <= exact.objective and exact.certificate.dual <= run.certificate.primal
+    assert run.certificate.dual <= exact.objective
+    assert exact.certificate.dual <= run.certificate.primal
     if factor >= 2.0:
-        assert run.status == "budget" and run.certificate.relative_gap > 1e-3, "it leads nowhere"
+        assert run.status == "budget"
+        assert run.certificate.relative_gap > 1e-3, "it leads nowhere"
 
 
 @pytest.mark.parametrize(

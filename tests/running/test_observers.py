@@ -1,4 +1,4 @@
-"""Observers: they see the iterates of the method, bit for bit, at the rounds that were asked for, and change nothing."""
+"""Observers see the iterates of the method, bit for bit, at the rounds that were asked for, and change nothing."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def test_the_iterates_are_those_of_the_method():
     view = view_of(problem.form)
     state = gr.PrimalDual(2.0).init(view, None)
     for k in range(13):
-        assert bits(run.observed["w"][k]) == bits(state.hat.w) and bits(run.observed["state.x.w"][k]) == bits(state.x.w)
+        assert bits(run.observed["w"][k]) == bits(state.hat.w)
+        assert bits(run.observed["state.x.w"][k]) == bits(state.x.w)
         assert bits(run.observed["flows"][0][k]) == bits(state.hat.u[0])
         assert bits(run.observed["state.x.u"][0][k]) == bits(state.x.u[0])
         state = gr.PrimalDual(2.0).step(state)
@@ -76,14 +77,16 @@ def test_parameters_are_the_users_where_the_method_runs_around_a_center():
 )
 def test_what_else_methods_hold(method, names):
     run = solve(names, 6, method, seed=0)
-    assert list(run.observed) == list(names) and run.observed.rounds.tolist() == list(range(7))
+    assert list(run.observed) == list(names)
+    assert run.observed.rounds.tolist() == list(range(7))
 
 
 def test_what_consensus_methods_hold():
     problem = gr.Problem(gr.SquaredLoss(chain().model.terms[0][1].data) + gr.Consensus(nx.path_graph(8)))
     run = solve("state.theta", 20, gr.LocalSGD(), problem, seed=3)
     spread = np.ptp(run.observed["state.theta"], axis=1).max(axis=1)
-    assert spread[0] == 0 and spread[-1] > 0, "the nodes' own models differ, whatever the certificate makes of them"
+    assert spread[0] == 0
+    assert spread[-1] > 0, "the nodes' own models differ, whatever the certificate makes of them"
     assert np.ptp(run.coef, axis=0).max() == 0
 
 
@@ -94,7 +97,8 @@ def test_learning_curves():
     table = problem.solve(gr.PrimalDual(), gap=1e-9, observe=at).observed.table()
     assert (table["P"] >= best.certificate.dual - 1e-12).all()
     assert table["distance"].iloc[-1] < 1e-3 * table["distance"].iloc[0]
-    assert table.columns.tolist() == ["P", "distance"] and table.index.name == "round"
+    assert table.columns.tolist() == ["P", "distance"]
+    assert table.index.name == "round"
 
 
 # ---- after which rounds ----------------------------------------------------------------------------------------------
@@ -111,7 +115,9 @@ def test_memory_is_bounded(grid, most):
     whole = solve(gr.Observer(rounds=grid), 400).observed
     each = 8 + whole["w"][0].nbytes
     part = solve(gr.Observer(rounds=grid, memory=most * each), 400).observed
-    assert most // 2 <= len(part.rounds) - 1 <= most and part.stride > 1 and "for want of memory" in repr(part)
+    assert most // 2 <= len(part.rounds) - 1 <= most
+    assert part.stride > 1
+    assert "for want of memory" in repr(part)
     rows = [whole.rounds.tolist().index(k) for k in part.rounds]
     assert bits(whole["w"][rows]) == bits(part["w"])
     assert part.rounds[:-1].tolist() == whole.rounds[:: part.stride][: len(part.rounds) - 1].tolist()
@@ -135,7 +141,8 @@ def test_an_observer_changes_nothing(method):
     options = {"gap": 1e-9, "seed": 0, "rounds": 60}
     with_one = problem.solve(method, observe=gr.Observer(("w", "prices"), rounds=1), **options)
     without = problem.solve(method, **options)
-    assert facts(with_one) == facts(without) and without.observed is None
+    assert facts(with_one) == facts(without)
+    assert without.observed is None
 
 
 @pytest.mark.parametrize("where", ["state", "flows", "prices"])
@@ -148,7 +155,8 @@ def test_an_observer_cannot_change_the_method(where):
     with pytest.raises(ValueError, match="read-only"):
         solve({"k": meddle}, 5)
     run = solve({"k": lambda at: at.w.fill(7.0) or at.round}, 5)
-    assert facts(run) == facts(solve(rounds=5)) and run.observed["k"].tolist() == [0, 1, 2, 3, 4, 5]
+    assert facts(run) == facts(solve(rounds=5))
+    assert run.observed["k"].tolist() == [0, 1, 2, 3, 4, 5]
 
 
 # ---- runs that are broken off ----------------------------------------------------------------------------------------
@@ -158,7 +166,8 @@ def test_resume_equals_run(memory, tmp_path):
     for k in (7, 30, 31, 60):
         run = solve(observer, k, gr.PrimalDual(), checkpoint=gr.Checkpoint(tmp_path / "run", rounds=5))
     whole = solve(observer, 60, gr.PrimalDual())
-    assert seen(run) == seen(whole) and (memory == 2**20) == (whole.observed.stride == 1)
+    assert seen(run) == seen(whole)
+    assert (memory == 2**20) == (whole.observed.stride == 1)
 
 
 @pytest.mark.parametrize("where", ["observer", "check"])
@@ -176,7 +185,8 @@ def test_resume_after_an_interruption_within_a_round(where, tmp_path):
     options = {"checkpoint": gr.Checkpoint(tmp_path / "run", rounds=4)}
     callback = interrupt if where == "check" else None
     first = solve(gr.Observer(look, rounds=1), 60, callback=callback, **options)
-    assert first.status == "interrupted" and len(first.observed.rounds) > 10
+    assert first.status == "interrupted"
+    assert len(first.observed.rounds) > 10
     assert seen(solve(gr.Observer(look, rounds=1), 60, **options)) == seen(solve(gr.Observer(rounds=1), 60))
 
 
@@ -203,7 +213,8 @@ def test_a_checkpoint_with_senseless_observations(tmp_path):
 
 def test_a_breakdown_keeps_what_was_seen():
     run = chain().solve(gr.SubgradientDescent(step_size=1e100), rounds=50, gap=0, observe="w", on_failure="return")
-    assert run.status == "failed" and len(run.observed.rounds) >= 10
+    assert run.status == "failed"
+    assert len(run.observed.rounds) >= 10
 
 
 def test_only_the_first_run_is_observed_where_the_infimum_lies_at_infinity():
@@ -216,8 +227,10 @@ def test_only_the_first_run_is_observed_where_the_infimum_lies_at_infinity():
     rounds = []
     look = {"w": lambda at: rounds.append(at.round) or at.w}
     run = problem.solve(gr.PrimalDual(), gap=1e-9, rounds=5000, observe=look, on_failure="return")
-    assert run.status == "unattained" and run.observed["w"].shape[1:] == (4, 1)
-    assert run.rounds > rounds[-1] and rounds == sorted(set(rounds)), "no round is seen twice"
+    assert run.status == "unattained"
+    assert run.observed["w"].shape[1:] == (4, 1)
+    assert run.rounds > rounds[-1]
+    assert rounds == sorted(set(rounds)), "no round is seen twice"
 
 
 # ---- actors ----------------------------------------------------------------------------------------------------------

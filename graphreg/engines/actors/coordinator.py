@@ -94,7 +94,8 @@ class Coordinator(AbstractIteration):
 
     def held(self, state: CoordinatorState) -> dict[str, Any]:
         raise MethodError(
-            "what actors hold beside their points stays with them; observe 'w', 'flows' or 'prices', or leave engine out"
+            "what actors hold beside their points stays with them; observe 'w', 'flows' or 'prices', or leave engine "
+            "out"
         )
 
     def gathered(self, state: CoordinatorState) -> dict[str, Any]:

@@ -144,7 +144,7 @@ class PrimalDual(LossyEdges):
             )
         if self.apart:
             raise MethodError(
-                "PrimalDual is proven where messages may be lost with tau_i = s/deg_i and sigma_e = 1/(2 s) alone; give "
-                "balance= instead of tau and sigma"
+                "PrimalDual is proven where messages may be lost with tau_i = s/deg_i and sigma_e = 1/(2 s) alone: "
+                "give balance= instead of tau and sigma"
             )
         return replace(self, restarts=False)
