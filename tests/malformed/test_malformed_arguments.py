@@ -206,6 +206,8 @@ PLACES = {
         "p_global",
     ),
     "AsyncL2GD(coin)": (lambda v: gr.AsyncL2GD(coin=v), NOT_A_NAME | NONE, MethodError, "coin"),
+    "FedADMM(as_printed)": (lambda v: gr.FedADMM(as_printed=v), NOT_A_NAME | NONE, MethodError, "as_printed"),
+    "AsyncAL2SGD(as_printed)": (lambda v: gr.AsyncAL2SGD(as_printed=v), NOT_A_NAME | NONE, MethodError, "as_printed"),
     "AsyncAL2SGD(rho)": (lambda v: gr.AsyncAL2SGD(rho=v), NOT_POSITIVE, MethodError, "rho"),
     "IFCA(k)": (lambda v: gr.IFCA(k=v), NOT_A_COUNT, MethodError, "k"),
     "IFCA(starts)": (lambda v: gr.IFCA(starts=v), NOT_A_COUNT | NONE, MethodError, "starts"),
