@@ -28,7 +28,7 @@ from .errors import (
 from .form import Form, build, notation
 from .judging import Compiled, Judgement, given_arrays, given_point, judge
 from .methods import METHOD, AbstractMethod, Exact, Start, listed
-from .running import KEPT, Budget, Checkpoint, Observer, Record, Solution, solve
+from .running import KEPT, Budget, Checkpoint, Record, Solution, observer_of, solve
 from .terms import Model
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class Problem:
         self._check_call(method, gap, rounds, seconds, callback, on_failure, progress)
         (checks.seed | None)(seed, "seed")
         (checks.instance(Actors, "gr.Actors(...)") | None)(engine, "engine")
-        stored, observer = Checkpoint.of(checkpoint), Observer.of(observe)
+        stored, observer = Checkpoint.of(checkpoint), observer_of(observe)
         given = {"engine": engine, "checkpoint": stored, "rounds": rounds, "callback": callback, "observe": observer}
         for what, why in method.refuses().items():
             if given[what] is not None:

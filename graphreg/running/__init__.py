@@ -18,6 +18,7 @@ from .observed import Observed as Observed
 from .observing import KEPT as KEPT
 from .observing import Observation as Observation
 from .observing import Observer as Observer
+from .observing import observer_of as observer_of
 from .schedule import Schedule as Schedule
 from .solution import STATUSES as STATUSES
 from .solution import Solution as Solution

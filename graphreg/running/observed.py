@@ -14,7 +14,7 @@ from ..errors import CheckpointError, MethodError
 from ..form import Form
 from ..messages import did_you_mean
 from ..terms import Array
-from .observing import Observation, Observer, Seen
+from .observing import Observation, Observer, Seen, grid_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,8 +104,8 @@ class Recorder:
     def _begin(self, k: int) -> None:
         """Where round k was the last: which round of the grid is next, and how many there were since the first."""
         first = self.log.rounds[0] if self.log.size else k + 1
-        self._number = sum(each >= first for each in takewhile(lambda each: each <= k, self.observer.grid()))
-        self._grid = dropwhile(lambda each: each <= k, self.observer.grid())
+        self._number = sum(each >= first for each in takewhile(lambda each: each <= k, grid_of(self.observer)))
+        self._grid = dropwhile(lambda each: each <= k, grid_of(self.observer))
         self._next = next(self._grid, None)
 
     def resume(self, log: Log | None, method: AbstractIteration, state: Any, k: int) -> None:

@@ -110,11 +110,6 @@ class Observer:
         if self.rounds is not None:
             object.__setattr__(self, "rounds", _rounds(self.rounds))
 
-    @staticmethod
-    def of(value: Any) -> Observer | None:
-        """From what a user gives: an Observer, what it observes, or None."""
-        return value if value is None or isinstance(value, Observer) else Observer(value)
-
     def __call__(self, at: Observation) -> dict[str, Seen]:
         """What is kept of a round, by name."""
         return {name: _copied(name, look(at)) for name, look in self.what.items()}
@@ -128,11 +123,17 @@ class Observer:
         """Whether the rounds are named one by one."""
         return isinstance(self.rounds, tuple)
 
-    def grid(self) -> Iterator[int]:
-        """The rounds that are observed, in their order, as long as all of them fit."""
-        if isinstance(self.rounds, tuple):
-            return iter(self.rounds)
-        return _geometric() if self.rounds is None else count(0, self.rounds)
+
+def observer_of(value: Any) -> Observer | None:
+    """From what a user gives: an Observer, what it observes, or None."""
+    return value if value is None or isinstance(value, Observer) else Observer(value)
+
+
+def grid_of(observer: Observer) -> Iterator[int]:
+    """The rounds that are observed, in their order, as long as all of them fit."""
+    if isinstance(observer.rounds, tuple):
+        return iter(observer.rounds)
+    return _geometric() if observer.rounds is None else count(0, observer.rounds)
 
 
 def _rounds(given: Any) -> int | tuple[int, ...]:

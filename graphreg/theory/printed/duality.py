@@ -26,7 +26,7 @@ def gap(problem: Any, w: Any, flows: Any) -> float:
 
     It bounds P(w) - P* (weak duality). What does not hold is the sentence below (34), that it falls below any tolerance
     after finitely many iterations of Algorithm 1: where a node has fewer samples than parameters, or none, L_i* is
-    +inf off the row space of X_i, and so is (34) at every iterate. The certificates of the library repair the flows
+    +inf off the row space of X_i, and so is (34) after every round. The certificates of the library repair the flows
     first (docs/certificates.md).
 
     Parameters
