@@ -6,6 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from factories import chain, noise
+from scipy.optimize import minimize
 
 import graphreg as gr
 from graphreg.errors import GraphError, GraphregError, MethodError
@@ -130,6 +131,40 @@ def test_22_and_its_two_expressions():
         assert np.abs(second - root).max() < 1e-5
 
 
+def test_the_gradients_of_a1_are_not_zero_at_the_optimum():
+    problem = tree()
+    w = problem.solve(gap=1e-12).certificate.w
+    clients, lam, gamma, root = [range(2), range(2, 8)], 1.0, 2.0, w[-1]
+    right = [gamma * (w[8 + j] - w[list(each)]).sum(axis=0) + lam * (w[8 + j] - root) for j, each in enumerate(clients)]
+    assert np.abs(right).max() < 1e-5
+    as_printed = printed.cluster_gradients(problem, w)
+    by_hand = [(w[list(each)] - w[8 + j]).sum(axis=0) + lam * (w[8 + j] - root) for j, each in enumerate(clients)]
+    assert np.allclose(as_printed, by_hand, rtol=0, atol=1e-12)
+    assert np.abs(as_printed).max() > 1e-2
+
+
+def test_the_printed_likelihood_has_another_minimiser():
+    problem = tree()
+    best = problem.solve(gap=1e-11)
+
+    def value(theta):
+        return printed.likelihood(problem, theta.reshape(best.coef.shape))
+
+    found = minimize(value, best.coef.ravel(), method="L-BFGS-B", options={"maxiter": 4})
+    assert found.fun < value(best.coef) - 1e-2
+    assert problem.value(found.x.reshape(best.coef.shape)) > best.objective + 1e-3
+
+
+def test_the_printed_likelihood_by_hand():
+    problem, theta = tree((2, 2)), np.random.default_rng(3).standard_normal((4, 3))
+    data = noise(n=4, m=6)
+    residuals = data.y - np.einsum("rj,rj->r", data.X, theta[np.repeat(range(4), 6)])
+    means, gamma, alpha = theta.reshape(2, 2, 3).mean(axis=1), 2.0, 1.0 / (1.0 + 4.0)
+    value = (residuals**2).sum() / 6.0 + 0.5 * gamma * alpha * ((theta - theta.mean(axis=0)) ** 2).sum()
+    value += 0.5 * gamma * (1.0 - alpha) * np.linalg.norm(theta - np.repeat(means, 2, axis=0), axis=1).sum()
+    assert printed.likelihood(problem, theta) == pytest.approx(value, rel=1e-12)
+
+
 def test_proposition_32_counts_rounds_within_clusters_that_no_coin_shows():
     p0, p, T = 0.3, 0.4, 400_000
     rng = np.random.default_rng(0)
@@ -155,6 +190,16 @@ def test_the_weights_of_a12():
     assert own + others == pytest.approx(1.0)
     assert risk(others) == pytest.approx(min(risk(a) for a in np.linspace(0, 1, 1001)), rel=1e-5), "the other way round"
     assert risk(own) > 1.1 * risk(others)
+
+
+# ---- decentralised inference -----------------------------------------------------------------------------------------
+def test_table_1_is_wrong_for_the_star_alone():
+    sizes = {"star": [lambda k: nx.star_graph(k - 1), [100, 200, 400]], "cycle": [nx.cycle_graph, [40, 80, 160]]}
+    found = {name: gr.theory.sparseness_exponent(*each).value for name, each in sizes.items()}
+    assert found["star"] == pytest.approx(1.0, abs=0.02)
+    assert found["cycle"] == pytest.approx(printed.sparseness_exponent("cycle"), abs=0.02)
+    assert printed.sparseness_exponent("star") - found["star"] > 0.9
+    assert printed.sparseness_exponent("torus", 4) == 0.5
 
 
 # ---- the list --------------------------------------------------------------------------------------------------------
@@ -203,6 +248,12 @@ def test_methods_as_printed_can_be_made(place):
         (lambda: printed.communication_rounds(0.5, "x", 10), MethodError, "p_cluster"),
         (lambda: printed.communication_rounds(0.5, 0.5, -1), MethodError, "rounds"),
         (lambda: printed.james_stein_weights(1), MethodError, "at least 2"),
+        (lambda: printed.cluster_gradients(tree(), np.zeros((8, 3))), MethodError, "of the shape .11, 3., got .8, 3."),
+        (lambda: printed.likelihood(tree(), np.full((8, 3), np.inf)), MethodError, "finite"),
+        (lambda: printed.likelihood(chain(), np.zeros((8, 3))), MethodError, "Hierarchy of two levels"),
+        (lambda: printed.sparseness_exponent("ring"), MethodError, "family"),
+        (lambda: printed.sparseness_exponent("torus"), MethodError, "a torus has a dimension"),
+        (lambda: printed.sparseness_exponent("star", 2), MethodError, "a torus has a dimension"),
         (lambda: printed.compatibility_bound(nx.path_graph(3), [(0, 2)]), GraphError, "not in the graph"),
     ],
 )

@@ -1,4 +1,5 @@
-"""Personalised federated learning with known clusters as printed: (2.2), Proposition 3.2, and the weights of A.12."""
+"""Personalised federated learning with known clusters as printed: (2.2), Proposition 3.2, the likelihood of section 5,
+A.1, and the weights of A.12."""
 
 from __future__ import annotations
 
@@ -8,8 +9,9 @@ import numpy as np
 
 from ... import checks
 from ...errors import MethodError
-from ...network import arcs_of, tree_of, without_tree
+from ...network import ClusterTree, arcs_of, tree_of, without_tree
 from ...terms import Array
+from ...terms.losses import AbstractQuadraticLoss
 from ..arguments import form_of
 
 
@@ -44,16 +46,110 @@ def network_mean(problem: Any, theta: Any) -> Array:
     >>> gr.theory.printed.network_mean(tree, tree.solve().coef).shape
     (1, 2)
     """
-    form = form_of(problem, "(2.2)").frozen()
-    if missing := without_tree(form):
-        raise MethodError(f"(2.2) is of a Hierarchy of two levels: {'; '.join(missing)}", missing)
-    shape = (form.space.n_observed, form.d)
-    given = checks.numbers(theta, "theta", f"an array of the shape {shape}", MethodError)
-    if given.shape != shape or not np.isfinite(given).all():
-        raise MethodError(f"theta must be finite numbers of the shape {shape}, got {given.shape}")
-    tree, values = tree_of(form, arcs_of(form)), np.zeros(form.shape)
-    values[: len(given)] = given
+    tree, values = _read(problem, theta, "(2.2)")
     return tree.root_means(tree.cluster_means(values), tree.alpha)[tree.roots]
+
+
+def cluster_gradients(problem: Any, w: Any) -> Array:
+    """The gradients of (2.3) in the cluster centres w_j, as A.1 of Personalised FL with known clusters prints them:
+
+        sum_i in j (theta_i - w_j) + lambda_j (w_j - wbar).
+
+    At the optimum they are not 0. Right is sum_i gamma_i (w_j - theta_i) + lambda_j (w_j - wbar), which is, and of
+    which the paper's next display follows.
+
+    Parameters
+    ----------
+    problem : Problem
+        With a Hierarchy of two levels and SquaredL2.
+    w : (n, d) array
+        Of all nodes, the clients, then the clusters and the root: ``solution.certificate.w``.
+
+    Returns
+    -------
+    (k, d) array
+        For each cluster, in the order of the problem's nodes.
+
+    Raises
+    ------
+    MethodError
+        For a problem without such a hierarchy, and for an array of another shape.
+
+    Examples
+    --------
+    >>> gr.theory.printed.cluster_gradients(tree, tree.solve().certificate.w).shape
+    (2, 2)
+    """
+    tree, values = _read(problem, w, "A.1", latent=True)
+    out, centers = np.zeros_like(values), values[tree.cluster[tree.clients]]
+    np.add.at(out, tree.cluster[tree.clients], values[tree.clients] - centers)
+    j = tree.rooted
+    lam = np.where(np.isinf(tree.lam[j]), 0.0, tree.lam[j])  # tied to the root, where w_j = wbar
+    out[j] += lam[:, None] * (values[j] - values[tree.root[j]])
+    return out[tree.clusters]
+
+
+def likelihood(problem: Any, theta: Any) -> float:
+    """What section 5 of Personalised FL with known clusters prints (after (5.1), without a number) as the maximum
+    likelihood problem in the parameters of the clients:
+
+        sum_i  1/sigma_i^2 ||y_i - X_i theta_i||^2 + gamma_i alpha_j/2 ||theta_i - thetabar||^2
+               + gamma_i (1 - alpha_j)/2 ||theta_i - thetabar_j||.
+
+    Minus the log-likelihood has 1/(2 sigma_i^2), and the square of the last norm: (2.1) with f_i =
+    1/(2 sigma_i^2) ||y_i - X_i theta_i||^2, whose minimiser is another one.
+
+    Parameters
+    ----------
+    problem : Problem
+        (2.1): `SquaredLoss` with ``scale = 1 / sigma_i^2`` and a Hierarchy of two levels and SquaredL2.
+    theta : (n, d) array
+        The parameters of the clients, in node order, as ``solution.coef``.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    MethodError
+        For a problem without such a hierarchy, other losses, and an array of another shape.
+
+    Examples
+    --------
+    >>> at = tree.solve()
+    >>> gr.theory.printed.likelihood(tree, at.coef) > at.objective
+    True
+    """
+    tree, values = _read(problem, theta, "the likelihood of section 5")
+    blocks = form_of(problem, "the likelihood of section 5").frozen().samples
+    if not all(isinstance(block.loss, AbstractQuadraticLoss) for block in blocks):
+        raise MethodError(
+            "the likelihood of section 5 is that of squared losses; write gr.SquaredLoss(data, scale=...)"
+        )
+    losses = sum(float(block.values(values).sum()) for block in blocks)
+    center = tree.cluster_means(values)
+    top = tree.root_means(center, tree.alpha * tree.total)
+    i = tree.clients
+    j, gamma = tree.cluster[i], tree.gamma[i]
+    alpha = tree.alpha[j]
+    to_top = np.where(alpha > 0.0, ((values[i] - top[tree.root[j]]) ** 2).sum(axis=1), 0.0)
+    to_center = np.linalg.norm(values[i] - center[j], axis=1)
+    return float(2.0 * losses + 0.5 * (gamma * (alpha * to_top + (1.0 - alpha) * to_center)).sum())
+
+
+def _read(problem: Any, given: Any, what: str, *, latent: bool = False) -> tuple[ClusterTree, Array]:
+    """The tree of a problem, and the parameters of all nodes; those of latent nodes are 0 where they are not given."""
+    form = form_of(problem, what).frozen()
+    if missing := without_tree(form):
+        raise MethodError(f"{what} is of a Hierarchy of two levels: {'; '.join(missing)}", missing)
+    shape = (form.n if latent else form.space.n_observed, form.d)
+    found = checks.numbers(given, f"the parameters of {what}", f"an array of the shape {shape}", MethodError)
+    if found.shape != shape or not np.isfinite(found).all():
+        raise MethodError(f"the parameters of {what} must be finite numbers of the shape {shape}, got {found.shape}")
+    values = np.zeros(form.shape)
+    values[: len(found)] = found
+    return tree_of(form, arcs_of(form)), values
 
 
 def communication_rounds(p_global: float, p_cluster: float, rounds: float) -> tuple[float, float]:

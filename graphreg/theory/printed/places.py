@@ -90,8 +90,8 @@ PLACES = (
     Place(
         FUSED,
         "(8)",
-        "log(p |E| / xi) for the l1 norm, with a factor p",
-        "without the factor p",
+        "p log(|E| / xi), for the l1 norm, too",
+        "log(p |E| / xi) for the l1 norm",
     ),
     Place(
         FUSED,
@@ -184,6 +184,8 @@ PLACES = (
         "section 5, likelihood",
         "1/sigma_i^2, and a norm",
         "1/(2 sigma_i^2), and its square",
+        f"{P}likelihood(problem, theta)",
+        "problem.value(w)",
     ),
     Place(
         CLUSTERS,
@@ -195,7 +197,9 @@ PLACES = (
         CLUSTERS,
         "A.1",
         "sum_i (theta_i - w_j) + lambda_j (w_j - wbar)",
-        "sum_i gamma_i (w_j - theta_i) + ...",
+        "sum_i gamma_i (w_j - theta_i) + lambda_j (w_j - wbar)",
+        f"{P}cluster_gradients(problem, w)",
+        "solution.certificate.per_node()",
     ),
     Place(
         CLUSTERS,
@@ -216,7 +220,7 @@ PLACES = (
         "Table 1, star",
         "exponent 2, K = o(T^(1/13))",
         "1, K = o(T^(1/7)): the gap of a star is 1/(2 K)",
-        "",
+        f"{P}sparseness_exponent('star')",
         "gr.theory.sparseness_exponent(family, sizes)",
     ),
     Place(
