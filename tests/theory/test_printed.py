@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import doctest
+import inspect
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -226,6 +229,23 @@ def test_methods_as_printed_can_be_made(place):
     if ("printed=" in place and place.startswith("gr.")) or "PrimalDual" in place:
         made = eval(place, {"gr": gr})
         assert "printed" in made.label or made.label == "PrimalDual(balance=1, relaxation=1)"
+
+
+@pytest.mark.parametrize("name", [name for name in dir(printed) if inspect.isfunction(getattr(printed, name))])
+def test_an_example_runs(name):
+    path, halves = nx.path_graph(4), {k: k // 2 for k in range(4)}
+    loss, said = gr.SquaredLoss(noise(n=4, m=6, d=2)), []
+    names = {
+        "gr": gr,
+        "np": np,
+        "nx": nx,
+        "problem": gr.Problem(loss + 0.1 * gr.TotalVariation(path, gr.L2())),
+        "tree": gr.Problem(loss + gr.Hierarchy(halves, weights=(1.0, 1.0))),
+    }
+    examples = doctest.DocTestFinder(recurse=False).find(getattr(printed, name), name, globs=names)
+    assert examples[0].examples, f"{name} has none"
+    doctest.DocTestRunner(verbose=False).run(examples[0], out=said.append)
+    assert not said, "".join(said)
 
 
 # ---- refusals --------------------------------------------------------------------------------------------------------
