@@ -102,7 +102,7 @@ def test_another_format(stored):
     rewritten(stored, version=99)
     with pytest.raises(CheckpointError, match=r"format version 99.*reads and writes 5"):
         chain().solve(gr.PrimalDual(), gap=0, rounds=30, checkpoint=stored)
-    rewritten(stored, version=4, format="something else")
+    rewritten(stored, version=5, format="something else")
     with pytest.raises(CheckpointError, match="no checkpoint of graphreg"):
         chain().solve(gr.PrimalDual(), gap=0, rounds=30, checkpoint=stored)
 
