@@ -140,7 +140,7 @@ def stochastic(
     rng, w, mean, k = np.random.default_rng(seed), begin(p, start), begin(p, start), 0
     (block,) = p.samples
     rows = [np.flatnonzero(block.node == i) for i in range(p.shape[0])]
-    odds = [np.ones(len(r)) if even else np.linalg.norm(block.X[r], axis=1) for r in rows]
+    odds = [np.ones(len(r)) if even else (block.X[r] ** 2).sum(axis=1) for r in rows]
     odds = [each / each.sum() for each in odds]
     many = np.array([len(r) for r in rows])
     while True:

@@ -31,7 +31,7 @@ def instance(kind: str, seed: int) -> gr.Problem:
     nx.set_edge_attributes(links, {edge: float(np.exp(rng.uniform(-0.9, 0.9))) for edge in links.edges}, "weight")
     data = _data(rng, binary=kind == "consensus" and seed == 1)
     if kind == "edges":
-        penalty, strength = ((gr.L2(), 0.35), (gr.L1(), 0.2), (gr.SquaredL2(), 0.3))[seed]
+        penalty, strength = ((gr.L2(), 0.3), (gr.L1(), 0.2), (gr.SquaredL2(), 0.3))[seed]
         return gr.Problem(gr.SquaredLoss(data) + strength * gr.TotalVariation(links, penalty))
     links = nx.Graph(links.edges())
     if kind == "composite":

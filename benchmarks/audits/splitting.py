@@ -76,14 +76,13 @@ def chambolle_pock(
     product: float = 0.99,
     stretch: float = 1.0,
 ) -> Points:
-    """Proxes of losses and flows: tau sigma ||K||^2 = ``product`` < 1; ``stretch`` is 1 where the prox has the step tau.
+    """Proxes of losses and flows; tau sigma ||K||^2 = ``product`` is below 1, and ``stretch``, of the prox's step, is 1.
 
     Chambolle and Pock, J. Math. Imaging Vision 40, 2011, algorithm 1.
     """
     p = read(problem)
     w, u = begin(p, start), np.zeros((len(p.K), p.shape[1]))
-    tau = 2.0 / p.smoothness.mean()
-    sigma = product / (tau * p.norm)
+    tau = sigma = np.sqrt(product / p.norm)
     before = w
     while True:
         new = p.prox(w - tau * (p.back @ u), stretch * tau)

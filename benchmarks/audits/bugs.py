@@ -1,0 +1,177 @@
+"""Planted bugs: each is a small change of an algorithm that is right, most of them in what it reads of the problem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+import graphreg as gr
+
+from .algorithms import Algorithm
+from .consensus import dgd, extra, fed_avg, nids, stochastic
+from .reading import Array, Parts, parts_of
+from .splitting import chambolle_pock, condat_vu, douglas_rachford
+
+Points = Iterator[Any]
+
+
+def misread(mistake: Callable[[Parts], Parts]) -> Callable[[gr.Problem], Parts]:
+    """A reading of a problem with a mistake in it."""
+    return lambda problem: mistake(parts_of(problem))
+
+
+def _some_edge(p: Parts) -> int:
+    """An edge in the middle of the list."""
+    return len(p.K) // 2
+
+
+# ---- between the losses and the edges --------------------------------------------------------------------------------
+def sign(problem: gr.Problem, start: Any = None, seed: Any = None) -> Points:
+    """Nodes move along K'u, not against it."""
+    return chambolle_pock(problem, start, seed, misread(lambda p: replace(p, back=-p.back)))
+
+
+def sign_on_one_edge(problem: gr.Problem, start: Any = None, seed: Any = None) -> Points:
+    """The flow of one edge is taken with the wrong sign."""
+
+    def mistake(p: Parts) -> Parts:
+        back = p.back.copy()
+        back[:, _some_edge(p)] *= -1.0
+        return replace(p, back=back)
+
+    return chambolle_pock(problem, start, seed, misread(mistake))
+
+
+def twice_the_strength(problem: gr.Problem, start: Any = None, seed: Any = None) -> Points:
+    """Every edge is counted from both of its ends."""
+    return condat_vu(problem, start, seed, misread(lambda p: replace(p, weight=2.0 * p.weight)))
+
+
+def sum_for_mean(problem: gr.Problem, start: Any = None, seed: Any = None) -> Points:
+    """The losses of a node are added up, where their mean is meant."""
+
+    def mistake(p: Parts) -> Parts:
+        return replace(p, samples=tuple(replace(b, base_scale=np.ones(len(b.node))) for b in p.samples))
+
+    return douglas_rachford(problem, start, seed, misread(mistake))
+
+
+def weights_forgotten(problem: gr.Problem, start: Any = None, seed: Any = None) -> Points:
+    """The strength is read, and the weights of the edges are not."""
+    (edges,) = (edge for edge in problem.form.edges if not edge.ground)
+    strength = np.full(len(edges.tail), float(edges.strength))
+    return douglas_rachford(problem, start, seed, misread(lambda p: replace(p, weight=strength)))
+
+
+def edge_missing(problem: gr.Problem, start: Any = None, seed: Any = None) -> Points:
+    """The last edge is left out."""
+
+    def mistake(p: Parts) -> Parts:
+        return replace(p, K=p.K[:-1], back=p.back[:, :-1], weight=p.weight[:-1], late=p.late[:-1])
+
+    return condat_vu(problem, start, seed, misread(mistake))
+
+
+def wrong_prox_step(problem: gr.Problem, start: Any = None, seed: Any = None) -> Points:
+    """The prox of the losses has the step tau / 2 at a point that was moved by tau."""
+    return chambolle_pock(problem, start, seed, stretch=0.5)
+
+
+@dataclass(frozen=True)
+class _Unbounded:
+    """A penalty whose flows nothing bounds."""
+
+    def prox(self, v: Array, step: Any) -> Array:
+        return np.zeros_like(v)
+
+
+def flows_leave_their_ball(problem: gr.Problem, start: Any = None, seed: Any = None) -> Points:
+    """Flows are not projected."""
+    return chambolle_pock(problem, start, seed, misread(lambda p: replace(p, penalty=_Unbounded())))
+
+
+# ---- steps -----------------------------------------------------------------------------------------------------------
+def step_too_long(problem: gr.Problem, start: Any = None, seed: Any = None) -> Points:
+    """tau sigma ||K||^2 = 8."""
+    return chambolle_pock(problem, start, seed, product=8.0)
+
+
+def step_too_long_and_yet(problem: gr.Problem, start: Any = None, seed: Any = None) -> Points:
+    """tau sigma ||K||^2 = 1.6, which is too long for some problems, and converges on most."""
+    return chambolle_pock(problem, start, seed, product=1.6)
+
+
+def constant_step(problem: gr.Problem, start: Any = None, seed: Any = None) -> Points:
+    """DGD with a step that does not decrease."""
+    return dgd(problem, start, seed, step=lambda _: 0.5)
+
+
+def local_steps(problem: gr.Problem, start: Any = None, seed: Any = None) -> Points:
+    """Five local steps between two averages."""
+    return fed_avg(problem, start, seed, local_steps=5)
+
+
+def uneven_samples(problem: gr.Problem, start: Any = None, seed: Any = None) -> Points:
+    """Long samples are drawn more often, and weigh no less for it."""
+    return stochastic(problem, start, seed, even=False)
+
+
+# ---- who hears what of whom ------------------------------------------------------------------------------------------
+def stale_message(problem: gr.Problem, start: Any = None, seed: Any = None) -> Points:
+    """One edge knows the parameters of its head as they were a round ago."""
+
+    def mistake(p: Parts) -> Parts:
+        late, e = np.zeros_like(p.K), _some_edge(p)
+        late[e] = np.minimum(p.K[e], 0.0)
+        return replace(p, late=late)
+
+    return chambolle_pock(problem, start, seed, misread(mistake), product=0.5)
+
+
+def reads_a_stranger(problem: gr.Problem, start: Any = None, seed: Any = None) -> Points:
+    """Two nodes that are three edges apart mix."""
+
+    def mistake(p: Parts) -> Parts:
+        links = nx.from_numpy_array(np.abs(p.K).T @ np.abs(p.K))
+        i, j = next((i, j) for i in links for j in links if nx.shortest_path_length(links, i, j) == 3)
+        C, c = p.C.copy(), 0.2
+        C[i, j], C[j, i] = c, c
+        C[i, i], C[j, j] = C[i, i] - c, C[j, j] - c
+        return replace(p, C=C)
+
+    return extra(problem, start, seed, misread(mistake))
+
+
+def asymmetric_mixing(problem: gr.Problem, start: Any = None, seed: Any = None) -> Points:
+    """Every node takes the plain mean of itself and its neighbours."""
+
+    def mistake(p: Parts) -> Parts:
+        C = ((np.abs(p.K).T @ np.abs(p.K)) > 0).astype(float)
+        return replace(p, C=C / C.sum(axis=1, keepdims=True))
+
+    return nids(problem, start, seed, misread(mistake))
+
+
+@dataclass(frozen=True)
+class Bug:
+    """An algorithm with a planted bug, and the kind of problem that it is for."""
+
+    run: Algorithm
+    kind: str
+
+    @property
+    def name(self) -> str:
+        return self.run.__name__.replace("_", " ")
+
+
+BUGS = (
+    *(Bug(each, "edges") for each in (sign, sign_on_one_edge, twice_the_strength, sum_for_mean, step_too_long)),
+    *(Bug(each, "edges") for each in (step_too_long_and_yet, stale_message, weights_forgotten, edge_missing)),
+    *(Bug(each, "edges") for each in (wrong_prox_step, flows_leave_their_ball)),
+    *(Bug(each, "consensus") for each in (reads_a_stranger, asymmetric_mixing, local_steps, constant_step)),
+    Bug(uneven_samples, "consensus"),
+)
