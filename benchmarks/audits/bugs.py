@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-import networkx as nx
 import numpy as np
+from scipy.sparse.csgraph import shortest_path
 
 import graphreg as gr
 
@@ -55,7 +55,7 @@ def sum_for_mean(problem: gr.Problem, start: Any = None, seed: Any = None) -> Po
     """The losses of a node are added up, where their mean is meant."""
 
     def mistake(p: Parts) -> Parts:
-        return replace(p, samples=tuple(replace(b, base_scale=np.ones(len(b.node))) for b in p.samples))
+        return replace(p, times=np.bincount(p.oracles.form.samples[0].node, minlength=p.shape[0]))
 
     return douglas_rachford(problem, start, seed, misread(mistake))
 
@@ -116,8 +116,8 @@ def local_steps(problem: gr.Problem, start: Any = None, seed: Any = None) -> Poi
 
 
 def uneven_samples(problem: gr.Problem, start: Any = None, seed: Any = None) -> Points:
-    """Long samples are drawn more often, and weigh no less for it."""
-    return stochastic(problem, start, seed, even=False)
+    """The first samples of a node are drawn more often than the last, and weigh no less for it."""
+    return stochastic(problem, start, seed, draw=lambda rng, n: rng.random((n, 1)) ** 2)
 
 
 # ---- who hears what of whom ------------------------------------------------------------------------------------------
@@ -133,15 +133,14 @@ def stale_message(problem: gr.Problem, start: Any = None, seed: Any = None) -> P
 
 
 def reads_a_stranger(problem: gr.Problem, start: Any = None, seed: Any = None) -> Points:
-    """Two nodes that are three edges apart mix."""
+    """The two nodes that are farthest apart mix."""
 
     def mistake(p: Parts) -> Parts:
-        links = nx.from_numpy_array(np.abs(p.K).T @ np.abs(p.K))
-        i, j = next((i, j) for i in links for j in links if nx.shortest_path_length(links, i, j) == 3)
-        C, c = p.C.copy(), 0.2
-        C[i, j], C[j, i] = c, c
-        C[i, i], C[j, j] = C[i, i] - c, C[j, j] - c
-        return replace(p, C=C)
+        hops = shortest_path(p.neighbours, unweighted=True)
+        i, j = np.unravel_index(np.argmax(np.where(np.isfinite(hops), hops, 0.0)), hops.shape)
+        link = np.zeros((1, p.shape[0]))
+        link[0, [i, j]] = 1.0, -1.0
+        return replace(p, C=p.C - 0.2 * link.T @ link)
 
     return extra(problem, start, seed, misread(mistake))
 
@@ -150,7 +149,7 @@ def asymmetric_mixing(problem: gr.Problem, start: Any = None, seed: Any = None) 
     """Every node takes the plain mean of itself and its neighbours."""
 
     def mistake(p: Parts) -> Parts:
-        C = ((np.abs(p.K).T @ np.abs(p.K)) > 0).astype(float)
+        C = np.eye(p.shape[0]) + p.neighbours
         return replace(p, C=C / C.sum(axis=1, keepdims=True))
 
     return nids(problem, start, seed, misread(mistake))

@@ -12,9 +12,7 @@ import numpy as np
 
 import graphreg as gr
 
-from .reading import Array, Parts, begin, parts_of
-
-Read = Callable[[gr.Problem], Parts]
+from .reading import Array, Read, begin, parts_of
 
 
 def decreasing(k: int) -> float:
@@ -29,18 +27,18 @@ def dgd(
     read: Read = parts_of,
     step: Callable[[int], float] = decreasing,
 ) -> Iterator[Array]:
-    """Decentralised gradient descent with steps that decrease (Nedic and Ozdaglar, IEEE Trans. Autom. Control 54, 2009)."""
+    """Decentralised gradient descent with steps that decrease (Nedic and Ozdaglar, IEEE TAC 54, 2009, equation (3))."""
     p = read(problem)
     w, k = begin(p, start), 0
     while True:
-        w, k = p.C @ w - step(k) / p.smoothness.max() * p.gradient(w), k + 1
+        w, k = p.C @ w - step(k) / p.oracles.smoothness.max() * p.gradient(w), k + 1
         yield w
 
 
 def extra(problem: gr.Problem, start: Any = None, seed: Any = None, read: Read = parts_of) -> Iterator[Array]:
     """EXTRA (Shi, Ling, Wu and Yin, SIAM J. Optim. 25, 2015, algorithm 1), W = (I + C) / 2."""
     p = read(problem)
-    old, W, a = begin(p, start), p.lazy, 1.0 / p.smoothness.max()
+    old, W, a = begin(p, start), p.lazy, 1.0 / p.oracles.smoothness.max()
     half = (np.eye(len(W)) + W) / 2.0
     w = W @ old - a * p.gradient(old)
     while True:
@@ -51,7 +49,7 @@ def extra(problem: gr.Problem, start: Any = None, seed: Any = None, read: Read =
 def diging(problem: gr.Problem, start: Any = None, seed: Any = None, read: Read = parts_of) -> Iterator[Array]:
     """DIGing: gradients are tracked (Nedic, Olshevsky and Shi, SIAM J. Optim. 27, 2017, algorithm 1)."""
     p = read(problem)
-    w, W, a = begin(p, start), p.lazy, 0.2 / p.smoothness.max()
+    w, W, a = begin(p, start), p.lazy, 0.2 / p.oracles.smoothness.max()
     g = p.gradient(w)
     y = g
     while True:
@@ -67,7 +65,7 @@ def nids(problem: gr.Problem, start: Any = None, seed: Any = None, read: Read = 
     Steps a_i = 1 / L_i; the mixing matrix is I - D (I - C) / (2 max a), D = diag(a), as there.
     """
     p = read(problem)
-    old, a = begin(p, start), (1.0 / p.smoothness)[:, None]
+    old, a = begin(p, start), (1.0 / p.oracles.smoothness)[:, None]
     M = np.eye(len(p.C)) - a * (np.eye(len(p.C)) - p.C) / (2.0 * a.max())
     g = p.gradient(old)
     w = old - a * g
@@ -78,22 +76,22 @@ def nids(problem: gr.Problem, start: Any = None, seed: Any = None, read: Read = 
 
 
 def pg_extra(problem: gr.Problem, start: Any = None, seed: Any = None, read: Read = parts_of) -> Iterator[Array]:
-    """PG-EXTRA, for penalties on the nodes (Shi, Ling, Wu and Yin, IEEE Trans. Signal Process. 63, 2015, algorithm 1)."""
+    """PG-EXTRA, for penalties on nodes (Shi, Ling, Wu and Yin, IEEE Trans. Signal Process. 63, 2015, algorithm 1)."""
     p = read(problem)
-    old, W, a = begin(p, start), p.lazy, 1.0 / p.smoothness.max()
+    old, W, a = begin(p, start), p.lazy, 1.0 / p.oracles.smoothness.max()
     half = (np.eye(len(W)) + W) / 2.0
     z = W @ old - a * p.gradient(old)
-    w = p.node_prox(z, a)
+    w = p.oracles.node_prox(z, a)
     while True:
         yield w
         z = z + W @ w - half @ old - a * (p.gradient(w) - p.gradient(old))
-        w, old = p.node_prox(z, a), w
+        w, old = p.oracles.node_prox(z, a), w
 
 
 def exact_diffusion(problem: gr.Problem, start: Any = None, seed: Any = None, read: Read = parts_of) -> Iterator[Array]:
     """Exact diffusion (Yuan, Ying, Zhao and Sayed, IEEE Trans. Signal Process. 67, 2019, algorithm 1)."""
     p = read(problem)
-    w, a = begin(p, start), 1.0 / p.smoothness.max()
+    w, a = begin(p, start), 1.0 / p.oracles.smoothness.max()
     psi = w
     while True:
         new = w - a * p.gradient(w)
@@ -105,10 +103,8 @@ def consensus_admm(problem: gr.Problem, start: Any = None, seed: Any = None, rea
     """Decentralised ADMM (Shi, Ling, Yuan, Wu and Yin, IEEE Trans. Signal Process. 62, 2014, equation (11))."""
     p = read(problem)
     w, price = begin(p, start), np.zeros(p.shape)
-    linked = np.abs(p.K).T @ np.abs(p.K)
-    degree = np.diag(linked)[:, None]
-    A = linked - np.diag(np.diag(linked))
-    rho = p.smoothness.mean() / (2.0 * degree.mean())
+    A, degree = p.neighbours, p.neighbours.sum(axis=1, keepdims=True)
+    rho = p.oracles.smoothness.mean() / (2.0 * degree.mean())
     while True:
         w = p.argmin(rho * (degree * w + A @ w) - price, 2.0 * rho * degree[:, 0])
         price = price + rho * (degree * w - A @ w)
@@ -118,7 +114,7 @@ def consensus_admm(problem: gr.Problem, start: Any = None, seed: Any = None, rea
 def ssda(problem: gr.Problem, start: Any = None, seed: Any = None, read: Read = parts_of) -> Iterator[Array]:
     """Single-step dual accelerated method (Scaman, Bach, Bubeck, Lee and Massoulie, ICML 2017, algorithm 2)."""
     p = read(problem)
-    W, mu, L = np.eye(len(p.C)) - p.lazy, p.convexity.min(), p.smoothness.max()
+    W, mu, L = np.eye(len(p.C)) - p.lazy, p.oracles.convexity.min(), p.oracles.smoothness.max()
     low, high = np.linalg.eigvalsh(W)[[1, -1]]
     kappa = np.sqrt(L * high / (mu * low))
     x = y = np.zeros(p.shape)
@@ -129,27 +125,28 @@ def ssda(problem: gr.Problem, start: Any = None, seed: Any = None, read: Read = 
         yield w
 
 
-def stochastic(
-    problem: gr.Problem, start: Any = None, seed: Any = None, read: Read = parts_of, even: bool = True
-) -> Iterator[Array]:
-    """DGD with one sample per node and round, drawn evenly; yields the weighted mean of the points so far.
+def evenly(rng: np.random.Generator, n: int) -> Array:
+    """A number in [0, 1) for each node, that says which of its samples is drawn."""
+    return rng.random((n, 1))
 
-    Lian et al., NeurIPS 2017; the mean as in Lacoste-Julien, Schmidt and Bach, 2012.
+
+def stochastic(
+    problem: gr.Problem,
+    start: Any = None,
+    seed: Any = None,
+    read: Read = parts_of,
+    draw: Callable[[np.random.Generator, int], Array] = evenly,
+) -> Iterator[Array]:
+    """DGD with one sample per node and round, in steps of the order 1/k; yields the weighted mean of the points so far.
+
+    Lian et al., NeurIPS 2017; the mean as in Lacoste-Julien, Schmidt and Bach, arXiv 1212.2002.
     """
     p = read(problem)
     rng, w, mean, k = np.random.default_rng(seed), begin(p, start), begin(p, start), 0
-    (block,) = p.samples
-    rows = [np.flatnonzero(block.node == i) for i in range(p.shape[0])]
-    odds = [np.ones(len(r)) if even else (block.X[r] ** 2).sum(axis=1) for r in rows]
-    odds = [each / each.sum() for each in odds]
-    many = np.array([len(r) for r in rows])
     while True:
-        r = np.array([rng.choice(own, p=q) for own, q in zip(rows, odds, strict=True)])
-        predicted = np.einsum("ij,ij->i", block.X[r], w) + block.offset[r]
-        slope = many * block.scale[r] * block.loss.gradient(predicted, block.y[r])
         k += 1
-        step = 1.0 / (p.smoothness.max() * (2.0 + 0.05 * k))
-        w = p.C @ w - step * (slope[:, None] * block.X[r] + p.shrinkage(w))
+        step = 1.0 / (p.oracles.smoothness.max() * (2.0 + 0.05 * k))
+        w = p.C @ w - step * p.oracles.sampled(w, draw(rng, p.shape[0]))
         mean = mean + 2.0 / (k + 1.0) * (w - mean)
         yield mean
 
@@ -157,9 +154,9 @@ def stochastic(
 def fed_avg(
     problem: gr.Problem, start: Any = None, seed: Any = None, read: Read = parts_of, local_steps: int = 1
 ) -> Iterator[Array]:
-    """Federated averaging through a server; with one local step it is gradient descent (McMahan et al., AISTATS 2017)."""
+    """Federated averaging by a server (McMahan et al., AISTATS 2017); with one local step it is gradient descent."""
     p = read(problem)
-    w, a = begin(p, start), 1.0 / p.smoothness.max()
+    w, a = begin(p, start), 1.0 / p.oracles.smoothness.max()
     while True:
         for _ in range(local_steps):
             w = w - a * p.gradient(w)

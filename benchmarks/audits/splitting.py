@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 import graphreg as gr
 
-from .reading import Array, Parts, begin, parts_of
+from .reading import Array, Read, begin, parts_of
 
-Read = Callable[[gr.Problem], Parts]
 Points = Iterator[tuple[Array, Array]]
 
 
@@ -24,7 +23,7 @@ def douglas_rachford(problem: gr.Problem, start: Any = None, seed: Any = None, r
     w, tails, heads = begin(p, start), np.maximum(p.K, 0.0), np.maximum(-p.K, 0.0)
     back_tails, back_heads = np.maximum(p.back, 0.0), np.maximum(-p.back, 0.0)
     copies = 1.0 + back_tails.sum(axis=1) + back_heads.sum(axis=1)
-    step = copies.mean() / p.smoothness.mean()
+    step = copies.mean() / p.oracles.smoothness.mean()
     own, a, b = w, tails @ w, heads @ w
     while True:
         mean = (own + back_tails @ a + back_heads @ b) / copies[:, None]
@@ -41,7 +40,7 @@ def edge_admm(problem: gr.Problem, start: Any = None, seed: Any = None, read: Re
     p = read(problem)
     w, tails, heads = begin(p, start), np.maximum(p.K, 0.0), np.maximum(-p.K, 0.0)
     degree = np.abs(p.back).sum(axis=1)
-    rho = p.smoothness.mean() / (1.0 + degree.mean())
+    rho = p.oracles.smoothness.mean() / (1.0 + degree.mean())
     a, b, y, x = tails @ w, heads @ w, np.zeros_like(tails @ w), np.zeros_like(heads @ w)
     while True:
         w = p.argmin(rho * (w + tails.T @ (a - y) + heads.T @ (b - x)), rho * (1.0 + degree))
@@ -58,7 +57,7 @@ def condat_vu(problem: gr.Problem, start: Any = None, seed: Any = None, read: Re
     Condat, J. Optim. Theory Appl. 158, 2013, algorithm 3.1; Vu, Adv. Comput. Math. 38, 2013.
     """
     p = read(problem)
-    w, u, L = begin(p, start), np.zeros((len(p.K), p.shape[1])), p.smoothness.max()
+    w, u, L = begin(p, start), np.zeros((len(p.K), p.shape[1])), p.oracles.smoothness.max()
     sigma = L / (2.0 * p.norm)
     tau = 1.0 / (L / 2.0 + sigma * p.norm)
     while True:
@@ -76,7 +75,7 @@ def chambolle_pock(
     product: float = 0.99,
     stretch: float = 1.0,
 ) -> Points:
-    """Proxes of losses and flows; tau sigma ||K||^2 = ``product`` is below 1, and ``stretch``, of the prox's step, is 1.
+    """Proxes of losses and flows; tau sigma ||K||^2 = ``product`` < 1, and the prox's step is ``stretch`` = 1 tau.
 
     Chambolle and Pock, J. Math. Imaging Vision 40, 2011, algorithm 1.
     """
@@ -99,7 +98,7 @@ def dual_forward_backward(problem: gr.Problem, start: Any = None, seed: Any = No
     """
     p = read(problem)
     u = v = np.zeros((len(p.K), p.shape[1]))
-    sigma, t = p.convexity.min() / p.norm, 1.0
+    sigma, t = p.oracles.convexity.min() / p.norm, 1.0
     while True:
         w = p.argmin(-(p.back @ v))
         new, before = p.dual_prox(v + sigma * (p.K @ w), sigma), t
