@@ -164,9 +164,11 @@ def _evened(term: AbstractLoss, most: int) -> dict[Hashable, float]:
     return {label: float(each[most] / s) for label, s in zip(term.data.labels, each, strict=True)}
 
 
-def nearly_flat(problem: Problem, but: Hashable, by: float) -> Problem:
-    """With the losses of all nodes but one multiplied by a small number: the one keeps the constants on which steps
-    depend."""
-    return rebuilt(
-        problem, lambda term: term.rescaled({label: by for label in term.data.labels if label != but}), factors=(1.0, by)
-    )
+def nearly_flat(problem: Problem, but: Hashable, by: float, others: float = 1.0) -> Problem:
+    """With the losses of all nodes but one multiplied by a small number, and all penalties by another: the one node
+    keeps the constants on which steps depend."""
+
+    def flattened(term: AbstractLoss) -> AbstractLoss:
+        return term.rescaled({label: by for label in term.data.labels if label != but})
+
+    return rebuilt(problem, flattened, factors=(1.0, others))
