@@ -6,14 +6,14 @@ from dataclasses import replace
 
 from ..problem import Problem
 from .algorithms import AbstractAlgorithm
-from .behaviour import order, repeats, stressed, unsettled
+from .behaviour import Repeats, order, stressed, unsettled
 from .course import Course
 from .limits import Limit
 from .locality import Delays, confirmed, delays
 from .report import IN_THE_LIMIT, RIGHT, Finding
 
 ORDER = (
-    *("limit", "locality", "promptness", "mixing", "balance", "dictionary", "drift", "steps", "bias"),
+    *("run", "limit", "locality", "promptness", "mixing", "balance", "dictionary", "drift", "steps", "bias"),
     *("repetition", "order"),
 )
 SHOWN = 3  # pairs of nodes that a sentence lists
@@ -38,7 +38,7 @@ class Evidence:
         self.add(Finding(evidence, "fails" if claim in self.claims else "remark", sentence))
 
     # ---- one piece after the other -----------------------------------------------------------------------------------
-    def limit(self, limit: Limit, where: str) -> None:
+    def limit(self, limit: Limit, where: str = "") -> None:
         if limit.kind in (RIGHT, IN_THE_LIMIT):
             self.add(Finding("limit", "holds", where + limit.why))
         elif limit.kind == "undecided":
@@ -46,15 +46,12 @@ class Evidence:
         else:
             self._claimed("limit", "limit", where + limit.why)
 
-    def repetition(self, algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> bool:
-        """Whether runs differ with their seeds."""
-        found = repeats(algorithm, problem, seed)
+    def repetition(self, found: Repeats) -> None:
         if not found.same_seed:
             self._claimed("repeatable", "repetition", "two runs with the same seed differ")
         else:
             other = "" if found.other_seed else "; another seed gives another run"
             self.add(Finding("repetition", "holds", f"two runs with the same seed have the same bits{other}"))
-        return not (found.same_seed and found.other_seed)
 
     def locality(self, algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> None:
         found = delays(algorithm, problem, seed)
@@ -141,9 +138,9 @@ class Evidence:
             out.append(replace(each, outcome="consistent") if named and each.outcome == "name" else each)
         return tuple(out)
 
-    def verdict(self, limit: Limit | None) -> str:
+    def verdict(self, limit: Limit | None, raised: bool) -> str:
         failed = {each.evidence for each in self.found if each.outcome == "fails"}
-        if limit is None or limit.kind == "none":
+        if limit is None or limit.kind == "none" or raised:
             return "no limit"
         if limit.kind not in (RIGHT, IN_THE_LIMIT):
             return limit.kind
