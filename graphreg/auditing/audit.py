@@ -160,7 +160,9 @@ class _Referee:
         if course.ended in ("ended", "time"):
             self.evidence.add(Finding("run", "remark", course.why))
         if changes:
-            self.evidence.add(Finding("run", "remark", "it writes into the problem; every run was given one of its own"))
+            self.evidence.add(
+                Finding("run", "remark", "it writes into the problem; every run was given one of its own")
+            )
         if course.printed.size:
             text = visible(course.printed.text.strip())
             self.evidence.add(Finding("run", "remark", f"it prints {course.printed.size} letters: {text}"))
@@ -182,7 +184,9 @@ class _Referee:
         if self.repeats.same_seed:
             self._try("locality", self._locality)
         else:
-            self.evidence.skip("locality", "as runs with the same seed differ, nothing can be told from their differences")
+            self.evidence.skip(
+                "locality", "as runs with the same seed differ, nothing can be told from their differences"
+            )
         self._judged(self.problem, optimum, self.course, self.limit, noisy)
         if not noisy:
             self._try("order", lambda: self.evidence.order(self.algorithm, self.problem, self.course, self.seed))
