@@ -49,6 +49,10 @@ class AbstractAlgorithm(ABC):
     def run(self, problem: Problem, start: Array | None, seed: int) -> Stream:
         """A run from its beginning; ``start`` (n_observed, d) only where it takes one."""
 
+    def check(self, problem: Problem) -> None:
+        """Refuse a problem to which it is known not to apply."""
+        del problem
+
 
 @dataclass(frozen=True)
 class Function(AbstractAlgorithm):
@@ -94,10 +98,8 @@ class Iteration(AbstractAlgorithm):
     name: str
 
     def run(self, problem: Problem, start: Array | None, seed: int) -> Stream:
+        self.check(problem)
         form = problem.form.frozen()
-        missing = self.method.missing(form)
-        if missing:
-            raise MethodError(f"{self.name} does not apply: " + "; ".join(missing), missing)
         ledger = Ledger(arcs_of(form), form.labels)
         view = LocalView(form, InProcess(ledger), seed)
 
@@ -108,6 +110,11 @@ class Iteration(AbstractAlgorithm):
                 yield self.method.point(state)[0]
 
         return Stream(points(), ledger.sent)
+
+    def check(self, problem: Problem) -> None:
+        missing = self.method.missing(problem.form)
+        if missing:
+            raise MethodError(f"{self.name} does not apply: " + "; ".join(missing), missing)
 
 
 @dataclass(frozen=True)

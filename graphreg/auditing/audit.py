@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from .. import checks
-from ..clock import within
+from ..clock import OutOfTimeError, look, within
 from ..errors import GraphregError, ModelError
 from ..escaping import visible
 from ..problem import Problem, problem_of
 from .algorithms import AbstractAlgorithm, algorithm_of
+from .behaviour import Repeats, repeats
 from .course import Course, Follower, run
 from .evidence import Evidence
-from .instances import irregular, is_irregular
+from .instances import irregular, is_irregular, own
 from .limits import Limit, limit_of
 from .naming import names
 from .optimum import Optimum
@@ -88,6 +90,7 @@ def audit(
     checks.seed(seed, "seed")
     checks.seconds(seconds, "seconds")
     chosen = algorithm_of(algorithm)
+    chosen.check(problem)
     for claim in claims or ():
         checks.one_of(*CLAIMS)(claim, "each of claims", ModelError)
     referee = _Referee(problem, chosen, rounds, seed, seconds, None if claims is None else tuple(claims))
@@ -108,13 +111,14 @@ class _Referee:
         seconds: float,
         claims: tuple[str, ...] | None,
     ) -> None:
-        self.problem, self.algorithm, self.rounds, self.seed = problem, algorithm, rounds, seed
+        self.problem, self.algorithm, self.rounds, self.seed = own(problem), algorithm, rounds, seed
         self.began = time.monotonic()
         self.deadline = self.began + seconds
         self.evidence = Evidence(claims, CLAIMS)
         self.course = Course((problem.form.space.n_observed, problem.form.d))
         self.optimum: Optimum | None = None
         self.limit: Limit | None = None
+        self.repeats = Repeats(True, True)
         self.broken_off = False
 
     def go(self) -> None:
@@ -128,7 +132,9 @@ class _Referee:
             self.broken_off = True
             if self.optimum is not None and self.limit is None:
                 self.limit = limit_of(self.course, self.optimum)
-            self.evidence.skip("interrupted", "Ctrl-C: what stands here was found until then")
+            if self.limit is not None and not any(each.evidence == "limit" for each in self.evidence.found):
+                self.evidence.limit(self.limit)
+            self.evidence.skip("the rest", "interrupted by Ctrl-C: what stands here was found until then")
 
     # ---- the main run ------------------------------------------------------------------------------------------------
     def _main_run(self, optimum: Optimum) -> None:
@@ -145,29 +151,38 @@ class _Referee:
             if self.course.move_since_half() > 1e-9 * optimum.size:
                 follower.until(MORE, half, arrived)
                 self.limit = limit_of(self.course, optimum)
-        self._remarks()
+        self._remarks(follower.changes_the_problem)
 
-    def _remarks(self) -> None:
+    def _remarks(self, changes: bool) -> None:
         course = self.course
-        if course.ended in ("raised", "ended", "time"):
-            self.evidence.add(Finding("limit", "remark", course.why))
+        if course.ended == "raised":
+            self.evidence.add(Finding("run", "fails", course.why))
+        if course.ended in ("ended", "time"):
+            self.evidence.add(Finding("run", "remark", course.why))
+        if changes:
+            self.evidence.add(Finding("run", "remark", "it writes into the problem; every run was given one of its own"))
         if course.printed.size:
             text = visible(course.printed.text.strip())
-            self.evidence.add(Finding("limit", "remark", f"it prints {course.printed.size} letters: {text}"))
+            self.evidence.add(Finding("run", "remark", f"it prints {course.printed.size} letters: {text}"))
 
     # ---- the evidence ------------------------------------------------------------------------------------------------
     def _evidence(self, optimum: Optimum) -> None:
         if not self.algorithm.repeatable:
             self._judged(self.problem, optimum, self.course, self.limit, noisy=False)
-            self.evidence.skip("locality, promptness, mixing, drift, steps, bias, repetition, order", POINTS)
+            self.evidence.skip("the rest", POINTS)
             return
         if not self.course.total:
-            self.evidence.add(Finding("limit", "fails", self.limit.why if self.limit else ""))
+            if self.course.ended != "raised":
+                self.evidence.add(Finding("limit", "fails", "it gave no points"))
             return
-        noisy = self.evidence.repetition(self.algorithm, self.problem, self.seed)
+        self._try("repetition", self._repeated)
+        noisy = not (self.repeats.same_seed and self.repeats.other_seed)
         if noisy:
             self.limit = self._over_seeds(optimum)
-        self._try("locality", lambda: self.evidence.locality(self.algorithm, self.problem, self.seed))
+        if self.repeats.same_seed:
+            self._try("locality", lambda: self.evidence.locality(self.algorithm, self.problem, self.seed))
+        else:
+            self.evidence.skip("locality", "as runs with the same seed differ, nothing can be told from their differences")
         self._judged(self.problem, optimum, self.course, self.limit, noisy)
         if not noisy:
             self._try("order", lambda: self.evidence.order(self.algorithm, self.problem, self.course, self.seed))
@@ -176,11 +191,15 @@ class _Referee:
             if not is_irregular(self.problem) and not noisy:
                 self._try("limit", self._on_irregular)
 
+    def _repeated(self) -> None:
+        self.repeats = repeats(self.algorithm, self.problem, self.seed)
+        self.evidence.repetition(self.repeats)
+
     def _over_seeds(self, optimum: Optimum) -> Limit:
         """The limit over several seeds, of a run that differs with them."""
         others: list[Course] = []
-        for k in range(1, SEEDS):
-            if time.monotonic() < self.deadline:
+        with suppress(OutOfTimeError):
+            for k in range(1, SEEDS):
                 others.append(run(self.algorithm, self.problem, self.course.total, seed=self.seed + k))
         return limit_of(self.course, optimum, tuple(others))
 
@@ -191,14 +210,14 @@ class _Referee:
         assert limit is not None
         self.evidence.limit(limit, where)
         if limit.kind in ("wrong", "never settles"):
-            for name in names(self.algorithm, problem, optimum, course, limit, noisy, self.seed):
-                self.evidence.add(name)
+            found = names(self.algorithm, problem, optimum, course, limit, noisy, self.seed)
+            self._try("what it does instead", lambda: self.evidence.found.extend(found))
 
     def _on_irregular(self) -> None:
         """The limit where degrees, weights and counts differ, which they do not on the problem given."""
         problem = irregular(self.problem, np.random.default_rng(self.seed))
         optimum = Optimum.of(problem)
-        course = run(self.algorithm, problem, self.rounds or ROUNDS, seed=self.seed, deadline=self.deadline)
+        course = run(self.algorithm, problem, self.rounds or ROUNDS, seed=self.seed)
         limit = limit_of(course, optimum)
         self._judged(problem, optimum, course, limit, False, "with irregular degrees, weights and counts: ")
         if limit.kind in ("wrong", "never settles"):
@@ -206,11 +225,11 @@ class _Referee:
 
     def _try(self, evidence: str, each: Callable[[], None]) -> None:
         """One piece of evidence, where there is time for it; an instance that cannot be made or run is listed."""
-        if time.monotonic() > self.deadline:
-            self.evidence.skip(evidence, "the time was up")
-            return
         try:
+            look()
             each()
+        except OutOfTimeError:
+            self.evidence.skip(evidence, "the time was up")
         except GraphregError as error:
             self.evidence.skip(evidence, visible(f"{type(error).__name__}: {error}", 200))
 
@@ -223,15 +242,17 @@ class _Referee:
         return Audit(
             algorithm=self.algorithm.name,
             kind=self.algorithm.kind,
-            verdict=self.evidence.verdict(self.limit),
+            verdict=self.evidence.verdict(self.limit, course.ended == "raised"),
             findings=self.evidence.ordered(),
             claims=self.evidence.claims,
             rounds=course.total,
             distances=np.array(distances).reshape(-1, 2),
             measure="interrupted before the optimum was known" if optimum is None else optimum.rests_on,
+            radius=np.inf if optimum is None else optimum.radius,
             certificate=optimum.judged(course.last) if known and optimum and not self.broken_off else None,
             sent=course.sent,
             seed=self.seed,
+            interrupted=self.broken_off,
             seconds=time.monotonic() - self.began,
             problem=self.problem,
             given=given,

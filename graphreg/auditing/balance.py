@@ -28,6 +28,7 @@ UNSEEN = 1e-6  # of a force: what is left of it beside the free flows says nothi
 LARGEST = 2400  # parameters, beyond which the least-squares problems take too long
 PARALLEL = 1e-8  # by which the cosine of two lines may miss 1
 LEAST = 1e-12  # of a residual, which rounding leaves
+RANK = {"model": 0, "end": 2, "penalty": 3}  # of kinds that no limit tells apart, by how common they are: 1 for others
 TRIES = 4  # points around a difference at which its subgradients are compared
 
 
@@ -85,7 +86,7 @@ def accepted(families: list[Family]) -> tuple[Family, ...]:
     others = [each for each in families[1:] if not first.same(each)]
     if any(each.residual <= APART * max(first.residual, LEAST) for each in others):
         return ()
-    return tuple(sorted([first, *alike], key=lambda each: (each.kind != "model", roundness(each.factor))))
+    return tuple(sorted([first, *alike], key=lambda each: (RANK.get(each.kind, 1), roundness(each.factor))))
 
 
 class _Forces:
@@ -146,8 +147,8 @@ class _Forces:
         a, b = (v.ravel() - basis @ (basis.T @ v.ravel()) for v in (known, unknown))
         size = max(float(np.linalg.norm(known)), float(np.linalg.norm(self.gradient)), 1e-300)
         far = float(np.linalg.norm(b))
-        if np.linalg.norm(known) <= UNSEEN * size:
-            return 1.0, far / float(np.linalg.norm(unknown)), b / max(far, 1e-300)
+        if np.linalg.norm(known) <= UNSEEN * float(np.linalg.norm(self.gradient)):
+            return 1.0, far / max(float(np.linalg.norm(unknown)), size), b / max(far, 1e-300)
         if far <= UNSEEN * max(float(np.linalg.norm(unknown)), size * UNSEEN):
             return None
         t = -float(a @ b) / far**2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,7 @@ from ..problem import Problem
 from ..terms import Array
 from .algorithms import AbstractAlgorithm
 from .course import Course, run
-from .instances import rebuilt, reordered, scaled, with_equal_data
+from .instances import nearly_flat, rebuilt, reordered, scaled, with_equal_data
 from .limits import limit_of
 from .optimum import Optimum
 
@@ -88,16 +89,27 @@ def unsettled(course: Course) -> bool:
         return True
     if len(course.moves) < FIRST * 4:
         return False
-    moves, turns = np.array(course.moves), np.array(course.turns)
+    moves = np.array(course.moves)
     quarter = len(moves) // 4
     last, early = moves[-quarter:].mean(), moves[quarter : 2 * quarter].mean()
     size = max(float(np.abs(course.last).max(initial=0.0)), 1e-300) * np.sqrt(course.last.size)
-    return bool(last > 0.9 * early and last > 1e-6 * size and turns[-quarter:].mean() < BACK)
+    return bool(last > 0.9 * early and last > 1e-6 * size and goes_to_and_fro(course))
 
 
-def stressed(algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> Course:
-    """The run where losses are weak and penalties strong, so that the coupling alone decides whether it settles."""
-    return run(algorithm, scaled(problem, WEAK, STRONG), STRESSED, seed=seed)
+def goes_to_and_fro(course: Course) -> bool:
+    """Whether the moves of the last quarter turn back on each other, as those of too long a step do."""
+    turns = course.turns[-max(len(course.turns) // 4, 1) :]
+    return bool(turns) and float(np.mean(turns)) < BACK
+
+
+def stressed(algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> Iterator[tuple[str, Course]]:
+    """Runs where losses are weak and penalties strong, so that the coupling alone decides whether they settle; and where
+    losses are weak at all nodes but one, which sets the steps."""
+    strong = f"losses x {WEAK:g} and strengths x {STRONG:g}"
+    yield strong, run(algorithm, scaled(problem, WEAK, STRONG), STRESSED, seed=seed)
+    lone = problem.form.labels[0]
+    one = nearly_flat(problem, lone, WEAK)
+    yield f"losses x {WEAK:g} at all nodes but {lone!r}", run(algorithm, one, STRESSED, seed=seed)
 
 
 def too_long_for(algorithm: AbstractAlgorithm, problem: Problem, rounds: int, seed: int) -> str:

@@ -11,11 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from ..clock import OutOfTimeError, left
 from ..errors import MethodError
 from ..escaping import visible
 from ..problem import Problem
+from ..running import of_problem
 from ..terms import Array
 from .algorithms import AbstractAlgorithm, Stream
+from .instances import own
 
 NUMBERS = 20_000_000  # in all points that are kept
 MOST, LEAST = 1024, 64  # points that are kept
@@ -119,9 +122,14 @@ class Follower:
     def __init__(self, algorithm: AbstractAlgorithm, problem: Problem, start: Array | None, seed: int) -> None:
         self.algorithm = algorithm
         self.course = Course((problem.form.space.n_observed, problem.form.d))
-        self._all = problem.form.n
-        self._begin: Callable[[], Stream] = lambda: algorithm.run(problem, start, seed)
+        self._all, self._given, self._before = problem.form.n, own(problem), of_problem(problem.form)
+        self._begin: Callable[[], Stream] = lambda: algorithm.run(self._given, start, seed)
         self._stream: Stream | None = None
+
+    @property
+    def changes_the_problem(self) -> bool:
+        """Whether the algorithm wrote into the problem that it was given."""
+        return of_problem(self._given.form) != self._before
 
     def until(self, rounds: int, deadline: float = np.inf, enough: Callable[[Array], bool] | None = None) -> Course:
         """The course after so many rounds in all, or to its end; ``enough`` is asked every hundredth round."""
@@ -149,9 +157,10 @@ class Follower:
                 course.ended, course.why = "ended", f"it yielded {course.total} points and no more"
                 break
             w = self._read(given)
-            if not np.isfinite(w).all() or np.abs(w).max(initial=0.0) > FAR * self._size():
-                course.ended = "diverged"
-                course.why = f"in round {course.total + 1} entries are beyond 1e8 times the first, or not finite"
+            finite = bool(np.isfinite(w).all())
+            if not finite or np.abs(w).max(initial=0.0) > FAR * self._size():
+                what = "beyond 1e8 times the first ones" if finite else "not finite"
+                course.ended, course.why = "diverged", f"in round {course.total + 1} entries are {what}"
                 break
             course.add(w)
             if len(course.moves) >= STILL and not any(course.moves[-STILL:]):
@@ -182,16 +191,15 @@ class Follower:
 
 
 def run(
-    algorithm: AbstractAlgorithm,
-    problem: Problem,
-    rounds: int,
-    *,
-    start: Array | None = None,
-    seed: int = 0,
-    deadline: float = np.inf,
+    algorithm: AbstractAlgorithm, problem: Problem, rounds: int, *, start: Array | None = None, seed: int = 0
 ) -> Course:
-    """The course of a run of so many rounds. Ctrl-C is passed on; what is found out so far is the caller's."""
+    """The course of a run of so many rounds. Ctrl-C and the end of the time are passed on: what a run that was cut
+    short shows is no evidence."""
+    rest = left()
+    deadline = np.inf if rest is None else time.monotonic() + rest
     course = Follower(algorithm, problem, start, seed).until(rounds, deadline)
     if course.ended == "interrupted":
         raise KeyboardInterrupt
+    if course.ended == "time":
+        raise OutOfTimeError
     return course

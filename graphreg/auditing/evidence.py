@@ -6,14 +6,14 @@ from dataclasses import replace
 
 from ..problem import Problem
 from .algorithms import AbstractAlgorithm
-from .behaviour import order, repeats, stressed, unsettled
+from .behaviour import Repeats, order, stressed, unsettled
 from .course import Course
 from .limits import Limit
-from .locality import Delays, delays
+from .locality import Delays, confirmed, delays
 from .report import IN_THE_LIMIT, RIGHT, Finding
 
 ORDER = (
-    *("limit", "locality", "promptness", "mixing", "balance", "dictionary", "drift", "steps", "bias"),
+    *("run", "limit", "locality", "promptness", "mixing", "balance", "dictionary", "drift", "steps", "bias"),
     *("repetition", "order"),
 )
 SHOWN = 3  # pairs of nodes that a sentence lists
@@ -38,7 +38,7 @@ class Evidence:
         self.add(Finding(evidence, "fails" if claim in self.claims else "remark", sentence))
 
     # ---- one piece after the other -----------------------------------------------------------------------------------
-    def limit(self, limit: Limit, where: str) -> None:
+    def limit(self, limit: Limit, where: str = "") -> None:
         if limit.kind in (RIGHT, IN_THE_LIMIT):
             self.add(Finding("limit", "holds", where + limit.why))
         elif limit.kind == "undecided":
@@ -46,15 +46,12 @@ class Evidence:
         else:
             self._claimed("limit", "limit", where + limit.why)
 
-    def repetition(self, algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> bool:
-        """Whether runs differ with their seeds."""
-        found = repeats(algorithm, problem, seed)
+    def repetition(self, found: Repeats) -> None:
         if not found.same_seed:
             self._claimed("repeatable", "repetition", "two runs with the same seed differ")
         else:
             other = "" if found.other_seed else "; another seed gives another run"
             self.add(Finding("repetition", "holds", f"two runs with the same seed have the same bits{other}"))
-        return not (found.same_seed and found.other_seed)
 
     def locality(self, algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> None:
         found = delays(algorithm, problem, seed)
@@ -63,7 +60,7 @@ class Evidence:
             return
         self._early(algorithm, found)
         if not found.at_once:
-            self._late(found)
+            self._late(algorithm, problem, seed, found)
 
     def _early(self, algorithm: AbstractAlgorithm, found: Delays) -> None:
         early = found.early()
@@ -86,7 +83,9 @@ class Evidence:
             pace = "" if hops == 1 else f"; about {hops} exchanges a round, everywhere"
             self.add(Finding("locality", "holds", f"no node hears of another before its messages can come ({tried}){pace}"))
 
-    def _late(self, found: Delays) -> None:
+    def _late(self, algorithm: AbstractAlgorithm, problem: Problem, seed: int, found: Delays) -> None:
+        if found.late():
+            found = confirmed(algorithm, problem, found, seed)
         late = found.late()
         unused = found.by_detour(late) if late else []
         if unused:
@@ -117,15 +116,17 @@ class Evidence:
             self.add(Finding("order", "holds", "another order of the nodes changes nothing"))
 
     def stress(self, algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> None:
-        course = stressed(algorithm, problem, seed)
-        if course.ended == "raised":
-            self.skip("steps", f"losses x 1e-3, strengths x 1e3: {course.why}")
-        elif unsettled(course):
-            how = "diverges" if course.ended == "diverged" else "goes to and fro and does not settle"
-            self._claimed("limit", "steps", f"with losses x 1e-3 and strengths x 1e3 it {how}")
-            self.add(Finding("steps", "name", "step too long for the coupling (tau sigma ||K||^2): here it happens to do"))
-        else:
-            self.add(Finding("steps", "holds", "it settles with losses x 1e-3 and strengths x 1e3, too"))
+        for instance, course in stressed(algorithm, problem, seed):
+            if course.ended == "raised":
+                self.skip("steps", f"with {instance} {course.why}")
+            elif unsettled(course):
+                how = "diverges" if course.ended == "diverged" else "goes to and fro and does not settle"
+                self._claimed("limit", "steps", f"with {instance} it {how}")
+                why = "step too long for the coupling (tau sigma ||K||^2), or for some graphs; here it happens to converge"
+                self.add(Finding("steps", "name", why))
+                return
+            else:
+                self.add(Finding("steps", "holds", f"with {instance} it does not go to and fro"))
 
     # ---- all of them -------------------------------------------------------------------------------------------------
     def ordered(self) -> tuple[Finding, ...]:
@@ -137,9 +138,9 @@ class Evidence:
             out.append(replace(each, outcome="consistent") if named and each.outcome == "name" else each)
         return tuple(out)
 
-    def verdict(self, limit: Limit | None) -> str:
+    def verdict(self, limit: Limit | None, raised: bool) -> str:
         failed = {each.evidence for each in self.found if each.outcome == "fails"}
-        if limit is None or limit.kind == "none":
+        if limit is None or limit.kind == "none" or raised:
             return "no limit"
         if limit.kind not in (RIGHT, IN_THE_LIMIT):
             return limit.kind

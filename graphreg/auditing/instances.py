@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import GraphregError
 from ..inputs import Graph, NodeData
 from ..problem import Problem
-from ..terms import AbstractTerm, Array, Model
+from ..terms import AbstractTerm, Array, Model, Strength
 from ..terms.losses import AbstractLoss
 
 CHORDS = 0.4  # edges that an irregular graph has more, as a share of its nodes
@@ -32,6 +32,11 @@ def rebuilt(
         else:
             terms.append((strength * factors[1] if term.takes_strength() else strength, other(term)))
     return Problem(Model(tuple(terms)))  # pyright: ignore[reportArgumentType]  (a strength times a number is one)
+
+
+def own(problem: Problem) -> Problem:
+    """A problem of its own at the strengths of this moment, so that what an algorithm does to it harms no other."""
+    return Problem(Model(tuple((Strength(float(strength)), term) for strength, term in problem.model.terms)))
 
 
 def scaled(problem: Problem, losses: float, others: float = 1.0) -> Problem:
@@ -164,9 +169,11 @@ def _evened(term: AbstractLoss, most: int) -> dict[Hashable, float]:
     return {label: float(each[most] / s) for label, s in zip(term.data.labels, each, strict=True)}
 
 
-def nearly_flat(problem: Problem, but: Hashable, by: float) -> Problem:
-    """With the losses of all nodes but one multiplied by a small number: the one keeps the constants on which steps
-    depend."""
-    return rebuilt(
-        problem, lambda term: term.rescaled({label: by for label in term.data.labels if label != but}), factors=(1.0, by)
-    )
+def nearly_flat(problem: Problem, but: Hashable, by: float, others: float = 1.0) -> Problem:
+    """With the losses of all nodes but one multiplied by a small number, and all penalties by another: the one node
+    keeps the constants on which steps depend."""
+
+    def flattened(term: AbstractLoss) -> AbstractLoss:
+        return term.rescaled({label: by for label in term.data.labels if label != but})
+
+    return rebuilt(problem, flattened, factors=(1.0, others))

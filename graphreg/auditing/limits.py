@@ -16,6 +16,7 @@ FLAT = 0.15  # the power below which a distance does not fall
 MOVES = 0.2  # of its distance a run must still move, or it has stalled
 SWINGS = 1e-4  # of the size of the optimum a run must move in every round to be said to swing
 DECAYS = 0.7  # of its moves a quarter into the run, above which they do not decay
+FEWEST = 200  # rounds from which a limit can be told, where it is not reached
 ERRORS = 4.0  # standard errors beyond which a mean is not the optimum
 
 
@@ -47,12 +48,17 @@ class Limit:
     why: str
 
 
+def _falling(power: float) -> str:
+    """How a distance falls, in words."""
+    return f"falling as k^-{power:.2g}" if power > 0.0 else "not falling"
+
+
 def limit_of(course: Course, optimum: Optimum, others: tuple[Course, ...] = ()) -> Limit:
     """The limit of a run; ``others`` are runs with other seeds, where these differ."""
     if not course.finite:
         last = course.last if course.total else np.zeros(course.shape)
         kind = "never settles" if course.ended == "diverged" else "none"
-        return Limit(kind, np.inf, 0.0, last, np.inf, f"it diverges: {course.why}" if course.total else course.why)
+        return Limit(kind, np.inf, 0.0, last, np.inf, course.why)
     runs = (course, *(each for each in others if each.finite))
     d1, d2, d3 = (float(np.mean([_around(each, optimum, share) for each in runs])) for share in (0.25, 0.5, 1.0))
     power = float(np.log2(max(d2, 1e-300) / max(d3, 1e-300))) if d3 > 0 else np.inf
@@ -94,19 +100,21 @@ def _of_decay(
 ) -> tuple[str, str]:
     """A run without noise that has not arrived: whether it will, by extrapolation from three octaves (Aitken)."""
     d1, d2, d3 = distances
+    if course.total < FEWEST:
+        return "undecided", f"{d3:.1e} from the optimum after {course.total} rounds, {_falling(power)}"
     still = course.ended == "settled" or course.move_since_half() < 1e-9 * optimum.size
     if not still and d3 < NEAR and power > FALLS:
-        return "right in the limit", f"{d3:.1e} from the optimum and falling as k^-{power:.2g}"
+        return "right in the limit", f"{d3:.1e} from the optimum and {_falling(power)}"
     if not still and power > FALLS and (far := optimum.distance(_extrapolated(course))) < 0.15 * d3:
-        return "right in the limit", f"{d3:.1e} from the optimum, falling as k^-{power:.2g}; extrapolated {far:.1e}"
+        return "right in the limit", f"{d3:.1e} from the optimum, {_falling(power)}; extrapolated {far:.1e}"
     drop = (d1 - d2) - (d2 - d3)
     floor = d3 - (d2 - d3) ** 2 / drop if drop > 0 and d2 > d3 else d3
     if not still and power > FLAT and floor < 0.5 * d3:
-        return "undecided", f"{d3:.1e} from the optimum, falling as k^-{power:.2g}"
+        return "undecided", f"{d3:.1e} from the optimum, {_falling(power)}"
     stalled = course.move_since_half() < MOVES * d3 * optimum.size
     if still or stalled or power < FLAT:
         return "wrong", f"it stays {d3:.1e} from the optimum"
-    return "undecided", f"{d3:.1e} from the optimum, falling as k^-{power:.2g}"
+    return "undecided", f"{d3:.1e} from the optimum, {_falling(power)}"
 
 
 def _extrapolated(course: Course) -> Array:
@@ -123,7 +131,7 @@ def _of_noise(runs: tuple[Course, ...], optimum: Optimum, power: float, d3: floa
     t = bias(runs, optimum)
     if t > ERRORS and power < FALLS:
         return "wrong", f"the mean over {len(runs)} seeds is {t:.1f} standard errors from the optimum, {d3:.1e} away"
-    return "undecided", f"{d3:.1e} from the optimum by noise ({t:.1f} standard errors), falling as k^-{power:.2g}"
+    return "undecided", f"{d3:.1e} from the optimum by noise ({t:.1f} standard errors), {_falling(power)}"
 
 
 def bias(runs: tuple[Course, ...], optimum: Optimum) -> float:

@@ -42,7 +42,7 @@ def mass(algorithm: AbstractAlgorithm, problem: Problem, optimum: Array, seed: i
     """The mass of impulses; None where the algorithm takes no start, does not react to it, or does not keep a constant
     where losses are flat, so that nothing can be said of it."""
     labels = problem.form.labels[: problem.form.space.n_observed]
-    flat = nearly_flat(problem, labels[-1], FLAT)
+    flat = nearly_flat(problem, labels[-1], FLAT, FLAT)
     base = np.zeros(optimum.shape)
 
     def response(start: Array) -> list[Array]:

@@ -9,7 +9,7 @@ import numpy as np
 from ..problem import Problem
 from .algorithms import AbstractAlgorithm
 from .balance import Family, accepted, balanced
-from .behaviour import drift, too_long_for
+from .behaviour import drift, goes_to_and_fro, too_long_for
 from .course import Course, run
 from .dictionary import entries, nearest
 from .instances import scaled
@@ -155,4 +155,7 @@ def _of_steps(
     algorithm: AbstractAlgorithm, problem: Problem, course: Course, limit: Limit, seed: int
 ) -> Iterator[Finding]:
     why = too_long_for(algorithm, problem, min(course.total, 1500) or 1500, seed)
-    yield Finding("steps", "name" if why else "remark", f"step too long: {why}" if why else limit.why)
+    if why or goes_to_and_fro(course):
+        yield Finding("steps", "name", f"step too long: {why or 'the run goes to and fro, and its moves do not decay'}")
+    else:
+        yield Finding("steps", "remark", f"it does not settle, and does not go to and fro either: {limit.why}")

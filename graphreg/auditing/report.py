@@ -36,7 +36,7 @@ class Finding:
     Attributes
     ----------
     evidence : str
-        limit, locality, promptness, mixing, balance, dictionary, drift, steps, bias, repetition or order.
+        run, limit, locality, promptness, mixing, balance, dictionary, drift, steps, bias, repetition or order.
     outcome : str
         "holds" or "fails" (a property that was claimed), "name" (what the algorithm does instead), "consistent" (with
         the name), "remark", "not tried".
@@ -61,7 +61,7 @@ class Audit:
         Its name, and what it was given as: function, step, iteration or iterable.
     verdict : str
         "right", "right in the limit", "right limit, not local", "right limit, late", "wrong", "never settles",
-        "undecided", or "no limit" where it gave no points.
+        "undecided", or "no limit" where it raised an exception or gave no points.
     findings : tuple of Finding
         In the order of the evidence.
     claims : tuple of str
@@ -72,11 +72,15 @@ class Audit:
         Rounds, and the distance from the optimum there.
     measure : str
         What the distances are, and what they rest on.
+    radius : float
+        How far w* itself may be from the optimum, in units of the distances; inf where that is not known.
     certificate : Certificate or None
         Of the last point, against the lower bound that is known: it lies at most ``gap`` above the optimum.
     sent : (int, int) or None
         Messages and bytes of the main run, where somebody counted them.
     seed : int
+    interrupted : bool
+        By Ctrl-C, so that not everything was tried.
     seconds : float
     """
 
@@ -88,17 +92,26 @@ class Audit:
     rounds: int
     distances: Array
     measure: str
+    radius: float
     certificate: Certificate | None
     sent: tuple[int, int] | None
     seed: int
+    interrupted: bool
     seconds: float
     problem: Problem = field(repr=False)
     given: Any = field(repr=False)
 
     @property
     def ok(self) -> bool:
-        """Whether the limit is right and every claimed property holds. Undecided is not ok."""
-        return self.verdict in (RIGHT, IN_THE_LIMIT) and not any(each.outcome == "fails" for each in self.findings)
+        """Whether the limit is right and nothing that was claimed fails, as far as it was tried (see `untried`). What is
+        undecided or interrupted is not ok."""
+        fails = any(each.outcome == "fails" for each in self.findings)
+        return self.verdict in (RIGHT, IN_THE_LIMIT) and not fails and not self.interrupted
+
+    @property
+    def untried(self) -> tuple[Finding, ...]:
+        """What was not tried, each with the reason."""
+        return tuple(each for each in self.findings if each.outcome == "not tried")
 
     def __bool__(self) -> bool:
         return self.ok
@@ -134,6 +147,8 @@ class Audit:
 
     def _lines(self) -> list[str]:
         head = f"{visible(self.algorithm)} ({self.kind}): {self.verdict}"
+        if self.verdict == "undecided":
+            head += "".join(f": {each.sentence}" for each in self.findings if each.evidence == "limit")
         lines = [head if not self.name else f"{head}. {self.name}"]
         lines += [f"  {each}" for each in self.findings]
         lines.append(f"{self.rounds} rounds, seed {self.seed}, {self.seconds:.2g} seconds; {self.cost}")

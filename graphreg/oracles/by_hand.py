@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from ..errors import MethodError
 from ..form import EdgeBlock, Form
 from ..terms import Array
+from ..terms.penalties import AbstractSmoothPenalty
 from .gradients import NodeGradients
 from .nodeprox import AbstractNodeProx, node_proxes
 
@@ -70,8 +71,8 @@ class Oracles:
         return self._gradients.convexity
 
     def prox(self, v: Array, step: Any) -> Array:
-        """argmin over w of f_i(w) + ||w - v_i||^2 / (2 step_i), without node penalties, (n, d); ``step`` is a number or
-        (n,)."""
+        """argmin over w of f_i(w) + ||w - v_i||^2 / (2 step_i), of the losses alone, without node penalties, (n, d);
+        ``step`` is a number or (n,)."""
         out, tau = v.copy(), np.broadcast_to(np.asarray(step, dtype=float), (self.n,))
         for prox in self._proxes:
             i = prox.nodes
@@ -85,10 +86,13 @@ class Oracles:
         return out
 
     def node_prox(self, v: Array, step: Any) -> Array:
-        """The prox of step_i psi at each row, of the node penalties, (n, d); v where there are none. Of several they
-        are taken one after the other, which is the prox of their sum where they act on different features."""
+        """The prox of step_i psi at each row, of the node penalties that `gradient` leaves out, as they are not smooth,
+        (n, d); v where there are none. Several are taken one after the other, which is the prox of their sum where they
+        act on different features."""
         out, tau = v.copy(), np.broadcast_to(np.asarray(step, dtype=float), (self.n,))
         for edge in self._ground:
+            if isinstance(edge.penalty, AbstractSmoothPenalty):
+                continue
             i, columns = edge.tail, edge.columns(self.d)
             center = 0.0 if edge.center is None else edge.center
             at = np.ix_(i, columns)

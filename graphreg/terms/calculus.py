@@ -172,6 +172,10 @@ class AbstractTerm(_Summand, ABC):
         del change
         return self
 
+    def squared(self) -> AbstractTerm:
+        """The term with 1/2 ||.||^2 in place of a penalty between nodes that has kinks; itself where it has none."""
+        return self
+
     def takes_strength(self) -> bool:
         """Whether a strength other than 1 may stand before the term: not before a constraint."""
         return True

@@ -15,6 +15,7 @@ from ..messages import unmatched
 from .blocks import EdgeBlock, Lowered
 from .calculus import AbstractTerm, Strength, positive
 from .penalties.base import AbstractConstraint, AbstractOneSided, AbstractPenalty
+from .penalties.squared_l2 import SquaredL2
 from .penalties.zero import Zero
 from .records import GROUND, IN_GRAPH, TO_GROUND, Array, Coordinate, Space
 
@@ -78,6 +79,9 @@ class TotalVariation(AbstractTerm):
     def on_graph(self, change: Callable[[Graph], Graph]) -> TotalVariation:
         graph = change(self.graph)
         return replace(self, graph=graph if self.takes_strength() else unweighted(graph))
+
+    def squared(self) -> TotalVariation:
+        return replace(self, penalty=SquaredL2()) if self.takes_strength() else self
 
     def takes_strength(self) -> bool:
         return not isinstance(self.penalty, AbstractConstraint)
