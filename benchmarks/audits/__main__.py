@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import graphreg as gr
-from graphreg.auditing import Audit, audit
 
 from .algorithms import RIGHT, Algorithm
 from .bugs import BUGS, Bug
@@ -63,9 +62,9 @@ def _tagged(named: bool, found: str) -> str:
     return ("named: " if named else "unnamed: ") + found
 
 
-def _audited(problem: gr.Problem, algorithm: Algorithm) -> tuple[Audit, float]:
+def _audited(problem: gr.Problem, algorithm: Algorithm) -> tuple[gr.Audit, float]:
     began = time.perf_counter()
-    return audit(problem, algorithm), time.perf_counter() - began
+    return gr.audit(problem, algorithm), time.perf_counter() - began
 
 
 def all_rows(only: str, seeds: list[int]) -> Iterator[Row]:
