@@ -29,10 +29,12 @@ WANTED = (
 
 @dataclass
 class Stream:
-    """The points of one run, and what it has sent so far: messages and bytes, None where nobody counts them."""
+    """The points of one run, what it has sent so far (messages and bytes, None where nobody counts them), and how many
+    sums over all nodes it has asked for."""
 
     points: Iterator[Any]
     sent: Callable[[], tuple[int, int] | None] = field(default=lambda: None)
+    sums: Callable[[], int] = field(default=lambda: 0)
 
 
 class AbstractAlgorithm(ABC):
@@ -109,7 +111,7 @@ class Iteration(AbstractAlgorithm):
                 state = self.method.step(state)
                 yield self.method.point(state)[0]
 
-        return Stream(points(), ledger.sent)
+        return Stream(points(), ledger.sent, lambda: sum(each.sums for each in ledger.accounts.values()))
 
     def check(self, problem: Problem) -> None:
         missing = self.method.missing(problem.form)

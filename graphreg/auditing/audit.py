@@ -180,7 +180,7 @@ class _Referee:
         if noisy:
             self.limit = self._over_seeds(optimum)
         if self.repeats.same_seed:
-            self._try("locality", lambda: self.evidence.locality(self.algorithm, self.problem, self.seed))
+            self._try("locality", self._locality)
         else:
             self.evidence.skip("locality", "as runs with the same seed differ, nothing can be told from their differences")
         self._judged(self.problem, optimum, self.course, self.limit, noisy)
@@ -194,6 +194,9 @@ class _Referee:
     def _repeated(self) -> None:
         self.repeats = repeats(self.algorithm, self.problem, self.seed)
         self.evidence.repetition(self.repeats)
+
+    def _locality(self) -> None:
+        self.evidence.locality(self.algorithm, self.problem, self.seed, self.course.sums)
 
     def _over_seeds(self, optimum: Optimum) -> Limit:
         """The limit over several seeds, of a run that differs with them."""

@@ -70,6 +70,7 @@ class Course:
     ended: str = ""
     why: str = ""
     sent: tuple[int, int] | None = None
+    sums: int = 0
     seconds: float = 0.0
     printed: Printed = field(default_factory=Printed)
     stride: int = 1
@@ -143,7 +144,7 @@ class Follower:
             said = visible(f"{type(error).__name__}: {error}", LONGEST)
             course.ended, course.why = "raised", f"in round {course.total + 1} it raised {said}"
         if self._stream is not None:
-            course.sent = self._stream.sent()
+            course.sent, course.sums = self._stream.sent(), self._stream.sums()
         course.seconds += time.monotonic() - began
         return course
 

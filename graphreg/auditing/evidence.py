@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..problem import Problem
+from ..terms.losses import AbstractSmoothLoss
 from .algorithms import AbstractAlgorithm
 from .behaviour import Repeats, order, stressed, unsettled
 from .course import Course
@@ -53,22 +54,26 @@ class Evidence:
             other = "" if found.other_seed else "; another seed gives another run"
             self.add(Finding("repetition", "holds", f"two runs with the same seed have the same bits{other}"))
 
-    def locality(self, algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> None:
+    def locality(self, algorithm: AbstractAlgorithm, problem: Problem, seed: int, sums: int) -> None:
+        """``sums`` are those over all nodes that the algorithm has declared and recorded."""
         found = delays(algorithm, problem, seed)
         if found is None or not found.seen:
             self.skip("locality", "no change of targets could be seen at another node")
             return
-        self._early(algorithm, found)
+        self._early(algorithm, found, sums)
         if not found.at_once:
             self._late(algorithm, problem, seed, found)
 
-    def _early(self, algorithm: AbstractAlgorithm, found: Delays) -> None:
+    def _early(self, algorithm: AbstractAlgorithm, found: Delays, sums: int) -> None:
         early = found.early()
         tried = f"targets of {int(found.tried.sum())} of {len(found.labels)} nodes changed"
         if algorithm.isolated:
             self.add(Finding("locality", "holds", "by construction: every node was run by itself"))
         elif found.at_once and not (self.explicit and "local" in self.claims):
             self.add(Finding("locality", "remark", "every node hears of every other at once: a server, or one place"))
+        elif early and sums:
+            said = f"all nodes hear of all others by sums over all nodes, which it records ({sums} in the main run)"
+            self.add(Finding("locality", "remark", said))
         elif early:
             j, i = early[0]
             self._claimed(
@@ -84,6 +89,9 @@ class Evidence:
             self.add(Finding("locality", "holds", f"no node hears of another before its messages can come ({tried}){pace}"))
 
     def _late(self, algorithm: AbstractAlgorithm, problem: Problem, seed: int, found: Delays) -> None:
+        if not all(isinstance(block.loss, AbstractSmoothLoss) for block in problem.form.samples):
+            self.skip("promptness", "what is late is judged where losses are smooth")
+            return
         if found.late():
             found = confirmed(algorithm, problem, found, seed)
         late = found.late()

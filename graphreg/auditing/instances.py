@@ -54,7 +54,7 @@ def with_targets(problem: Problem, label: Hashable, by: float) -> Problem | None
             found = rebuilt(problem, lambda term, change=change: _changed(term, label, change))
             if not _same_targets(problem, found):
                 return found
-        except GraphregError:  # such targets the loss does not take
+        except (GraphregError, TypeError, ValueError):  # such targets the loss does not take, or they are names
             continue
     return None
 

@@ -68,7 +68,7 @@ def limit_of(course: Course, optimum: Optimum, others: tuple[Course, ...] = ()) 
     def found(kind: str, why: str) -> Limit:
         return Limit(kind, d3, power, point, swing, why)
 
-    if d3 < RIGHT + (optimum.radius if optimum.unique else 0.0):
+    if d3 < RIGHT + optimum.floor:
         return found("right", f"{d3:.1e} from the optimum")
     if others:
         return found(*_of_noise(runs, optimum, power, d3))

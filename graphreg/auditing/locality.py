@@ -127,7 +127,7 @@ def delays(algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> Delays 
                 if other is not None:
                     tried[j] = True
                     moved = run(algorithm, other, ROUNDS, seed=seed).points
-                    least[j] = np.minimum(least[j], _delay(base, moved, j))
+                    least[j] = np.minimum(least[j], _delay(base, moved, j, n))
     return Delays(form.labels[:n], tried, least, hops(form)[:n, :n]) if tried.any() else None
 
 
@@ -142,7 +142,8 @@ def confirmed(algorithm: AbstractAlgorithm, problem: Problem, found: Delays, see
             for by in MORE_MOVES:
                 other = with_targets(base_problem, found.labels[j], by)
                 if other is not None:
-                    least[j] = np.minimum(least[j], _delay(base, run(algorithm, other, ROUNDS, seed=seed).points, j))
+                    moved = run(algorithm, other, ROUNDS, seed=seed).points
+                    least[j] = np.minimum(least[j], _delay(base, moved, j, len(least)))
     return replace(found, rounds=least)
 
 
@@ -155,12 +156,12 @@ def _instances(problem: Problem) -> list[Problem]:
     return [*(scaled(problem, 1.0, strength) for strength in STRENGTHS), smooth]
 
 
-def _delay(base: list[Array], moved: list[Array], j: int) -> Array:
-    """After how many rounds each node first differs, counted from the first in which node j does."""
-    first = np.full(len(base[0]) if base else 0, NEVER)
+def _delay(base: list[Array], moved: list[Array], j: int, n: int) -> Array:
+    """After how many rounds each of n nodes first differs, counted from the first in which node j does."""
+    first = np.full(n, NEVER)
     for k, (a, b) in enumerate(zip(base, moved, strict=False)):
         first[(np.abs(a - b).max(axis=1) > 0.0) & (first == NEVER)] = k
-    return np.where(first < NEVER, first - first[j], NEVER) if first[j] < NEVER else np.full(len(first), NEVER)
+    return np.where(first < NEVER, first - first[j], NEVER) if first[j] < NEVER else np.full(n, NEVER)
 
 
 def hops(form: Form) -> Array:

@@ -55,6 +55,12 @@ class Optimum:
         """How far w* may be from the optimum, in the unit of the distances."""
         return self.certificate.distance / self.size
 
+    @property
+    def floor(self) -> float:
+        """The distance below which points cannot be told from the optimum."""
+        gap = self.certificate.relative_gap
+        return self.radius if self.unique else float(np.sqrt(gap)) if np.isfinite(gap) else 0.0
+
     def distance(self, w: Array) -> float:
         """The distance of a point (n_observed, d)."""
         if self.unique:
