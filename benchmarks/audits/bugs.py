@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,6 +28,12 @@ def misread(mistake: Callable[[Parts], Parts]) -> Callable[[gr.Problem], Parts]:
 def _some_edge(p: Parts) -> int:
     """An edge in the middle of the list."""
     return len(p.K) // 2
+
+
+def _far_apart(p: Parts) -> list[int]:
+    """Two nodes that are as many edges apart as any."""
+    hops = shortest_path(p.neighbours, unweighted=True)
+    return [int(k) for k in np.unravel_index(np.argmax(np.where(np.isfinite(hops), hops, 0.0)), hops.shape)]
 
 
 # ---- between the losses and the edges --------------------------------------------------------------------------------
@@ -136,10 +143,8 @@ def reads_a_stranger(problem: gr.Problem, start: Any = None, seed: Any = None) -
     """The two nodes that are farthest apart mix."""
 
     def mistake(p: Parts) -> Parts:
-        hops = shortest_path(p.neighbours, unweighted=True)
-        i, j = np.unravel_index(np.argmax(np.where(np.isfinite(hops), hops, 0.0)), hops.shape)
         link = np.zeros((1, p.shape[0]))
-        link[0, [i, j]] = 1.0, -1.0
+        link[0, _far_apart(p)] = 1.0, -1.0
         return replace(p, C=p.C - 0.2 * link.T @ link)
 
     return extra(problem, start, seed, misread(mistake))
@@ -155,22 +160,53 @@ def asymmetric_mixing(problem: gr.Problem, start: Any = None, seed: Any = None) 
     return nids(problem, start, seed, misread(mistake))
 
 
+def _nodes_of(edge: int | None = None) -> Callable[[gr.Problem], tuple[int, ...]]:
+    """The ends of an edge by its number, by default of the one in the middle."""
+
+    def ends(problem: gr.Problem) -> tuple[int, ...]:
+        p = parts_of(problem)
+        return tuple(np.flatnonzero(p.K[_some_edge(p) if edge is None else edge]).tolist())
+
+    return ends
+
+
 @dataclass(frozen=True)
 class Bug:
-    """An algorithm with a planted bug, and the kind of problem that it is for."""
+    """An algorithm with a planted bug, the kind of problem that it is for, and the name that an audit should find.
+
+    ``says`` is a regular expression of that name, and ``where`` gives the nodes that it should name as well.
+    """
 
     run: Algorithm
     kind: str
+    says: str
+    where: Callable[[gr.Problem], tuple[int, ...]] = lambda _: ()
 
     @property
     def name(self) -> str:
         return self.run.__name__.replace("_", " ")
 
+    def named(self, found: str, problem: gr.Problem) -> bool:
+        """Whether what an audit has found is this bug."""
+        nodes = all(re.search(rf"\b{node}\b", found) for node in self.where(problem))
+        return nodes and re.search(self.says, found) is not None
+
 
 BUGS = (
-    *(Bug(each, "edges") for each in (sign, sign_on_one_edge, twice_the_strength, sum_for_mean, step_too_long)),
-    *(Bug(each, "edges") for each in (step_too_long_and_yet, stale_message, weights_forgotten, edge_missing)),
-    *(Bug(each, "edges") for each in (wrong_prox_step, flows_leave_their_ball)),
-    *(Bug(each, "consensus") for each in (reads_a_stranger, asymmetric_mixing, local_steps, constant_step)),
-    Bug(uneven_samples, "consensus"),
+    Bug(sign, "edges", "^sign: "),
+    Bug(sign_on_one_edge, "edges", "^sign on one edge", _nodes_of()),
+    Bug(twice_the_strength, "edges", r"strength.* x 2\b"),
+    Bug(sum_for_mean, "edges", "sum.*mean"),
+    Bug(step_too_long, "edges", "step too long"),
+    Bug(step_too_long_and_yet, "edges", "step too long"),
+    Bug(stale_message, "edges", "stale message", _nodes_of()),
+    Bug(reads_a_stranger, "consensus", "non-neighbour", lambda problem: tuple(_far_apart(parts_of(problem)))),
+    Bug(weights_forgotten, "edges", "weights.* forgotten"),
+    Bug(edge_missing, "edges", "missing edge", _nodes_of(-1)),
+    Bug(wrong_prox_step, "edges", "step of their prox x 1/2"),
+    Bug(flows_leave_their_ball, "edges", "leave their ball|never saturates|not projected"),
+    Bug(asymmetric_mixing, "consensus", "asymmetric mixing"),
+    Bug(local_steps, "consensus", "drift of local steps"),
+    Bug(constant_step, "consensus", "constant step"),
+    Bug(uneven_samples, "consensus", "biased stochastic gradient"),
 )

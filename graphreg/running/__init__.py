@@ -22,3 +22,4 @@ from .solving import solve as solve
 from .solving import solved as solved
 from .statuses import contradicted as contradicted
 from .trace import Record as Record
+from .trace import Trace as Trace
