@@ -147,10 +147,10 @@ class _Referee:
 
         follower.until(self.rounds or ROUNDS, half, arrived)
         self.limit = limit_of(self.course, optimum)
-        if self.rounds is None and not self.course.ended and self.limit.kind != "right":
-            if self.course.move_since_half() > 1e-9 * optimum.size:
-                follower.until(MORE, half, arrived)
-                self.limit = limit_of(self.course, optimum)
+        open_yet = self.rounds is None and not self.course.ended and self.limit.kind != "right"
+        if open_yet and self.course.move_since_half() > 1e-9 * optimum.size:
+            follower.until(MORE, half, arrived)
+            self.limit = limit_of(self.course, optimum)
         self._remarks(follower.changes_the_problem)
 
     def _remarks(self, changes: bool) -> None:
@@ -206,8 +206,9 @@ class _Referee:
         """The limit over several seeds, of a run that differs with them."""
         others: list[Course] = []
         with suppress(OutOfTimeError):
-            for k in range(1, SEEDS):
-                others.append(run(self.algorithm, self.problem, self.course.total, seed=self.seed + k))
+            for k in range(1, SEEDS):  # those that are done when the time is up count
+                found = run(self.algorithm, self.problem, self.course.total, seed=self.seed + k)
+                others.append(found)
         return limit_of(self.course, optimum, tuple(others))
 
     def _judged(

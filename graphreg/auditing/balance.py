@@ -141,8 +141,8 @@ class _Forces:
         return out
 
     def fit(self, known: Array, unknown: Array, basis: Array | None = None) -> tuple[float, float, Array] | None:
-        """The best factor, what it leaves and the line; None where nothing of the unknown is seen beside the free flows.
-        Where nothing else is known the factor is 1: the unknown balances by itself, or does not."""
+        """The best factor, what it leaves and the line; None where nothing of the unknown is seen beside the free
+        flows. Where nothing else is known the factor is 1: the unknown balances by itself, or does not."""
         basis = self.basis if basis is None else basis
         a, b = (v.ravel() - basis @ (basis.T @ v.ravel()) for v in (known, unknown))
         size = max(float(np.linalg.norm(known)), float(np.linalg.norm(self.gradient)), 1e-300)

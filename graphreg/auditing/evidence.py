@@ -136,7 +136,7 @@ class Evidence:
             elif unsettled(course):
                 how = "diverges" if course.ended == "diverged" else "goes to and fro and does not settle"
                 self._claimed("limit", "steps", f"with {instance} it {how}")
-                why = "step too long for the coupling (tau sigma ||K||^2), or for some graphs; here it happens to converge"
+                why = "step too long for the coupling (tau sigma ||K||^2); on the problem given it happens to converge"
                 self.add(Finding("steps", "name", why))
                 return
             else:
