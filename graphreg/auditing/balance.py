@@ -29,7 +29,7 @@ LARGEST = 2400  # parameters, beyond which the least-squares problems take too l
 PARALLEL = 1e-8  # by which the cosine of two lines may miss 1
 LEAST = 1e-12  # of a residual, which rounding leaves
 RANK = {"model": 0, "end": 2, "penalty": 3}  # of kinds that no limit tells apart, by how common they are: 1 for others
-TRIES = 4  # points around a difference at which its subgradients are compared
+TRIES = 8  # points around a difference at which its subgradients are compared
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class _Forces:
         if isinstance(penalty, AbstractSmoothPenalty):
             return penalty.gradient(z), np.zeros(z.shape, dtype=bool)
         rng = np.random.default_rng(0)
-        around = [penalty.subgradient(z + NEARLY * self.size * rng.choice([-1.0, 1.0], z.shape)) for _ in range(TRIES)]
+        around = [penalty.subgradient(z + NEARLY * self.size * rng.uniform(-1.0, 1.0, z.shape)) for _ in range(TRIES)]
         jumps = np.ptp(np.array(around), axis=0)
         small = np.abs(z) <= NEARLY * self.size
         typical = max((float(np.sqrt(np.mean(np.array(around) ** 2)))), 1e-300)

@@ -1,4 +1,4 @@
-"""What an algorithm does when it is run again: with other seeds and orders of the nodes, on harder and easier problems."""
+"""What an algorithm does when it is run again: other seeds, other orders of the nodes, harder and easier problems."""
 
 from __future__ import annotations
 
