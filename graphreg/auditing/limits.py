@@ -100,7 +100,7 @@ def _of_decay(
 ) -> tuple[str, str]:
     """A run without noise that has not arrived: whether it will, by extrapolation from three octaves (Aitken)."""
     d1, d2, d3 = distances
-    if course.total < FEWEST:
+    if course.total < FEWEST and course.ended != "settled":
         return "undecided", f"{d3:.1e} from the optimum after {course.total} rounds, {_falling(power)}"
     still = course.ended == "settled" or course.move_since_half() < 1e-9 * optimum.size
     if not still and d3 < NEAR and power > FALLS:

@@ -32,7 +32,7 @@ def by_factor(kind: str, name: str, t: float) -> str:
         inverse = number(1.0 / t) if abs(t) > SAME else "inf"
         if abs(t) <= SAME:
             return f"{name} left out"
-        prox = f", or the step of their prox x {number(t)}" if t > 0 else ""
+        prox = f", or the step of their prox x {inverse}" if t > 0 else ""
         return f"factor {number(t)} in the strength: {name} x {number(t)} ({other} x {inverse}{prox})"
     if kind in ("edge", "end"):
         if abs(t) <= SAME:
