@@ -203,7 +203,7 @@ BUGS = (
     Bug(reads_a_stranger, "consensus", "non-neighbour", _far_apart),
     Bug(weights_forgotten, "edges", "weights.* forgotten"),
     Bug(edge_missing, "edges", "missing edge", lambda p: _ends(p, -1)),
-    Bug(wrong_prox_step, "edges", "step of their prox x 1/2"),
+    Bug(wrong_prox_step, "edges", "prox x 1/2"),
     Bug(flows_leave_their_ball, "edges", "leave their ball|never saturates|not projected"),
     Bug(asymmetric_mixing, "consensus", "asymmetric mixing"),
     Bug(local_steps, "consensus", "drift of local steps"),

@@ -72,7 +72,9 @@ class Function(AbstractAlgorithm):
             given["seed"] = seed
         found = self.function(problem, **given)
         if not isinstance(found, Iterable):
-            raise MethodError(f"{self.name}(problem) must yield the parameters after each round, and returned {found!r}")
+            raise MethodError(
+                f"{self.name}(problem) must yield the parameters after each round, and returned {found!r}"
+            )
         return Stream(iter(found))
 
 

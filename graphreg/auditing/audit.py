@@ -147,10 +147,10 @@ class _Referee:
 
         follower.until(self.rounds or ROUNDS, half, arrived)
         self.limit = limit_of(self.course, optimum)
-        if self.rounds is None and not self.course.ended and self.limit.kind != "right":
-            if self.course.move_since_half() > 1e-9 * optimum.size:
-                follower.until(MORE, half, arrived)
-                self.limit = limit_of(self.course, optimum)
+        open_yet = self.rounds is None and not self.course.ended and self.limit.kind != "right"
+        if open_yet and self.course.move_since_half() > 1e-9 * optimum.size:
+            follower.until(MORE, half, arrived)
+            self.limit = limit_of(self.course, optimum)
         self._remarks(follower.changes_the_problem)
 
     def _remarks(self, changes: bool) -> None:
@@ -160,7 +160,9 @@ class _Referee:
         if course.ended in ("ended", "time"):
             self.evidence.add(Finding("run", "remark", course.why))
         if changes:
-            self.evidence.add(Finding("run", "remark", "it writes into the problem; every run was given one of its own"))
+            self.evidence.add(
+                Finding("run", "remark", "it writes into the problem; every run was given one of its own")
+            )
         if course.printed.size:
             text = visible(course.printed.text.strip())
             self.evidence.add(Finding("run", "remark", f"it prints {course.printed.size} letters: {text}"))
@@ -182,7 +184,9 @@ class _Referee:
         if self.repeats.same_seed:
             self._try("locality", self._locality)
         else:
-            self.evidence.skip("locality", "as runs with the same seed differ, nothing can be told from their differences")
+            self.evidence.skip(
+                "locality", "as runs with the same seed differ, nothing can be told from their differences"
+            )
         self._judged(self.problem, optimum, self.course, self.limit, noisy)
         if not noisy:
             self._try("order", lambda: self.evidence.order(self.algorithm, self.problem, self.course, self.seed))
@@ -202,8 +206,9 @@ class _Referee:
         """The limit over several seeds, of a run that differs with them."""
         others: list[Course] = []
         with suppress(OutOfTimeError):
-            for k in range(1, SEEDS):
-                others.append(run(self.algorithm, self.problem, self.course.total, seed=self.seed + k))
+            for k in range(1, SEEDS):  # those that are done when the time is up count
+                found = run(self.algorithm, self.problem, self.course.total, seed=self.seed + k)
+                others.append(found)
         return limit_of(self.course, optimum, tuple(others))
 
     def _judged(

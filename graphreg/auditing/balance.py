@@ -141,8 +141,8 @@ class _Forces:
         return out
 
     def fit(self, known: Array, unknown: Array, basis: Array | None = None) -> tuple[float, float, Array] | None:
-        """The best factor, what it leaves and the line; None where nothing of the unknown is seen beside the free flows.
-        Where nothing else is known the factor is 1: the unknown balances by itself, or does not."""
+        """The best factor, what it leaves and the line; None where nothing of the unknown is seen beside the free
+        flows. Where nothing else is known the factor is 1: the unknown balances by itself, or does not."""
         basis = self.basis if basis is None else basis
         a, b = (v.ravel() - basis @ (basis.T @ v.ravel()) for v in (known, unknown))
         size = max(float(np.linalg.norm(known)), float(np.linalg.norm(self.gradient)), 1e-300)
@@ -158,8 +158,8 @@ class _Forces:
 def _families(forces: _Forces) -> Iterator[Family]:
     form, total = forces.form, forces.total()
 
-    def family(name: str, kind: str, known: Array, unknown: Array, model: bool, basis: Array | None = None):
-        if (found := forces.fit(known, unknown, basis)) is not None:
+    def family(name: str, kind: str, known: Array, unknown: Array, model: bool) -> Iterator[Family]:
+        if (found := forces.fit(known, unknown)) is not None:
             yield Family(name, *found, model, kind)
 
     links = [edge for edge in form.edges if not edge.ground]
@@ -168,9 +168,10 @@ def _families(forces: _Forces) -> Iterator[Family]:
         yield from family("the losses", "losses", total, forces.gradient, True)
     smooth = sum((forces.at_nodes(e, e.weight[:, None] * g) for e, (g, _) in _smooth_nodes(forces)), 0.0 * total)
     for name, a in node_factors(form).items():
-        if np.ptp(a) > 0.0:
-            own = a[:, None] * (forces.gradient + smooth)
-            yield from family(name, "nodes", total - smooth, own, False)
+        own, even = a[:, None] * (forces.gradient + smooth), bool(np.ptp(a) == 0.0)
+        found = list(family(name, "nodes", total - smooth, own, even))
+        if not even or (a[0] != 1.0 and found and is_one(found[0].factor)):
+            yield from found
     for k, (edge, (g, free)) in enumerate(zip(form.edges, forces.parts, strict=True)):
         if free.all():
             continue

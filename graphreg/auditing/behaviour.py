@@ -1,4 +1,4 @@
-"""What an algorithm does when it is run again, on other seeds, other orders of the nodes, harder and easier problems."""
+"""What an algorithm does when it is run again: with other seeds and orders of the nodes, on harder and easier problems."""
 
 from __future__ import annotations
 
@@ -103,8 +103,8 @@ def goes_to_and_fro(course: Course) -> bool:
 
 
 def stressed(algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> Iterator[tuple[str, Course]]:
-    """Runs where losses are weak and penalties strong, so that the coupling alone decides whether they settle; and where
-    losses are weak at all nodes but one, which sets the steps."""
+    """Runs where losses are weak and penalties strong, so that the coupling alone decides whether they settle; and
+    where losses are weak at all nodes but one, which sets the steps."""
     strong = f"losses x {WEAK:g} and strengths x {STRONG:g}"
     yield strong, run(algorithm, scaled(problem, WEAK, STRONG), STRESSED, seed=seed)
     lone = problem.form.labels[0]

@@ -23,7 +23,7 @@ from .instances import own
 NUMBERS = 20_000_000  # in all points that are kept
 MOST, LEAST = 1024, 64  # points that are kept
 FAR = 1e8  # times the size of the first points, beyond which a run has diverged
-STILL = 40  # rounds without any move after which a run has settled
+STILL, ROUNDING = 40, 1e-15  # rounds without a move beyond rounding after which a run has settled
 LONGEST = 300  # letters of what an exception says
 PRINTED = 200  # letters of what an algorithm prints that are kept
 
@@ -100,6 +100,11 @@ class Course:
                 self.rounds, self.points = self.rounds[1::2], self.points[1::2]
                 self.stride *= 2
 
+    def still(self) -> bool:
+        """Whether the run has not moved for a while, but for rounding."""
+        last = self.moves[-STILL:]
+        return len(last) == STILL and max(last) <= ROUNDING * float(np.linalg.norm(self.last))
+
     def at(self, share: float) -> Array:
         """The mean of the points around a share of the rounds (the last fiftieth before it), against noise."""
         end = share * self.total
@@ -164,9 +169,7 @@ class Follower:
                 course.ended, course.why = "diverged", f"in round {course.total + 1} entries are {what}"
                 break
             course.add(w)
-            if len(course.moves) >= STILL and not any(course.moves[-STILL:]):
-                course.ended = "settled"
-            elif course.total % 100 == 0 and enough is not None and enough(w):
+            if course.still() or (course.total % 100 == 0 and enough is not None and enough(w)):
                 course.ended = "settled"
             elif time.monotonic() > deadline:
                 course.ended, course.why = "time", f"the time was up after {course.total} rounds"

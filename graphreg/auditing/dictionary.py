@@ -113,5 +113,3 @@ def _of_edges(form: Form, k: int) -> Iterator[tuple[str, Form]]:
         keep = np.arange(len(edge.tail)) != e
         ends = f"({form.labels[edge.tail[e]]!r}, {form.labels[edge.head[e]]!r})"
         yield f"missing edge: the edge {ends} left out", _with(form, k, edge.part(keep))
-
-

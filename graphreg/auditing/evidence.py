@@ -86,7 +86,9 @@ class Evidence:
         else:
             hops = found.hops_a_round
             pace = "" if hops == 1 else f"; about {hops} exchanges a round, everywhere"
-            self.add(Finding("locality", "holds", f"no node hears of another before its messages can come ({tried}){pace}"))
+            self.add(
+                Finding("locality", "holds", f"no node hears of another before its messages can come ({tried}){pace}")
+            )
 
     def _late(self, algorithm: AbstractAlgorithm, problem: Problem, seed: int, found: Delays) -> None:
         if not all(isinstance(block.loss, AbstractSmoothLoss) for block in problem.form.samples):
@@ -98,7 +100,9 @@ class Evidence:
         unused = found.by_detour(late) if late else []
         if unused:
             labels = [(found.labels[j], found.labels[i]) for j, i in unused]
-            self._claimed("prompt", "promptness", f"nothing crosses the edges {labels[:SHOWN]}: what does comes by a detour")
+            self._claimed(
+                "prompt", "promptness", f"nothing crosses the edges {labels[:SHOWN]}: what does comes by a detour"
+            )
             self.add(Finding("promptness", "name", f"missing edge: nothing crosses {labels[:SHOWN]}"))
         elif late:
             pairs = ", ".join(found.pair(j, i) for j, i in late[:SHOWN])
@@ -117,7 +121,9 @@ class Evidence:
         if found is None:
             self.skip("order", "the nodes cannot be put in another order")
         elif found.limit_depends:
-            self.add(Finding("order", "consistent", f"another order of the nodes changes the limit (by {found.limit:.1e})"))
+            self.add(
+                Finding("order", "consistent", f"another order of the nodes changes the limit (by {found.limit:.1e})")
+            )
         elif found.path_depends:
             self.add(Finding("order", "remark", "another order of the nodes changes the path, and not the limit"))
         else:
@@ -130,7 +136,7 @@ class Evidence:
             elif unsettled(course):
                 how = "diverges" if course.ended == "diverged" else "goes to and fro and does not settle"
                 self._claimed("limit", "steps", f"with {instance} it {how}")
-                why = "step too long for the coupling (tau sigma ||K||^2), or for some graphs; here it happens to converge"
+                why = "step too long for the coupling (tau sigma ||K||^2); on the problem given it happens to converge"
                 self.add(Finding("steps", "name", why))
                 return
             else:

@@ -95,9 +95,7 @@ def _swing(course: Course, size: float) -> float:
     return float(last / size) if last > SWINGS * size and last > DECAYS * early else 0.0
 
 
-def _of_decay(
-    course: Course, optimum: Optimum, distances: tuple[float, float, float], power: float
-) -> tuple[str, str]:
+def _of_decay(course: Course, optimum: Optimum, distances: tuple[float, float, float], power: float) -> tuple[str, str]:
     """A run without noise that has not arrived: whether it will, by extrapolation from three octaves (Aitken)."""
     d1, d2, d3 = distances
     if course.total < FEWEST and course.ended != "settled":

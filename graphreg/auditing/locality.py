@@ -76,11 +76,11 @@ class Delays:
         return max(1, int(np.ceil(np.median(self.hops[far] / np.maximum(self.rounds[far], 1)) - 1e-9)))
 
     def early(self) -> list[tuple[int, int]]:
-        """The pairs (j, i) for which i knew of j before a message could have come, the earliest first; none where
-        several hops a round are the rule."""
+        """The pairs (j, i) for which i knew of j before a message could have come, the earliest first, and of these the
+        furthest apart, from which the others follow; none where several hops a round are the rule."""
         k = self.hops_a_round
         pairs = np.argwhere(self._far & (k * self.rounds < self.hops)).tolist()
-        pairs.sort(key=lambda pair: (self.rounds[pair[0], pair[1]], self.hops[pair[0], pair[1]]))
+        pairs.sort(key=lambda pair: (self.rounds[pair[0], pair[1]], -self.hops[pair[0], pair[1]]))
         return [(j, i) for j, i in pairs]
 
     def late(self) -> list[tuple[int, int]]:

@@ -57,7 +57,9 @@ def mass(algorithm: AbstractAlgorithm, problem: Problem, optimum: Array, seed: i
     for j in np.linspace(0, len(labels) - 2, min(NODES, len(labels) - 1)).astype(int).tolist():
         impulse = base.copy()
         impulse[j] += IMPULSE
-        spread = [w for w in response(impulse) if np.abs(np.delete(w, j, axis=0)).max(initial=0.0) > REACTS / len(labels)]
+        spread = [
+            w for w in response(impulse) if np.abs(np.delete(w, j, axis=0)).max(initial=0.0) > REACTS / len(labels)
+        ]
         if spread:
             kept[labels[j]] = float(spread[0][:, 0].sum())
     return Mass(kept) if kept else None

@@ -68,9 +68,7 @@ def _of_mixing(algorithm: AbstractAlgorithm, problem: Problem, optimum: Optimum,
         yield Finding("mixing", "name", f"asymmetric mixing: of an impulse at one node is left {kept}, and not 1")
 
 
-def _of_balance(
-    exact: tuple[Family, ...], families: list[Family], limit: Limit, consensus: bool
-) -> Iterator[Finding]:
+def _of_balance(exact: tuple[Family, ...], families: list[Family], limit: Limit, consensus: bool) -> Iterator[Finding]:
     if not families:
         yield Finding("balance", "not tried", "runs differ with their seeds, or there are too many parameters")
         return

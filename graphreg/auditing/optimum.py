@@ -15,6 +15,7 @@ from ..terms import Array
 
 GAP = 1e-11  # asked of the optimum that distances are measured from
 ENOUGH = 1e-6  # and what it must have for distances to mean anything
+ROUGH = 1e-4  # a distance of gaps, sqrt of 1e-8, to which inexact proxes come
 ANY = 1e300  # a gap that every bound has
 
 
@@ -59,7 +60,7 @@ class Optimum:
     def floor(self) -> float:
         """The distance below which points cannot be told from the optimum."""
         gap = self.certificate.relative_gap
-        return self.radius if self.unique else float(np.sqrt(gap)) if np.isfinite(gap) else 0.0
+        return self.radius if self.unique else max(ROUGH, float(np.sqrt(gap))) if np.isfinite(gap) else ROUGH
 
     def distance(self, w: Array) -> float:
         """The distance of a point (n_observed, d)."""

@@ -103,8 +103,8 @@ class Audit:
 
     @property
     def ok(self) -> bool:
-        """Whether the limit is right and nothing that was claimed fails, as far as it was tried (see `untried`). What is
-        undecided or interrupted is not ok."""
+        """Whether the limit is right and nothing that was claimed fails, as far as it was tried (see `untried`); False
+        where it is undecided, or the audit was interrupted."""
         fails = any(each.outcome == "fails" for each in self.findings)
         return self.verdict in (RIGHT, IN_THE_LIMIT) and not fails and not self.interrupted
 

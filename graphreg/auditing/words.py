@@ -24,26 +24,27 @@ def by_factor(kind: str, name: str, t: float) -> str:
     """The mistake that a family with the factor t is."""
     if kind == "model":
         return name
-    at_one = abs(abs(t) - 1.0) <= SAME
+    one = abs(abs(t) - 1.0) <= SAME
     if kind in ("strength", "losses"):
-        if at_one and t < 0:
-            return f"sign: {name} with the opposite sign"
-        other = "the losses" if kind == "strength" else "the penalties"
-        inverse = number(1.0 / t) if abs(t) > SAME else "inf"
-        if abs(t) <= SAME:
-            return f"{name} left out"
-        prox = f", or the step of their prox x {inverse}" if t > 0 else ""
-        return f"factor {number(t)} in the strength: {name} x {number(t)} ({other} x {inverse}{prox})"
+        return _of_strength(kind, name, t, one)
     if kind in ("edge", "end"):
         if abs(t) <= SAME:
             return f"missing edge: {name} left out"
-        if at_one and t < 0:
-            return f"sign on one edge: {name} with the opposite sign"
-        return f"{name} x {number(t)}"
-    times = "" if at_one and t > 0 else f", x {number(t)}"
-    if kind == "weights":
-        return f"{name}{times}"
-    return f"{name}{times}" if kind == "nodes" else f"penalty {name}{times}"
+        opposite = f"sign on one edge: {name} with the opposite sign"
+        return opposite if one and t < 0 else f"{name} x {number(t)}"
+    times = "" if one and t > 0 else f", x {number(t)}"
+    return f"penalty {name}{times}" if kind == "penalty" else f"{name}{times}"
+
+
+def _of_strength(kind: str, name: str, t: float, one: bool) -> str:
+    if one and t < 0:
+        return f"sign: {name} with the opposite sign"
+    if abs(t) <= SAME:
+        return f"{name} left out"
+    losses = 1.0 / t if kind == "strength" else t
+    other = f"the losses x {number(losses)}" if kind == "strength" else f"the penalties x {number(1.0 / t)}"
+    prox = f", or the step of the losses' prox x {number(losses)}" if t > 0 else ""
+    return f"factor {number(t)} in the strength: {name} x {number(t)} ({other}{prox})"
 
 
 def roundness(t: float) -> int:
