@@ -160,14 +160,13 @@ def asymmetric_mixing(problem: gr.Problem, start: Any = None, seed: Any = None) 
     return nids(problem, start, seed, misread(mistake))
 
 
-def _nodes_of(edge: int | None = None) -> Callable[[gr.Problem], tuple[int, ...]]:
-    """The ends of an edge by its number, by default of the one in the middle."""
+def _ends(p: Parts, edge: int) -> list[int]:
+    """The ends of an edge by its number."""
+    return np.flatnonzero(p.K[edge]).tolist()
 
-    def ends(problem: gr.Problem) -> tuple[int, ...]:
-        p = parts_of(problem)
-        return tuple(np.flatnonzero(p.K[_some_edge(p) if edge is None else edge]).tolist())
 
-    return ends
+def _nowhere(p: Parts) -> list[int]:
+    return []
 
 
 @dataclass(frozen=True)
@@ -180,7 +179,7 @@ class Bug:
     run: Algorithm
     kind: str
     says: str
-    where: Callable[[gr.Problem], tuple[int, ...]] = lambda _: ()
+    where: Callable[[Parts], list[int]] = _nowhere
 
     @property
     def name(self) -> str:
@@ -188,22 +187,23 @@ class Bug:
 
     def named(self, found: str, problem: gr.Problem) -> bool:
         """Whether what an audit has found is this bug."""
-        nodes = all(re.search(rf"\b{node}\b", found) for node in self.where(problem))
+        labels = (problem.form.labels[i] for i in self.where(parts_of(problem)))
+        nodes = all(re.search(rf"\b{label}\b", found) for label in labels)
         return nodes and re.search(self.says, found) is not None
 
 
 BUGS = (
     Bug(sign, "edges", "^sign: "),
-    Bug(sign_on_one_edge, "edges", "^sign on one edge", _nodes_of()),
+    Bug(sign_on_one_edge, "edges", "^sign on one edge", lambda p: _ends(p, _some_edge(p))),
     Bug(twice_the_strength, "edges", r"strength.* x 2\b"),
     Bug(sum_for_mean, "edges", "sum.*mean"),
     Bug(step_too_long, "edges", "step too long"),
     Bug(step_too_long_and_yet, "edges", "step too long"),
-    Bug(stale_message, "edges", "stale message", _nodes_of()),
-    Bug(reads_a_stranger, "consensus", "non-neighbour", lambda problem: tuple(_far_apart(parts_of(problem)))),
+    Bug(stale_message, "edges", "stale message", lambda p: _ends(p, _some_edge(p))),
+    Bug(reads_a_stranger, "consensus", "non-neighbour", _far_apart),
     Bug(weights_forgotten, "edges", "weights.* forgotten"),
-    Bug(edge_missing, "edges", "missing edge", _nodes_of(-1)),
-    Bug(wrong_prox_step, "edges", "step of their prox x 1/2"),
+    Bug(edge_missing, "edges", "missing edge", lambda p: _ends(p, -1)),
+    Bug(wrong_prox_step, "edges", "prox x 1/2"),
     Bug(flows_leave_their_ball, "edges", "leave their ball|never saturates|not projected"),
     Bug(asymmetric_mixing, "consensus", "asymmetric mixing"),
     Bug(local_steps, "consensus", "drift of local steps"),
