@@ -69,7 +69,11 @@ def metropolis(problem):
 def gossip(problem, start=None, seed=None, mixing=metropolis, noise=0.0, power=0.75):
     """Decentralised gradient descent with steps k^-power / (2 L)."""
     o, rng = problem.oracles(), np.random.default_rng(seed)
-    w, C, L = np.zeros((o.n, o.d)) if start is None else np.array(start, dtype=float), mixing(problem), o.smoothness.max()
+    w, C, L = (
+        np.zeros((o.n, o.d)) if start is None else np.array(start, dtype=float),
+        mixing(problem),
+        o.smoothness.max(),
+    )
     k = 0
     while True:
         k += 1
