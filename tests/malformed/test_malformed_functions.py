@@ -159,6 +159,12 @@ PLACES = {
         ModelError,
         "seconds",
     ),
+    "compare(rounds)": (
+        lambda v: gr.compare(POSED, [gr.PrimalDual()], rounds=v),
+        NOT_A_COUNT,
+        ModelError,
+        "rounds",
+    ),
     "compare(seed)": (lambda v: gr.compare(POSED, [gr.PrimalDual()], seed=v), NOT_A_SEED, ModelError, "seed"),
     "audit(problem)": (lambda v: gr.audit(v, gr.PrimalDual()), NOT_A_PROBLEM, GraphregError, ""),
     "audit(algorithm)": (
