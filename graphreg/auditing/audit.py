@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import checks
 from ..clock import OutOfTimeError, look, within
-from ..errors import GraphregError, ModelError
+from ..errors import GraphregError
 from ..escaping import visible
 from ..problem import Problem, problem_of
 from .algorithms import AbstractAlgorithm, algorithm_of
@@ -91,12 +91,18 @@ def audit(
     checks.seconds(seconds, "seconds")
     chosen = algorithm_of(algorithm)
     chosen.check(problem)
-    for claim in claims or ():
-        checks.one_of(*CLAIMS)(claim, "each of claims", ModelError)
-    referee = _Referee(problem, chosen, rounds, seed, seconds, None if claims is None else tuple(claims))
+    claimed = None if claims is None else tuple(_claims(claims))
+    referee = _Referee(problem, chosen, rounds, seed, seconds, claimed)
     with within(seconds):
         referee.go()
     return referee.report(algorithm)
+
+
+def _claims(given: Any) -> list[str]:
+    """The claims that were given; anything else is refused."""
+    wanted = f"a list of some of {', '.join(map(repr, CLAIMS))}"
+    checks.Check(wanted, lambda value: not isinstance(value, str))(given, "claims")
+    return [checks.one_of(*CLAIMS)(each, "each of claims") for each in checks.sequence(given, "claims", wanted)]
 
 
 class _Referee:

@@ -29,7 +29,8 @@ LARGEST = 2400  # parameters, beyond which the least-squares problems take too l
 PARALLEL = 1e-8  # by which the cosine of two lines may miss 1
 LEAST = 1e-12  # of a residual, which rounding leaves
 RANK = {"model": 0, "end": 2, "penalty": 3}  # of kinds that no limit tells apart, by how common they are: 1 for others
-TRIES = 8  # points around a difference at which its subgradients are compared
+COMMON = {"edge": 1, "end": 2, "penalty": 3}  # of kinds that this limit alone does not tell apart
+TRIES = 4  # pairs of points on both sides of a difference, at which its subgradients are compared
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,13 @@ class Family:
         return self.model and other.model and (parallel or (is_one(self.factor) and is_one(other.factor)))
 
     @property
+    def likely(self) -> bool:
+        """Whether the factor is one that a mistake has: 1 where something is taken for something else, a round number
+        elsewhere."""
+        instead = self.kind in ("nodes", "weights", "penalty")
+        return is_one(self.factor) if instead else roundness(self.factor) < 2
+
+    @property
     def sentence(self) -> str:
         return by_factor(self.kind, self.name, self.factor)
 
@@ -77,16 +85,23 @@ def balanced(form: Form, w: Array) -> list[Family]:
 
 
 def accepted(families: list[Family]) -> tuple[Family, ...]:
-    """The family that balances, where it is the only one; behind it those that cannot be told from it. Of these the one
-    with the roundest factor is first."""
+    """The family that balances, and behind it those that this limit cannot tell from it; empty where none does.
+
+    Where several balance that other limits would tell apart (few clusters leave few forces to be read), those whose
+    factor is what a mistake has, and not any number, are first; empty where there is no such one.
+    """
     if not families or families[0].residual > ACCEPTED:
         return ()
-    first = families[0]
-    alike = [each for each in families[1:] if first.same(each) and each.residual <= ACCEPTED]
-    others = [each for each in families[1:] if not first.same(each)]
-    if any(each.residual <= APART * max(first.residual, LEAST) for each in others):
-        return ()
-    return tuple(sorted([first, *alike], key=lambda each: (RANK.get(each.kind, 1), roundness(each.factor))))
+    first, bound = families[0], max(APART * max(families[0].residual, LEAST), LEAST)
+    tied = [each for each in families if each.residual <= min(bound, ACCEPTED) or (each is first)]
+    alike = [each for each in families if each.residual <= ACCEPTED and first.same(each)]
+    if any(not first.same(each) for each in tied):
+        likely = [each for each in tied if each.likely]
+        if not likely or any(is_one(each.factor) and each.model for each in tied):
+            return ()
+        likely.sort(key=lambda each: (COMMON.get(each.kind, 0), roundness(each.factor)))
+        return (*likely, *(each for each in tied if not each.likely))
+    return tuple(sorted(alike or [first], key=lambda each: (RANK.get(each.kind, 1), roundness(each.factor))))
 
 
 class _Forces:
@@ -107,7 +122,8 @@ class _Forces:
         if isinstance(penalty, AbstractSmoothPenalty):
             return penalty.gradient(z), np.zeros(z.shape, dtype=bool)
         rng = np.random.default_rng(0)
-        around = [penalty.subgradient(z + NEARLY * self.size * rng.uniform(-1.0, 1.0, z.shape)) for _ in range(TRIES)]
+        moves = [NEARLY * self.size * rng.uniform(-1.0, 1.0, z.shape) for _ in range(TRIES)]
+        around = [penalty.subgradient(z + each) for move in moves for each in (move, -move)]
         jumps = np.ptp(np.array(around), axis=0)
         small = np.abs(z) <= NEARLY * self.size
         typical = max((float(np.sqrt(np.mean(np.array(around) ** 2)))), 1e-300)

@@ -20,6 +20,7 @@ from .report import Finding
 
 WEAK = 1e-2  # times the strengths, where a wrong sign does no harm
 AGREE = 1e-6
+SHOWN = 4  # families that no limit tells apart, at most
 
 
 def names(
@@ -84,8 +85,8 @@ def _of_balance(exact: tuple[Family, ...], families: list[Family], limit: Limit,
     first = exact[0]
     if first.kind != "model":
         yield Finding("balance", "name", f"{first.sentence} (balances to {first.residual:.0e}, t = {first.factor:.6g})")
-        for each in exact[1:]:
-            yield Finding("balance", "consistent", f"the same limit has: {each.sentence}")
+        for each in exact[1:SHOWN]:
+            yield Finding("balance", "consistent", f"this limit cannot tell it from: {each.sentence}")
     elif not consensus:
         yield Finding(
             "balance",

@@ -11,9 +11,9 @@ from audit_cases import network
 import graphreg as gr
 from graphreg.auditing.balance import accepted, balanced
 from graphreg.auditing.dictionary import entries, nearest
+from graphreg.compiling import conic
 from graphreg.methods import Exact
 from graphreg.running import Budget, solve
-from graphreg.compiling import conic
 
 KINDS = ("l2", "l1", "squared", "linf")
 
