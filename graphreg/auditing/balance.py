@@ -168,15 +168,18 @@ class _Forces:
                 edge.add_adjoint(edge.weight[:, None] * g, out)
         return out
 
-    def fit(self, known: Array, unknown: Array, basis: Array | None = None) -> tuple[float, float, Array] | None:
+    def fit(
+        self, known: Array, unknown: Array, basis: Array | None = None, alone: float = 1.0
+    ) -> tuple[float, float, Array] | None:
         """The best factor, what it leaves and the line; None where nothing of the unknown is seen beside the free
-        flows. Where nothing else is known the factor is 1: the unknown balances by itself, or does not."""
+        flows. Where nothing else is known the factor is ``alone``: 1 if the unknown must balance by itself."""
         basis = self.basis if basis is None else basis
         a, b = (v.ravel() - basis @ (basis.T @ v.ravel()) for v in (known, unknown))
         size = max(float(np.linalg.norm(known)), float(np.linalg.norm(self.gradient)), 1e-300)
         far = float(np.linalg.norm(b))
         if np.linalg.norm(known) <= UNSEEN * float(np.linalg.norm(self.gradient)):
-            return 1.0, far / max(float(np.linalg.norm(unknown)), size), b / max(far, 1e-300)
+            left = float(np.linalg.norm(a + alone * b))
+            return alone, left / max(float(np.linalg.norm(unknown)), size), b / max(far, 1e-300)
         if far <= UNSEEN * max(float(np.linalg.norm(unknown)), size * UNSEEN):
             return None
         t = -float(a @ b) / far**2
@@ -200,7 +203,7 @@ def _families(forces: _Forces) -> Iterator[Family]:
         found = list(family(name, "nodes", total - smooth, own, even))
         if not even or (a[0] != 1.0 and found and is_one(found[0].factor)):
             yield from found
-    yield from _single_nodes(forces, total)
+    yield from _single_nodes(forces, total, smooth)
     for k, (edge, (g, free)) in enumerate(zip(form.edges, forces.parts, strict=True)):
         if free.all():
             continue
@@ -240,13 +243,15 @@ def node_factors(form: Form) -> dict[str, Array]:
     }
 
 
-def _single_nodes(forces: _Forces, total: Array) -> Iterator[Family]:
-    """The losses of one node with a factor."""
-    for i in np.flatnonzero(forces.gradient.any(axis=1)).tolist():
-        own = np.zeros(forces.gradient.shape)
-        own[i] = forces.gradient[i]
-        if (found := forces.fit(forces.gradient + total - own, own)) is not None:
-            yield Family(f"the losses of the node {forces.form.labels[i]!r}", *found, True, "node")
+def _single_nodes(forces: _Forces, total: Array, smooth: Array) -> Iterator[Family]:
+    """The losses of one node with a factor, without and with its own smooth penalty."""
+    gradient, rest = forces.gradient, forces.gradient + total
+    for of in (gradient, gradient + smooth) if smooth.any() else (gradient,):
+        for i in np.flatnonzero(gradient.any(axis=1)).tolist():
+            own = np.zeros(gradient.shape)
+            own[i] = of[i]
+            if (found := forces.fit(rest - own, own, alone=0.0)) is not None:
+                yield Family(f"the losses of the node {forces.form.labels[i]!r}", *found, True, "node")
 
 
 def _single_edges(forces: _Forces, edge: EdgeBlock, g: Array, free: Array, total: Array) -> Iterator[Family]:
