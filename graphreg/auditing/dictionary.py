@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -103,7 +104,8 @@ def _of_strength(form: Form, k: int) -> Iterator[tuple[str, Form]]:
 
 def _equalities(k: int) -> Iterator[AbstractPenalty]:
     """The penalties of the library that allow no difference in k coordinates."""
-    for kind in declared(AbstractPenalty, users=False).values():
+    kinds: list[Any] = list(declared(AbstractPenalty, users=False).values())
+    for kind in kinds:
         if needs_no_options(kind) and (penalty := kind()).is_equality(k):
             yield penalty
 
