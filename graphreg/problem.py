@@ -90,7 +90,8 @@ class Problem:
             ``solution.seed`` tells.
         start : Solution or (n, d) array, optional
             Where an iterative method begins; by default 0, or the best common model (`AbstractMethod.centres`).
-            A Solution of the same edges brings its flows as well.
+            A Solution of the same edges brings its flows as well. No answer is worse than the start (but that of a
+            baseline, which solves a problem of its own).
         callback : callable, optional
             Called with the `Record` of every check.
         progress : bool, optional
@@ -203,8 +204,9 @@ class Problem:
 
         Flows and prices (u, a) that are conserved, K'u + X'a = 0, and within their capacities and domains bound P* from
         below by Q(u, a). They are looked for near w until (P(w) - Q) / max(|P(w)|, |Q|, 1e-3 P_common) is at most
-        ``gap``: those that are given, or that the gradients at w have; then by some hundred rounds of `PrimalDual` from
-        there; then by the exact route. So the gap ends near w's own suboptimality P(w) - P*.
+        ``gap``: those that are given, or that the gradients at w have; then those that balance the gradients at the
+        kinks near w, within the capacities; then by some hundred rounds of `PrimalDual` from there; then by the exact
+        route. So the gap ends near w's own suboptimality P(w) - P*.
 
         Parameters
         ----------
@@ -242,7 +244,7 @@ class Problem:
         point, none = given_point(w, "w", form), form.nothing()
         flows = point.flows if flows is None else given_arrays(flows, "flows", none.flows)
         prices = point.prices if prices is None else given_arrays(prices, "prices", none.prices)
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             return judge(form, point.w, flows, prices, gap, seconds)
 
     # ---- the exact route ---------------------------------------------------------------------------------------

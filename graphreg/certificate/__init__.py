@@ -25,4 +25,7 @@ from .remembered import Remembered as Remembered
 from .remembered import check_point as check_point
 from .repairing.feasible import feasible as feasible
 from .repairing.repair import Repair as Repair
+from .repairing.routing import Kinks as Kinks
+from .repairing.routing import Routing as Routing
+from .repairing.routing import kinks as kinks
 from .spot_checks import SpotChecks as SpotChecks

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from ..auditing import AbstractAlgorithm, Course, Follower
 from ..certificate import Certificate, common, feasible, relative
@@ -43,7 +46,7 @@ def of_method(problem: Problem, method: AbstractMethod, allowed: Allowed) -> Sol
     if missing:
         return NoRun("refused", "; ".join(missing))
     rounds = None if "rounds" in method.refuses() else allowed.rounds
-    budget = {"gap": allowed.gap, "rounds": rounds, "seconds": allowed.seconds, "seed": allowed.seed}
+    budget: dict[str, Any] = {"gap": allowed.gap, "rounds": rounds, "seconds": allowed.seconds, "seed": allowed.seed}
     try:
         return problem.solve(method, progress=False, on_failure="return", **budget)
     except KeyboardInterrupt:
@@ -73,7 +76,7 @@ def of_algorithm(
         course.ended = "interrupted"
         found = problem.certify(course.last, gap=ANY)  # its own gradients say what can be said at once
     status, message = _status(found, course, allowed)
-    done = {"rounds": course.total, "seconds": course.seconds, "trace": trace, "seed": allowed.seed}
+    done: dict[str, Any] = {"rounds": course.total, "seconds": course.seconds, "trace": trace, "seed": allowed.seed}
     return Solution(form, found, status, message, algorithm.name, **done), course.sent
 
 
@@ -88,7 +91,8 @@ def _followed(form: Form, follower: Follower, allowed: Allowed, known: Certifica
             return course
         began = time.perf_counter()
         w = feasible(form, given_point(course.last, "w", form).w)
-        primal = form.primal(w)
+        with np.errstate(over="ignore", invalid="ignore"):
+            primal = form.primal(w)
         bound = float("nan") if known is None else known.dual
         away = relative(primal - bound, primal, bound, common(form).floor)
         messages, size = course.sent or (0, 0)

@@ -50,6 +50,7 @@ def placed(form: Form, w: Array) -> Array:
     onto = sp.csr_array((np.ones(latent), (np.arange(latent), member)), shape=(latent, groups))
     L, out = sp.csr_array(L), w.copy()
     H, pull = onto.T @ L[n:, n:] @ onto, -(onto.T @ (L[n:, :n] @ w[:n]))
+    H = H + sp.diags_array((H.diagonal() == 0.0).astype(float))  # those that no edge touches stay at 0
     out[n:] = splu(sp.csc_matrix(H)).solve(pull)[member]
     return out
 

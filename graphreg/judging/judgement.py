@@ -5,12 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..certificate import Certificate, Certifier, feasible, relative
+from ..certificate import Certificate, Certifier, Kinks, Routing, feasible, kinks, relative
 from ..certificate import common as best_common
-from ..clock import OutOfTimeError, left, within
+from ..clock import OutOfTimeError, alarm, left, within
 from ..compiling import conic
 from ..form import Form
 from ..methods import AbstractMethod, Exact, PrimalDual
@@ -18,6 +21,11 @@ from ..running import Budget, solve
 from ..terms import Array
 from .given import Arrays
 
+if TYPE_CHECKING:
+    from ..certificate.proof import Proved
+
+NEAR = (1e-2, 1e-3, 1e-4, 1e-6)  # of the root mean square of w: the kinks that may be those of the optimum
+BETTER = 0.1  # of the gap: where a guess of the kinks closes less of it, another is no better
 ROUNDS = 300  # of the primal-dual method, from the point and the flows found for it
 CLOSER = 0.3  # of the gap asked for: that of the optimum, so that what is left of it is the point's own
 Bounds = Iterator[tuple[str, Callable[[], Certificate]]]
@@ -52,6 +60,33 @@ class Judgement(Certificate):
     better: Certificate | None = None
     steps: tuple[Step, ...] = ()
 
+    def prove(self, path: str | Path) -> Proved:
+        """Write a proof of both bounds, which anybody can check without graphreg; see `Solution.prove`.
+
+        Parameters
+        ----------
+        path : path
+            Of the file (JSON) to be written.
+
+        Returns
+        -------
+        Proved
+
+        Raises
+        ------
+        ProofError
+            Where a term cannot be stated in a proof, or no exact point is found near these.
+
+        Examples
+        --------
+        >>> proved = problem.certify(solution.coef).prove(folder / "judged.json")
+        >>> bool(proved.lower <= proved.upper)
+        True
+        """
+        from ..certificate.proof import prove
+
+        return prove(self, path)
+
     def __str__(self) -> str:
         lines = [super().__str__()]
         if self.moved:
@@ -72,8 +107,9 @@ def judge(
     gap: float,
     seconds: float | None,
 ) -> Judgement:
-    """The certificate of w, by as many of the steps as it takes: what is given or follows from the gradients at w, some
-    rounds of the primal-dual method from w and the flows found so far, and the exact route."""
+    """The certificate of w, by as many of the steps as it takes: what is given or follows from the gradients at w, what
+    balances them at the kinks near w, some rounds of the primal-dual method from w and the flows found so far, and the
+    exact route."""
     own = feasible(form, w)
     judged = _Judged(form, own, gap)
     with within(seconds):
@@ -112,10 +148,24 @@ class _Judged:
         certifier, given = Certifier(self.form), "gradients" if flows is None else "given flows"
         certifier.spot_checks.begin()
         yield given, lambda: certifier.certify(self.w, flows, prices, self.gap)
+        routing, before = Routing(self.form, certifier.repair.stacks, self.w), None
+        size = float(np.sqrt(np.mean(np.square(self.w))))
+        for near in NEAR:
+            found, known = kinks(self.form, self.w, near * size), self.lowest.dual
+            if found.any() and not found.same(before):
+                yield f"kinks within {near:g}", partial(self._routed, certifier, routing, found)
+                if before is not None and not self.lowest.dual - known > BETTER * (self.value - known):
+                    break
+            before = found
         if not PrimalDual().missing(self.form):
             yield "primal-dual rounds", lambda: self._solved(PrimalDual(), ROUNDS)
         if not Exact().missing(self.form):
             yield "exact route", lambda: self._solved(Exact(), None)
+
+    def _routed(self, certifier: Certifier, routing: Routing, found: Kinks) -> Certificate:
+        with alarm():
+            point = routing(found)
+        return certifier.certify(self.w, point.flows, point.prices, self.gap)
 
     def _solved(self, method: AbstractMethod, rounds: int | None) -> Certificate:
         lowest = self.lowest
@@ -138,7 +188,8 @@ class _Judged:
         floor = best_common(self.form).floor
         away = relative(gap, self.value, certificate.dual, floor) if np.isfinite(gap) else np.inf
         self.steps.append(Step(name, certificate.dual, away, seconds))
-        return bool(certificate.contradiction) or away <= self.gap
+        known = certificate.valid and certificate.holds(CLOSER * self.gap)  # the rest is the point's own
+        return bool(certificate.contradiction) or away <= self.gap or known
 
     def judgement(self, moved: float) -> Judgement:
         broken = [each for each in self.found if each.contradiction]

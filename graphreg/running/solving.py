@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..breakdown import Watched, broken, cause
-from ..certificate import AtInfinity, Certificate, Certifier, Enclosed, at_infinity, common, levelled
+from ..certificate import AtInfinity, Certificate, Certifier, Enclosed, at_infinity, common, feasible, levelled
 from ..clock import OutOfTimeError, afresh, alarm, look, within
 from ..compiling import conic
-from ..form import DualPoint, Form
+from ..form import DualPoint, Form, placed
 from . import statuses
 from .budget import Budget, Outcome
 from .iterating import iterate
@@ -105,6 +105,10 @@ class Task:
         form, budget, certifier = self.form, self.budget, Certifier(self.form)
         if budget.known is not None:
             certifier.admit(budget.known.w, budget.known.dual_point)
+        if budget.gap > 0.0 and budget.start is not None and budget.warm_start is None:  # no answer is worse
+            w = budget.start[0]
+            for each in (w, placed(form, w)) if form.latent else (w,):
+                certifier.consider(feasible(form, each))
         if budget.gap > 0.0 and common(form).exact:  # few methods come that near by themselves
             w = np.where(form.free[:, None], 0.0, common(form).w)
             certifier.certify(w, form.nothing().flows, None, budget.gap)

@@ -8,17 +8,20 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.linalg import block_diag
+from scipy.optimize import lsq_linear
 
 import graphreg as gr
 from benchmarks.soundness.exact import above, below, exact
 from benchmarks.soundness.objective import objective, repaired
 from benchmarks.soundness.stored import as_stored
-from graphreg.certificate import common
+from graphreg.certificate import Routing, common, kinks
 from graphreg.datasets import random_problem
 from graphreg.datasets.wild_problems import wild_problem
 from graphreg.errors import ModelError
 from graphreg.judging import judgement
 from graphreg.running import solve
+from graphreg.verify import check
 
 GAP = 1e-6
 DISTANCES = (1e-3, 1e-6, 1e-9, 1e-12)
@@ -96,10 +99,13 @@ def test_the_rounds_begin_at_the_point_with_the_flows_found_for_it(problem, monk
     budgets = []
     monkeypatch.setattr(judgement, "solve", lambda *given: budgets.append(given[2]) or solve(*given))
     w = problem.solve(gap=1e-2).coef
-    first = problem.certify(w, gap=1e9)
-    problem.certify(w, gap=0)
+    judged = problem.certify(w, gap=0)
     np.testing.assert_array_equal(budgets[0].start[0], w)
-    np.testing.assert_allclose(budgets[0].start[1], first.dual_point.flows, atol=1e-5)
+    before = [step for step in judged.steps if step.name.startswith(("gradients", "kinks"))]
+    highest = max(before, key=lambda step: step.dual)
+    assert highest is not before[0]
+    again = problem.certify(w, flows=budgets[0].start[1], gap=1e9)
+    assert again.dual > before[0].dual + 0.9 * (highest.dual - before[0].dual)
 
 
 def test_a_contradiction_that_a_later_step_meets_leaves_no_bound(problem, monkeypatch):
@@ -112,7 +118,7 @@ def test_a_contradiction_that_a_later_step_meets_leaves_no_bound(problem, monkey
     judged = problem.certify(np.zeros((6, 2)))
     assert judged.contradiction == "it lies"
     assert not judged.valid
-    assert [step.name for step in judged.steps] == ["gradients", "primal-dual rounds"]
+    assert [step.name for step in judged.steps][-1] == "primal-dual rounds"
 
 
 # ---- in whatever they come -------------------------------------------------------------------------------------------
@@ -131,7 +137,7 @@ def test_flows_that_are_given_need_no_other_step(problem):
     (flows,), (prices,) = found.certificate.dual_point.flows, found.certificate.dual_point.prices
     for given in ({"flows": flows}, {"flows": [flows], "prices": [prices]}, {"flows": 1.01 * flows}):
         assert [step.name for step in problem.certify(found.coef, gap=1e-1, **given).steps] == ["given flows"]
-    assert problem.certify(found.coef).steps[-1].name == "primal-dual rounds"
+    assert problem.certify(found.coef).steps[-1].name == "kinks within 0.01"
     assert problem.certify(found, gap=1e-9).steps[-1].name == "given flows"
 
 
@@ -141,6 +147,7 @@ def test_a_point_far_away_is_told_of_a_better_one(problem):
     assert judged.primal == pytest.approx(problem.value(np.zeros((6, 2))))
     assert judged.better.primal == pytest.approx(optimum.objective, rel=1e-6)
     assert "a better point was met" in str(judged)
+    assert judged.steps[-1].name == "primal-dual rounds"  # which found the optimum: more could not be proved
     assert problem.certify(optimum).better is None
 
 
@@ -213,3 +220,78 @@ def test_bad_points_are_refused(problem, name):
     call, words = BAD[name]
     with pytest.raises(ModelError, match=words):
         call(problem)
+
+
+# ---- kinks -----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("penalty", [gr.L1(), gr.L2()])
+def test_a_point_near_kinks_is_judged_without_a_solve(penalty, monkeypatch):
+    """The gradients alone leave a gap of a tenth there: the flows of fused edges cannot be read off w."""
+    problem = small(penalty, term=0.5 * gr.TotalVariation(nx.path_graph(list("abcdef")), penalty))
+    optimum = problem.solve(gap=1e-11).coef
+    monkeypatch.delattr(judgement, "solve")
+    w = optimum + 1e-9 * np.random.default_rng(1).standard_normal(optimum.shape)
+    judged = problem.certify(w)
+    assert judged.steps[0].relative_gap > 1e-3
+    assert judged.holds(1e-6)
+    assert judged.steps[-1].name.startswith("kinks within")
+
+
+def test_kinks_of_losses_are_free_between_their_slopes():
+    rng = np.random.default_rng(0)
+    node = np.repeat(np.arange(30), 5)
+    data = gr.NodeData.from_arrays(np.ones((150, 1)), rng.standard_normal(150), node)
+    problem = gr.Problem(gr.QuantileLoss(data, tau=0.3) + 0.05 * gr.TotalVariation(nx.path_graph(30), gr.L1()))
+    form, w = problem.form.frozen(), problem.solve(gap=1e-10).certificate.w
+    found = kinks(form, w, 1e-6)
+    (low, high), (block,) = found.prices[0], form.samples
+    at_kink = np.abs(block.predict(w) - block.y) <= 1e-6
+    assert 0 < at_kink.sum() < 150
+    np.testing.assert_array_equal(low < high, at_kink)
+    np.testing.assert_allclose(low[at_kink], -0.3 * block.scale[at_kink], rtol=1e-9)
+    np.testing.assert_allclose(high[at_kink], 0.7 * block.scale[at_kink], rtol=1e-9)
+
+
+def test_routing_solves_the_bounded_least_squares_problem():
+    """Against scipy's active set method, with capacities that bind."""
+    problem = small(term=0.01 * gr.TotalVariation(nx.complete_graph(list("abcdef")), gr.L1()))
+    form = problem.form.frozen()
+    w = np.zeros(form.shape)
+    found = kinks(form, w, 1.0)
+    assert found.flows[0].all()
+    point = Routing(form, tuple(block.stacks for block in form.samples), w)(found, rounds=5000)
+    (edge,), (block,) = form.edges, form.samples
+    roots = [np.linalg.cholesky(np.linalg.inv(H)).T for H in block.sums(block.curvatures(w))]
+    A = block_diag(*roots) @ edge.flat(2).T.toarray()
+    b = -block_diag(*roots) @ block.adjoint(point.prices[0], form.shape).ravel()
+    c = np.repeat(edge.weight, 2)
+    best = lsq_linear(A, b, (-c, c), tol=1e-12, method="bvls")
+    assert (np.abs(best.x) > 0.999 * c).any()
+    assert (np.abs(point.flows[0].ravel()) <= c).all()
+    assert np.linalg.norm(A @ point.flows[0].ravel() - b) == pytest.approx(np.sqrt(2 * best.cost), rel=1e-6)
+
+
+# ---- proofs and starts
+def test_a_judged_point_is_proved_to_others(problem, tmp_path):
+    judged = problem.certify(problem.solve(gap=1e-3).coef)
+    proved = judged.prove(tmp_path / "judged.json")
+    found = check((tmp_path / "judged.json").read_bytes())
+    assert found.hash == proved.hash
+    assert float(proved.upper) == pytest.approx(judged.primal, rel=1e-9)
+    assert float(proved.lower) == pytest.approx(judged.dual, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "method", [gr.PrimalDual(), gr.ADMM(), gr.InteriorPoint(), gr.SubgradientDescent(), gr.Exact()]
+)
+def test_no_answer_is_worse_than_its_start(problem, method):
+    optimum = problem.solve(gap=1e-12).coef
+    rounds = {} if isinstance(method, gr.Exact) else {"rounds": 3}
+    found = problem.solve(method, start=optimum, **rounds)
+    assert problem.value(found) <= problem.value(optimum)
+
+
+def test_a_start_without_its_latent_nodes_is_not_lost():
+    problem = small(term=gr.Hierarchy({"left": list("abc"), "right": list("def")}, (0.1, 0.1)))
+    optimum = problem.solve(gap=1e-12).coef
+    found = problem.solve(gr.PrimalDual(), start=optimum, rounds=1)
+    assert problem.value(found) <= problem.value(optimum)

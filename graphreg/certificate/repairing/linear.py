@@ -86,7 +86,7 @@ class System:
         """
         z, r = np.zeros_like(r), r.copy()
         target = tolerance * np.linalg.norm(self.units * r)
-        y = self._precondition(r)
+        y = self.precondition(r)
         p, ry = y.copy(), float(np.vdot(r, y))
         best, best_norm = z.copy(), np.inf
         iteration = 0
@@ -103,7 +103,7 @@ class System:
             alpha = ry / curvature
             z += alpha * p
             r -= alpha * Ap
-            y = self._precondition(r)
+            y = self.precondition(r)
             ry, previous = float(np.vdot(r, y)), ry
             p *= ry / previous
             p += y
@@ -116,7 +116,7 @@ class System:
             out[place] += product(z[place])
         return out
 
-    def _precondition(self, r: Array) -> Array:
+    def precondition(self, r: Array) -> Array:
         y = self._bare * r
         for chosen, inverse in self._inverses:
             y[chosen] = inverse(r[chosen])
