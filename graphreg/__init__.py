@@ -17,6 +17,7 @@ from .certificate import Certificate
 from .compare import Comparison, compare
 from .engines.actors import Actors, Faults
 from .inputs import Graph, NodeData
+from .loading import load
 from .methods import AbstractFixedPoint, AbstractIteration, Acceleration, DecreasingStep
 from .network import Availability
 from .problem import Compiled, Problem
@@ -70,6 +71,7 @@ __all__ = [
     "compare",
     "cross_validate",
     "errors",
+    "load",
     "path",
     "read_model",
     "strength_max",

@@ -44,7 +44,8 @@ def printed(frame: pd.DataFrame, **how: Any) -> str:
     shown = _named(pd.DataFrame(frame), visible)
     for j, kind in enumerate(shown.dtypes):
         if not pd.api.types.is_numeric_dtype(kind):
-            shown.isetitem(j, shown.iloc[:, j].map(lambda each: visible(each) if isinstance(each, str) else each))
+            texts = [visible(each) if isinstance(each, str) else each for each in shown.iloc[:, j]]
+            shown.isetitem(j, pd.Series(texts, shown.index, object if kind.kind == "O" else None))  # None stays None
     return shown.to_string(**how)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +23,11 @@ from .errors import (
     UnboundedError,
 )
 from .form import Form, build, notation
-from .judging import Compiled, Judgement, given_arrays, given_point, judge
-from .methods import METHOD, AbstractMethod, Exact, Start, listed
+from .judging import Compiled, Judgement, given_arrays, given_point, given_start, judge
+from .methods import METHOD, AbstractMethod, Exact, listed
 from .oracles import Oracles
 from .running import Budget, Checkpoint, Record, Solution, solve
-from .terms import Model
+from .terms import Model, updated
 
 if TYPE_CHECKING:
     from .running.overview import Overview
@@ -45,12 +46,54 @@ class Problem:
     ----------
     model : Model
         Losses on the nodes plus penalties; at least one loss.
+
+    Attributes
+    ----------
+    changes : tuple of str
+        What `update` changed; empty where nothing was updated.
     """
+
+    changes: tuple[str, ...] = ()
 
     def __init__(self, model: Any) -> None:
         self.model = Model.of(model)
         _check_labels(self.model)
         self.form: Form = build(self.model)
+
+    def update(self, *data: Any) -> Problem:
+        """The same model on other data, as a new problem; this one stays as it is.
+
+        Parameters
+        ----------
+        *data : NodeData, frame, array, mapping or None
+            One for each loss, in the order of the model, None (or nothing, for the last ones) where its data stay.
+
+            - NodeData with the same features, or a frame with the columns from which the data were read: they take the
+              place of all samples. Nodes may be added where the graph has them, and left without data.
+            - an array: the targets, one per row of the data that there are.
+            - a mapping of labels to (X, y): the samples of these nodes; those of the others stay.
+
+        Returns
+        -------
+        Problem
+            ``changes`` says in words what changed, a sentence per loss. The answer to this one is a good ``start``.
+
+        Raises
+        ------
+        DataError
+            For other features, targets or rows than these, a node that the graph lacks, and as `NodeData` and the
+            losses; what is wrong is named.
+
+        Examples
+        --------
+        >>> updated = problem.update(data.y + 0.1)
+        >>> updated.changes
+        ('SquaredLoss: 24 of 24 targets changed, at 4 of 4 nodes',)
+        """
+        model, changes = updated(self.model, data)
+        new = Problem(model)
+        new.changes = changes
+        return new
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Problem, (self.model,)  # what was compiled stays behind: solvers can be neither copied nor sent
@@ -90,8 +133,10 @@ class Problem:
             ``solution.seed`` tells.
         start : Solution or (n, d) array, optional
             Where an iterative method begins; by default 0, or the best common model (`AbstractMethod.centres`).
-            A Solution of the same edges brings its flows as well. No answer is worse than the start (but that of a
-            baseline, which solves a problem of its own).
+            Of a Solution, also of another problem, parameters are taken by the labels of nodes and features, flows by
+            term and edge, within the capacities of this problem. New nodes begin at the weighted means of their
+            neighbours, new features at 0; the message says what did not match. No answer is worse than the start (but
+            that of a baseline, which solves a problem of its own).
         callback : callable, optional
             Called with the `Record` of every check.
         progress : bool, optional
@@ -140,8 +185,13 @@ class Problem:
             raise CheckpointError(
                 "a run of actors is not kept: each holds its own state; leave checkpoint or engine out"
             )
-        budget = Budget(gap, rounds, seconds, self._start(start), callback, progress, stored, seed, engine)
-        solution = solve(self.form.frozen(), method, budget, self._compiler)
+        form = self.form.frozen()
+        begun = None if start is None else given_start(start, "start", form)
+        point = None if begun is None else (begun.w, begun.flows)
+        budget = Budget(gap, rounds, seconds, point, callback, progress, stored, seed, engine)
+        solution = solve(form, method, budget, self._compiler)
+        if begun is not None and begun.note:
+            solution = replace(solution, message=f"{solution.message} {begun.note}")
         if solution.status in RAISES and on_failure == "raise":
             raise RAISES[solution.status](solution.message, solution)
         return solution
@@ -159,12 +209,6 @@ class Problem:
         (checks.function("a function of a Record") | None)(callback, "callback")
         (checks.switch | None)(progress, "progress")
         checks.one_of("raise", "return")(on_failure, "on_failure")
-
-    def _start(self, start: Any) -> Start | None:
-        if start is None:
-            return None
-        point = given_point(start, "start", self.form, latent=False)
-        return point.w, point.flows
 
     # ---- judging a point -----------------------------------------------------------------------------------------
     def value(self, w: Any) -> float:

@@ -2,10 +2,10 @@
 
 from .algorithms import AbstractAlgorithm as AbstractAlgorithm
 from .algorithms import algorithm_of as algorithm_of
-from .audit import CLAIMS as CLAIMS
-from .audit import audit as audit
 from .course import Course as Course
 from .course import Follower as Follower
 from .node import Node as Node
+from .referee import CLAIMS as CLAIMS
+from .referee import audit as audit
 from .report import Audit as Audit
 from .report import Finding as Finding

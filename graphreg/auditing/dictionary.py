@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from ..clock import left
 from ..compiling import conic
+from ..declaring import declared, needs_no_options
 from ..errors import GraphregError
 from ..form import EdgeBlock, Form
 from ..methods import Exact
 from ..running import Budget, solve
-from ..terms import Array
-from ..terms.penalties import Zero
+from ..terms import Array, Strength
+from ..terms.penalties import AbstractPenalty
 from .balance import node_factors, other_penalties
 from .words import by_factor
 
@@ -100,6 +102,14 @@ def _of_strength(form: Form, k: int) -> Iterator[tuple[str, Form]]:
         yield by_factor("strength", edge.name, 0.0), _with(form, k, None)
 
 
+def _equalities(k: int) -> Iterator[AbstractPenalty]:
+    """The penalties of the library that allow no difference in k coordinates."""
+    kinds: list[Any] = list(declared(AbstractPenalty, users=False).values())
+    for kind in kinds:
+        if needs_no_options(kind) and (penalty := kind()).is_equality(k):
+            yield penalty
+
+
 def _of_edges(form: Form, k: int) -> Iterator[tuple[str, Form]]:
     edge = form.edges[k]
     if np.ptp(edge.base_weight) > 0.0:
@@ -107,8 +117,9 @@ def _of_edges(form: Form, k: int) -> Iterator[tuple[str, Form]]:
             yield f"the edge weights {word}", _with(form, k, replace(edge, base_weight=edge.base_weight**power))
     for name, penalty in other_penalties(edge):
         yield f"penalty {name} for {type(edge.penalty).__name__}", _with(form, k, replace(edge, penalty=penalty))
-    ones = np.ones(len(edge.tail))
-    yield "flows leave their ball: a consensus", _with(form, k, replace(edge, penalty=Zero(), base_weight=ones))
+    for equality in _equalities(form.width(edge)):
+        tied = replace(edge, penalty=equality, strength=Strength(), base_weight=np.ones(len(edge.tail)))
+        yield "flows leave their ball: a consensus", _with(form, k, tied)
     for e in range(len(edge.tail) if len(edge.tail) <= EDGES else 0):
         keep = np.arange(len(edge.tail)) != e
         ends = f"({form.labels[edge.tail[e]]!r}, {form.labels[edge.head[e]]!r})"

@@ -69,7 +69,7 @@ def _changed(term: AbstractLoss, label: Hashable, change: Callable[[Array, Array
     if label not in data.labels or data.y is None:
         return term
     rows = data.node == data.labels.index(label)
-    return term.on_data(replace(data, y=change(data.y, rows)))
+    return term.on(replace(data, y=change(data.y, rows)))
 
 
 def _moved(y: Array, rows: Array, by: float) -> Array:
@@ -159,7 +159,7 @@ def _everywhere(term: AbstractLoss, data: NodeData, most: int, rows: Array) -> A
         for name in ("X", "y", "weights", "offset")
     }
     even = term.rescaled(_evened(term, most))
-    return even.on_data(replace(data, node=node, **tiled))
+    return even.on(replace(data, node=node, **tiled))
 
 
 def _evened(term: AbstractLoss, most: int) -> dict[Hashable, float]:

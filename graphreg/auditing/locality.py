@@ -54,7 +54,7 @@ class Delays:
 
     @property
     def share_early(self) -> float:
-        """Of the pairs that are further apart than a hop, how many heard of each other before so many rounds."""
+        """Of the pairs that are further apart than a hop, how many shown of each other before so many rounds."""
         far = self._far
         return float((self.rounds[far] < self.hops[far]).mean()) if far.any() else 0.0
 
@@ -88,8 +88,8 @@ class Delays:
         """The neighbours (j, i) for which i hears of j later than others do of theirs; none where too few messages were
         seen to judge."""
         near = self.tried[:, None] & (self.hops == 1)
-        heard = near & (self.rounds < NEVER)
-        if not near.any() or heard.sum() < SHOWN * near.sum():
+        shown = near & (self.rounds < NEVER)
+        if not near.any() or shown.sum() < SHOWN * near.sum():
             return []
         unit = self.rounds[near].min()
         return [(int(j), int(i)) for j, i in np.argwhere(near & (self.rounds > unit))]

@@ -128,6 +128,11 @@ class Audit:
         Returns
         -------
         pandas.DataFrame
+
+        Examples
+        --------
+        >>> gr.audit(problem, [problem.solve().coef]).table()["evidence"].tolist()[-1]
+        'the rest'
         """
         from ..tables import LabelledTable
 
@@ -140,6 +145,16 @@ class Audit:
         Returns
         -------
         matplotlib.axes.Axes
+
+        Raises
+        ------
+        ModelError
+            Where the algorithm gave no points.
+
+        Examples
+        --------
+        >>> gr.audit(problem, [problem.solve().coef]).plot().get_xscale()
+        'log'
         """
         from ..plots import plot_audit
 
@@ -177,6 +192,11 @@ class Audit:
         Returns
         -------
         str
+
+        Examples
+        --------
+        >>> gr.audit(problem, [problem.solve().coef]).to_html().startswith("<h3>")
+        True
         """
         first, *rest = [html.escape(line) for line in str(self).splitlines()]
         below = rest[sum(len(str(each).splitlines()) for each in self.findings) :]

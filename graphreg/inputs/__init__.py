@@ -15,4 +15,6 @@ from .reading import is_in as is_in
 from .reading import is_missing as is_missing
 from .reading import numbered as numbered
 from .reading import plain_label as plain_label
+from .renewal import change as change
+from .renewal import renewed as renewed
 from .sources import is_networkx as is_networkx

@@ -48,13 +48,18 @@ def assembled(
         raise DataError("the data have no rows; give at least one sample")
     where = Where.of(names)
     targets = tuple(map(str, columns.targets))
-    for name, column in zip(targets, () if y is None else y.reshape(M, -1).T, strict=True):
-        where.refuse(_unusable(column), column, f"the target {name!r}", FILL)
+    check_targets(y, targets, where)
     weights = np.ones(M) if weights is None else weights
     what = _named("the sample weight", columns.weights)
     where.refuse(~(np.isfinite(weights) & (weights > 0)), weights, what, "make it positive and finite, or drop the row")
     X, offset = design(X, columns, where), offsets(offset, columns, where)
     return where.labels, where.node, X, y, weights, offset, columns.feature_names, targets, columns.intercept
+
+
+def check_targets(y: Array | None, targets: tuple[str, ...], where: Where) -> None:
+    """Refuse targets that are missing or infinite."""
+    for name, column in zip(targets, () if y is None else y.reshape(len(y), -1).T, strict=True):
+        where.refuse(_unusable(column), column, f"the target {name!r}", FILL)
 
 
 def design(X: Array | None, columns: Columns, where: Where) -> Array | None:

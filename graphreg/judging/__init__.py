@@ -3,5 +3,6 @@
 from .compiled import Compiled as Compiled
 from .given import given_arrays as given_arrays
 from .given import given_point as given_point
+from .given import given_start as given_start
 from .judgement import Judgement as Judgement
 from .judgement import judge as judge

@@ -13,37 +13,72 @@ from ..inputs import is_frame
 from ..messages import missing_entries, unknown_labels
 from ..running import Solution
 from ..terms import Array
+from .carried import Carried, carried, spread
 
 Arrays = tuple[Array, ...]
 
 
 class Given(NamedTuple):
-    """Parameters of all nodes; of a Solution its flows and prices as well, where it has as many edges and samples."""
+    """Parameters of all nodes; of a Solution its flows as well, and its prices where it has as many samples. ``note``
+    says what of it was taken, where that is not all."""
 
     w: Array
-    flows: Arrays | None
-    prices: Arrays | None
+    flows: Arrays | None = None
+    prices: Arrays | None = None
+    note: str = ""
 
 
-def given_point(given: Any, what: str, form: Form, *, latent: bool = True) -> Given:
+def given_start(given: Any, what: str, form: Form) -> Given:
+    """Where a run begins. Of a Solution what it knows, by label: nodes that it does not know are put at the weighted
+    means of their neighbours. Of an array latent nodes that are not given are left at 0."""
+    if not isinstance(given, Solution):
+        return Given(_filled(_entries(given, what, form), form))
+    known = carried(given, form, what)
+    return Given(spread(form, known.w, known.rows), known.flows, note=str(known))
+
+
+def given_point(given: Any, what: str, form: Form) -> Given:
     """What was given as the argument ``what``. Latent nodes that are not are put at the weighted means of their
-    neighbours, or without ``latent`` left at 0."""
-    flows = prices = None
-    if isinstance(given, Solution):
-        found, here = given.certificate.dual_point, form.nothing()
-        flows, prices = _like(found.flows, here.flows), _like(found.prices, here.prices)
-        given = given.certificate.w
-    else:
-        given = _by_label(given, what, form) if is_frame(given) else given
-        given = checks.numbers(given, what, "a Solution or an array of numbers")
+    neighbours."""
+    if not isinstance(given, Solution):
+        entries = _entries(given, what, form)
+        w = _filled(entries, form)
+        return Given(placed(form, w) if len(entries) < form.n else w)
+    known = carried(given, form, what)
+    _check_all_known(known, what)
+    w = known.w if known.rows.all() else placed(form, known.w)
+    ordered = given.form.labels == form.labels  # as are the samples then, whose prices have no labels
+    prices = _like(given.certificate.dual_point.prices, form.nothing().prices) if ordered else None
+    return Given(w, known.flows if known.whole else None, prices)
+
+
+def _entries(given: Any, what: str, form: Form) -> Array:
+    """The entries of an array or a data frame, of the user's nodes or of all."""
+    given = _by_label(given, what, form) if is_frame(given) else given
+    given = checks.numbers(given, what, "a Solution or an array of numbers")
     observed = len(form.space.index)
     if given.shape not in (form.shape, (observed, form.d)):
         raise ModelError(f"{what} must have the shape {(observed, form.d)}, got {given.shape}")
     if not np.isfinite(given).all():
         raise ModelError(f"{what} has NaN or infinite entries")
+    return given
+
+
+def _filled(given: Array, form: Form) -> Array:
+    """The entries with zeros for the nodes that are not given."""
     w = np.zeros(form.shape)
     w[: len(given)] = given
-    return Given(placed(form, w) if latent and len(given) < form.n else w, flows, prices)
+    return w
+
+
+def _check_all_known(known: Carried, what: str) -> None:
+    """Refuse an answer that lacks a node of the user's, or a coordinate."""
+    form = known.form
+    for names, mask, of in ((form.labels, known.rows, "node"), (form.space.names, known.columns, "parameter")):
+        here = names[: form.space.n_observed] if of == "node" else names
+        given = [name for name, is_known in zip(here, mask, strict=False) if is_known]
+        for said in missing_entries(what, given, here, of):
+            raise ModelError(said)
 
 
 def given_arrays(given: Any, what: str, here: Arrays) -> Arrays:

@@ -20,12 +20,12 @@ from ..form import settles
 from ..network import Ledger, LocalView
 from .budget import Budget, Outcome
 from .polish import applies, guess, merged, polish
-from .schedule import Schedule
+from .schedule import EARLIEST, MAYBE, WARM, Schedule
 from .snapshot import Checked, Keeper, Snapshot
 from .trace import Record, Trace
 
 if TYPE_CHECKING:
-    from ..methods import AbstractIteration, Point
+    from ..methods import AbstractIteration, Point, Start
 
 EXTRA = 0.1  # of the seconds that a run may take: what the last certificate may take beyond them
 
@@ -71,8 +71,9 @@ class _Run:
                 state = (
                     self.method.init(view, start) if warm_start is None else warm_start.first(self.method, view, start)
                 )
-            self.keep(state, 0, "")
-            return state, 0, ""
+            ended = self.begun(start)
+            self.keep(state, 0, ended)
+            return state, 0, ended
         if self.budget.rounds is not None and stored.round > self.budget.rounds:
             raise CheckpointError(
                 f"the checkpoint is at round {stored.round}, beyond the rounds={self.budget.rounds} asked for, which "
@@ -87,6 +88,17 @@ class _Run:
         if stored.ended == "recession" and self.certifier.recedes():
             return stored.state, stored.round, "recession"
         return stored.state, stored.round, "gap" if self.certifier.best().holds(self.budget.gap) else ""
+
+    def begun(self, start: Start | None) -> str:
+        """Why the run ends before its first round: where a start with flows meets the gap. Whoever has proved bounds of
+        it before needs none here."""
+        if start is None or start[1] is None or self.budget.gap == 0.0 or self.certifier.best_dual is not None:
+            return ""
+        point = start[0], start[1], None
+        if not self.screen(point, 0) <= MAYBE * self.budget.gap:
+            return ""
+        certificate = self.certified(point, 0)
+        return "failed" if certificate.contradiction else "gap" if certificate.holds(self.budget.gap) else ""
 
     def keep(self, state: Any, k: int, ended: str) -> None:
         """Note where the run stands between two rounds; written when it is due."""
@@ -139,7 +151,7 @@ class _Run:
         self.certifier = self.method.judge(state, self.certifier)
         if self.schedule.polish_now(k) and self.polish(state, k):
             return "gap"
-        screen = self.screen(state, k)
+        screen = self.screen(self.method.point(state), k)
         self.schedule.saw(k, screen)
         if not self.schedule.repairs(k, screen):
             return ""
@@ -178,9 +190,9 @@ class _Run:
             pass
         return self.certifier.best()
 
-    def screen(self, state: Any, k: int) -> float:
+    def screen(self, point: Point, k: int) -> float:
         at = time.perf_counter()
-        before, point = self.certifier.repair.exchanges, self.method.point(state)
+        before = self.certifier.repair.exchanges
         screen = self.certifier.screen(*point)
         screen = np.inf if np.isnan(screen) else screen  # inf - inf, where no point satisfies all constraints
         spent = self.certifier.repair.exchanges - before  # to balance flows that the method does not have
@@ -189,8 +201,6 @@ class _Run:
         return screen
 
     def certify(self, state: Any, k: int) -> Certificate:
-        at = time.perf_counter()
-        before = self.certifier.repair.exchanges
         point = self.method.point(state)
         inside = self.method.inside_flows(state) if self.budget.gap > 0 and applies(self.certifier.form) else None
         if inside is not None:
@@ -198,6 +208,12 @@ class _Run:
             if not self.method.central:
                 self.ledger.sum("certificate", numbers)  # as a polish, no step that neighbours could take alone
             self.certifier.consider(w)
+        return self.certified(point, k)
+
+    def certified(self, point: Point, k: int) -> Certificate:
+        """The certificate of a point, charged and noted."""
+        at = time.perf_counter()
+        before = self.certifier.repair.exchanges
         with alarm():
             certificate = self.certifier.certify(*point, self.budget.gap)
         self.longest = max(self.longest, time.perf_counter() - at)
@@ -269,7 +285,10 @@ def drive(
 ) -> Outcome:
     """Run a method until the certified relative gap is met, the budget is used up, or it is interrupted."""
     schedule = Schedule(
-        budget.gap, polishes=method.polishes() and budget.gap > 0 and applies(view.form), every=method.every
+        budget.gap,
+        polishes=method.polishes() and budget.gap > 0 and applies(view.form),
+        every=method.every,
+        earliest=EARLIEST if budget.start is None else WARM,
     )
     if budget.warm_start is not None:
         schedule = budget.warm_start.expecting(schedule)

@@ -9,6 +9,7 @@ import numpy as np
 from ..checks import checked, count, inside, whole
 
 EARLIEST, LATEST = 40, 400  # rounds before the first repair that a screen does not promise to succeed
+WARM = 10  # the same from a start that was given: iterates near one optimum change less from round to round
 # Screens over the target at which a repair will do, and at which it may: first repairs met it at up to 1000 times the
 # target, and missed from 1700 times on.
 WITHIN, MAYBE = 30.0, 1500.0
@@ -27,6 +28,7 @@ class Schedule:
     target: float
     polishes: bool
     every: int = checked(count, 10)  # rounds between two screens, at least
+    earliest: int = checked(whole(0), EARLIEST)  # rounds before a repair that may succeed
     next_screen: int = checked(whole(0), 0)
     next_repair: int = checked(whole(0), LATEST)
     next_polish: int = checked(whole(0), 10)
@@ -83,7 +85,7 @@ class Schedule:
         if k >= self.next_repair:
             return True
         if not np.isfinite(self.gap):  # no repair yet: screens are 4 to 4000 times the gap
-            return screen <= self._promising() or (k >= EARLIEST and screen <= MAYBE * self.target)
+            return screen <= self._promising() or (k >= self.earliest and screen <= MAYBE * self.target)
         return screen <= self._promising()
 
     def repaired(self, k: int, screen: float, gap: float) -> None:

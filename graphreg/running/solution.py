@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -18,43 +18,16 @@ from ..form import Form
 from ..messages import did_you_mean
 from ..network import Ledger
 from ..terms import Array, predictors
+from .flows import Flows
 from .splitting import split, tied_certificate
 from .trace import Trace
 
 if TYPE_CHECKING:
+    import networkx as nx
     import pandas as pd
 
     from ..certificate.proof import Proved
-
-STATUSES = ("certified", "budget", "interrupted", "no_certificate", "unattained", "unbounded", "failed")
-
-
-class Flows(Mapping[tuple[Hashable, Hashable], Array]):
-    """Flows by edge: ``flows[i, j]`` is the sum over all terms of the flow (d,) from i to j, the negative of that
-    from j to i; ``flows[i, None]`` that to the ground."""
-
-    def __init__(self, form: Form, certificate: Certificate) -> None:
-        labels = form.labels
-        self._flow: dict[tuple[Hashable, Hashable], Array] = {}
-        for edge, u in zip(form.edges, certificate.dual_point.flows, strict=True):
-            columns = edge.coordinates
-            for tail, head, each in zip(edge.tail, edge.head, u, strict=True):
-                key = (labels[tail], None if edge.ground else labels[head])
-                self._flow.setdefault(key, np.zeros(form.d))[columns] += each
-
-    def __getitem__(self, edge: tuple[Hashable, Hashable]) -> Array:
-        if edge in self._flow:
-            return self._flow[edge]
-        turned: Any = edge[::-1] if isinstance(edge, tuple) else edge
-        if turned in self._flow:
-            return -self._flow[turned]
-        raise KeyError(f"{edge!r} is not an edge of the problem; edges are pairs of node labels (tail, head)")
-
-    def __iter__(self) -> Iterator[tuple[Hashable, Hashable]]:
-        return iter(self._flow)
-
-    def __len__(self) -> int:
-        return len(self._flow)
+    from .summary import Summary
 
 
 @dataclass(frozen=True)
@@ -119,7 +92,7 @@ class Solution:
 
     @cached_property
     def flows(self) -> Flows:
-        """The flow of every edge of the certificate's dual point."""
+        """The flow of every edge of the certificate's dual point; ``flows.table()`` has what limits it."""
         return Flows(self.form, self.certificate)
 
     @property
@@ -149,6 +122,44 @@ class Solution:
         pairs = [name for name in names if isinstance(name, tuple)]
         columns = pd.MultiIndex.from_tuples(pairs, names=["feature", "class"]) if pairs else names
         return LabelledTable(self.coef, index=index, columns=columns)
+
+    def summary(self) -> Summary:
+        """What is known of the answer, on a page: problem, run, certificate, clusters, the size of the coefficients,
+        and what it rests on.
+
+        Returns
+        -------
+        Summary
+            ``.facts`` (a dict), ``.coefficients`` (a DataFrame, one row per coordinate) and ``.assumed``.
+
+        Examples
+        --------
+        >>> list(solution.summary().facts)[:3]
+        ['problem', 'model', 'method']
+        """
+        from .summary import summary
+
+        return summary(self)
+
+    def to_networkx(self) -> nx.Graph:
+        """The graph of all terms with the answer on it, latent nodes included.
+
+        Returns
+        -------
+        networkx.Graph
+            Nodes have ``coef`` (a dict by coordinate), ``cluster`` (None for latent nodes), ``latent``, ``free`` and,
+            where terms tie them to the ground, ``to_ground`` (that flow). Edges have ``tail``, ``head``, ``flow`` (from
+            tail to head over all terms, a dict by coordinate), ``weight`` (the sum of their strengths times weights)
+            and ``states`` (pairs of a term and what `clusters` says of the edge).
+
+        Examples
+        --------
+        >>> solution.to_networkx().nodes["a"]["cluster"]
+        0
+        """
+        from .summary import to_networkx
+
+        return to_networkx(self)
 
     @cached_property
     def _clusters(self) -> Clusters:
@@ -224,6 +235,28 @@ class Solution:
         from ..certificate.proof import prove
 
         return prove(self.certificate, path, claims, tied_certificate)
+
+    def save(self, path: str | Path) -> None:
+        """Write the answer to a file, from which `graphreg.load` reads it.
+
+        The file holds the points (parameters, flows, prices), what the solution says of itself, and the fingerprint of
+        its problem; no data, trace, ledger or ``gathered``, and no pickles. It is put in its place as a whole; a
+        solution that is there is replaced, anything else is not.
+
+        Raises
+        ------
+        CheckpointError
+            Where the file cannot be written, or something else has its name.
+
+        Examples
+        --------
+        >>> solution.save(folder / "answer.npz")
+        >>> gr.load(folder / "answer.npz", problem).objective == solution.objective
+        True
+        """
+        from .saved import save
+
+        save(self, path)
 
     def predict(self, frame: Any, kind: str = "response") -> pd.Series | pd.DataFrame:
         """Predictions for the rows of a frame with the columns that the data had (the target is not needed).

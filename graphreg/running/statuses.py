@@ -10,6 +10,7 @@ from ..certificate import Certificate
 from ..form import Form
 from .budget import Outcome
 
+STATUSES = ("certified", "budget", "interrupted", "no_certificate", "unattained", "unbounded", "failed")
 UNLIKE = 1e3  # times the size of the smallest feature: a larger one is in another unit
 UNKNOWN = (
     "It is not known whether the infimum is attained (no exact argument was found either way); "

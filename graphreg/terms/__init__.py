@@ -34,3 +34,4 @@ from .sharing import shared as shared
 from .sums import Consensus as Consensus
 from .sums import NodePenalty as NodePenalty
 from .sums import TotalVariation as TotalVariation
+from .updating import updated as updated

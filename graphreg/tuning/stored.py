@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ..certificate import Certificate, Certifier, check_point
-from ..checks import is_whole, one_of
-from ..form import DualPoint, Form
-from ..messages import shown
+from ..certificate import Certifier, check_point
+from ..checks import is_whole
+from ..form import DualPoint
 from ..methods import AbstractIteration, Interior
 from ..network import LocalView
 from ..problem import Problem
@@ -24,18 +22,19 @@ from ..running import (
     Solution,
     Store,
     check_entries,
+    check_parts,
     check_state,
     entry,
     of_method,
     of_problem,
+    parts_of,
+    proved,
 )
-from ..terms import Array, Parameter
+from ..terms import Parameter
 from .fold_runs import FoldRun, Task
 from .folds import Folds
 from .warm import Warm
 
-OF_SOLUTION = {"status": str, "message": str, "method": str, "rounds": int, "seconds": float, "seed": int}
-OF_CERTIFICATE = {"primal": float, "dual": float, "w": Array}
 POINT = {"strength": float, "solution": dict[str, Any], "certificate": dict[str, Any], "dual": DualPoint}
 LAST = {"state": Any, "schedule": Schedule | None, "between": list[tuple[float, Interior]]}
 ANSWERS = ("certified", "budget", "no_certificate")  # statuses that follow from the bounds of a point
@@ -81,22 +80,17 @@ class StoredPath:
     def _point(self, point: dict[str, Any], where: str) -> tuple[float, Solution | None]:
         """A strength and its solution; None where it is to be solved again."""
         check_entries(point, POINT, where)
-        check_entries(point["solution"], OF_SOLUTION, where)
-        check_entries(point["certificate"], OF_CERTIFICATE, where)
+        check_parts(point, where)
         strength, solution, own = point["strength"], point["solution"], point["certificate"]
         if strength not in self.asked["the strengths"]:
             raise MisfitError(f"{where} is of the strength {strength}")
-        for name in ("message", "method"):
-            if not solution[name].replace("\n", " ").isprintable():
-                raise MisfitError(f"{where}: its {name} is {shown(solution[name])}")
-        one_of(*STATUSES)(solution["status"], f"the status of {where}", MisfitError)
         self.parameter.value = strength
         form = self.problem.form.frozen()
         check_point(form, own["w"], point["dual"])
-        proved = _proved(form, own, point["dual"])
+        certificate = proved(Certifier(form), own, point["dual"])
         status = solution["status"]
-        holds = status in ANSWERS and (status != "certified" or proved.holds(self.asked["the gap"]))
-        return strength, Solution(form, proved, **solution) if holds else None
+        holds = status in ANSWERS and (status != "certified" or certificate.holds(self.asked["the gap"]))
+        return strength, Solution(form, certificate, **solution) if holds else None
 
     def _check(self, last: Any, view: LocalView) -> None:
         """Refuse what the warm solver is to go on from, where it is not of the problem."""
@@ -116,14 +110,7 @@ class StoredPath:
 
     def keep(self, strength: float, solution: Solution) -> None:
         """Note a finished point; written when it is due."""
-        own = solution.certificate
-        point = {
-            "strength": strength,
-            "solution": {name: getattr(solution, name) for name in OF_SOLUTION},
-            "certificate": {name: getattr(own, name) for name in OF_CERTIFICATE},
-            "dual": own.dual_point,
-        }
-        self.points.append(Packed.of(point, "path"))
+        self.points.append(Packed.of({"strength": strength} | parts_of(solution), "path"))
         if self.store.due(len(self.points)):
             self.write()
 
@@ -136,19 +123,6 @@ class StoredPath:
             last = Packed.of({"state": warm_start.state, "schedule": warm_start.schedule, "between": between}, "path")
             self.store.values = [*self.points, last]
             self.store.write()
-
-
-def _proved(form: Form, known: Mapping[str, Any], point: DualPoint) -> Certificate:
-    """The certificate of points: with the bounds that are known, where they say no more than is proved anew."""
-    certifier = Certifier(form)
-    certifier.admit(known["w"], point)
-    best = certifier.best()
-    if not best.valid or not known["primal"] >= best.primal or not known["dual"] <= best.dual:
-        return best
-    primal, dual = known["primal"], known["dual"]
-    rounding = max(primal - form.primal(known["w"]), 0.0)
-    charge = rounding + max(form.dual(point) - dual, 0.0)
-    return replace(best, primal=primal, dual=dual, charge=charge, rounding=rounding, dual_point=point)
 
 
 class StoredFolds:

@@ -20,7 +20,7 @@ PROBLEM = network("squared")
     ("given", "kind"),
     [
         (primal_dual, "function"),
-        (lambda problem: primal_dual(problem), "function"),
+        (lambda problem: primal_dual(problem, factor=0.5), "function"),
         (gradient_step, "step"),
         (gr.PrimalDual(), "iteration"),
         ([np.zeros((9, 2))], "iterable"),
@@ -51,7 +51,7 @@ def test_nodes_share_no_array():
     def writes(state, node, messages):
         w = np.zeros(node.d) if state is None else state
         for value in messages.values():
-            value += 1.0  # into what a neighbour sent
+            value[:] = 1.0  # into what a neighbour sent
         return w, w
 
     assert not run(algorithm_of(writes), PROBLEM, 5).last.any()

@@ -85,7 +85,7 @@ def test_slow_ones_are_undecided_and_say_how_they_fall():
     assert report.ok == (report.verdict == "right in the limit")
 
 
-# ---- algorithms that misbehave -----------------------------------------------------------------------------------------
+# ---- algorithms that misbehave ---------------------------------------------------------------------------------------
 def raises(problem):
     yield from primal_dual(problem, limit=50)
     raise RuntimeError("no \x1b[31mmore")
@@ -190,7 +190,7 @@ def test_noise_without_bias_is_no_mistake():
     assert not any(each.outcome == "fails" for each in report.findings)
 
 
-# ---- the report --------------------------------------------------------------------------------------------------------
+# ---- the report ------------------------------------------------------------------------------------------------------
 def test_points_alone_are_judged_and_the_rest_is_listed():
     problem = network("l2")
     report = gr.audit(problem, [w for w, _ in primal_dual(problem, limit=400)])

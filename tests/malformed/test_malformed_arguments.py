@@ -26,10 +26,11 @@ from malformed_values import (
 )
 
 import graphreg as gr
-from graphreg.errors import GraphError, GraphregError, MethodError, ModelError, TermError
+from graphreg.errors import CheckpointError, GraphError, GraphregError, MethodError, ModelError, TermError
 
 NONE = {"nothing": None}
 POSED = problem(0.1 * FUSION)
+SOLVED = POSED.solve()
 
 
 def without(kind, *names):
@@ -134,6 +135,10 @@ PLACES = {
     "solve(callback)": (lambda v: solve(callback=v), NOT_A_FUNCTION, ModelError, "callback"),
     "solve(progress)": (lambda v: solve(progress=v), NOT_A_SWITCH, ModelError, "progress"),
     "solve(checkpoint)": (lambda v: solve(checkpoint=v), NOT_A_PATH, GraphregError, "checkpoint"),
+    "save(path)": (SOLVED.save, NOT_A_PATH, CheckpointError, ""),
+    "load(path)": (gr.load, NOT_A_PATH, CheckpointError, ""),
+    "load(problem)": (lambda v: gr.load("answer.npz", v), without(NOT_A_PROBLEM, "nothing"), ModelError, ""),
+    "load(gap)": (lambda v: gr.load("answer.npz", gap=v), NOT_A_NUMBER | {"minus one": -1.0}, ModelError, "gap"),
     "solve(engine)": (
         lambda v: solve(engine=v),
         {"text": "actors", "the class": gr.Actors, "true": True},

@@ -317,6 +317,45 @@ PLACES = {
         TermError,
         "feature",
     ),
+    "update(a target)": (
+        lambda v: problem(FUSION).update(entry(Y, v)),
+        ENTRY,
+        DataError,
+        "",
+    ),
+    "update(targets)": (
+        lambda v: problem(FUSION).update(v),
+        {
+            "short": Y[1:],
+            "wide": X,
+            "masked": masked(Y),
+            "number": 3.0,
+            "text": "wet",
+            "a set": {0.0},
+            "ragged": [[1], [1, 2]],
+        },
+        DataError,
+        "",
+    ),
+    "update(a node)": (
+        lambda v: problem(FUSION).update({"b": v}),
+        {
+            "number": 3.0,
+            "text": "wet",
+            "no pair": (X,),
+            "empty": (X[:0], Y[:0]),
+            "narrow": (X[:, :1], Y),
+            "short": (X, Y[1:]),
+        },
+        DataError,
+        "",
+    ),
+    "update(frame)": (
+        lambda v: problem(FUSION).update(v),
+        {"a column less": FRAME.drop(columns="temp"), "no rows": FRAME[:0], "missing": spoilt("rain", None)},
+        DataError,
+        "",
+    ),
     "solve(start)": (lambda v: problem(FUSION).solve(gr.PrimalDual(), start=v, rounds=2), START, ModelError, "start"),
 }
 

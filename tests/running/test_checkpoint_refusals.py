@@ -100,9 +100,9 @@ def test_exact_takes_none(tmp_path):
 
 def test_another_format(stored):
     rewritten(stored, version=99)
-    with pytest.raises(CheckpointError, match=r"format version 99.*reads and writes 4"):
+    with pytest.raises(CheckpointError, match=r"format version 99.*reads and writes 5"):
         chain().solve(gr.PrimalDual(), gap=0, rounds=30, checkpoint=stored)
-    rewritten(stored, version=4, format="something else")
+    rewritten(stored, version=5, format="something else")
     with pytest.raises(CheckpointError, match="no checkpoint of graphreg"):
         chain().solve(gr.PrimalDual(), gap=0, rounds=30, checkpoint=stored)
 
@@ -124,7 +124,7 @@ def test_a_file_of_another_kind(tmp_path):
     with pytest.raises(CheckpointError, match="no checkpoint of a run but of a path"):
         problem.solve(gr.PrimalDual(), checkpoint=path)
     rewritten(path, version=2, format="graphreg path", versions={})
-    with pytest.raises(CheckpointError, match=r"format version 2.*reads and writes 4; go on with graphreg as it was"):
+    with pytest.raises(CheckpointError, match=r"format version 2.*reads and writes 5; go on with graphreg as it was"):
         gr.path(problem, [0.1, 0.2], method=gr.PrimalDual(), gap=1e-2, checkpoint=path)
 
 

@@ -91,6 +91,17 @@ def read(path: Path, limits: Limits = UNLIMITED) -> tuple[dict[str, Any], dict[s
         ) from error
 
 
+def header_of(path: Path) -> Any:
+    """The header alone; None where there is none that could be one."""
+    try:
+        with os.fdopen(opened(path), "rb") as file, zipfile.ZipFile(file) as archive:
+            member = archive.getinfo(HEADER)
+            stored = member.compress_type == zipfile.ZIP_STORED and member.file_size <= ONE
+            return json.loads(archive.read(HEADER), parse_constant=_no_number) if stored else None
+    except (*DAMAGE, RecursionError, MemoryError):
+        return None
+
+
 def _content(archive: zipfile.ZipFile, size: int, limits: Limits) -> tuple[dict[str, Any], dict[str, Array]]:
     members = archive.infolist()
     if HEADER not in archive.namelist():

@@ -10,7 +10,7 @@ import os
 import platform
 import time
 import warnings
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +32,7 @@ from .lock import Lock
 from .packing import Packed
 from .place import place_of
 
-FORMAT, VERSION = "graphreg checkpoint", 4
+FORMAT, VERSION = "graphreg checkpoint", 5
 HEADER = {
     "format": str,
     "version": int,
@@ -47,6 +47,7 @@ HEADER = {
 ENTRY = {"tree": Any, "generators": list[list[Any]], "arrays": int}
 DENSE = 1 << 15  # numbers of which a state may hold a square
 HOLDS = {"run": "round {}", "path": "{} of the points", "cross-validation": "{} of the folds"}
+OTHERWISE = {"solution": "solve the problem again"}  # about a file that is of no use: instead of removing it
 T = TypeVar("T")
 
 
@@ -104,18 +105,25 @@ class Store:
     """
 
     def __init__(
-        self, checkpoint: Checkpoint, kind: str, of: Mapping[str, Fingerprint], form: Form, many: int = 1
+        self,
+        checkpoint: Checkpoint,
+        kind: str,
+        of: Mapping[str, Fingerprint] | None,
+        form: Form | None,
+        many: int = 1,
+        alone: bool = True,
     ) -> None:
-        """``of`` says of which problem, method and so on, in entries by name; a file of others is refused. The form and
-        how ``many`` answers of it there will be say how large a file is believed."""
+        """``of`` says of which problem, method and so on, in entries by name; a file of others is refused (None: of
+        none). The form and how ``many`` answers of it there will be say how large a file is believed. Whoever only
+        reads need not be ``alone`` with it."""
         self.checkpoint, self.kind, self.of = checkpoint, kind, of
         self.values: list[Packed] = []
         self.facts: dict[str, Any] = {}
         self.note, self._warned, self._failed = "", False, ""
         self.mark(-1)
         self.path = place_of(checkpoint.file)  # the links on the way are not looked at again
-        self._limits = limits(form, many)
-        self._lock = Lock(self.path)
+        self._limits = SMALL if form is None else limits(form, many)
+        self._lock = Lock(self.path) if alone else None
         try:
             if self.path.exists():
                 self._read(*archive.read(self.path, self._limits))
@@ -128,7 +136,8 @@ class Store:
 
     def close(self, say: bool = False) -> None:
         """Leave the file to others; ``say`` in a warning what `ending` says."""
-        self._lock.release()
+        if self._lock is not None:
+            self._lock.release()
         if say and self.ending:
             warnings.warn(self.ending, CheckpointWarning, stacklevel=4)
 
@@ -156,21 +165,23 @@ class Store:
             raise CheckpointError(
                 f"{self} has the format version {version}, and this graphreg "
                 f"({_versions()['graphreg']}) reads and writes {VERSION}; go on with graphreg {writer}, or "
-                "remove the file to begin anew"
+                + self._or("remove the file to begin anew")
             )
         check_entries(header, HEADER, "its header")
         if header["kind"] != self.kind:
             raise CheckpointError(
                 f"{name} is no checkpoint of a {self.kind} but of a {header['kind']}; name another file for it"
             )
+        if self.of is None:
+            return
         if header["of"].keys() != self.of.keys():
             raise MisfitError(f"'of' in its header is of {shown(list(header['of']))}")
         for what, here in self.of.items():
             found = differences(here, header["of"][what])
             if found:
                 raise CheckpointError(
-                    f"{self} is of another {what}; what differs: {', '.join(found)}; name another file, or remove "
-                    "this one to begin anew",
+                    f"{self} is of another {what}; what differs: {', '.join(found)}; name another file, or "
+                    + self._or("remove this one to begin anew"),
                     tuple(found),
                 )
 
@@ -187,7 +198,10 @@ class Store:
             raise self.senseless(error) from error
 
     def senseless(self, error: BaseException, what: str = "read") -> CheckpointError:
-        return CheckpointError(f"{self} cannot be {what} ({error}); remove it to begin anew")
+        return CheckpointError(f"{self} cannot be {what} ({error}); {self._or('remove it to begin anew')}")
+
+    def _or(self, remedy: str) -> str:
+        return OTHERWISE.get(self.kind, remedy)
 
     def value(self, k: int, kind: type[T], view: LocalView | None = None) -> T:
         """The k-th value, which must be of a kind; a state needs the view on which it stood."""
@@ -239,17 +253,32 @@ class Store:
 
     def write(self) -> None:
         """All values to the file; within `trying`."""
-        header = {
-            "format": FORMAT,
-            "version": VERSION,
-            "versions": _versions(),
-            "kind": self.kind,
-            "of": self.of,
-            "facts": self.facts,
-            "values": [{"tree": p.tree, "generators": p.generators, "arrays": len(p.arrays)} for p in self.values],
-        }
-        arrays = {f"{k}-{number}": array for k, p in enumerate(self.values) for number, array in enumerate(p.arrays)}
-        archive.write(self.path, header, arrays, self._limits)
+        write(self.path, self.kind, self.of or {}, self.facts, self.values, self._limits)
+
+
+def write(
+    path: Path,
+    kind: str,
+    of: Mapping[str, Fingerprint],
+    facts: Mapping[str, Any],
+    values: Sequence[Packed],
+    limits: archive.Limits,
+) -> None:
+    """A file of packed values, which replaces what is there."""
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "versions": _versions(),
+        "kind": kind,
+        "of": of,
+        "facts": facts,
+        "values": [{"tree": p.tree, "generators": p.generators, "arrays": len(p.arrays)} for p in values],
+    }
+    arrays = {f"{k}-{number}": array for k, p in enumerate(values) for number, array in enumerate(p.arrays)}
+    archive.write(path, header, arrays, limits)
+
+
+SMALL = archive.Limits(archive.ONE, archive.ALL)  # where the problem is not known
 
 
 def limits(form: Form, many: int) -> archive.Limits:

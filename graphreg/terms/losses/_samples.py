@@ -10,7 +10,7 @@ import numpy as np
 
 from ...checks import check_fields
 from ...errors import DataError, TermError
-from ...inputs import NodeData
+from ...inputs import NodeData, renewed
 from ...messages import missing_entries, unknown_labels
 from ..calculus import AbstractTerm, positive
 from ..records import Array, Coordinate
@@ -72,9 +72,15 @@ class AbstractSamples(AbstractTerm):
         scale = {x: self.scale[x] for x in data.labels} if isinstance(self.scale, Mapping) else self.scale
         return replace(self, data=data, scale=scale, **self.coding())
 
-    def on_data(self, data: NodeData) -> Self:
-        """The same loss, coded as it is, on other data of the same nodes."""
-        return replace(self, data=data, **self.coding())
+    def on(self, given: Any) -> Self:
+        """The same loss on other data, see `renewed`; classes are coded as before."""
+        new = replace(self, data=renewed(self.data, given), **self.coding())
+        if new.coordinates() != self.coordinates():
+            here, there = list(new.coordinates()), list(self.coordinates())
+            raise DataError(
+                f"the new data have the coordinates {here}, and the data before have {there}; give the same"
+            )
+        return new
 
     def rescaled(self, factors: Mapping[Hashable, float]) -> Self:
         """The loss with the sum of each node times a factor, 1 where the mapping says nothing."""
