@@ -19,7 +19,7 @@ from .instances import instance
 from .others import installed
 
 SEEDS = range(3)
-WIDTHS = (26, 12, 24, 8)
+WIDTHS = (28, 12, 24, 8)
 
 
 @dataclass(frozen=True)

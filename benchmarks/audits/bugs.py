@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import shortest_path
 import graphreg as gr
 
 from .algorithms import Algorithm
-from .consensus import dgd, extra, fed_avg, nids, stochastic
+from .consensus import consensus_admm, dgd, extra, fed_avg, nids, stochastic
 from .reading import Array, Parts, parts_of
 from .splitting import chambolle_pock, condat_vu, douglas_rachford
 
@@ -28,6 +28,11 @@ def misread(mistake: Callable[[Parts], Parts]) -> Callable[[gr.Problem], Parts]:
 def _some_edge(p: Parts) -> int:
     """An edge in the middle of the list."""
     return len(p.K) // 2
+
+
+def _some_node(p: Parts) -> int:
+    """A node in the middle of the list."""
+    return p.shape[0] // 2
 
 
 def _far_apart(p: Parts) -> list[int]:
@@ -60,11 +65,26 @@ def twice_the_strength(problem: gr.Problem, start: Any = None, seed: Any = None)
 
 def sum_for_mean(problem: gr.Problem, start: Any = None, seed: Any = None) -> Points:
     """The losses of a node are added up, where their mean is meant."""
+    return douglas_rachford(problem, start, seed, misread(_by_counts))
 
-    def mistake(p: Parts) -> Parts:
-        return replace(p, times=np.bincount(p.oracles.form.samples[0].node, minlength=p.shape[0]))
 
-    return douglas_rachford(problem, start, seed, misread(mistake))
+def _by_counts(p: Parts) -> Parts:
+    return replace(p, times=np.bincount(p.oracles.form.samples[0].node, minlength=p.shape[0]))
+
+
+def sum_for_mean_in_a_consensus(problem: gr.Problem, start: Any = None, seed: Any = None) -> Points:
+    """As before, where the nodes agree: those with more samples count for more."""
+    return consensus_admm(problem, start, seed, misread(_by_counts))
+
+
+def node_left_out(problem: gr.Problem, start: Any = None, seed: Any = None) -> Points:
+    """The losses of one node are never read."""
+    return condat_vu(problem, start, seed, misread(lambda p: replace(p, times=np.arange(p.shape[0]) != _some_node(p))))
+
+
+def another_penalty(problem: gr.Problem, start: Any = None, seed: Any = None) -> Points:
+    """The largest difference of a coordinate is penalised, whatever was meant."""
+    return condat_vu(problem, start, seed, misread(lambda p: replace(p, penalty=gr.LInf())))
 
 
 def weights_forgotten(problem: gr.Problem, start: Any = None, seed: Any = None) -> Points:
@@ -197,6 +217,9 @@ BUGS = (
     Bug(sign_on_one_edge, "edges", "^sign on one edge", lambda p: _ends(p, _some_edge(p))),
     Bug(twice_the_strength, "edges", r"strength.* x 2\b"),
     Bug(sum_for_mean, "edges", "sum.*mean"),
+    Bug(sum_for_mean_in_a_consensus, "consensus", "sum.*mean"),
+    Bug(node_left_out, "edges", "losses of the node.* left out", lambda p: [_some_node(p)]),
+    Bug(another_penalty, "edges", "penalty LInf for"),
     Bug(step_too_long, "edges", "step too long"),
     Bug(step_too_long_and_yet, "edges", "step too long"),
     Bug(stale_message, "edges", "stale message", lambda p: _ends(p, _some_edge(p))),

@@ -26,10 +26,16 @@ NEARLY = 1e-4  # of the root mean square of w: a difference that may be 0
 KINK = 0.05  # of the typical force, by which a subgradient jumps where there is a kink
 UNSEEN = 1e-6  # of a force: what is left of it beside the free flows says nothing
 LARGEST = 2400  # parameters, beyond which the least-squares problems take too long
+MIXING = "asymmetric mixing: "
 PARALLEL = 1e-8  # by which the cosine of two lines may miss 1
 LEAST = 1e-12  # of a residual, which rounding leaves
-RANK = {"model": 0, "end": 2, "penalty": 3}  # of kinds that no limit tells apart, by how common they are: 1 for others
-COMMON = {"edge": 1, "end": 2, "penalty": 3}  # of kinds that this limit alone does not tell apart
+RANK = {
+    "model": 0,
+    "node": 2,
+    "end": 3,
+    "penalty": 4,
+}  # of kinds that no limit tells apart, by how common they are: 1 for others
+COMMON = {"edge": 1, "node": 2, "end": 3, "penalty": 4}  # of kinds that this limit alone does not tell apart
 TRIES = 4  # pairs of points on both sides of a difference, at which its subgradients are compared
 
 
@@ -69,6 +75,12 @@ class Family:
         elsewhere."""
         instead = self.kind in ("nodes", "weights", "penalty")
         return is_one(self.factor) if instead else roundness(self.factor) < 2
+
+    @property
+    def explains_mixing(self) -> bool:
+        """Whether the limit is that of a mistake in the losses or the penalties: then uneven masses are none of the
+        mixing's (those of an ADMM are weighted by degrees, rightly)."""
+        return self.kind != "model" and not self.name.startswith(MIXING)
 
     @property
     def sentence(self) -> str:
@@ -156,15 +168,18 @@ class _Forces:
                 edge.add_adjoint(edge.weight[:, None] * g, out)
         return out
 
-    def fit(self, known: Array, unknown: Array, basis: Array | None = None) -> tuple[float, float, Array] | None:
+    def fit(
+        self, known: Array, unknown: Array, basis: Array | None = None, alone: float = 1.0
+    ) -> tuple[float, float, Array] | None:
         """The best factor, what it leaves and the line; None where nothing of the unknown is seen beside the free
-        flows. Where nothing else is known the factor is 1: the unknown balances by itself, or does not."""
+        flows. Where nothing else is known the factor is ``alone``: 1 if the unknown must balance by itself."""
         basis = self.basis if basis is None else basis
         a, b = (v.ravel() - basis @ (basis.T @ v.ravel()) for v in (known, unknown))
         size = max(float(np.linalg.norm(known)), float(np.linalg.norm(self.gradient)), 1e-300)
         far = float(np.linalg.norm(b))
         if np.linalg.norm(known) <= UNSEEN * float(np.linalg.norm(self.gradient)):
-            return 1.0, far / max(float(np.linalg.norm(unknown)), size), b / max(far, 1e-300)
+            left = float(np.linalg.norm(a + alone * b))
+            return alone, left / max(float(np.linalg.norm(unknown)), size), b / max(far, 1e-300)
         if far <= UNSEEN * max(float(np.linalg.norm(unknown)), size * UNSEEN):
             return None
         t = -float(a @ b) / far**2
@@ -188,6 +203,7 @@ def _families(forces: _Forces) -> Iterator[Family]:
         found = list(family(name, "nodes", total - smooth, own, even))
         if not even or (a[0] != 1.0 and found and is_one(found[0].factor)):
             yield from found
+    yield from _single_nodes(forces, total, smooth)
     for k, (edge, (g, free)) in enumerate(zip(form.edges, forces.parts, strict=True)):
         if free.all():
             continue
@@ -216,7 +232,7 @@ def node_factors(form: Form) -> dict[str, Array]:
     links = [edge for edge in form.edges if not edge.ground]
     degree = np.maximum(sum((abs(edge.K).sum(axis=0) for edge in links), np.zeros(form.n)), 1.0)
     mixed = any(edge.penalty.is_equality(form.width(edge)) for edge in links)
-    why = "asymmetric mixing: " if mixed else ""
+    why = MIXING if mixed else ""
     return {
         "sum for mean: the sum over samples for their mean": counts,
         "mean for sum: the mean over samples for their sum": 1.0 / counts,
@@ -225,6 +241,17 @@ def node_factors(form: Form) -> dict[str, Array]:
         f"{why}nodes weighted by degree + 1": degree + 1.0,
         f"{why}nodes weighted by 1 / (degree + 1)": 1.0 / (degree + 1.0),
     }
+
+
+def _single_nodes(forces: _Forces, total: Array, smooth: Array) -> Iterator[Family]:
+    """The losses of one node with a factor, without and with its own smooth penalty."""
+    gradient, rest = forces.gradient, forces.gradient + total
+    for of in (gradient, gradient + smooth) if smooth.any() else (gradient,):
+        for i in np.flatnonzero(gradient.any(axis=1)).tolist():
+            own = np.zeros(gradient.shape)
+            own[i] = of[i]
+            if (found := forces.fit(rest - own, own, alone=0.0)) is not None:
+                yield Family(f"the losses of the node {forces.form.labels[i]!r}", *found, True, "node")
 
 
 def _single_edges(forces: _Forces, edge: EdgeBlock, g: Array, free: Array, total: Array) -> Iterator[Family]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..errors import GraphregError
+from ..form import Form
 from ..inputs import Graph
 from ..problem import Problem
 from ..terms import Array
@@ -107,9 +108,16 @@ def stressed(algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> Itera
     where losses are weak at all nodes but one, which sets the steps."""
     strong = f"losses x {WEAK:g} and strengths x {STRONG:g}"
     yield strong, run(algorithm, scaled(problem, WEAK, STRONG), STRESSED, seed=seed)
-    lone = problem.form.labels[0]
+    lone = _of_least_degree(problem.form)  # where the graph is densest, nodes are flat
     one = nearly_flat(problem, lone, WEAK)
     yield f"losses x {WEAK:g} at all nodes but {lone!r}", run(algorithm, one, STRESSED, seed=seed)
+
+
+def _of_least_degree(form: Form) -> Hashable:
+    """Of the nodes with data and edges, one with the fewest."""
+    data = sum((np.bincount(block.node, minlength=form.n) for block in form.samples), np.zeros(form.n))
+    degree = form.degree()
+    return form.labels[int(np.argmin(np.where((data > 0) & (degree > 0), degree, np.inf)))]
 
 
 def too_long_for(algorithm: AbstractAlgorithm, problem: Problem, rounds: int, seed: int) -> str:

@@ -24,6 +24,7 @@ from .instances import rebuilt, scaled, with_targets
 
 ROUNDS = 14
 NEVER = 99
+ROUNDING = 1e-13  # of the points, below which a change is no message
 STRENGTHS = (1.0, 1e2, 1e4)
 MOVES = (1.0, -40.0)  # of the targets, in their standard deviations
 MORE_MOVES = (-1.0, 0.1, -0.1, 8.0, -8.0, 40.0, 1e3, -1e3)
@@ -125,9 +126,9 @@ def delays(algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> Delays 
             for by in MOVES:
                 other = with_targets(base_problem, form.labels[j], by)
                 if other is not None:
-                    tried[j] = True
                     moved = run(algorithm, other, ROUNDS, seed=seed).points
                     least[j] = np.minimum(least[j], _delay(base, moved, j, n))
+                    tried[j] = least[j, j] < NEVER  # its own point moves: else nobody can know
     return Delays(form.labels[:n], tried, least, hops(form)[:n, :n]) if tried.any() else None
 
 
@@ -160,7 +161,8 @@ def _delay(base: list[Array], moved: list[Array], j: int, n: int) -> Array:
     """After how many rounds each of n nodes first differs, counted from the first in which node j does."""
     first = np.full(n, NEVER)
     for k, (a, b) in enumerate(zip(base, moved, strict=False)):
-        first[(np.abs(a - b).max(axis=1) > 0.0) & (first == NEVER)] = k
+        seen = np.abs(a - b).max(axis=1) > ROUNDING * max(np.abs(a).max(), np.abs(b).max())
+        first[seen & (first == NEVER)] = k
     return np.where(first < NEVER, first - first[j], NEVER) if first[j] < NEVER else np.full(n, NEVER)
 
 

@@ -40,10 +40,10 @@ def names(
             yield from _of_steps(algorithm, problem, course, limit, seed)
         return
     consensus = _is_consensus(problem)
-    if again and consensus and not noisy:
-        yield from _of_mixing(algorithm, problem, optimum, seed)
     families: list[Family] = [] if noisy else balanced(problem.form.frozen(), limit.point)
     exact = accepted(families)
+    if again and consensus and not noisy and not any(each.explains_mixing for each in exact[:1]):
+        yield from _of_mixing(algorithm, problem, optimum, seed)
     yield from _of_balance(exact, families, limit, consensus)
     if not exact:
         yield from _of_dictionary(problem, optimum, limit)

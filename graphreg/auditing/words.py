@@ -32,6 +32,8 @@ def by_factor(kind: str, name: str, t: float) -> str:
             return f"missing edge: {name} left out"
         opposite = f"sign on one edge: {name} with the opposite sign"
         return opposite if one and t < 0 else f"{name} x {number(t)}"
+    if kind == "node":
+        return f"{name} left out" if abs(t) <= SAME else f"{name} x {number(t)}"
     times = "" if one and t > 0 else f", x {number(t)}"
     return f"penalty {name}{times}" if kind == "penalty" else f"{name}{times}"
 
