@@ -104,10 +104,10 @@ def irregular(problem: Problem, rng: np.random.Generator) -> Problem:
 
     def change(graph: Graph) -> Graph:
         n, known = graph.n_nodes, set(zip(graph.tail.tolist(), graph.head.tolist(), strict=True))
-        chords: list[tuple[int, int]] = []
-        for i, j in rng.integers(0, n, size=(int(CHORDS * n) if n > 3 else 0, 2)).tolist():
-            if i != j and (min(i, j), max(i, j)) not in known:
-                known.add((min(i, j), max(i, j)))
+        wanted, chords = int(np.ceil(CHORDS * n)) if n > 3 else 0, list[tuple[int, int]]()
+        for i, j in np.sort(rng.integers(0, n, size=(20 * wanted, 2)), axis=1).tolist():
+            if i != j and (i, j) not in known and len(chords) < wanted:
+                known.add((i, j))
                 chords.append((i, j))
         ends = np.array(chords, dtype=np.intp).reshape(-1, 2)
         weight = np.exp(rng.uniform(-SPREAD, SPREAD, graph.n_edges + len(ends)))

@@ -139,6 +139,7 @@ def test_what_misbehaves_gets_a_report(algorithm, verdict, says, capsys):
     assert report.verdict == verdict, report
     assert says in str(report) or says == "9e-"
     assert of_problem(problem.form) == before
+    assert not any(each.evidence == "repetition" and each.outcome != "holds" for each in report.findings), report
     assert "round" not in capsys.readouterr().out
 
 

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from audit_cases import gossip, gradient_step, metropolis, network, primal_dual
 
+import graphreg as gr
+from benchmarks.audits.instances import instance
 from graphreg.auditing.algorithms import algorithm_of
 from graphreg.auditing.locality import NEVER, confirmed, delays
 from graphreg.auditing.mixing import mass
@@ -37,6 +39,12 @@ def test_a_late_message_is_found():
     (edge,) = problem.form.edges
     ends = {int(edge.tail[3]), int(edge.head[3])}
     assert all({j, i} == ends for j, i in found.late())
+
+
+def test_signs_that_hide_messages_are_not_late():
+    found = delays(algorithm_of(gr.SubgradientDescent()), instance("edges", 1), 0)
+    assert found.seen
+    assert not found.late()
 
 
 def stranger(problem):
