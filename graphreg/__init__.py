@@ -21,7 +21,7 @@ from .loading import load
 from .methods import AbstractFixedPoint, AbstractIteration, Acceleration, DecreasingStep
 from .network import Availability
 from .problem import Compiled, Problem
-from .running import Checkpoint, Solution
+from .running import Checkpoint, Observer, Solution
 from .terms import Consensus, Hierarchy, Model, NodePenalty, Parameter, TotalVariation
 from .terms.losses import AbstractPeakedLoss, AbstractPiecewiseLinearLoss, AbstractQuadraticLoss
 from .terms.losses import AbstractSmoothLoss as Loss
@@ -62,6 +62,7 @@ __all__ = [
     "ModelFile",
     "NodeData",
     "NodePenalty",
+    "Observer",
     "Parameter",
     "Penalty",
     "Problem",

@@ -47,11 +47,17 @@ def alone(error: BaseException) -> bool:
     return bool(after) and all(root == OWN or root in LIBRARIES or _standard(root) for root in after)
 
 
-def broken(error: Exception, callback: Watched | None) -> bool:
-    """Whether an exception tells of a computation that broke down, and is neither an answer nor a defect."""
-    if isinstance(error, GraphregError) or (callback is not None and error is callback.raised):
+def broken(error: Exception, *functions: Callable[..., Any] | None) -> bool:
+    """Whether an exception tells of a computation that broke down, and is neither an answer, nor a defect, nor what one
+    of the user's functions raised."""
+    if isinstance(error, GraphregError) or raised_by(error, *functions):
         return False
     return numerical(error) or foreign(error)
+
+
+def raised_by(error: BaseException, *functions: Callable[..., Any] | None) -> bool:
+    """Whether one of the user's functions raised an exception."""
+    return any(isinstance(each, Watched) and error is each.raised for each in functions)
 
 
 def _roots(error: BaseException) -> list[str]:

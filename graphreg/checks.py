@@ -196,6 +196,7 @@ OTHER_NAMES = {
     "seed": ("random_state", "rng", "random_seed"),
     "start": ("x0", "w0", "init", "initial", "warm_start"),
     "progress": ("verbose", "disp"),
+    "observe": ("observer", "monitor", "history", "track", "record"),
     "method": ("solver", "algorithm"),
     "jobs": ("n_jobs", "workers"),
     "folds": ("cv", "n_folds", "n_splits"),

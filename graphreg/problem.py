@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import checks
+from .breakdown import Watched
 from .compiling import conic
 from .engines.actors import Actors
 from .errors import (
@@ -17,6 +19,7 @@ from .errors import (
     FailedError,
     GraphError,
     MethodError,
+    MethodWarning,
     ModelError,
     SolveError,
     UnattainedError,
@@ -26,7 +29,7 @@ from .form import Form, build, notation
 from .judging import Compiled, Judgement, given_arrays, given_point, given_start, judge
 from .methods import METHOD, AbstractMethod, Exact, listed
 from .oracles import Oracles
-from .running import Budget, Checkpoint, Record, Solution, solve
+from .running import KEPT, Budget, Checkpoint, Record, Solution, observer_of, solve
 from .terms import Model, updated
 
 if TYPE_CHECKING:
@@ -110,6 +113,7 @@ class Problem:
         seed: int | None = None,
         start: Any = None,
         callback: Callable[[Record], Any] | None = None,
+        observe: Any = None,
         progress: bool | None = None,
         checkpoint: Any = None,
         engine: Actors | None = None,
@@ -139,6 +143,9 @@ class Problem:
             that of a baseline, which solves a problem of its own).
         callback : callable, optional
             Called with the `Record` of every check.
+        observe : Observer, or what it observes, optional
+            The iterates to be kept, for ``solution.observed``: "w", ("w", "flows"), {"error": a function of an
+            Observation}, or ``gr.Observer(what, rounds=...)``. They are those of the method, and not certified.
         progress : bool, optional
             Whether to show a progress bar; by default where stderr is a terminal.
         checkpoint : path or Checkpoint, optional
@@ -176,8 +183,8 @@ class Problem:
         self._check_call(method, gap, rounds, seconds, callback, on_failure, progress)
         (checks.seed | None)(seed, "seed")
         (checks.instance(Actors, "gr.Actors(...)") | None)(engine, "engine")
-        stored = Checkpoint.of(checkpoint)
-        given = {"engine": engine, "checkpoint": stored, "rounds": rounds, "callback": callback}
+        stored, observer = Checkpoint.of(checkpoint), observer_of(observe)
+        given = {"engine": engine, "checkpoint": stored, "rounds": rounds, "callback": callback, "observe": observer}
         for what, why in method.refuses().items():
             if given[what] is not None:
                 raise (CheckpointError if what == "checkpoint" else MethodError)(f"{why}; leave {what} out")
@@ -185,10 +192,16 @@ class Problem:
             raise CheckpointError(
                 "a run of actors is not kept: each holds its own state; leave checkpoint or engine out"
             )
+        if observer is not None and stored is not None and observer.memory > KEPT:
+            raise CheckpointError(
+                f"a checkpoint holds at most {KEPT:,} bytes of observations: leave memory out of the Observer, or "
+                "leave checkpoint out"
+            )
         form = self.form.frozen()
         begun = None if start is None else given_start(start, "start", form)
         point = None if begun is None else (begun.w, begun.flows)
         budget = Budget(gap, rounds, seconds, point, callback, progress, stored, seed, engine)
+        budget = replace(budget, observer=Watched.of(observer))
         solution = solve(form, method, budget, self._compiler)
         if begun is not None and begun.note:
             solution = replace(solution, message=f"{solution.message} {begun.note}")
@@ -203,6 +216,8 @@ class Problem:
         missing = method.missing(self.form)
         if missing:
             raise MethodError(f"{method.name} does not apply: " + "; ".join(missing), missing)
+        for said in method.unproven(self.form):
+            warnings.warn(f"the convergence of {method.label} is not guaranteed: {said}", MethodWarning, stacklevel=4)
         checks.nonnegative(gap, "gap")
         (checks.count | None)(rounds, "rounds")
         (checks.seconds | None)(seconds, "seconds")

@@ -77,12 +77,35 @@ def further_methods():
     return "\n".join(f"## {m.name}\n\n{summary(type(m)).replace(chr(92), '')}.\n" for m in lacking)
 
 
+def cell(text, code=False):
+    text = text.replace("|", r"\|")
+    return f"`{text}`" if code and text else text
+
+
+def table_of_printed_places():
+    rows = gr.theory.printed.differences().itertuples(index=False)
+    lines = (
+        (
+            cell(row.paper),
+            cell(row.place),
+            cell(row.print),
+            cell(row.holds),
+            cell(row.as_printed, True),
+            cell(row.right, True),
+        )
+        for row in rows
+    )
+    body = "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    return f"| paper | place | print | holds | as printed | right |\n|---|---|---|---|---|---|\n{body}"
+
+
 LISTINGS = {
     "losses": lambda: table_of_terms("loss"),
     "penalties": lambda: table_of_terms("penalty"),
     "methods": table_of_methods,
     "messages": table_of_messages,
     "further methods": further_methods,
+    "printed places": table_of_printed_places,
 }
 
 

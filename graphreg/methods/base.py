@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from ..certificate import Certifier
-from ..checks import check_fields, instance
+from ..checks import Check, check_fields, instance, is_number
 from ..declaring import declared
 from ..errors import MethodError, MethodWarning
 from ..form import Form
@@ -34,6 +36,17 @@ def written(value: object) -> str:
     """An option as it is shown; of a function its name, of what is too long for a label its type."""
     text = str(getattr(value, "__name__", repr(value)))
     return text if len(text) <= LONGEST and "\n" not in text else f"<{type(value).__name__}>"
+
+
+def among(*known: str) -> Check:
+    """One of some names, or several of them: what of a method is to be as it is printed."""
+    words = f"one or several of {', '.join(map(repr, known))}"
+    return Check(words, lambda value: all(each in known for each in several(value)))
+
+
+def several(given: Any) -> tuple[Any, ...]:
+    """One or several names as a tuple."""
+    return tuple(given) if isinstance(given, (tuple, list)) else (given,)
 
 
 def warn(message: str) -> None:
@@ -61,8 +74,16 @@ class AbstractMethod(ABC):
 
     def refuses(self) -> Mapping[str, str]:
         """The arguments of `Problem.solve` that the method cannot honour, each with the reason: "engine" where no
-        actors can carry it out, "checkpoint" where no run can be resumed, "rounds" and "callback" where it has none."""
+        actors can carry it out, "checkpoint" where no run can be resumed, "rounds", "callback" and "observe" where it
+        has none."""
         return {}
+
+    def unproven(self, form: Form) -> tuple[str, ...]:
+        """Each reason why nothing is known of its convergence to the optimum of a problem to which it applies, as a
+        sentence that begins small: options beyond their bounds, formulas as they are printed. Its answers are certified
+        all the same."""
+        del form
+        return ()
 
     def centres(self) -> bool:
         """Whether the method runs around the best common model (where that helps, see `graphreg.certificate.center`),
@@ -157,8 +178,27 @@ class AbstractIteration(AbstractMethod):
         del state
         return False
 
+    def held(self, state: Any) -> dict[str, Array | tuple[Array, ...]]:
+        """What the method holds between two rounds, for observers: the numbers in its state by the names of their
+        fields, ``theta``, ``x.w``, ``copies.u``."""
+        return dict(_numbers(state, ""))
+
     def gathered(self, state: Any) -> dict[str, Any]:
         """What the method has gathered beside its point (averages, moments, assignments), by name: numbers, or arrays
         with one row per node of the view."""
         del state
         return {}
+
+
+def _numbers(value: Any, name: str) -> Iterator[tuple[str, Array | tuple[Array, ...]]]:
+    """The numbers in a record with their names; a tuple of arrays as it is."""
+    if isinstance(value, (np.ndarray, np.generic)) or is_number(value):
+        yield name, np.asarray(value)
+    elif isinstance(value, tuple) and len(value) and all(isinstance(each, np.ndarray) for each in value):
+        yield name, value
+    elif is_dataclass(value) and not isinstance(value, LocalView):
+        for each in fields(value):
+            yield from _numbers(getattr(value, each.name), f"{name}.{each.name}" if name else each.name)
+    elif isinstance(value, (tuple, list)):
+        for k, each in enumerate(value):
+            yield from _numbers(each, f"{name}[{k}]")

@@ -62,6 +62,7 @@ class Exact(AbstractMethod):
             "checkpoint": f"Exact takes no checkpoint: a conic solver cannot be resumed; {iterative}",
             "rounds": f"Exact has no rounds that could be counted; give seconds=, {iterative}",
             "callback": f"Exact has no rounds after which to call; {iterative}",
+            "observe": f"Exact has no rounds that could be observed; {iterative}",
         }
 
     def run(self, task: Task) -> Outcome:

@@ -244,11 +244,12 @@ class LocalView:
             edge.add_adjoint(u, out)
         return out
 
-    def dual_prox(self, u: tuple[Array, ...], w: Array, s: float) -> tuple[Array, ...]:
-        """The prox of sigma g* at u + sigma (K w - center), sigma = 1/(2 s), on edges to the ground 1/s."""
+    def dual_prox(self, u: tuple[Array, ...], w: Array, s: float, given: float | None = None) -> tuple[Array, ...]:
+        """The prox of sigma g* at u + sigma (K w - center), sigma = 1/(2 s), on edges to the ground 1/s; or the sigma
+        that is given."""
         out: list[Array] = []
         for edge, each, c in zip(self.form.edges, u, self.weights, strict=True):
-            sigma = (1.0 if edge.ground else 0.5) / s
+            sigma = (1.0 if edge.ground else 0.5) / s if given is None else given
             v = edge.difference(w)  # in place from here on: these are the largest arrays of a round
             v *= sigma
             v += each

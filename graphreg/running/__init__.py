@@ -15,6 +15,11 @@ from .checkpoints.packing import Packed as Packed
 from .iterating import around as around
 from .iterating import view_of as view_of
 from .loading import load as load
+from .observed import Observed as Observed
+from .observing import KEPT as KEPT
+from .observing import Observation as Observation
+from .observing import Observer as Observer
+from .observing import observer_of as observer_of
 from .saved import check_parts as check_parts
 from .saved import look as look
 from .saved import parts_of as parts_of

@@ -6,8 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ..breakdown import Watched
 from ..certificate import Certificate, Certifier
 from ..network import Ledger, LocalView
+from .observed import Observed
 from .schedule import Schedule
 from .trace import Record, Trace
 
@@ -58,6 +60,7 @@ class Budget:
     engine: Any = None  # graphreg.engines.Actors; None: whole arrays
     warm_start: WarmStart | None = None
     known: Certificate | None = None  # bounds that are known beforehand
+    observer: Watched | None = None  # an Observer
 
 
 @dataclass(frozen=True)
@@ -80,3 +83,4 @@ class Outcome:
     aim: str = ""
     status: str = ""
     message: str = ""
+    observed: Observed | None = None

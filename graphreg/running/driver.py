@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..breakdown import Watched, cause, numerical
+from ..breakdown import Watched, cause, numerical, raised_by
 from ..certificate import Certificate, Certifier, feasible
 from ..clock import LAST, OutOfTimeError, afresh, alarm, left, progress_bar
 from ..errors import CheckpointError
 from ..form import settles
 from ..network import Ledger, LocalView
 from .budget import Budget, Outcome
+from .observed import Recorder
 from .polish import applies, guess, merged, polish
 from .schedule import EARLIEST, MAYBE, WARM, Schedule
 from .snapshot import Checked, Keeper, Snapshot
@@ -38,6 +39,7 @@ class _Run:
     ledger: Ledger
     keeper: Keeper | None
     schedule: Schedule
+    recorder: Recorder | None = None
     trace: Trace = field(default_factory=Trace)
     began: float = field(default_factory=lambda: time.perf_counter())  # noqa: PLW0108 - the clock of the moment
     unknowns: int | None = None  # of the last guess of a polish
@@ -71,6 +73,7 @@ class _Run:
                 state = (
                     self.method.init(view, start) if warm_start is None else warm_start.first(self.method, view, start)
                 )
+            self.see(state, 0)
             ended = self.begun(start)
             self.keep(state, 0, ended)
             return state, 0, ended
@@ -83,11 +86,18 @@ class _Run:
             self.certifier = self.method.judge(stored.state, self.certifier)
             self._restore(stored)
             finite = np.isfinite(self.method.point(stored.state)[0]).all()
+        if self.recorder is not None:
+            self.recorder.resume(stored.log, self.method, stored.state, stored.round)
         if stored.ended == "failed" and not finite:
             return stored.state, stored.round, "failed"
         if stored.ended == "recession" and self.certifier.recedes():
             return stored.state, stored.round, "recession"
         return stored.state, stored.round, "gap" if self.certifier.best().holds(self.budget.gap) else ""
+
+    def see(self, state: Any, k: int) -> None:
+        """Show round k to the observer, where there is one."""
+        if self.recorder is not None:
+            self.recorder.see(self.method, state, k)
 
     def begun(self, start: Start | None) -> str:
         """Why the run ends before its first round: where a start with flows meets the gap. Whoever has proved bounds of
@@ -109,7 +119,8 @@ class _Run:
             remembered, seconds = self.certifier.remembered(), self.trace.check_seconds
             self.checked = Checked(schedule, remembered, records, self.unknowns, seconds)
         sent = {purpose: replace(account) for purpose, account in self.ledger.accounts.items()}
-        self.keeper.keep(Snapshot(state, self.checked, sent, k, ended, self.elapsed()))
+        log = None if self.recorder is None else self.recorder.log
+        self.keeper.keep(Snapshot(state, self.checked, sent, k, ended, self.elapsed(), log))
 
     def _restore(self, stored: Snapshot) -> None:
         checked, asked = stored.checks, self.schedule  # the budget may change from call to call
@@ -120,6 +131,21 @@ class _Run:
         self.trace.check_seconds = checked.check_seconds
         self.ledger.accounts.update(stored.sent)
         self.began -= stored.seconds
+
+    def outcome(self, view: LocalView, state: Any, k: int, ended: str, certificate: Certificate, why: str) -> Outcome:
+        """What the run leaves."""
+        budget, ledger = self.budget, self.ledger
+        ledger.rounds = k
+        if budget.warm_start is not None:
+            budget.warm_start.take(view, state, self.schedule)
+            budget.warm_start.interrupted |= ended == "interrupted"
+            budget.warm_start.cut |= ended == "budget" and k != budget.rounds
+        if ended in ("limit", "budget") and certificate.holds(budget.gap):
+            ended = "gap"
+        gathered = {} if state is None else self.method.gathered(state)
+        observed = None if self.recorder is None else self.recorder.observed()
+        more = (self.trace, ledger, k, self.elapsed(), gathered)
+        return Outcome(certificate, self.certifier, ended, *more, cause=why, observed=observed)
 
     def write(self) -> None:
         if self.keeper is not None:
@@ -135,8 +161,7 @@ class _Run:
 
     def breakdown(self, error: Exception) -> str:
         """The cause of a breakdown in words; raises what is none."""
-        callback = self.budget.callback
-        if not numerical(error) or (isinstance(callback, Watched) and error is callback.raised):
+        if not numerical(error) or raised_by(error, self.budget.callback, self.budget.observer):
             raise error
         return cause(error)
 
@@ -281,7 +306,12 @@ class _Run:
 
 
 def drive(
-    method: AbstractIteration, view: LocalView, certifier: Certifier, budget: Budget, keeper: Keeper | None = None
+    method: AbstractIteration,
+    view: LocalView,
+    certifier: Certifier,
+    budget: Budget,
+    keeper: Keeper | None = None,
+    recorder: Recorder | None = None,
 ) -> Outcome:
     """Run a method until the certified relative gap is met, the budget is used up, or it is interrupted."""
     schedule = Schedule(
@@ -293,7 +323,7 @@ def drive(
     if budget.warm_start is not None:
         schedule = budget.warm_start.expecting(schedule)
     ledger, budget = view.engine.ledger, replace(budget, callback=Watched.of(budget.callback))
-    run = _Run(method, certifier, budget, ledger, keeper, schedule)
+    run = _Run(method, certifier, budget, ledger, keeper, schedule, recorder)
     state, k, ended, why = None, 0, "", ""
     how = {"total": budget.rounds, "desc": method.name, "unit": " rounds", "delay": 1.0}
     try:
@@ -305,6 +335,7 @@ def drive(
                 if ended:
                     break
                 k += 1
+                run.see(state, k)
                 if run.schedule.screen_now(k):
                     ended = run.check(state, k)
                     tick(k - shown, run.known())
@@ -312,6 +343,8 @@ def drive(
                 run.keep(state, k, ended)
         run.write()  # before the last certificate, which a longer run would not ask for here
         certificate = run.last(state, k, ended)
+        if recorder is not None:
+            recorder.close(method, state, k)
     except OutOfTimeError:
         ended, certificate = "budget", run.so_far(state, k)
     except KeyboardInterrupt:
@@ -319,12 +352,4 @@ def drive(
     except Exception as error:  # noqa: BLE001 - what is no breakdown is raised again
         why = run.breakdown(error)
         ended, certificate = "failed", run.certifier.best()
-    ledger.rounds = k
-    if budget.warm_start is not None:
-        budget.warm_start.take(view, state, run.schedule)
-        budget.warm_start.interrupted |= ended == "interrupted"
-        budget.warm_start.cut |= ended == "budget" and k != budget.rounds
-    if ended in ("limit", "budget") and certificate.holds(budget.gap):
-        ended = "gap"
-    gathered = {} if state is None else method.gathered(state)
-    return Outcome(certificate, run.certifier, ended, run.trace, ledger, k, run.elapsed(), gathered, why)
+    return run.outcome(view, state, k, ended, certificate, why)

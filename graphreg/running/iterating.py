@@ -14,6 +14,7 @@ from ..network import InProcess, Ledger, LocalView, arcs_of
 from ..terms import Array
 from .budget import Budget, Outcome
 from .driver import drive
+from .observed import Recorder
 from .snapshot import Keeper
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ def iterate(
         numbers = form.d * (form.d + 3) // 2  # a gradient and a symmetric Hessian
         view.engine.ledger.sum("adaptation", numbers, center(form)[1])
     with on_engine(method, view, budget) as player, nullcontext() if keeper is None else keeper.going_on():
-        outcome = drive(player, view, judge, budget, keeper)
+        recorder = _recorder(there, np.zeros(form.d) if v is None else v, budget)
+        outcome = drive(player, view, judge, budget, keeper, recorder)
     if v is None:
         return outcome
     if budget.gap == 0.0:  # the iterate after exactly so many rounds is asked for, not the best one
@@ -56,6 +58,11 @@ def iterate(
     if outcome.ended == "gap" and not certifier.best().holds(budget.gap):  # there it does, here rounding is another
         certifier.certify(w, point.flows, point.prices, budget.gap)
     return replace(outcome, certifier=certifier, certificate=certifier.best())
+
+
+def _recorder(form: Form, v: Array, budget: Budget) -> Recorder | None:
+    look = budget.observer
+    return None if look is None else Recorder(look, look.function, form, v)  # pyright: ignore[reportArgumentType]
 
 
 def view_of(form: Form, budget: Budget) -> LocalView:

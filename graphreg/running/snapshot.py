@@ -20,6 +20,7 @@ from .checkpoints.checkpoint import Checkpoint, Store
 from .checkpoints.fingerprint import entry, of_method, of_problem
 from .checkpoints.fitting import MisfitError, check_state
 from .checkpoints.packing import Packed
+from .observed import Log
 from .schedule import LATEST, Schedule
 from .trace import Record
 
@@ -54,6 +55,7 @@ class Snapshot:
     round: int = checked(whole(0))
     ended: str = checked(one_of("", "gap", "failed", "recession"))
     seconds: float = checked(SECONDS)
+    log: Log | None = None  # of an observer
 
     def check(self, form: Form, like: Any) -> None:
         """Refuse what does not fit the form, or a state ``like`` this before the first round."""

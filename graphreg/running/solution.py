@@ -19,6 +19,7 @@ from ..messages import did_you_mean
 from ..network import Ledger
 from ..terms import Array, predictors
 from .flows import Flows
+from .observed import Observed
 from .splitting import split, tied_certificate
 from .trace import Trace
 
@@ -55,6 +56,8 @@ class Solution:
         What the method has gathered beside its point, by name; see the method. No certificate speaks of it.
     own : Certificate, optional
         Of a baseline: the certificate of what it itself minimises, on its own nodes; trace and ledger are of that too.
+    observed : Observed, optional
+        What the observer saw, where there was one. No certificate speaks of it.
     """
 
     form: Form
@@ -69,6 +72,7 @@ class Solution:
     seed: int = 0
     gathered: dict[str, Any] = field(default_factory=dict)
     own: Certificate | None = None
+    observed: Observed | None = None
 
     @property
     def coef(self) -> Array:

@@ -56,17 +56,18 @@ def _solved(
     except KeyboardInterrupt:
         found = task.broken_off("interrupted")
     except Exception as error:
-        if not broken(error, callback):
+        if not broken(error, callback, budget.observer):
             raise
         compiler.forget()
         found = _without_answer(form, "failed", statuses.failed(cause(error)))
     if budget.gap > 0.0 and found.own is None:  # else exactly this iterate is asked for, or this baseline's point
         found = replace(found, certificate=levelled(found.certificate, budget.gap))
-    message = f"{found.message} {store.note}" if store is not None and store.note else found.message
+    unproven = f"Convergence is not guaranteed: {'; '.join(said)}." if (said := method.unproven(form)) else ""
+    message = " ".join(filter(None, (found.message, unproven, "" if store is None else store.note)))
     own = None if found.own is None else found.own.certificate
     if found.certificate.contradiction:  # nor did any bound before it was found hold
         found.trace.records[:] = [replace(record, certified=False, dual=np.nan) for record in found.trace.records]
-    more = (found.rounds, found.seconds, found.trace, found.ledger, seed, found.gathered, own)
+    more = (found.rounds, found.seconds, found.trace, found.ledger, seed, found.gathered, own, found.observed)
     return Solution(found.certificate.form, found.certificate, found.status, message, found.by or method.name, *more)
 
 
@@ -175,7 +176,7 @@ class Task:
         infinity, gap = at_infinity(self.form), left.gap
         if infinity is None:
             return found
-        there = replace(left, start=(found.certificate.w, None), warm_start=None, known=None)
+        there = replace(left, start=(found.certificate.w, None), warm_start=None, known=None, observer=None)
         compiler = conic.Compiler(infinity.rest)
         rest = Task(infinity.rest, self.method, there, compiler, self.store, self.depth + 1).solved()
         certificate = _extend(infinity, rest.certificate, found.certificate, gap)

@@ -1,5 +1,6 @@
 """What the papers prove, computed on the user's problem: strengths, recovery, spectra, bounds, mixing."""
 
+from . import printed as printed
 from .agreement.strength import StrengthMax as StrengthMax
 from .agreement.strength import strength_max as strength_max
 from .arguments import form_of as form_of

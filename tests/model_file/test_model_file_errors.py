@@ -337,7 +337,8 @@ def test_every_public_class_has_its_name():
 def test_options_are_those_of_the_classes():
     assert set(families.options(gr.HuberLoss)) == {"delta", "scale"}
     assert list(families.options(gr.Quadratic)) == ["Q"]
-    assert list(families.options(gr.PrimalDual)) == ["balance", "relaxation", "restarts", "polish", "inexact"]
+    named = ["balance", "relaxation", "restarts", "polish", "inexact", "tau", "sigma"]
+    assert list(families.options(gr.PrimalDual)) == named
 
 
 def test_checkpoint_goes_to_solve(tmp_path, frame, monkeypatch):

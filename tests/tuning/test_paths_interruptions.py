@@ -19,11 +19,11 @@ def breaks_at(monkeypatch, count, error):
     """The solve of that number is broken off in its midst."""
     drive, calls = driver.drive, []
 
-    def broken(method, view, certifier, budget, keeper=None):
+    def broken(method, view, certifier, budget, *more):
         calls.append(budget)
         if len(calls) == count:
             raise error
-        return drive(method, view, certifier, budget, keeper)
+        return drive(method, view, certifier, budget, *more)
 
     monkeypatch.setattr("graphreg.running.iterating.drive", broken)
 

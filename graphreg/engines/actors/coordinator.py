@@ -13,7 +13,7 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 
 from ...clock import OutOfTimeError, left
-from ...errors import ActorError, GraphregError
+from ...errors import ActorError, GraphregError, MethodError
 from ...form import Form
 from ...messages import SHOWN
 from ...methods import AbstractIteration, Point, Start
@@ -91,6 +91,12 @@ class Coordinator(AbstractIteration):
         w = np.array([answers[i].w for i in self._nodes]).reshape(self.form.shape)
         flows = None if answers[0].flows is None else self._flows(answers)
         return w, flows, self._prices(answers)
+
+    def held(self, state: CoordinatorState) -> dict[str, Any]:
+        raise MethodError(
+            "what actors hold beside their points stays with them; observe 'w', 'flows' or 'prices', or leave engine "
+            "out"
+        )
 
     def gathered(self, state: CoordinatorState) -> dict[str, Any]:
         """One row per node; what is no array is the first node's."""

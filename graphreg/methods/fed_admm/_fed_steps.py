@@ -47,6 +47,16 @@ class Decreasing:
 
 
 @dataclass(frozen=True)
+class Printed:
+    """eta_i(t) = kappa / t."""
+
+    kappa: float
+
+    def at(self, t: int, bound: Array) -> Array:
+        return np.full(len(bound), self.kappa / t)
+
+
+@dataclass(frozen=True)
 class Constant:
     """The constant steps that a user gave, (n,)."""
 
@@ -62,7 +72,7 @@ class Scale:
 
     rho: float
     degree: Array  # deg_i, the number of copies of node i, (n,)
-    rule: Longest | Decreasing | Constant
+    rule: Longest | Decreasing | Printed | Constant
 
     def bound(self, L: Array) -> Array:
         return np.maximum(L + self.rho * self.degree, LEAST)
@@ -71,24 +81,37 @@ class Scale:
 # ---- a node's step ---------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Descent:
-    """See `FedADMM`, whose options these are; ``noisy``: steps must decrease to converge."""
+    """See `FedADMM`, whose options these are; ``noisy``: steps must decrease to converge. f_i stands for |V| f_i where
+    ``whole`` says so, (17) as printed; ``steep``: kappa/t as printed."""
 
     rho: float | None
     step_size: StepSize | None
     kappa: float | None
     batch: int | None
     noisy: bool
+    whole: bool = False
+    steep: bool = False
+
+    def factor(self, view: LocalView) -> float:
+        """By which f_i and its gradients are multiplied."""
+        return float(view.n_observed) if self.whole else 1.0
+
+    def gradient(self, view: LocalView, theta: Array, t: int) -> Array:
+        return self.factor(view) * view.gradient(theta, self.batch, t)
 
     def begin(self, view: LocalView) -> tuple[Scale, Array]:
         """rho, deg_i and the rule before the first round; and L_i, where there is no bound the mean curvature."""
-        L, rho, kappa = view.gradients.expected_smoothness(self.batch), self.rho, self.kappa
-        decreasing = self.step_size is None and (self.noisy or kappa is not None)
+        factor, rho, kappa = self.factor(view), self.rho, self.kappa
+        L = factor * view.gradients.expected_smoothness(self.batch)
+        decreasing = self.step_size is None and (self.noisy or self.steep or kappa is not None)
         if rho is None or (decreasing and kappa is None):
             scales = view.scales()
-            h, degree = scales.curvature or 1.0, scales.degree or 1.0
+            h, degree = factor * scales.curvature or 1.0, scales.degree or 1.0
             rho, kappa = rho or RHO * h / degree, kappa or KAPPA / h
-        rule = Decreasing(kappa) if decreasing and kappa is not None else Longest()
-        return Scale(rho, copies_at(view), rule), np.where(np.isfinite(L), L, view.curvature)
+        rule = Longest()
+        if decreasing and kappa is not None:
+            rule = Printed(kappa) if self.steep else Decreasing(kappa)
+        return Scale(rho, copies_at(view), rule), np.where(np.isfinite(L), L, factor * view.curvature)
 
     def given(self, view: LocalView, scale: Scale, L: Array) -> Scale:
         """With the constant steps that were given, if any; warned of where they are beyond their bound."""
@@ -108,11 +131,16 @@ class Descent:
     ) -> tuple[Array, Array]:
         """theta - eta slope, and L_i: doubled, where the loss has no bound, as long as the step shows that f_i bends
         more. eta is that of L."""
-        unbounded = ~np.isfinite(view.gradients.smoothness) & (self.step_size is None)
+        unbounded = ~np.isfinite(view.gradients.smoothness) & (self.step_size is None) & (not self.steep)
         while True:  # at most a thousand times: then the L_i of all that bend more are infinite
             look()
             new = theta - eta(L)[:, None] * slope
-            short = unbounded & _bends_more(view.gradients, theta, new, g, L) if unbounded.any() else unbounded
+            factor = self.factor(view)
+            short = (
+                unbounded & _bends_more(view.gradients, theta, new, g / factor, L / factor)
+                if unbounded.any()
+                else unbounded
+            )
             short = short & np.isfinite(L)  # a gradient that is no number is not mended by shorter steps
             if not short.any():
                 return new, L

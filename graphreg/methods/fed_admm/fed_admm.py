@@ -12,7 +12,7 @@ from ...form import Form
 from ...messages import unmatched
 from ...network import Availability, LocalView
 from ...oracles import unbounded, without_gradient
-from ..base import AbstractIteration, Point, Start
+from ..base import AbstractIteration, Point, Start, among, several
 from ..tolerance import Swap, ToleratesLostMessages
 from ._averages import averaged
 from ._fed_steps import STEPS, Descent, StepSize
@@ -20,6 +20,12 @@ from .fed_algorithm_1 import Algorithm1
 from .fed_algorithm_1 import State as State1
 from .fed_algorithm_2 import Algorithm2
 from .fed_algorithm_2 import State as State2
+
+PRINTED = {
+    "(17)": "(17) as printed drops the factor 1/|V| of (16), so that the losses count |V| times in the limit; leave "
+    "'(17)' out of as_printed",
+    "kappa/t": "the printed step kappa/t is longer than 2/L_i in the first rounds; leave 'kappa/t' out of as_printed",
+}
 
 
 @dataclass(frozen=True)
@@ -89,6 +95,12 @@ class FedADMM(AbstractIteration, ToleratesLostMessages):
         Which nodes are there; by default all.
     dropout : {"freeze", "ipw"}
         What a node does in the rounds in which it is away.
+    as_printed : {"(17)", "kappa/t"}, or both
+        What is to be as the paper prints it; by default nothing. "(17)": g_i is the gradient of |V| f_i, since (17)
+        drops the 1/|V| of (16), and with a model scaled as (4) the limit is the optimum of sum_i |V| f_i + penalties:
+        another one. "kappa/t": the step of Theorem 4.1, without its proximal part; beyond 2/L_i in the first rounds.
+        Nothing is proven of either, and the solution says so; its certificate holds. The printed mean of all iterates
+        is ``average="printed"``.
     """
 
     needs = "smooth losses (with batches a bound of their curvature or a given step); any penalty, any graph"
@@ -103,9 +115,13 @@ class FedADMM(AbstractIteration, ToleratesLostMessages):
     average: str | None = checked(one_of("last", "printed", "suffix"), None)
     availability: Any = None
     dropout: str = checked(one_of("freeze", "ipw"), "freeze")
+    as_printed: str | tuple[str, ...] = checked(among(*PRINTED), ())
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        object.__setattr__(self, "as_printed", several(self.as_printed))
+        if self.step_size is not None and "kappa/t" in self.as_printed:
+            raise MethodError("FedADMM takes a step_size, or as_printed='kappa/t', which is one, and not both")
         if self.step_size is not None and self.kappa is not None:
             raise MethodError("FedADMM takes a step_size or a kappa, of which the step follows, and not both")
         _ = self.away  # raises where it is wrong
@@ -119,14 +135,18 @@ class FedADMM(AbstractIteration, ToleratesLostMessages):
     @cached_property
     def algorithm(self) -> Algorithm1 | Algorithm2:
         """Algorithm 2 where gradients count 1/p_i, else Algorithm 1."""
+        whole, steep = ("(17)" in self.as_printed), ("kappa/t" in self.as_printed)
+        descent = Descent(self.rho, self.step_size, self.kappa, self.batch, self.batch is not None, whole, steep)
         if self.away is None or self.dropout == "freeze":
-            noisy = self.batch is not None
-            return Algorithm1(Descent(self.rho, self.step_size, self.kappa, self.batch, noisy), self.away)
-        return Algorithm2(Descent(self.rho, self.step_size, self.kappa, self.batch, noisy=True), self.away)
+            return Algorithm1(descent, self.away)
+        return Algorithm2(replace(descent, noisy=True), self.away)
+
+    def unproven(self, form: Form) -> tuple[str, ...]:
+        return tuple(PRINTED[name] for name in several(self.as_printed))
 
     def missing(self, form: Form) -> tuple[str, ...]:
         out = [*without_gradient(replace(form, edges=()))]  # of the losses: edges have a prox
-        if self.batch is not None and self.step_size is None:
+        if self.batch is not None and self.step_size is None and "kappa/t" not in self.as_printed:
             remedy = "leave batch out, or give a step_size"
             out += [f"the curvature of {name} has no bound: {remedy}" for name in unbounded(form)]
         out += unmatched("step_size", self.step_size, form.space.index)
@@ -140,11 +160,11 @@ class FedADMM(AbstractIteration, ToleratesLostMessages):
         return self._averaged(state, self.algorithm.step(state))
 
     def for_lost_messages(self) -> FedADMM:
-        constant = self.batch is None and self.kappa is None and not callable(self.step_size)
+        constant = self.batch is None and self.kappa is None and not callable(self.step_size) and not self.as_printed
         if not constant or self.availability is not None:
             raise MethodError(
-                "FedADMM is proven under lost messages with full gradients and constant steps; leave batch, kappa and "
-                "schedules out, and say who is away in Faults(crash=...) and not in availability"
+                "FedADMM is proven under lost messages with full gradients and constant steps; leave batch, kappa, "
+                "schedules and as_printed out, and say who is away in Faults(crash=...) and not in availability"
             )
         return self
 

@@ -56,7 +56,7 @@ class Algorithm1:
     def _descended(self, state: State, present: Array, t: int) -> tuple[Array, Array]:
         """(17): theta_i - eta_i (g_i + rho sum of (theta_i - beta_ij - alpha_ij / rho)), and L_i."""
         view, theta, scale, descent = state.view, state.theta, state.scale, self.descent
-        g = view.gradient(theta, descent.batch, t)
+        g = descent.gradient(view, theta, t)
         slope = np.where(present[:, None], g + state.copies.pull(view, theta, scale.rho), 0.0)
         return descent.step(view, theta, g, slope, state.L, lambda L: descent.eta(view, scale, t, L))
 

@@ -55,7 +55,7 @@ class Algorithm2:
         weight = self.away.inverse(presence, t)  # 1 / p_i
         copies, theta = state.copies.met(view, state.theta, scale.degree, there)
         # (21a) where a node is there, (21b) where it is away
-        g = view.gradient(theta, descent.batch, t)
+        g = descent.gradient(view, theta, t)
         slope = np.where(there, weight, 0.0)[:, None] * g + copies.pull(view, theta, scale.rho)
         theta, L = descent.step(view, theta, g, slope, state.L, lambda L: descent.eta(view, scale, t, L * weight))
         # (18), (19), at each end with the theta that it has of the other one

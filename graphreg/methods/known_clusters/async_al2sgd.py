@@ -11,10 +11,16 @@ from ...checks import checked, count, fraction, inside, positive
 from ...form import Form
 from ...network import LocalView
 from ...terms import Array
-from ..base import Point, Start
+from ..base import Point, Start, among, several
 from . import _clusters
 from ._clusters import Averages
 from ._probabilities import AbstractKnownClusters, Probabilities, over, without_convexity
+
+PRINTED = {
+    "(4.1)": "the estimator (4.1) as printed is biased: it lacks the within-cluster part where xi_0 = 1; leave '(4.1)' "
+    "out of as_printed",
+    "b2/n": "z moves by b2/n as printed, where the theorem asks for b2/eta; leave 'b2/n' out of as_printed",
+}
 
 
 @dataclass(frozen=True)
@@ -75,7 +81,13 @@ class AsyncAL2SGD(AbstractKnownClusters):
     a1, a2, b1, b2 : float, optional
         By default, with mu the least strong convexity (Theorem 4.3; computed in this order):
         a2 = L/(2 max(L_F, L)), a1 = min(1/2, sqrt(eta mu max(1/2, a2/rho))), b2 = 1/max(2 mu, 4 a1/eta),
-        b1 = 1 - b2 mu.
+            b1 = 1 - b2 mu.
+    as_printed : {"(4.1)", "b2/n"}, or both
+        What is to be as the paper prints it; by default nothing. "(4.1)": g_i without the within-cluster part of G
+        where xi_0 = 1, which leaves E[g_i] short of grad F_i(theta) by gamma_i tau_j (1 - alpha_j)
+        [(theta_i - thetabar_j) - (x_i - xbar_j)]: no fixed point moves, but where within-cluster steps are rare it
+        diverges. "b2/n": z moves by b2/n, n the number of clients, in place of b2/eta. Nothing is proven of either,
+        and the solution says so; its certificate holds.
 
     Notes
     -----
@@ -98,6 +110,14 @@ class AsyncAL2SGD(AbstractKnownClusters):
     a2: float | None = checked(fraction, None)
     b1: float | None = checked(fraction, None)
     b2: float | None = checked(positive, None)
+    as_printed: str | tuple[str, ...] = checked(among(*PRINTED), ())
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "as_printed", several(self.as_printed))
+
+    def unproven(self, form: Form) -> tuple[str, ...]:
+        return tuple(PRINTED[name] for name in several(self.as_printed))
 
     def missing(self, form: Form) -> tuple[str, ...]:
         return super().missing(form) or without_convexity(form)
@@ -119,7 +139,8 @@ class AsyncAL2SGD(AbstractKnownClusters):
         xi_j = ~xi_0 & _clusters.cluster_coin(view, state.probabilities.p, k)
         bars = _clusters.average(view, state.probabilities.constants.share, theta, state.of_x, xi_0 | xi_j, xi_j, xi_0)
         y = theta - eta * self.estimate(state, theta, bars, xi_0, xi_j)  # (4.1)
-        z = b1 * state.z + (1 - b1) * theta + (b2 / eta) * (y - theta)
+        pace = b2 / (view.n_observed if "b2/n" in self.as_printed else eta)
+        z = b1 * state.z + (1 - b1) * theta + pace * (y - theta)
         return self._refreshed(replace(state, round=k + 1, y=y, z=z), k)
 
     def _refreshed(self, state: State, k: int) -> State:
@@ -142,7 +163,8 @@ class AsyncAL2SGD(AbstractKnownClusters):
         from_top, from_center = state.x - state.of_x.top, state.x - state.of_x.center
         g = state.slope + top[:, None] * from_top + center[:, None] * from_center
         more_top = np.where(xi_0, over(top, p.p0), 0.0)
-        more_center = np.where(xi_0, over(center * p.tau, p.p0), 0.0)  # not in (4.1), which is biased without
+        whole = xi_0 & ("(4.1)" not in self.as_printed)  # (4.1) has no such part, and is biased without
+        more_center = np.where(whole, over(center * p.tau, p.p0), 0.0)
         more_center += np.where(xi_j, over(center * (1 - p.tau), (1 - p.p0) * p.p), 0.0)
         g += more_top[:, None] * (theta - bars.top - from_top)
         g += more_center[:, None] * (theta - bars.center - from_center)

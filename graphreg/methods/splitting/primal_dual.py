@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from ...checks import checked, inside, positive
+from ...checks import checked, inside, per, positive
 from ...errors import MethodError
 from ...form import Form
+from ...messages import unmatched
 from ...network import Memories
 from ...oracles import INEXACT, Accuracy, Inexact, gradient_steps, without_prox, without_steps
 from ...terms import Array
 from ._halpern import Flows
 from ._lossy import LossyEdges
+from ._step_sizes import ROUNDING, StepSizes
 from .fixed_point import Acceleration, State
 
 
@@ -37,12 +40,23 @@ class PrimalDual(LossyEdges):
     restarts : bool, optional
         Whether points are pulled towards an anchor that moves up at restarts (Halpern's iteration), where the balance
         then adapts. None (default): where a loss has kinks and no balance is given.
+    tau : float or mapping, optional
+        tau_i, one for all nodes or one per label; s / deg_i by default, at latent nodes beside a mapping, and at nodes
+        without edges, which take a long step.
+    sigma : float, optional
+        sigma_e on all edges, those to the ground included; 1/(2 s) and 1/s by default. Where tau or sigma is given,
+        nothing adapts, and s is 1 or the given balance: ``PrimalDual(sigma=0.45, relaxation=1)`` has the steps 1/deg_i
+        and 0.45. The method converges where ``||diag(sigma)^(1/2) K diag(tau)^(1/2)||^2 <= 1`` (Condat 2013, theorem
+        3.3; with one tau and one sigma that is tau sigma ||K||^2), with relaxation 1 where it is below 4/3 (Banert,
+        Upadhyaya and Giselsson 2023, The Chambolle-Pock method converges weakly with theta > 1/2 and tau sigma
+        ||L||^2 < 4/(1 + 2 theta)). Longer steps are taken as they are, with a `MethodWarning` and a word in the
+        solution's message: nothing guarantees that they lead anywhere, and the certificate says how far they came.
     polish : bool
         Now and then guess from the flows which differences vanish, merge those nodes, and solve the small problem that
         is left by Newton's method; taken only where the certificate confirms it. Where a point is certified, what the
         flows say is fused is set to its mean, if that is better. Central steps, recorded in the ledger as sums over all
-        nodes. Never with a given balance, which is for following the paper's iteration, and never
-        with inexact updates.
+        nodes. Never with a given balance, tau or sigma, which are for following the paper's iteration, and never with
+        inexact updates.
     inexact : int, float or callable, optional
         Nodes take gradient steps instead of solving for their prox: a whole number of them in each round, from the
         point of the last; or as many as bring a node within a tolerance of its prox, in the units of the parameters:
@@ -60,28 +74,62 @@ class PrimalDual(LossyEdges):
     restarts: bool | None = None
     polish: bool = True
     inexact: Inexact | None = checked(INEXACT, None)
+    tau: float | Mapping[Hashable, float] | None = checked(per("node", positive), None)
+    sigma: float | None = checked(positive, None)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.balance is not None and None not in (self.tau, self.sigma):
+            raise MethodError("PrimalDual takes a balance, or tau and sigma: with both of them it plays no part")
+        if self.apart and self.restarts:
+            raise MethodError(
+                "PrimalDual(restarts=True) measures its way in the norm of the balance, and tau or sigma are given: "
+                "leave restarts to be chosen, or give balance= instead"
+            )
+
+    @property
+    def apart(self) -> bool:
+        """Whether tau or sigma is given."""
+        return self.tau is not None or self.sigma is not None
+
+    @cached_property
+    def step_sizes(self) -> StepSizes:
+        return StepSizes(self.tau, self.sigma)
 
     def missing(self, form: Form) -> tuple[str, ...]:
-        return without_prox(form) if self.inexact is None else without_steps(form)
+        lacks = without_prox(form) if self.inexact is None else without_steps(form)
+        return (*lacks, *unmatched("tau", self.tau, form.space.index))
+
+    def unproven(self, form: Form) -> tuple[str, ...]:
+        if not self.apart:
+            return ()
+        product, plain = self.step_sizes.product(form, self.balance or 1.0), self.relaxation == 1.0
+        if product <= 1.0 + ROUNDING or (plain and product < 4.0 / 3.0 - ROUNDING):
+            return ()
+        bound = "below 4/3" if plain else "up to 1 (with relaxation=1 below 4/3)"
+        return (
+            f"tau sigma ||K||^2 is {product:.6g} here, and convergence is proven {bound}: divide tau or sigma by "
+            f"{product:.3g}",
+        )
 
     def polishes(self) -> bool:
-        return self.polish and self.balance is None and self.inexact is None
+        return self.polish and self.balance is None and self.inexact is None and not self.apart
 
     @cached_property
     def acceleration(self) -> Acceleration:
-        return Acceleration(self.relaxation, self.restarts, self.balance)
+        return Acceleration(self.relaxation, self.restarts, 1.0 if self.apart and not self.balance else self.balance)
 
     def image(self, state: State) -> tuple[Array, Flows, Memories]:
         """A round of Algorithm 1: (w+, u+)."""
         view, x = state.view, state.x
         w, memory = self.nodes(state)  # (32)
-        u = view.dual_prox(x.u, view.engine.exchange(2.0 * w - x.w), state.s)  # (33)
+        u = view.dual_prox(x.u, view.engine.exchange(2.0 * w - x.w), state.s, self.sigma)  # (33)
         return w, u, memory
 
     def nodes(self, state: State) -> tuple[Array, Memories]:
         """(32): the prox of tau f at w - tau K'u, exact or not."""
         view, x, last = state.view, state.x, state.hat.w
-        tau = view.steps(state.s)
+        tau = self.step_sizes.at_nodes(view, state.s)
         v = x.w - tau[:, None] * view.adjoint(x.u)
         if self.inexact is None:
             return view.prox(v, tau, last, state.memory)
@@ -93,5 +141,10 @@ class PrimalDual(LossyEdges):
         if self.restarts:
             raise MethodError(
                 "PrimalDual(restarts=True) is not proven where messages may be lost; leave restarts to be chosen"
+            )
+        if self.apart:
+            raise MethodError(
+                "PrimalDual is proven where messages may be lost with tau_i = s/deg_i and sigma_e = 1/(2 s) alone: "
+                "give balance= instead of tau and sigma"
             )
         return replace(self, restarts=False)
