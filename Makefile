@@ -12,7 +12,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo quick test lint listings counts bench soundness proofs resume failures methods statistics clean
+.PHONY: help demo quick test lint listings counts bench soundness proofs resume failures methods statistics audits clean
 
 help:
 	@echo "make demo        run examples/demo.py"
@@ -28,6 +28,7 @@ help:
 	@echo "make failures    kill, stop and interrupt actors at random, see what is left"
 	@echo "make methods     measure how every method converges, beside its theory"
 	@echo "make statistics  measure sizes, powers, coverages and times, beside what is promised"
+	@echo "make audits      plant bugs in algorithms, and see whether audits find and name them"
 	@echo "make clean       remove .venv, caches and build outputs"
 
 demo: $(VENV)/.installed-demo
@@ -91,9 +92,9 @@ resume: export MKL_NUM_THREADS := 1
 resume: $(VENV)/.installed-bench
 	$(RUN) -m benchmarks.resume $(ARGS)
 
-failures methods statistics: export OMP_NUM_THREADS := 1
-failures methods statistics: export OPENBLAS_NUM_THREADS := 1
-failures methods statistics: $(VENV)/.installed-test
+failures methods statistics audits: export OMP_NUM_THREADS := 1
+failures methods statistics audits: export OPENBLAS_NUM_THREADS := 1
+failures methods statistics audits: $(VENV)/.installed-test
 	$(RUN) -m benchmarks.$@ $(ARGS)
 
 clean:

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from . import catalogue, errors, moved
+from .auditing import Audit, audit
 from .catalogue import *  # noqa: F403 - the losses, penalties and methods, which are not listed
 from .certificate import Certificate
 from .compare import Comparison, compare
@@ -45,6 +46,7 @@ __all__ = [
     "AbstractSmoothPenalty",
     "Acceleration",
     "Actors",
+    "Audit",
     "Availability",
     "Certificate",
     "Checkpoint",
@@ -66,6 +68,7 @@ __all__ = [
     "Problem",
     "Solution",
     "TotalVariation",
+    "audit",
     "compare",
     "cross_validate",
     "errors",

@@ -28,6 +28,7 @@ from .errors import (
 from .form import Form, build, notation
 from .judging import Compiled, Judgement, given_arrays, given_point, given_start, judge
 from .methods import METHOD, AbstractMethod, Exact, listed
+from .oracles import Oracles
 from .running import KEPT, Budget, Checkpoint, Record, Solution, observer_of, solve
 from .terms import Model, updated
 
@@ -332,6 +333,21 @@ class Problem:
         built = conic.primal(self.form) if form == "primal" else conic.dual(self.form)
         built.refresh()
         return Compiled(built.cvxpy, built.w, built.z, built)
+
+    def oracles(self) -> Oracles:
+        """What an algorithm that is written by hand asks of the problem: gradients and proxes of the losses, proxes of
+        the penalties, the incidence matrix and the weights of the edges, at the strengths of this moment.
+
+        Returns
+        -------
+        Oracles
+
+        Examples
+        --------
+        >>> problem.oracles().gradient(problem.solve().coef).shape
+        (4, 2)
+        """
+        return Oracles(self.form.frozen())
 
     # ---- what may be asked of a problem --------------------------------------------------------------------------
     def methods(self) -> Overview:

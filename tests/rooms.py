@@ -35,7 +35,7 @@ ROOMS = (  # from the ground up; files of the top, and folders
     ),
     "verify",  # the checker of proofs, which imports nothing of the others
     *("inputs", "terms", "form", "oracles", "network", "certificate", "compiling", "running", "methods"),
-    *("engines", "theory", "inference", "testing", "judging", "problem", "loading", "compare"),
+    *("engines", "theory", "inference", "testing", "judging", "problem", "loading", "auditing", "compare"),
     *("datasets", "tuning", "plots"),
     "catalogue",
     FACE,  # what follows is written as a user would write it, on the public names

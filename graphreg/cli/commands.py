@@ -15,6 +15,9 @@ from . import exits
 FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
 SECONDS = click.FloatRange(min=0, min_open=True)
+PAGE = (
+    "<!doctype html>\n<html><head><meta charset='utf-8'><title>graphreg audit</title></head><body>\n{}</body></html>\n"
+)
 EPILOG = f"""\b
 A first round:
   graphreg demo                     a tour, from a model file to clusters
@@ -206,6 +209,38 @@ def compare(  # noqa: PLR0913, PLR0917 - one argument per option
     exits.say_undrawn(undrawn)
     codes = [exits.of_status(entry.status) for entry in found.entries.values()]
     ctx.exit(exits.INTERRUPTED if exits.INTERRUPTED in codes else min(codes) or exits.of_status("certified", undrawn))
+
+
+@main.command()
+@with_model
+@click.argument("algorithm")
+@click.option("--rounds", type=click.IntRange(min=1), help="Of the main run; by default 3,000 to 12,000.")
+@click.option("--seconds", type=SECONDS, default=60.0, show_default=True, help="The budget of the whole audit.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the algorithm and the referee."
+)
+@click.option("--html", type=FILE, help="Write the report as a page to this file.")
+@force_option
+@click.pass_context
+def audit(ctx: click.Context, read: Any, algorithm: str, html: Path | None, force: bool, **options: Any) -> None:
+    """Audit an algorithm on the problem in a model file: where it leads, whether its nodes hear of neighbours alone,
+    and what it does instead.
+
+    ALGORITHM is MODULE:FUNCTION, found beside the model file, in the current folder or on the Python path, or a method
+    as in --method of solve. The code of a module that is named here is run.
+    """
+    import graphreg as gr
+
+    from . import folder, methods
+
+    if html is not None:
+        folder.check_new(html, force, "--html")
+    given = methods.read_algorithm(algorithm, [read.folders.model, Path.cwd()])
+    report = gr.audit(read.problem, given, **options)
+    exits.say(str(report))
+    if html is not None:
+        folder.write_all(html.parent, {html.name: PAGE.format(report.to_html()).encode()})
+    ctx.exit(exits.of_audit(report))
 
 
 @main.command()

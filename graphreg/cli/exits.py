@@ -5,12 +5,15 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import DataError, GraphError, GraphregError, SolveError
 from ..escaping import json_text, page
+
+if TYPE_CHECKING:
+    from ..auditing import Audit
 
 CERTIFIED, NOT_PROVED, USAGE, DATA, NOT_CERTIFIED, NO_ANSWER, LAW_BROKEN, UNDRAWN, INTERRUPTED = *range(8), 130
 EXITS = {
@@ -18,9 +21,9 @@ EXITS = {
     NOT_PROVED: "verify: the file is no proof",
     USAGE: "a mistake on the command line, in the model file, or in a file that cannot be read or written",
     DATA: "data that cannot be used",
-    NOT_CERTIFIED: "an answer, but not certified to the gap asked for (budget, no_certificate)",
+    NOT_CERTIFIED: "an answer, but not certified to the gap asked for (budget, no_certificate); audit: undecided",
     NO_ANSWER: "no answer (failed, unattained, unbounded)",
-    LAW_BROKEN: "check: a law does not hold",
+    LAW_BROKEN: "check: a law does not hold; audit: the algorithm does not do what it should",
     UNDRAWN: "certified, and all is written but for a picture that could not be drawn",
     INTERRUPTED: "interrupted by Ctrl-C",
 }
@@ -35,6 +38,15 @@ OF_STATUS = {
 def of_status(status: str, undrawn: Collection[str] = ()) -> int:
     """The exit code for the status of a solution, and for pictures that are missing."""
     return OF_STATUS.get(status, NO_ANSWER) or (UNDRAWN if undrawn else CERTIFIED)
+
+
+def of_audit(report: Audit) -> int:
+    """The exit code for what an audit found."""
+    if report.interrupted:
+        return INTERRUPTED
+    if report.ok:
+        return CERTIFIED
+    return NOT_CERTIFIED if report.verdict == "undecided" else LAW_BROKEN
 
 
 def of_error(error: GraphregError) -> int:

@@ -1,4 +1,4 @@
-"""A method written on the command line: its name, with options as in Python, ``FedADMM(batch=10)``."""
+"""A method written on the command line: its name, with options as in Python, ``FedADMM(batch=10)``; an algorithm."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..model_file import Place, make
+from ..model_file import Place, imported, make
 
 WRITTEN = re.compile(r"(?P<name>[\w.]+(:[\w.]+)?)\s*(?P<options>\(.*\))?", re.S)
-PLACE = Place("--method")
+PLACE, ALGORITHM = Place("--method"), Place("ALGORITHM")
 
 
 def read(text: str, folders: Sequence[Path]) -> Any:
@@ -20,6 +20,14 @@ def read(text: str, folders: Sequence[Path]) -> Any:
     if found is None:
         PLACE.refuse(f"{text!r} is not of the form NAME or NAME(option=value, ...)")
     return make("method", found["name"], _options(text, found["options"] or "()"), PLACE, folders, at=PLACE)
+
+
+def read_algorithm(text: str, folders: Sequence[Path]) -> Any:
+    """What is to be audited: a method, or the function that ``module:function`` names."""
+    if ":" not in text or "(" in text:
+        return read(text, folders)
+    found = imported(text.strip(), ALGORITHM, folders, callable)
+    return read(text, folders) if isinstance(found, type) else found
 
 
 def _options(text: str, written: str) -> dict[str, Any]:

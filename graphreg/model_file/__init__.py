@@ -15,6 +15,7 @@ from ..inputs import Graph
 from ..methods import AbstractMethod
 from ..problem import Problem
 from ..running import Solution
+from .families import imported as imported
 from .families import make as make
 from .families import make_inline
 from .graphs import read_graph

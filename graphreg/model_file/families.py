@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -96,7 +96,8 @@ def find(kind: str, name: str, place: Place, folders: Sequence[Path] | None) -> 
     return known[name]
 
 
-def _own(kind: str, name: str, place: Place, folders: Sequence[Path]) -> Any:
+def imported(name: str, place: Place, folders: Sequence[Path], fits: Callable[[Any], bool]) -> Any:
+    """What ``module:name`` names; ``fits`` says what might have been meant where the module has no such name."""
     module, _, attribute = name.partition(":")
     with _importable(folders):
         try:
@@ -107,10 +108,13 @@ def _own(kind: str, name: str, place: Place, folders: Sequence[Path]) -> Any:
                 place.refuse(f"there is no module {module!r} in {where} or on the Python path")
             place.refuse(f"importing {module!r} failed: {text_of(error)}")
     if not hasattr(holder, attribute):
-        own = {each: value for each, value in vars(holder).items() if not each.startswith("_")}
-        mine = [each for each, value in own.items() if isinstance(value, (type, BASES[kind]))]
+        mine = [each for each, value in vars(holder).items() if not each.startswith("_") and fits(value)]
         place.refuse(f"the module {module!r} has no {attribute!r}; {near(attribute, mine)}")
-    found = getattr(holder, attribute)
+    return getattr(holder, attribute)
+
+
+def _own(kind: str, name: str, place: Place, folders: Sequence[Path]) -> Any:
+    found = imported(name, place, folders, lambda value: isinstance(value, (type, BASES[kind])))
     kinds = BASES[kind]
     if isinstance(found, type) and issubclass(found, kinds):
         if inspect.isabstract(found):

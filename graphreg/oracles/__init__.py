@@ -1,5 +1,6 @@
 """What a node can compute by itself: proxes, gradients, Newton systems."""
 
+from .by_hand import Oracles as Oracles
 from .damped import descended as descended
 from .damped import minimisers as minimisers
 from .gradients import STEPPING as STEPPING

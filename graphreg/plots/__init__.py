@@ -1,6 +1,7 @@
 """Pictures of problems and answers. Importing this does not import matplotlib."""
 
 from ..form.notation import Written, dual, kkt, primal
+from .auditing import plot_audit
 from .comparing import comparison_figure, plot_comparison
 from .paths import plot_path
 from .plots import plot_graph, plot_trace
@@ -14,6 +15,7 @@ __all__ = [
     "comparison_figure",
     "dual",
     "kkt",
+    "plot_audit",
     "plot_comparison",
     "plot_cross_validation",
     "plot_graph",

@@ -32,3 +32,4 @@ from .solving import solved as solved
 from .statuses import STATUSES as STATUSES
 from .statuses import contradicted as contradicted
 from .trace import Record as Record
+from .trace import Trace as Trace

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from ..escaping import visible
 from ..messages import shown
 
 if TYPE_CHECKING:
+    from ..inputs import Graph
     from .blocks import Lowered
     from .records import Space
 
@@ -165,6 +166,19 @@ class AbstractTerm(_Summand, ABC):
     def nodes(self) -> tuple[Hashable, ...]:
         """The labels of the nodes that the term brings into the problem."""
         return ()
+
+    def on_graph(self, change: Callable[[Graph], Graph]) -> AbstractTerm:
+        """The term on the graph that ``change`` makes of its own; the term itself where it has no graph."""
+        del change
+        return self
+
+    def squared(self) -> AbstractTerm:
+        """The term with 1/2 ||.||^2 in place of a penalty between nodes that has kinks; itself where it has none."""
+        return self
+
+    def takes_strength(self) -> bool:
+        """Whether a strength other than 1 may stand before the term: not before a constraint."""
+        return True
 
 
 @dataclass(frozen=True)

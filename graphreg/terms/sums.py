@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from ..messages import unmatched
 from .blocks import EdgeBlock, Lowered
 from .calculus import AbstractTerm, Strength, positive
 from .penalties.base import AbstractConstraint, AbstractOneSided, AbstractPenalty
+from .penalties.squared_l2 import SquaredL2
 from .penalties.zero import Zero
 from .records import GROUND, IN_GRAPH, TO_GROUND, Array, Coordinate, Space
 
@@ -75,6 +76,16 @@ class TotalVariation(AbstractTerm):
         name = f"TotalVariation({type(self.penalty).__name__})"
         return graph_edges(self.graph, self.penalty, self.features, strength, space, name)
 
+    def on_graph(self, change: Callable[[Graph], Graph]) -> TotalVariation:
+        graph = change(self.graph)
+        return replace(self, graph=graph if self.takes_strength() else unweighted(graph))
+
+    def squared(self) -> TotalVariation:
+        return replace(self, penalty=SquaredL2()) if self.takes_strength() else self
+
+    def takes_strength(self) -> bool:
+        return not isinstance(self.penalty, AbstractConstraint)
+
 
 @dataclass(frozen=True)
 class Consensus(AbstractTerm):
@@ -106,6 +117,12 @@ class Consensus(AbstractTerm):
 
     def lower(self, space: Space, strength: Strength) -> Lowered:
         return graph_edges(self.graph, Zero(), self.features, strength, space, "Consensus")
+
+    def on_graph(self, change: Callable[[Graph], Graph]) -> Consensus:
+        return replace(self, graph=unweighted(change(self.graph)))
+
+    def takes_strength(self) -> bool:
+        return False
 
 
 @dataclass(frozen=True)
@@ -157,6 +174,9 @@ class NodePenalty(AbstractTerm):
         edges = EdgeBlock(phi, strength, nodes, ground, weights, features, centers, TO_GROUND, name)
         return Lowered(edges=(edges,))
 
+    def takes_strength(self) -> bool:
+        return not isinstance(self.penalty, AbstractConstraint)
+
     def _weights(self, space: Space, name: str) -> Array:
         if self.weights is None:
             return np.ones(space.n_observed)
@@ -186,6 +206,11 @@ def _center(value: Any, names: list[Coordinate], what: str) -> Array:
         shown = f"the shape {row.shape}" if row.ndim > 1 else repr(value)
         raise TermError(f"{what} must be {k} finite numbers, got {shown}")
     return row
+
+
+def unweighted(graph: Graph) -> Graph:
+    """The graph with all weights 1, as constraints take it."""
+    return replace(graph, weight=np.ones(graph.n_edges))
 
 
 def graph_edges(

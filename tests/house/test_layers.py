@@ -38,6 +38,7 @@ class Leave:
 
 EXCEPTIONS = {
     ("inference", "plots"): Leave("ConfidenceRegion.plot is a shortcut to a function of plots"),
+    ("auditing", "plots"): Leave("Audit.plot is a shortcut to a function of plots"),
     ("compare", "plots"): Leave("Comparison.plot and Comparison.figure are shortcuts to functions of plots"),
     ("tuning", "plots"): Leave("Path.plot and CrossValidation.plot are shortcuts to functions of plots"),
     ("theory", "plots"): Leave("Recovery.plot is a shortcut to a function of plots"),

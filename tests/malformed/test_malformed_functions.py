@@ -159,7 +159,34 @@ PLACES = {
         ModelError,
         "seconds",
     ),
+    "compare(rounds)": (
+        lambda v: gr.compare(POSED, [gr.PrimalDual()], rounds=v),
+        NOT_A_COUNT,
+        ModelError,
+        "rounds",
+    ),
     "compare(seed)": (lambda v: gr.compare(POSED, [gr.PrimalDual()], seed=v), NOT_A_SEED, ModelError, "seed"),
+    "audit(problem)": (lambda v: gr.audit(v, gr.PrimalDual()), NOT_A_PROBLEM, GraphregError, ""),
+    "audit(algorithm)": (
+        lambda v: gr.audit(POSED, v),
+        {"text": "PrimalDual", "the class": gr.PrimalDual, "number": 3, "nothing": None, "no rounds": gr.Exact()},
+        MethodError,
+        "",
+    ),
+    "audit(rounds)": (lambda v: gr.audit(POSED, gr.PrimalDual(), rounds=v), NOT_A_COUNT, ModelError, "rounds"),
+    "audit(seed)": (lambda v: gr.audit(POSED, gr.PrimalDual(), seed=v), NOT_A_SEED | NONE, ModelError, "seed"),
+    "audit(seconds)": (
+        lambda v: gr.audit(POSED, gr.PrimalDual(), seconds=v),
+        without(NOT_POSITIVE, "infinity") | NONE,
+        ModelError,
+        "seconds",
+    ),
+    "audit(claims)": (
+        lambda v: gr.audit(POSED, gr.PrimalDual(), claims=v),
+        {"unknown": ["locl"], "number": 3, "a number": [3], "text": "local", "a set": {"local"}},
+        ModelError,
+        "claims",
+    ),
     # ---- laws and generators
     "check_loss(loss)": (
         testing.check_loss,

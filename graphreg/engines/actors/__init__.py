@@ -2,3 +2,5 @@
 
 from .config import Actors as Actors
 from .faults import Faults as Faults
+from .parts import NodePart as NodePart
+from .parts import split as split

@@ -82,6 +82,13 @@ class AbstractSamples(AbstractTerm):
             )
         return new
 
+    def rescaled(self, factors: Mapping[Hashable, float]) -> Self:
+        """The loss with the sum of each node times a factor, 1 where the mapping says nothing."""
+        first = np.unique(self.data.node, return_index=True)[1]
+        each = (self.scales() / self.data.weights)[first]
+        scale = {x: float(s * factors.get(x, 1.0)) for x, s in zip(self.data.labels, each, strict=True)}
+        return replace(self, scale=scale, **self.coding())
+
     def coding(self) -> dict[str, Any]:
         """The fields that say how all data are coded, where one node's do not tell."""
         return {}

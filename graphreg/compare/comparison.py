@@ -1,34 +1,29 @@
-"""Methods on one problem, on equal terms: the same gap, budget and seed, and one bound to measure all of them by."""
+"""What several methods and algorithms reached on one problem, and the comparison that finds it out."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import checks
-from .clock import progress_bar
-from .errors import GraphregError, MethodError, SolverError
-from .escaping import page, printed, visible
-from .methods import METHOD, AbstractMethod, Exact, listed
-from .problem import Problem, problem_of
-from .running import Solution
+from .. import checks
+from ..auditing import AbstractAlgorithm, algorithm_of
+from ..certificate import Certificate
+from ..clock import progress_bar
+from ..errors import MethodError
+from ..escaping import page, printed, visible
+from ..methods import METHOD, AbstractMethod, Exact, listed
+from ..problem import Problem, problem_of
+from ..running import Solution
+from .runs import Allowed, NoRun, Sent, of_algorithm, of_method
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-
-@dataclass(frozen=True)
-class NoRun:
-    """Why a method has no solution: ``status`` is refused (it does not apply), failed or interrupted."""
-
-    status: str
-    message: str
 
 
 @dataclass(frozen=True)
@@ -38,7 +33,7 @@ class Comparison:
     Attributes
     ----------
     entries : dict
-        By name, in order: the Solution of each method that ran, a `NoRun` for the others.
+        By name, in order: the Solution of each method and algorithm that ran, a `NoRun` for the others.
     reference : str
         What ``above`` and the figures measure by: the exact optimum where a conic solver found it in time, else the
         best certified lower bound of all runs.
@@ -48,6 +43,9 @@ class Comparison:
         Of all methods that draw random numbers.
     not_run : tuple of str
         Methods that were left out after Ctrl-C.
+    sent : dict
+        Of algorithms that are none of the library's, by name: the messages and bytes that they sent, None where nobody
+        counts them.
     """
 
     entries: dict[str, Solution | NoRun]
@@ -55,6 +53,7 @@ class Comparison:
     bound: float
     seed: int = 0
     not_run: tuple[str, ...] = field(default=())
+    sent: dict[str, Sent] = field(default_factory=dict)
 
     @property
     def solutions(self) -> dict[str, Solution]:
@@ -65,9 +64,10 @@ class Comparison:
         """One row per method.
 
         ``above`` is the objective minus `bound`, so at most that much above the optimum; ``relative_gap`` is what the
-        method's own certificate says. ``messages`` and ``bytes`` are all that was sent, ``method_messages`` and
-        ``method_bytes`` what was sent without certificates: by the method and its adaptation. ``own_gap``, where there
-        are baselines, is what these certified of the problem that they solve instead.
+        method's own certificate says, or `Problem.certify` of the last point of an algorithm, which has none.
+        ``messages`` and ``bytes`` are all that was sent, ``method_messages`` and ``method_bytes`` what was sent without
+        certificates: by the method and its adaptation; they are missing where nobody counts them. ``own_gap``, where
+        there are baselines, is what these certified of the problem that they solve instead.
 
         Returns
         -------
@@ -81,19 +81,24 @@ class Comparison:
         """
         import pandas as pd
 
-        from .tables import LabelledTable
+        from ..tables import LabelledTable
 
-        table = LabelledTable.from_dict({name: self._row(each) for name, each in self.entries.items()}, orient="index")
+        table = LabelledTable.from_dict(
+            {name: self._row(name, each) for name, each in self.entries.items()}, orient="index"
+        )
+        if any(sent is None for sent in self.sent.values()):
+            table = table.astype(dict.fromkeys(SENT, "Int64"))
         own = {name: each.own for name, each in self.solutions.items() if each.own is not None}
         return table.assign(own_gap=pd.Series({name: c.relative_gap for name, c in own.items()})) if own else table
 
-    def _row(self, entry: Solution | NoRun) -> dict[str, Any]:
+    def _row(self, name: str, entry: Solution | NoRun) -> dict[str, Any]:
         if isinstance(entry, NoRun):
             numbers = np.nan, np.nan, np.nan, 0, 0, 0, 0, 0, np.nan
         else:
             certificate, ledger = entry.certificate, entry.ledger
             gap = certificate.relative_gap if certificate.valid else np.nan
-            sent = ledger.total_messages, ledger.total_bytes, *ledger.sent()
+            own = self.sent.get(name, ledger.sent()) or (None, None)
+            sent = own * 2 if name in self.sent else (ledger.total_messages, ledger.total_bytes, *own)
             objective = entry.objective if np.isfinite(entry.objective) else np.nan  # inf: there is no point
             numbers = objective, objective - self.bound, gap, entry.rounds, *sent, entry.seconds
         return dict(zip(COLUMNS, (entry.status, *numbers), strict=True))
@@ -115,7 +120,7 @@ class Comparison:
         >>> gr.compare(problem, [gr.ADMM()]).plot("messages").get_xscale()
         'log'
         """
-        from .plots import plot_comparison
+        from ..plots import plot_comparison
 
         return plot_comparison(self, x, ax)
 
@@ -131,39 +136,44 @@ class Comparison:
         >>> len(gr.compare(problem, [gr.ADMM()]).figure().axes)
         4
         """
-        from .plots import comparison_figure
+        from ..plots import comparison_figure
 
         return comparison_figure(self)
 
     def __str__(self) -> str:
         short = dict.fromkeys(("above", "relative_gap", "seconds", "own_gap"), "{:.3g}".format)
         formats: Any = {"objective": "{:.10g}".format, **short}
-        lines = [printed(self.table(), formatters=formats, na_rep="-")]
+        table = self.table()
+        table[[*SENT]] = table[[*SENT]].astype(object).where(table[[*SENT]].notna(), "-")
+        lines = [printed(table, formatters=formats, na_rep="-")]
         lines += [
             f"{visible(name)}: {e.status}. {e.message}" for name, e in self.entries.items() if e.status != "certified"
         ]
+        uncounted = [visible(name) for name in self.solutions if self.sent.get(name, ()) is None]
+        if uncounted:
+            lines.append(f"nobody counts the messages of {', '.join(uncounted)}")
         if self.not_run:
             lines.append(f"interrupted before these began: {', '.join(map(visible, self.not_run))}")
         return page("\n".join([*lines, f"reference: {self.reference}"]))
 
 
-COLUMNS = (
-    *("status", "objective", "above", "relative_gap", "rounds"),
-    *("messages", "bytes", "method_messages", "method_bytes", "seconds"),
-)
+LEAST = 1e-9  # the relative gap to which the optimum is known well enough, whatever is asked of the methods
+SENT = ("messages", "bytes", "method_messages", "method_bytes")
+COLUMNS = (*("status", "objective", "above", "relative_gap", "rounds"), *SENT, "seconds")
 
 
 @checks.named
 def compare(
     problem: Problem,
-    methods: Sequence[AbstractMethod] | Mapping[str, AbstractMethod] | None = None,
+    methods: Sequence[Any] | Mapping[str, Any] | None = None,
     *,
     gap: float = 1e-6,
+    rounds: int | None = None,
     seconds: float = 60.0,
     seed: int | None = None,
     progress: bool | None = None,
 ) -> Comparison:
-    """Run methods on a problem, and set them side by side.
+    """Run methods on a problem, algorithms of your own among them, and set them side by side.
 
     The yardstick is the exact optimum: it is looked for first, by ``Exact()`` (or the first `Exact` among the methods),
     which is told to end after ``seconds`` as well. A conic solver looks at the clock between its iterations, so on a
@@ -176,11 +186,17 @@ def compare(
     Parameters
     ----------
     problem : Problem
-    methods : sequence of AbstractMethod, or mapping from names to them, optional
-        All that apply by default. In a sequence each is called by its name and the options that are not the default
-        ones: ``PrimalDual(balance=1.0)``.
+    methods : sequence of methods and algorithms, or mapping from names to them, optional
+        All methods that apply by default. In a sequence each is called by its name and the options that are not the
+        default ones: ``PrimalDual(balance=1.0)``. An algorithm is what `audit` takes: a function
+        ``algorithm(problem, start=None, seed=None)`` that yields the parameters after each round, a function
+        ``step(state, node, messages)``, or an iterable of parameters. It ends where its objective is within ``gap`` of
+        the optimum, if that is known, and its last point is judged by `Problem.certify`.
     gap : float
         The relative gap asked of each.
+    rounds : int, optional
+        The most rounds of each that has rounds; with ``gap=0`` all of them take as many. By default as many as the
+        time allows, and at most 100,000.
     seconds : float
         The budget of each.
     seed : int, optional
@@ -204,38 +220,60 @@ def compare(
     ['certified', 'certified']
     """
     problem_of(problem, "compare")
+    checks.nonnegative(gap, "gap")
+    (checks.count | None)(rounds, "rounds")
+    checks.seconds(seconds, "seconds")
     chosen = _named([m for m in listed() if not m.missing(problem.form)] if methods is None else methods)
-    if all(method.missing(problem.form) for method in chosen.values()):
-        lacks = "; ".join(f"{name}: {', '.join(m.missing(problem.form))}" for name, m in chosen.items())
-        raise MethodError(f"none of the methods applies to the problem: {lacks}")
-    seed = secrets.randbits(32) if seed is None else seed
+    lacks = {name: m.missing(problem.form) for name, m in chosen.items() if isinstance(m, AbstractMethod)}
+    if len(lacks) == len(chosen) and all(lacks.values()):
+        said = "; ".join(f"{name}: {', '.join(missing)}" for name, missing in lacks.items())
+        raise MethodError(f"none of the methods applies to the problem: {said}")
+    allowed = Allowed(gap, rounds, seconds, secrets.randbits(32) if seed is None else (checks.seed(seed, "seed")))
+    reached = max(gap, LEAST)
     exact = next((name for name, method in chosen.items() if isinstance(method, Exact)), None)
     order = dict.fromkeys([exact, *chosen])  # the reference first, which is no row unless it was asked for
     found: dict[str | None, Solution | NoRun] = {}
+    sent: dict[str, Sent] = {}
     with progress_bar(progress, total=len(order), desc="comparing", unit=" methods") as show:
         for k, name in enumerate(order):
             show(int(k > 0), name or "reference")
             method = Exact() if name is None else chosen[name]
-            found[name] = _run(problem, method, {"gap": gap, "seconds": seconds, "seed": seed})
+            if isinstance(method, AbstractMethod):
+                found[name] = of_method(problem, method, allowed if name else replace(allowed, gap=reached))
+            elif name is not None:
+                found[name], sent[name] = of_algorithm(problem, method, allowed, _optimum(found[exact], reached))
             if found[name].status == "interrupted":  # whoever presses Ctrl-C means all of it
                 break
     entries = {name: found[name] for name in chosen if name in found}
-    reference, bound = _reference(exact, found, gap)
-    return Comparison(entries, reference, bound, seed, tuple(name for name in chosen if name not in found))
+    reference, bound = _reference(exact, found, reached)
+    return Comparison(
+        entries, reference, bound, allowed.seed, tuple(name for name in chosen if name not in found), sent
+    )
 
 
-def _named(methods: Any) -> dict[str, AbstractMethod]:
-    """The methods by name; what is none is refused."""
+def _named(methods: Any) -> dict[str, AbstractMethod | AbstractAlgorithm]:
+    """The methods and algorithms by name; what is neither is refused."""
     if isinstance(methods, (AbstractMethod, str)) or not isinstance(methods, (Mapping, Sequence)) or not methods:
         raise MethodError(f"methods must be a list of at least one method, or a dict of them by name, got {methods!r}")
     given: Any = methods.items() if isinstance(methods, Mapping) else [(None, method) for method in methods]
-    out: dict[str, AbstractMethod] = {}
-    for name, method in given:
-        METHOD(method, "each of methods", MethodError)
+    out: dict[str, AbstractMethod | AbstractAlgorithm] = {}
+    for name, each in given:
+        method = _method(each)
         if name is not None and not (isinstance(name, str) and name):
             raise MethodError(f"the names of methods are text, got {name!r}")
-        out[distinct(method.label if name is None else name, out)] = method
+        own = method.label if isinstance(method, AbstractMethod) else method.name
+        out[distinct(own if name is None else name, out)] = method
     return out
+
+
+def _method(given: Any) -> AbstractMethod | AbstractAlgorithm:
+    """A method as it is; else the algorithm that it is, if it is one."""
+    if isinstance(given, AbstractMethod):
+        return given
+    function = callable(given) and not isinstance(given, type)
+    if function or (isinstance(given, Iterable) and not isinstance(given, (str, bytes, type))):
+        return algorithm_of(given)
+    return METHOD(given, "each of methods", MethodError)
 
 
 def distinct(name: str, taken: Mapping[str, Any]) -> str:
@@ -247,21 +285,11 @@ def distinct(name: str, taken: Mapping[str, Any]) -> str:
     return out
 
 
-def _run(problem: Problem, method: AbstractMethod, budget: dict[str, Any]) -> Solution | NoRun:
-    """The solution of one method, or why there is none."""
-    missing = method.missing(problem.form)
-    if missing:
-        return NoRun("refused", "; ".join(missing))
-    try:
-        return problem.solve(method, progress=False, on_failure="return", **budget)
-    except KeyboardInterrupt:
-        return NoRun("interrupted", "The run was interrupted before there was an answer.")
-    except (MethodError, SolverError) as error:
-        return NoRun("refused", str(error))
-    except GraphregError:  # the budget, not the method
-        raise
-    except Exception as error:  # noqa: BLE001 - whatever a user's method raises is what its row has to say
-        return NoRun("failed", f"{type(error).__name__}: {error}")
+def _optimum(exact: Solution | NoRun, gap: float) -> Certificate | None:
+    """The certificate of the optimum, where the exact route got there."""
+    if isinstance(exact, Solution) and exact.certificate.holds(gap):
+        return exact.certificate
+    return None
 
 
 def _reference(exact: str | None, found: Mapping[str | None, Solution | NoRun], gap: float) -> tuple[str, float]:

@@ -1,0 +1,238 @@
+"""What an algorithm may be: a function that yields points, a step that is run node by node, an iteration of the
+library, or an iterable of points."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from inspect import Parameter, signature
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..engines.actors import split
+from ..errors import MethodError
+from ..form import Form, placed
+from ..methods import METHOD, AbstractIteration, AbstractMethod
+from ..network import NUMBER, InProcess, Ledger, LocalView, arcs_of
+from ..problem import Problem
+from ..terms import Array
+from .node import Node
+
+WANTED = (
+    "a function algorithm(problem, start=None, seed=None) that yields the parameters after each round, a function "
+    "step(state, node, messages) -> (state, messages), a method such as gr.PrimalDual(), or an iterable of parameters"
+)
+
+
+@dataclass
+class Stream:
+    """The points of one run, what it has sent so far (messages and bytes, None where nobody counts them), and how many
+    sums over all nodes it has asked for."""
+
+    points: Iterator[Any]
+    sent: Callable[[], tuple[int, int] | None] = field(default=lambda: None)
+    sums: Callable[[], int] = field(default=lambda: 0)
+
+
+class AbstractAlgorithm(ABC):
+    """An algorithm that can be run, perhaps on other problems, from other starts and with other seeds."""
+
+    kind: ClassVar[str]
+    name: str
+    repeatable: ClassVar[bool] = True  # whether it can be run again, and on another problem
+    isolated: ClassVar[bool] = False  # whether a node cannot see more than its neighbours' messages
+    takes_start: bool = True
+    takes_seed: bool = True
+
+    @abstractmethod
+    def run(self, problem: Problem, start: Array | None, seed: int) -> Stream:
+        """A run from its beginning; ``start`` (n_observed, d) only where it takes one."""
+
+    def check(self, problem: Problem) -> None:
+        """Refuse a problem to which it is known not to apply."""
+        del problem
+
+
+@dataclass(frozen=True)
+class Function(AbstractAlgorithm):
+    """``algorithm(problem, start=None, seed=None)`` that yields w, or (w, flows)."""
+
+    kind: ClassVar[str] = "function"
+    function: Callable[..., Iterable[Any]]
+    name: str
+    takes_start: bool
+    takes_seed: bool
+
+    def run(self, problem: Problem, start: Array | None, seed: int) -> Stream:
+        given: dict[str, Any] = {"start": start} if self.takes_start else {}
+        if self.takes_seed:
+            given["seed"] = seed
+        found = self.function(problem, **given)
+        if not isinstance(found, Iterable):
+            raise MethodError(
+                f"{self.name}(problem) must yield the parameters after each round, and returned {found!r}"
+            )
+        return Stream(iter(found))
+
+
+@dataclass(frozen=True)
+class Iterates(AbstractAlgorithm):
+    """Points that are there already, or come from somewhere: they can be judged, and not be run again."""
+
+    kind: ClassVar[str] = "iterable"
+    repeatable: ClassVar[bool] = False
+    points: Iterable[Any]
+    name: str = "the points"
+    takes_start: bool = False
+    takes_seed: bool = False
+
+    def run(self, problem: Problem, start: Array | None, seed: int) -> Stream:
+        return Stream(iter(self.points))
+
+
+@dataclass(frozen=True)
+class Iteration(AbstractAlgorithm):
+    """An iteration of the library, or of a user's, see docs/adding-a-method.md."""
+
+    kind: ClassVar[str] = "iteration"
+    method: AbstractIteration
+    name: str
+
+    def run(self, problem: Problem, start: Array | None, seed: int) -> Stream:
+        self.check(problem)
+        form = problem.form.frozen()
+        ledger = Ledger(arcs_of(form), form.labels)
+        view = LocalView(form, InProcess(ledger), seed)
+
+        def points() -> Generator[Array]:
+            state = self.method.init(view, None if start is None else (_everywhere(form, start), None))
+            while True:
+                state = self.method.step(state)
+                yield self.method.point(state)[0]
+
+        return Stream(points(), ledger.sent, lambda: sum(each.sums for each in ledger.accounts.values()))
+
+    def check(self, problem: Problem) -> None:
+        missing = self.method.missing(problem.form)
+        if missing:
+            raise MethodError(f"{self.name} does not apply: " + "; ".join(missing), missing)
+
+
+@dataclass(frozen=True)
+class NodeStep(AbstractAlgorithm):
+    """``step(state, node, messages) -> (state, messages)``, run at every node by itself.
+
+    The first ``state`` is None. ``messages`` holds what each neighbour sent in the round before, by its label; what is
+    returned is sent to all neighbours, or to those that a mapping names. The state is the node's parameters (d,), or a
+    tuple that begins with them, or a mapping that has them as "w".
+    """
+
+    kind: ClassVar[str] = "step"
+    isolated: ClassVar[bool] = True
+    step: Callable[..., Any]
+    name: str
+
+    def run(self, problem: Problem, start: Array | None, seed: int) -> Stream:
+        form = problem.form.frozen()
+        whole = None if start is None else _everywhere(form, start)
+        nodes = [
+            Node(part, None if whole is None else whole[part.node].copy(), seed) for part in split(form, arcs_of(form))
+        ]
+        count = [0, 0]
+        return Stream(self._points(nodes, count), lambda: (count[0], count[1]))
+
+    def _points(self, nodes: list[Node], count: list[int]) -> Generator[Array]:
+        states: list[Any] = [None] * len(nodes)
+        boxes: dict[Hashable, dict[Hashable, Any]] = {node.label: {} for node in nodes}
+        while True:
+            received, boxes = boxes, {node.label: {} for node in nodes}
+            for k, node in enumerate(nodes):
+                states[k], mail = self._stepped(states[k], node, received[node.label])
+                for to, message in mail.items():
+                    boxes[to][node.label] = copy.deepcopy(message)  # nodes share no array
+                    count[0] += 1
+                    count[1] += NUMBER * _numbers(message)
+            yield np.array([self._parameters(state, node) for state, node in zip(states, nodes, strict=True)])
+
+    def _stepped(self, state: Any, node: Node, messages: dict[Hashable, Any]) -> tuple[Any, Mapping[Hashable, Any]]:
+        found = self.step(state, node, messages)
+        if not isinstance(found, tuple) or len(found) != 2:
+            raise MethodError(
+                f"{self.name} must return (state, messages), and at the node {node.label!r} returned "
+                f"{type(found).__name__}"
+            )
+        state, mail = found
+        if not isinstance(mail, Mapping):
+            return state, {} if mail is None else dict.fromkeys(node.neighbours, mail)
+        strangers = [to for to in mail if to not in node.weight]
+        if strangers:
+            raise MethodError(
+                f"{self.name} sends from the node {node.label!r} to {strangers[0]!r}, which is no neighbour of it"
+            )
+        return state, mail
+
+    def _parameters(self, state: Any, node: Node) -> Array:
+        w: Any = state["w"] if isinstance(state, Mapping) else state[0] if isinstance(state, tuple) else state
+        w = np.asarray(w, dtype=float)
+        if w.shape != (node.d,):
+            raise MethodError(
+                f"the state of {self.name} must be parameters of shape ({node.d},), a tuple that begins with them or a "
+                f"mapping that has them as 'w'; at the node {node.label!r} they have the shape {w.shape}"
+            )
+        return w
+
+
+def _numbers(message: Any) -> int:
+    """How many numbers a message holds."""
+    if isinstance(message, Mapping):
+        return sum(map(_numbers, message.values()))
+    if isinstance(message, (tuple, list)):
+        return sum(map(_numbers, message))
+    return int(np.size(message)) if message is not None else 0
+
+
+def _everywhere(form: Form, w: Array) -> Array:
+    """Parameters of the user's nodes with those of the latent ones beside them."""
+    latent = np.zeros((form.n - len(w), form.d))
+    return placed(form, np.vstack([w, latent]))
+
+
+# ---- which of them was given -----------------------------------------------------------------------------------------
+def algorithm_of(given: Any) -> AbstractAlgorithm:
+    """The algorithm that was given, by what it is; anything else is refused."""
+    if isinstance(given, AbstractAlgorithm):
+        return given
+    if isinstance(given, AbstractIteration):
+        return Iteration(given, given.label)
+    if isinstance(given, AbstractMethod):
+        raise MethodError(
+            f"{given.label} has no rounds that could be audited; judge its answer with problem.certify(...)"
+        )
+    if isinstance(given, type) and issubclass(given, AbstractMethod):
+        METHOD(given, "the algorithm", MethodError)
+    if callable(given):
+        return _of_function(given)
+    if isinstance(given, Iterable) and not isinstance(given, (str, bytes, Mapping)):
+        return Iterates(given)
+    raise MethodError(f"an algorithm is {WANTED}; got {given!r}")
+
+
+def _of_function(given: Callable[..., Any]) -> AbstractAlgorithm:
+    """By its arguments: one that must be given, the problem, or three, state, node and messages."""
+    name = str(getattr(given, "__name__", type(given).__name__))
+    try:
+        arguments = signature(given).parameters
+    except (TypeError, ValueError):
+        return Function(given, name, takes_start=False, takes_seed=False)
+    places = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    needed = [p.name for p in arguments.values() if p.default is Parameter.empty and p.kind in places]
+    needed = [each for each in needed if each not in ("start", "seed")]
+    if len(needed) == 3:
+        return NodeStep(given, name)
+    if len(needed) > 1 or (not needed and not any(p.kind in places for p in arguments.values())):
+        raise MethodError(f"an algorithm is {WANTED}; {name} takes ({', '.join(arguments)})")
+    every = any(p.kind == Parameter.VAR_KEYWORD for p in arguments.values())
+    return Function(given, name, every or "start" in arguments, every or "seed" in arguments)

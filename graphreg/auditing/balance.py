@@ -1,0 +1,294 @@
+"""Which model a limit balances: the optimality conditions with one unknown factor, read off exactly.
+
+At the optimum of sum_i f_i + sum_e c_e phi(w_tail - w_head) the gradients of the losses and the forces of the edges add
+up to 0 at every node. The force of a split edge is known; that of a fused one is free (for an l1 norm, by coordinate).
+A point that is no optimum may still balance a model with one factor changed: the strength, the losses, the weight of
+one edge. Each such family is a least-squares problem with one unknown and the free flows; the family that leaves next
+to nothing, and much less than any other, is what the algorithm has minimised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..declaring import declared, needs_no_options
+from ..form import EdgeBlock, Form, placed
+from ..terms import Array
+from ..terms.penalties import AbstractOneSided, AbstractPenalty, AbstractSmoothPenalty, row_norm
+from .words import by_factor, is_one, roundness
+
+ACCEPTED = 1e-4  # the residual of a family, relative to the forces, that counts as balance
+APART = 30.0  # by so much the next family must leave more
+NEARLY = 1e-4  # of the root mean square of w: a difference that may be 0
+KINK = 0.05  # of the typical force, by which a subgradient jumps where there is a kink
+UNSEEN = 1e-6  # of a force: what is left of it beside the free flows says nothing
+LARGEST = 2400  # parameters, beyond which the least-squares problems take too long
+MIXING = "asymmetric mixing: "
+PARALLEL = 1e-8  # by which the cosine of two lines may miss 1
+LEAST = 1e-12  # of a residual, which rounding leaves
+RANK = {
+    "model": 0,
+    "node": 2,
+    "end": 3,
+    "penalty": 4,
+}  # of kinds that no limit tells apart, by how common they are: 1 for others
+COMMON = {"edge": 1, "node": 2, "end": 3, "penalty": 4}  # of kinds that this limit alone does not tell apart
+TRIES = 4  # pairs of points on both sides of a difference, at which its subgradients are compared
+
+
+@dataclass(frozen=True)
+class Family:
+    """A model with one factor t: ``known + t unknown + free flows = 0``.
+
+    Attributes
+    ----------
+    name : str
+        What has the factor, in words.
+    factor, residual : float
+        The best t, and what it leaves, relative to what is known.
+    line : array (n d,)
+        The direction in which the balance changes with t, beside the free flows.
+    model : bool
+        Whether t = 1 is the model itself. Such families with the same line are one: no limit tells them apart.
+    kind : str
+        The kind of mistake that another factor is, see `words`.
+    """
+
+    name: str
+    factor: float
+    residual: float
+    line: Array = field(repr=False)
+    model: bool
+    kind: str
+
+    def same(self, other: Family) -> bool:
+        """Whether no limit tells the two apart."""
+        parallel = abs(float(self.line @ other.line)) > 1.0 - PARALLEL
+        return self.model and other.model and (parallel or (is_one(self.factor) and is_one(other.factor)))
+
+    @property
+    def likely(self) -> bool:
+        """Whether the factor is one that a mistake has: 1 where something is taken for something else, a round number
+        elsewhere."""
+        instead = self.kind in ("nodes", "weights", "penalty")
+        return is_one(self.factor) if instead else roundness(self.factor) < 2
+
+    @property
+    def explains_mixing(self) -> bool:
+        """Whether the limit is that of a mistake in the losses or the penalties: then uneven masses are none of the
+        mixing's (those of an ADMM are weighted by degrees, rightly)."""
+        return self.kind != "model" and not self.name.startswith(MIXING)
+
+    @property
+    def sentence(self) -> str:
+        return by_factor(self.kind, self.name, self.factor)
+
+
+def balanced(form: Form, w: Array) -> list[Family]:
+    """The families at the parameters (n_observed, d) of a limit, that with the least residual first."""
+    if form.n * form.d > LARGEST:
+        return []
+    w = placed(form, np.vstack([w, np.zeros((form.n - len(w), form.d))]))
+    forces = _Forces(form, w)
+    return sorted(_families(forces), key=lambda each: each.residual)
+
+
+def accepted(families: list[Family]) -> tuple[Family, ...]:
+    """The family that balances, and behind it those that this limit cannot tell from it; empty where none does.
+
+    Where several balance that other limits would tell apart (few clusters leave few forces to be read), those whose
+    factor is what a mistake has, and not any number, are first; empty where there is no such one.
+    """
+    if not families or families[0].residual > ACCEPTED:
+        return ()
+    first, bound = families[0], max(APART * max(families[0].residual, LEAST), LEAST)
+    tied = [each for each in families if each.residual <= min(bound, ACCEPTED) or (each is first)]
+    alike = [each for each in families if each.residual <= ACCEPTED and first.same(each)]
+    if any(not first.same(each) for each in tied):
+        likely = [each for each in tied if each.likely]
+        if not likely or any(is_one(each.factor) and each.model for each in tied):
+            return ()
+        likely.sort(key=lambda each: (COMMON.get(each.kind, 0), roundness(each.factor)))
+        return (*likely, *(each for each in tied if not each.likely))
+    return tuple(sorted(alike or [first], key=lambda each: (RANK.get(each.kind, 1), roundness(each.factor))))
+
+
+class _Forces:
+    """Gradients, the forces of the edges, and the span of the flows that are free."""
+
+    def __init__(self, form: Form, w: Array) -> None:
+        self.form, self.w = form, w
+        self.gradient = sum((b.adjoint(b.prices(w), form.shape) for b in form.samples), np.zeros(form.shape))
+        self.size = float(np.sqrt(np.mean(w * w)))
+        self.parts = [self.force(edge, edge.penalty) for edge in form.edges]
+        self.basis = self.orthonormal([free for _, free in self.parts])
+
+    def force(self, edge: EdgeBlock, penalty: AbstractPenalty) -> tuple[Array, Array]:
+        """Subgradients at weight 1 (m, k), 0 where they are free, and where they are, (m, k) bool."""
+        z = edge.difference(self.w)
+        if penalty.is_equality(z.shape[1]):
+            return np.zeros(z.shape), np.ones(z.shape, dtype=bool)
+        if isinstance(penalty, AbstractSmoothPenalty):
+            return penalty.gradient(z), np.zeros(z.shape, dtype=bool)
+        rng = np.random.default_rng(0)
+        moves = [NEARLY * self.size * rng.uniform(-1.0, 1.0, z.shape) for _ in range(TRIES)]
+        around = [penalty.subgradient(z + each) for move in moves for each in (move, -move)]
+        jumps = np.ptp(np.array(around), axis=0)
+        small = np.abs(z) <= NEARLY * self.size
+        typical = max((float(np.sqrt(np.mean(np.array(around) ** 2)))), 1e-300)
+        free = (jumps > KINK * typical) | (small & (row_norm(z) <= NEARLY * self.size)[:, None])
+        return np.where(free, 0.0, penalty.subgradient(z)), free
+
+    def orthonormal(self, masks: list[Array]) -> Array:
+        """An orthonormal basis of what free flows can do at the nodes, (n d, r)."""
+        form, columns = self.form, list[Array]()
+        for edge, free in zip(form.edges, masks, strict=True):
+            chosen = np.flatnonzero(free.ravel())
+            if len(chosen):
+                columns.append(edge.flat(form.d)[chosen].toarray().T)
+        if not columns:
+            return np.zeros((form.n * form.d, 0))
+        u, s, _ = np.linalg.svd(np.hstack(columns), full_matrices=False)
+        return u[:, s > 1e-10 * s.max()]
+
+    def at_nodes(self, edge: EdgeBlock, flow: Array) -> Array:
+        """K' flow, (n, d)."""
+        out = np.zeros(self.form.shape)
+        edge.add_adjoint(flow, out)
+        return out
+
+    def total(self, skip: int | None = None) -> Array:
+        """The forces of all edges at their weights, but for those of a block, (n, d)."""
+        out = np.zeros(self.form.shape)
+        for k, (edge, (g, _)) in enumerate(zip(self.form.edges, self.parts, strict=True)):
+            if k != skip:
+                edge.add_adjoint(edge.weight[:, None] * g, out)
+        return out
+
+    def fit(
+        self, known: Array, unknown: Array, basis: Array | None = None, alone: float = 1.0
+    ) -> tuple[float, float, Array] | None:
+        """The best factor, what it leaves and the line; None where nothing of the unknown is seen beside the free
+        flows. Where nothing else is known the factor is ``alone``: 1 if the unknown must balance by itself."""
+        basis = self.basis if basis is None else basis
+        a, b = (v.ravel() - basis @ (basis.T @ v.ravel()) for v in (known, unknown))
+        size = max(float(np.linalg.norm(known)), float(np.linalg.norm(self.gradient)), 1e-300)
+        far = float(np.linalg.norm(b))
+        if np.linalg.norm(known) <= UNSEEN * float(np.linalg.norm(self.gradient)):
+            left = float(np.linalg.norm(a + alone * b))
+            return alone, left / max(float(np.linalg.norm(unknown)), size), b / max(far, 1e-300)
+        if far <= UNSEEN * max(float(np.linalg.norm(unknown)), size * UNSEEN):
+            return None
+        t = -float(a @ b) / far**2
+        return t, float(np.linalg.norm(a + t * b)) / size, b / far
+
+
+def _families(forces: _Forces) -> Iterator[Family]:
+    form, total = forces.form, forces.total()
+
+    def family(name: str, kind: str, known: Array, unknown: Array, model: bool) -> Iterator[Family]:
+        if (found := forces.fit(known, unknown)) is not None:
+            yield Family(name, *found, model, kind)
+
+    links = [edge for edge in form.edges if not edge.ground]
+    yield from family("the model as it is", "model", 0.0 * total, forces.gradient + total, True)
+    if len(form.edges) > 1 or not links:
+        yield from family("the losses", "losses", total, forces.gradient, True)
+    smooth = sum((forces.at_nodes(e, e.weight[:, None] * g) for e, (g, _) in _smooth_nodes(forces)), 0.0 * total)
+    for name, a in node_factors(form).items():
+        own, even = a[:, None] * (forces.gradient + smooth), bool(np.ptp(a) == 0.0)
+        found = list(family(name, "nodes", total - smooth, own, even))
+        if not even or (a[0] != 1.0 and found and is_one(found[0].factor)):
+            yield from found
+    yield from _single_nodes(forces, total, smooth)
+    for k, (edge, (g, free)) in enumerate(zip(form.edges, forces.parts, strict=True)):
+        if free.all():
+            continue
+        rest, name = forces.gradient + forces.total(skip=k), edge.name
+        yield from family(name, "strength", rest, forces.at_nodes(edge, edge.weight[:, None] * g), True)
+        if not edge.ground:
+            for word, power in (("forgotten", 0.0), ("squared", 2.0)):
+                if np.ptp(edge.base_weight) > 0.0:
+                    weight = float(edge.strength) * edge.base_weight**power
+                    flow = forces.at_nodes(edge, weight[:, None] * g)
+                    yield from family(f"the edge weights {word}", "weights", rest, flow, False)
+            yield from _single_edges(forces, edge, g, free, total)
+            yield from _other_penalties(forces, k, rest)
+
+
+def _smooth_nodes(forces: _Forces) -> Iterator[tuple[EdgeBlock, tuple[Array, Array]]]:
+    for edge, part in zip(forces.form.edges, forces.parts, strict=True):
+        if edge.ground and isinstance(edge.penalty, AbstractSmoothPenalty):
+            yield edge, part
+
+
+def node_factors(form: Form) -> dict[str, Array]:
+    """By which the losses of nodes may have been weighted, (n,) each, by the name of the mistake."""
+    counts = sum((np.bincount(b.node, minlength=form.n) for b in form.samples), np.zeros(form.n))
+    counts = np.where(counts > 0, counts, 1.0)
+    links = [edge for edge in form.edges if not edge.ground]
+    degree = np.maximum(sum((abs(edge.K).sum(axis=0) for edge in links), np.zeros(form.n)), 1.0)
+    mixed = any(edge.penalty.is_equality(form.width(edge)) for edge in links)
+    why = MIXING if mixed else ""
+    return {
+        "sum for mean: the sum over samples for their mean": counts,
+        "mean for sum: the mean over samples for their sum": 1.0 / counts,
+        f"{why}nodes weighted by their degree": degree,
+        f"{why}nodes weighted by 1 / degree": 1.0 / degree,
+        f"{why}nodes weighted by degree + 1": degree + 1.0,
+        f"{why}nodes weighted by 1 / (degree + 1)": 1.0 / (degree + 1.0),
+    }
+
+
+def _single_nodes(forces: _Forces, total: Array, smooth: Array) -> Iterator[Family]:
+    """The losses of one node with a factor, without and with its own smooth penalty."""
+    gradient, rest = forces.gradient, forces.gradient + total
+    for of in (gradient, gradient + smooth) if smooth.any() else (gradient,):
+        for i in np.flatnonzero(gradient.any(axis=1)).tolist():
+            own = np.zeros(gradient.shape)
+            own[i] = of[i]
+            if (found := forces.fit(rest - own, own, alone=0.0)) is not None:
+                yield Family(f"the losses of the node {forces.form.labels[i]!r}", *found, True, "node")
+
+
+def _single_edges(forces: _Forces, edge: EdgeBlock, g: Array, free: Array, total: Array) -> Iterator[Family]:
+    """One edge with a factor, and one of its two ends alone."""
+    labels, K = forces.form.labels, edge.K.tocsr()
+    for e in np.flatnonzero(~free.all(axis=1)).tolist():
+        flow = np.zeros(g.shape)
+        flow[e] = edge.weight[e] * g[e]
+        own = forces.at_nodes(edge, flow)
+        name = f"the edge ({labels[edge.tail[e]]!r}, {labels[edge.head[e]]!r})"
+        rest = forces.gradient + total
+        if (found := forces.fit(rest - own, own)) is not None:
+            yield Family(name, *found, True, "edge")
+        for i in K[[e]].indices.tolist():
+            end = np.zeros(own.shape)
+            end[i] = own[i]
+            if (found := forces.fit(rest - end, end)) is not None:
+                yield Family(f"{name} at its end {labels[i]!r}", *found, True, "end")
+
+
+def _other_penalties(forces: _Forces, k: int, rest: Array) -> Iterator[Family]:
+    """Another penalty of the library in place of the edges' own."""
+    edge, own = forces.form.edges[k], forces.parts[k][1]
+    if edge.penalty.is_equality(forces.form.width(edge)):
+        return
+    for name, penalty in other_penalties(edge):
+        g, free = forces.force(edge, penalty)
+        masks = [free if j == k else part[1] for j, part in enumerate(forces.parts)]
+        flow = forces.at_nodes(edge, edge.weight[:, None] * g)
+        if not free.all() and (found := forces.fit(rest, flow, forces.orthonormal(masks))) is not None:
+            yield Family(f"{name} for {type(edge.penalty).__name__}", *found, bool((free == own).all()), "penalty")
+
+
+def other_penalties(edge: EdgeBlock) -> Iterator[tuple[str, AbstractPenalty]]:
+    """The penalties of the library that need no parameter and may stand between nodes in place of a block's own."""
+    for name, kind in declared(AbstractPenalty, users=False).items():
+        if needs_no_options(kind) and not issubclass(kind, AbstractOneSided) and not isinstance(edge.penalty, kind):
+            penalty = kind()
+            if penalty.gauge(np.full((1, 2), 1e9))[0] != 0.0 or isinstance(penalty, AbstractSmoothPenalty):
+                yield name, penalty

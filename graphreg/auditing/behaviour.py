@@ -1,0 +1,174 @@
+"""What an algorithm does when it is run again: other seeds, other orders of the nodes, harder and easier problems."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import GraphregError
+from ..form import Form
+from ..inputs import Graph
+from ..problem import Problem
+from ..terms import Array
+from .algorithms import AbstractAlgorithm
+from .course import Course, run
+from .instances import nearly_flat, rebuilt, reordered, scaled, with_equal_data
+from .limits import limit_of
+from .optimum import Optimum
+
+FIRST = 30  # rounds that are compared bit for bit
+PATH = 1e-8  # by which paths on reordered nodes may differ: rounding
+ENDS = 1e-3  # and limits
+STRESSED = 600  # rounds on the stress instance
+WEAK, STRONG = 1e-3, 1e3  # the factors of its losses and strengths
+SOFT = 0.2  # a factor of losses at which steps that are too long for them may do
+BACK = -0.3  # the cosine between moves below which a run goes to and fro
+EQUAL = 1e-4  # the distance at which a run on equal data is right
+AGREE = 1e-6  # relative disagreement of nodes that agree
+
+
+def same(one: Course, two: Course) -> bool:
+    """Whether two courses have the same bits."""
+    if one.total != two.total or one.ended != two.ended:
+        return False
+    return all(np.array_equal(a, b, equal_nan=True) for a, b in zip(one.points, two.points, strict=True))
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """Whether the first rounds are the same for the same seed, and whether they differ for another."""
+
+    same_seed: bool
+    other_seed: bool
+
+
+def repeats(algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> Repeats:
+    one, two, other = (run(algorithm, problem, FIRST, seed=s) for s in (seed, seed, seed + 7))
+    return Repeats(same(one, two), same(one, other))
+
+
+@dataclass(frozen=True)
+class Order:
+    """By how much the path and the limit change with the order of nodes and edges, relative to the size of the
+    points."""
+
+    path: float
+    limit: float
+
+    @property
+    def path_depends(self) -> bool:
+        return self.path > PATH
+
+    @property
+    def limit_depends(self) -> bool:
+        return self.limit > ENDS
+
+
+def order(algorithm: AbstractAlgorithm, problem: Problem, course: Course, seed: int) -> Order | None:
+    """What another order of the nodes changes; None where the nodes cannot be put in another order."""
+    other = reordered(problem, np.random.default_rng(seed))
+    if other is None:
+        return None
+    place = [other.form.labels.index(label) for label in problem.form.labels[: len(course.last)]]
+    base, there = run(algorithm, problem, FIRST, seed=seed).points, run(algorithm, other, FIRST, seed=seed).points
+    path = max((_apart(w[place], v) for w, v in zip(there, base, strict=False)), default=0.0)
+    if path <= PATH:
+        return Order(path, 0.0)
+    return Order(path, _apart(run(algorithm, other, course.total, seed=seed).last[place], course.last))
+
+
+def _apart(w: Array, v: Array) -> float:
+    return float(np.abs(w - v).max() / max(np.abs(v).max(), 1e-300))
+
+
+# ---- steps -----------------------------------------------------------------------------------------------------------
+def unsettled(course: Course) -> bool:
+    """Whether a run diverges, or goes to and fro with moves that do not decay."""
+    if course.ended == "diverged":
+        return True
+    if len(course.moves) < FIRST * 4:
+        return False
+    moves = np.array(course.moves)
+    quarter = len(moves) // 4
+    last, early = moves[-quarter:].mean(), moves[quarter : 2 * quarter].mean()
+    size = max(float(np.abs(course.last).max(initial=0.0)), 1e-300) * np.sqrt(course.last.size)
+    return bool(last > 0.9 * early and last > 1e-6 * size and goes_to_and_fro(course))
+
+
+def goes_to_and_fro(course: Course) -> bool:
+    """Whether the moves of the last quarter turn back on each other, as those of too long a step do."""
+    turns = course.turns[-max(len(course.turns) // 4, 1) :]
+    return bool(turns) and float(np.mean(turns)) < BACK
+
+
+def stressed(algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> Iterator[tuple[str, Course]]:
+    """Runs where losses are weak and penalties strong, so that the coupling alone decides whether they settle; and
+    where losses are weak at all nodes but one, which sets the steps."""
+    strong = f"losses x {WEAK:g} and strengths x {STRONG:g}"
+    yield strong, run(algorithm, scaled(problem, WEAK, STRONG), STRESSED, seed=seed)
+    lone = _of_least_degree(problem.form)  # where the graph is densest, nodes are flat
+    one = nearly_flat(problem, lone, WEAK)
+    yield f"losses x {WEAK:g} at all nodes but {lone!r}", run(algorithm, one, STRESSED, seed=seed)
+
+
+def _of_least_degree(form: Form) -> Hashable:
+    """Of the nodes with data and edges, one with the fewest."""
+    data = sum((np.bincount(block.node, minlength=form.n) for block in form.samples), np.zeros(form.n))
+    degree = form.degree()
+    return form.labels[int(np.argmin(np.where((data > 0) & (degree > 0), degree, np.inf)))]
+
+
+def too_long_for(algorithm: AbstractAlgorithm, problem: Problem, rounds: int, seed: int) -> str:
+    """What a step is too long for, of a run that does not settle: the graph, where it settles on a single edge, the
+    losses, where it settles with losses and penalties that are weaker; empty where neither helps."""
+    try:
+        alone = rebuilt(problem, other=lambda term: term.on_graph(_first_edge))
+        if _settles(run(algorithm, alone, rounds, seed=seed)):
+            return "it settles on a single edge, so that tau sigma ||K||^2 is too large for this graph"
+    except GraphregError:  # a consensus takes a connected graph only
+        pass
+    if _settles(run(algorithm, scaled(problem, SOFT, SOFT), rounds, seed=seed)):
+        return f"it settles with losses and penalties x {SOFT}, so that the step is too long for these losses"
+    return ""
+
+
+def _first_edge(graph: Graph) -> Graph:
+    return Graph(graph.labels, graph.tail[:1], graph.head[:1], graph.weight[:1])
+
+
+def _settles(course: Course) -> bool:
+    if not course.finite or not course.moves:
+        return False
+    size = max(float(np.linalg.norm(course.last)), 1e-300)
+    return float(np.mean(course.moves[-5:])) < 1e-6 * size
+
+
+# ---- drift -----------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Drift:
+    """The distance from the optimum where all nodes have the same data, and how far the nodes of the limit on the
+    problem itself are apart, relative to their size."""
+
+    equal: float
+    disagreement: float
+
+    @property
+    def right_on_equal_data(self) -> bool:
+        return self.equal < EQUAL
+
+    @property
+    def agrees(self) -> bool:
+        return self.disagreement < AGREE
+
+
+def drift(algorithm: AbstractAlgorithm, problem: Problem, limit: Array, rounds: int, seed: int) -> Drift | None:
+    """How local steps drift; None where nodes cannot be given the same data."""
+    even = with_equal_data(problem)
+    if even is None:
+        return None
+    course, optimum = run(algorithm, even, rounds, seed=seed), Optimum.of(even)
+    distance = limit_of(course, optimum).distance if course.finite else np.inf
+    apart = float(np.linalg.norm(limit - limit.mean(axis=0)) / max(np.linalg.norm(limit), 1e-300))
+    return Drift(distance, apart)

@@ -1,0 +1,209 @@
+"""The course of a run: the points that an algorithm gave, as many as memory allows, and how the run ended."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..clock import OutOfTimeError, left
+from ..errors import MethodError
+from ..escaping import visible
+from ..problem import Problem
+from ..running import of_problem
+from ..terms import Array
+from .algorithms import AbstractAlgorithm, Stream
+from .instances import own
+
+NUMBERS = 20_000_000  # in all points that are kept
+MOST, LEAST = 1024, 64  # points that are kept
+FAR = 1e8  # times the size of the first points, beyond which a run has diverged
+STILL, ROUNDING = 40, 1e-15  # rounds without a move beyond rounding after which a run has settled
+LONGEST = 300  # letters of what an exception says
+PRINTED = 200  # letters of what an algorithm prints that are kept
+
+
+class Printed(io.TextIOBase):
+    """Where text goes that an algorithm prints: the beginning is kept."""
+
+    def __init__(self) -> None:
+        self.text, self.size = "", 0
+
+    def write(self, text: str, /) -> int:
+        self.text += text[: max(PRINTED - len(self.text), 0)]
+        self.size += len(text)
+        return len(text)
+
+
+@dataclass
+class Course:
+    """The points of a run.
+
+    Attributes
+    ----------
+    rounds : list of int
+        Of the points that are kept.
+    points : list of (n, d) arrays
+    moves : list of float
+        ||w(k) - w(k-1)|| of every round but the first.
+    turns : list of float
+        The cosine of the angle between the last two moves, of every round but the first two: -1 where the run swings.
+    total : int
+    ended : str
+        "" while it may go on, else settled, ended (the algorithm yielded no more), diverged, raised, time or
+        interrupted.
+    why : str
+        In words, where that is no matter of course.
+    """
+
+    shape: tuple[int, int]
+    rounds: list[int] = field(default_factory=list)
+    points: list[Array] = field(default_factory=list)
+    moves: list[float] = field(default_factory=list)
+    turns: list[float] = field(default_factory=list)
+    total: int = 0
+    ended: str = ""
+    why: str = ""
+    sent: tuple[int, int] | None = None
+    sums: int = 0
+    seconds: float = 0.0
+    printed: Printed = field(default_factory=Printed)
+    stride: int = 1
+    last: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    move: Array = field(default_factory=lambda: np.zeros((0, 0)))
+
+    @property
+    def finite(self) -> bool:
+        return self.ended != "diverged" and self.total > 0
+
+    def add(self, w: Array) -> None:
+        """One more point."""
+        self.total += 1
+        if self.total > 1:
+            move = w - self.last
+            size = float(np.linalg.norm(move))
+            self.moves.append(size)
+            if self.total > 2:
+                both = size * float(np.linalg.norm(self.move))
+                self.turns.append(float(np.sum(move * self.move)) / both if both > 0 else 0.0)
+            self.move = move
+        self.last = w
+        if self.total % self.stride == 0:
+            self.rounds.append(self.total)
+            self.points.append(w)
+            if len(self.points) > max(LEAST, min(MOST, NUMBERS // max(w.size, 1))):
+                self.rounds, self.points = self.rounds[1::2], self.points[1::2]
+                self.stride *= 2
+
+    def still(self) -> bool:
+        """Whether the run has not moved for a while, but for rounding."""
+        last = self.moves[-STILL:]
+        return len(last) == STILL and max(last) <= ROUNDING * float(np.linalg.norm(self.last))
+
+    def at(self, share: float) -> Array:
+        """The mean of the points around a share of the rounds (the last fiftieth before it), against noise."""
+        end = share * self.total
+        chosen = [w for k, w in zip(self.rounds, self.points, strict=True) if 0.98 * end <= k <= end]
+        if not chosen:
+            chosen = [self.points[int(np.argmin(np.abs(np.array(self.rounds) - end)))]]
+        return np.mean(chosen, axis=0)
+
+    def move_since_half(self) -> float:
+        """How far the run has come since half of its rounds."""
+        return float(np.linalg.norm(self.at(1.0) - self.at(0.5)))
+
+    def tail(self) -> Array:
+        """The points of the last tenth that are kept, (k, n, d)."""
+        return np.array([w for k, w in zip(self.rounds, self.points, strict=True) if k > 0.9 * self.total])
+
+
+class Follower:
+    """Runs an algorithm round by round, whatever it does: what it raises or yields wrongly ends the course."""
+
+    def __init__(self, algorithm: AbstractAlgorithm, problem: Problem, start: Array | None, seed: int) -> None:
+        self.algorithm = algorithm
+        self.course = Course((problem.form.space.n_observed, problem.form.d))
+        self._all, self._given, self._before = problem.form.n, own(problem), of_problem(problem.form)
+        self._begin: Callable[[], Stream] = lambda: algorithm.run(self._given, start, seed)
+        self._stream: Stream | None = None
+
+    @property
+    def changes_the_problem(self) -> bool:
+        """Whether the algorithm wrote into the problem that it was given."""
+        return of_problem(self._given.form) != self._before
+
+    def until(self, rounds: int, deadline: float = np.inf, enough: Callable[[Array], bool] | None = None) -> Course:
+        """The course after so many rounds in all, or to its end; ``enough`` is asked every hundredth round."""
+        course, began = self.course, time.monotonic()
+        try:
+            with redirect_stdout(course.printed), np.errstate(all="ignore"):
+                self._go(rounds, deadline, enough)
+        except KeyboardInterrupt:
+            course.ended, course.why = "interrupted", f"interrupted in round {course.total + 1}"
+        except Exception as error:  # noqa: BLE001 - whatever an algorithm raises is what the report has to say
+            said = visible(f"{type(error).__name__}: {error}", LONGEST)
+            course.ended, course.why = "raised", f"in round {course.total + 1} it raised {said}"
+        if self._stream is not None:
+            course.sent, course.sums = self._stream.sent(), self._stream.sums()
+        course.seconds += time.monotonic() - began
+        return course
+
+    def _go(self, rounds: int, deadline: float, enough: Callable[[Array], bool] | None) -> None:
+        course = self.course
+        if self._stream is None:
+            self._stream = self._begin()
+        while course.total < rounds and not course.ended:
+            given = next(self._stream.points, None)
+            if given is None:
+                course.ended, course.why = "ended", f"it yielded {course.total} points and no more"
+                break
+            w = self._read(given)
+            finite = bool(np.isfinite(w).all())
+            if not finite or np.abs(w).max(initial=0.0) > FAR * self._size():
+                what = "beyond 1e8 times the first ones" if finite else "not finite"
+                course.ended, course.why = "diverged", f"in round {course.total + 1} entries are {what}"
+                break
+            course.add(w)
+            if course.still() or (course.total % 100 == 0 and enough is not None and enough(w)):
+                course.ended = "settled"
+            elif time.monotonic() > deadline:
+                course.ended, course.why = "time", f"the time was up after {course.total} rounds"
+
+    def _size(self) -> float:
+        points = self.course.points[:20]
+        return max(1.0, *(float(np.abs(w).max(initial=0.0)) for w in points)) if points else 1.0
+
+    def _read(self, given: Any) -> Array:
+        """The parameters of the user's nodes; a copy, as algorithms may go on writing into what they have yielded."""
+        w = given[0] if isinstance(given, tuple) else given
+        w = getattr(w, "coef", w)  # a Solution
+        try:
+            w = np.array(w, dtype=float)
+        except (TypeError, ValueError):
+            raise MethodError(f"it yielded {type(given).__name__}, no array of parameters") from None
+        n, d = self.course.shape
+        if w.shape == (n,) and d == 1:
+            w = w[:, None]
+        if w.shape not in ((n, d), (self._all, d)):
+            raise MethodError(f"it yielded parameters of shape {w.shape}; the problem has {n} nodes x {d} coordinates")
+        return w[:n]
+
+
+def run(
+    algorithm: AbstractAlgorithm, problem: Problem, rounds: int, *, start: Array | None = None, seed: int = 0
+) -> Course:
+    """The course of a run of so many rounds. Ctrl-C and the end of the time are passed on: what a run that was cut
+    short shows is no evidence."""
+    rest = left()
+    deadline = np.inf if rest is None else time.monotonic() + rest
+    course = Follower(algorithm, problem, start, seed).until(rounds, deadline)
+    if course.ended == "interrupted":
+        raise KeyboardInterrupt
+    if course.ended == "time":
+        raise OutOfTimeError
+    return course

@@ -1,0 +1,167 @@
+"""The findings of an audit as they come in, the order in which they are told, and the verdict."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..problem import Problem
+from ..terms.losses import AbstractSmoothLoss
+from .algorithms import AbstractAlgorithm
+from .behaviour import Repeats, order, stressed, unsettled
+from .course import Course
+from .limits import Limit
+from .locality import Delays, confirmed, delays
+from .report import IN_THE_LIMIT, RIGHT, Finding
+
+ORDER = (
+    *("run", "limit", "locality", "promptness", "mixing", "balance", "dictionary", "drift", "steps", "bias"),
+    *("repetition", "order"),
+)
+SHOWN = 3  # pairs of nodes that a sentence lists
+
+
+class Evidence:
+    """Findings, and which claims they speak of."""
+
+    def __init__(self, claims: tuple[str, ...] | None, known: tuple[str, ...]) -> None:
+        self.claims = known if claims is None else claims
+        self.explicit = claims is not None
+        self.found: list[Finding] = []
+
+    def add(self, finding: Finding) -> None:
+        self.found.append(finding)
+
+    def skip(self, evidence: str, why: str) -> None:
+        self.add(Finding(evidence, "not tried", why))
+
+    def _claimed(self, claim: str, evidence: str, sentence: str) -> None:
+        """Something that fails, if it was claimed; else a remark."""
+        self.add(Finding(evidence, "fails" if claim in self.claims else "remark", sentence))
+
+    # ---- one piece after the other -----------------------------------------------------------------------------------
+    def limit(self, limit: Limit, where: str = "") -> None:
+        if limit.kind in (RIGHT, IN_THE_LIMIT):
+            self.add(Finding("limit", "holds", where + limit.why))
+        elif limit.kind == "undecided":
+            self.add(Finding("limit", "remark", where + limit.why))
+        else:
+            self._claimed("limit", "limit", where + limit.why)
+
+    def repetition(self, found: Repeats) -> None:
+        if not found.same_seed:
+            self._claimed("repeatable", "repetition", "two runs with the same seed differ")
+        else:
+            other = "" if found.other_seed else "; another seed gives another run"
+            self.add(Finding("repetition", "holds", f"two runs with the same seed have the same bits{other}"))
+
+    def locality(self, algorithm: AbstractAlgorithm, problem: Problem, seed: int, sums: int) -> None:
+        """``sums`` are those over all nodes that the algorithm has declared and recorded."""
+        found = delays(algorithm, problem, seed)
+        if found is None or not found.seen:
+            self.skip("locality", "no change of targets could be seen at another node")
+            return
+        self._early(algorithm, found, sums)
+        if not found.at_once:
+            self._late(algorithm, problem, seed, found)
+
+    def _early(self, algorithm: AbstractAlgorithm, found: Delays, sums: int) -> None:
+        early = found.early()
+        tried = f"targets of {int(found.tried.sum())} of {len(found.labels)} nodes changed"
+        if algorithm.isolated:
+            self.add(Finding("locality", "holds", "by construction: every node was run by itself"))
+        elif found.at_once and not (self.explicit and "local" in self.claims):
+            self.add(Finding("locality", "remark", "every node hears of every other at once: a server, or one place"))
+        elif early and sums:
+            said = f"all nodes hear of all others by sums over all nodes, which it records ({sums} in the main run)"
+            self.add(Finding("locality", "remark", said))
+        elif early:
+            j, i = early[0]
+            self._claimed(
+                "local",
+                "locality",
+                f"{len(early)} pairs of nodes know of each other too early, first "
+                f"{found.pair(j, i)}, {int(found.hops[j, i])} hops away, after {int(found.rounds[j, i])} round(s)",
+            )
+            self.add(Finding("locality", "name", f"read of a non-neighbour: node {found.pair(j, i)}"))
+        else:
+            hops = found.hops_a_round
+            pace = "" if hops == 1 else f"; about {hops} exchanges a round, everywhere"
+            self.add(
+                Finding("locality", "holds", f"no node hears of another before its messages can come ({tried}){pace}")
+            )
+
+    def _late(self, algorithm: AbstractAlgorithm, problem: Problem, seed: int, found: Delays) -> None:
+        if not all(isinstance(block.loss, AbstractSmoothLoss) for block in problem.form.samples):
+            self.skip("promptness", "what is late is judged where losses are smooth")
+            return
+        if found.late():
+            found = confirmed(algorithm, problem, found, seed)
+        late = found.late()
+        unused = found.by_detour(late) if late else []
+        if unused:
+            labels = [(found.labels[j], found.labels[i]) for j, i in unused]
+            self._claimed(
+                "prompt", "promptness", f"nothing crosses the edges {labels[:SHOWN]}: what does comes by a detour"
+            )
+            self.add(Finding("promptness", "name", f"missing edge: nothing crosses {labels[:SHOWN]}"))
+        elif late:
+            pairs = ", ".join(found.pair(j, i) for j, i in late[:SHOWN])
+            wait = max(int(found.rounds[j, i]) for j, i in late) - int(found.rounds[found.hops == 1].min())
+            sentence = f"{len(late)} messages between neighbours come {wait} round(s) late: {pairs}"
+            self._claimed("prompt", "promptness", sentence)
+            self.add(Finding("promptness", "name", f"stale message: {pairs}"))
+        elif found.pace > 1:
+            self._claimed("prompt", "promptness", f"messages take {found.pace:g} rounds a hop")
+            self.add(Finding("promptness", "name", f"stale message: {found.pace:g} rounds a hop"))
+        else:
+            self.add(Finding("promptness", "holds", "no message between neighbours is held back"))
+
+    def order(self, algorithm: AbstractAlgorithm, problem: Problem, course: Course, seed: int) -> None:
+        found = order(algorithm, problem, course, seed)
+        if found is None:
+            self.skip("order", "the nodes cannot be put in another order")
+        elif found.limit_depends:
+            self.add(
+                Finding("order", "consistent", f"another order of the nodes changes the limit (by {found.limit:.1e})")
+            )
+        elif found.path_depends:
+            self.add(Finding("order", "remark", "another order of the nodes changes the path, and not the limit"))
+        else:
+            self.add(Finding("order", "holds", "another order of the nodes changes nothing"))
+
+    def stress(self, algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> None:
+        for instance, course in stressed(algorithm, problem, seed):
+            if course.ended == "raised":
+                self.skip("steps", f"with {instance} {course.why}")
+            elif unsettled(course):
+                how = "diverges" if course.ended == "diverged" else "goes to and fro and does not settle"
+                self._claimed("limit", "steps", f"with {instance} it {how}")
+                why = "step too long for the coupling (tau sigma ||K||^2); on the problem given it happens to converge"
+                self.add(Finding("steps", "name", why))
+                return
+            else:
+                self.add(Finding("steps", "holds", f"with {instance} it does not go to and fro"))
+
+    # ---- all of them -------------------------------------------------------------------------------------------------
+    def ordered(self) -> tuple[Finding, ...]:
+        """In the order of the evidence; the first name is the name, the others are consistent with it."""
+        place = {evidence: k for k, evidence in enumerate(ORDER)}
+        out: list[Finding] = []
+        for each in sorted(self.found, key=lambda finding: place.get(finding.evidence, len(ORDER))):
+            named = any(other.outcome == "name" for other in out)
+            out.append(replace(each, outcome="consistent") if named and each.outcome == "name" else each)
+        return tuple(out)
+
+    def verdict(self, limit: Limit | None, raised: bool) -> str:
+        failed = {each.evidence for each in self.found if each.outcome == "fails"}
+        if limit is None or limit.kind == "none" or raised:
+            return "no limit"
+        if limit.kind not in (RIGHT, IN_THE_LIMIT):
+            return limit.kind
+        if "steps" in failed:
+            return "never settles"
+        if "locality" in failed:
+            return "right limit, not local"
+        if "promptness" in failed:
+            return "right limit, late"
+        return limit.kind

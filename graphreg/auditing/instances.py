@@ -1,0 +1,179 @@
+"""Other problems of the same terms: with other targets, data, graphs, orders of nodes, losses and strengths. They are
+made from the model, so that whatever can be run on the problem can be run on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import replace
+
+import numpy as np
+
+from ..errors import GraphregError
+from ..inputs import Graph, NodeData
+from ..problem import Problem
+from ..terms import AbstractTerm, Array, Model, Strength
+from ..terms.losses import AbstractLoss
+
+CHORDS = 0.4  # edges that an irregular graph has more, as a share of its nodes
+SPREAD = 0.9  # of the logarithms of its weights
+
+
+def rebuilt(
+    problem: Problem,
+    loss: Callable[[AbstractLoss], AbstractTerm] = lambda term: term,
+    other: Callable[[AbstractTerm], AbstractTerm] = lambda term: term,
+    factors: tuple[float, float] = (1.0, 1.0),
+) -> Problem:
+    """The problem with every loss and every other term changed, and strengths of both multiplied, where they may be."""
+    terms: list[tuple[object, AbstractTerm]] = []
+    for strength, term in problem.model.terms:
+        if isinstance(term, AbstractLoss):
+            terms.append((strength * factors[0], loss(term)))
+        else:
+            terms.append((strength * factors[1] if term.takes_strength() else strength, other(term)))
+    return Problem(Model(tuple(terms)))  # pyright: ignore[reportArgumentType]  (a strength times a number is one)
+
+
+def own(problem: Problem) -> Problem:
+    """A problem of its own at the strengths of this moment, so that what an algorithm does to it harms no other."""
+    return Problem(Model(tuple((Strength(float(strength)), term) for strength, term in problem.model.terms)))
+
+
+def scaled(problem: Problem, losses: float, others: float = 1.0) -> Problem:
+    """With the strengths of all losses and of all penalties multiplied."""
+    return rebuilt(problem, factors=(losses, others))
+
+
+# ---- targets ---------------------------------------------------------------------------------------------------------
+def with_targets(problem: Problem, label: Hashable, by: float) -> Problem | None:
+    """With the targets of one node changed: moved by so many standard deviations of all targets where the loss takes
+    such targets, else each replaced by another one of those that occur. None where there are none."""
+    found = None
+    for change in (lambda y, rows: _moved(y, rows, by), _exchanged):
+        try:
+            found = rebuilt(problem, lambda term, change=change: _changed(term, label, change))
+            if not _same_targets(problem, found):
+                return found
+        except (GraphregError, TypeError, ValueError):  # such targets the loss does not take, or they are names
+            continue
+    return None
+
+
+def _same_targets(problem: Problem, other: Problem) -> bool:
+    pairs = zip(problem.form.samples, other.form.samples, strict=True)
+    return all(np.array_equal(here.y, there.y) for here, there in pairs)
+
+
+def _changed(term: AbstractLoss, label: Hashable, change: Callable[[Array, Array], Array]) -> AbstractLoss:
+    data = term.data
+    if label not in data.labels or data.y is None:
+        return term
+    rows = data.node == data.labels.index(label)
+    return term.on(replace(data, y=change(data.y, rows)))
+
+
+def _moved(y: Array, rows: Array, by: float) -> Array:
+    out = np.array(y, dtype=float)
+    out[rows] += by * (out.std() or 1.0)
+    return out
+
+
+def _exchanged(y: Array, rows: Array) -> Array:
+    known, place = np.unique(y, return_inverse=True)
+    return np.where(rows.reshape(-1, *[1] * (y.ndim - 1)), known[(place.reshape(y.shape) + 1) % len(known)], y)
+
+
+# ---- nodes and graphs ------------------------------------------------------------------------------------------------
+def reordered(problem: Problem, rng: np.random.Generator) -> Problem | None:
+    """With the nodes and edges of all graphs in another order; None where the order of the nodes stays."""
+    rank = {label: float(r) for label, r in zip(problem.form.labels, rng.permutation(problem.form.n), strict=True)}
+
+    def change(graph: Graph) -> Graph:
+        order = np.argsort([rank[label] for label in graph.labels])
+        place, edges = np.argsort(order), rng.permutation(graph.n_edges)
+        labels = tuple(graph.labels[i] for i in order)
+        return Graph(labels, place[graph.tail][edges], place[graph.head][edges], graph.weight[edges])
+
+    found = rebuilt(problem, other=lambda term: term.on_graph(change))
+    return None if found.form.labels == problem.form.labels else found
+
+
+def irregular(problem: Problem, rng: np.random.Generator) -> Problem:
+    """With chords added to all graphs and their weights drawn anew, and some samples of each node left out: a mistake
+    in degrees, weights or counts does not show where these are the same everywhere."""
+
+    def change(graph: Graph) -> Graph:
+        n, known = graph.n_nodes, set(zip(graph.tail.tolist(), graph.head.tolist(), strict=True))
+        wanted, chords = int(np.ceil(CHORDS * n)) if n > 3 else 0, list[tuple[int, int]]()
+        for i, j in np.sort(rng.integers(0, n, size=(20 * wanted, 2)), axis=1).tolist():
+            if i != j and (i, j) not in known and len(chords) < wanted:
+                known.add((i, j))
+                chords.append((i, j))
+        ends = np.array(chords, dtype=np.intp).reshape(-1, 2)
+        weight = np.exp(rng.uniform(-SPREAD, SPREAD, graph.n_edges + len(ends)))
+        typical = np.exp(np.mean(np.log(graph.weight))) if graph.n_edges else 1.0
+        tail, head = np.append(graph.tail, ends[:, 0]), np.append(graph.head, ends[:, 1])
+        return Graph(graph.labels, tail, head, typical * weight)
+
+    return rebuilt(problem, lambda term: _thinned(term, rng), lambda term: term.on_graph(change))
+
+
+def _thinned(term: AbstractLoss, rng: np.random.Generator) -> AbstractLoss:
+    keep = np.full(term.data.n_samples, True)
+    for i, count in enumerate(term.data.counts()):
+        if count > 4:
+            rows = np.flatnonzero(term.data.node == i)
+            keep[rng.permutation(rows)[: int(rng.integers(0, count // 2))]] = False
+    return term.take(keep)
+
+
+def is_irregular(problem: Problem) -> bool:
+    """Whether degrees, weights (where there may be some) and sample counts all differ between nodes."""
+    form = problem.form
+    links = [edge for edge in form.edges if not edge.ground]
+    degree = sum((abs(edge.K).sum(axis=0) for edge in links), np.zeros(form.n))
+    counts = sum((np.bincount(block.node, minlength=form.n) for block in form.samples), np.zeros(form.n))
+    weighted = [edge for edge in links if not edge.penalty.is_equality(form.width(edge))]
+    even = [len(edge.base_weight) > 1 and np.ptp(edge.base_weight) == 0.0 for edge in weighted]
+    own = slice(0, form.space.n_observed)
+    return bool(np.ptp(degree[own]) > 0 and np.ptp(counts[own]) > 0 and not any(even))
+
+
+# ---- losses ----------------------------------------------------------------------------------------------------------
+def with_equal_data(problem: Problem) -> Problem | None:
+    """With the samples of the node that has most at every node; None where nodes have different losses."""
+    losses = [term for _, term in problem.model.terms if isinstance(term, AbstractLoss)]
+    if len(losses) > 1:
+        return None
+    data = losses[0].data
+    most = int(np.argmax(data.counts()))
+    rows = np.flatnonzero(data.node == most)
+    return rebuilt(problem, lambda term: _everywhere(term, data, most, rows))
+
+
+def _everywhere(term: AbstractLoss, data: NodeData, most: int, rows: Array) -> AbstractLoss:
+    times = len(data.labels)
+    node = np.repeat(np.arange(times), len(rows))
+    tiled = {
+        name: None if (value := getattr(data, name)) is None else np.concatenate([value[rows]] * times)
+        for name in ("X", "y", "weights", "offset")
+    }
+    even = term.rescaled(_evened(term, most))
+    return even.on(replace(data, node=node, **tiled))
+
+
+def _evened(term: AbstractLoss, most: int) -> dict[Hashable, float]:
+    """Factors that give every node the scale of one."""
+    first = np.unique(term.data.node, return_index=True)[1]
+    each = (term.scales() / term.data.weights)[first]
+    return {label: float(each[most] / s) for label, s in zip(term.data.labels, each, strict=True)}
+
+
+def nearly_flat(problem: Problem, but: Hashable, by: float, others: float = 1.0) -> Problem:
+    """With the losses of all nodes but one multiplied by a small number, and all penalties by another: the one node
+    keeps the constants on which steps depend."""
+
+    def flattened(term: AbstractLoss) -> AbstractLoss:
+        return term.rescaled({label: by for label in term.data.labels if label != but})
+
+    return rebuilt(problem, flattened, factors=(1.0, others))

@@ -1,0 +1,173 @@
+"""Who hears what of whom, and when: the targets of one node are changed, and the rounds counted until others move.
+
+Targets, and not features: steps may depend on features everywhere, as in max_i L_i. A saturated flow or an unchanged
+sign passes nothing on, so that one instance may hide a message; none can invent one. So the least delay over several
+instances counts, one of them with smooth penalties.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import shortest_path
+
+from ..form import Form
+from ..network import arcs_of
+from ..problem import Problem
+from ..terms import Array
+from .algorithms import AbstractAlgorithm
+from .course import run
+from .instances import rebuilt, scaled, with_targets
+
+ROUNDS = 14
+NEVER = 99
+ROUNDING = 1e-13  # of the points, below which a change is no message
+STRENGTHS = (1.0, 1e2, 1e4)
+MOVES = (1.0, -40.0)  # of the targets, in their standard deviations
+MORE_MOVES = (-1.0, 0.1, -0.1, 8.0, -8.0, 40.0, 1e3, -1e3)
+NODES = 40  # that are tried, at most
+AT_ONCE = 0.9  # of the pairs further apart than a hop: a server, or a step in one place
+UNIFORM = 0.6  # of them, above which several exchanges a round are meant
+SHOWN = 0.8  # of the messages over one hop that must be seen for the late ones to be judged
+
+
+@dataclass(frozen=True)
+class Delays:
+    """``rounds[j, i]``: after how many rounds node i first differs when node j's targets differ; NEVER where it was not
+    seen to, or node j was not tried. ``hops`` are the distances in the graph."""
+
+    labels: tuple[Hashable, ...]
+    tried: Array
+    rounds: Array
+    hops: Array
+
+    def pair(self, j: int, i: int) -> str:
+        return f"{self.labels[i]!r} of {self.labels[j]!r}"
+
+    @property
+    def seen(self) -> bool:
+        """Whether any message was seen."""
+        return bool((self.rounds[self.hops >= 1] < NEVER).any())
+
+    @property
+    def share_early(self) -> float:
+        """Of the pairs that are further apart than a hop, how many shown of each other before so many rounds."""
+        far = self._far
+        return float((self.rounds[far] < self.hops[far]).mean()) if far.any() else 0.0
+
+    @property
+    def _far(self) -> Array:
+        return self.tried[:, None] & (self.hops >= 2) & np.isfinite(self.hops)
+
+    @property
+    def at_once(self) -> bool:
+        """Whether every node hears of every other at once."""
+        far = self._far
+        return bool(far.any() and (self.rounds[far] <= np.minimum(2, self.hops[far] - 1)).mean() > AT_ONCE)
+
+    @property
+    def hops_a_round(self) -> int:
+        """How many hops messages go in a round everywhere; 1 where only some pairs are early."""
+        far = self._far & (self.rounds < NEVER)
+        if not far.any() or self.share_early <= UNIFORM:
+            return 1
+        return max(1, int(np.ceil(np.median(self.hops[far] / np.maximum(self.rounds[far], 1)) - 1e-9)))
+
+    def early(self) -> list[tuple[int, int]]:
+        """The pairs (j, i) for which i knew of j before a message could have come, the earliest first, and of these the
+        furthest apart, from which the others follow; none where several hops a round are the rule."""
+        k = self.hops_a_round
+        pairs = np.argwhere(self._far & (k * self.rounds < self.hops)).tolist()
+        pairs.sort(key=lambda pair: (self.rounds[pair[0], pair[1]], -self.hops[pair[0], pair[1]]))
+        return [(j, i) for j, i in pairs]
+
+    def late(self) -> list[tuple[int, int]]:
+        """The neighbours (j, i) for which i hears of j later than others do of theirs; none where too few messages were
+        seen to judge."""
+        near = self.tried[:, None] & (self.hops == 1)
+        shown = near & (self.rounds < NEVER)
+        if not near.any() or shown.sum() < SHOWN * near.sum():
+            return []
+        unit = self.rounds[near].min()
+        return [(int(j), int(i)) for j, i in np.argwhere(near & (self.rounds > unit))]
+
+    @property
+    def pace(self) -> float:
+        """Rounds that each further hop takes, in the median."""
+        hop = [self.rounds[self.tried[:, None] & (self.hops == h) & (self.rounds < NEVER)] for h in (1, 2)]
+        return float(np.median(hop[1]) - np.median(hop[0])) if all(len(each) for each in hop) else 1.0
+
+    def by_detour(self, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Those of the late edges over which nothing went, as what crosses them came no sooner than by another way."""
+        unit = self.rounds[self.tried[:, None] & (self.hops == 1)].min()
+        found: list[tuple[int, int]] = []
+        for j, i in pairs:
+            links = np.where(self.hops == 1, 1.0, 0.0)
+            links[i, j] = links[j, i] = 0.0
+            way = shortest_path(links, unweighted=True, indices=j)[i]
+            if (i, j) in pairs and j < i and self.rounds[j, i] - unit >= way - 1:
+                found.append((j, i))
+        return found
+
+
+def delays(algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> Delays | None:
+    """The delays between all nodes; None where no targets can be changed."""
+    form = problem.form
+    n = form.space.n_observed
+    rng = np.random.default_rng(seed)
+    chosen = np.sort(rng.permutation(n)[:NODES])
+    least, tried = np.full((n, n), NEVER), np.zeros(n, dtype=bool)
+    for base_problem in _instances(problem):
+        base = run(algorithm, base_problem, ROUNDS, seed=seed).points
+        for j in chosen.tolist():
+            for by in MOVES:
+                other = with_targets(base_problem, form.labels[j], by)
+                if other is not None:
+                    moved = run(algorithm, other, ROUNDS, seed=seed).points
+                    least[j] = np.minimum(least[j], _delay(base, moved, j, n))
+                    tried[j] = least[j, j] < NEVER  # its own point moves: else nobody can know
+    return Delays(form.labels[:n], tried, least, hops(form)[:n, :n]) if tried.any() else None
+
+
+def confirmed(algorithm: AbstractAlgorithm, problem: Problem, found: Delays, seed: int) -> Delays:
+    """The delays, after more has been tried of the messages that seem late: of an algorithm that sends signs, say,
+    some messages show for the right changes only."""
+    least = found.rounds.copy()
+    sources = sorted({j for j, _ in found.late()})
+    for base_problem in _instances(problem):
+        base = run(algorithm, base_problem, ROUNDS, seed=seed).points
+        for j in sources:
+            for by in MORE_MOVES:
+                other = with_targets(base_problem, found.labels[j], by)
+                if other is not None:
+                    moved = run(algorithm, other, ROUNDS, seed=seed).points
+                    least[j] = np.minimum(least[j], _delay(base, moved, j, len(least)))
+    return replace(found, rounds=least)
+
+
+def _instances(problem: Problem) -> list[Problem]:
+    """The problem with several strengths, and with penalties that are smooth, where every message shows: those without
+    kinks decide what is late. Where nothing has a strength, the problem alone."""
+    if not any(term.takes_strength() and term.nodes() for _, term in problem.model.terms):
+        return [problem]
+    smooth = rebuilt(problem, other=lambda term: term.squared())
+    return [*(scaled(problem, 1.0, strength) for strength in STRENGTHS), smooth]
+
+
+def _delay(base: list[Array], moved: list[Array], j: int, n: int) -> Array:
+    """After how many rounds each of n nodes first differs, counted from the first in which node j does."""
+    first = np.full(n, NEVER)
+    for k, (a, b) in enumerate(zip(base, moved, strict=False)):
+        seen = np.abs(a - b).max(axis=1) > ROUNDING * max(np.abs(a).max(), np.abs(b).max())
+        first[seen & (first == NEVER)] = k
+    return np.where(first < NEVER, first - first[j], NEVER) if first[j] < NEVER else np.full(n, NEVER)
+
+
+def hops(form: Form) -> Array:
+    """Distances in the graph of all edges between nodes, (n, n); inf between components."""
+    arcs = arcs_of(form)
+    links = sp.csr_array((np.ones(len(arcs.source)), (arcs.source, arcs.target)), shape=(form.n, form.n))
+    return shortest_path(links, directed=False, unweighted=True)

@@ -1,0 +1,65 @@
+"""How parameters mix where losses are flat: W(k), read off from impulses at single nodes.
+
+Consensus methods keep the mean of the nodes while they mix: every row of W sums to 1, and every column. A matrix whose
+rows alone do (the plain mean of oneself and one's neighbours) leads to a weighted sum of the losses instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..problem import Problem
+from ..terms import Array
+from .algorithms import AbstractAlgorithm
+from .course import run
+from .instances import nearly_flat
+
+FLAT = 1e-9  # times the losses
+IMPULSE = 1e-3
+NODES = 6  # at which impulses are given
+ROUNDS = 3
+SUMS = 1e-5  # by which a sum may miss 1
+REACTS = 1e-2  # of the impulse that must arrive somewhere
+
+
+@dataclass(frozen=True)
+class Mass:
+    """How much of an impulse is left over all nodes in the round in which it first spreads, by the label of the
+    node."""
+
+    kept: dict[Hashable, float]
+
+    @property
+    def even(self) -> bool:
+        """Whether nothing is lost or gained."""
+        return all(abs(each - 1.0) <= SUMS for each in self.kept.values())
+
+
+def mass(algorithm: AbstractAlgorithm, problem: Problem, optimum: Array, seed: int) -> Mass | None:
+    """The mass of impulses; None where the algorithm takes no start, does not react to it, or does not keep a constant
+    where losses are flat, so that nothing can be said of it."""
+    labels = problem.form.labels[: problem.form.space.n_observed]
+    flat = nearly_flat(problem, labels[-1], FLAT, FLAT)
+    base = np.zeros(optimum.shape)
+
+    def response(start: Array) -> list[Array]:
+        points = run(algorithm, flat, ROUNDS, start=start, seed=seed).points
+        return [(w - v) / IMPULSE for w, v in zip(points, still, strict=False)]
+
+    still = run(algorithm, flat, ROUNDS, start=base, seed=seed).points
+    constant = response(base + IMPULSE)
+    if not constant or np.abs(constant[0][:-1] - 1.0).max(initial=0.0) > SUMS:
+        return None
+    kept: dict[Hashable, float] = {}
+    for j in np.linspace(0, len(labels) - 2, min(NODES, len(labels) - 1)).astype(int).tolist():
+        impulse = base.copy()
+        impulse[j] += IMPULSE
+        spread = [
+            w for w in response(impulse) if np.abs(np.delete(w, j, axis=0)).max(initial=0.0) > REACTS / len(labels)
+        ]
+        if spread:
+            kept[labels[j]] = float(spread[0][:, 0].sum())
+    return Mass(kept) if kept else None

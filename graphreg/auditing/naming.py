@@ -1,0 +1,160 @@
+"""What an algorithm does instead: the names of a wrong limit, by evidence, the surest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..problem import Problem
+from .algorithms import AbstractAlgorithm
+from .balance import Family, accepted, balanced
+from .behaviour import drift, goes_to_and_fro, too_long_for
+from .course import Course, run
+from .dictionary import entries, nearest
+from .instances import scaled
+from .limits import Limit
+from .mixing import mass
+from .optimum import Optimum
+from .report import Finding
+
+WEAK = 1e-2  # times the strengths, where a wrong sign does no harm
+AGREE = 1e-6
+SHOWN = 4  # families that no limit tells apart, at most
+
+
+def names(
+    algorithm: AbstractAlgorithm,
+    problem: Problem,
+    optimum: Optimum,
+    course: Course,
+    limit: Limit,
+    noisy: bool,
+    seed: int,
+) -> Iterator[Finding]:
+    """What the limit of a run on a problem is; the names that come first are the surest."""
+    again = algorithm.repeatable
+    if limit.kind == "never settles":
+        if again:
+            yield from _of_weak_coupling(algorithm, problem, seed)
+            yield from _of_steps(algorithm, problem, course, limit, seed)
+        return
+    consensus = _is_consensus(problem)
+    families: list[Family] = [] if noisy else balanced(problem.form.frozen(), limit.point)
+    exact = accepted(families)
+    if again and consensus and not noisy and not any(each.explains_mixing for each in exact[:1]):
+        yield from _of_mixing(algorithm, problem, optimum, seed)
+    yield from _of_balance(exact, families, limit, consensus)
+    if not exact:
+        yield from _of_dictionary(problem, optimum, limit)
+    if noisy:
+        yield Finding("bias", "name", f"biased stochastic gradient: {limit.why}")
+    elif again and consensus and not (exact and exact[0].kind == "nodes"):
+        yield from _of_drift(algorithm, problem, limit, course, seed)
+
+
+def _is_consensus(problem: Problem) -> bool:
+    form = problem.form
+    return any(edge.penalty.is_equality(form.width(edge)) for edge in form.edges if not edge.ground)
+
+
+def _of_mixing(algorithm: AbstractAlgorithm, problem: Problem, optimum: Optimum, seed: int) -> Iterator[Finding]:
+    found = mass(algorithm, problem, optimum.w, seed) if algorithm.takes_start else None
+    if found is None:
+        yield Finding("mixing", "not tried", "it takes no start, or where losses are flat it does not keep a constant")
+    elif found.even:
+        yield Finding("mixing", "holds", "where losses are flat an impulse keeps its mass: mixing is doubly stochastic")
+    else:
+        kept = ", ".join(f"{label!r} {each:.3g}" for label, each in list(found.kept.items())[:3])
+        yield Finding("mixing", "name", f"asymmetric mixing: of an impulse at one node is left {kept}, and not 1")
+
+
+def _of_balance(exact: tuple[Family, ...], families: list[Family], limit: Limit, consensus: bool) -> Iterator[Finding]:
+    if not families:
+        yield Finding("balance", "not tried", "runs differ with their seeds, or there are too many parameters")
+        return
+    if not exact:
+        best = families[0]
+        yield Finding(
+            "balance",
+            "remark",
+            f"no model with one factor changed balances the limit; nearest {best.name} x {best.factor:.3g}, "
+            f"residual {best.residual:.0e}",
+        )
+        return
+    first = exact[0]
+    if first.kind != "model":
+        yield Finding("balance", "name", f"{first.sentence} (balances to {first.residual:.0e}, t = {first.factor:.6g})")
+        for each in exact[1:SHOWN]:
+            yield Finding("balance", "consistent", f"this limit cannot tell it from: {each.sentence}")
+    elif not consensus:
+        yield Finding(
+            "balance",
+            "name",
+            "flows leave their ball: gradients and flows balance, but no flows within capacity do on the edges that "
+            "are fused",
+        )
+    elif _disagreement(limit) > AGREE:
+        yield Finding(
+            "balance",
+            "name",
+            f"constant step: the gradients add up to 0, and the nodes disagree by {_disagreement(limit):.1e}, as in "
+            "decentralised gradient descent with a step that does not decrease",
+        )
+
+
+def _disagreement(limit: Limit) -> float:
+    w = limit.point
+    return float(np.linalg.norm(w - w.mean(axis=0)) / max(np.linalg.norm(w), 1e-300))
+
+
+def _of_dictionary(problem: Problem, optimum: Optimum, limit: Limit) -> Iterator[Finding]:
+    found = entries(problem.form.frozen(), limit.point, optimum.w)
+    best = nearest(found)
+    if best is not None:
+        yield Finding("dictionary", "name", f"{best.name} (its optimum is {best.ratio:.1e} of the distance away)")
+    elif found:
+        near = f"nearest {found[0].name}, {found[0].ratio:.2g} of the distance away"
+        yield Finding("dictionary", "remark", f"none of {len(found)} modified problems has this optimum; {near}")
+
+
+def _of_drift(
+    algorithm: AbstractAlgorithm, problem: Problem, limit: Limit, course: Course, seed: int
+) -> Iterator[Finding]:
+    found = drift(algorithm, problem, limit.point, course.total, seed)
+    if found is None:
+        yield Finding("drift", "not tried", "nodes have different losses, and cannot be given the same data")
+    elif found.right_on_equal_data and found.agrees:
+        yield Finding(
+            "drift", "name", "drift of local steps: nodes agree, rightly on equal data and wrongly where data differ"
+        )
+    elif found.right_on_equal_data:
+        yield Finding(
+            "drift",
+            "name",
+            f"drift: right on equal data, and nodes disagree by {found.disagreement:.1e} where data differ: a constant "
+            "step, or several local steps",
+        )
+    else:
+        yield Finding("drift", "remark", f"wrong on equal data, too: {found.equal:.1e} from the optimum")
+
+
+def _of_weak_coupling(algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> Iterator[Finding]:
+    """Where penalties are weak a run with a wrong sign settles, and its limit can be read."""
+    weak = scaled(problem, 1.0, WEAK)
+    course = run(algorithm, weak, 2000, seed=seed)
+    if not course.finite:
+        return
+    exact = accepted(balanced(weak.form.frozen(), course.at(1.0)))
+    if exact and exact[0].kind != "model":
+        yield Finding("balance", "name", f"{exact[0].sentence} (where strengths are x {WEAK:g}, it settles)")
+
+
+def _of_steps(
+    algorithm: AbstractAlgorithm, problem: Problem, course: Course, limit: Limit, seed: int
+) -> Iterator[Finding]:
+    why = too_long_for(algorithm, problem, min(course.total, 1500) or 1500, seed)
+    if why or goes_to_and_fro(course):
+        yield Finding("steps", "name", f"step too long: {why or 'the run goes to and fro, and its moves do not decay'}")
+    else:
+        yield Finding("steps", "remark", f"it does not settle, and does not go to and fro either: {limit.why}")

@@ -1,0 +1,276 @@
+"""A referee for algorithms: runs one on the problem and on others of the same terms, and says what it found."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from .. import checks
+from ..clock import OutOfTimeError, look, within
+from ..errors import GraphregError
+from ..escaping import visible
+from ..problem import Problem, problem_of
+from .algorithms import AbstractAlgorithm, algorithm_of
+from .behaviour import Repeats, repeats
+from .course import Course, Follower, run
+from .evidence import Evidence
+from .instances import irregular, is_irregular, own
+from .limits import Limit, limit_of
+from .naming import names
+from .optimum import Optimum
+from .report import IN_THE_LIMIT, RIGHT, Audit, Finding
+
+CLAIMS = ("limit", "local", "prompt", "repeatable")
+ROUNDS, MORE = 3000, 12000  # where the user sets no number; the latter where the former leave it open
+SEEDS = 5
+ARRIVED = 1e-8  # a distance at which a run need not go on
+GRID = 200  # distances that are kept
+
+
+@checks.named
+def audit(
+    problem: Problem,
+    algorithm: Any,
+    *,
+    rounds: int | None = None,
+    seed: int = 0,
+    seconds: float = 60.0,
+    claims: Sequence[str] | None = None,
+) -> Audit:
+    """Audit an algorithm: where it leads, whether its nodes hear only of their neighbours, and what it does instead.
+
+    Points are judged against the certified optimum w*. Where an algorithm leads elsewhere, the report names what it
+    has minimised: the model with one factor changed that its limit balances,
+    ``sum_i grad f_i(w_i) + t (K'u)_i = 0`` with u the forces of the edges, or the modified problem whose optimum is
+    nearest. Other problems of the same terms (targets, graph, order, losses and strengths changed) show what the one
+    given hides.
+
+    Parameters
+    ----------
+    problem : Problem
+    algorithm : callable, AbstractIteration or iterable
+        A function ``algorithm(problem, start=None, seed=None)`` that yields the parameters (n, d) after each round, or
+        (parameters, flows); a function ``step(state, node, messages) -> (state, messages)``, run node by node (see
+        `Node`); an iteration such as ``gr.PrimalDual()``; or an iterable of parameters, of which the limit alone can be
+        judged.
+    rounds : int, optional
+        Of the main run; by default 3,000, and up to 12,000 where these leave it open.
+    seed : int
+        Of the algorithm and of the referee's instances.
+    seconds : float
+        A budget of time for everything; what was not tried is listed.
+    claims : sequence of {"limit", "local", "prompt", "repeatable"}, optional
+        What the algorithm is meant to be: right in the limit; local, no node knows of another before messages between
+        neighbours can have come; prompt, no message is held back; repeatable, the same seed gives the same run. All of
+        them by default (but what takes a step in one place, as with a server, is not held to be local). Only what is
+        claimed can fail.
+
+    Returns
+    -------
+    Audit
+        ``print`` it; ``.ok``, ``.verdict``, ``.name``, ``.findings``, ``.table()``, ``.plot()``, ``.to_html()``. After
+        Ctrl-C what was found until then.
+
+    Raises
+    ------
+    ModelError, MethodError
+        For what is no problem, no algorithm, no number or no claim.
+
+    Examples
+    --------
+    >>> gr.audit(problem, gr.PrimalDual()).verdict
+    'right'
+    """
+    problem_of(problem, "audit")
+    (checks.count | None)(rounds, "rounds")
+    checks.seed(seed, "seed")
+    checks.seconds(seconds, "seconds")
+    chosen = algorithm_of(algorithm)
+    chosen.check(problem)
+    claimed = None if claims is None else tuple(_claims(claims))
+    referee = _Referee(problem, chosen, rounds, seed, seconds, claimed)
+    with within(seconds):
+        referee.go()
+    return referee.report(algorithm)
+
+
+def _claims(given: Any) -> list[str]:
+    """The claims that were given; anything else is refused."""
+    wanted = f"a list of some of {', '.join(map(repr, CLAIMS))}"
+    checks.Check(wanted, lambda value: not isinstance(value, str))(given, "claims")
+    return [checks.one_of(*CLAIMS)(each, "each of claims") for each in checks.sequence(given, "claims", wanted)]
+
+
+class _Referee:
+    """One audit: the main run, then the evidence, then the verdict."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        algorithm: AbstractAlgorithm,
+        rounds: int | None,
+        seed: int,
+        seconds: float,
+        claims: tuple[str, ...] | None,
+    ) -> None:
+        self.problem, self.algorithm, self.rounds, self.seed = own(problem), algorithm, rounds, seed
+        self.began = time.monotonic()
+        self.deadline = self.began + seconds
+        self.evidence = Evidence(claims, CLAIMS)
+        self.course = Course((problem.form.space.n_observed, problem.form.d))
+        self.optimum: Optimum | None = None
+        self.limit: Limit | None = None
+        self.repeats = Repeats(True, True)
+        self.broken_off = False
+
+    def go(self) -> None:
+        try:
+            self.optimum = Optimum.of(self.problem, 0.5 * (self.deadline - time.monotonic()))
+            self._main_run(self.optimum)
+            if self.course.ended == "interrupted":
+                raise KeyboardInterrupt
+            self._evidence(self.optimum)
+        except KeyboardInterrupt:
+            self.broken_off = True
+            if self.optimum is not None and self.limit is None:
+                self.limit = limit_of(self.course, self.optimum)
+            if self.limit is not None and not any(each.evidence == "limit" for each in self.evidence.found):
+                self.evidence.limit(self.limit)
+            self.evidence.skip("the rest", "interrupted by Ctrl-C: what stands here was found until then")
+
+    # ---- the main run ------------------------------------------------------------------------------------------------
+    def _main_run(self, optimum: Optimum) -> None:
+        follower = Follower(self.algorithm, self.problem, None, self.seed)
+        self.course = follower.course
+        half = self.began + 0.6 * (self.deadline - self.began)
+
+        def arrived(w: Any) -> bool:
+            return optimum.distance(w) < ARRIVED
+
+        follower.until(self.rounds or ROUNDS, half, arrived)
+        self.limit = limit_of(self.course, optimum)
+        open_yet = self.rounds is None and not self.course.ended and self.limit.kind != "right"
+        if open_yet and self.course.move_since_half() > 1e-9 * optimum.size:
+            follower.until(MORE, half, arrived)
+            self.limit = limit_of(self.course, optimum)
+        self._remarks(follower.changes_the_problem)
+
+    def _remarks(self, changes: bool) -> None:
+        course = self.course
+        if course.ended == "raised":
+            self.evidence.add(Finding("run", "fails", course.why))
+        if course.ended in ("ended", "time"):
+            self.evidence.add(Finding("run", "remark", course.why))
+        if changes:
+            self.evidence.add(
+                Finding("run", "remark", "it writes into the problem; every run was given one of its own")
+            )
+        if course.printed.size:
+            text = visible(course.printed.text.strip())
+            self.evidence.add(Finding("run", "remark", f"it prints {course.printed.size} letters: {text}"))
+
+    # ---- the evidence ------------------------------------------------------------------------------------------------
+    def _evidence(self, optimum: Optimum) -> None:
+        if not self.algorithm.repeatable:
+            self._judged(self.problem, optimum, self.course, self.limit, noisy=False)
+            self.evidence.skip("the rest", POINTS)
+            return
+        if not self.course.total:
+            if self.course.ended != "raised":
+                self.evidence.add(Finding("limit", "fails", "it gave no points"))
+            return
+        self._try("repetition", self._repeated)
+        noisy = not (self.repeats.same_seed and self.repeats.other_seed)
+        if noisy:
+            self.limit = self._over_seeds(optimum)
+        if self.repeats.same_seed:
+            self._try("locality", self._locality)
+        else:
+            self.evidence.skip(
+                "locality", "as runs with the same seed differ, nothing can be told from their differences"
+            )
+        self._judged(self.problem, optimum, self.course, self.limit, noisy)
+        if not noisy:
+            self._try("order", lambda: self.evidence.order(self.algorithm, self.problem, self.course, self.seed))
+        if self.limit is not None and self.limit.kind in (RIGHT, IN_THE_LIMIT):
+            self._try("steps", lambda: self.evidence.stress(self.algorithm, self.problem, self.seed))
+            if not is_irregular(self.problem) and not noisy:
+                self._try("limit", self._on_irregular)
+
+    def _repeated(self) -> None:
+        self.repeats = repeats(self.algorithm, self.problem, self.seed)
+        self.evidence.repetition(self.repeats)
+
+    def _locality(self) -> None:
+        self.evidence.locality(self.algorithm, self.problem, self.seed, self.course.sums)
+
+    def _over_seeds(self, optimum: Optimum) -> Limit:
+        """The limit over several seeds, of a run that differs with them."""
+        others: list[Course] = []
+        with suppress(OutOfTimeError):
+            for k in range(1, SEEDS):  # those that are done when the time is up count
+                found = run(self.algorithm, self.problem, self.course.total, seed=self.seed + k)
+                others.append(found)
+        return limit_of(self.course, optimum, tuple(others))
+
+    def _judged(
+        self, problem: Problem, optimum: Optimum, course: Course, limit: Limit | None, noisy: bool, where: str = ""
+    ) -> None:
+        """What the limit is, and what it is called where it is wrong."""
+        assert limit is not None
+        self.evidence.limit(limit, where)
+        if limit.kind in ("wrong", "never settles"):
+            found = names(self.algorithm, problem, optimum, course, limit, noisy, self.seed)
+            self._try("what it does instead", lambda: self.evidence.found.extend(found))
+
+    def _on_irregular(self) -> None:
+        """The limit where degrees, weights and counts differ, which they do not on the problem given."""
+        problem = irregular(self.problem, np.random.default_rng(self.seed))
+        optimum = Optimum.of(problem)
+        course = run(self.algorithm, problem, self.rounds or ROUNDS, seed=self.seed)
+        limit = limit_of(course, optimum)
+        self._judged(problem, optimum, course, limit, False, "with irregular degrees, weights and counts: ")
+        if limit.kind in ("wrong", "never settles"):
+            self.limit = limit
+
+    def _try(self, evidence: str, each: Callable[[], None]) -> None:
+        """One piece of evidence, where there is time for it; an instance that cannot be made or run is listed."""
+        try:
+            look()
+            each()
+        except OutOfTimeError:
+            self.evidence.skip(evidence, "the time was up")
+        except GraphregError as error:
+            self.evidence.skip(evidence, visible(f"{type(error).__name__}: {error}", 200))
+
+    # ---- the verdict -------------------------------------------------------------------------------------------------
+    def report(self, given: Any) -> Audit:
+        course, optimum = self.course, self.optimum
+        grid = np.unique(np.geomspace(1, max(len(course.points), 1), GRID).astype(int) - 1)[: len(course.points)]
+        known = optimum is not None and len(course.points) > 0
+        distances = [(course.rounds[k], optimum.distance(course.points[k])) for k in grid] if known and optimum else []
+        return Audit(
+            algorithm=self.algorithm.name,
+            kind=self.algorithm.kind,
+            verdict=self.evidence.verdict(self.limit, course.ended == "raised"),
+            findings=self.evidence.ordered(),
+            claims=self.evidence.claims,
+            rounds=course.total,
+            distances=np.array(distances).reshape(-1, 2),
+            measure="interrupted before the optimum was known" if optimum is None else optimum.rests_on,
+            radius=np.inf if optimum is None else optimum.radius,
+            certificate=optimum.judged(course.last) if known and optimum and not self.broken_off else None,
+            sent=course.sent,
+            seed=self.seed,
+            interrupted=self.broken_off,
+            seconds=time.monotonic() - self.began,
+            problem=self.problem,
+            given=given,
+        )
+
+
+POINTS = "an iterable cannot be run again, or on other problems; give a function algorithm(problem, start, seed)"

@@ -1,0 +1,210 @@
+"""What an audit tells: the verdict, what every piece of evidence says, and what was not tried."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..certificate import Certificate
+from ..escaping import page, visible
+from ..problem import Problem
+from ..terms import Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+RIGHT, IN_THE_LIMIT = "right", "right in the limit"
+MARKS = {
+    "holds": "pass",
+    "fails": "FAIL",
+    "name": "NAME",
+    "consistent": "with",
+    "remark": "note",
+    "not tried": "skip",
+}
+WIDTH = 11
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one piece of evidence says.
+
+    Attributes
+    ----------
+    evidence : str
+        run, limit, locality, promptness, mixing, balance, dictionary, drift, steps, bias, repetition or order.
+    outcome : str
+        "holds" or "fails" (a property that was claimed), "name" (what the algorithm does instead), "consistent" (with
+        the name), "remark", "not tried".
+    sentence : str
+    """
+
+    evidence: str
+    outcome: str
+    sentence: str
+
+    def __str__(self) -> str:
+        return page(f"{MARKS[self.outcome]}  {self.evidence:{WIDTH}s} {self.sentence}")
+
+
+@dataclass(frozen=True)
+class Audit:
+    """A referee's report on an algorithm.
+
+    Attributes
+    ----------
+    algorithm, kind : str
+        Its name, and what it was given as: function, step, iteration or iterable.
+    verdict : str
+        "right", "right in the limit", "right limit, not local", "right limit, late", "wrong", "never settles",
+        "undecided", or "no limit" where it raised an exception or gave no points.
+    findings : tuple of Finding
+        In the order of the evidence.
+    claims : tuple of str
+        The properties that could fail.
+    rounds : int
+        Of the main run.
+    distances : array (k, 2)
+        Rounds, and the distance from the optimum there.
+    measure : str
+        What the distances are, and what they rest on.
+    radius : float
+        How far w* itself may be from the optimum, in units of the distances; inf where that is not known.
+    certificate : Certificate or None
+        Of the last point, against the lower bound that is known: it lies at most ``gap`` above the optimum.
+    sent : (int, int) or None
+        Messages and bytes of the main run, where somebody counted them.
+    seed : int
+    interrupted : bool
+        By Ctrl-C, so that not everything was tried.
+    seconds : float
+    """
+
+    algorithm: str
+    kind: str
+    verdict: str
+    findings: tuple[Finding, ...]
+    claims: tuple[str, ...]
+    rounds: int
+    distances: Array
+    measure: str
+    radius: float
+    certificate: Certificate | None
+    sent: tuple[int, int] | None
+    seed: int
+    interrupted: bool
+    seconds: float
+    problem: Problem = field(repr=False)
+    given: Any = field(repr=False)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the limit is right and nothing that was claimed fails, as far as it was tried (see `untried`); False
+        where it is undecided, or the audit was interrupted."""
+        fails = any(each.outcome == "fails" for each in self.findings)
+        return self.verdict in (RIGHT, IN_THE_LIMIT) and not fails and not self.interrupted
+
+    @property
+    def untried(self) -> tuple[Finding, ...]:
+        """What was not tried, each with the reason."""
+        return tuple(each for each in self.findings if each.outcome == "not tried")
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    @property
+    def name(self) -> str:
+        """What the algorithm does instead of what it should, by the first evidence that says so; empty where none
+        does."""
+        return next((each.sentence for each in self.findings if each.outcome == "name"), "")
+
+    def table(self) -> pd.DataFrame:
+        """One row per piece of evidence: evidence, outcome and sentence.
+
+        Returns
+        -------
+        pandas.DataFrame
+
+        Examples
+        --------
+        >>> gr.audit(problem, [problem.solve().coef]).table()["evidence"].tolist()[-1]
+        'the rest'
+        """
+        from ..tables import LabelledTable
+
+        rows = [(each.evidence, each.outcome, each.sentence) for each in self.findings]
+        return LabelledTable(rows, columns=["evidence", "outcome", "sentence"])
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The distance from the optimum by round; both axes logarithmic.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        ModelError
+            Where the algorithm gave no points.
+
+        Examples
+        --------
+        >>> gr.audit(problem, [problem.solve().coef]).plot().get_xscale()
+        'log'
+        """
+        from ..plots import plot_audit
+
+        return plot_audit(self, ax)
+
+    def _lines(self) -> list[str]:
+        head = f"{visible(self.algorithm)} ({self.kind}): {self.verdict}"
+        if self.verdict == "undecided":
+            head += "".join(f": {each.sentence}" for each in self.findings if each.evidence == "limit")
+        lines = [head if not self.name else f"{head}. {self.name}"]
+        lines += [f"  {each}" for each in self.findings]
+        lines.append(f"{self.rounds} rounds, seed {self.seed}, {self.seconds:.2g} seconds; {self.cost}")
+        lines.append(self.measure)
+        if self.certificate is not None and self.certificate.valid and np.isfinite(self.certificate.gap):
+            certificate = self.certificate
+            lines.append(
+                f"last point: {certificate.dual:.10g} <= optimum <= {certificate.primal:.10g} "
+                f"(relative gap {certificate.relative_gap:.2e}, certified)"
+            )
+        return lines
+
+    @property
+    def cost(self) -> str:
+        """What the main run sent, in words."""
+        if self.sent is None:
+            return "messages and bytes are not known: nobody counted them"
+        return f"{self.sent[0]} messages, {self.sent[1]} bytes"
+
+    def __str__(self) -> str:
+        return page("\n".join(self._lines()))
+
+    def to_html(self) -> str:
+        """The report as a fragment of HTML: a heading, a table and the figures below it. Names are escaped.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> gr.audit(problem, [problem.solve().coef]).to_html().startswith("<h3>")
+        True
+        """
+        first, *rest = [html.escape(line) for line in str(self).splitlines()]
+        below = rest[sum(len(str(each).splitlines()) for each in self.findings) :]
+        rows = "".join(
+            f"<tr><td>{html.escape(visible(each.evidence))}</td><td>{html.escape(each.outcome)}</td>"
+            f"<td>{html.escape(visible(each.sentence, None))}</td></tr>"
+            for each in self.findings
+        )
+        return f"<h3>{first}</h3>\n<table>{rows}</table>\n<p>{'<br>'.join(below)}</p>\n"
+
+    _repr_html_ = to_html

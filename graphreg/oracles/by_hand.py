@@ -1,0 +1,142 @@
+"""What an algorithm that is written by hand asks of a problem: gradients, proxes and the incidence of the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..errors import MethodError
+from ..form import EdgeBlock, Form
+from ..terms import Array
+from ..terms.penalties import AbstractSmoothPenalty
+from .gradients import NodeGradients
+from .nodeprox import AbstractNodeProx, node_proxes
+
+CALLS = 40  # of a prox that goes on from its last answer, at most, until it moves no more
+STILL = 1e-14
+
+
+class Oracles:
+    """Arrays and functions of a problem ``sum_i f_i(w_i) + sum_e c_e phi(w_tail - w_head) + sum_i psi(w_i)``.
+
+    Rows are nodes in the order of ``labels``, latent ones last; edges are those between nodes, of all terms.
+
+    Attributes
+    ----------
+    labels : tuple of hashables
+    n, d : int
+    tail, head : array of int, shape (m,)
+    weight : array, shape (m,)
+        c_e, strength x edge weight; 1 for constraints.
+    K : sparse array, shape (m, n)
+        ``(K w)_e = w_tail - w_head``.
+    """
+
+    def __init__(self, form: Form) -> None:
+        self.form = form
+        self.labels = form.labels
+        self.n, self.d = form.shape
+        self._links = [edge for edge in form.edges if not edge.ground]
+        self._ground = [edge for edge in form.edges if edge.ground]
+
+    # ---- nodes -------------------------------------------------------------------------------------------------------
+    @cached_property
+    def _gradients(self) -> NodeGradients:
+        return NodeGradients(self.form)
+
+    @cached_property
+    def _proxes(self) -> tuple[AbstractNodeProx, ...]:
+        return node_proxes(self.form)
+
+    def gradient(self, w: Array) -> Array:
+        """The gradients of f_i, and of node penalties where these are smooth, (n, d)."""
+        return self._gradients.full(w)
+
+    def sampled(self, w: Array, uniform: Array) -> Array:
+        """Unbiased estimates of `gradient` from b samples of each node, drawn by numbers in [0, 1), (n, b)."""
+        return self._gradients.sampled(w, uniform)
+
+    @cached_property
+    def smoothness(self) -> Array:
+        """L_i, the Lipschitz constant of row i of `gradient`; inf where there is none, (n,)."""
+        return self._gradients.smoothness
+
+    @cached_property
+    def convexity(self) -> Array:
+        """mu_i, a modulus of strong convexity of what `gradient` is the gradient of, (n,)."""
+        return self._gradients.convexity
+
+    def prox(self, v: Array, step: Any) -> Array:
+        """argmin over w of f_i(w) + ||w - v_i||^2 / (2 step_i), of the losses alone, without node penalties, (n, d);
+        ``step`` is a number or (n,)."""
+        out, tau = v.copy(), np.broadcast_to(np.asarray(step, dtype=float), (self.n,))
+        for prox in self._proxes:
+            i = prox.nodes
+            warm, memory = v[i], None
+            for _ in range(CALLS):
+                w, memory = prox(v[i], tau[i], warm, memory)
+                far, warm = np.abs(w - warm).max(initial=0.0), w
+                if far <= STILL * np.abs(w).max(initial=0.0):
+                    break
+            out[i] = warm
+        return out
+
+    def node_prox(self, v: Array, step: Any) -> Array:
+        """The prox of step_i psi at each row, of the node penalties that `gradient` leaves out, as they are not smooth,
+        (n, d); v where there are none. Several are taken one after the other, which is the prox of their sum where they
+        act on different features."""
+        out, tau = v.copy(), np.broadcast_to(np.asarray(step, dtype=float), (self.n,))
+        for edge in self._ground:
+            if isinstance(edge.penalty, AbstractSmoothPenalty):
+                continue
+            i, columns = edge.tail, edge.columns(self.d)
+            center = 0.0 if edge.center is None else edge.center
+            at = np.ix_(i, columns)
+            out[at] = center + edge.penalty.prox(out[at] - center, tau[i] * edge.weight)
+        return out
+
+    # ---- edges -------------------------------------------------------------------------------------------------------
+    @cached_property
+    def tail(self) -> Array:
+        return np.concatenate([np.zeros(0, np.intp), *(edge.tail for edge in self._links)])
+
+    @cached_property
+    def head(self) -> Array:
+        return np.concatenate([np.zeros(0, np.intp), *(edge.head for edge in self._links)])
+
+    @cached_property
+    def weight(self) -> Array:
+        return np.concatenate([np.zeros(0), *(edge.weight for edge in self._links)])
+
+    @cached_property
+    def K(self) -> sp.csr_array:  # noqa: N802  (a matrix)
+        rows = [edge.K for edge in self._links]
+        return sp.csr_array(sp.vstack(rows, format="csr")) if rows else sp.csr_array((0, self.n))
+
+    def edge_prox(self, z: Array, step: Any) -> Array:
+        """The prox of step_e c_e phi at each row, (m, d); ``step`` is a number or (m,)."""
+        return self._by_block(z, step, lambda edge, rows, t: edge.penalty.prox(rows, t * edge.weight))
+
+    def dual_prox(self, u: Array, step: Any) -> Array:
+        """The prox of step_e (c_e phi)* at each row, (m, d): for a norm the projection onto its dual ball."""
+        return self._by_block(u, step, lambda edge, rows, t: edge.penalty.dual_prox(rows, t, edge.weight))
+
+    def edge_gradient(self, z: Array) -> Array:
+        """c_e times a subgradient of phi at each row, (m, d)."""
+        return self._by_block(z, 1.0, lambda edge, rows, _: edge.weight[:, None] * edge.penalty.subgradient(rows))
+
+    def _by_block(self, rows: Array, step: Any, each: Callable[[EdgeBlock, Array, Array], Array]) -> Array:
+        for edge in self._links:
+            if edge.features is not None:
+                raise MethodError(
+                    f"{edge.name} acts on some features only, so that its edges have no rows of {self.d} numbers; "
+                    "go through the blocks in problem.form.edges"
+                )
+        t = np.broadcast_to(np.asarray(step, dtype=float), (len(rows),))
+        ends = np.cumsum([len(edge.tail) for edge in self._links])
+        parts = zip(self._links, np.split(rows, ends[:-1]), np.split(t, ends[:-1]), strict=True)
+        return np.concatenate([each(*part) for part in parts]) if self._links else rows.copy()

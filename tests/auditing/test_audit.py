@@ -1,0 +1,236 @@
+"""The referee's report: verdicts, names and claims, on algorithms that are right, wrong, or that misbehave."""
+
+from __future__ import annotations
+
+import time
+
+import matplotlib as mpl
+import networkx as nx
+import numpy as np
+import pytest
+from audit_cases import gossip, gradient_step, network, primal_dual
+
+import graphreg as gr
+from benchmarks.audits.bugs import asymmetric_mixing, local_steps
+from benchmarks.audits.instances import instance
+from graphreg.errors import ArgumentError, ModelError
+from graphreg.running import of_problem
+
+mpl.use("Agg")
+
+
+@pytest.mark.parametrize("penalty", ["l2", "l1", "squared"])
+def test_what_is_right_passes_on_a_graph_with_an_isolated_node(penalty):
+    report = gr.audit(network(penalty, isolated=True), primal_dual)
+    assert report.verdict == "right"
+    assert report.ok, report
+    assert not report.untried
+    assert report.certificate is not None
+    assert report.certificate.relative_gap < 1e-8
+
+
+@pytest.mark.parametrize("method", [gr.PrimalDual(), gr.ADMM()], ids=lambda m: m.name)
+def test_methods_of_the_library_pass(method):
+    report = gr.audit(network("l2", seed=1), method)
+    assert report.ok, report
+    assert report.sent is not None
+
+
+def test_a_step_passes_and_is_local_by_construction():
+    report = gr.audit(network("squared"), gradient_step)
+    assert report.ok, report
+    assert "by construction" in str(report)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "problem", "verdict", "name"),
+    [
+        (lambda p: primal_dual(p, factor=0.5), network("l2"), "wrong", "factor 1/2 in the strength"),
+        (lambda p: primal_dual(p, factor=-1.0), network("l1"), "wrong", "sign: TotalVariation(L1)"),
+        (lambda p: primal_dual(p, late=True), network("l2"), "right limit, late", "stale message"),
+        (lambda p: gossip(p, power=0.0), network("consensus"), "wrong", "constant step"),
+        (local_steps, instance("consensus", 0), "wrong", "drift of local steps"),
+    ],
+    ids=["factor", "sign", "late", "constant step", "local steps"],
+)
+def test_mistakes_are_found_and_named(algorithm, problem, verdict, name):
+    report = gr.audit(problem, algorithm)
+    assert report.verdict == verdict
+    assert report.name.startswith(name)
+    assert not report.ok
+    assert name in str(report)
+
+
+def test_a_mistake_that_a_regular_graph_hides_is_found():
+    rng = np.random.default_rng(0)
+    data = gr.NodeData.from_dict({i: (rng.normal(size=(6, 2)), rng.normal(size=6)) for i in range(8)})
+    report = gr.audit(gr.Problem(gr.SquaredLoss(data) + gr.Consensus(nx.cycle_graph(8))), asymmetric_mixing)
+    assert report.verdict == "wrong"
+    assert report.name.startswith("asymmetric mixing")
+    assert "irregular" in str(report)
+
+
+def test_only_what_is_claimed_can_fail():
+    late = {"problem": network("l2"), "algorithm": lambda p: primal_dual(p, late=True)}
+    assert not gr.audit(**late).ok
+    report = gr.audit(**late, claims=("limit", "local", "repeatable"))
+    assert report.verdict == "right"
+    assert report.ok
+
+
+def test_slow_ones_are_undecided_and_say_how_they_fall():
+    report = gr.audit(network("consensus"), gossip, rounds=1500)
+    assert report.verdict in ("undecided", "right in the limit")
+    assert "falling as k^-0." in str(report)
+    assert report.ok == (report.verdict == "right in the limit")
+
+
+# ---- algorithms that misbehave ---------------------------------------------------------------------------------------
+def raises(problem):
+    yield from primal_dual(problem, limit=50)
+    raise RuntimeError("no \x1b[31mmore")
+
+
+def not_a_number(problem):
+    for k, (w, _) in enumerate(primal_dual(problem)):
+        yield w * np.nan if k == 5 else w
+
+
+def transposed(problem):
+    return (w.T for w, _ in primal_dual(problem))
+
+
+def prints(problem):
+    for w, _ in primal_dual(problem):
+        print("<b>round</b>")
+        yield w
+
+
+def writes_into_the_problem(problem):
+    problem.form.samples[0].base_scale[:] *= 2.0
+    yield from primal_dual(problem)
+
+
+def writes_into_its_points(problem):
+    for w, _ in primal_dual(problem):
+        yield w
+        w[:] = w.copy()
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "verdict", "says"),
+    [
+        (raises, "no limit", r"in round 51 it raised RuntimeError: no \x1b[31mmore"),
+        (not_a_number, "never settles", "not finite"),
+        (transposed, "no limit", "shape (2, 9); the problem has 9 nodes x 2 coordinates"),
+        (lambda problem: primal_dual(problem, limit=7), "undecided", "it yielded 7 points and no more"),
+        (lambda problem: iter(()), "no limit", "it gave no points"),
+        (lambda problem: 5, "no limit", "must yield"),
+        (prints, "right", "it prints"),
+        (writes_into_the_problem, "wrong", "it writes into the problem"),
+        (writes_into_its_points, "right", "9e-"),
+    ],
+    ids=["raises", "nan", "shape", "ends early", "empty", "no iterable", "prints", "writes", "in place"],
+)
+def test_what_misbehaves_gets_a_report(algorithm, verdict, says, capsys):
+    problem = network("l2", seed=2)
+    before = of_problem(problem.form)
+    report = gr.audit(problem, algorithm)
+    assert report.verdict == verdict, report
+    assert says in str(report) or says == "9e-"
+    assert of_problem(problem.form) == before
+    assert not any(each.evidence == "repetition" and each.outcome != "holds" for each in report.findings), report
+    assert "round" not in capsys.readouterr().out
+
+
+def test_an_interrupted_audit_tells_what_it_found():
+    calls = []
+
+    def interrupted(problem):
+        calls.append(problem)
+        for k, point in enumerate(primal_dual(problem)):
+            if len(calls) > 1 and k > 5:
+                raise KeyboardInterrupt
+            yield point
+
+    report = gr.audit(network("l2"), interrupted)
+    assert report.interrupted
+    assert not report.ok
+    assert report.rounds > 100
+    assert "from the optimum" in str(report)
+    assert "interrupted by Ctrl-C" in str(report)
+
+
+def test_the_time_is_kept():
+    def slow(problem):
+        for point in primal_dual(problem):
+            time.sleep(0.02)
+            yield point
+
+    began = time.monotonic()
+    report = gr.audit(network("l2"), slow, seconds=0.6)
+    assert time.monotonic() - began < 5.0
+    assert "the time was up" in str(report)
+    assert not report.ok
+
+
+def test_runs_that_differ_with_one_seed_are_told_so():
+    rng = np.random.default_rng(0)
+
+    def random(problem):
+        return (w + 1e-3 * rng.normal(size=w.shape) for w, _ in primal_dual(problem))
+
+    report = gr.audit(network("l2"), random, rounds=300)
+    assert "two runs with the same seed differ" in str(report)
+    assert not report.ok
+
+
+def test_noise_without_bias_is_no_mistake():
+    report = gr.audit(network("consensus"), lambda problem, seed: gossip(problem, seed=seed, noise=0.3), rounds=800)
+    assert report.verdict == "undecided", report
+    assert not any(each.outcome == "fails" for each in report.findings)
+
+
+# ---- the report ------------------------------------------------------------------------------------------------------
+def test_points_alone_are_judged_and_the_rest_is_listed():
+    problem = network("l2")
+    report = gr.audit(problem, [w for w, _ in primal_dual(problem, limit=400)])
+    assert report.verdict == "right"
+    assert report.untried
+    assert "cannot be run again" in report.untried[0].sentence
+
+
+def test_text_table_figure_and_html():
+    def markup(problem):
+        return primal_dual(problem, factor=0.5)
+
+    markup.__name__ = "<script>\x1b[2J"
+    report = gr.audit(network("l2"), markup)
+    assert "\x1b" not in str(report)
+    page = report.to_html()
+    assert "<script>" not in page
+    assert "\x1b" not in page
+    assert "&lt;script&gt;" in page
+    assert set(report.table()["outcome"]) <= {"holds", "fails", "name", "consistent", "remark", "not tried"}
+    assert report.plot().get_yscale() == "log"
+
+
+def test_the_same_seed_gives_the_same_report():
+    problem = network("consensus")
+    one, two = (gr.audit(problem, lambda p: gossip(p, power=0.0), seed=3, rounds=500) for _ in range(2))
+    assert one.findings == two.findings
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [({"rounds": 0}, "rounds"), ({"seed": -1}, "seed"), ({"seconds": 0}, "seconds"), ({"claims": ["loca"]}, "local")],
+    ids=["rounds", "seed", "seconds", "claims"],
+)
+def test_malformed_arguments_are_refused(given, says):
+    with pytest.raises(ModelError, match=says):
+        gr.audit(network("l2"), primal_dual, **given)
+
+
+def test_an_argument_of_another_package_is_told():
+    with pytest.raises(ArgumentError, match="rounds="):
+        gr.audit(network("l2"), primal_dual, max_iter=3)

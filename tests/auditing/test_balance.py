@@ -1,0 +1,112 @@
+"""The factor that an algorithm got wrong is read off its limit: laws on optima of models with a planted factor."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from audit_cases import network
+
+import graphreg as gr
+from graphreg.auditing.balance import accepted, balanced
+from graphreg.auditing.dictionary import entries, nearest
+from graphreg.compiling import conic
+from graphreg.methods import Exact
+from graphreg.running import Budget, solve
+
+KINDS = ("l2", "l1", "squared", "linf")
+
+
+def optimum(form):
+    return solve(form, Exact(), Budget(1e-12, progress=False), conic.Compiler(form)).certificate.w
+
+
+def with_weights(form, change):
+    (edge,) = form.edges
+    return replace(form, edges=(replace(edge, base_weight=change(edge.base_weight)),))
+
+
+@pytest.mark.parametrize("penalty", KINDS)
+@pytest.mark.parametrize("t", [0.5, 2.0, 0.3])
+def test_a_planted_strength_is_read_off(penalty, t):
+    form = network(penalty, seed=int(10 * t)).form
+    found = accepted(balanced(form, optimum(with_weights(form, lambda c: t * c))))
+    assert found[0].kind == "strength"
+    assert found[0].factor == pytest.approx(t, rel=1e-5)
+
+
+@pytest.mark.parametrize("penalty", ["l2", "l1", "squared"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_weight_of_one_edge_is_read_off(penalty, seed):
+    form = network(penalty, seed).form
+    (edge,) = form.edges
+    w = optimum(form)
+    split = np.flatnonzero(np.abs(edge.difference(w)).max(axis=1) > 0.2)
+    e, t = int(split[0]), 0.5
+    changed = with_weights(form, lambda c: np.where(np.arange(len(c)) == e, t * c, c))
+    found = accepted(balanced(form, optimum(changed)))
+    named = [each for each in found if each.kind == "edge" and f"({edge.tail[e]}, {edge.head[e]})" in each.name]
+    assert named
+    assert named[0].factor == pytest.approx(t, rel=1e-4)
+
+
+@pytest.mark.parametrize("penalty", KINDS)
+def test_the_sum_for_the_mean_and_forgotten_weights_are_read_off(penalty):
+    form = network(penalty, seed=3).form
+    (block,) = form.samples
+    summed = replace(form, samples=(replace(block, base_scale=np.ones(len(block.node))),))
+    found = accepted(balanced(form, optimum(summed)))
+    assert found[0].sentence == "sum for mean: the sum over samples for their mean"
+    found = accepted(balanced(form, optimum(with_weights(form, np.ones_like))))
+    assert found[0].sentence == "the edge weights forgotten"
+
+
+@pytest.mark.parametrize("penalty", [*KINDS, "consensus"])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_optimum_balances_the_model_and_nothing_else(penalty, seed):
+    form = network(penalty, seed).form
+    found = balanced(form, optimum(form))
+    assert found[0].residual < 1e-5
+    assert all(each.kind == "model" or abs(each.factor - 1.0) < 1e-3 for each in accepted(found))
+
+
+def test_a_sign_is_read_off_where_gradients_say_so():
+    form = network("squared").form
+    (block,), (edge,) = form.samples, form.edges
+    n, d = form.shape
+    H = np.zeros((n * d, n * d))  # the stationary point with the penalty subtracted
+    for i in range(n):
+        rows = block.node == i
+        H[i * d : (i + 1) * d, i * d : (i + 1) * d] = (block.X[rows] * block.scale[rows, None]).T @ block.X[rows]
+    K = edge.flat(d).toarray()
+    H -= 0.1 * K.T @ (np.repeat(edge.weight, d)[:, None] * K)
+    w = np.linalg.solve(H, -block.adjoint(block.prices(np.zeros(form.shape)), form.shape).ravel()).reshape(n, d)
+    found = accepted(balanced(form, w))
+    assert found[0].factor == pytest.approx(-0.1)
+    assert "-1/10 in the strength" in found[0].sentence
+
+
+def test_points_near_by_balance_nothing():
+    form, rng = network("l2").form, np.random.default_rng(0)
+    assert not accepted(balanced(form, optimum(form) + 0.1 * rng.normal(size=form.shape)))
+
+
+def test_the_dictionary_names_what_is_nearest():
+    form = network("l2", seed=1).form
+    w, twice = optimum(form), optimum(with_weights(form, lambda c: 2.0 * c))
+    slow = twice + 1e-3 * (w - twice)  # not there yet
+    best = nearest(entries(form, slow, w))
+    assert best is not None
+    assert best.name.startswith("factor 2 in the strength")
+    assert nearest(entries(form, w + np.random.default_rng(0).normal(size=w.shape), w)) is None
+
+
+def test_what_no_limit_tells_apart_is_one_class():
+    """Where all nodes have the same number of samples, a sum for the mean is a factor in the strength."""
+    rng = np.random.default_rng(0)
+    data = gr.NodeData.from_dict({i: (rng.normal(size=(5, 2)), rng.normal(size=5)) for i in range(6)})
+    form = gr.Problem(gr.SquaredLoss(data) + 0.1 * gr.TotalVariation(gr.Graph.chain(6), gr.L2())).form
+    found = accepted(balanced(form, optimum(with_weights(form, lambda c: c / 5.0))))
+    assert {each.kind for each in found} >= {"nodes", "strength"}
+    assert any(each.sentence.startswith("sum for mean") for each in found)

@@ -1,0 +1,81 @@
+"""Who hears what of whom: delays are the distances in the graph, and what differs from them is found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from audit_cases import gossip, gradient_step, metropolis, network, primal_dual
+
+import graphreg as gr
+from benchmarks.audits.instances import instance
+from graphreg.auditing.algorithms import algorithm_of
+from graphreg.auditing.locality import NEVER, confirmed, delays
+from graphreg.auditing.mixing import mass
+
+
+@pytest.mark.parametrize("penalty", ["l2", "l1", "squared"])
+def test_delays_are_the_distances_in_the_graph(penalty):
+    found = delays(algorithm_of(primal_dual), network(penalty), 0)
+    assert found.seen
+    assert not found.early()
+    assert not found.at_once
+    near = (found.hops > 0) & (found.rounds < NEVER)
+    assert (found.rounds[near] >= found.hops[near]).all()
+
+
+def test_a_step_run_node_by_node_is_local_by_construction():
+    found = delays(algorithm_of(gradient_step), network("squared", isolated=True), 0)
+    assert not found.early()
+    alone = found.labels.index("alone")
+    others = np.arange(len(found.labels)) != alone
+    assert (found.rounds[alone, others] == NEVER).all()
+
+
+def test_a_late_message_is_found():
+    problem = network("l2")
+    algorithm = algorithm_of(lambda problem: primal_dual(problem, late=True))
+    found = confirmed(algorithm, problem, delays(algorithm, problem, 0), 0)
+    assert found.late()
+    (edge,) = problem.form.edges
+    ends = {int(edge.tail[3]), int(edge.head[3])}
+    assert all({j, i} == ends for j, i in found.late())
+
+
+def test_signs_that_hide_messages_are_not_late():
+    found = delays(algorithm_of(gr.SubgradientDescent()), instance("edges", 1), 0)
+    assert found.seen
+    assert not found.late()
+
+
+def stranger(problem):
+    C = metropolis(problem)
+    C[0, 6], C[6, 0], C[0, 0], C[6, 6] = 0.1, 0.1, C[0, 0] - 0.1, C[6, 6] - 0.1
+    return C
+
+
+def test_a_read_of_a_non_neighbour_is_found_and_comes_first():
+    found = delays(algorithm_of(lambda problem: gossip(problem, mixing=stranger)), network("consensus"), 0)
+    assert set(found.early()[:2]) == {(0, 6), (6, 0)}
+
+
+def test_a_server_is_told_from_a_stranger():
+    def averaged(problem):
+        return np.full((9, 9), 1.0 / 9.0)
+
+    assert delays(algorithm_of(lambda problem: gossip(problem, mixing=averaged)), network("consensus"), 0).at_once
+
+
+def test_impulses_keep_their_mass_where_mixing_is_symmetric():
+    problem = network("consensus")
+    w = problem.solve().coef
+    even = mass(algorithm_of(gossip), problem, w, 0)
+    assert even is not None
+    assert even.even
+
+    def rows(problem):
+        C = np.array(metropolis(problem) > 0, dtype=float)
+        return C / C.sum(axis=1, keepdims=True)
+
+    odd = mass(algorithm_of(lambda problem, start=None: gossip(problem, start, mixing=rows)), problem, w, 0)
+    assert odd is not None
+    assert not odd.even
