@@ -4,14 +4,18 @@ tell them apart (all of them on all problems with ``--whole``, or by ``python -m
 from __future__ import annotations
 
 import functools
+from importlib import import_module
 
 import numpy as np
 import pytest
 
+import graphreg as gr
 from benchmarks.audits.__main__ import Row, of_bug, of_right, summary
 from benchmarks.audits.algorithms import RIGHT
 from benchmarks.audits.bugs import BUGS, flows_leave_their_ball, reads_a_stranger, stale_message
+from benchmarks.audits.consensus import extra
 from benchmarks.audits.instances import KINDS, instance
+from graphreg.auditing.locality import hops
 
 problem = functools.cache(instance)
 HARMLESS = ("stale message", "reads a stranger", "step too long and yet")  # for the limit
@@ -67,11 +71,40 @@ def test_no_false_alarm(algorithm, seed):
     assert of_right(algorithm, RIGHT[algorithm], seed, "right").passed
 
 
-@pytest.mark.parametrize("name", ["reads a stranger", "local steps"])
+@pytest.mark.parametrize("name", ["reads a stranger", "local steps", "node left out", "sum for mean in a consensus"])
 def test_a_bug_in_the_table(name):
     bug = next(each for each in BUGS if each.name == name)
     row = of_bug(bug, 2)
     assert (row.passed, row.found.partition(":")[0]) == (True, "named")
+
+
+def test_rounding_is_no_message(monkeypatch):
+    def leaks(problem, start=None, seed=None):
+        i, j = np.argwhere(hops(problem.form) == 4)[0]
+        for w in extra(problem, start, seed):
+            w[i] = (w[i] + w[j]) - w[j]  # what is left of the other node is rounding
+            yield w
+
+    assert gr.audit(problem("consensus", 2), leaks).verdict == "right"
+    monkeypatch.setattr(import_module("graphreg.auditing.locality"), "ROUNDING", 0.0)
+    assert gr.audit(problem("consensus", 2), leaks).verdict != "right"
+
+
+@pytest.mark.parametrize(("product", "verdict"), [(0.99, "right"), (1.6, "never settles")])
+def test_long_steps_show_where_the_graph_is_densest(product, verdict):
+    """Steps that come from the losses are as long as those of the one node that is not flat."""
+
+    def primal_dual(problem, start=None, seed=None):
+        o = problem.oracles()
+        w, u, tau = np.zeros((o.n, o.d)), np.zeros((len(o.tail), o.d)), 2.0 / o.smoothness.mean()
+        sigma = product / (tau * np.linalg.norm(o.K.toarray(), 2) ** 2)
+        while True:
+            new = o.prox(w - tau * (o.K.T @ u), tau)
+            u = o.dual_prox(u + sigma * (o.K @ (2.0 * new - w)), sigma)
+            w = new
+            yield w
+
+    assert gr.audit(problem("edges", 1), primal_dual, rounds=600).verdict == verdict
 
 
 def test_the_instances_are_irregular():
