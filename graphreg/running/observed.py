@@ -221,6 +221,11 @@ class Observed(Mapping[str, Any]):
         -------
         pandas.DataFrame
 
+        Raises
+        ------
+        MethodError
+            Where nothing that was observed is one number per round.
+
         Examples
         --------
         >>> run = problem.solve(gr.PrimalDual(), rounds=3, gap=0, observe={"largest": lambda at: abs(at.w).max()})
@@ -230,6 +235,11 @@ class Observed(Mapping[str, Any]):
         import pandas as pd
 
         curves = {n: a for n, a in self.arrays.items() if not isinstance(a, tuple) and a.ndim == 1}
+        if not curves:
+            raise MethodError(
+                f"none of what was observed ({', '.join(self.arrays)}) is one number per round; observe a function, as "
+                "in observe={'largest': lambda at: abs(at.w).max()}, or take the arrays: observed['w']"
+            )
         return pd.DataFrame(curves, index=pd.Index(self.rounds, name="round"))
 
     def __repr__(self) -> str:

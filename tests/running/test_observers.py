@@ -274,3 +274,9 @@ def test_what_a_users_function_raises_is_the_users(error):
 def test_names_that_were_not_observed():
     with pytest.raises(KeyError, match="did you mean 'flows'"):
         solve(("w", "flows")).observed["flow"]
+
+
+def test_a_table_of_arrays_alone_says_what_to_observe():
+    run = chain().solve(gr.PrimalDual(), rounds=2, gap=0, observe=("w", "flows"))
+    with pytest.raises(MethodError, match=r"none of what was observed \(w, flows\) is one number per round"):
+        run.observed.table()
