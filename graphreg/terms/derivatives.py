@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -187,8 +188,16 @@ def along_line(function: Callable[[Any, Any], Any], x: Array, y: Array) -> Line:
     KinkedError
         Where it holds an atom that is not known to be smooth, or that mixes samples.
     """
-    variable = cp.Variable(x.shape)
-    return _line(function(variable, y), variable, x)
+    tree = _tree if isinstance(function, Hashable) else _tree.__wrapped__
+    variable, expression = tree(function, y.shape, np.asarray(y, dtype=float).tobytes())
+    return _line(expression, variable, x)
+
+
+@lru_cache(maxsize=4)  # building a tree takes as long as its derivatives at some hundred samples
+def _tree(function: Callable[[Any, Any], Any], shape: tuple[int, ...], targets: bytes) -> tuple[Any, Any]:
+    """The variable and the expression of a function at some targets, which are floats."""
+    variable = cp.Variable(shape)
+    return variable, function(variable, np.frombuffer(targets).reshape(shape))
 
 
 def _line(expression: Any, variable: Any, x: Array) -> Line:

@@ -24,7 +24,7 @@ NO_GAUGE = 1e-8  # a gauge of unit vectors that is the rounding of 0: whether ph
 OUTWARD = 1e-8  # gauges are inflated by this, and clipped points are put this far inside
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AbstractConePenalty(AbstractPenalty):
     """phi on rows of k coordinates, with a prox and a conjugate that Clarabel finds, for many rows in one solve.
 
@@ -45,6 +45,9 @@ class AbstractConePenalty(AbstractPenalty):
     @abstractmethod
     def is_even(self) -> bool:
         """Whether phi(-z) = phi(z)."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.written.value.replace('%z', 'z')})"
 
     # ---- the four ------------------------------------------------------------------------------------------------
     def value(self, z: Array) -> Array:
@@ -162,7 +165,7 @@ class AbstractConePenalty(AbstractPenalty):
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ConePenalty(AbstractConePenalty):
     """An even function."""
 
@@ -172,7 +175,7 @@ class ConePenalty(AbstractConePenalty):
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class OneSidedConePenalty(AbstractConePenalty, AbstractOneSided):
     """A function that is not even."""
 
