@@ -187,7 +187,9 @@ class Problem:
         given = {"engine": engine, "checkpoint": stored, "rounds": rounds, "callback": callback, "observe": observer}
         for what, why in method.refuses().items():
             if given[what] is not None:
-                raise (CheckpointError if what == "checkpoint" else MethodError)(f"{why}; leave {what} out")
+                raise (CheckpointError if what == "checkpoint" else MethodError)(
+                    f"{why}; leave {what} out, or take another method such as gr.PrimalDual()"
+                )
         if engine is not None and stored is not None:
             raise CheckpointError(
                 "a run of actors is not kept: each holds its own state; leave checkpoint or engine out"
@@ -231,7 +233,7 @@ class Problem:
 
         Parameters
         ----------
-        w : (n, d) array, data frame or Solution
+        w : (n, d) array, mapping of labels to vectors, data frame or Solution
             Rows by node as in ``solution.coef``; a frame's rows and columns are taken by their labels. Latent nodes
             may be left out: they are put at the weighted means of their neighbours, where squared penalties want them.
 

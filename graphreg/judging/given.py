@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from .. import checks
 from ..errors import ModelError
 from ..form import Form, placed
 from ..inputs import is_frame
-from ..messages import missing_entries, unknown_labels
+from ..messages import missing_entries, unknown_labels, unmatched
 from ..running import Solution
 from ..terms import Array
 from .carried import Carried, carried, spread
@@ -54,6 +55,8 @@ def given_point(given: Any, what: str, form: Form) -> Given:
 
 def _entries(given: Any, what: str, form: Form) -> Array:
     """The entries of an array or a data frame, of the user's nodes or of all."""
+    if isinstance(given, Mapping):
+        given = _of_nodes(given, what, form)
     given = _by_label(given, what, form) if is_frame(given) else given
     given = checks.numbers(given, what, "a Solution or an array of numbers")
     observed = len(form.space.index)
@@ -62,6 +65,17 @@ def _entries(given: Any, what: str, form: Form) -> Array:
     if not np.isfinite(given).all():
         raise ModelError(f"{what} has NaN or infinite entries")
     return given
+
+
+def _of_nodes(given: Mapping[Any, Any], what: str, form: Form) -> list[Any]:
+    """The vectors of the nodes in their order."""
+    for said in unmatched(what, given, list(form.space.index)):
+        raise ModelError(said)
+    vectors = {label: checks.numbers(given[label], f"{what}[{label!r}]", "a vector of numbers") for label in given}
+    for label, vector in vectors.items():
+        if vector.shape != (form.d,):
+            raise ModelError(f"{what}[{label!r}] must have the shape {(form.d,)}, got {vector.shape}")
+    return [vectors[label] for label in form.space.index]
 
 
 def _filled(given: Array, form: Form) -> Array:

@@ -56,13 +56,12 @@ class Exact(AbstractMethod):
         return ()
 
     def refuses(self) -> Mapping[str, str]:
-        iterative = "or take an iterative method such as gr.PrimalDual()"
         return {
             "engine": "Exact has no actors: a conic solver needs all data in one place",
-            "checkpoint": f"Exact takes no checkpoint: a conic solver cannot be resumed; {iterative}",
-            "rounds": f"Exact has no rounds that could be counted; give seconds=, {iterative}",
-            "callback": f"Exact has no rounds after which to call; {iterative}",
-            "observe": f"Exact has no rounds that could be observed; {iterative}",
+            "checkpoint": "Exact takes no checkpoint: a conic solver cannot be resumed",
+            "rounds": "Exact has no rounds that could be counted: give seconds=",
+            "callback": "Exact has no rounds after which to call",
+            "observe": "Exact has no rounds that could be observed",
         }
 
     def run(self, task: Task) -> Outcome:

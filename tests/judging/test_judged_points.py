@@ -127,7 +127,8 @@ def test_points_of_all_kinds_are_taken(problem):
     compiled = problem.compile()
     compiled.cvxpy.solve(solver="CLARABEL")
     shuffled = found.table().iloc[::-1, ::-1]
-    for w in (found, found.coef, found.table(), shuffled, found.coef.tolist(), compiled.w.value):
+    by_label = dict(zip("fedcba", found.coef[::-1], strict=True))
+    for w in (found, found.coef, found.table(), shuffled, found.coef.tolist(), by_label, compiled.w.value):
         assert problem.value(w) == pytest.approx(found.objective, rel=1e-7)
         assert problem.certify(w).holds(1e-6)
 
@@ -200,6 +201,9 @@ def interrupted(*given):
 
 
 BAD = {
+    "mapping, label": (lambda p: p.value({**dict.fromkeys("abcde", np.zeros(2)), "g": np.zeros(2)}), "w names 'g'"),
+    "mapping, lacks one": (lambda p: p.value(dict.fromkeys("abcde", np.zeros(2))), "no entry for the node 'f'"),
+    "mapping, shape": (lambda p: p.value(dict.fromkeys("abcdef", np.zeros(3))), r"w\['a'\] must have the shape \(2,\)"),
     "shape": (lambda p: p.certify(np.zeros((5, 2))), r"w must have the shape \(6, 2\), got \(5, 2\)"),
     "nan": (lambda p: p.value(np.full((6, 2), np.nan)), "w has NaN"),
     "none": (lambda p: p.value(None), "w must be a Solution or an array"),

@@ -217,3 +217,20 @@ def test_bounds_in_a_file_are_not_believed(path):
     assert gr.load(path, chain()).certificate.gap > 0.0
     forged(path, at["primal"], -1e9)
     assert gr.load(path, chain()).certificate.primal >= found.certificate.dual
+
+
+def test_a_loaded_answer_says_nothing_of_messages_that_it_does_not_know(tmp_path):
+    problem = chain()
+    run = problem.solve(gr.PrimalDual())
+    run.save(tmp_path / "run")
+    assert f"{run.rounds} rounds, {run.ledger.total_messages:,} messages" in str(run)
+    loaded = gr.load(tmp_path / "run", problem)
+    for text in (str(loaded), str(loaded.summary())):
+        assert f"{run.rounds} rounds, " in text
+        assert "messages" not in text
+
+
+def test_another_archive_is_refused_by_its_name(tmp_path):
+    np.savez(tmp_path / "foreign.npz", a=np.ones(3))
+    with pytest.raises(CheckpointError, match=r"foreign\.npz' is no checkpoint of graphreg"):
+        gr.load(tmp_path / "foreign.npz", chain())

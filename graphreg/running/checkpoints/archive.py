@@ -81,6 +81,8 @@ def read(path: Path, limits: Limits = UNLIMITED) -> tuple[dict[str, Any], dict[s
             if size > limits.file:
                 raise ValueError(f"it has {size} bytes, more than the problem can need")
             with zipfile.ZipFile(file) as archive:
+                if HEADER not in archive.namelist():
+                    raise CheckpointError(f"{str(path)!r} is no checkpoint of graphreg; name another file")
                 return _content(archive, size, limits)
     except CheckpointError:
         raise
@@ -104,10 +106,6 @@ def header_of(path: Path) -> Any:
 
 def _content(archive: zipfile.ZipFile, size: int, limits: Limits) -> tuple[dict[str, Any], dict[str, Array]]:
     members = archive.infolist()
-    if HEADER not in archive.namelist():
-        raise CheckpointError(
-            f"{str(archive.filename or 'the file')!r} is no checkpoint of graphreg; name another file"
-        )
     for member in members:
         if member.compress_type != zipfile.ZIP_STORED or member.file_size != member.compress_size:
             raise ValueError(f"{member.filename!r} is compressed")
