@@ -7,7 +7,7 @@ import pytest
 from factories import chain
 
 import graphreg as gr
-from graphreg.errors import TermError
+from graphreg.errors import MethodError, TermError
 from graphreg.testing import check_penalty
 
 FORMULAS = [gr.L1(), gr.L2(), gr.LInf(), gr.HuberNorm(0.5), gr.SquaredL2(), gr.Quadratic(np.diag([1.0, 4.0]))]
@@ -54,11 +54,26 @@ def test_what_does_not_grow_is_refused():
         flat.check(2)
 
 
-def test_without_a_form_in_cvxpy_the_exact_route_says_what_to_do():
+def test_without_a_form_in_cvxpy_the_exact_route_does_not_apply_and_says_why():
     problem = chain(penalty=gr.Penalty.from_prox(gr.L1().value, gr.L1().prox, name="mine"))
-    with pytest.raises(TermError, match=r"mine has no form in CVXPY.*pass cvxpy= to from_prox"):
+    with pytest.raises(MethodError, match=r"mine has no form in CVXPY.*pass cvxpy= to from_prox.*gr.PrimalDual"):
         problem.solve()
+    listed = problem.methods().loc["Exact"]
+    assert not listed["applies"]
+    assert "the penalty mine has no form in CVXPY" in listed["missing"]
     assert problem.solve(gr.PrimalDual()).status == "certified"
+    with pytest.raises(TermError, match="mine has no form in CVXPY"):
+        problem.compile()
+
+
+def test_all_that_apply_are_compared_and_judged_without_the_exact_route():
+    problem = chain(penalty=gr.Penalty.from_prox(gr.L1().value, gr.L1().prox, name="mine"))
+    compared = gr.compare(problem, seconds=1.0, rounds=50)
+    assert "PrimalDual" in str(compared)
+    assert not any(name.startswith("Exact") for name in compared.entries)
+    judged = problem.certify(np.ones((8, 3)), gap=1e-14)
+    assert judged.valid
+    assert "exact route" not in [step.name for step in judged.steps]
 
 
 @pytest.mark.parametrize(

@@ -82,11 +82,16 @@ class ProxPenalty(AbstractPenalty):
 
     def cvxpy(self, Z: Any) -> Any:
         if self.written is None:
-            raise TermError(
-                f"the penalty {self.name} has no form in CVXPY, which the exact route needs: pass cvxpy= to from_prox, "
-                "or solve by another method, as in problem.solve(gr.PrimalDual())"
-            )
+            raise TermError(self.unwritten())
         return self.written(Z)
+
+    def unwritten(self) -> str:
+        if self.written is not None:
+            return ""
+        return (
+            f"the penalty {self.name} has no form in CVXPY, which the exact route needs: pass cvxpy= to from_prox, "
+            "or solve by another method, as in problem.solve(gr.PrimalDual())"
+        )
 
     def check(self, k: int) -> None:
         self._balls(k)
