@@ -37,6 +37,15 @@ def test_it_obeys_the_laws_and_is_solved_by_both_routes(phi):
         assert plain.certificate.dual <= solution.objective
 
 
+def test_laws_of_a_form_that_was_not_given_are_not_tried_and_said_so():
+    report = check_penalty(gr.Penalty.from_prox(gr.L1().value, gr.L1().prox, name="mine"))
+    assert report.ok, report
+    assert set(report.untried) == {"cvxpy value", "cvxpy argmin", "as written"}
+    assert "every law holds; 3 not tried" in str(report)
+    assert "skip  cvxpy value: not tried, the penalty mine has no form in CVXPY" in str(report)
+    assert not check_penalty(given(gr.L1())).untried
+
+
 def test_a_prox_of_another_function_is_found_out():
     wrong = gr.Penalty.from_prox(gr.L2().value, lambda v, step: gr.L2().prox(v, 2.0 * np.asarray(step)))
     failed = {failure.law for failure in check_penalty(wrong).failures}
