@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from factories import chain
@@ -159,3 +161,23 @@ def test_a_formula_that_divides_by_0_on_its_way_gives_no_warning():
     assert not penalty.prox(np.zeros((2, 3)), 1.0).any()
     stuck = gr.Penalty.from_prox(l2, lambda v, s: 1.0 * v, name="mine")
     assert np.isinf(stuck.gauge(np.ones((1, 3)))).all()
+
+
+@pytest.mark.parametrize("method", [gr.Exact(), gr.PrimalDual()], ids=lambda method: method.name)
+def test_a_gap_below_the_floor_of_a_derived_conjugate_names_the_penalty(method):
+    budget = {"seconds": 5.0} if method == gr.Exact() else {"rounds": 4000}
+    derived, closed = (
+        chain(penalty=phi).solve(method, gap=1e-15, on_failure="return", **budget) for phi in (given(gr.L2()), gr.L2())
+    )
+    said = (
+        r"the conjugate of l2\(z\) is derived, .* too rough for a smaller gap: write a class with a conjugate"
+    )
+    assert re.search(said, derived.message), derived.message
+    assert "standardise" not in derived.message
+    assert closed.status != "certified"
+    assert "derived" not in closed.message
+
+
+def test_far_above_the_floor_it_is_not_blamed():
+    solution = chain(penalty=given(gr.L2())).solve(gr.PrimalDual(), gap=1e-15, rounds=3, on_failure="return")
+    assert "derived" not in solution.message
