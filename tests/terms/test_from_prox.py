@@ -169,9 +169,7 @@ def test_a_gap_below_the_floor_of_a_derived_conjugate_names_the_penalty(method):
     derived, closed = (
         chain(penalty=phi).solve(method, gap=1e-15, on_failure="return", **budget) for phi in (given(gr.L2()), gr.L2())
     )
-    said = (
-        r"the conjugate of l2\(z\) is derived, .* too rough for a smaller gap: write a class with a conjugate"
-    )
+    said = r"the conjugate of l2\(z\) is derived, .* too rough for a smaller gap: write a class with a conjugate"
     assert re.search(said, derived.message), derived.message
     assert "standardise" not in derived.message
     assert closed.status != "certified"
