@@ -41,7 +41,7 @@ class Exact(AbstractMethod):
         Which of the two problems is given to the solver.
     """
 
-    needs = "nothing: every problem, of a size that a conic solver can take"
+    needs = "a form in CVXPY of every penalty, and a size that a conic solver can take"
     sends = "nothing: all data are in one place"
 
     solver: str = checked(text("the name of a CVXPY solver"), "clarabel")
@@ -52,8 +52,7 @@ class Exact(AbstractMethod):
         return f"{self.name}({self.solver})" if self.form == "primal" else f"{self.name}({self.solver}, {self.form})"
 
     def missing(self, form: Form) -> tuple[str, ...]:
-        del form
-        return ()
+        return tuple(dict.fromkeys(said for edge in form.edges if (said := edge.penalty.unwritten())))
 
     def refuses(self) -> Mapping[str, str]:
         return {

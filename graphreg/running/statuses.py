@@ -12,6 +12,8 @@ from .budget import Outcome
 
 STATUSES = ("certified", "budget", "interrupted", "no_certificate", "unattained", "unbounded", "failed")
 UNLIKE = 1e3  # times the size of the smallest feature: a larger one is in another unit
+CLOSED = 1e-8  # the accuracy of closed forms
+ROUGH = 1e-7  # a relative gap below which that of a derived conjugate may have a part in it: some 1e-8 is usual
 UNKNOWN = (
     "It is not known whether the infimum is attained (no exact argument was found either way); "
     "with a small ridge it is."
@@ -107,13 +109,25 @@ def used_up(rounds: int, certificate: Certificate) -> str:
     spent = f" ({rounds} rounds)" if rounds else ""
     units = unlike(certificate.form)
     remedy = f"allow more, {units}, or ask for a larger gap" if units else "allow more, or a larger gap"
+    remedy = "; ".join(filter(None, (remedy, floor_of(certificate))))
     return f"The budget was used up{spent} at a {_reached(certificate)}; {remedy}."
 
 
 def no_certificate(certificate: Certificate, gap: float) -> str:
     why = f" ({certificate.note})" if certificate.note else ""
     remedy = f"{unlike(certificate.form) or 'standardise the features'}, add a small ridge, or ask for a larger gap"
+    remedy = floor_of(certificate) or remedy
     return f"The run ended at a {_reached(certificate)} where {gap:.3g} was asked for{why}; {remedy}."
+
+
+def floor_of(certificate: Certificate) -> str:
+    """Whose conjugate is known so roughly that no smaller gap may be had, and what to do; empty where it is none's."""
+    if not (certificate.valid and certificate.relative_gap <= ROUGH):
+        return ""
+    rough = [edge.penalty.notation.value for edge in certificate.form.edges if edge.penalty.accuracy() > CLOSED]
+    names = " and of ".join(dict.fromkeys(value.replace("%z", "z") for value in rough))
+    said = "is derived, and likely too rough for a smaller gap: write a class with a conjugate in closed form"
+    return f"the conjugate of {names} {said}" if names else ""
 
 
 def unlike(form: Form) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from inspect import isfunction
 from itertools import islice
 from typing import Any
@@ -51,18 +51,21 @@ class Report:
     subject : str
         What was checked.
     laws : tuple of str
-        The names of the laws that were tried, in order.
+        The names of the laws, in order.
     failures : tuple of Failure
         The first few of each law; empty where everything holds.
+    untried : dict
+        Why a law was not tried, by its name.
     """
 
     subject: str
     laws: tuple[str, ...]
     failures: tuple[Failure, ...]
+    untried: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def ok(self) -> bool:
-        """Whether every law holds."""
+        """Whether every law that was tried holds."""
         return not self.failures
 
     def __bool__(self) -> bool:
@@ -70,8 +73,13 @@ class Report:
 
     def __str__(self) -> str:
         broken = len({failure.law for failure in self.failures})
-        lines = [f"{self.subject}: " + ("every law holds" if self.ok else f"{broken} of {len(self.laws)} laws fail")]
+        known = f"; {len(self.untried)} not tried" if self.untried else ""
+        said = "every law holds" if self.ok else f"{broken} of {len(self.laws)} laws fail"
+        lines = [f"{self.subject}: {said}{known}"]
         for law in self.laws:
+            if law in self.untried:
+                lines.append(f"  skip  {law}: not tried, {self.untried[law]}")
+                continue
             found = [failure for failure in self.failures if failure.law == law]
             lines.append(f"  {'FAIL' if found else 'pass'}  {law}")
             lines += [f"          {failure}" for failure in found]

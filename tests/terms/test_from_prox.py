@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from factories import chain
 
 import graphreg as gr
-from graphreg.errors import TermError
+from graphreg.errors import ConvexityError, MethodError, TermError
 from graphreg.testing import check_penalty
 
 FORMULAS = [gr.L1(), gr.L2(), gr.LInf(), gr.HuberNorm(0.5), gr.SquaredL2(), gr.Quadratic(np.diag([1.0, 4.0]))]
@@ -37,6 +39,15 @@ def test_it_obeys_the_laws_and_is_solved_by_both_routes(phi):
         assert plain.certificate.dual <= solution.objective
 
 
+def test_laws_of_a_form_that_was_not_given_are_not_tried_and_said_so():
+    report = check_penalty(gr.Penalty.from_prox(gr.L1().value, gr.L1().prox, name="mine"))
+    assert report.ok, report
+    assert set(report.untried) == {"cvxpy value", "cvxpy argmin", "as written"}
+    assert "every law holds; 3 not tried" in str(report)
+    assert "skip  cvxpy value: not tried, the penalty mine has no form in CVXPY" in str(report)
+    assert not check_penalty(given(gr.L1())).untried
+
+
 def test_a_prox_of_another_function_is_found_out():
     wrong = gr.Penalty.from_prox(gr.L2().value, lambda v, step: gr.L2().prox(v, 2.0 * np.asarray(step)))
     failed = {failure.law for failure in check_penalty(wrong).failures}
@@ -54,11 +65,26 @@ def test_what_does_not_grow_is_refused():
         flat.check(2)
 
 
-def test_without_a_form_in_cvxpy_the_exact_route_says_what_to_do():
+def test_without_a_form_in_cvxpy_the_exact_route_does_not_apply_and_says_why():
     problem = chain(penalty=gr.Penalty.from_prox(gr.L1().value, gr.L1().prox, name="mine"))
-    with pytest.raises(TermError, match=r"mine has no form in CVXPY.*pass cvxpy= to from_prox"):
+    with pytest.raises(MethodError, match=r"mine has no form in CVXPY.*pass cvxpy= to from_prox.*gr.PrimalDual"):
         problem.solve()
+    listed = problem.methods().loc["Exact"]
+    assert not listed["applies"]
+    assert "the penalty mine has no form in CVXPY" in listed["missing"]
     assert problem.solve(gr.PrimalDual()).status == "certified"
+    with pytest.raises(TermError, match="mine has no form in CVXPY"):
+        problem.compile()
+
+
+def test_all_that_apply_are_compared_and_judged_without_the_exact_route():
+    problem = chain(penalty=gr.Penalty.from_prox(gr.L1().value, gr.L1().prox, name="mine"))
+    compared = gr.compare(problem, seconds=1.0, rounds=50)
+    assert "PrimalDual" in str(compared)
+    assert not any(name.startswith("Exact") for name in compared.entries)
+    judged = problem.certify(np.ones((8, 3)), gap=1e-14)
+    assert judged.valid
+    assert "exact route" not in [step.name for step in judged.steps]
 
 
 @pytest.mark.parametrize(
@@ -67,3 +93,89 @@ def test_without_a_form_in_cvxpy_the_exact_route_says_what_to_do():
 def test_what_is_no_function_is_refused(arguments, named):
     with pytest.raises(TermError, match=f"{named} of from_prox must be a function"):
         gr.Penalty.from_prox(*arguments)
+
+
+def l2(z):
+    return np.linalg.norm(z, axis=1)
+
+
+def scalar_steps(v, s):
+    return v * np.maximum(1 - s / np.linalg.norm(v, axis=1, keepdims=True), 0)
+
+
+SLIPS = {
+    "a scalar step": (l2, scalar_steps, "prox of the penalty mine takes a number as step.*one per row"),
+    "swapped": (l2, lambda s, v: gr.L2().prox(v, s), r"takes its arguments in the other order; .*prox\(v, step\)"),
+    "one argument": (l2, lambda v: v, r"raises TypeError.*called as value\(z\) and prox\(v, step\)"),
+    "value and prox swapped": (gr.L2().prox, l2, "value or prox raises TypeError"),
+    "a scalar value": (np.linalg.norm, gr.L2().prox, r"value of the penalty mine must have the shape \(m,\)"),
+    "a column": (lambda z: l2(z)[:, None], gr.L2().prox, r"shape \(m,\).*returned the shape \(\d+, 1\)"),
+    "a row short": (l2, lambda v, s: gr.L2().prox(v, s)[1:], r"prox of the penalty mine must have the shape \(m, k\)"),
+    "texts": (lambda z: np.full(len(z), "a"), gr.L2().prox, "must be real numbers"),
+    "prox nan": (l2, lambda v, s: np.where(v == 0, np.nan, v), "prox of the penalty mine is .*nan.*must be finite"),
+    "value nan": (lambda z: np.where(l2(z) == 0, np.nan, l2(z)), gr.L2().prox, "value of the penalty mine is nan"),
+    "not 0 at 0": (lambda z: 1 + l2(z), gr.L2().prox, "mine must be 0 at z = 0"),
+    "negative": (lambda z: -l2(z), gr.L2().prox, "mine must not be negative"),
+    "not even": (lambda z: np.maximum(z, 0).sum(axis=1), gr.L1().prox, "mine is not even"),
+    "changes its input": (lambda z: np.abs(z, out=z).sum(axis=1), gr.L1().prox, "mine cannot be used.*read-only"),
+}
+
+
+@pytest.mark.parametrize("slip", SLIPS)
+def test_slips_in_value_or_prox_are_refused_by_name(slip):
+    value, prox, said = SLIPS[slip]
+    with pytest.raises(TermError, match=said):
+        gr.Penalty.from_prox(value, prox, name="mine")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        lambda z: np.minimum(np.abs(z), 1).sum(axis=1),
+        lambda z: np.sqrt(np.abs(z)).sum(axis=1),
+        lambda z: np.log1p(l2(z)),
+        lambda z: np.where((z != 0).sum(axis=1) <= 1, 0.0, np.inf),
+        lambda z: np.abs(z).min(axis=1),
+    ],
+)
+def test_what_a_midpoint_shows_not_to_be_convex_is_refused(value):
+    with pytest.raises(ConvexityError, match=r"mine is not convex: halfway between a = .* and b = .*more than"):
+        gr.Penalty.from_prox(value, gr.L1().prox, name="mine")
+
+
+def test_functions_for_rows_of_one_size_are_tried_on_it_when_they_are_used():
+    a = np.arange(1.0, 41.0)
+    penalty = gr.Penalty.from_prox(lambda z: np.abs(z) @ a, lambda v, s: gr.L1().prox(v / a, s) * a, name="mine")
+    with pytest.raises(TermError, match=r"mine cannot act on 3 coordinates: value or prox raises ValueError"):
+        penalty.check(3)
+    wrong = gr.Penalty.from_prox(lambda z: l2(z - 0 * a[:40]), lambda v, s: v[:, :39], name="mine")
+    with pytest.raises(TermError, match=r"prox of the penalty mine must have the shape \(m, k\)"):
+        wrong.check(40)
+
+
+def test_a_formula_that_divides_by_0_on_its_way_gives_no_warning():
+    def prox(v, s):
+        return scalar_steps(v, np.reshape(s, (-1, 1)))
+
+    penalty = gr.Penalty.from_prox(l2, prox, name="mine")
+    assert not penalty.prox(np.zeros((2, 3)), 1.0).any()
+    stuck = gr.Penalty.from_prox(l2, lambda v, s: 1.0 * v, name="mine")
+    assert np.isinf(stuck.gauge(np.ones((1, 3)))).all()
+
+
+@pytest.mark.parametrize("method", [gr.Exact(), gr.PrimalDual()], ids=lambda method: method.name)
+def test_a_gap_below_the_floor_of_a_derived_conjugate_names_the_penalty(method):
+    budget = {"seconds": 5.0} if method == gr.Exact() else {"rounds": 4000}
+    derived, closed = (
+        chain(penalty=phi).solve(method, gap=1e-15, on_failure="return", **budget) for phi in (given(gr.L2()), gr.L2())
+    )
+    said = r"the conjugate of l2\(z\) is derived, .* too rough for a smaller gap: write a class with a conjugate"
+    assert re.search(said, derived.message), derived.message
+    assert "standardise" not in derived.message
+    assert closed.status != "certified"
+    assert "derived" not in closed.message
+
+
+def test_far_above_the_floor_it_is_not_blamed():
+    solution = chain(penalty=given(gr.L2())).solve(gr.PrimalDual(), gap=1e-15, rounds=3, on_failure="return")
+    assert "derived" not in solution.message

@@ -20,6 +20,7 @@ from ._rowwise import domain_of, rowwise
 from .base import AbstractOneSided
 from .penalty import AbstractPenalty
 
+SIZES = (3, 2, 1, *range(4, 33))  # the sizes of rows on which a function is tried when the penalty is made
 ROUNDING = 1e-9  # relative; within it a function is 0 at 0, even, homogeneous
 AGREEMENT = 1e-7  # relative; CVXPY's cones, solved, against its values
 
@@ -82,7 +83,9 @@ def examine(function: Callable[[Any], Any], rows: bool, k: int, name: str) -> Ab
         raise TermError(f"the penalty {name} cannot act on {k} coordinates: {problem}") from problem
     z = points(k)
     phi = values(function, rows, z)
-    _refuse_no_penalty(function, rows, name, z, phi)
+    if rows and not _close(phi, np.concatenate([values(function, rows, row[None]) for row in z])):
+        raise TermError(f"the penalty {name} with rows=True must treat each row by itself; it mixes them")
+    refuse_values(name, z, phi)
 
     def row_function(row: Any) -> Any:
         return cp.sum(function(cp.reshape(row, (1, k), order="C"))) if rows else cp.sum(function(row))
@@ -117,10 +120,8 @@ def points(k: int) -> Array:
     return np.vstack([random, np.zeros((1, k)), np.eye(k), -0.7 * np.eye(k), np.ones((1, k)), signs])
 
 
-def _refuse_no_penalty(function: Callable[[Any], Any], rows: bool, name: str, z: Array, phi: Array) -> None:
+def refuse_values(name: str, z: Array, phi: Array) -> None:
     """Raises where the values phi at the rows z are none of a penalty."""
-    if rows and not _close(phi, np.concatenate([values(function, rows, row[None]) for row in z])):
-        raise TermError(f"the penalty {name} with rows=True must treat each row by itself; it mixes them")
     at_zero = phi[~z.any(axis=1)][0]
     if not abs(at_zero) <= ROUNDING:
         raise TermError(f"the penalty {name} must be 0 at z = 0; it is {at_zero:.6g}; subtract the constant")

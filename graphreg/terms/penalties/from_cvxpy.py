@@ -11,11 +11,9 @@ from ...errors import TermError
 from ...escaping import visible
 from ...lazy import cp
 from ..records import Array, Notation, RecessionCone
-from ._examine import apply, examine, notation
+from ._examine import SIZES, apply, examine, notation
 from .base import AbstractOneSided
 from .penalty import AbstractPenalty
-
-SIZES = (3, 2, 1, *range(4, 33))  # the sizes of rows on which a function is tried when the penalty is made
 
 __all__ = ["from_cvxpy"]  # its classes are made by the function
 

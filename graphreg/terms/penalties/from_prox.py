@@ -13,6 +13,7 @@ from ...escaping import upright, visible
 from ..bounds import ULP
 from ..records import Array, Notation
 from ._rows import row_norm
+from ._tried import try_size, try_some_size
 from .penalty import AbstractPenalty
 
 OUTWARD = 1e-8  # flows are taken this much longer, so that what is proved there holds for them
@@ -44,10 +45,12 @@ class ProxPenalty(AbstractPenalty):
     balls: dict[int, Array] = field(default_factory=dict[int, Array])  # by size of row, see `_ball`
 
     def value(self, z: Array) -> Array:
-        return np.asarray(self.of_rows(z), dtype=float)
+        with np.errstate(all="ignore"):  # of a formula of the user's, whose numbers are judged
+            return np.asarray(self.of_rows(z), dtype=float)
 
     def prox(self, v: Array, step: Any) -> Array:
-        return np.asarray(self.of_points(v, step), dtype=float)
+        with np.errstate(all="ignore"):
+            return np.asarray(self.of_points(v, np.broadcast_to(step, len(v))), dtype=float)
 
     def conjugate(self, u: Array) -> Array:
         w, value = self._nearby((1.0 + OUTWARD) * u)
@@ -70,7 +73,8 @@ class ProxPenalty(AbstractPenalty):
             d[live] *= ((off * w).sum(axis=1) / (off * d[live]).sum(axis=1))[:, None]
         length = row_norm(d)
         ends = (row_norm(u) > 0.0) & (length < 0.999 * FAR)
-        return np.where(ends, size / np.where(ends, length, 1.0) * (1.0 + 2.0 * OUTWARD), 0.0)
+        with np.errstate(divide="ignore"):  # of a row of which nothing but 0 lies in dom phi*
+            return np.where(ends, size / np.where(ends, length, 1.0) * (1.0 + 2.0 * OUTWARD), 0.0)
 
     def clip(self, u: Array) -> Array:
         """The projection onto dom phi*, a little inside."""
@@ -82,11 +86,16 @@ class ProxPenalty(AbstractPenalty):
 
     def cvxpy(self, Z: Any) -> Any:
         if self.written is None:
-            raise TermError(
-                f"the penalty {self.name} has no form in CVXPY, which the exact route needs: pass cvxpy= to from_prox, "
-                "or solve by another method, as in problem.solve(gr.PrimalDual())"
-            )
+            raise TermError(self.unwritten())
         return self.written(Z)
+
+    def unwritten(self) -> str:
+        if self.written is not None:
+            return ""
+        return (
+            f"the penalty {self.name} has no form in CVXPY, which the exact route needs: pass cvxpy= to from_prox, "
+            "or solve by another method, as in problem.solve(gr.PrimalDual())"
+        )
 
     def check(self, k: int) -> None:
         self._balls(k)
@@ -127,6 +136,7 @@ class ProxPenalty(AbstractPenalty):
         """The largest value of phi* over each of the balls around 0 with `RADII`, bounded by that at the corners of a
         cross around it; +inf where the ball is not inside dom phi*."""
         if k not in self.balls:
+            try_size(self.of_rows, self.of_points, self.name, k)
             axes = np.vstack([np.eye(k), -np.eye(k)])
             most: list[float] = []
             for r in RADII:
@@ -161,8 +171,8 @@ def from_prox(
     value : callable
         phi of each row of an (m, k) array, (m,): even, convex, >= 0, 0 at 0, and growing in every direction.
     prox : callable
-        ``prox(v, step)``: for each row the p that minimises ``step * phi(p) + 1/2 ||p - v||^2``, (m, k); ``step`` is a
-        number or one per row, (m,).
+        ``prox(v, step)``: for each row the p that minimises ``step * phi(p) + 1/2 ||p - v||^2``, (m, k); ``step`` is
+        one number per row, (m,).
     cvxpy : callable, optional
         A convex CVXPY expression with one value per row of the (m, k) expression that it is given; the exact route
         asks for it.
@@ -172,7 +182,11 @@ def from_prox(
     Raises
     ------
     TermError
-        Where phi does not grow in every direction, once it is used on so many coordinates.
+        Where what ``value`` or ``prox`` return on a few rows has another shape, or is not that of a penalty: negative,
+        not 0 at 0, not even. Functions for rows of one size only are tried when they are used on it. And where phi does
+        not grow in every direction, once it is used on so many coordinates.
+    ConvexityError
+        Where a midpoint of two of these rows shows that phi is not convex.
 
     Examples
     --------
@@ -185,4 +199,6 @@ def from_prox(
         if not callable(function) and not (what == "cvxpy" and function is None):
             raise TermError(f"{what} of from_prox must be a function, got {function!r}")
     said = visible(name or str(getattr(value, "__name__", "phi"))).replace("%", "percent")
-    return ProxPenalty(value, prox, cvxpy, "phi" if said in ("<lambda>", "value") else said)
+    said = "phi" if said in ("<lambda>", "value") else said
+    try_some_size(value, prox, said)
+    return ProxPenalty(value, prox, cvxpy, said)

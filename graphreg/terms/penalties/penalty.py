@@ -234,6 +234,10 @@ class AbstractPenalty(ABC):
         name, latex = names_of(self)
         return Notation(f"{name}(%z)", f"%c {name}*(%u / %c)", "", f"{latex}(%z)", rf"%c \, {latex}^*(%u / %c)", "")
 
+    def unwritten(self) -> str:
+        """Why `cvxpy` can write nothing, and the remedy, as a sentence that begins small; empty where it can."""
+        return ""
+
     def is_users(self) -> bool:
         """Whether the user wrote phi, so that solves try its laws at their points (see `certificate.spot_checks`)."""
         return not in_library(type(self))
