@@ -107,6 +107,12 @@ class Ledger:
         method, adaptation = self._all("method"), self._all("adaptation")
         return method[0] + adaptation[0], method[1] + adaptation[1]
 
+    def work(self, rounds: int) -> str:
+        """Rounds and messages in words; nothing where there were no rounds, and no messages where none were counted."""
+        if not rounds:
+            return ""
+        return f"{rounds:,} rounds, " + (f"{self.total_messages:,} messages, " if self.rounds else "")
+
     def by_edge(self) -> pd.DataFrame:
         """Messages and bytes by sender, receiver and purpose: one row where anything was sent."""
         from ..tables import LabelledTable

@@ -339,7 +339,7 @@ class Solution:
         head = f"{self.method}: {self.status}. {self.message}"
         latent = f" + {len(self.latent)} latent nodes" if self.latent else ""
         size = f"{n} nodes x {d} coordinate{'s' if d > 1 else ''}{latent}"
-        work = f"{work_of(self)}{self.seconds:.3g} s"
+        work = f"{self.ledger.work(self.rounds)}{self.seconds:.3g} s"
         lines = [head, f"objective {self.objective:.10g} ({size}; {work})", str(self.certificate)]
         if self.own is not None:
             lines.append(f"of what {self.method} minimises: {self.own}")
@@ -349,11 +349,3 @@ class Solution:
 
     def __repr__(self) -> str:
         return f"<Solution {self.method}: {self.status}, objective {self.objective:.6g}>"
-
-
-def work_of(solution: Solution) -> str:
-    """Rounds and messages; none where there were no rounds, and no messages where nobody has counted them."""
-    if not solution.rounds:
-        return ""
-    counted = f"{solution.ledger.total_messages:,} messages, " if solution.ledger.rounds else ""
-    return f"{solution.rounds:,} rounds, {counted}"

@@ -6,6 +6,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import networkx as nx
 import pandas as pd
@@ -14,7 +15,9 @@ from ..escaping import printed
 from ..form import Form
 from ..tables import WIDTH, LabelledTable, Stated
 from ..terms import Array
-from .solution import Solution, work_of
+
+if TYPE_CHECKING:
+    from .solution import Solution
 
 BOUNDS = (
     "the bounds hold for the data and the model as they are stored, whatever rounding did; they say how far the "
@@ -62,7 +65,7 @@ def summary(solution: Solution) -> Summary:
         "model": " + ".join(_terms(form)),
         "method": f"{solution.method}{f', seed {solution.seed}' if solution.rounds else ''}",
         "status": f"{solution.status}. {solution.message}",
-        "work": f"{work_of(solution)}{solution.seconds:.3g} s",
+        "work": f"{solution.ledger.work(solution.rounds)}{solution.seconds:.3g} s",
         "objective": f"{solution.objective:.10g}",
     }
     if certificate.valid:
