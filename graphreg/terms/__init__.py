@@ -27,6 +27,7 @@ from .records import Notation as Notation
 from .records import RecessionCone as RecessionCone
 from .records import Space as Space
 from .records import Stated as Stated
+from .records import defined as defined
 from .records import feature_of as feature_of
 from .records import name_of as name_of
 from .sharing import alike as alike
