@@ -60,7 +60,7 @@ def test_a_penalty_without_a_conjugate_for_cvxpy_is_called_by_its_name(function:
 
 
 def test_a_broken_law_names_the_penalty_and_what_can_be_run() -> None:
-    wrong = of_value(lambda z: 1.5 * np.abs(z).sum(axis=1))
+    wrong = of_value(lambda z: 0.5 * np.abs(z).sum(axis=1))
     with pytest.raises(TermError, match=r"^mine breaks the law .*check_penalty\(penalty\) of this penalty, "):
         total(wrong).solve(gr.PrimalDual())
 
