@@ -282,7 +282,7 @@ def _other_penalties(forces: _Forces, k: int, rest: Array) -> Iterator[Family]:
         masks = [free if j == k else part[1] for j, part in enumerate(forces.parts)]
         flow = forces.at_nodes(edge, edge.weight[:, None] * g)
         if not free.all() and (found := forces.fit(rest, flow, forces.orthonormal(masks))) is not None:
-            yield Family(f"{name} for {type(edge.penalty).__name__}", *found, bool((free == own).all()), "penalty")
+            yield Family(f"{name} for {edge.penalty.called()}", *found, bool((free == own).all()), "penalty")
 
 
 def other_penalties(edge: EdgeBlock) -> Iterator[tuple[str, AbstractPenalty]]:

@@ -116,7 +116,7 @@ def _of_edges(form: Form, k: int) -> Iterator[tuple[str, Form]]:
         for word, power in (("forgotten", 0.0), ("squared", 2.0)):
             yield f"the edge weights {word}", _with(form, k, replace(edge, base_weight=edge.base_weight**power))
     for name, penalty in other_penalties(edge):
-        yield f"penalty {name} for {type(edge.penalty).__name__}", _with(form, k, replace(edge, penalty=penalty))
+        yield f"penalty {name} for {edge.penalty.called()}", _with(form, k, replace(edge, penalty=penalty))
     for equality in _equalities(form.width(edge)):
         tied = replace(edge, penalty=equality, strength=Strength(), base_weight=np.ones(len(edge.tail)))
         yield "flows leave their ball: a consensus", _with(form, k, tied)

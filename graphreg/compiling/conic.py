@@ -26,6 +26,7 @@ from ..lazy import cp
 from ..terms import Array, Parameter, Strength, batches
 from ..terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 from ..terms.penalties import AbstractConstraint
+from .rules import broken_rule
 from .units import PLAIN, Parameters, Units, units
 
 _TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11, "accept_unknown": True}
@@ -121,7 +122,7 @@ class ConicProblem:
         except cp.SolverError as error:
             raise SolverError(f"{solver} cannot take this problem: {str(error).splitlines()[0]}") from None
         except cp.error.DCPError as error:  # pyright: ignore[reportAttributeAccessIssue]
-            raise ConvexityError(f"a term is not convex by CVXPY's rules: {str(error).splitlines()[0]}") from error
+            raise ConvexityError(broken_rule(self.form, error)) from error
         if broke:
             return Outcome(cause=broke)
         with warnings.catch_warnings(action="ignore"):  # "may be inaccurate": the certificate decides

@@ -73,7 +73,7 @@ def overflow(form: Form) -> str:
             largest = float(x[r].flat[np.argmax(np.abs(x[r]))])
             node = form.labels[block.node[r]]
             return (
-                f"{type(block.loss).__name__} is beyond the largest float at node {node!r}, whose constraints lead to "
+                f"{block.loss.called()} is beyond the largest float at node {node!r}, whose constraints lead to "
                 f"a predictor of {largest:.3g}"
             )
     return ""

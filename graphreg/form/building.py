@@ -56,8 +56,8 @@ def _space(model: Model, losses: Sequence[AbstractLoss]) -> Space:
     for loss in losses[1:]:
         if loss.coordinates() != coordinates:
             raise DataError(
-                f"the losses must have the same features: {type(losses[0]).__name__} has {list(coordinates)}, "
-                f"{type(loss).__name__} has {list(loss.coordinates())}"
+                f"the losses must have the same features: {losses[0].called()} has {list(coordinates)}, "
+                f"{loss.called()} has {list(loss.coordinates())}"
             )
     graphs = dict.fromkeys(label for _, term in model.terms for label in term.nodes())
     own = dict.fromkeys(label for loss in losses for label in loss.data.labels)
@@ -87,9 +87,9 @@ def _disjoint(samples: Sequence[SampleBlock], space: Space) -> None:
         taken = nodes[owner[nodes] >= 0]
         if len(taken):
             label = list(space.index)[taken[0]]
-            first = type(samples[int(owner[taken[0]])].loss).__name__
+            first = samples[int(owner[taken[0]])].loss.called()
             raise TermError(
-                f"the node {label!r} has two losses, {first} and {type(block.loss).__name__}; "
+                f"the node {label!r} has two losses, {first} and {block.loss.called()}; "
                 "losses are added on disjoint nodes"
             )
         owner[nodes] = k

@@ -36,7 +36,7 @@ def check_samples(loss: SampleBlock) -> None:
     most = loss.loss.largest_offset()
     beyond = loss.offset.reshape(len(loss.y), -1).max(axis=1)
     if (beyond > most).any():
-        kind = type(loss.loss).__name__
+        kind = loss.loss.called()
         _refuse(loss, beyond, beyond > most, offset, f"{kind} overflows beyond {most:g}; subtract a constant from it")
     _check(loss, loss.base_scale, "the scale (scale= times the sample weight)")
     _check_products(loss)

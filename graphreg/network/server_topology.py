@@ -44,7 +44,7 @@ def server_form(
     labels = [(SERVER, cluster) for cluster in clusters] if member is not None else [SERVER]
     latent = tuple(distinct(labels, set(form.space.index)))
     place = np.zeros(n, dtype=np.intp) if member is None else member
-    name, c = f"{SERVER} ({type(penalty).__name__})", np.ones(n) if weight is None else weight
+    name, c = f"{SERVER} ({penalty.called()})", np.ones(n) if weight is None else weight
     bare, ends = without_edges(form, latent), (np.arange(n), n + place)
     edges = EdgeBlock(penalty, Strength(), *ends, c, None, None, TO_SERVER, name, bare.n)
     return replace(bare, edges=(*bare.edges, edges))

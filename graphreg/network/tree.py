@@ -159,7 +159,7 @@ def _unfit(form: Form, edge: EdgeBlock) -> list[str]:
     tied = edge.penalty.is_equality(form.width(edge)) and not edge.role.of_leaves  # alpha = 1
     if halves_squares(form, edge) or tied:
         return []
-    return [f"{edge.name} has the penalty {type(edge.penalty).__name__}, and the method is for SquaredL2"]
+    return [f"{edge.name} has the penalty {edge.penalty.called()}, and the method is for SquaredL2"]
 
 
 def _between(form: Form) -> list[EdgeBlock]:

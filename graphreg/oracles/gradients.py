@@ -211,7 +211,7 @@ def _convexity(block: SampleBlock) -> float:
 
 def without_gradient(form: Form) -> tuple[str, ...]:
     """Losses and ground edges that have no gradient, as sentences."""
-    losses = {type(b.loss).__name__ for b in form.samples if not isinstance(b.loss, AbstractSmoothLoss)}
+    losses = {b.loss.called() for b in form.samples if not isinstance(b.loss, AbstractSmoothLoss)}
     out = [f"{name} is not smooth{STEPPING}" for name in sorted(losses)]
     return (*out, *without_ground_gradient(form))
 

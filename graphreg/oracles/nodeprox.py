@@ -243,7 +243,7 @@ def node_proxes(form: Form) -> tuple[AbstractNodeProx, ...]:
 def without_prox(form: Form) -> tuple[str, ...]:
     """Losses whose sum over a node has no prox here, as sentences."""
     known = (AbstractSmoothLoss, AbstractPiecewiseLinearLoss)
-    unknown = {type(block.loss).__name__ for block in form.samples if not isinstance(block.loss, known)}
+    unknown = {block.loss.called() for block in form.samples if not isinstance(block.loss, known)}
     return tuple(f"{name} is neither smooth nor piecewise linear: no prox of a node's sum is known" for name in unknown)
 
 

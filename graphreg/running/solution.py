@@ -317,7 +317,7 @@ class Solution:
             owner[owner < 0] = 0
         if (owner[node] < 0).any():
             label = self.labels[int(node[owner[node] < 0][0])]
-            families = ", ".join(dict.fromkeys(type(block.loss).__name__ for block in blocks))
+            families = ", ".join(dict.fromkeys(block.loss.called() for block in blocks))
             raise DataError(
                 f"the node {label!r} has no data, which would tell whose of {families} is its loss; predict the 'link'"
             )

@@ -8,6 +8,7 @@ from .calculus import Model as Model
 from .calculus import Parameter as Parameter
 from .calculus import Strength as Strength
 from .calculus import positive as positive
+from .convexity import not_convex as not_convex
 from .hierarchy import Hierarchy as Hierarchy
 from .hierarchy import latent_label as latent_label
 from .hierarchy import tree_levels as tree_levels
@@ -27,6 +28,7 @@ from .records import Notation as Notation
 from .records import RecessionCone as RecessionCone
 from .records import Space as Space
 from .records import Stated as Stated
+from .records import defined as defined
 from .records import feature_of as feature_of
 from .records import name_of as name_of
 from .sharing import alike as alike

@@ -111,7 +111,7 @@ class Hierarchy(AbstractTerm):
             head = [place[parent] for parent in level.values()]
             scale, each = _level_weights(weight, _level_labels(level, depth), depth)
             role = Role("hierarchy", depth + 1, len(levels))
-            name = f"Hierarchy({type(self.penalty).__name__}), level {role.level}"
+            name = f"Hierarchy({self.penalty.called()}), level {role.level}"
             ends = np.array(tail), np.array(head)
             edges.append(EdgeBlock(phi, strength * scale, *ends, each, None, None, role, name))
         return Lowered(edges=tuple(edges), latent=tuple(latent_label(path) for path in latent))

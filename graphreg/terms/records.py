@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -36,6 +37,15 @@ class Notation:
     latex_domain: str = ""
     gradient: str = ""
     latex_gradient: str = ""
+
+
+# What follows, as in "h(-y u) where h(q) = ...", defines a function (or the matrix R) that precedes.
+WHERE = re.compile(r"(?: where | \\text\{ where \} |, (?:\\; )?)(?=\S+\(\w+(?:, \w+)?\) = |R = )")
+
+
+def defined(text: str) -> list[str]:
+    """A formula, and the definition of what stands in it, where there is one."""
+    return WHERE.split(text, maxsplit=1)
 
 
 def names_of(term: object) -> tuple[str, str]:

@@ -31,7 +31,7 @@ def check_between_nodes(penalty: Any, where: str) -> None:
     check_penalty_argument(penalty, where)
     if isinstance(penalty, AbstractOneSided):
         raise TermError(
-            f"{type(penalty).__name__} is one-sided and cannot stand on edges between nodes, which have no direction; "
+            f"{penalty.called()} is one-sided and cannot stand on edges between nodes, which have no direction; "
             "use it in NodePenalty"
         )
 
@@ -40,7 +40,7 @@ def check_strength(penalty: AbstractPenalty, strength: Strength, weighted: bool,
     """A constraint takes no strength and no weights."""
     if not isinstance(penalty, AbstractConstraint):
         return
-    name = type(penalty).__name__
+    name = penalty.called()
     if strength != Strength():
         raise TermError(f"{where} is a constraint ({name}) and takes no strength, got {strength.text()}; leave it out")
     if weighted:
@@ -73,7 +73,7 @@ class TotalVariation(AbstractTerm):
         return self.graph.labels
 
     def lower(self, space: Space, strength: Strength) -> Lowered:
-        name = f"TotalVariation({type(self.penalty).__name__})"
+        name = f"TotalVariation({self.penalty.called()})"
         return graph_edges(self.graph, self.penalty, self.features, strength, space, name)
 
     def on_graph(self, change: Callable[[Graph], Graph]) -> TotalVariation:
@@ -156,7 +156,7 @@ class NodePenalty(AbstractTerm):
             )
 
     def lower(self, space: Space, strength: Strength) -> Lowered:
-        name = f"NodePenalty({type(self.penalty).__name__})"
+        name = f"NodePenalty({self.penalty.called()})"
         check_strength(self.penalty, strength, self.weights is not None, name, "leave weights= out")
         features = space.select(self.features, name)
         if features is None and len(space.penalised) < len(space.coordinates):

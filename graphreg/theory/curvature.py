@@ -41,7 +41,7 @@ class Curvature:
         for block in local:
             if not tells_curvature(block):
                 raise MethodError(
-                    f"the curvature of {type(block.loss).__name__} around a point is not bounded here; it is for "
+                    f"the curvature of {block.loss.called()} around a point is not bounded here; it is for "
                     "quadratic, logistic, Poisson, Huber and squared hinge losses, and your own with curvature_within"
                 )
         return Curvature(form, w, NodeGradients(replace(form, samples=())).convexity, bool(local))

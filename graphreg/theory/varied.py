@@ -141,7 +141,7 @@ def homogeneous(penalty: AbstractPenalty, k: int) -> bool:
 
 def _of_parameter(form: Form, norms: list[int], parameter: Parameter, what: str) -> Varying:
     mine = [k for k, e in enumerate(form.edges) if e.strength.parameter is parameter]
-    losses = [type(b.loss).__name__ for b in form.samples if b.strength.parameter is parameter]
+    losses = [b.loss.called() for b in form.samples if b.strength.parameter is parameter]
     wrong = [*losses, *(form.edges[k].name for k in mine if k not in norms)]
     if wrong:
         raise TermError(
@@ -187,7 +187,7 @@ def _without(form: Form, places: list[int] | None = None) -> str:
     if not edges:
         return " (no edges between nodes at all)" if places is None else ""
     edge = edges[0]
-    name = type(edge.penalty).__name__
+    name = edge.penalty.called()
     if isinstance(edge.penalty, AbstractConstraint):
         return f" ({edge.name} is a constraint, the same at every strength)"
     return f" ({name} has no strength at which all nodes agree: differences shrink, and none vanishes)"
@@ -196,7 +196,7 @@ def _without(form: Form, places: list[int] | None = None) -> str:
 def check_smooth(vary: Varying, what: str) -> None:
     """Raise `MethodError` where what does not vary has no gradients, or a norm that varies is 0 along a direction."""
     form = vary.form
-    kinked = [type(b.loss).__name__ for b in form.samples if not isinstance(b.loss, AbstractSmoothLoss)]
+    kinked = [b.loss.called() for b in form.samples if not isinstance(b.loss, AbstractSmoothLoss)]
     wrong = [f"{name} has no gradient where it has kinks" for name in kinked]
     wrong += [f"{e.name} {_rough(e)}" for k, e in enumerate(form.edges) if k not in vary.places and _rough(e)]
     if wrong:
@@ -215,5 +215,5 @@ def _rough(edge: EdgeBlock) -> str:
     if isinstance(edge.penalty, AbstractSmoothPenalty):
         return ""
     if isinstance(edge.penalty, AbstractConstraint):
-        return f"is a constraint ({type(edge.penalty).__name__})"
-    return f"has kinks ({type(edge.penalty).__name__})"
+        return f"is a constraint ({edge.penalty.called()})"
+    return f"has kinks ({edge.penalty.called()})"

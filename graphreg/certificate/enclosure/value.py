@@ -32,7 +32,7 @@ class Bound:
         value = block.loss.conjugate_bound(b, around, block.y)
         low, high = block.loss.domain(block.y)
         self.inner = self.inner and bool(((b - around > low) & (b + around < high)).all())
-        value, bad = self.finite(value, block.node, f"a price of {type(block.loss).__name__}")
+        value, bad = self.finite(value, block.node, f"a price of {block.loss.called()}")
         return value, around, bad
 
     def finite(self, value: Array, node: Array, what: str) -> tuple[Array, Array]:

@@ -89,7 +89,7 @@ def write_out(form: Form, w: Array, point: DualPoint) -> tuple[Form, DualPoint]:
     """The form and the point with every composition of penalties as its parts; refuses what no proof can state."""
     for block in form.samples:
         if block.loss.stated() is None:
-            raise ProofError(f"the loss {type(block.loss).__name__} cannot be stated in a proof: it has no `stated`")
+            raise ProofError(f"the loss {block.loss.called()} cannot be stated in a proof: it has no `stated`")
     edges: list[EdgeBlock] = []
     flows: list[Array] = []
     for edge, u in zip(form.edges, point.flows, strict=True):
@@ -106,7 +106,7 @@ def parts_of(edge: EdgeBlock, k: int) -> list[EdgeBlock]:
     parts = edge.penalty.parts()
     if not parts:
         raise ProofError(
-            f"{edge.name}: the penalty {type(edge.penalty).__name__} cannot be stated in a proof; where it is a sum of "
+            f"{edge.name}: the penalty {edge.penalty.called()} cannot be stated in a proof; where it is a sum of "
             "the library's penalties, give it a method `parts` that says so"
         )
     blocks = [replace(edge, penalty=part, strength=Strength(float(edge.strength) * by)) for by, part in parts]

@@ -75,7 +75,7 @@ class AbstractRows(ABC):
 
     @property
     def name(self) -> str:
-        return type(self.term).__name__
+        return self.term.called()
 
     def writes(self, method: str) -> bool:
         """Whether the term has a method of its own in place of the derived one."""

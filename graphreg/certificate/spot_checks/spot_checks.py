@@ -124,9 +124,12 @@ def _missed(rows: AbstractRows, trial: Trial, least: float) -> str:
         return ""
     row = int(bad[np.argmax(beyond)])
     said = ", ".join(f"{name} = {_shown(value[row])}" for name, value in trial.said.items())
+    kind = rows.checker.removeprefix("check_")
+    made = rows.name != type(rows.term).__name__  # by a function
+    trying = f"({kind}) of this {kind}" if made else f"({rows.name}(...))"
     return (
         f"{rows.name} breaks the law {trial.law} {rows.at(row)}, where {said}; print "
-        f"graphreg.testing.{rows.checker}({rows.name}(...)), which tries every law, and mend the method that is wrong"
+        f"graphreg.testing.{rows.checker}{trying}, which tries every law, and mend the method that is wrong"
     )
 
 

@@ -31,7 +31,7 @@ class SampleWords:
 
     @property
     def title(self) -> str:
-        return type(self.block.loss).__name__
+        return self.block.loss.called()
 
     @property
     def price(self) -> Math:

@@ -37,7 +37,6 @@ def penalties(words: EdgeWords) -> list[Row]:
     gradient = words.gradient
     if gradient:
         return [Row(flow + same(" = ") + times + gradient, prose(f"{words.each} ({words.block.name})"))]
-    value = words.value()
     subgradient = Math(
         f"{flow.text} in {times.text}d phi({z.text})", rf"{flow.latex} \in {times.latex}\partial \phi({z.latex})"
     )
@@ -46,13 +45,18 @@ def penalties(words: EdgeWords) -> list[Row]:
         definition = Math(f"phi(z) = {phi.math.text}", rf"\phi(z) = {phi.math.latex}")
         rows = [Row(subgradient, prose(f"{words.each} ({words.block.name})")), Row(WITH + definition)]
         return rows + ([Row(WITH + phi.definition)] if phi.definition else [])
-    inner = Math(f"<{flow.text}, {z.text}> = ", rf"\langle {flow.latex}, {z.latex} \rangle = ") + times + value.math
+    value = words.value()
+    between = Math(" * ", r" \cdot ") if value.math.text[0].isdigit() else Math(" ", r" \, ")
+    product = join([weight if times else NOTHING, value.math], between.text, between.latex)
+    inner = Math(f"<{flow.text}, {z.text}> = ", rf"\langle {flow.latex}, {z.latex} \rangle = ") + product
+    definitions = [Row(WITH + value.definition)] if value.definition else []
     left, right = words.ends()
     right = right or same("0")
     equal, apart = join((left, right), " = "), join((left, right), " != ", r" \ne ")
     fused = ": the edge is fused" if not words.block.ground else ""
     return [
         Row(words.domain.math + prose(" and ") + inner, prose(f"{words.each} ({words.block.name})")),
+        *definitions,
         Row(INDENT + prose("the flow is below capacity") + IMPLIES + equal + prose(fused)),
         Row(INDENT + apart + IMPLIES + prose("the flow is at capacity")),
     ]

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from ...terms import defined
 from .writing import NOTHING, Math
-
-# What follows, as in "h(-y u) where h(q) = ...", defines a function that precedes.
-WHERE = re.compile(r"(?: where | \\text\{ where \} |, (?:\\; )?)(?=\S+\(\w+\) = )")
 
 
 @dataclass(frozen=True)
@@ -21,15 +19,15 @@ class Filled:
 
 def fill(text: str, latex: str, z: Math, u: Math, c: Math, y: Math) -> Filled:
     """Replace the tokens of a `Notation`: argument, flow or price, weight and target."""
-    written = [_fill(part, z.text, u.text, c.text, y.text, " * ") for part in WHERE.split(text, maxsplit=1)]
-    typeset = [_fill(part, z.latex, u.latex, c.latex, y.latex, r" \cdot ") for part in WHERE.split(latex, maxsplit=1)]
+    written = [_fill(part, z.text, u.text, c.text, y.text, " * ") for part in defined(text)]
+    typeset = [_fill(part, z.latex, u.latex, c.latex, y.latex, r" \cdot ") for part in defined(latex)]
     definition = NOTHING if len(written) == 1 else Math(written[1], typeset[-1])
     return Filled(Math(written[0], typeset[0]), definition)
 
 
 def _fill(template: str, z: str, u: str, c: str, y: str, times: str) -> str:
     if c == "1":
-        template = template.replace("(2 %c)", "2").replace(" / %c", "")
+        template = re.sub(r"\((\d[\d.]*) %c\)", r"\1", template).replace(" / %c", "")
         template = re.sub(r"(?<=\d)( \\,)? %c|%c (\\, )?(?=[^\s<>=])", "", template)
     if c[:1].isdigit():
         template = re.sub(r"(?<=\d)( \\,)? %c", lambda _: times + "%c", template)

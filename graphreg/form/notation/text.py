@@ -35,7 +35,7 @@ def primal(form: Form) -> Written:
     """
     symbols = Symbols(form)
     terms = [words.sum + grouped(words.value(words.argument).math) for words in symbols.samples]
-    terms += [words.sum + words.value().math for words in symbols.penalties]
+    terms += [words.sum + grouped(words.value().math) for words in symbols.penalties]
     size = f"{form.n} x {form.d}", rf"{form.n} \times {form.d}"
     heading = Math(f"minimise over w in R^({size[0]})", rf"\text{{minimise over }} w \in \mathbb{{R}}^{{{size[1]}}}")
     definitions = [words.value(words.argument).definition for words in symbols.samples]

@@ -54,7 +54,7 @@ def grouped(math: Math) -> Math:
     """The formula, in brackets where it is a sum."""
     flat, before = math.text, ""
     while flat != before:  # what stands in brackets within it does not matter
-        flat, before = re.sub(r"\([^()]*\)|<[^<>]*>|\|\|.*?\|\|", "", flat), flat
+        flat, before = re.sub(r"\([^()]*\)|\[[^\[\]]*\]|<[^<>]*>|\|\|.*?\|\|", "", flat), flat
     if " + " not in flat and " - " not in flat:
         return math
     return Math(f"({math.text})", rf"\left({math.latex}\right)")

@@ -54,12 +54,12 @@ class InteriorPoint(AbstractIteration):
 
     def missing(self, form: Form) -> tuple[str, ...]:
         out = [
-            f"{type(block.loss).__name__} has no second derivatives, which Newton steps need"
+            f"{block.loss.called()} has no second derivatives, which Newton steps need"
             for block in form.samples
             if not isinstance(block.loss, AbstractSmoothLoss)
         ]
         out += [
-            f"{edge.name} has the penalty {type(edge.penalty).__name__}, and the method takes L1, L2 and smooth ones"
+            f"{edge.name} has the penalty {edge.penalty.called()}, and the method takes L1, L2 and smooth ones"
             for edge in form.edges
             if not (isinstance(edge.penalty, AbstractSmoothPenalty) or edge.penalty.pieces(form.width(edge)))
         ]

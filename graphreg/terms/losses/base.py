@@ -62,7 +62,7 @@ class AbstractLoss(AbstractSamples):
         """l* as a CVXPY expression with one value per sample, or as a list: the constraints of its domain, then the
         expression. Needed only for the dual form."""
         raise TermError(
-            f"{type(self).__name__} has no method cvxpy_conjugate, which the dual form needs; "
+            f"{self.called()} has no method cvxpy_conjugate, which the dual form needs; "
             "add one, or compile the primal form"
         )
 
@@ -190,6 +190,10 @@ class AbstractLoss(AbstractSamples):
         """For each sample the coordinate of its price that is minus the sum of the others, (M,); None where all
         coordinates are free."""
         return None
+
+    def called(self) -> str:
+        """What messages and tables call the loss: the name of its class."""
+        return type(self).__name__
 
     def is_users(self) -> bool:
         """Whether the user wrote l, so that solves try its laws at their points (see `certificate.spot_checks`)."""

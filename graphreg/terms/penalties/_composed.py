@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,8 +14,9 @@ import numpy as np
 from ...errors import TermError
 from ...lazy import cp
 from ..bounds import ULP, shown
-from ..records import Array, Notation, RecessionCone
+from ..records import Array, Notation, RecessionCone, defined
 from ._curves import Curve, Sides
+from ._formulas import SOFT, conjugated, outwards, times, typeset, weighted, weighted_l1, with_hubers
 from ._rows import INSIDE, longest, onto_ball, row_norm, split
 from ._separable import written
 from .base import AbstractOneSided, AbstractSmoothPenalty, AbstractSupercoercive
@@ -89,9 +91,11 @@ class AbstractRadial(AbstractPenalty):
 
     @property
     def notation(self) -> Notation:
-        domain = (f"||%u||_2 <= {self.last:g} %c", rf"\|%u\|_2 \le {self.last:g} %c")
+        domain = (f"||%u||_2 <= {times(self.last)}%c", rf"\|%u\|_2 \le {times(self.last)}%c")
         domain = domain if np.isfinite(self.last) else ("", "")
-        return Notation("h(||%z||_2)", "%c h*(||%u||_2 / %c)", domain[0], r"h(\|%z\|_2)", r"%c \, h^*", domain[1])
+        value = with_hubers(outwards(self.h, 0, "||%z||_2", "||%z||_2"))
+        conjugate = with_hubers(conjugated("||%u||_2", "x >= 0", outwards(self.h, 0, "x", "x")))
+        return Notation(value, conjugate, domain[0], typeset(value), typeset(conjugate), domain[1])
 
 
 @final
@@ -170,13 +174,21 @@ class Thresholded(AbstractPenalty):
     @property
     def notation(self) -> Notation:
         n = self.rest.notation
+        value, t = weighted_l1(self.weights), weighted(self.weights)
+
+        def at(text: str, latex: bool = False) -> str:
+            formula, *rest = defined(text)
+            put = formula.replace("%u", f"S(%u, {t})")
+            where = [typeset(f" where {SOFT}") if latex else f" where {SOFT}", *(f", {each}" for each in rest)]
+            return put + "".join(where) if formula else ""
+
         return Notation(
-            f"sum_j a_j |[%z]_j| + {n.value}",
-            n.conjugate.replace("%u", "S(%u, %c a)"),
-            n.domain.replace("%u", "S(%u, %c a)"),
-            rf"\sum_j a_j |[%z]_j| + {n.latex_value}",
-            n.latex_conjugate.replace("%u", "S(%u, %c a)"),
-            n.latex_domain.replace("%u", "S(%u, %c a)"),
+            f"{value} + {n.value}",
+            at(n.conjugate),
+            at(n.domain),
+            f"{typeset(value)} + {n.latex_value}",
+            at(n.latex_conjugate, latex=True),
+            at(n.latex_domain, latex=True),
         )
 
 
@@ -229,12 +241,15 @@ class Ridged(AbstractSupercoercive):
     @property
     def notation(self) -> Notation:
         n, c = self.rest.notation, f"{self.ridge:g}"
+        n, c = self.rest.notation, f"{2.0 * self.ridge:g}"
+        near = rf"\frac{{1}}{{{c} %c}} \|%u - s\|_2^2"
+        square = f"{times(self.ridge / 2.0)}||%z||_2^2"
         return Notation(
-            f"{n.value} + {c} ||%z||_2^2 / 2",
-            f"min over s of ||%u - s||_2^2 / (2 * {c} %c), s a flow of {n.value}",
+            f"{square} + {n.value}",
+            _nearest(n.conjugate, n.domain, "min over s{} of ", " with {},", f"||%u - s||_2^2 / ({c} %c)"),
             "",
-            rf"{n.latex_value} + \tfrac{{{c}}}{{2}} \|%z\|_2^2",
-            rf"\min_s \tfrac{{1}}{{2 \cdot {c} %c}} \|%u - s\|_2^2",
+            f"{typeset(square)} + {n.latex_value}",
+            _nearest(n.latex_conjugate, n.latex_domain, r"\min_{{s{}}} ", ": {}", near),
         )
 
 
@@ -332,14 +347,24 @@ class AbstractBlocks(AbstractPenalty):
     @property
     def notation(self) -> Notation:
         each = [(phi.notation, ",".join(str(j) for j in columns)) for columns, phi in self.blocks]
-        domains = [n.domain.replace("%u", f"%u[{at}]") for n, at in each if n.domain]
+
+        def joined(name: str, separator: str = " + ", latex: bool = False) -> str:
+            parts: list[list[str]] = []
+            for n, at in each:
+                index = f"{{{at}}}" if latex else f"({at})" if "," in at else at
+                written = getattr(n, name)
+                parts += [defined(re.sub("%[zu]", rf"[\g<0>]_{index}", written))] if written else []
+            more = ", ".join(dict.fromkeys(each for part in parts for each in part[1:]))
+            where = (r" \text{ where } " if latex else " where ") + more if more else ""
+            return separator.join(part[0] for part in parts) + where
+
         return Notation(
-            " + ".join(n.value.replace("%z", f"%z[{at}]") for n, at in each),
-            " + ".join(n.conjugate.replace("%u", f"%u[{at}]") for n, at in each if n.conjugate),
-            ", ".join(domains),
-            " + ".join(n.latex_value.replace("%z", f"[%z]_{{{at}}}") for n, at in each),
-            " + ".join(n.latex_conjugate.replace("%u", f"[%u]_{{{at}}}") for n, at in each if n.latex_conjugate),
-            r",\ ".join(n.latex_domain.replace("%u", f"[%u]_{{{at}}}") for n, at in each if n.latex_domain),
+            joined("value"),
+            joined("conjugate"),
+            joined("domain", ", "),
+            joined("latex_value", latex=True),
+            joined("latex_conjugate", latex=True),
+            joined("latex_domain", r",\ ", latex=True),
         )
 
 
@@ -372,6 +397,13 @@ def blocks(parts: Sequence[tuple[Array, AbstractPenalty]]) -> AbstractPenalty:
 def radial(curve: Curve) -> AbstractRadial:
     """h(||z||_2) for the h with this derivative."""
     return (SmoothRadial if Sides.of([curve]).is_smooth else Radial)(curve)
+
+
+def _nearest(conjugate: str, domain: str, least: str, among: str, square: str) -> str:
+    """The least of a square and a conjugate at s."""
+    (inner, *rest), (inside, *more) = (defined(text.replace("%u", "s")) for text in (conjugate, domain))
+    formula = least.format(among.format(inside) if inside else "") + (f"({square} + {inner})" if inner else square)
+    return " where ".join([formula, ", ".join(dict.fromkeys([*rest, *more]))]) if rest or more else formula
 
 
 def _soft(v: Array, threshold: Array) -> Array:

@@ -91,6 +91,9 @@ class AbstractConePenalty(AbstractPenalty):
     def accuracy(self) -> float:
         return 1e-7 if self.jets is not None and self.is_even else 1e-6
 
+    def called(self) -> str:
+        return self.written.value.removesuffix("(%z)")
+
     def is_users(self) -> bool:
         return True  # the function is
 

@@ -10,6 +10,7 @@ import numpy as np
 from ...errors import ConvexityError, TermError
 from ...escaping import upright
 from ...lazy import cp
+from ..convexity import not_convex
 from ..derivatives import KinkedError, jets
 from ..records import Array, Notation
 from ._cone_penalty import ConePenalty, OneSidedConePenalty
@@ -41,24 +42,11 @@ def apply(function: Callable[[Any], Any], rows: bool, k: int) -> Any:
         raise TermError("the function of from_cvxpy may hold no CVXPY Variable or Parameter of its own; use numbers")
     refuse_inexact(expression)
     if not expression.is_convex():
-        guilty = _guilty(expression)
-        why = "concave" if guilty.is_concave() else "neither convex nor concave by its rules"
         raise ConvexityError(
-            f"CVXPY's rules do not show that the penalty is convex: {guilty} is {why}; "
+            f"CVXPY's rules do not show that the penalty is convex: {not_convex(expression)}; "
             "write it with convex atoms (https://www.cvxpy.org/tutorial/dcp)"
         )
     return expression
-
-
-def _guilty(expression: Any) -> Any:
-    """The smallest sub-expression that breaks convexity."""
-    while True:
-        worse = [part for part in expression.args if not part.is_dcp()]
-        if not worse and isinstance(expression, cp.AddExpression):
-            worse = [part for part in expression.args if not part.is_convex()]
-        if not worse:
-            return expression
-        expression = worse[0]
 
 
 def values(function: Callable[[Any], Any], rows: bool, z: Array) -> Array:

@@ -13,6 +13,7 @@ from ...errors import TermError
 from ...lazy import cp
 from ..bounds import ULP
 from ..records import Array, Notation
+from ._formulas import FEW, typeset, vector
 from ._rows import column, row_norm, split
 from .base import AbstractNorm
 
@@ -53,7 +54,8 @@ class ScaledNorm(AbstractNorm):
     def notation(self) -> Notation:
         n, c = self.norm.notation, f"{self.factor:g}"
         domain = n.domain.replace("%c", f"{c} %c")
-        return Notation(f"{c} {n.value}", "", domain, rf"{c} {n.latex_value}", "", rf"{n.latex_domain} \cdot {c}")
+        latex = n.latex_domain.replace("%c", f"{c} %c")
+        return Notation(f"{c} {n.value}", "", domain, rf"{c} {n.latex_value}", "", latex)
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,7 +219,16 @@ class EllipsoidNorm(AbstractRootedNorm):
 
     @property
     def notation(self) -> Notation:
-        return Notation("||R %z||_2", "", "||R^-T %u||_2 <= %c", r"\|R %z\|_2", "", r"\|R^{-\top} %u\|_2 \le %c")
+        rows = "; ".join(vector(row) for row in self.root[:FEW]) + ("; ..." if len(self.root) > FEW else "")
+        text, latex = f" where R = [{rows}]", rf" \text{{ where }} R = [{typeset(rows)}]"
+        return Notation(
+            "||R %z||_2" + text,
+            "",
+            "||R^-T %u||_2 <= %c" + text,
+            r"\|R %z\|_2" + latex,
+            "",
+            r"\|R^{-\top} %u\|_2 \le %c" + latex,
+        )
 
 
 def _p_norm(z: Array, p: float) -> Array:

@@ -14,6 +14,7 @@ from ...errors import TermError
 from ...lazy import cp
 from ..records import Array, Notation, RecessionCone
 from ._curves import Curve, Sides
+from ._formulas import conjugated, on_both_sides, summed, typeset, weighted, weighted_l1, with_hubers
 from ._rows import INSIDE, LEAST_SLACK
 from .base import AbstractOneSided, AbstractSmoothPenalty
 from .penalty import AbstractPenalty
@@ -103,9 +104,21 @@ class AbstractSeparable(AbstractPenalty):
 
     @property
     def notation(self) -> Notation:
-        return Notation(
-            "sum_j h_j([%z]_j)", "sum_j %c h_j*(u_j / %c), u = %u", "", r"\sum_j h_j([%z]_j)", r"\sum_j %c \, h_j^*"
-        )
+        if all(h.start.shape[1] == 1 and not h.bend.any() for h in (self.right, self.left)) and (
+            np.array_equal(self.right.last, self.left.last)
+        ):
+            return self._notation_of_l1(self.right.last)
+        each = [on_both_sides(self.right, self.left, j) for j in range(len(self.curves))]
+        value = with_hubers(summed(each, "[%z]_j"))
+        duals = [lambda s, h=h: conjugated(s, "x", h("x")) for h in each]
+        conjugate = with_hubers(summed(duals, "[%u]_j"))
+        return Notation(value, conjugate, "", typeset(value), typeset(conjugate))
+
+    @staticmethod
+    def _notation_of_l1(weights: Array) -> Notation:
+        value, most = weighted_l1(weights), weighted(weights)
+        domain = f"|%u| <= {most}" if most.startswith("%c (") else f"||%u||_inf <= {most}"
+        return Notation(value, "", domain, typeset(value), "", typeset(domain))
 
     @staticmethod
     def _gauges(u: Array, high: Array, low: Array) -> Array:

@@ -90,6 +90,9 @@ class AbstractCvxpyPenalty(AbstractPenalty):
     def recession(self, k: int) -> RecessionCone | None:
         return self.acting_on(k).recession(k)
 
+    def called(self) -> str:
+        return _label(self.function, self.name)
+
     def is_users(self) -> bool:
         return True  # the function is
 

@@ -103,6 +103,9 @@ class ProxPenalty(AbstractPenalty):
     def accuracy(self) -> float:
         return 1e-6
 
+    def called(self) -> str:
+        return self.name
+
     def is_users(self) -> bool:
         return True  # the functions are
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...checks import check_fields
-from ...declaring import in_library
+from ...declaring import in_library, is_private
 from ...errors import TermError
 from ..bounds import largest_around
 from ..records import Array, Notation, RecessionCone, Stated, names_of
@@ -224,8 +224,17 @@ class AbstractPenalty(ABC):
         of its domain, then the expression (left out where it is 0). Needed only for the dual form.
         """
         raise TermError(
-            f"{type(self).__name__} has no method cvxpy_conjugate, which the dual form needs; "
+            f"{self.called()} has no method cvxpy_conjugate, which the dual form needs; "
             "add one, or compile the primal form"
+        )
+
+    def called(self) -> str:
+        """What messages and tables call the penalty: the name of its class, or its formula."""
+        kind = type(self)
+        return (
+            self.notation.value.replace("%z", "z")
+            if in_library(kind) and is_private(kind.__module__)
+            else kind.__name__
         )
 
     @property
@@ -286,7 +295,7 @@ class AbstractPenalty(ABC):
 
     def __mul__(self, other: Any) -> Any:
         raise TermError(
-            f"{type(self).__name__} is a penalty, a function of one vector, and no term; scale or add the sum that it "
+            f"{self.called()} is a penalty, a function of one vector, and no term; scale or add the sum that it "
             "stands in, for instance 0.1 * TotalVariation(graph, L2())"
         )
 

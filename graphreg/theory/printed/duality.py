@@ -58,9 +58,7 @@ def gap(problem: Any, w: Any, flows: Any) -> float:
     form = form_of(problem, "the gap (34)").frozen()
     for block in form.samples:
         if not isinstance(block.loss, AbstractQuadraticLoss):
-            raise MethodError(
-                f"the gap (34) is computed for squared and mean losses; here is {type(block.loss).__name__}"
-            )
+            raise MethodError(f"the gap (34) is computed for squared and mean losses; here is {block.loss.called()}")
     point, u = parameters_of(w, form, "the parameters"), _flows(flows, form)
     dual = 0.0
     for edge, each in zip(form.edges, u, strict=True):

@@ -184,7 +184,7 @@ def _total_variation(form: Form) -> EdgeBlock:
     between = [edge for edge in form.edges if not edge.ground]
     missing = [s.removesuffix(STEPPING) for s in without_gradient(form)]
     missing += [
-        f"the curvature of {type(b.loss).__name__} has no bound"
+        f"the curvature of {b.loss.called()} has no bound"
         for b in form.samples
         if isinstance(b.loss, AbstractSmoothLoss) and not np.isfinite(b.loss.smoothness()) and not tells_curvature(b)
     ]

@@ -1,0 +1,52 @@
+"""Which term of a form breaks CVXPY's rules, once CVXPY has refused the problem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..errors import TermError
+from ..escaping import visible
+from ..form import Form
+from ..lazy import cp
+from ..terms import not_convex
+
+ROWS = 2  # on which a term is written once more: its parts are printed
+LONGEST = 300  # of what is printed of a part
+
+
+def broken_rule(form: Form, error: Exception) -> str:
+    """The term whose expression is not convex by CVXPY's rules, and the part of it; what CVXPY says where each term by
+    itself is."""
+    for where, write in _terms(form):
+        try:
+            written = write()
+        except TermError:  # a term without a conjugate for CVXPY
+            continue
+        for part in written if isinstance(written, (list, tuple)) else [written]:
+            if isinstance(part, cp.Constraint):
+                said = f"its constraint {part} does not follow the rules of disciplined convex programming"
+                wrong = not part.is_dcp()
+            else:
+                wrong = not part.is_convex()
+                said = not_convex(part) if wrong else ""
+            if wrong:
+                return (
+                    f"a term is not convex by CVXPY's rules, {where}: {visible(said, LONGEST)}; write it with convex "
+                    "atoms (https://www.cvxpy.org/tutorial/dcp)"
+                )
+    return f"a term is not convex by CVXPY's rules: {' '.join(str(error).split())}"
+
+
+def _terms(form: Form) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Every term, written on a few rows, and what it is called."""
+    for edge in form.edges:
+        shape = (min(len(edge.tail), ROWS), form.width(edge))
+        z, u, phi = cp.Variable(shape, name="z"), cp.Variable(shape, name="u"), edge.penalty
+        yield f"cvxpy of {phi.called()} in {edge.name}", lambda phi=phi, z=z: phi.cvxpy(z)
+        yield f"cvxpy_conjugate of {phi.called()} in {edge.name}", lambda phi=phi, u=u: phi.cvxpy_conjugate(u)
+    for block in form.samples:
+        y, shape = block.y[:ROWS], block.offset[:ROWS].shape
+        x, a, loss = cp.Variable(shape, name="x"), cp.Variable(shape, name="a"), block.loss
+        yield f"cvxpy of {loss.called()}", lambda loss=loss, x=x, y=y: loss.cvxpy(x, y)
+        yield f"cvxpy_conjugate of {loss.called()}", lambda loss=loss, a=a, y=y: loss.cvxpy_conjugate(a, y)
