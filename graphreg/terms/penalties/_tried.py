@@ -14,7 +14,8 @@ from ._examine import ROUNDING, SIZES, points, refuse_values
 MODERATE = 10.0  # entries of the rows: of larger ones a function may well be infinite
 CALLS = "they are called as value(z) and prox(v, step), with z and v of the shape (m, k) and step of the shape (m,)"
 
-Value, Prox = Callable[[Array], Array], Callable[[Array, Any], Array]
+Value = Callable[[Array], Array]
+Prox = Callable[[Array, Any], Array]
 
 
 def try_some_size(value: Value, prox: Prox, name: str) -> None:
