@@ -68,6 +68,10 @@ def limit_of(course: Course, optimum: Optimum, others: tuple[Course, ...] = ()) 
     def found(kind: str, why: str) -> Limit:
         return Limit(kind, d3, power, point, swing, why)
 
+    if not optimum.known:
+        gap = optimum.certificate.relative_gap if optimum.certificate.valid else np.inf
+        why = f"the optimum is known to a relative gap of {gap:.1e} only, so nothing can be said of where the run leads"
+        return found("undecided", why)
     if d3 < RIGHT + optimum.floor:
         return found("right", f"{d3:.1e} from the optimum")
     if others:

@@ -13,6 +13,7 @@ from audit_cases import gossip, gradient_step, network, primal_dual
 import graphreg as gr
 from benchmarks.audits.bugs import asymmetric_mixing, local_steps
 from benchmarks.audits.instances import instance
+from graphreg.auditing.optimum import Optimum
 from graphreg.errors import ArgumentError, ModelError
 from graphreg.running import of_problem
 
@@ -234,3 +235,18 @@ def test_malformed_arguments_are_refused(given, says):
 def test_an_argument_of_another_package_is_told():
     with pytest.raises(ArgumentError, match="rounds="):
         gr.audit(network("l2"), primal_dual, max_iter=3)
+
+
+def test_without_a_certified_optimum_nothing_is_right_or_wrong(monkeypatch):
+    """As on columns of 1e-9 and 1e12, where no route proves it."""
+    problem = network()
+    far = problem.solve().coef + 5.0
+    weak = Optimum(problem, far, problem.certify(far, gap=1e9))
+    assert weak.certificate.relative_gap > 1e-2
+    monkeypatch.setattr(Optimum, "of", lambda *given: weak)
+    for algorithm in (primal_dual, [far] * 60):
+        report = gr.audit(problem, algorithm, rounds=200)
+        assert "rest on no certificate" in str(report)
+        assert report.verdict == "undecided"
+        assert not report.ok
+        assert "so nothing can be said of where the run leads" in str(report)
