@@ -1,17 +1,15 @@
-"""Points as users give them: arrays, data frames, solutions."""
+"""Points as users give them: parameters, flows and prices, or solutions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import checks
 from ..errors import ModelError
-from ..form import Form, placed
-from ..inputs import is_frame
-from ..messages import missing_entries, unknown_labels, unmatched
+from ..form import Form, parameters_of, placed
+from ..messages import missing_entries
 from ..running import Solution
 from ..terms import Array
 from .carried import Carried, carried, spread
@@ -54,28 +52,7 @@ def given_point(given: Any, what: str, form: Form) -> Given:
 
 
 def _entries(given: Any, what: str, form: Form) -> Array:
-    """The entries of an array or a data frame, of the user's nodes or of all."""
-    if isinstance(given, Mapping):
-        given = _of_nodes(given, what, form)
-    given = _by_label(given, what, form) if is_frame(given) else given
-    given = checks.numbers(given, what, "a Solution or an array of numbers")
-    observed = len(form.space.index)
-    if given.shape not in (form.shape, (observed, form.d)):
-        raise ModelError(f"{what} must have the shape {(observed, form.d)}, got {given.shape}")
-    if not np.isfinite(given).all():
-        raise ModelError(f"{what} has NaN or infinite entries")
-    return given
-
-
-def _of_nodes(given: Mapping[Any, Any], what: str, form: Form) -> list[Any]:
-    """The vectors of the nodes in their order."""
-    for said in unmatched(what, given, list(form.space.index)):
-        raise ModelError(said)
-    vectors = {label: checks.numbers(given[label], f"{what}[{label!r}]", "a vector of numbers") for label in given}
-    for label, vector in vectors.items():
-        if vector.shape != (form.d,):
-            raise ModelError(f"{what}[{label!r}] must have the shape {(form.d,)}, got {vector.shape}")
-    return [vectors[label] for label in form.space.index]
+    return parameters_of(given, what, form, "a Solution or an array of numbers")
 
 
 def _filled(given: Array, form: Form) -> Array:
@@ -113,12 +90,3 @@ def given_arrays(given: Any, what: str, here: Arrays) -> Arrays:
 def _like(given: Arrays, here: Arrays) -> Arrays | None:
     """The arrays, where they are shaped like those here."""
     return given if [each.shape for each in given] == [each.shape for each in here] else None
-
-
-def _by_label(frame: Any, what: str, form: Form) -> Any:
-    """The entries of a data frame in the order of the nodes and their parameters."""
-    rows, columns = list(form.space.index), list(form.space.names)
-    for given, known, of in ((frame.index, rows, "node"), (frame.columns, columns, "parameter")):
-        for said in (*unknown_labels(what, given, known, of), *missing_entries(what, given, known, of)):
-            raise ModelError(said)
-    return frame.loc[rows, columns]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import networkx as nx
@@ -15,7 +16,8 @@ import graphreg as gr
 from benchmarks.soundness.exact import above, below, exact
 from benchmarks.soundness.objective import objective, repaired
 from benchmarks.soundness.stored import as_stored
-from graphreg.certificate import Routing, common, kinks
+from graphreg.certificate import Enclosed, Routing, common, kinks
+from graphreg.certificate.enclosure.lower import Enclosure
 from graphreg.datasets import random_problem
 from graphreg.datasets.wild_problems import wild_problem
 from graphreg.errors import ModelError
@@ -133,6 +135,27 @@ def test_points_of_all_kinds_are_taken(problem):
         assert problem.certify(w).holds(1e-6)
 
 
+def test_tables_are_taken_by_label_whatever_their_labels_are(tmp_path):
+    rng = np.random.default_rng(0)
+    data = gr.NodeData.from_arrays(
+        rng.standard_normal((60, 2)), rng.choice(list("uvw"), 60), np.repeat(list("abcdef"), 10)
+    )
+    tree = gr.Hierarchy({"left": list("abc"), "right": list("def")}, (0.1, 0.1))
+    problem = gr.Problem(gr.MultinomialLoss(data) + tree)
+    found = problem.solve()
+    found.save(tmp_path / "answer.npz")
+    saved, graph = gr.load(tmp_path / "answer.npz"), found.to_networkx()
+    table = found.table().iloc[::-1, ::-1]
+    for w in (
+        table,
+        saved.iloc[::-1, ::-1],  # with latent nodes
+        {label: table.loc[label] for label in "fedcba"},
+        dict(graph.nodes(data="coef")),
+    ):
+        assert problem.value(w) == pytest.approx(found.objective, rel=1e-9)
+    assert problem.certify(saved).holds(1e-6)
+
+
 def test_flows_that_are_given_need_no_other_step(problem):
     found = problem.solve(gap=1e-10)
     (flows,), (prices,) = found.certificate.dual_point.flows, found.certificate.dual_point.prices
@@ -200,17 +223,43 @@ def interrupted(*given):
     raise KeyboardInterrupt
 
 
+def test_the_first_bound_is_cut_short_as_well(problem, monkeypatch):
+    """It may take minutes on a large problem."""
+    monkeypatch.setattr(judgement, "LAST", 0.05)
+    monkeypatch.setattr(judgement.Certifier, "certify", lambda *given: [time.sleep(1e-3) for _ in range(5000)])
+    began = time.perf_counter()
+    judged = problem.certify(np.zeros((6, 2)), seconds=0.01)
+    assert time.perf_counter() - began < 1.0
+    assert not judged.valid
+    assert judged.note.endswith("The time was up before the gradients.")
+    assert judged.primal == pytest.approx(problem.value(np.zeros((6, 2))))
+
+
+def test_what_no_step_could_prove_is_told_with_its_reason(problem, monkeypatch):
+    monkeypatch.setattr(judgement, "NEAR", ())
+    monkeypatch.setattr(judgement.Exact, "missing", lambda *_: ("all",))
+    monkeypatch.setattr(judgement.PrimalDual, "missing", lambda *_: ("all",))
+    none = np.full(1, -np.inf)
+    monkeypatch.setattr(Enclosure, "__call__", lambda self, point, *_: Enclosed(none, point, point.flows, "columns"))
+    assert problem.certify(np.zeros((6, 2))).note == "no lower bound was proved: columns"
+
+
 BAD = {
     "mapping, label": (lambda p: p.value({**dict.fromkeys("abcde", np.zeros(2)), "g": np.zeros(2)}), "w names 'g'"),
     "mapping, lacks one": (lambda p: p.value(dict.fromkeys("abcde", np.zeros(2))), "no entry for the node 'f'"),
     "mapping, shape": (lambda p: p.value(dict.fromkeys("abcdef", np.zeros(3))), r"w\['a'\] must have the shape \(2,\)"),
     "shape": (lambda p: p.certify(np.zeros((5, 2))), r"w must have the shape \(6, 2\), got \(5, 2\)"),
-    "nan": (lambda p: p.value(np.full((6, 2), np.nan)), "w has NaN"),
+    "nan": (lambda p: p.value(np.full((6, 2), np.nan)), "w must be finite, got .* at the node 'a'"),
     "none": (lambda p: p.value(None), "w must be a Solution or an array"),
     "label": (
         lambda p: p.value(pd.DataFrame(np.zeros((6, 2)), index=list("abcdeg"), columns=["x0", "x1"])),
         "'g'",
     ),
+    "label, twice": (
+        lambda p: p.value(pd.DataFrame(np.zeros((7, 2)), index=list("abcdefa"), columns=["x0", "x1"])),
+        "the node 'a' is there twice",
+    ),
+    "vector, label": (lambda p: p.value({key: {"x0": 1.0, "x2": 0.0} for key in "abcdef"}), r"w\['a'\] names 'x2'"),
     "flows, shape": (lambda p: p.certify(np.zeros((6, 2)), flows=[np.zeros((4, 2))]), r"flows\[0\].*\(5, 2\)"),
     "flows, number": (lambda p: p.certify(np.zeros((6, 2)), flows=[1, 2]), "for each of 1 terms, got 2"),
     "prices, nan": (lambda p: p.certify(np.zeros((6, 2)), prices=np.full(60, np.nan)), r"prices\[0\] has NaN"),
