@@ -192,9 +192,6 @@ class _Judged:
         return bool(certificate.contradiction) or away <= self.gap or known
 
     def judgement(self, moved: float) -> Judgement:
-        broken = [each for each in self.found if each.contradiction]
-        if broken:  # a term of the user's own breaks a law: no bound of any step holds
-            return self._judgement(replace(broken[0], w=self.w), moved, None)
         certifier = self.certifier
         certifier.gap, certifier.best_primal = self.gap, None  # of w itself, whatever else was met
         certifier.consider(self.w)
@@ -202,6 +199,9 @@ class _Judged:
             lowest = self.lowest
             certifier.bounded(Enclosed(np.array([lowest.dual]), lowest.dual_point, lowest.spread))
         found = certifier.best()
+        broken = [each for each in (*self.found, found) if each.contradiction]
+        if broken:  # a term of the user's own breaks a law: no bound of any step holds
+            return self._judgement(replace(broken[0], w=self.w), moved, None)
         best = min(self.found, key=lambda each: each.primal, default=found)
         lies = found.primal - 2.0 * found.rounding  # P at w is not less
         better = best if best.valid and best.primal < lies else None
