@@ -165,7 +165,7 @@ class Recorder:
                 f"an observation takes {each:,} bytes, and Observer(memory={self.observer.memory:g}) has room for "
                 f"{most}{f' of the {asked} that are asked for' if asked else ''}: give more memory, or observe less"
             )
-        return asked or most
+        return most
 
     def observed(self) -> Observed:
         """All observations, with that of the last round."""

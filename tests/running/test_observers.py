@@ -182,6 +182,15 @@ def test_resume_equals_run(memory, tmp_path):
     assert (memory == 2**20) == (whole.observed.stride == 1)
 
 
+def test_a_run_that_is_observed_late_is_thinned_evenly(tmp_path):
+    path, observer = gr.Checkpoint(tmp_path / "run", rounds=1), gr.Observer(rounds=1, memory=1700)
+    solve(None, 9, checkpoint=path)
+    for k in (40, 41, 90):
+        seen = solve(observer, k, checkpoint=path).observed
+    assert seen.stride > 2
+    assert set(np.diff(seen.rounds[:-1])) == {seen.stride}
+
+
 @pytest.mark.parametrize("where", ["observer", "check"])
 def test_resume_after_an_interruption_within_a_round(where, tmp_path):
     """Before the observer has seen the round, and when it has and the checkpoint has not."""
