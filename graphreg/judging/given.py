@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,6 +76,8 @@ def _check_all_known(known: Carried, what: str) -> None:
 def given_arrays(given: Any, what: str, here: Arrays) -> Arrays:
     """Arrays of floats in the shapes of those here; one may come by itself."""
     alone = len(here) == 1 and isinstance(given, np.ndarray) and given.shape == here[0].shape
+    if isinstance(given, Mapping):  # of edges, over all terms
+        raise ModelError(f"{what} are arrays, one for each term; of a solution: solution.certificate.dual_point.{what}")
     some = [given] if alone else checks.sequence(given, what, "a sequence of arrays")
     if len(some) != len(here):
         raise ModelError(f"{what} must have an array for each of {len(here)} terms, got {len(some)}")

@@ -274,6 +274,7 @@ BAD = {
     ),
     "vector, label": (lambda p: p.value({key: {"x0": 1.0, "x2": 0.0} for key in "abcdef"}), r"w\['a'\] names 'x2'"),
     "flows, shape": (lambda p: p.certify(np.zeros((6, 2)), flows=[np.zeros((4, 2))]), r"flows\[0\].*\(5, 2\)"),
+    "flows, mapping": (lambda p: p.certify(np.zeros((6, 2)), flows={}), "solution.certificate.dual_point.flows"),
     "flows, number": (lambda p: p.certify(np.zeros((6, 2)), flows=[1, 2]), "for each of 1 terms, got 2"),
     "prices, nan": (lambda p: p.certify(np.zeros((6, 2)), prices=np.full(60, np.nan)), r"prices\[0\] has NaN"),
     "gap": (lambda p: p.certify(np.zeros((6, 2)), gap=-1.0), "gap must be"),
