@@ -18,7 +18,6 @@ from ..errors import ModelError
 from ..messages import near
 from ..version import __version__
 from .records import Evidence, Verdict
-from .trial import Trial
 
 Function = Callable[..., Evidence]
 SCALES = ("quick", "full")
@@ -130,9 +129,9 @@ def claim(id: str, source: str, statement: str, **declared: Any) -> Callable[[Fu
 
 
 def uncheckable(id: str, source: str, statement: str, *, stated: Any, reason: str) -> None:
-    """Declare a claim that nothing can be computed of, with the reason; in a file of its paper."""
+    """Declare a claim that nothing can be computed of, with the reason."""
     found = Declaration(id, source, statement, stated, Verdict.UNCHECKED, reason=reason)
-    _register(found, sys._getframe(1).f_globals["__name__"])
+    _register(found, "")
 
 
 def _register(declared: Declaration, module: str) -> None:

@@ -1,4 +1,4 @@
-"""The report: tables by paper with what is stated beside what was computed, and the figures; as text, Markdown, HTML."""
+"""The report: tables by paper with what is stated beside what was computed, and figures; as Markdown and HTML."""
 
 from __future__ import annotations
 

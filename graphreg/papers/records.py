@@ -196,15 +196,15 @@ class Evidence:
     @staticmethod
     def from_json(content: Mapping[str, Any]) -> Evidence:
         """The evidence that `to_json` wrote; KeyError, TypeError or ValueError for anything else."""
-        both = (tuple(_check(each) for each in content[name]) for name in ("printed", "corrected"))
+        printed, corrected = (tuple(_check(each) for each in content[name]) for name in ("printed", "corrected"))
         rest = {"counterexample": dict, "table": list, "data": dict}
         if any(not isinstance(content[name], kind) for name, kind in rest.items()):
             raise TypeError
-        return Evidence(*both, **{name: content[name] for name in rest})
+        return Evidence(printed, corrected, content["counterexample"], content["table"], content["data"])
 
 
 def _check(content: Mapping[str, Any]) -> Check:
-    numbers = {name: tuple(map(float, content[name])) for name in ("computed", "stated", "scale")}
+    numbers: dict[str, Any] = {name: tuple(map(float, content[name])) for name in ("computed", "stated", "scale")}
     if len(set(map(len, numbers.values()))) != 1:
         raise ValueError
     return Check(**{**content, **numbers})

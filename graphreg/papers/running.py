@@ -18,6 +18,7 @@ from .replications import Replications, quiet
 from .trial import Trial, folder_of_data
 
 OUT = Path("papers-out")
+SAME = ("id", "paper", "source", "statement", "stated", "expected", "correction")  # fields of declarations and claims
 
 
 @dataclass(frozen=True)
@@ -126,19 +127,19 @@ class Runner:
             began = time.perf_counter()
             evidence, reason = self._computed(declared, files, kept)
             if evidence is None:
-                found = {"verdict": Verdict.UNCHECKED, "reason": reason}
-                return self._row(declared, key["settings"], note=_note(kept), **found)
+                unchecked = Verdict.UNCHECKED
+                return self._row(declared, key["settings"], verdict=unchecked, reason=reason, note=_note(kept))
             content = evidence, time.perf_counter() - began
             if evidence.checks and all(check.finite for check in evidence.checks):
                 kept.write("result", key, {"evidence": evidence.to_json(), "seconds": content[1]})
-        return self._row(declared, key["settings"], *content, note=_note(kept))
+        return self._row(declared, key["settings"], content, note=_note(kept))
 
     def kept(self, declared: Declaration) -> Claim:
         """What is known of a claim without computing: its verdict is None where nothing is kept."""
         if declared.function is None:
             return self._row(declared, {}, verdict=Verdict.UNCHECKED)
         key = self._key(declared, self._files(declared))
-        return self._row(declared, key["settings"], *(_read(Kept(self.out), key) or ()))
+        return self._row(declared, key["settings"], _read(Kept(self.out), key))
 
     def _files(self, declared: Declaration) -> dict[str, Path]:
         """The files of real data that are there."""
@@ -178,23 +179,25 @@ class Runner:
         self,
         declared: Declaration,
         settings: Mapping[str, Any],
-        evidence: Evidence | None = None,
-        seconds: float | None = None,
+        found: tuple[Evidence, float] | None = None,
         verdict: Verdict | None = None,
         reason: str = "",
         note: str = "",
     ) -> Claim:
-        """A claim with what was found; the verdict is that of the evidence, where there is some."""
+        """A claim with the evidence and the seconds that were found; the verdict is that of the evidence, where there
+        is some."""
+        evidence, seconds = found or (None, None)
         if evidence is not None:
             verdict, reason = evidence.verdict(declared.correction)
         lacking = _lacking(declared, self._files(declared))
         if verdict == Verdict.UNCHECKED:
             reason = reason or lacking or declared.reason
-        same = ("id", "paper", "source", "statement", "stated", "expected", "correction")
+        same: dict[str, Any] = {name: getattr(declared, name) for name in SAME}
         scale = self.scale if declared.full is not None else "both"
         whole = {"scale": scale, "seed": declared.seed, **settings}
-        found = {"verdict": verdict, "evidence": evidence, "seconds": seconds, "reason": reason, "note": note}
-        row = Claim(**{name: getattr(declared, name) for name in same}, settings=whole, **found)
+        row = Claim(
+            **same, settings=whole, verdict=verdict, evidence=evidence, seconds=seconds, reason=reason, note=note
+        )
         return row if lacking else replace(row, unexplained=_unexplained(row))
 
 

@@ -58,7 +58,8 @@ class Instance:
         """(2.3); with ``alpha`` (2.1)."""
         n, m, d = self.X.shape
         data = gr.NodeData.from_arrays(self.X.reshape(n * m, d), self.y.ravel(), np.repeat(np.arange(n), m))
-        clusters, gamma = dict(enumerate(self.cluster.tolist())), dict(enumerate(self.gamma.tolist()))
+        clusters: dict[Any, Any] = dict(enumerate(self.cluster.tolist()))
+        gamma = dict(enumerate(self.gamma.tolist()))
         if alpha is None:
             tree: Any = gr.Hierarchy(clusters, (gamma, dict(enumerate(self.lam.tolist()))))
         else:

@@ -11,8 +11,8 @@ from ._instances import Instance
 @claim(
     "clusters.prop2.2",
     "Proposition 2.2",
-    "(2.1) with alpha_j = lambda_j / (lambda_j + Gamma_j), Gamma_j the sum of the gamma_i of the cluster, and (2.3) have "
-    "the same minimisers theta_i.",
+    "(2.1) with alpha_j = lambda_j / (lambda_j + Gamma_j), Gamma_j the sum of the gamma_i of the cluster, and (2.3) "
+    "have the same minimisers theta_i.",
     stated="equal",
     expected=Verdict.HOLDS,
 )
