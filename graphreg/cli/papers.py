@@ -69,10 +69,14 @@ def run(ctx: click.Context, names: tuple[str, ...], claims: tuple[str, ...], out
 
     folder.make_folder(out, "--out: ")
     runner = papers.Runner(out=out, progress=None, **options)
-    todo = papers.chosen(names, claims)
+    todo = papers.chosen(*names, *claims)
     found: list[Any] = []
     for number, declared in enumerate(todo.values(), 1):
-        found.append(runner.run(declared))
+        try:
+            found.append(runner.run(declared))
+        except KeyboardInterrupt:
+            exits.say(f"{papers.summary(found)}\nWhat is done is in {out}: the same command goes on there.", err=True)
+            raise
         exits.say(f"[{number}/{len(todo)}] {papers.line(found[-1])}")
     exits.say(papers.summary(found))
     ctx.exit(exits.LAW_BROKEN if any(each.unexplained for each in found) else exits.CERTIFIED)

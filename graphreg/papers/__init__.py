@@ -22,6 +22,5 @@ from .running import OUT as OUT
 from .running import Claim as Claim
 from .running import Runner as Runner
 from .running import known as known
-from .running import rows as rows
 from .running import run as run
 from .trial import Trial as Trial

@@ -13,6 +13,7 @@ from pkgutil import iter_modules
 from types import FunctionType, ModuleType
 from typing import Any
 
+from .. import checks
 from ..declaring import import_files
 from ..errors import ModelError
 from ..messages import near
@@ -74,7 +75,12 @@ class Declaration:
         """The version of the code: a hash of its files, and the library's version."""
         assert self.function is not None
         module = sys.modules[self.function.__module__]
-        texts = sorted(inspect.getsource(each) for each in _files(module, {}).values())
+        try:
+            texts = sorted(inspect.getsource(each) for each in _files(module, {}).values())
+        except (OSError, TypeError):
+            raise ModelError(
+                f"{self.id}: its code is in no file, so that no result can be kept; write it in a file"
+            ) from None
         return sha256("\0".join([__version__, *texts]).encode()).hexdigest()[:16]
 
 
@@ -167,19 +173,18 @@ def declarations() -> dict[str, Declaration]:
     return {id: each for paper in titles() for id, each in _DECLARED.items() if each.paper == paper}
 
 
-def chosen(papers: tuple[str, ...] = (), ids: tuple[str, ...] = ()) -> dict[str, Declaration]:
-    """The claims of some papers and those of some ids; all of them where none is named.
+def chosen(*names: str) -> dict[str, Declaration]:
+    """The claims of some papers ("clusters") and those of some ids ("clusters.prop2.2"); all where none is named.
 
     Raises
     ------
     ModelError
         For a name that there is not; the message says which was probably meant.
     """
-    known, every = declarations(), titles()
-    for given, there, what in ((papers, every, "paper"), (ids, known, "claim")):
-        for name in given:
-            if name not in there:
-                raise ModelError(f"there is no {what} {name!r}; {near(name, list(there))}")
-    if not papers and not ids:
-        return known
-    return {id: each for id, each in known.items() if each.paper in papers or id in ids}
+    known, papers = declarations(), titles()
+    for name in names:
+        checks.text("the name of a paper or the id of a claim")(name, "a name")
+        what, there = ("claim", list(known)) if "." in name else ("paper", list(papers))
+        if name not in there:
+            raise ModelError(f"there is no {what} {name!r}; {near(name, there)}")
+    return {id: each for id, each in known.items() if not names or each.paper in names or id in names}

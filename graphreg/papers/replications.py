@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -38,13 +39,15 @@ class Replications:
 
     def carried_out(self, unit: Callable[..., Any], tasks: Sequence[Task], seed: int) -> list[dict[str, Any]]:
         """The results of all tasks, in their order."""
-        keys = [{**self.key, "unit": unit.__qualname__, "seed": seed, "cell": plain(c), "number": k} for c, k in tasks]
-        found = [self.kept.read("replication", key) for key in keys]
+        key = {**self.key, "unit": unit.__qualname__, "seed": seed}
+        of = [{"cell": plain(cell), "number": number} for cell, number in tasks]
+        there = self.kept.lines(key)
+        found = [there.get(json.dumps(each, sort_keys=True)) for each in of]
         todo = [place for place, content in enumerate(found) if content is None]
         shown = {"total": len(tasks), "initial": len(tasks) - len(todo), "desc": self.key.get("id"), "unit": "run"}
         with progress_bar(self.progress, **shown) as tell:
             for place, content in self._computed(unit, {place: tasks[place] for place in todo}, seed):
-                self.kept.write("replication", keys[place], content)
+                self.kept.append(key, of[place], content)
                 found[place] = content
                 tell(1)
         return found

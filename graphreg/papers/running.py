@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from .. import checks
-from ..errors import ModelFileError
+from ..errors import ModelError, ModelFileError
 from .declaring import SCALES, Declaration, chosen
 from .kept import Kept
 from .records import Evidence, Verdict, plain
@@ -106,14 +106,14 @@ class Runner:
     """
 
     scale: str = checks.checked(checks.one_of(*SCALES), "quick")
-    out: Path | None = None
+    out: Path | None = checks.checked(checks.instance(Path, "a pathlib.Path") | None, None)
     processes: int = checks.checked(checks.count, 1)
     data: Path | None = None
     progress: bool | None = False
     perturbation: bool = False
 
     def __post_init__(self) -> None:
-        checks.check_fields(self, ModelFileError)
+        checks.check_fields(self, ModelError)
 
     def run(self, declared: Declaration) -> Claim:
         """Compute a claim, or read what is kept of it."""
@@ -125,13 +125,13 @@ class Runner:
         content = _read(kept, key)
         if content is None:
             began = time.perf_counter()
-            evidence, reason = self._computed(declared, files, kept)
+            evidence, reason = self._computed(declared, key, files, kept)
             if evidence is None:
                 unchecked = Verdict.UNCHECKED
                 return self._row(declared, key["settings"], verdict=unchecked, reason=reason, note=_note(kept))
             content = evidence, time.perf_counter() - began
             if evidence.checks and all(check.finite for check in evidence.checks):
-                kept.write("result", key, {"evidence": evidence.to_json(), "seconds": content[1]})
+                kept.write(key, {"evidence": evidence.to_json(), "seconds": content[1]})
         return self._row(declared, key["settings"], content, note=_note(kept))
 
     def kept(self, declared: Declaration) -> Claim:
@@ -150,13 +150,19 @@ class Runner:
         settings = declared.settings(self.scale)
         if declared.data:
             settings["data"] = ", ".join(declared.data) if len(files) == len(declared.data) else declared.stand_in
-        return {"id": declared.id, "settings": plain(settings), "seed": declared.seed, "code": declared.code}
+        return {
+            "id": declared.id,
+            "settings": plain(settings),
+            "seed": declared.seed,
+            "code": declared.code if self.out else "",
+        }
 
-    def _computed(self, declared: Declaration, files: Mapping[str, Path], kept: Kept) -> tuple[Evidence | None, str]:
+    def _computed(
+        self, declared: Declaration, key: Mapping[str, Any], files: Mapping[str, Path], kept: Kept
+    ) -> tuple[Evidence | None, str]:
         """The evidence, or why there is none. Whatever an author's function raises is a claim that was not computed."""
         assert declared.function is not None
-        common = {"id": declared.id, "code": declared.code}
-        replications = Replications(kept, common, self.processes, self.progress)
+        replications = Replications(kept, {name: key[name] for name in ("id", "code")}, self.processes, self.progress)
         whole = files if len(files) == len(declared.data) else {}
         at = Trial(declared.seed, whole, replications, declared.perturbation if self.perturbation else 0.0)
         try:
@@ -221,7 +227,7 @@ def _lacking(declared: Declaration, files: Mapping[str, Path]) -> str:
 
 
 def _read(kept: Kept, key: Mapping[str, Any]) -> tuple[Evidence, float] | None:
-    content = kept.read("result", key)
+    content = kept.read(key)
     if content is None:
         return None
     try:
@@ -260,7 +266,7 @@ def run(*names: str, out: Path | str | None = None, scale: str = "quick", proces
     Raises
     ------
     ModelError
-        For a name that there is not.
+        For a name that there is not, and for what is no scale, no path or no number of processes.
 
     Examples
     --------
@@ -268,20 +274,14 @@ def run(*names: str, out: Path | str | None = None, scale: str = "quick", proces
     >>> print(claim.verdict)
     holds
     """
+    if not (out is None or (isinstance(out, (str, Path)) and str(out))):
+        raise ModelError(f"run(out=...) must be the path of a folder or None, got {out!r}")
     runner = Runner(scale, None if out is None else Path(out), processes)
-    return list(rows(runner, *names))
-
-
-def rows(runner: Runner, *names: str) -> Iterator[Claim]:
-    """The claims, one after the other, as they are computed."""
-    papers, ids = (tuple(n for n in names if ("." in n) == dotted) for dotted in (False, True))
-    for declared in chosen(papers, ids).values():
-        yield runner.run(declared)
+    return [runner.run(each) for each in chosen(*names).values()]
 
 
 def known(out: Path, data: Path | None = None, *names: str) -> list[Claim]:
     """What is kept of claims, without computing: at full scale where that was run, else at quick scale."""
-    papers, ids = (tuple(n for n in names if ("." in n) == dotted) for dotted in (False, True))
     full, fast = Runner("full", out, data=data), Runner("quick", out, data=data)
-    found = [(fast.kept(each), full.kept(each)) for each in chosen(papers, ids).values()]
+    found = [(fast.kept(each), full.kept(each)) for each in chosen(*names).values()]
     return [whole if whole.verdict is not None and whole.seconds is not None else part for part, whole in found]

@@ -58,12 +58,12 @@ class Instance:
         """(2.3); with ``alpha`` (2.1)."""
         n, m, d = self.X.shape
         data = gr.NodeData.from_arrays(self.X.reshape(n * m, d), self.y.ravel(), np.repeat(np.arange(n), m))
-        clusters: dict[Any, Any] = dict(enumerate(self.cluster.tolist()))
+        clusters = {i: f"c{j}" for i, j in enumerate(self.cluster.tolist())}
         gamma = dict(enumerate(self.gamma.tolist()))
         if alpha is None:
-            tree: Any = gr.Hierarchy(clusters, (gamma, dict(enumerate(self.lam.tolist()))))
+            tree: Any = gr.Hierarchy(clusters, (gamma, by_cluster(self.lam)))
         else:
-            tree = gr.Hierarchy.from_alpha(clusters, alpha=dict(enumerate(alpha.tolist())), gamma=gamma)
+            tree = gr.Hierarchy.from_alpha(clusters, alpha=by_cluster(alpha), gamma=gamma)
         return gr.Problem(gr.SquaredLoss(data, scale="sum") + tree)
 
     # ---- (2.1) to the letter -----------------------------------------------------------------------------------------
@@ -111,6 +111,11 @@ class Instance:
         return replace(self, X=root * self.X[:, [k]], y=root * self.y[:, [k]])
 
 
+def by_cluster(values: Array) -> dict[str, float]:
+    """Values of the clusters by their labels."""
+    return {f"c{j}": float(value) for j, value in enumerate(values)}
+
+
 @dataclass(frozen=True)
 class Coins:
     """The probabilities of Algorithms 1 and 2, and tau_j."""
@@ -143,3 +148,24 @@ def oracle(at: Instance, coins: Coins, alpha: Array, theta: Array, local: Array,
     pull = at.gamma * ((1.0 - tau) * (1.0 - alpha))[j] / ((1.0 - coins.p0) * np.where(p > 0.0, p, 1.0)[j])
     down = 1.0 / ((1.0 - coins.p0) * (1.0 - p))[j]
     return np.where(xi[j, None], pull[:, None] * to_centre, down[:, None] * local)
+
+
+def estimate(
+    at: Instance,
+    coins: Coins,
+    theta: Array,
+    x: Array,
+    change: Array,
+    xi_0: bool,
+    xi: Array,
+    *,
+    as_printed: bool = False,
+) -> Array:
+    """g (n, d): (4.1) with the part within clusters where xi_0 = 1, or as printed; ``change`` in the place of the
+    grad f_i(theta_i) - grad f_i(x_i)."""
+    alpha = at.alpha
+    g = at.gradients(x) + at.penalty(alpha) @ x + oracle(at, coins, alpha, theta - x, change, xi_0, xi)
+    if not (xi_0 and as_printed):
+        return g
+    within = at.gamma * (coins.tau * (1.0 - alpha))[at.cluster] / coins.p0
+    return g - within[:, None] * (theta - x - at.cluster_mean() @ (theta - x))
