@@ -35,9 +35,9 @@ def line(claim: Claim) -> str:
     right = (claim.evidence.corrected or claim.evidence.printed) if claim.evidence else ()
     worst = max(right, key=lambda check: check.deviation / (check.tolerance or 1e-300), default=None)
     seconds = "" if claim.seconds is None else f"{claim.seconds:7.2f} s"
-    told = "" if worst is None else f"  off by {worst.deviation:.2g} {worst.unit}, tolerance {worst.tolerance:g}"
+    shown = "" if worst is None else f"  off by {worst.deviation:.2g} {worst.unit}, tolerance {worst.tolerance:g}"
     out = [
-        f"{claim.id:30s} {claim.verdict or 'not run':24s}{seconds}{told}{f' (of {len(checks)})' * (len(checks) > 1)}"
+        f"{claim.id:30s} {claim.verdict or 'not run':24s}{seconds}{shown}{f' (of {len(checks)})' * (len(checks) > 1)}"
     ]
     if claim.unexplained:
         out.append(f"    UNEXPLAINED: {claim.unexplained}")

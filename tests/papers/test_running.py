@@ -280,7 +280,7 @@ def test_declarations_that_cannot_be_are_refused(change, said):
 def test_an_id_is_declared_once_and_in_the_folder_of_its_paper():
     mine = replace(declared(), id="clusters.prop3.3")
     with pytest.raises(ModelError, match="declared twice"):
-        _register(mine, "elsewhere")
+        _register(mine, "graphreg.papers.clusters.elsewhere")
     with pytest.raises(ModelError, match="folder of gtv"):
         _register(mine, "graphreg.papers.gtv.formulas")
 

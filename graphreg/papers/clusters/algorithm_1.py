@@ -73,6 +73,7 @@ def _steps(of: Instance, coins: Coins, theta: Array, count: int) -> list[Array]:
     out: list[Array] = []
     for seed in range(count):
         run = problem.solve(method, start=theta, rounds=1, seed=seed, observe="state.theta", on_failure="return")
+        assert run.observed is not None
         first, second = run.observed["state.theta"][:2, : len(theta)]
         out.append((first - second) / eta)
     return out
@@ -107,14 +108,15 @@ def single_coin(at: Trial) -> Evidence:
     "probability p_0.",
     stated="easily decentralised",
     expected=Verdict.HOLDS,
-    perturbation=0.3,
-    quick={"flips": 1000},
+    perturbation=0.5,
+    quick={"flips": 400},
+    full={"flips": 20_000},
 )
 def majority_coin(at: Trial, flips: int) -> Evidence:
     p0, table, found = 0.3, [], []
     for k in (2, 3, 4):
         m = k // 2 + 1
-        q = float(brentq(lambda q, m=m, k=k: binom.sf(m - 1, k, q) - p0, 0.0, 1.0))
+        q: Any = brentq(lambda q, m=m, k=k: binom.sf(m - 1, k, q) - p0, 0.0, 1.0)
         shown = _shown_by_majority(Instance.drawn(at.rng(k), sizes=(2,) * k), p0, flips)
         found.append(shown)
         table.append({"clusters": k, "q": q, "with votes of p_0": binom.sf(m - 1, k, p0), "by gr.AsyncL2GD": shown})
