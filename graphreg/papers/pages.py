@@ -26,6 +26,8 @@ def summary(claims: Sequence[Claim]) -> str:
     counts = Counter("not run" if each.verdict is None else str(each.verdict) for each in claims)
     parts = [f"{counts[name]} {name}" for name in (*map(str, Verdict), "not run") if counts[name]]
     bad = sum(bool(each.unexplained) for each in claims)
+    if not claims:
+        return "there are no claims yet"
     return f"{len(claims)} claims: {', '.join(parts)}; unexplained deviations: {bad or 'none'}"
 
 

@@ -78,7 +78,7 @@ def test_any_verdict_but_the_expected_one_is_an_unexplained_deviation():
     assert not Runner().run(declared(shown, Verdict.FAILS)).unexplained
     better = lambda at: Evidence.of(at_most("x", 0.0, 1.0), counterexample={"x": 2.0})  # noqa: E731
     assert Runner().run(declared(better, Verdict.FAILS)).unexplained
-    mended = lambda at: Evidence.of(at_most("x", 2.0, 1.0), corrected=[at_most("x", 2.0, 3.0)])  # noqa: E731
+    mended = lambda at: Evidence.of(at_most("x", 2.0, 1.0), corrected=[at_most("y", 2.0, 3.0)])  # noqa: E731
     corrected = declared(mended, Verdict.CORRECTED, correction="Three.")
     assert (Runner().run(corrected).verdict, Runner().run(corrected).unexplained) == (Verdict.CORRECTED, "")
 
