@@ -140,7 +140,7 @@ def test_the_code_of_a_claim_is_its_file_and_what_that_uses_of_the_paper(tmp_pat
     module = sys.modules[of_model.function.__module__]
     assert {name.rpartition(".")[2] for name in _files(module, {})} == {"model", "_instances"}
     codes = {each.code for each in gr.papers.declarations().values() if each.function}
-    assert len(codes) == 4, "one for each file of claims"
+    assert len(codes) == 5, "one for each file of claims"
 
 
 def test_other_code_is_another_result(tmp_path, monkeypatch):
