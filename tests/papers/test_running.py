@@ -256,6 +256,7 @@ def test_a_file_of_replications_of_another_origin_is_said(tmp_path):
     assert len(file.read_text().splitlines()) == 7
 
 
+@pytest.mark.whole
 def test_processes_change_nothing(tmp_path):
     alone = Runner().run(declared(many, quick={"count": 2}))
     together = Runner(out=tmp_path, processes=2).run(declared(many, quick={"count": 2}))

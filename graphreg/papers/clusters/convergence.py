@@ -68,8 +68,8 @@ def _neighbourhood(figure: Any, data: dict[str, Any]) -> None:
 @claim(
     "clusters.thm3.5",
     "Theorem 3.5",
-    "With eta = 1/(2 L), L of (3.3), E||theta^t - theta*||^2 <= (1 - eta mu)^t ||theta^0 - theta*||^2 + 2 eta sigma^2 / "
-    "mu, sigma^2 of (3.4).",
+    "With eta = 1/(2 L), L of (3.3), E||theta^t - theta*||^2 <= (1 - eta mu)^t ||theta^0 - theta*||^2 + 2 eta "
+    "sigma^2 / mu, sigma^2 of (3.4).",
     stated="a bound",
     expected=Verdict.HOLDS,
     experiment=True,
@@ -101,7 +101,7 @@ def rate(at: Trial, runs: int) -> Evidence:
     "Of T rounds of Algorithm 2 p_0 (1 - p_0) T communicate between clusters, in expectation.",
     stated="as in Corollary 3.6, p_0 (1 - p_0) T",
     expected=Verdict.CORRECTED,
-    correction="There are p_0 T, since theta moves in every round and no average is known, and rho T more to refresh x.",
+    correction="There are p_0 T, as theta moves in every round and no average is known, and rho T more to refresh x.",
     perturbation=0.3,
     quick={"T": 1000},
     full={"T": 100_000},
@@ -123,8 +123,8 @@ def refreshes(at: Trial, T: int) -> Evidence:
 @claim(
     "clusters.finite-sum",
     "Assumption 4.1, (4.1)",
-    "With f_i = 1/n_i sum_l f_il and one l for each client the estimate g (with the part within clusters where xi_0 = 1) "
-    "is unbiased, and its variance falls to 0 as theta and x approach each other, at the optimum and elsewhere.",
+    "With f_i = 1/n_i sum_l f_il and one l for each client the estimate g (with the part within clusters where xi_0 = "
+    "1) is unbiased, and its variance falls to 0 as theta and x approach each other, at the optimum and elsewhere.",
     stated="variance-reduced",
     expected=Verdict.HOLDS,
 )
