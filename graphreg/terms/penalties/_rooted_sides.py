@@ -1,0 +1,213 @@
+"""`Sides` of functions that have no closed form: proxes and conjugates are roots of one number, by Newton's method
+within a bracket, for all rows and coordinates together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..bounds import ULP
+from ..derivatives import Line
+from ..records import Array
+from ..roots import HUGE
+from ._functions import Function, Key
+
+TRUSTED = 8.0 * ULP  # of what values are sums of
+CANCELS = 8.0  # times as large as their sum may parts be
+RULES = tuple((0.5 * (1.0 + nodes), 0.5 * weights) for nodes, weights in map(np.polynomial.legendre.leggauss, (6, 9)))
+STEPS = 200
+WIDENINGS = 40
+FAR_OUT = (1e300, 1e150, 1e75, 1e12, 700.0)  # where slopes have reached their limits, in floats at one of them
+NEAR = 2.0**-50  # relative; how narrow a bracket is made, and how close to an end of the domain a slope is asked for
+
+Rising = Callable[[Array, Array], tuple[Array, Array]]  # values and slopes at points, of some of the problems
+
+
+@dataclass(frozen=True, eq=False)
+class RootedSides:
+    """h_j >= 0, h_j(0) = 0, convex, at x >= 0; +inf where it is not finite. ``groups`` are the coordinates on which it
+    is the same function."""
+
+    groups: tuple[tuple[Array, Function], ...]
+    q: int
+
+    @staticmethod
+    def of(functions: Sequence[Function]) -> RootedSides:
+        """The side x >= 0 of functions that are least at 0."""
+        alike: dict[Key, list[int]] = {}
+        for j, h in enumerate(functions):
+            alike.setdefault(h.key(), []).append(j)
+        return RootedSides(tuple((np.array(on), functions[on[0]]) for on in alike.values()), len(functions))
+
+    @cached_property
+    def first(self) -> Array:
+        """The slope at 0, (q,)."""
+        return self._numbers(lambda h: max(float(jet(h, np.zeros(1)).slope[0]), 0.0))
+
+    @cached_property
+    def last(self) -> Array:
+        """The slope at infinity, (q,): the end of the domain of the conjugate."""
+        return self._numbers(_limit)
+
+    def value(self, x: Array) -> Array:
+        """h_j at x >= 0, (m, q)."""
+        return self._each(lambda h, x: np.where(x > 0.0, np.maximum(sharp(h, x).value, 0.0), 0.0), x)
+
+    def error(self, x: Array) -> Array:
+        """What rounding may have taken of `value`."""
+        return self._each(lambda h, x: TRUSTED * sharp(h, x).size, x)
+
+    def slope(self, x: Array) -> Array:
+        """h_j' at x >= 0, and 0 at 0; where it jumps that to the right."""
+        return self._each(lambda h, x: np.where(x > 0.0, sharp(h, x).slope, 0.0), x)
+
+    def prox(self, v: Array, step: Array) -> Array:
+        """The p with ``p + step h_j'(p) = v``, for v >= 0."""
+        return self._each(_prox, v, np.broadcast_to(step[:, None], v.shape))
+
+    def conjugate(self, u: Array) -> Array:
+        """h_j* at u >= 0, rounded upwards."""
+        last = self.last
+        inside = (u < last) | (u == 0.0)
+        found = self._each(_conjugate, np.where(inside, u, 0.0))
+        return np.where(inside, found, np.inf)
+
+    def _numbers(self, number: Callable[[Function], float]) -> Array:
+        out = np.empty(self.q)
+        for on, h in self.groups:
+            out[on] = number(h)
+        return out
+
+    def _each(self, function: Callable[..., Array], *arrays: Array) -> Array:
+        """A function of the entries of arrays (m, q) that belong to one group, for each group."""
+        out = np.empty(arrays[0].shape)
+        for on, h in self.groups:
+            rows = [np.ascontiguousarray(array[:, on]) for array in arrays]
+            out[:, on] = np.reshape(function(h, *(each.ravel() for each in rows)), rows[0].shape)
+        return out
+
+
+def jet(h: Function, x: Array) -> Line:
+    """Values, slopes and curvatures; +inf where h is not finite."""
+    line = h.jet(x)
+    out = np.isnan(line.value) | np.isnan(line.slope) | (line.value == np.inf)
+    if not out.any():
+        return line
+    return Line(*(np.where(out, np.inf, each) for each in line))
+
+
+def sharp(h: Function, x: Array) -> Line:
+    """The same; values and slopes that are small against what they are sums of are integrals of the curvature instead,
+    h(x) = integral of (x - s) h''(s), by two rules of Gauss: where these agree, it is smooth there."""
+    line = jet(h, x)
+    near = np.flatnonzero((line.size > CANCELS * np.abs(line.value)) & (x > 0.0) & np.isfinite(line.size))
+    if not len(near):
+        return line
+    y = x[near]
+    slopes, values = np.transpose([_integrals(h, y, *rule) for rule in RULES], (1, 0, 2))
+    agree = (np.abs(values[0] - values[1]) <= TRUSTED * values[1]) & (np.abs(slopes[0] - slopes[1]) <= TRUSTED * slopes[1])
+    value, slope, size = (np.array(each) for each in (line.value, line.slope, line.size))
+    value[near[agree]], slope[near[agree]], size[near[agree]] = values[1, agree], slopes[1, agree], values[1, agree]
+    return Line(value, slope, line.bend, size)
+
+
+def _integrals(h: Function, x: Array, s: Array, w: Array) -> tuple[Array, Array]:
+    """The integrals of h'' and of (x - s) h'' from 0 to x, by a rule with nodes s and weights w on (0, 1)."""
+    bend = h.jet(np.outer(x, s).ravel()).bend.reshape(len(x), len(s))
+    return x * (bend @ w), x * x * (bend @ (w * (1.0 - s)))
+
+
+def _limit(h: Function) -> float:
+    """The slope far out, where conjugates are as large as floats are; +inf where it is huge, or where h ends before."""
+    slopes = h.jet(np.array(FAR_OUT)).slope
+    seen = slopes[np.isfinite(slopes)]
+    return float(seen[0]) if len(seen) and np.isfinite(slopes[-1]) and seen[0] < HUGE else np.inf
+
+
+def _prox(h: Function, v: Array, step: Array) -> Array:
+    at_zero = jet(h, np.zeros(1))
+    first, bend = max(float(at_zero.slope[0]), 0.0), float(at_zero.bend[0])
+    out = np.zeros(v.shape)
+    live = np.flatnonzero(v > step * first)
+    high, t = v[live], step[live]
+    start = (high - t * first) / (1.0 + t * max(bend, 0.0)) if np.isfinite(bend) else 0.5 * high
+
+    def excess(p: Array, on: Array) -> tuple[Array, Array]:
+        line = jet(h, p)
+        return p + t[on] * line.slope - high[on], 1.0 + t[on] * line.bend
+
+    p, low, _ = _roots(excess, np.zeros(len(live)), high, start)
+    out[live] = np.where(np.isfinite(jet(h, p).value), p, low)
+    return out
+
+
+def _conjugate(h: Function, u: Array) -> Array:
+    """Between the ends of a bracket of the root x of h'(x) = u, ``u x - h(x)`` is at most its value at the lower end
+    and (u - h') times the width, as h is convex."""
+    at_zero = jet(h, np.zeros(1))
+    first, bend = float(at_zero.slope[0]), float(at_zero.bend[0])
+    out = np.zeros(u.shape)
+    live = np.flatnonzero(u > first)
+    c = u[live]
+
+    def excess(x: Array, on: Array) -> tuple[Array, Array]:
+        line = sharp(h, x)
+        return line.slope - c[on], line.bend
+
+    guess = (c - first) / bend if 0.0 < bend < np.inf else np.ones(len(live))
+    low, high = _bracket(excess, guess)
+    p, low, high = _roots(excess, low, high, 0.5 * (low + high))
+    for end in (p * (1.0 - NEAR), p * (1.0 + NEAR)):
+        below = excess(end, np.arange(len(live)))[0] <= 0.0
+        low, high = np.where(below, np.maximum(low, end), low), np.where(below, high, np.minimum(high, end))
+    line = sharp(h, low)
+    with np.errstate(all="ignore"):
+        margin = TRUSTED * (c * low + line.size)
+        top = c * low - line.value + np.where(high > low, (c - line.slope) * (high - low), 0.0) + margin
+        out[live] = np.where(np.isfinite(top), np.maximum(top, 0.0), np.inf)
+    return out
+
+
+def _bracket(function: Rising, guess: Array) -> tuple[Array, Array]:
+    """Numbers between which a function is 0, the function not above 0 at the lower ones."""
+    low, high, growth = np.zeros(len(guess)), np.array(guess), 4.0
+    live = np.arange(len(guess))
+    with np.errstate(all="ignore"):
+        for _ in range(WIDENINGS):
+            live = live[function(high[live], live)[0] <= 0.0]
+            if not len(live):
+                break
+            low[live], high[live] = high[live], np.minimum(growth * high[live], 1e300)
+            growth = min(growth * growth, 1e30)
+    return low, high
+
+
+def _roots(function: Rising, low: Array, high: Array, start: Array) -> tuple[Array, Array, Array]:
+    """Where rising functions are 0 between low and high, and the brackets that are left.
+
+    Newton's steps; one that leaves the bracket, or is longer than half the one before the last, is replaced by the
+    middle: the geometric one of a wide bracket, since roots may be smaller than its ends by any factor.
+    """
+    p, low, high = np.array(start), np.array(low), np.array(high)
+    last = before = high - low
+    last, before, live = np.array(last), np.array(before), np.arange(len(p))
+    with np.errstate(all="ignore"):
+        for _ in range(STEPS):
+            if not len(live):
+                break
+            x = p[live]
+            value, slope = function(x, live)
+            a = low[live] = np.where(value <= 0.0, x, low[live])
+            b = high[live] = np.where(value >= 0.0, x, high[live])
+            new = x - value / slope
+            fair = (new > a) & (new < b) & (2.0 * np.abs(new - x) <= before[live])
+            middle = np.where(a > 0.0, np.sqrt(a) * np.sqrt(b), b / 1024.0)
+            middle = np.where((a > 0.0) & (b <= 4.0 * a), 0.5 * (a + b), middle)
+            new = np.where(value == 0.0, x, np.where(fair, new, middle))
+            before[live], last[live] = last[live], np.abs(new - x)
+            p[live] = new
+            live = live[(last[live] > ULP * np.abs(x)) & (b - a > ULP * a) & (b > 1e-300)]
+    return p, low, high
