@@ -58,6 +58,9 @@ class Curve:
     def jet(self, x: Array) -> Line:
         """Values from 0 at 0, slopes, curvatures, and the sizes of what the values are sums of, at x (n,); at a knot
         what is to its right."""
+        if not len(self.knots):  # in half the time
+            value = (self.slope[0] + 0.5 * self.bend[0] * x) * x
+            return Line(value, self.slope[0] + self.bend[0] * x, np.broadcast_to(self.bend[0], x.shape), np.abs(value))
         piece = np.searchsorted(self.knots, x, side="right")
         anchor, base = (each[piece] for each in self._anchors)
         slope, bend, on = self.slope[piece], self.bend[piece], x - anchor

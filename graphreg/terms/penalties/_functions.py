@@ -43,6 +43,10 @@ class Atom:
 
     def slopes(self, x: Array) -> tuple[Array, Array]:
         """f' and f''."""
+        with np.errstate(all="ignore"):
+            return self._slopes(x)
+
+    def _slopes(self, x: Array) -> tuple[Array, Array]:
         if self.kind == "hypot":
             length = np.hypot(x, self.parameter)
             return x / length, (self.parameter / length) ** 2 / length
@@ -176,6 +180,19 @@ class Function:
     def level(self) -> float:
         """How large the constants are that cancel."""
         return sum(part.level for part in self.parts)
+
+    def power(self) -> tuple[float, float] | None:
+        """c and e where it is ``c x^e`` at x >= 0, with e > 1."""
+        if len(self.parts) != 1 or self.curve.slope.any() or self.curve.bend.any():
+            return None
+        part = self.parts[0]
+        if not isinstance(part, Through) or part.atom.kind != "Power" or part.shift != 0.0 or part.inner.parts:
+            return None
+        line = part.inner.curve
+        right = np.searchsorted(line.knots, 0.0, side="right") == len(line.knots)
+        if not right or line.bend[-1] != 0.0 or not line.slope[-1] > 0.0 or not part.atom.parameter > 1.0:
+            return None
+        return part.factor * float(line.slope[-1]) ** part.atom.parameter, part.atom.parameter
 
     def key(self) -> Key:
         """Equal for functions that are built alike."""

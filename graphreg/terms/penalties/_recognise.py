@@ -355,7 +355,7 @@ def closed_form(expression: Any, z: Any, rows: Array, values: Array) -> Abstract
     rounding = CANCELLED * sum(h.level for h in entry.curves.values() if isinstance(h, Function))
     with np.errstate(all="ignore"):
         found = phi.value(rows)
-    near = np.abs(found - values) <= AGREEMENT * (np.abs(values) + np.abs(rows).max(axis=1)) + rounding
+        near = np.abs(found - values) <= AGREEMENT * (np.abs(values) + np.abs(rows).max(axis=1)) + rounding
     return phi if (near | (found == values)).all() else None
 
 

@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 
 from ...lazy import cp
-from ..bounds import ULP, largest_around, shown
+from ..bounds import ULP, shown
 from ..records import Array, Notation, RecessionCone
 from ._curves import Curve
 from ._formulas import conjugated, outwards, plus, summed, times, typeset, with_hubers
@@ -39,12 +39,6 @@ class AbstractRootedSeparable(AbstractSeparable):
     @cached_property
     def left(self) -> RootedSides:
         return RootedSides.of([h.at(-1.0, 0.0) for h in self.functions])
-
-    def value_bound(self, z: Array, spread: Array) -> Array:
-        return super().value_bound(z, spread) + largest_around(self._error, z, spread)
-
-    def _error(self, z: Array) -> Array:
-        return (self.right.error(np.maximum(z, 0.0)) + self.left.error(np.maximum(-z, 0.0))).sum(axis=1)
 
     def cvxpy(self, Z: Any) -> Any:
         each = [cp.sum(h.written(Z[:, on]), axis=1) for on, h in self.right.groups]

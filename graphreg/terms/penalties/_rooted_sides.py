@@ -14,12 +14,13 @@ from ..derivatives import Line
 from ..records import Array
 from ..roots import HUGE
 from ._functions import Function, Key
+from ._rooted_norms import power_root
 
 TRUSTED = 8.0 * ULP  # of what values are sums of
 CANCELS = 8.0  # times as large as their sum may parts be
 RULES = tuple((0.5 * (1.0 + nodes), 0.5 * weights) for nodes, weights in map(np.polynomial.legendre.leggauss, (6, 9)))
 STEPS = 200
-WIDENINGS = 40
+SETTLED = 1e-12
 FAR_OUT = (1e300, 1e150, 1e75, 1e12, 700.0)  # where slopes have reached their limits, in floats at one of them
 NEAR = 2.0**-50  # relative; how narrow a bracket is made, and how close to an end of the domain a slope is asked for
 
@@ -122,12 +123,16 @@ def _integrals(h: Function, x: Array, s: Array, w: Array) -> tuple[Array, Array]
 
 def _limit(h: Function) -> float:
     """The slope far out, where conjugates are as large as floats are; +inf where it is huge, or where h ends before."""
-    slopes = h.jet(np.array(FAR_OUT)).slope
+    line = h.jet(np.array(FAR_OUT))
+    slopes = np.where(np.isnan(line.value), np.inf, line.slope)
     seen = slopes[np.isfinite(slopes)]
     return float(seen[0]) if len(seen) and np.isfinite(slopes[-1]) and seen[0] < HUGE else np.inf
 
 
 def _prox(h: Function, v: Array, step: Array) -> Array:
+    power = h.power()
+    if power is not None:
+        return _power_prox(*power, v, step)
     at_zero = jet(h, np.zeros(1))
     first, bend = max(float(at_zero.slope[0]), 0.0), float(at_zero.bend[0])
     out = np.zeros(v.shape)
@@ -139,61 +144,72 @@ def _prox(h: Function, v: Array, step: Array) -> Array:
         line = jet(h, p)
         return p + t[on] * line.slope - high[on], 1.0 + t[on] * line.bend
 
-    p, low, _ = _roots(excess, np.zeros(len(live)), high, start)
+    p, low, _ = _roots(excess, high, start)
     out[live] = np.where(np.isfinite(jet(h, p).value), p, low)
     return out
 
 
+def _power_prox(c: float, e: float, v: Array, step: Array) -> Array:
+    """The p with ``p + step c e p^(e - 1) = v``."""
+    if e >= 2.0:
+        return power_root(1.0, c * e * step, e - 1.0, v)
+    return power_root(c * e * step, 1.0, 1.0 / (e - 1.0), v) ** (1.0 / (e - 1.0))
+
+
 def _conjugate(h: Function, u: Array) -> Array:
-    """Between the ends of a bracket of the root x of h'(x) = u, ``u x - h(x)`` is at most its value at the lower end
-    and (u - h') times the width, as h is convex."""
+    power = h.power()
+    if power is not None:
+        c, e = power
+        return (1.0 - 1.0 / e) * u * (u / (c * e)) ** (1.0 / (e - 1.0)) * (1.0 + TRUSTED)
     at_zero = jet(h, np.zeros(1))
     first, bend = float(at_zero.slope[0]), float(at_zero.bend[0])
     out = np.zeros(u.shape)
     live = np.flatnonzero(u > first)
     c = u[live]
-
-    def excess(x: Array, on: Array) -> tuple[Array, Array]:
-        line = sharp(h, x)
-        return line.slope - c[on], line.bend
-
-    guess = (c - first) / bend if 0.0 < bend < np.inf else np.ones(len(live))
-    low, high = _bracket(excess, guess)
-    p, low, high = _roots(excess, low, high, 0.5 * (low + high))
-    for end in (p * (1.0 - NEAR), p * (1.0 + NEAR)):
-        below = excess(end, np.arange(len(live)))[0] <= 0.0
-        low, high = np.where(below, np.maximum(low, end), low), np.where(below, high, np.minimum(high, end))
-    line = sharp(h, low)
-    with np.errstate(all="ignore"):
-        margin = TRUSTED * (c * low + line.size)
-        top = c * low - line.value + np.where(high > low, (c - line.slope) * (high - low), 0.0) + margin
-        out[live] = np.where(np.isfinite(top), np.maximum(top, 0.0), np.inf)
+    start = (c - first) / bend if 0.0 < bend < np.inf else np.ones(len(live))
+    p = _roots(lambda x, on: _excess(jet(h, x), c[on]), np.full(len(live), np.inf), start)[0]
+    top, sure = _largest(h, c, p)
+    rest = np.flatnonzero(~sure)
+    if len(rest):
+        c = c[rest]
+        p = _roots(lambda x, on: _excess(sharp(h, x), c[on]), np.full(len(rest), np.inf), p[rest])
+        top[rest] = _between(h, c, p[1], p[2])
+    out[live] = np.where(np.isfinite(top), np.maximum(top, 0.0), np.inf)
     return out
 
 
-def _bracket(function: Rising, guess: Array) -> tuple[Array, Array]:
-    """Numbers between which a function is 0, the function not above 0 at the lower ones."""
-    low, high, growth = np.zeros(len(guess)), np.array(guess), 4.0
-    live = np.arange(len(guess))
+def _excess(line: Line, u: Array) -> tuple[Array, Array]:
+    return line.slope - u, line.bend
+
+
+def _largest(h: Function, u: Array, x: Array) -> tuple[Array, Array]:
+    """sup over x of ``u x - h(x)``, rounded upwards, from where it is attained but for rounding; and whether the ends
+    of a narrow bracket have shown that it is."""
     with np.errstate(all="ignore"):
-        for _ in range(WIDENINGS):
-            live = live[function(high[live], live)[0] <= 0.0]
-            if not len(live):
-                break
-            low[live], high[live] = high[live], np.minimum(growth * high[live], 1e300)
-            growth = min(growth * growth, 1e30)
-    return low, high
+        line = sharp(h, x)
+        wide = NEAR * x + 2.0 * np.abs(u - line.slope) / line.bend
+        low, high = np.maximum(x - wide, 0.0), x + wide
+        sure = (sharp(h, low).slope <= u) & (sharp(h, high).slope >= u) & (wide <= 1e-6 * x)
+        return _between(h, u, low, high), sure
 
 
-def _roots(function: Rising, low: Array, high: Array, start: Array) -> tuple[Array, Array, Array]:
-    """Where rising functions are 0 between low and high, and the brackets that are left.
+def _between(h: Function, u: Array, low: Array, high: Array) -> Array:
+    """A bound of sup over x of ``u x - h(x)``, which is attained between low and high: as h is convex, at most its value
+    at low and (u - h'(low)) times the width."""
+    with np.errstate(all="ignore"):
+        line = sharp(h, low)
+        over = np.where(high > low, (u - line.slope) * (high - low), 0.0)
+        return u * low - line.value + over + TRUSTED * (u * low + line.size)
+
+
+def _roots(function: Rising, high: Array, start: Array) -> tuple[Array, Array, Array]:
+    """Where rising functions are 0 between 0 and high, and the brackets that are left.
 
     Newton's steps; one that leaves the bracket, or is longer than half the one before the last, is replaced by the
-    middle: the geometric one of a wide bracket, since roots may be smaller than its ends by any factor.
+    middle: the geometric one of a wide bracket, since roots may be smaller or larger than the start by any factor.
     """
-    p, low, high = np.array(start), np.array(low), np.array(high)
-    last = before = high - low
-    last, before, live = np.array(last), np.array(before), np.arange(len(p))
+    p, low, high = np.array(start), np.zeros(len(start)), np.array(high)
+    last, before, live = np.array(high), np.array(high), np.arange(len(p))
     with np.errstate(all="ignore"):
         for _ in range(STEPS):
             if not len(live):
@@ -206,8 +222,10 @@ def _roots(function: Rising, low: Array, high: Array, start: Array) -> tuple[Arr
             fair = (new > a) & (new < b) & (2.0 * np.abs(new - x) <= before[live])
             middle = np.where(a > 0.0, np.sqrt(a) * np.sqrt(b), b / 1024.0)
             middle = np.where((a > 0.0) & (b <= 4.0 * a), 0.5 * (a + b), middle)
+            middle = np.where(np.isinf(b), np.minimum(4.0 * x * np.maximum(x / start[live], 1.0), 1e300), middle)
             new = np.where(value == 0.0, x, np.where(fair, new, middle))
             before[live], last[live] = last[live], np.abs(new - x)
             p[live] = new
-            live = live[(last[live] > ULP * np.abs(x)) & (b - a > ULP * a) & (b > 1e-300)]
+            short = last[live] <= np.where(fair, SETTLED, ULP) * np.abs(x)  # Newton's steps square what is left
+            live = live[~(short | (b - a <= ULP * a) | (b <= 1e-300))]
     return p, low, high
