@@ -20,7 +20,9 @@ from ._rows import INSIDE, norm_bound, row_norm, split
 from ._separable import AbstractSeparable, written
 from ._sides import Sides
 from .base import AbstractNorm, AbstractOneSided
+from .l1 import L1
 from .l2 import L2
+from .linf import LInf
 from .penalty import AbstractPenalty
 
 STEPS = 100
@@ -56,6 +58,16 @@ class AbstractRootedSeparable(AbstractSeparable):
 @dataclass(frozen=True, eq=False)
 class RootedSeparable(AbstractRootedSeparable):
     """Even functions of the coordinates."""
+
+    def value(self, z: Array) -> Array:
+        return self.right.value(np.abs(z)).sum(axis=1)
+
+    def prox(self, v: Array, step: Any) -> Array:
+        t = np.broadcast_to(np.asarray(step, dtype=float), (len(v),))
+        return np.copysign(self.right.prox(np.abs(v), t), v)
+
+    def conjugate(self, u: Array) -> Array:
+        return self.right.conjugate(np.abs(u)).sum(axis=1)
 
     def interior(self, k: int) -> Array:
         return np.zeros(k)
@@ -119,9 +131,30 @@ class OfNorm(AbstractPenalty):
         if isinstance(self.norm, L2):
             r = row_norm(v)[:, None]
             return v * (self.h.prox(r, t) / np.maximum(r, 1e-300))
+        if isinstance(self.norm, L1):
+            level = self._level(v, t)
+            return v - np.clip(v, -level, level)
+        if isinstance(self.norm, LInf):
+            level = self._level(v, t)
+            return np.clip(v, -level, level)
         out, live = np.zeros_like(v), np.flatnonzero(self.norm.dual_norm(v) > t * self.first)
         out[live] = self.norm.prox(v[live], self._steps(v[live], t[live]))
         return out
+
+    def _level(self, v: Array, t: Array) -> Array:
+        """The threshold s that the l1 norm leaves behind, or the level at which the maximum norm cuts, (m, 1).
+
+        Where j entries, with the sum S, are above it, the norm of the prox is r = S - j s with s = t h'(r), so that r
+        is the prox of j t h at S; and of the maximum norm ``S - j r = t h'(r)``, so that r is that of h t / j at S / j.
+        """
+        size = -np.sort(-np.abs(v), axis=1)
+        total, j = size.cumsum(axis=1), np.arange(1.0, v.shape[1] + 1.0)
+        sums = isinstance(self.norm, L1)
+        at, pace = (total, j) if sums else (total / j, 1.0 / j)
+        r = self.h.prox(at.reshape(-1, 1), (t[:, None] * pace).ravel()).reshape(v.shape)
+        level = (total - r) / j if sums else r
+        above = (size > level).sum(axis=1, keepdims=True)
+        return np.where(above > 0, np.take_along_axis(level, np.maximum(above - 1, 0), axis=1), size[:, :1])
 
     def _steps(self, v: Array, t: Array) -> Array:
         """The s with ``s = t h'(norm(p))`` where p is the prox of s norm at v: p shrinks as s grows."""

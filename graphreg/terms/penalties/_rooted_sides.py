@@ -22,7 +22,7 @@ RULES = tuple((0.5 * (1.0 + nodes), 0.5 * weights) for nodes, weights in map(np.
 STEPS = 200
 SETTLED = 1e-12
 FAR_OUT = (1e300, 1e150, 1e75, 1e12, 700.0)  # where slopes have reached their limits, in floats at one of them
-NEAR = 2.0**-50  # relative; how narrow a bracket is made, and how close to an end of the domain a slope is asked for
+NEAR, SMALL, LEFT = 2.0**-50, 1e-6, 1e-4  # relative: a narrow bracket, a last step, and what Newton leaves of that
 
 Rising = Callable[[Array, Array], tuple[Array, Array]]  # values and slopes at points, of some of the problems
 
@@ -169,11 +169,12 @@ def _conjugate(h: Function, u: Array) -> Array:
     start = (c - first) / bend if 0.0 < bend < np.inf else np.ones(len(live))
     p = _roots(lambda x, on: _excess(jet(h, x), c[on]), np.full(len(live), np.inf), start)[0]
     top, sure = _largest(h, c, p)
-    rest = np.flatnonzero(~sure)
+    rest = np.flatnonzero(~sure)  # kinks, and slopes that are rounding
     if len(rest):
         c = c[rest]
-        p = _roots(lambda x, on: _excess(sharp(h, x), c[on]), np.full(len(rest), np.inf), p[rest])
-        top[rest] = _between(h, c, p[1], p[2])
+        roots = _roots(lambda x, on: _excess(sharp(h, x), c[on]), np.full(len(rest), np.inf), start[rest])
+        again, sure = _largest(h, c, roots[0])
+        top[rest] = np.where(sure, again, _between(h, c, roots[1], roots[2]))
     out[live] = np.where(np.isfinite(top), np.maximum(top, 0.0), np.inf)
     return out
 
@@ -187,9 +188,10 @@ def _largest(h: Function, u: Array, x: Array) -> tuple[Array, Array]:
     of a narrow bracket have shown that it is."""
     with np.errstate(all="ignore"):
         line = sharp(h, x)
-        wide = NEAR * x + 2.0 * np.abs(u - line.slope) / line.bend
+        step = (u - line.slope) / line.bend
+        x, wide = x + step, NEAR * x + LEFT * np.abs(step)
         low, high = np.maximum(x - wide, 0.0), x + wide
-        sure = (sharp(h, low).slope <= u) & (sharp(h, high).slope >= u) & (wide <= 1e-6 * x)
+        sure = (np.abs(step) <= SMALL * x) & (sharp(h, low).slope <= u) & (sharp(h, high).slope >= u)
         return _between(h, u, low, high), sure
 
 
