@@ -18,8 +18,8 @@ from ..records import Array, Notation, RecessionCone, defined
 from ._curves import Curve
 from ._formulas import SOFT, conjugated, outwards, times, typeset, weighted, weighted_l1, with_hubers
 from ._rows import INSIDE, longest, onto_ball, row_norm, split
-from ._sides import Sides
 from ._separable import written
+from ._sides import Sides
 from .base import AbstractOneSided, AbstractSmoothPenalty, AbstractSupercoercive
 from .penalty import AbstractPenalty
 

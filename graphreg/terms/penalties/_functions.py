@@ -68,7 +68,8 @@ class Atom:
 
     def text(self, x: str) -> str:
         """f as a formula."""
-        return _TEXTS[self.kind].replace("X", x).replace("P", f"{self.parameter:g}")
+        base = x if " " not in x else f"({x})"
+        return _TEXTS[self.kind].format(x=x, base=base, p=f"{self.parameter:g}", q=f"{self.parameter**2:g}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,14 +291,14 @@ _RISES: dict[str, Callable[[float, Array, float], Array]] = {
     "hypot": lambda b, d, c: d * ((2.0 * b + d) / (np.hypot(b + d, c) + np.hypot(b, c))),
 }
 _TEXTS = {
-    "exp": "exp(X)",
-    "log": "log(X)",
-    "log1p": "log(1 + X)",
-    "entr": "entr(X)",
-    "logistic": "log(1 + exp(X))",
-    "Power": "(X)^P",
-    "huber": "2 huber_P(X)",
-    "hypot": "sqrt((X)^2 + P^2)",
+    "exp": "exp({x})",
+    "log": "log({x})",
+    "log1p": "log(1 + {x})",
+    "entr": "entr({x})",
+    "logistic": "log(1 + exp({x}))",
+    "Power": "{base}^{p}",
+    "huber": "2 huber_{p}({x})",
+    "hypot": "sqrt({base}^2 + {q})",
 }
 
 

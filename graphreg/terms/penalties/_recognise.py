@@ -120,7 +120,6 @@ class Entry:
             return variable, found
         return None, [(0.0, self.constant)]
 
-
     def alone(self, k: int) -> tuple[Variable, Curve | Function]:
         """The variable and the function of it that it is, beside its constant."""
         used, Q = self.used, self.Q * np.ones((k, k))
@@ -386,7 +385,9 @@ def _connected(k: int, Q: Array, norms: Sequence[tuple[NormOf, Curve | Function]
         yield np.flatnonzero(label == each)
 
 
-def _block(columns: Array, curves: Sequence[Curve | Function], Q: Array, norms: Sequence[tuple[NormOf, Curve | Function]]) -> AbstractPenalty:
+def _block(
+    columns: Array, curves: Sequence[Curve | Function], Q: Array, norms: Sequence[tuple[NormOf, Curve | Function]]
+) -> AbstractPenalty:
     here = [(norm, curve) for norm, curve in norms if norm.A[:, columns].any()]
     own, Q = [curves[j] for j in columns], Q[np.ix_(columns, columns)]
     diagonal = np.diag(Q)

@@ -69,6 +69,10 @@ class RootedSeparable(AbstractRootedSeparable):
     def conjugate(self, u: Array) -> Array:
         return self.right.conjugate(np.abs(u)).sum(axis=1)
 
+    @property
+    def left(self) -> RootedSides:
+        return self.right
+
     def interior(self, k: int) -> Array:
         return np.zeros(k)
 
@@ -84,11 +88,11 @@ class OneSidedRootedSeparable(AbstractRootedSeparable, AbstractOneSided):
 
 def rooted_separable(functions: Sequence[Function]) -> AbstractRootedSeparable:
     """The sum over coordinates of these functions."""
-    even, odd = RootedSeparable(tuple(functions)), OneSidedRootedSeparable(tuple(functions))
+    phi = OneSidedRootedSeparable(tuple(functions))
     x = np.geomspace(1e-3, 1e3, 25)[:, None] * np.ones(len(functions))
-    right, left = even.right.value(x), even.left.value(x)
-    same = np.isclose(right, left, rtol=1e-9, atol=0.0) & np.isclose(even.right.last, even.left.last, rtol=1e-12)
-    return even if same.all() else odd
+    same = np.isclose(phi.right.value(x), phi.left.value(x), rtol=1e-9, atol=0.0)
+    same &= np.isclose(phi.right.last, phi.left.last, rtol=1e-12)
+    return RootedSeparable(tuple(functions)) if same.all() else phi
 
 
 @final
@@ -96,8 +100,8 @@ def rooted_separable(functions: Sequence[Function]) -> AbstractRootedSeparable:
 class OfNorm(AbstractPenalty):
     """``phi(z) = h(norm(z))`` with h >= 0, h(0) = 0, convex and increasing on x >= 0.
 
-    ``phi*(u) = h*(dual norm of u)`` (Beck, First-order methods in optimization, 2017, theorem 4.21 for the Euclidean
-    norm). Its prox at v is that of ``s norm``, where s is in step h'(norm(p)).
+    ``phi*(u) = h*(dual norm of u)`` (Rockafellar, Convex Analysis, theorem 15.3). Its prox p at v is that of
+    ``s norm``, where s lies in ``step h'(norm(p))``.
     """
 
     norm: AbstractNorm
@@ -187,7 +191,7 @@ class OfNorm(AbstractPenalty):
         return self.norm.project_dual(u, INSIDE * self.last) if np.isfinite(self.last) else u
 
     def conjugate_bound(self, u: Array, spread: Array) -> Array:
-        top = _of(self.h.conjugate, norm_bound(self.norm.dual_norm, u, spread))
+        top = _of(self.h.conjugate_bound, norm_bound(self.norm.dual_norm, u, spread))
         return shown(top * (1.0 + 16.0 * ULP), top > 0.0)
 
     def value_bound(self, z: Array, spread: Array) -> Array:

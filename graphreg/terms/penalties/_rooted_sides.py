@@ -16,13 +16,15 @@ from ..roots import HUGE
 from ._functions import Function, Key
 from ._rooted_norms import power_root
 
-TRUSTED = 8.0 * ULP  # of what values are sums of
+TRUSTED = 6.0 * ULP  # of what values are sums of
+SURE = 1.5  # times that in bounds, so that they are above values that are rounded otherwise
 CANCELS = 8.0  # times as large as their sum may parts be
 RULES = tuple((0.5 * (1.0 + nodes), 0.5 * weights) for nodes, weights in map(np.polynomial.legendre.leggauss, (6, 9)))
 STEPS = 200
 SETTLED = 1e-12
 FAR_OUT = (1e300, 1e150, 1e75, 1e12, 700.0)  # where slopes have reached their limits, in floats at one of them
-NEAR, SMALL, LEFT = 2.0**-50, 1e-6, 1e-4  # relative: a narrow bracket, a last step, and what Newton leaves of that
+NEAR = 2.0**-32  # relative width of a bracket of a root: of values its square is missed
+SMALL, LEFT = 1e-6, 1e-4  # a last step of Newton's, relative, and what it leaves of its length
 
 Rising = Callable[[Array, Array], tuple[Array, Array]]  # values and slopes at points, of some of the problems
 
@@ -55,7 +57,7 @@ class RootedSides:
 
     def value(self, x: Array) -> Array:
         """h_j at x >= 0, (m, q)."""
-        return self._each(lambda h, x: np.where(x > 0.0, np.maximum(sharp(h, x).value, 0.0), 0.0), x)
+        return self._each(lambda h, x: np.where(x == 0.0, 0.0, np.maximum(sharp(h, x).value, 0.0)), x)
 
     def error(self, x: Array) -> Array:
         """What rounding may have taken of `value`."""
@@ -63,7 +65,7 @@ class RootedSides:
 
     def slope(self, x: Array) -> Array:
         """h_j' at x >= 0, and 0 at 0; where it jumps that to the right."""
-        return self._each(lambda h, x: np.where(x > 0.0, sharp(h, x).slope, 0.0), x)
+        return self._each(lambda h, x: np.where(x == 0.0, 0.0, sharp(h, x).slope), x)
 
     def prox(self, v: Array, step: Array) -> Array:
         """The p with ``p + step h_j'(p) = v``, for v >= 0."""
@@ -71,9 +73,16 @@ class RootedSides:
 
     def conjugate(self, u: Array) -> Array:
         """h_j* at u >= 0, rounded upwards."""
+        return self._conjugate(u, TRUSTED)
+
+    def conjugate_bound(self, u: Array) -> Array:
+        """The same, and more than what rounding may have left of `conjugate` at another point."""
+        return self._conjugate(u, SURE * TRUSTED)
+
+    def _conjugate(self, u: Array, trusted: float) -> Array:
         last = self.last
         inside = (u < last) | (u == 0.0)
-        found = self._each(_conjugate, np.where(inside, u, 0.0))
+        found = self._each(lambda h, u: _conjugate(h, u, trusted), np.where(inside, u, 0.0))
         return np.where(inside, found, np.inf)
 
     def _numbers(self, number: Callable[[Function], float]) -> Array:
@@ -109,7 +118,9 @@ def sharp(h: Function, x: Array) -> Line:
         return line
     y = x[near]
     slopes, values = np.transpose([_integrals(h, y, *rule) for rule in RULES], (1, 0, 2))
-    agree = (np.abs(values[0] - values[1]) <= TRUSTED * values[1]) & (np.abs(slopes[0] - slopes[1]) <= TRUSTED * slopes[1])
+    agree = (np.abs(values[0] - values[1]) <= TRUSTED * values[1]) & (
+        np.abs(slopes[0] - slopes[1]) <= TRUSTED * slopes[1]
+    )
     value, slope, size = (np.array(each) for each in (line.value, line.slope, line.size))
     value[near[agree]], slope[near[agree]], size[near[agree]] = values[1, agree], slopes[1, agree], values[1, agree]
     return Line(value, slope, line.bend, size)
@@ -156,11 +167,11 @@ def _power_prox(c: float, e: float, v: Array, step: Array) -> Array:
     return power_root(c * e * step, 1.0, 1.0 / (e - 1.0), v) ** (1.0 / (e - 1.0))
 
 
-def _conjugate(h: Function, u: Array) -> Array:
+def _conjugate(h: Function, u: Array, trusted: float) -> Array:
     power = h.power()
     if power is not None:
         c, e = power
-        return (1.0 - 1.0 / e) * u * (u / (c * e)) ** (1.0 / (e - 1.0)) * (1.0 + TRUSTED)
+        return (1.0 - 1.0 / e) * u * (u / (c * e)) ** (1.0 / (e - 1.0)) * (1.0 + trusted)
     at_zero = jet(h, np.zeros(1))
     first, bend = float(at_zero.slope[0]), float(at_zero.bend[0])
     out = np.zeros(u.shape)
@@ -168,13 +179,13 @@ def _conjugate(h: Function, u: Array) -> Array:
     c = u[live]
     start = (c - first) / bend if 0.0 < bend < np.inf else np.ones(len(live))
     p = _roots(lambda x, on: _excess(jet(h, x), c[on]), np.full(len(live), np.inf), start)[0]
-    top, sure = _largest(h, c, p)
+    top, sure = _largest(h, c, p, trusted)
     rest = np.flatnonzero(~sure)  # kinks, and slopes that are rounding
     if len(rest):
         c = c[rest]
         roots = _roots(lambda x, on: _excess(sharp(h, x), c[on]), np.full(len(rest), np.inf), start[rest])
-        again, sure = _largest(h, c, roots[0])
-        top[rest] = np.where(sure, again, _between(h, c, roots[1], roots[2]))
+        top[rest] = np.fmin(top[rest], _largest(h, c, roots[0], trusted)[0])
+        top[rest] = np.fmin(top[rest], _between(h, c, roots[1], roots[2], trusted)[0])
     out[live] = np.where(np.isfinite(top), np.maximum(top, 0.0), np.inf)
     return out
 
@@ -183,25 +194,26 @@ def _excess(line: Line, u: Array) -> tuple[Array, Array]:
     return line.slope - u, line.bend
 
 
-def _largest(h: Function, u: Array, x: Array) -> tuple[Array, Array]:
-    """sup over x of ``u x - h(x)``, rounded upwards, from where it is attained but for rounding; and whether the ends
-    of a narrow bracket have shown that it is."""
+def _largest(h: Function, u: Array, x: Array, trusted: float) -> tuple[Array, Array]:
+    """sup over x of ``u x - h(x)``, rounded upwards, from where it is attained but for rounding; +inf unless slopes
+    show that it is, between the ends of a narrow bracket. And whether the bracket is as narrow as rounding."""
     with np.errstate(all="ignore"):
         line = sharp(h, x)
         step = (u - line.slope) / line.bend
-        x, wide = x + step, NEAR * x + LEFT * np.abs(step)
-        low, high = np.maximum(x - wide, 0.0), x + wide
-        sure = (np.abs(step) <= SMALL * x) & (sharp(h, low).slope <= u) & (sharp(h, high).slope >= u)
-        return _between(h, u, low, high), sure
+        width = np.clip(np.sqrt(ULP * u * x / line.bend), 4.0 * ULP * x, NEAR * x) + LEFT * np.abs(step)
+        low, high = np.maximum(x + step - width, 0.0), x + step + width
+        found = (np.abs(step) <= SMALL * x) & (sharp(h, low).slope <= u) & (sharp(h, high).slope >= u)
+        top, over = _between(h, u, low, high, trusted)
+        return np.where(found, top, np.inf), found & (over <= trusted * u * low)
 
 
-def _between(h: Function, u: Array, low: Array, high: Array) -> Array:
-    """A bound of sup over x of ``u x - h(x)``, which is attained between low and high: as h is convex, at most its value
-    at low and (u - h'(low)) times the width."""
+def _between(h: Function, u: Array, low: Array, high: Array, trusted: float) -> tuple[Array, Array]:
+    """A bound of sup over x of ``u x - h(x)``, which is attained between low and high: as h is convex, at most its
+    value at low and (u - h'(low)) times the width; and that product."""
     with np.errstate(all="ignore"):
         line = sharp(h, low)
         over = np.where(high > low, (u - line.slope) * (high - low), 0.0)
-        return u * low - line.value + over + TRUSTED * (u * low + line.size)
+        return u * low - line.value + over + trusted * (u * low + line.size), over
 
 
 def _roots(function: Rising, high: Array, start: Array) -> tuple[Array, Array, Array]:
@@ -211,7 +223,7 @@ def _roots(function: Rising, high: Array, start: Array) -> tuple[Array, Array, A
     middle: the geometric one of a wide bracket, since roots may be smaller or larger than the start by any factor.
     """
     p, low, high = np.array(start), np.zeros(len(start)), np.array(high)
-    last, before, live = np.array(high), np.array(high), np.arange(len(p))
+    last, before, live = np.full(len(p), np.inf), np.full(len(p), np.inf), np.arange(len(p))
     with np.errstate(all="ignore"):
         for _ in range(STEPS):
             if not len(live):
@@ -220,14 +232,18 @@ def _roots(function: Rising, high: Array, start: Array) -> tuple[Array, Array, A
             value, slope = function(x, live)
             a = low[live] = np.where(value <= 0.0, x, low[live])
             b = high[live] = np.where(value >= 0.0, x, high[live])
-            new = x - value / slope
-            fair = (new > a) & (new < b) & (2.0 * np.abs(new - x) <= before[live])
+            step = value / slope
+            new = x - step
+            fair = (new > a) & (new < b) & (2.0 * np.abs(step) <= before[live])
+            # Newton's steps square what is left, unless they are short because the slope is huge
+            squared = np.isfinite(last[live]) & (np.abs(step) <= np.minimum(SETTLED * x, 1e-3 * last[live]))
+            done = squared | (np.abs(step) <= 2.0 * ULP * x)
             middle = np.where(a > 0.0, np.sqrt(a) * np.sqrt(b), b / 1024.0)
             middle = np.where((a > 0.0) & (b <= 4.0 * a), 0.5 * (a + b), middle)
             middle = np.where(np.isinf(b), np.minimum(4.0 * x * np.maximum(x / start[live], 1.0), 1e300), middle)
-            new = np.where(value == 0.0, x, np.where(fair, new, middle))
+            done |= value == 0.0
+            new = np.where(done, np.clip(new, a, b), np.where(fair, new, middle))
             before[live], last[live] = last[live], np.abs(new - x)
-            p[live] = new
-            short = last[live] <= np.where(fair, SETTLED, ULP) * np.abs(x)  # Newton's steps square what is left
-            live = live[~(short | (b - a <= ULP * a) | (b <= 1e-300))]
+            p[live] = np.where(value == 0.0, x, new)
+            live = live[~(done | (b - a <= ULP * a) | (b <= 1e-300))]
     return p, low, high

@@ -17,8 +17,8 @@ from ..bounds import ULP, ends
 from ..records import Array, Notation, RecessionCone
 from ._curves import Curve
 from ._formulas import conjugated, on_both_sides, summed, typeset, weighted, weighted_l1, with_hubers
-from ._rows import INSIDE, LEAST_SLACK
 from ._rooted_sides import RootedSides
+from ._rows import INSIDE, LEAST_SLACK
 from ._sides import Sides
 from .base import AbstractOneSided, AbstractSmoothPenalty
 from .penalty import AbstractPenalty
@@ -62,11 +62,13 @@ class AbstractSeparable(AbstractPenalty):
         return self._gauges(u, self.right.first, self.left.first).max(axis=1, initial=0.0)
 
     def conjugate_bound(self, u: Array, spread: Array) -> Array:
-        return self._bound(self.right.conjugate, self.left.conjugate, u, spread)
+        return self._bound(self.right.conjugate_bound, self.left.conjugate_bound, u, spread)
 
     def value_bound(self, z: Array, spread: Array) -> Array:
         right, left = self.right, self.left
-        return self._bound(lambda x: right.value(x) + right.error(x), lambda x: left.value(x) + left.error(x), z, spread)
+        return self._bound(
+            lambda x: right.value(x) + right.error(x), lambda x: left.value(x) + left.error(x), z, spread
+        )
 
     @staticmethod
     def _bound(right: Callable[[Array], Array], left: Callable[[Array], Array], x: Array, spread: Array) -> Array:

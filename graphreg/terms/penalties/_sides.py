@@ -85,6 +85,10 @@ class Sides:
         along = c * (self.start + 0.5 * c / np.where(self.bend > 0.0, self.bend, np.inf))
         return np.where(u <= self.last, (across + along).sum(axis=2), np.inf)
 
+    def conjugate_bound(self, u: Array) -> Array:
+        """Not less than `conjugate` but for a few units in the last place."""
+        return self.conjugate(u)
+
 
 def _outwards(curve: Curve) -> tuple[Array, ...]:
     """Starts, lengths, slopes at the starts, jumps there, what they rise by, and bends of the pieces of x >= 0."""
