@@ -17,9 +17,11 @@ import numpy as np
 from ..derivatives import KinkedError
 from ..linear import affine_map, dense
 from ..records import Array
-from ._composed import Ridged, Thresholded, blocks, radial
+from ._blocks import blocks
+from ._composed import Ridged, Thresholded
 from ._curves import LINE, NOTHING, Curve, MixedError, lines_of, upper_envelope
 from ._functions import Atom, Function, Largest, atom_of, function, through
+from ._radial import radial
 from ._rooted import OfNorm, rooted_separable
 from ._rooted_norms import EllipsoidNorm, PNorm, ScaledNorm
 from ._separable import AbstractSeparable, separable
@@ -131,11 +133,10 @@ class Entry:
             return Entry(curves=used).joined(int(on[0]) if len(on) == 1 else NormOf(2.0, A), Curve.of([], [0.0], [q]))
         if len(used) == 1:
             return next(iter(used.items()))
-        weights = {variable: _weight(curve) for variable, curve in used.items()}
-        if not used or len(set(weights.values())) > 1 or any(isinstance(variable, NormOf) for variable in used):
+        weights = {j: _weight(curve) for j, curve in used.items() if not isinstance(j, NormOf)}
+        if not used or len(weights) < len(used) or len(set(weights.values())) > 1:
             raise UnknownError
-        rows = [weight * np.eye(k)[variable] for variable, weight in weights.items()]
-        return NormOf(1.0, np.array(rows)), LINE
+        return NormOf(1.0, np.array([weight * np.eye(k)[j] for j, weight in weights.items()])), LINE
 
     def joined(self, variable: Variable, curve: Curve) -> tuple[Variable, Curve | Function]:
         """With a function of the variable added, if it depends on no other."""

@@ -34,16 +34,11 @@ class AbstractRootedSeparable(AbstractSeparable):
 
     functions: tuple[Function, ...]
 
-    @cached_property
-    def right(self) -> RootedSides:
-        return RootedSides.of(self.functions)
-
-    @cached_property
-    def left(self) -> RootedSides:
-        return RootedSides.of([h.at(-1.0, 0.0) for h in self.functions])
+    def sides(self, sign: float) -> RootedSides:
+        return RootedSides.of([h.at(sign, 0.0) if sign < 0.0 else h for h in self.functions])
 
     def cvxpy(self, Z: Any) -> Any:
-        each = [cp.sum(h.written(Z[:, on]), axis=1) for on, h in self.right.groups]
+        each = [cp.sum(h.written(Z[:, on]), axis=1) for on, h in self.sides(1.0).groups]
         return sum(each[1:], each[0])
 
     @property
@@ -69,9 +64,8 @@ class RootedSeparable(AbstractRootedSeparable):
     def conjugate(self, u: Array) -> Array:
         return self.right.conjugate(np.abs(u)).sum(axis=1)
 
-    @property
-    def left(self) -> RootedSides:
-        return self.right
+    def sides(self, sign: float) -> RootedSides:
+        return super().sides(1.0)  # the same to the last bit on both sides
 
     def interior(self, k: int) -> Array:
         return np.zeros(k)

@@ -170,8 +170,8 @@ def _power_prox(c: float, e: float, v: Array, step: Array) -> Array:
 def _conjugate(h: Function, u: Array, trusted: float) -> Array:
     power = h.power()
     if power is not None:
-        c, e = power
-        return (1.0 - 1.0 / e) * u * (u / (c * e)) ** (1.0 / (e - 1.0)) * (1.0 + trusted)
+        factor, e = power
+        return (1.0 - 1.0 / e) * u * (u / (factor * e)) ** (1.0 / (e - 1.0)) * (1.0 + trusted)
     at_zero = jet(h, np.zeros(1))
     first, bend = float(at_zero.slope[0]), float(at_zero.bend[0])
     out = np.zeros(u.shape)

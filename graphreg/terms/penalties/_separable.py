@@ -31,15 +31,19 @@ class AbstractSeparable(AbstractPenalty):
     ``phi*(u) = sum_j h_j*(u_j)``; the slopes of h_j at -inf and +inf are the ends of its domain.
     """
 
-    @property
     @abstractmethod
+    def sides(self, sign: float) -> Sides | RootedSides:
+        """h_j(sign x) at x >= 0."""
+
+    @cached_property
     def right(self) -> Sides | RootedSides:
         """h_j at x >= 0."""
+        return self.sides(1.0)
 
-    @property
-    @abstractmethod
+    @cached_property
     def left(self) -> Sides | RootedSides:
         """h_j(-x) at x >= 0."""
+        return self.sides(-1.0)
 
     def check(self, k: int) -> None:
         if k != len(self.right.last):
@@ -130,16 +134,15 @@ class AbstractPiecewise(AbstractSeparable):
 
     curves: tuple[Curve, ...]
 
-    @cached_property
-    def right(self) -> Sides:
-        return Sides.of(self.curves)
+    def sides(self, sign: float) -> Sides:
+        return Sides.of([curve.at(sign, 0.0) for curve in self.curves])
 
     @cached_property
-    def left(self) -> Sides:
-        return Sides.of([curve.at(-1.0, 0.0) for curve in self.curves])
+    def both(self) -> tuple[Sides, Sides]:
+        return self.sides(1.0), self.sides(-1.0)
 
     def cvxpy(self, Z: Any) -> Any:
-        right, left = self.right, self.left
+        right, left = self.both
         if all(np.array_equal(getattr(right, name), getattr(left, name)) for name in ("start", "low", "bend")):
             each = written(right, Z, cp.abs(Z))
         else:
@@ -151,11 +154,12 @@ class AbstractPiecewise(AbstractSeparable):
 
     @property
     def notation(self) -> Notation:
-        if all(h.start.shape[1] == 1 and not h.bend.any() for h in (self.right, self.left)) and (
-            np.array_equal(self.right.last, self.left.last)
+        right, left = self.both
+        if all(h.start.shape[1] == 1 and not h.bend.any() for h in (right, left)) and (
+            np.array_equal(right.last, left.last)
         ):
-            return self._notation_of_l1(self.right.last)
-        each = [on_both_sides(self.right, self.left, j) for j in range(len(self.curves))]
+            return self._notation_of_l1(right.last)
+        each = [on_both_sides(right, left, j) for j in range(len(self.curves))]
         value = with_hubers(summed(each, "[%z]_j"))
         duals = [lambda s, h=h: conjugated(s, "x", h("x")) for h in each]
         conjugate = with_hubers(summed(duals, "[%u]_j"))
@@ -214,7 +218,8 @@ class SmoothSeparable(AbstractPiecewise, AbstractSmoothPenalty):
         return self.subgradient(z)
 
     def curvature(self, z: Array) -> Array:
-        return np.where(z >= 0.0, self.right.curvature(np.abs(z)), self.left.curvature(np.abs(z)))
+        right, left = self.both
+        return np.where(z >= 0.0, right.curvature(np.abs(z)), left.curvature(np.abs(z)))
 
     def smoothness(self) -> float:
         return max(float(curve.bend.max()) for curve in self.curves)
