@@ -6,7 +6,7 @@ import cvxpy as cp
 import networkx as nx
 import numpy as np
 import pytest
-from scipy.special import lambertw
+from scipy.special import factorial, lambertw
 
 import graphreg as gr
 from graphreg.terms.penalties import AbstractOneSided, AbstractPenalty
@@ -28,6 +28,7 @@ SEPARABLE = {
     "faint": lambda z: 1e-4 * (cp.sum(cp.logistic(2e-3 * z) - 1e-3 * z) - z.size * np.log(2.0)),
 }
 ONE_SIDED = {
+    "exponential of a sum": lambda z: cp.sum(cp.exp(z + cp.square(z)) - z) - z.size,
     "exponential": lambda z: cp.sum(cp.exp(z) - z - 1),
     "entropy": lambda z: cp.sum(-cp.entr(1 + z) - z),
     "power of the positive part": lambda z: cp.sum(cp.power(cp.pos(z), 1.5)),
@@ -88,6 +89,32 @@ def test_conjugates_and_proxes_are_those_of_formulas(scale):
     want = v - lambertw(np.exp(v)).real  # p + exp(p) = v
     np.testing.assert_allclose(phi.prox(v, 1.0), want, rtol=1e-9, atol=1e-12)
     assert phi.prox(np.array([[0.999]]), 1.0)[0, 0] == 0.0
+
+
+def test_values_near_zero_do_not_cancel():
+    z = np.logspace(-6, -1, 11)[:, None]
+    curved = own(ONE_SIDED["exponential of a sum"]).acting_on(1)
+    z0 = z[:, 0]
+    y = z0 + z0**2  # exp(y) - 1 - z = z^2 + y^2 / 2 + y^3 / 6 + ...
+    rest = sum(y**n / factorial(n) for n in range(2, 14))
+    np.testing.assert_allclose(curved.value(z), z0**2 + rest, rtol=1e-13)
+    barrier = own(SEPARABLE["log barrier"]).acting_on(1)
+    np.testing.assert_allclose(barrier.value(z), -np.log1p(-((z0 / 9.0) ** 2)), rtol=1e-13)
+
+
+def test_a_prox_stays_where_the_function_is_finite():
+    phi = own(ONE_SIDED["power where it is defined"]).acting_on(1)
+    v = np.array([[-1e6], [-1.0], [-1e-9], [0.0]])
+    np.testing.assert_array_equal(phi.prox(v, 1.0), np.zeros((4, 1)))
+    phi = own(SEPARABLE["log of a square"]).acting_on(1)
+    assert np.isfinite(phi.value(phi.prox(np.array([[1e3], [1e9], [-1e15]]), 1e-3))).all()
+
+
+def test_a_conjugate_is_infinite_at_the_slope_that_is_never_reached():
+    phi = own(SEPARABLE["log cosh"]).acting_on(1)
+    assert phi.conjugate(np.array([[1.0], [1.5]])).tolist() == [np.inf, np.inf]
+    inside = phi.conjugate(phi.clip(np.array([[1.0]])))
+    np.testing.assert_allclose(inside, np.log(2.0), rtol=1e-11)
 
 
 @pytest.mark.parametrize("name", ["log cosh", "entropy", "largest of |z| and z^2", "exponential of norm 2"])

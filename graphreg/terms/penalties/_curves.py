@@ -49,7 +49,7 @@ class Curve:
         """The derivative of ``factor * h``."""
         return Curve(self.knots, factor * self.slope, factor * self.bend)
 
-    def at(self, factor: float, shift: float) -> Curve:
+    def at(self, factor: float, shift: float = 0.0) -> Curve:
         """The derivative of ``h(factor * x + shift)``."""
         way = slice(None, None, 1 if factor > 0.0 else -1)
         slope = factor * (self.slope + self.bend * shift)

@@ -98,8 +98,8 @@ class Through:
     def times(self, factor: float) -> Through:
         return Through(factor * self.factor, self.atom, self.inner, self.shift)
 
-    def at(self, factor: float, shift: float) -> Through:
-        return Through(self.factor, self.atom, self.inner.at(factor, shift), self.shift + self.inner.value(shift))
+    def at(self, factor: float) -> Through:
+        return Through(self.factor, self.atom, self.inner.at(factor), self.shift)
 
     def jet(self, x: Array) -> Line:
         inner = self.inner.jet(x)
@@ -136,8 +136,8 @@ class Largest:
     def times(self, factor: float) -> Largest:
         return Largest(factor * self.factor, self.parts)
 
-    def at(self, factor: float, shift: float) -> Largest:
-        return Largest(self.factor, tuple((h.at(factor, shift), b + h.value(shift)) for h, b in self.parts))
+    def at(self, factor: float) -> Largest:
+        return Largest(self.factor, tuple((h.at(factor), shift) for h, shift in self.parts))
 
     def jet(self, x: Array) -> Line:
         top = max(shift for _, shift in self.parts)
@@ -203,12 +203,9 @@ class Function:
     def times(self, factor: float) -> Function:
         return Function(self.curve.times(factor), tuple(part.times(factor) for part in self.parts))
 
-    def at(self, factor: float, shift: float) -> Function:
-        """``h(factor x + shift) - h(shift)``."""
-        return Function(self.curve.at(factor, shift), tuple(part.at(factor, shift) for part in self.parts))
-
-    def value(self, x: float) -> float:
-        return float(self.jet(np.array([x])).value[0])
+    def at(self, factor: float) -> Function:
+        """``h(factor x)``."""
+        return Function(self.curve.at(factor), tuple(part.at(factor) for part in self.parts))
 
     def jet(self, x: Array) -> Line:
         """Values, slopes, curvatures, and the sizes of what the values are sums of, at numbers x (n,)."""

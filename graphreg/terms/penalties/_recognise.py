@@ -439,7 +439,7 @@ def _normed(p: float, A: Array, curve: Curve | Function, plain: bool) -> Abstrac
         return _scaled(EllipsoidNorm(np.linalg.qr(A)[1]), curve)
     if scale is None:
         raise UnknownError
-    right = curve.at(scale, 0.0)
+    right = curve.at(scale)
     if p == 2.0 and isinstance(right, Curve) and not right.is_line:
         return radial(right)
     return _scaled({1.0: L1(), 2.0: L2(), np.inf: LInf()}.get(p) or PNorm(p), right)

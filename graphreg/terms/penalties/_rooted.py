@@ -35,7 +35,7 @@ class AbstractRootedSeparable(AbstractSeparable):
     functions: tuple[Function, ...]
 
     def sides(self, sign: float) -> RootedSides:
-        return RootedSides.of([h.at(sign, 0.0) if sign < 0.0 else h for h in self.functions])
+        return RootedSides.of([h.at(sign) if sign < 0.0 else h for h in self.functions])
 
     def cvxpy(self, Z: Any) -> Any:
         each = [cp.sum(h.written(Z[:, on]), axis=1) for on, h in self.sides(1.0).groups]

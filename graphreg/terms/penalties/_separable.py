@@ -135,7 +135,7 @@ class AbstractPiecewise(AbstractSeparable):
     curves: tuple[Curve, ...]
 
     def sides(self, sign: float) -> Sides:
-        return Sides.of([curve.at(sign, 0.0) for curve in self.curves])
+        return Sides.of([curve.at(sign) for curve in self.curves])
 
     @cached_property
     def both(self) -> tuple[Sides, Sides]:
@@ -227,7 +227,7 @@ class SmoothSeparable(AbstractPiecewise, AbstractSmoothPenalty):
 
 def separable(curves: Sequence[Curve]) -> AbstractPiecewise:
     """The sum over coordinates of the functions that have these derivatives."""
-    right, left = Sides.of(curves), Sides.of([curve.at(-1.0, 0.0) for curve in curves])
+    right, left = Sides.of(curves), Sides.of([curve.at(-1.0) for curve in curves])
     x = np.concatenate([s.start.ravel() for s in (right, left)])
     x = np.unique(np.concatenate([x, x + 0.5, 2.0 * x + 1.0]))[:, None] * np.ones(len(curves))
     if not (np.allclose(right.value(x), left.value(x), rtol=1e-12) and np.array_equal(right.last, left.last)):
