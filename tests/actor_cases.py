@@ -31,7 +31,7 @@ FIXED = [
 KINDS = ("total variation", "logistic", "features", "squared", "consensus", "quantile", "tree", "parts", "hierarchy")
 
 
-def problem(kind, seed=0, n=12, m=5):
+def problem(kind, seed=0, n=6, m=5):
     """Of n nodes (a multiple of 3) with three features and m samples each, in three groups."""
     import networkx as nx  # not in every process of a run
 
