@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
+import runpy
 
 import pandas as pd
 import pytest
@@ -169,15 +168,16 @@ def test_example_and_demo(tmp_path):
 
 
 @pytest.mark.parametrize(("kind", "name", "file"), [("penalty", "SoftL1", "soft_l1"), ("loss", "MyLoss", "my_loss")])
-def test_what_new_writes_obeys_the_laws_and_runs(tmp_path, monkeypatch, kind, name, file):
+def test_what_new_writes_obeys_the_laws_and_runs(tmp_path, monkeypatch, capsys, kind, name, file):
     monkeypatch.chdir(tmp_path)
     done = run("new", kind, name)
     assert done.exit_code == 0
     assert f"{file}.py" in done.stdout
     assert run("check", kind, f"{file}:{name}").exit_code == 0
-    answer = subprocess.run([sys.executable, f"{file}.py"], capture_output=True, text=True, check=True)
-    assert answer.stdout.count(": certified.") == 2
-    assert f"{name}: every law holds" in answer.stdout
+    runpy.run_path(f"{file}.py", run_name="__main__")
+    said = capsys.readouterr().out
+    assert said.count(": certified.") == 2
+    assert f"{name}: every law holds" in said
     assert len((tmp_path / f"{file}.py").read_text().splitlines()) <= 65
     before = (tmp_path / f"{file}.py").read_bytes()
     assert run("new", kind, name).exit_code == 2
