@@ -113,7 +113,7 @@ def test_units_change_nothing_along_edges(name, scale):
     """Columns in other units are the same problem where edges do not mix them."""
     rng = np.random.default_rng(4)
     said = []
-    for _ in range(4):
+    for _ in range(6):
         X, v = rng.standard_normal((8, 2)), rng.standard_normal(2)
         y = (X @ v > 0).astype(int)
         y[0] = rng.integers(2)
