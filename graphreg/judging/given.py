@@ -117,8 +117,9 @@ def _like(given: Arrays, here: Arrays) -> Arrays | None:
 
 def _by_label(frame: Any, what: str, form: Form) -> Any:
     """The entries of a data frame in the order of the nodes and their parameters."""
-    rows, columns = list(form.space.index), list(form.space.names)
+    pairs = any(isinstance(column, tuple) for column in frame.columns)  # as in ``solution.table()``
+    rows, columns = form.space.index, dict.fromkeys(form.space.coordinates if pairs else form.space.names)
     for given, known, of in ((frame.index, rows, "node"), (frame.columns, columns, "parameter")):
         for said in (*unknown_labels(what, given, known, of), *missing_entries(what, given, known, of)):
             raise ModelError(said)
-    return frame.loc[rows, columns]
+    return frame.loc[list(rows), list(columns)]
