@@ -21,6 +21,7 @@ from .enclosure.lower import Enclosure as Enclosure
 from .levels import levelled as levelled
 from .record import Certificate as Certificate
 from .record import relative as relative
+from .record import violated as violated
 from .remembered import Remembered as Remembered
 from .remembered import check_point as check_point
 from .repairing.feasible import feasible as feasible
