@@ -114,7 +114,8 @@ def alarm() -> Generator[None]:
 
     timer = threading.Timer(max(seconds, 0.0), ring)
     timer.daemon = True
-    timer.start()
+    with ringing:  # threading is left in disorder by an error in the middle of a start
+        timer.start()
     try:
         yield
     except RungError:

@@ -243,6 +243,26 @@ def test_a_round_cut_short_does_not_count():
     np.testing.assert_array_equal(outcome.certificate.w, plain.certificate.w)
 
 
+def test_an_alarm_does_not_ring_while_it_is_set(monkeypatch):
+    """In the middle of a start an error would leave the books of threading in disorder."""
+    import threading
+
+    from graphreg.clock import OutOfTimeError, alarm, within
+
+    class Timer(threading.Timer):
+        def start(self):
+            super().start()
+            time.sleep(0.02)
+            whole.append(self)
+
+    whole = []
+    monkeypatch.setattr(threading, "Timer", Timer)
+    with pytest.raises(OutOfTimeError), within(1e-6), alarm():
+        while True:
+            time.sleep(0.0)
+    assert len(whole) == 1
+
+
 def test_an_alarm_that_rings_at_the_last_moment_leaves_nothing_behind(monkeypatch):
     """The work is done, so nobody is told; nor does Python go on looking for the error, with which a profiler hangs."""
     import cProfile
