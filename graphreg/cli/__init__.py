@@ -5,4 +5,7 @@ from . import beginnings as beginnings
 from . import commands as commands
 from . import laws as laws
 from . import proofs as proofs
+from .papers import papers
 from .program import main as main
+
+main.add_command(papers)
