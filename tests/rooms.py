@@ -48,7 +48,7 @@ ROOMS = (  # from the ground up; files of the top, and folders
 SHORTCUTS = {  # imports inside a function, against the order of a folder
     ("terms/penalties", "penalty", "from_cvxpy"): "Penalty.from_cvxpy is a shortcut to a function of that file",
     ("terms/penalties", "penalty", "from_prox"): "Penalty.from_prox is a shortcut to a function of that file",
-    ("terms/losses", "base", "from_cvxpy"): "Loss.from_cvxpy is a shortcut to a function of that file",
+    ("terms/losses", "loss", "from_cvxpy"): "Loss.from_cvxpy is a shortcut to a function of that file",
 }
 
 

@@ -12,7 +12,8 @@ from ..terms.penalties import AbstractSmoothPenalty, row_norm
 from .attainment.attainment import at_infinity, attained
 from .attainment.recession import cones_of
 from .common_model.best_common import common
-from .enclosure.lower import Enclosed, Enclosure
+from .enclosure.enclosed import Enclosed
+from .enclosure.lower import Enclosure
 from .enclosure.upper import upper_bound
 from .record import Certificate, relative
 from .remembered import Dual, Primal, Remembered, Source, check_point, source_of

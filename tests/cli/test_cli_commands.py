@@ -191,6 +191,24 @@ def test_new_refuses_what_is_no_class_name(tmp_path, monkeypatch, name):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("L1", "L1 is there already, as graphreg.L1"),
+        ("Penalty", "there already, as graphreg.Penalty"),
+        ("Numpy", "numpy.py would hide the module numpy"),
+    ],
+)
+def test_new_hides_nothing_that_is_there(tmp_path, monkeypatch, name, said):
+    monkeypatch.chdir(tmp_path)
+    done = run("new", "penalty", name)
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert not list(tmp_path.iterdir())
+    free = done.stderr.split("such as ")[1].strip()
+    assert run("new", "penalty", free).exit_code == 0
+
+
 def test_the_program_is_installed():
     import tomllib
 

@@ -136,6 +136,35 @@ def test_points_of_all_kinds_are_taken(problem):
         assert problem.certify(w).holds(1e-6)
 
 
+def test_a_table_with_several_classes_is_taken_by_its_pairs():
+    rng = np.random.default_rng(0)
+    data = gr.NodeData.from_arrays(rng.standard_normal((24, 2)), rng.integers(0, 3, 24), np.repeat(list("abcd"), 6))
+    chain = 0.1 * gr.TotalVariation(nx.path_graph(list("abcd")), gr.L1())
+    problem = gr.Problem(gr.MultinomialLoss(data) + chain + 0.1 * gr.NodePenalty(gr.SquaredL2()))
+    found = problem.solve()
+    table = found.table()
+    named = table.set_axis(problem.form.space.names, axis=1)
+    for w in (table, table.iloc[::-1, ::-1], named.iloc[:, ::-1]):
+        assert problem.value(w) == problem.value(found.coef)
+    with pytest.raises(
+        ModelError, match=r"\('y', 0\), which is not a parameter \(and 2 more\); the parameters are \('x0', 0\)"
+    ):
+        problem.certify(table.rename(columns={"x0": "y"}))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"x0": "X0"}, "w names 'X0', which is not a parameter; did you mean 'x0'\\?"),
+        ({"x0": "X0", "x1": "X1"}, r"w names 'X0', which is not a parameter \(and 1 more\); did you mean 'x0'\?"),
+        ({"x0": "rain"}, "w names 'rain', which is not a parameter; the parameters are 'x0', 'x1'"),
+    ],
+)
+def test_a_column_of_an_unknown_parameter_is_told_with_those_there_are(problem, change, said):
+    with pytest.raises(ModelError, match=said):
+        problem.certify(problem.solve().table().rename(columns=change))
+
+
 def test_tables_are_taken_by_label_whatever_their_labels_are(tmp_path):
     rng = np.random.default_rng(0)
     data = gr.NodeData.from_arrays(

@@ -10,7 +10,7 @@ from factories import chain, noise
 from sameness import bits
 
 import graphreg as gr
-from graphreg.errors import MethodError, MethodWarning
+from graphreg.errors import ArgumentError, MethodError, MethodWarning
 
 
 def mixed(features=None):
@@ -127,6 +127,28 @@ def test_longer_steps_are_taken_and_said_to_be_unproven(relaxation, factor):
 def test_what_does_not_go_together(options, message):
     with pytest.raises(MethodError, match=message):
         gr.PrimalDual(**options)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: gr.ADMM(sigma=1.0), "ADMM has no option 'sigma'; it has 'rho'.*; sigma is an option of PrimalDual$"),
+        (lambda: gr.FedADMM(tau=1.0), "FedADMM has no option 'tau'.*; tau is an option of .*PrimalDual$"),
+        (lambda: gr.LocalOnly(tau=1.0), "LocalOnly has no option 'tau'; it has none; tau is an option of"),
+        (lambda: gr.PrimalDual(sigmas=1.0), "PrimalDual has no option 'sigmas'; did you mean 'sigma'\\?$"),
+    ],
+)
+def test_other_methods_have_no_such_steps(make, said):
+    with pytest.raises(ArgumentError, match=said):
+        make()
+
+
+def test_a_method_of_the_users_may_take_any_option():
+    class Own(gr.PrimalDual):
+        def __init__(self, **options):
+            super().__init__(balance=options["whatever"])
+
+    assert Own(whatever=2.0).balance == 2.0
 
 
 def test_labels_of_tau():
