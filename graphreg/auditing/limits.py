@@ -122,8 +122,7 @@ def _of_decay(course: Course, optimum: Optimum, distances: tuple[float, float, f
 def _extrapolated(course: Course) -> Array:
     """The limit of points that go as a + b r^j over the octaves j of the rounds."""
     q4, q2, q1 = (course.at(share) for share in (0.25, 0.5, 1.0))
-    before = float(np.linalg.norm(q2 - q4))
-    r = float(np.linalg.norm(q1 - q2)) / max(before, 1e-300)
+    r = course.length(q1 - q2) / max(course.length(q2 - q4), 1e-300)
     return q1 + (q1 - q2) * r / (1.0 - r) if r < 0.97 else q1
 
 
@@ -139,6 +138,5 @@ def _of_noise(runs: tuple[Course, ...], optimum: Optimum, power: float, d3: floa
 def bias(runs: tuple[Course, ...], optimum: Optimum) -> float:
     """How many standard errors the mean over some runs of their last tenths is from the optimum."""
     ends = np.array([each.tail().mean(axis=0) for each in runs])
-    error = ends.std(axis=0, ddof=1) / np.sqrt(len(ends))
-    away = np.linalg.norm(ends.mean(axis=0) - optimum.w)
-    return float(away / np.sqrt((error**2).sum() + 1e-300))
+    error = optimum.length(ends.std(axis=0, ddof=1)) / np.sqrt(len(ends))
+    return optimum.length(ends.mean(axis=0) - optimum.w) / max(error, optimum.floor * optimum.size)

@@ -67,8 +67,7 @@ def test_a_server_is_told_from_a_stranger():
 
 def test_impulses_keep_their_mass_where_mixing_is_symmetric():
     problem = network("consensus")
-    w = problem.solve().coef
-    even = mass(algorithm_of(gossip), problem, w, 0)
+    even = mass(algorithm_of(gossip), problem, 0)
     assert even is not None
     assert even.even
 
@@ -76,6 +75,6 @@ def test_impulses_keep_their_mass_where_mixing_is_symmetric():
         C = np.array(metropolis(problem) > 0, dtype=float)
         return C / C.sum(axis=1, keepdims=True)
 
-    odd = mass(algorithm_of(lambda problem, start=None: gossip(problem, start, mixing=rows)), problem, w, 0)
+    odd = mass(algorithm_of(lambda problem, start=None: gossip(problem, start, mixing=rows)), problem, 0)
     assert odd is not None
     assert not odd.even
