@@ -10,8 +10,8 @@ import numpy as np
 
 import graphreg as gr
 
-from .bugs import misread
-from .consensus import consensus_admm, dgd, diging, extra
+from .bugs import Bug, misread
+from .consensus import consensus_admm, dgd, extra
 from .reading import Array, Parts, begin, parts_of
 from .splitting import chambolle_pock, condat_vu, douglas_rachford
 
@@ -174,7 +174,7 @@ def two_mistakes(problem: gr.Problem, start: Any = None, seed: Any = None) -> Po
     return douglas_rachford(problem, start, seed, misread(lambda p: replace(p, weight=strength, times=counts)))
 
 
-def sign_and_factor(problem: gr.Problem, start: Any = None, seed: Any = None) -> Points:
+def factor_and_edge(problem: gr.Problem, start: Any = None, seed: Any = None) -> Points:
     """The strength is doubled, and one edge left out."""
 
     def mistake(p: Parts) -> Parts:
@@ -214,10 +214,10 @@ def tracking_forgets(problem: gr.Problem, start: Any = None, seed: Any = None) -
 
 
 def clipped_gradients(problem: gr.Problem, start: Any = None, seed: Any = None) -> Points:
-    """EXTRA with gradients cut at 1 in every node."""
+    """EXTRA with gradients cut at 0.2 in every node."""
 
     def cut(g: Array) -> Array:
-        return g / np.maximum(np.linalg.norm(g, axis=1, keepdims=True), 1.0)
+        return g / np.maximum(np.linalg.norm(g, axis=1, keepdims=True) / 0.2, 1.0)
 
     p = parts_of(problem)
     w, W, a = begin(p, start), p.lazy, 0.2 / p.oracles.smoothness.max()
@@ -322,13 +322,6 @@ def shared_memory(state: Any, node: Any, messages: Any, shared: dict[Any, Any] =
     return w, w
 
 
-def averages_of_all(problem: gr.Problem, start: Any = None, seed: Any = None) -> Points:
-    """EXTRA whose points are pulled to the mean of all nodes by a little: the limit stays."""
-    p = parts_of(problem)
-    for w in extra(problem, start, seed):
-        yield w + 0.5 * (w.mean(axis=0) - w)
-
-
 def neighbour_of_neighbour(problem: gr.Problem, start: Any = None, seed: Any = None) -> Points:
     """EXTRA whose mixing has one link more, between neighbours of a node."""
 
@@ -357,3 +350,37 @@ def node_twice(problem: gr.Problem, start: Any = None, seed: Any = None) -> Poin
     """The losses of one node count twice."""
     times = 1.0 + (np.arange(len(problem.form.labels)) == 4)
     return consensus_admm(problem, start, seed, misread(lambda p: replace(p, times=times)))
+
+
+UNNAMED = "(?!)"  # of what is found, and has no name
+SLIPS = (
+    Bug(weights_squared, "edges", "weights squared"),
+    Bug(mean_over_edges, "edges", r"strength.* x 0\.05556"),
+    Bug(off_by_one, "edges", "nothing crosses"),
+    Bug(off_by_one_edge, "edges", r"nothing crosses \[\(0, 2\)\]"),
+    Bug(order_of_data, "edges", "non-neighbour"),
+    Bug(two_nodes_exchanged, "edges", "node (2 of 6|6 of 2)"),
+    Bug(sum_for_mean_gradient, "edges", "sum.*mean"),
+    Bug(penalty_on_nodes, "edges", "no messages"),
+    Bug(wrong_ball, "edges", "penalty L[12] for"),
+    Bug(wrong_radius, "edges", r"strength.* x 0\.3887"),
+    Bug(degree_forgotten, "edges", UNNAMED),
+    Bug(another_center, "edges", UNNAMED),
+    Bug(two_mistakes, "edges", UNNAMED),
+    Bug(factor_and_edge, "edges", "missing edge"),
+    Bug(wrong_extrapolation, "edges", "step too long"),
+    Bug(half_precision, "edges", "few digits"),
+    Bug(lost_messages, "edges", "messages that are lost"),
+    Bug(seed_ignored, "edges", UNNAMED),
+    Bug(remembers, "edges", UNNAMED),
+    Bug(shared_memory, "smooth", "outside of its arguments"),
+    Bug(self_loops, "consensus", UNNAMED),
+    Bug(decays_too_fast, "consensus", "steps die out"),
+    Bug(tracking_forgets, "consensus", "begins wrongly"),
+    Bug(clipped_gradients, "consensus", "gradients that are cut"),
+    Bug(half_precision_consensus, "consensus", "few digits"),
+    Bug(lost_gossip, "consensus", UNNAMED),
+    Bug(neighbour_of_neighbour, "consensus", "non-neighbour"),
+    Bug(columns_only, "consensus", "asymmetric mixing"),
+    Bug(node_twice, "consensus", "losses of the node 3 x 2"),
+)

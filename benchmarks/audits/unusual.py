@@ -13,7 +13,7 @@ import pandas as pd
 import graphreg as gr
 
 from .consensus import extra
-from .reading import Array, Parts, Read, begin, parts_of
+from .reading import Array, begin, parts_of
 from .splitting import chambolle_pock, condat_vu
 
 Points = Iterator[Any]
@@ -54,7 +54,11 @@ def frames(problem: gr.Problem, start: Any = None, seed: Any = None) -> Points:
 def single_precision(problem: gr.Problem, start: Any = None, seed: Any = None) -> Points:
     """Parameters and flows of 32 bits."""
     p = parts_of(problem)
-    w, u, L = begin(p, start).astype(np.float32), np.zeros((len(p.K), p.shape[1]), np.float32), p.oracles.smoothness.max()
+    w, u, L = (
+        begin(p, start).astype(np.float32),
+        np.zeros((len(p.K), p.shape[1]), np.float32),
+        p.oracles.smoothness.max(),
+    )
     sigma = L / (2.0 * p.norm)
     tau = 1.0 / (L / 2.0 + sigma * p.norm)
     while True:
@@ -71,10 +75,10 @@ def start_first(problem: gr.Problem, start: Any = None, seed: Any = None) -> Poi
 
 
 # ---- other rounds ----------------------------------------------------------------------------------------------------
-def over_relaxed_admm(problem: gr.Problem, start: Any = None, seed: Any = None, read: Read = parts_of) -> Points:
+def over_relaxed_admm(problem: gr.Problem, start: Any = None, seed: Any = None) -> Points:
     """ADMM with z = K w, over-relaxed by 1.7, whose steps at nodes are proximal (Eckstein and Bertsekas, Math. Program.
     55, 1992, theorem 8)."""
-    p = read(problem)
+    p = parts_of(problem)
     w = begin(p, start)
     tails, heads = np.maximum(p.K, 0.0), np.maximum(-p.K, 0.0)
     degree = np.abs(p.back).sum(axis=1)
@@ -98,9 +102,9 @@ def averaged(problem: gr.Problem, start: Any = None, seed: Any = None) -> Points
         yield mean
 
 
-def dual_ascent(problem: gr.Problem, start: Any = None, seed: Any = None, read: Read = parts_of) -> Points:
+def dual_ascent(problem: gr.Problem, start: Any = None, seed: Any = None) -> Points:
     """Uzawa's method: losses minimised at the flows, a projected step of the flows."""
-    p = read(problem)
+    p = parts_of(problem)
     u, sigma = np.zeros((len(p.K), p.shape[1])), 1.8 * p.oracles.convexity.min() / p.norm
     while True:
         w = p.argmin(-(p.back @ u))
@@ -156,8 +160,7 @@ def random_edges(problem: gr.Problem, start: Any = None, seed: Any = None, share
 
 
 def random_nodes(problem: gr.Problem, start: Any = None, seed: Any = None) -> Points:
-    """Asynchronous: in every round three nodes at random minimise over their own parameters; for smooth penalties, by
-    gradients."""
+    """Asynchronous: in every round one node at random takes a step; for smooth penalties."""
     p, rng = parts_of(problem), np.random.default_rng(seed)
     w = begin(p, start)
     bend = p.oracles.smoothness + np.abs(p.back) @ p.weight
@@ -254,20 +257,8 @@ def global_admm(problem: gr.Problem, start: Any = None, seed: Any = None) -> Poi
         yield np.tile(z, (p.shape[0], 1))
 
 
-def dual_edges_by_turns(problem: gr.Problem, start: Any = None, seed: Any = None) -> Points:
-    """Randomised gossip for a consensus: every round some edges take a step of their own price."""
-    p, rng = parts_of(problem), np.random.default_rng(seed)
-    u, sigma = np.zeros((len(p.K), p.shape[1])), p.oracles.convexity.min() / p.norm
-    while True:
-        awake = rng.random((len(p.K), 1)) < 0.5
-        w = p.argmin(-(p.back @ u))
-        u = u + awake * sigma * (p.K @ w)
-        yield w
-
-
 def gradient_tables(problem: gr.Problem, start: Any = None, seed: Any = None) -> Points:
-    """EXTRA whose gradients are refreshed at a random half of the nodes in every round, tracked: a table holds the
-    others', as in SAG across nodes, by a server."""
+    """A server whose table of gradients is refreshed at a random half of the nodes in every round (as in SAG)."""
     p, rng = parts_of(problem), np.random.default_rng(seed)
     w = begin(p, start).mean(axis=0)
     table = p.gradient(np.tile(w, (p.shape[0], 1)))
@@ -279,8 +270,8 @@ def gradient_tables(problem: gr.Problem, start: Any = None, seed: Any = None) ->
         yield np.tile(w, (p.shape[0], 1))
 
 
-def tracking_with_memory(problem: gr.Problem, start: Any = None, seed: Any = None) -> Points:
-    """Augmented DGD, a mixing twice in a round (two exchanges)."""
+def twice_mixed(problem: gr.Problem, start: Any = None, seed: Any = None) -> Points:
+    """Gradient tracking whose every round mixes twice: two exchanges."""
     p = parts_of(problem)
     w, a = begin(p, start), 0.2 / p.oracles.smoothness.max()
     W = p.lazy @ p.lazy
@@ -291,3 +282,11 @@ def tracking_with_memory(problem: gr.Problem, start: Any = None, seed: Any = Non
         new = p.gradient(w)
         y, g = W @ (y + new - g), new
         yield w
+
+
+UNUSUAL = {
+    **dict.fromkeys((rarely, ends_early, one_array, frames, single_precision, start_first, over_relaxed_admm), "edges"),
+    **dict.fromkeys((averaged, dual_ascent, restarted, balanced_steps, random_edges), "edges"),
+    **dict.fromkeys((random_nodes, sweeps, heavy_ball, spectral_steps), "smooth"),
+    **dict.fromkeys((lists, scaffold, accelerated_server, global_admm, gradient_tables, twice_mixed), "consensus"),
+}

@@ -19,6 +19,7 @@ from ..declaring import declared, needs_no_options
 from ..form import EdgeBlock, Form, placed
 from ..terms import Array
 from ..terms.penalties import AbstractOneSided, AbstractPenalty, AbstractSmoothPenalty
+from .instances import degrees
 from .words import by_factor, is_one, roundness
 
 ACCEPTED = 1e-4  # the residual of a family, relative to the forces, that counts as balance
@@ -235,7 +236,7 @@ def node_factors(form: Form) -> dict[str, Array]:
     counts = sum((np.bincount(b.node, minlength=form.n) for b in form.samples), np.zeros(form.n))
     counts = np.where(counts > 0, counts, 1.0)
     links = [edge for edge in form.edges if not edge.ground]
-    degree = np.maximum(sum((abs(edge.K).sum(axis=0) for edge in links), np.zeros(form.n)), 1.0)
+    degree = np.maximum(degrees(form), 1.0)
     mixed = any(edge.penalty.is_equality(form.width(edge)) for edge in links)
     why = MIXING if mixed else ""
     return {
@@ -250,7 +251,8 @@ def node_factors(form: Form) -> dict[str, Array]:
 
 def _single_nodes(forces: _Forces, total: Array, smooth: Array) -> Iterator[Family]:
     """The losses of one node with a factor, without and with its own smooth penalty."""
-    gradient, rest, held = forces.gradient, forces.gradient + total, forces.form.degree() > 0
+    gradient, rest = forces.gradient, forces.gradient + total
+    held = degrees(forces.form) > 0
     for of in (gradient, gradient + smooth) if smooth.any() else (gradient,):
         for i in np.flatnonzero(gradient.any(axis=1)).tolist():
             own = np.zeros(gradient.shape)

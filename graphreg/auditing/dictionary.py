@@ -22,6 +22,7 @@ from .optimum import Optimum
 from .words import by_factor
 
 GAP = 1e-8
+SAME = 1e-3  # of the distance, within which optima are not told apart
 FACTORS = (2.0, 0.5, 4.0, 0.25)
 EDGES = 60  # that are left out one by one, at most
 CLOSE, APART = 0.05, 3.0  # how close an entry must be, relative to the optimum, and how much closer than the next
@@ -52,7 +53,7 @@ def nearest(found: list[Entry]) -> Entry | None:
     """The entry that names the limit, where one is much closer than any other."""
     if not found or found[0].ratio > CLOSE:
         return None
-    return found[0] if len(found) == 1 or found[1].ratio > APART * found[0].ratio else None
+    return found[0] if len(found) == 1 or found[1].ratio > APART * max(found[0].ratio, SAME) else None
 
 
 def _optimum(form: Form) -> Array | None:

@@ -54,7 +54,9 @@ class Evidence:
             other = "" if found.other_seed else "; another seed gives another run"
             self.add(Finding("repetition", "holds", f"two runs with the same seed have the same bits{other}"))
 
-    def locality(self, algorithm: AbstractAlgorithm, problem: Problem, seed: int, sums: int, noisy: bool, wrong: bool) -> None:
+    def locality(
+        self, algorithm: AbstractAlgorithm, problem: Problem, seed: int, sums: int, noisy: bool, wrong: bool
+    ) -> None:
         """``sums`` are those over all nodes that the algorithm has declared and recorded; ``noisy``, whether its runs
         differ with their seeds, and ``wrong``, whether its limit is."""
         found = delays(algorithm, problem, seed)

@@ -17,6 +17,7 @@ MOVES = 0.2  # of its distance a run must still move, or it has stalled
 SWINGS = 1e-4  # of the size of the optimum a run must move in every round to be said to swing
 DECAYS = 0.7  # of its moves a quarter into the run, above which they do not decay
 FEWEST = 200  # rounds from which a limit can be told, where it is not reached
+PACE, TURNED = 0.8, 0.3  # of the quarter before, and of its own length: a move that goes on
 ERRORS = 4.0  # standard errors beyond which a mean is not the optimum
 
 
@@ -113,10 +114,20 @@ def _of_decay(course: Course, optimum: Optimum, distances: tuple[float, float, f
     floor = d3 - (d2 - d3) ** 2 / drop if drop > 0 and d2 > d3 else d3
     if not still and power > FLAT and floor < 0.5 * d3:
         return "undecided", f"{d3:.1e} from the optimum, {_falling(power)}"
+    if not still and _drifts(course):
+        return "undecided", f"{d3:.1e} from the optimum, and it goes on the same way as fast as before: slow, or wrong"
     stalled = course.move_since_half() < MOVES * d3 * optimum.size
     if still or stalled or power < FLAT:
         return "wrong", f"it stays {d3:.1e} from the optimum"
     return "undecided", f"{d3:.1e} from the optimum, {_falling(power)}"
+
+
+def _drifts(course: Course) -> bool:
+    """Whether the last quarter of a run goes on where the one before went, and as far: a small step on a long way."""
+    w2, w3, w4 = (course.at(share) for share in (0.5, 0.75, 1.0))
+    before, after = course.length(w3 - w2), course.length(w4 - w3)
+    turned = course.length((w4 - w3) - (w3 - w2) * (after / max(before, 1e-300)))
+    return after > PACE * before and turned < TURNED * after
 
 
 def _extrapolated(course: Course) -> Array:

@@ -129,8 +129,8 @@ def _of_drift(
         yield Finding(
             "drift",
             "name",
-            "drift of local steps, or gradients that are cut: nodes agree, rightly on equal data and wrongly where data "
-            "differ",
+            "drift of local steps, or gradients that are cut: nodes agree, rightly on equal data and wrongly where "
+            "data differ",
         )
     elif found.right_on_equal_data:
         yield Finding(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from .algorithms import AbstractAlgorithm, algorithm_of
 from .behaviour import Repeats, repeats
 from .course import Course, Follower, run
 from .evidence import Evidence
-from .instances import irregular, is_irregular, own
+from .instances import in_even_units, irregular, is_irregular, own
 from .limits import Limit, limit_of
 from .naming import names
 from .optimum import Optimum
@@ -193,6 +194,8 @@ class _Referee:
             self.evidence.skip(
                 "locality", "as runs with the same seed differ, nothing can be told from their differences"
             )
+        if self.limit is not None and self.limit.kind in ("wrong", "never settles"):
+            self._try("limit", self._in_even_units)
         self._judged(optimum, self.course, self.limit, noisy)
         if not noisy:
             self._try("order", lambda: self.evidence.order(self.algorithm, self.problem, self.course, self.seed))
@@ -218,9 +221,17 @@ class _Referee:
                 others.append(found)
         return limit_of(self.course, optimum, tuple(others))
 
-    def _judged(
-        self, optimum: Optimum, course: Course, limit: Limit | None, noisy: bool, where: str = ""
-    ) -> None:
+    def _in_even_units(self) -> None:
+        """Where features have uneven units a run may be so slow, or lose so many digits, that it seems wrong."""
+        problem, seen = in_even_units(self.problem), self.limit
+        if problem is None or seen is None:
+            return
+        there = limit_of(run(self.algorithm, problem, self.rounds or ROUNDS, seed=self.seed), Optimum.of(problem))
+        if there.kind in (RIGHT, IN_THE_LIMIT):
+            why = f"{seen.why}; with features in even units it gets there, so that it may be slow here, or rounded"
+            self.limit = replace(seen, kind="undecided", why=why)
+
+    def _judged(self, optimum: Optimum, course: Course, limit: Limit | None, noisy: bool, where: str = "") -> None:
         """What the limit is, and what it is called where it is wrong."""
         assert limit is not None
         self.evidence.limit(limit, where)
