@@ -120,9 +120,7 @@ def wrong_ball(problem: gr.Problem, start: Any = None, seed: Any = None) -> Poin
 
 def wrong_radius(problem: gr.Problem, start: Any = None, seed: Any = None) -> Points:
     """Flows are projected onto a ball whose radius has the step in it."""
-    p = parts_of(problem)
-    tau = sigma = 0.99 / np.sqrt(p.norm)
-    return chambolle_pock(problem, start, seed, misread(lambda p: replace(p, weight=p.weight * sigma)))
+    return chambolle_pock(problem, start, seed, misread(lambda p: replace(p, weight=p.weight * np.sqrt(0.99 / p.norm))))
 
 
 def degree_forgotten(problem: gr.Problem, start: Any = None, seed: Any = None) -> Points:

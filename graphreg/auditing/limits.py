@@ -114,12 +114,12 @@ def _of_decay(course: Course, optimum: Optimum, distances: tuple[float, float, f
     floor = d3 - (d2 - d3) ** 2 / drop if drop > 0 and d2 > d3 else d3
     if not still and power > FLAT and floor < 0.5 * d3:
         return "undecided", f"{d3:.1e} from the optimum, {_falling(power)}"
-    if not still and _drifts(course):
-        return "undecided", f"{d3:.1e} from the optimum, and it goes on the same way as fast as before: slow, or wrong"
+    slow = not still and _drifts(course)
     stalled = course.move_since_half() < MOVES * d3 * optimum.size
-    if still or stalled or power < FLAT:
+    if not slow and (still or stalled or power < FLAT):
         return "wrong", f"it stays {d3:.1e} from the optimum"
-    return "undecided", f"{d3:.1e} from the optimum, {_falling(power)}"
+    goes_on = ", and it goes on the same way as fast as before: slow, or wrong"
+    return "undecided", f"{d3:.1e} from the optimum, {_falling(power)}{goes_on if slow else ''}"
 
 
 def _drifts(course: Course) -> bool:

@@ -104,7 +104,7 @@ def _of_balance(
         yield Finding(
             "balance",
             "name",
-            f"constant step, or mixing whose rows do not add up to 1: the gradients add up to 0, and the nodes disagree "
+            "constant step, or mixing whose rows do not add up to 1: the gradients add up to 0, and the nodes disagree "
             f"by {disagreement:.1e}, as in decentralised gradient descent with a step that does not decrease",
         )
 
