@@ -10,7 +10,7 @@ from audit_cases import network
 
 import graphreg as gr
 from graphreg.auditing.balance import accepted, balanced
-from graphreg.auditing.dictionary import entries, nearest
+from graphreg.auditing.dictionary import Entry, entries, nearest
 from graphreg.auditing.optimum import Optimum
 from graphreg.compiling import conic
 from graphreg.methods import Exact
@@ -102,6 +102,12 @@ def test_the_dictionary_names_what_is_nearest():
     assert best is not None
     assert best.name.startswith("factor 2 in the strength")
     assert nearest(entries(form, w + np.random.default_rng(0).normal(size=w.shape), known)) is None
+
+
+def test_optima_at_the_same_place_are_no_name():
+    one, two = Entry("a", 1e-12), Entry("b", 1e-8)
+    assert nearest([one, two, Entry("c", 0.9)]) is None
+    assert nearest([one, Entry("c", 0.9)]) is one
 
 
 def test_what_no_limit_tells_apart_is_one_class():

@@ -9,7 +9,7 @@ from audit_cases import gossip, gradient_step, metropolis, network, primal_dual
 import graphreg as gr
 from benchmarks.audits.instances import instance
 from graphreg.auditing.algorithms import algorithm_of
-from graphreg.auditing.locality import NEVER, confirmed, delays
+from graphreg.auditing.locality import NEVER, _delay, confirmed, delays
 from graphreg.auditing.mixing import mass
 
 
@@ -78,3 +78,9 @@ def test_impulses_keep_their_mass_where_mixing_is_symmetric():
     odd = mass(algorithm_of(lambda problem, start=None: gossip(problem, start, mixing=rows)), problem, 0)
     assert odd is not None
     assert not odd.even
+
+
+def test_a_message_in_a_small_coordinate_is_seen_beside_a_large_one():
+    base = [np.array([[1.0, 1e9], [1.0, 1e9]])] * 3
+    moved = [base[0] + np.array([[1e-6, 0.0], [1e-6 * (k > 1), 0.0]]) for k in range(3)]
+    assert _delay(base, moved, 0, 2).tolist() == [0, 2]
