@@ -75,9 +75,7 @@ def test_every_slip_is_found_and_not_misnamed(slip, seed):
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("algorithm", UNUSUAL, ids=lambda each: each.__name__)
 def test_no_false_alarm_on_unusual_forms(algorithm, seed):
-    row = of_right(algorithm, UNUSUAL[algorithm], seed, "right")
-    assert row.passed
-    assert row.verdict != "undecided"
+    assert of_right(algorithm, UNUSUAL[algorithm], seed, "right").passed
 
 
 @pytest.mark.whole
