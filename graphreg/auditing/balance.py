@@ -32,12 +32,8 @@ LARGEST = 2400  # parameters, beyond which the least-squares problems take too l
 MIXING = "asymmetric mixing: "
 PARALLEL = 1e-8  # by which the cosine of two lines may miss 1
 LEAST = 1e-12  # of a residual, which rounding leaves
-RANK = {
-    "model": 0,
-    "node": 2,
-    "end": 3,
-    "penalty": 4,
-}  # of kinds that no limit tells apart, by how common they are: 1 for others
+# of kinds that no limit tells apart, by how common they are: 1 for others
+RANK = {"model": 0, "node": 2, "end": 3, "penalty": 4}
 COMMON = {"edge": 1, "node": 2, "end": 3, "penalty": 4}  # of kinds that this limit alone does not tell apart
 TRIES = 4  # pairs of points on both sides of a difference, at which its subgradients are compared
 
