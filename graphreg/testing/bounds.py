@@ -213,7 +213,7 @@ def value_bound_of_penalties(penalty: AbstractPenalty, probe: Probe) -> Failures
     inner = 0.9 * penalty.prox(probe.points, 1.0)
     z = frozen(np.vstack([probe.points, penalty.prox(probe.points, 1.0), inner]))
     yield from holds("value_bound", penalty.value_bound, penalty.value, z, probe.rng, trust(probe))
-    size = np.abs(penalty.value(frozen(inner)))
+    size = np.abs(penalty.value(frozen(inner))) + probe.apart(inner)
     yield from tight("value_bound", penalty.value_bound, penalty.value, frozen(inner), size)
 
 
