@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, final
@@ -18,7 +19,8 @@ from ._rows import INSIDE, column, row_norm
 from .base import AbstractNorm
 from .penalty import AbstractPenalty
 
-ROUNDING = 1e-12  # of a flow's length: what is off the row space of A by less is taken for rounding, as in `Quadratic`
+ROUNDING = 1e-14  # of a flow's length: what is off the row space of A by less is taken for rounding
+NEARLY = 1e-6  # relative; far more than a pseudo-inverse is off
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +44,7 @@ class AbstractAnalysisL1(AbstractPenalty):
     def _inverse(self) -> tuple[Array, float]:
         """The pseudo-inverse (k, r) of R, and more than its spectral norm."""
         sigma = np.linalg.svd(self.scaled, compute_uv=False)
-        return np.linalg.pinv(self.scaled), (1.0 + 1e-6) / float(sigma[-1])
+        return np.linalg.pinv(self.scaled), (1.0 + NEARLY) / float(sigma[-1])
 
     @cached_property
     def _programme(self) -> BoxProgramme:
@@ -76,7 +78,8 @@ class AbstractAnalysisL1(AbstractPenalty):
         y = u @ P
         left = u - y @ self.scaled
         lost = (len(self.scaled) + 4) * ULP * (np.abs(u) + np.abs(y) @ np.abs(self.scaled))
-        return np.abs(y) + norm * (row_norm(left) + row_norm(lost))[:, None], row_norm(left)
+        moved = np.abs(left @ P) + NEARLY * (np.abs(left) @ np.abs(P))
+        return np.abs(y) + moved + norm * row_norm(lost)[:, None], row_norm(left)
 
     def gauge(self, u: Array) -> Array:
         y, off = self.prices(u)
@@ -95,6 +98,9 @@ class AbstractAnalysisL1(AbstractPenalty):
             flow = self.nearest(u[out], INSIDE)[0]
             u[out] = flow * column(INSIDE / np.maximum(self.gauge(flow), INSIDE))
         return u
+
+    @abstractmethod
+    def conjugate_bound(self, u: Array, spread: Array) -> Array: ...
 
     def value_bound(self, z: Array, spread: Array) -> Array:
         lost = (z.shape[1] + 2) * ULP
@@ -128,7 +134,7 @@ class AnalysisL1(AbstractAnalysisL1):
 
     def conjugate_bound(self, u: Array, spread: Array) -> Array:
         y, off = self.prices(u)
-        top = (y + spread @ np.abs(self._inverse[0]) * (1.0 + 1e-6)).max(axis=1)
+        top = (y + spread @ np.abs(self._inverse[0]) * (1.0 + NEARLY)).max(axis=1)
         inside = off + row_norm(spread) <= ROUNDING * row_norm(u)
         return np.where(inside & (top <= 1.0), 0.0, np.inf)
 
@@ -158,5 +164,5 @@ class AnalysisNorm(AbstractAnalysisL1, AbstractNorm):
         return flow * column(radius / np.maximum(self.dual_norm(flow), radius))  # the product carries rounding
 
     def conjugate_bound(self, u: Array, spread: Array) -> Array:
-        top = self.prices(u)[0] + spread @ np.abs(self._inverse[0]) * (1.0 + 1e-6)
+        top = self.prices(u)[0] + spread @ np.abs(self._inverse[0]) * (1.0 + NEARLY)
         return np.where(top.max(axis=1) <= 1.0, 0.0, np.inf)

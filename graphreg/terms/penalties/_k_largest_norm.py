@@ -80,7 +80,7 @@ class KLargestNorm(AbstractNorm):
         return np.where(count > 0, ((x * some).sum(axis=1, keepdims=True) - left) / np.maximum(count, 1), within)
 
     def cvxpy(self, Z: Any) -> Any:
-        return cp.sum_largest(cp.abs(Z), self.q, axis=1)
+        return cp.sum_largest(cp.abs(Z), min(self.q, Z.shape[1]), axis=1)  # of more it is unbounded there
 
     def cvxpy_conjugate(self, U: Any) -> Any:
         return [cp.abs(U) <= 1, cp.sum(cp.abs(U), axis=1) <= self.q]
