@@ -179,7 +179,7 @@ class Enclosure:
         return self._judged(prices, flows, spread, failed, tree)
 
     def _given(self, point: DualPoint) -> list[Array]:
-        return [*point.prices, *(point.flows[k] for k, _ in self.structure.roots)]
+        return [*point.prices, *(point.flows[k] for k, _, _ in self.structure.roots)]
 
     def _largest(self, prices: list[Prices], u: Array) -> Array:
         """The largest number of each coordinate, |x_rj a_r| or |u_ej|: what counts as rounding there."""
@@ -271,7 +271,7 @@ class Enclosure:
     ) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
         """With the flows R'q of the edges that are stated by roots, and how far these are from exact ones."""
         found, around = list(flows), list(spread)
-        for (k, R), each in zip(self.structure.roots, prices[len(self.form.samples) :], strict=True):
+        for (k, R, _), each in zip(self.structure.roots, prices[len(self.form.samples) :], strict=True):
             q, off = each.interval()
             found[k] = q @ R
             around[k] = (off @ np.abs(R) + (len(R) + 2) * EPS * (np.abs(q) @ np.abs(R))) * MORE

@@ -17,9 +17,10 @@ from ._box_programme import BoxProgramme
 from ._formulas import FEW, typeset, vector
 from ._rows import INSIDE, column, row_norm
 from .base import AbstractNorm
+from .l1 import L1
 from .penalty import AbstractPenalty
 
-ROUNDING = 1e-14  # of a flow's length: what is off the row space of A by less is taken for rounding
+ROUNDING = 1e-12  # of a flow's length: what is off the row space by less is taken for rounding, as in `Quadratic`
 NEARLY = 1e-6  # relative; far more than a pseudo-inverse is off
 
 
@@ -81,9 +82,8 @@ class AbstractAnalysisL1(AbstractPenalty):
         moved = np.abs(left @ P) + NEARLY * (np.abs(left) @ np.abs(P))
         return np.abs(y) + moved + norm * row_norm(lost)[:, None], row_norm(left)
 
-    def gauge(self, u: Array) -> Array:
-        y, off = self.prices(u)
-        return np.where(off <= ROUNDING * row_norm(u), y.max(axis=1), np.inf)
+    @abstractmethod
+    def gauge(self, u: Array) -> Array: ...
 
     def gauge_at_zero(self, u: Array) -> Array:
         return self.gauge(u)
@@ -99,13 +99,10 @@ class AbstractAnalysisL1(AbstractPenalty):
             u[out] = flow * column(INSIDE / np.maximum(self.gauge(flow), INSIDE))
         return u
 
-    @abstractmethod
-    def conjugate_bound(self, u: Array, spread: Array) -> Array: ...
-
     def value_bound(self, z: Array, spread: Array) -> Array:
-        lost = (z.shape[1] + 2) * ULP
-        each = np.abs(z @ self.A.T) + (lost * np.abs(z) + (1.0 + lost) * spread) @ np.abs(self.A.T)
-        return each @ self.w * (1.0 + (len(self.w) + 2) * ULP)
+        R, lost = self.scaled, (z.shape[1] + 3) * ULP
+        each = np.abs(z @ R.T) + (lost * np.abs(z) + (1.0 + lost) * spread) @ np.abs(R.T)
+        return each.sum(axis=1) * (1.0 + len(R) * ULP)
 
     def subgradient(self, z: Array) -> Array:
         return np.sign(z @ self.A.T) @ self.scaled
@@ -132,11 +129,12 @@ class AbstractAnalysisL1(AbstractPenalty):
 class AnalysisL1(AbstractAnalysisL1):
     """With fewer rows than coordinates: phi is constant along the z with Az = 0."""
 
-    def conjugate_bound(self, u: Array, spread: Array) -> Array:
+    def gauge(self, u: Array) -> Array:
         y, off = self.prices(u)
-        top = (y + spread @ np.abs(self._inverse[0]) * (1.0 + NEARLY)).max(axis=1)
-        inside = off + row_norm(spread) <= ROUNDING * row_norm(u)
-        return np.where(inside & (top <= 1.0), 0.0, np.inf)
+        return np.where(off <= ROUNDING * row_norm(u), y.max(axis=1), np.inf)
+
+    def composed(self) -> tuple[Array, AbstractPenalty]:
+        return self.scaled, L1()
 
     def span(self, u: Array) -> Array:
         return (u @ self._inverse[0]) @ self.scaled
