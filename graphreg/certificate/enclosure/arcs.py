@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import breadth_first_order, dijkstra
 from ...form import Form
 from ...inputs import components_of
 from ...terms import Array
-from ...terms.penalties import AbstractPenalty, SquaredL2
+from ...terms.penalties import composition_of
 from .sums import Pair, Runs
 
 LEAST_ROOM = 1e-15  # of the largest number of its coordinate: an arc with less room keeps its flow
@@ -39,7 +39,7 @@ class Arcs:
         blocks: list[int] = []
         shapes: list[tuple[int, int]] = []
         for k, edge in enumerate(form.edges):
-            if root_of(edge.penalty) is not None:
+            if composition_of(edge.penalty) is not None:
                 continue
             columns = edge.columns(d)
             tail = edge.tail[:, None].astype(np.int64) * d + columns
@@ -70,12 +70,6 @@ class Arcs:
             out[k] = flat[at : at + size].reshape(shape)
             at += size
         return tuple(out)
-
-
-def root_of(penalty: AbstractPenalty) -> tuple[Array, AbstractPenalty] | None:
-    """R and h where phi(z) = h(Rz) and R has fewer rows than coordinates: no float need be a flow but R'q."""
-    R = penalty.squares()
-    return penalty.composed() if R is None else (R, SquaredL2())
 
 
 def rooms(form: Form, arcs: Arcs, flows: tuple[Array, ...]) -> Array:

@@ -148,9 +148,14 @@ class Enclosure:
     def _within(self, point: DualPoint) -> Enclosed:
         held_arcs = np.zeros(len(self.structure.arcs.tail), dtype=bool)
         held_prices = np.zeros(sum(len(rows.nodes()) for rows in self.rows), dtype=bool)
+        samples = len(self.form.samples)
+        if samples < len(self.rows):  # flows R'q as they are, if that will do: they tie all nodes into one system
+            found = self._attempt(point, held_arcs, held_prices, samples).bound
+            if np.isfinite(found.lower).all():
+                return found
         best = Enclosed(np.full(self.form.n_components, -np.inf), point, _zeros(point.flows))
         for _ in range(AGAIN):
-            found = self._attempt(point, held_arcs, held_prices)
+            found = self._attempt(point, held_arcs, held_prices, len(self.rows))
             best = found.bound if not np.isfinite(best.lower).any() else self._better(best, found.bound)
             arcs, prices = held_arcs | found.outside_arcs, held_prices | found.outside_prices
             same = np.array_equal(arcs, held_arcs) and np.array_equal(prices, held_prices)
@@ -159,18 +164,20 @@ class Enclosure:
             held_arcs, held_prices = arcs, prices
         return best
 
-    def _attempt(self, point: DualPoint, held_arcs: Array, held_prices: Array) -> _Attempt:
-        """The bound where some arcs and prices stay as they are."""
+    def _attempt(self, point: DualPoint, held_arcs: Array, held_prices: Array, moving: int) -> _Attempt:
+        """The bound where some arcs and prices stay as they are, and all prices but those of the ``moving`` first
+        blocks."""
         form, arcs = self.form, self.structure.arcs
         prices = [rows.start(a) for rows, a in zip(self.rows, self._given(point), strict=True)]
         pulls = [rows.pull(each.high) for rows, each in zip(self.rows, prices, strict=True)]
         u = arcs.flat(point.flows)
         tree = forest(arcs, rooms(form, arcs, point.flows), self._largest(prices, u), held_arcs)
-        room = np.concatenate([np.zeros(0), *(rows.room(each) for rows, each in zip(self.rows, prices, strict=True))])
-        room[held_prices] = 0.0
+        free = self.rows[:moving]
+        room = np.concatenate([np.zeros(0), *(rows.room(each) for rows, each in zip(free, prices, strict=False))])
+        room[held_prices[: len(room)]] = 0.0
         vertex = np.where(tree.group == tree.grounded, -1, tree.group)[:-1]
         totals = Totals(vertex, tree, arcs, u)
-        closing = Closing(self.rows, room, tied(self.rows, vertex, tree.count), totals.fixed)
+        closing = Closing(free, room, tied(free, vertex, tree.count), totals.fixed)
         if closing.idle:
             closing.settle(prices)
             pulls = [rows.pull(each.high) for rows, each in zip(self.rows, prices, strict=True)]
