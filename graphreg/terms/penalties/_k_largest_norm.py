@@ -88,7 +88,7 @@ class KLargestNorm(AbstractNorm):
     @property
     def notation(self) -> Notation:
         q = f"{self.q:g}"
-        domain = f"||%u||_inf <= %c, ||%u||_1 <= {q} %c"
+        domain = f"||%u||_inf <= %c, ||%u||_1 / {q} <= %c"
         return Notation(
             f"sum of {q} largest(|%z|)",
             "",

@@ -92,15 +92,15 @@ class NormBesideL2(AbstractNorm):
         n, c = self.norm.notation, times(self.factor)
 
         def near(domain: str, least: str, inside: str) -> str:
-            formula, *rest = defined(domain.replace("%u", "s"))
+            formula, *rest = defined(domain.replace("%u", "v"))
             where = [rf" \text{{ where }} {rest[0]}" if "\\" in least else f" where {rest[0]}"] if rest else []
             return "".join([least.format(formula), inside, *where])
 
         return Notation(
             f"{c}||%z||_2 + {n.value}",
             "",
-            near(n.domain, "min over s with {}, of ", f"||%u - s||_2 <= {c}%c"),
+            near(n.domain, "min over v with {}, of ", f"||%u - v||_2 <= {c}%c"),
             f"{typeset(c)}\\|%z\\|_2 + {n.latex_value}",
             "",
-            near(n.latex_domain, r"\min_{{s: {}}} ", rf"\|%u - s\|_2 \le {c}%c"),
+            near(n.latex_domain, r"\min_{{v: {}}} ", rf"\|%u - v\|_2 \le {c}%c"),
         )
