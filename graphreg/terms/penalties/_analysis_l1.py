@@ -66,7 +66,7 @@ class AbstractAnalysisL1(AbstractPenalty):
         """The point of the dual ball of the radius that is nearest to each row, and where no end of it is met."""
         r = np.broadcast_to(np.asarray(radius, dtype=float), (len(u),))[:, None]
         y = (u @ self._inverse[0]) / r
-        free = (np.abs(y) <= 1.0).all(axis=1)
+        free: Array = np.asarray((np.abs(y) <= 1.0).all(axis=1))
         out = np.flatnonzero(~free)
         if len(out):
             v = u[out] / r[out]
