@@ -213,7 +213,7 @@ def value_bound_of_penalties(penalty: AbstractPenalty, probe: Probe) -> Failures
     inner = 0.9 * penalty.prox(probe.points, 1.0)
     z = frozen(np.vstack([probe.points, penalty.prox(probe.points, 1.0), inner]))
     yield from holds("value_bound", penalty.value_bound, penalty.value, z, probe.rng, trust(probe))
-    size = np.abs(penalty.value(frozen(inner)))
+    size = np.abs(penalty.value(frozen(inner))) + probe.apart(inner)
     yield from tight("value_bound", penalty.value_bound, penalty.value, frozen(inner), size)
 
 
@@ -259,3 +259,20 @@ def squares(penalty: AbstractPenalty, probe: Probe) -> Failures:
     want = 0.5 * ((z @ R.T) ** 2).sum(axis=1)
     by = np.abs(penalty.value(z) - want) / (1e-300 + want + 1e-14 * (z**2).sum(axis=1) * (R**2).sum())
     return judge("phi(z) = 1/2 ||Rz||^2", by, 1e-12, z=z)
+
+
+def composed(penalty: AbstractPenalty, probe: Probe) -> Failures:
+    """Where phi is stated as h(Rz), it is, with fewer rows than coordinates, and phi*(R'q) = h*(q)."""
+    found = penalty.composed()
+    if found is None:
+        return
+    R, h = found
+    fitting = R.ndim == 2 and R.shape[1] == probe.k and len(R) < probe.k
+    demand(fitting, f"the R of composed must be (r, {probe.k}) with r < {probe.k}, got {R.shape}")
+    z = probe.points
+    value, want = penalty.value(z), h.value(frozen(z @ R.T))
+    by = np.abs(value - want) / (1e-300 + value + want + probe.apart(z))
+    yield from judge("phi(z) = h(Rz)", by, 1e-12, z=z)
+    q = frozen(h.clip(frozen(probe.rng.standard_normal((8, len(R))))) * (1.0 - 1e-9))
+    by = np.abs(penalty.conjugate(frozen(q @ R)) - h.conjugate(q)) / (1.0 + h.conjugate(q))
+    yield from judge("phi*(R'q) = h*(q)", by, 1e-9, q=q)

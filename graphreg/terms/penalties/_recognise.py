@@ -17,10 +17,13 @@ import numpy as np
 from ..derivatives import KinkedError
 from ..linear import affine_map, dense
 from ..records import Array
+from ._analysis_l1 import AnalysisL1, AnalysisNorm
 from ._blocks import blocks
 from ._composed import Ridged, Thresholded
 from ._curves import LINE, NOTHING, Curve, MixedError, lines_of, upper_envelope
 from ._functions import Atom, Function, Largest, atom_of, function, through
+from ._k_largest_norm import KLargestNorm
+from ._norm_beside_l2 import NormBesideL2
 from ._radial import radial
 from ._rooted import OfNorm, rooted_separable
 from ._rooted_norms import EllipsoidNorm, PNorm, ScaledNorm
@@ -36,6 +39,7 @@ from .squared_l2 import SquaredL2
 AGREEMENT = 1e-12  # relative; of what was recognised and the function
 CANCELLED = 2.0**-48  # of constants that a formula adds and takes away
 WELL_POSED = 1e6  # condition number of an R up to which ||Rz|| has a dual norm to speak of
+WELL_SPREAD = 1e3  # and of an A up to which the Gram matrix of its rows tells them apart
 
 
 class UnknownError(Exception):
@@ -44,16 +48,26 @@ class UnknownError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class NormOf:
-    """The p-norm of Az, A (r, k)."""
+    """The p-norm of the ``largest`` entries of Az, A (r, k)."""
 
     p: float
     A: Array
+    largest: float = np.inf
+
+    @property
+    def is_l1(self) -> bool:
+        """Whether it is the l1 norm of all entries."""
+        return self.p == 1.0 and np.isinf(self.largest)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, NormOf) and self.p == other.p and np.array_equal(self.A, other.A)
+        return isinstance(other, NormOf) and self._key == other._key
 
     def __hash__(self) -> int:
-        return hash((self.p, self.A.tobytes()))
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[float, float, int, bytes]:
+        return self.p, self.largest, len(self.A), self.A.tobytes()
 
 
 Variable = int | NormOf
@@ -270,7 +284,22 @@ def _whose_size(entry: Entry) -> Entry:
 
 def _norm1(atom: Any, args: list[list[Entry]], k: int) -> list[Entry]:
     _single(atom)
-    return [_sum([_ABS(entry) for entry in args[0]])]
+    return [_sum([_abs(entry, k) for entry in args[0]])]
+
+
+def _abs(entry: Entry, k: int) -> Entry:
+    try:
+        return _ABS(entry)
+    except UnknownError:  # of several coordinates?
+        return Entry(curves={NormOf(1.0, entry.row(k)[None]): LINE})
+
+
+def _sum_largest(atom: Any, args: list[list[Entry]], k: int) -> list[Entry]:
+    _single(atom)
+    entries, q = [_whose_size(entry) for entry in args[0]], float(atom.k)
+    if q >= len(entries):
+        return [_sum([_ABS(entry) for entry in entries])]
+    return [_norm(1.0, entries, k, q) if q > 1.0 else _norm(np.inf, entries, k).times(q)]
 
 
 def _norm_inf(atom: Any, args: list[list[Entry]], k: int) -> list[Entry]:
@@ -283,7 +312,7 @@ def _pnorm(atom: Any, args: list[list[Entry]], k: int) -> list[Entry]:
     return [_norm(float(atom.p), args[0], k)]
 
 
-def _norm(p: float, entries: Sequence[Entry], k: int) -> Entry:
+def _norm(p: float, entries: Sequence[Entry], k: int, largest: float = np.inf) -> Entry:
     fixed = np.array([entry.constant for entry in entries if not entry.used and not np.any(entry.Q)])
     if p == 2.0 and fixed.any():  # sqrt(norm^2 + c^2)
         inner, c = _norm(p, [entry for entry in entries if entry.used], k), float(np.linalg.norm(fixed))
@@ -295,7 +324,7 @@ def _norm(p: float, entries: Sequence[Entry], k: int) -> Entry:
         raise UnknownError
     if len(A) == 1 and np.count_nonzero(A) == 1:
         return _ABS(entries[0] if len(entries) == 1 else _entry(A[0]))
-    return Entry(curves={NormOf(p, A): Curve.of([], [1.0])})
+    return Entry(curves={NormOf(1.0 if len(A) == 1 else p, A, largest): LINE})
 
 
 def _quad_over_lin(atom: Any, args: list[list[Entry]], k: int) -> list[Entry]:
@@ -329,13 +358,14 @@ def _entry(row: Array) -> Entry:
 
 
 _READERS: dict[str, Callable[[Any, list[list[Entry]], int], list[Entry]]] = {
-    "abs": lambda atom, args, k: [_ABS(entry) for entry in args[0]],
+    "abs": lambda atom, args, k: [_abs(entry, k) for entry in args[0]],
     "huber": _huber,
     "Power": _power,
     "maximum": _maximum,
     "max": _max,
     "norm1": _norm1,
     "norm_inf": _norm_inf,
+    "sum_largest": _sum_largest,
     "Pnorm": _pnorm,
     "quad_over_lin": _quad_over_lin,
     "QuadForm": _quad_form,
@@ -399,11 +429,40 @@ def _block(
         if weights.any():
             raise UnknownError
         return Quadratic(Q)
-    if len(here) > 1 or not np.array_equal(Q, np.eye(len(columns)) * Q[0, 0]):
+    if not np.array_equal(Q, np.eye(len(columns)) * Q[0, 0]):
         raise UnknownError
-    phi = _normed(here[0][0].p, here[0][0].A[:, columns], here[0][1], plain=not weights.any())
+    if all(norm.is_l1 and isinstance(curve, Curve) and curve.is_line for norm, curve in here):
+        phi = _analysis(
+            [
+                *((norm.A[:, columns], _factor(curve)) for norm, curve in here),
+                *zip(np.eye(len(columns)), weights, strict=True),
+            ]
+        )
+        weights = np.zeros(len(columns))
+    else:
+        phi = _together([_normed(norm, norm.A[:, columns], curve, not weights.any()) for norm, curve in here])
     phi = Ridged(phi, float(Q[0, 0])) if Q.any() else phi
     return Thresholded(weights, phi) if weights.any() else phi
+
+
+def _analysis(rows: Sequence[tuple[Array, float]]) -> AbstractPenalty:
+    """The sum of w ``|a'z|`` over rows a, w."""
+    A, w = np.vstack([a for a, w in rows if w]), np.array([w for _, w in rows if w])
+    r, k = A.shape
+    if r > k or not np.linalg.cond(w[:, None] * A) < WELL_SPREAD:
+        raise UnknownError
+    return AnalysisNorm(A, w) if r == k else AnalysisL1(A, w)
+
+
+def _together(norms: Sequence[AbstractPenalty]) -> AbstractPenalty:
+    """The sum of norms of the same coordinates: of one, or of one and a multiple of the Euclidean norm."""
+    if len(norms) == 1:
+        return norms[0]
+    for one, other in (norms, norms[::-1]) if len(norms) == 2 else ():
+        c = other.factor if isinstance(other, ScaledNorm) else 1.0
+        if isinstance(one, AbstractNorm) and isinstance(other.norm if isinstance(other, ScaledNorm) else other, L2):
+            return NormBesideL2(one, c)
+    raise UnknownError
 
 
 def _separable(functions: Sequence[Curve | Function]) -> AbstractPenalty:
@@ -428,9 +487,9 @@ def _weight(curve: Curve | Function) -> float:
     return float(curve.slope[1])
 
 
-def _normed(p: float, A: Array, curve: Curve | Function, plain: bool) -> AbstractPenalty:
-    """A function of the p-norm of Az. Unless ``plain`` it may not change with the signs of coordinates."""
-    k = A.shape[1]
+def _normed(norm: NormOf, A: Array, curve: Curve | Function, plain: bool) -> AbstractPenalty:
+    """A function of the norm of Az. Unless ``plain`` it may not change with the signs of coordinates."""
+    p, k = norm.p, A.shape[1]
     scale = _common_size(A) if p != 2.0 or not plain else None
     gram = A.T @ A
     if p == 2.0 and np.allclose(gram, gram[0, 0] * np.eye(k), rtol=1e-15, atol=0.0):
@@ -442,6 +501,8 @@ def _normed(p: float, A: Array, curve: Curve | Function, plain: bool) -> Abstrac
     right = curve.at(scale)
     if p == 2.0 and isinstance(right, Curve) and not right.is_line:
         return radial(right)
+    if np.isfinite(norm.largest):
+        return _scaled(KLargestNorm(norm.largest), right)
     return _scaled({1.0: L1(), 2.0: L2(), np.inf: LInf()}.get(p) or PNorm(p), right)
 
 
@@ -456,5 +517,12 @@ def _scaled(norm: AbstractNorm, curve: Curve | Function) -> AbstractPenalty:
     """A function of a norm."""
     if isinstance(curve, Function) or not curve.is_line:
         return OfNorm(norm, curve)
-    c = float(curve.slope[0])
+    c = _factor(curve)
     return norm if c == 1.0 else ScaledNorm(norm, c)
+
+
+def _factor(curve: Curve | Function) -> float:
+    """c where the function is ``c x``."""
+    if isinstance(curve, Function) or not curve.is_line:
+        raise UnknownError
+    return float(curve.slope[0])

@@ -198,6 +198,11 @@ class AbstractPenalty(ABC):
         """R (r, k) with r < k where phi is 1/2 ||Rz||^2: its flows are R'q with r free numbers q. None elsewhere."""
         return None
 
+    def composed(self) -> tuple[Array, AbstractPenalty] | None:
+        """R (r, k) with r < k independent rows, and a penalty h on r coordinates, where phi(z) = h(Rz): its flows are
+        R'q with r free numbers q, and phi*(R'q) = h*(q). None elsewhere, and where `squares` says it."""
+        return None
+
     def interior(self, k: int) -> Array:
         """A flow (k,) well inside dom phi*."""
         return np.zeros(k)
