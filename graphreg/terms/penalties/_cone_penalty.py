@@ -11,25 +11,28 @@ import numpy as np
 
 from ...errors import TermError
 from ...lazy import cp
-from ..derivatives import Jets
 from ..records import Array, Notation, RecessionCone
 from ._conic import ConeProgramme
-from ._newton import Problems, minimisers
+from ._newton import WIDTHS, Problems, minimisers, starts
 from ._rows import LEAST_SLACK, column, row_norm
+from ._smoothed import Smoothed
 from .base import AbstractOneSided, AbstractPenalty
 
 NEWTON_MARGIN = 1e-12  # relative; of what Newton's method leaves, whose square is missed
-NEAR = 3e-4  # step of a prox that stands for z: what a solver leaves of it is large against shorter ones
+MOST_MARGIN = 1e-6  # relative; of a conjugate whose maximiser is far out
+NEAR = 3e-4  # how far away, relatively, a prox stands for z: what a solver leaves of it is large against shorter ways
 NO_GAUGE = 1e-8  # a gauge of unit vectors that is the rounding of 0: whether phi* is finite there is asked again
+LEAST_LENGTH = 1e-4  # of a prox, relative to v, as far as a cone programme is scaled for it
 OUTWARD = 1e-8  # gauges are inflated by this, and clipped points are put this far inside
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AbstractConePenalty(AbstractPenalty):
-    """phi on rows of k coordinates, with a prox and a conjugate that Clarabel finds, for many rows in one solve.
+    """phi on rows of k coordinates, with a prox and a conjugate that Newton's method finds where phi is smooth but for
+    kinks that are known, and Clarabel elsewhere, for many rows in one solve.
 
-    ``phi*`` is evaluated on the safe side: a dual bound of the solver, with a relative margin of 1e-9, and +inf unless
-    the solver proved a bound. Its domain is ``gauge(u) <= 1``, where the gauge is ``max <u, z>`` over the z at which
+    ``phi*`` is evaluated on the safe side: that of a smooth function below phi, or a dual bound of the solver with a
+    relative margin of 1e-9, and +inf unless one was found. Its domain is ``gauge(u) <= 1``, where the gauge is ``max <u, z>`` over the z at which
     the recession function of phi is at most 1 (Rockafellar, Convex Analysis, theorem 13.3), inflated by 1e-8.
     """
 
@@ -38,7 +41,7 @@ class AbstractConePenalty(AbstractPenalty):
     programme: ConeProgramme
     homogeneous: bool  # phi(t z) = t phi(z) for t > 0: phi* is the indicator of {gauge <= 1}
     everywhere: bool  # phi* is finite everywhere
-    jets: Jets | None  # of a function that is smooth
+    smooth: Smoothed | None  # what is below phi, where its kinks are known
     written: Notation
 
     @property
@@ -54,34 +57,61 @@ class AbstractConePenalty(AbstractPenalty):
         return self.of_rows(z)
 
     def prox(self, v: Array, step: Any) -> Array:
+        p, live = np.zeros(v.shape), np.flatnonzero(v.any(axis=1))
         step = np.broadcast_to(np.asarray(step, dtype=float), (len(v),))
-        p, found = self._newton(step, v, 1.0)
-        rest = ~found
-        p[rest] = self.programme.prox(v[rest], step[rest])
-        if self.homogeneous:  # what the solver leaves of a fused row
-            p[row_norm(p) <= OUTWARD * row_norm(v)] = 0.0
+        p[live] = self._prox(v[live], step[live])
         return p
+
+    def _prox(self, v: Array, step: Array) -> Array:
+        size = row_norm(v)
+        if self.homogeneous:
+            p = self.programme.prox(v, step, size, size)
+            p[row_norm(p) <= OUTWARD * size] = 0.0  # what the solver leaves of a fused row
+            return p
+        start, length = starts(self.value, step, v, 1.0)
+        p, _, found = self._newton(step, v, 1.0, start, length)
+        rest = ~(found & np.isfinite(self.value(p)))
+        if rest.any():
+            length, pull = np.maximum(length, LEAST_LENGTH * size), np.maximum(self._pull(step, start), size)
+            p[rest] = self.programme.prox(v[rest], step[rest], length[rest], pull[rest])
+        return p
+
+    def _pull(self, factor: Array, start: Array) -> Array:
+        """About the slope of ``factor phi`` where minimisers are sought."""
+        return factor * self.value(start) / np.maximum(row_norm(start), 1e-300)
 
     def conjugate(self, u: Array) -> Array:
         inside = np.flatnonzero(self.gauge(u) <= 1.0)
         out = np.full(len(u), np.inf)
-        if self.homogeneous:
-            out[inside] = 0.0
-            return out
-        u = self.span(u[inside])
-        z, found = self._newton(np.ones(len(u)), u, 0.0)
-        top, product = self.value(z), (u * z).sum(axis=1)
-        top = product - top + NEWTON_MARGIN * (np.abs(product) + np.abs(top))
-        rest = ~(found & np.isfinite(top))
-        top[rest] = self.programme.conjugate(u[rest])
-        out[inside] = top
+        out[inside] = 0.0 if self.homogeneous else self.largest(self.span(u[inside]))
         return out
 
-    def _newton(self, factor: Array, linear: Array, near: float) -> tuple[Array, Array]:
-        """The minimisers of ``factor phi(p) - <linear, p> + near/2 ||p||^2``, and where they were found."""
-        if self.jets is None:
-            return np.zeros(linear.shape), np.zeros(len(linear), dtype=bool)
-        return minimisers(Problems(self.jets, factor, linear, np.full(len(linear), near)))
+    def largest(self, u: Array) -> Array:
+        """An upper bound of ``max <u, z> - phi(z)`` for each row, as near as it was found; +inf where none was."""
+        out, live = np.zeros(len(u)), np.flatnonzero(u.any(axis=1))
+        u, one = u[live], np.ones(len(live))
+        start, length = starts(self.value, one, u, 0.0)
+        z, least, found = self._newton(one, u, 0.0, start, length)
+        margin = NEWTON_MARGIN * np.abs(u * z).sum(axis=1)
+        top = np.maximum(margin - least, 0.0)
+        rest = ~(found & np.isfinite(top) & (margin <= MOST_MARGIN * top))
+        if rest.any():
+            length, pull = np.maximum(length, self.programme.least_length), self._pull(one, start)
+            pull = np.maximum(pull, row_norm(u))
+            top[rest] = self.programme.conjugate(u[rest], length[rest], pull[rest])
+        out[live] = top
+        return out
+
+    def _newton(
+        self, factor: Array, linear: Array, near: float, start: Array, length: Array
+    ) -> tuple[Array, Array, Array]:
+        """The minimisers of ``factor f(p) - <linear, p> + near/2 ||p||^2`` with f = phi, or a smooth function just
+        below it, what is least, and where they were found."""
+        if self.smooth is None or not len(linear):
+            return np.zeros(linear.shape), np.zeros(len(linear)), np.zeros(len(linear), dtype=bool)
+        problems = Problems(self.smooth, factor, linear, near, np.empty((len(linear), 0)))
+        point, found = minimisers(problems, start, length)
+        return point.p, point.value, found
 
     def cvxpy(self, Z: Any) -> Any:
         if self.programme.stacks:
@@ -89,7 +119,7 @@ class AbstractConePenalty(AbstractPenalty):
         return cp.hstack([self.function(Z[i]) for i in range(Z.shape[0])])
 
     def accuracy(self) -> float:
-        return 1e-7 if self.jets is not None and self.is_even else 1e-6
+        return 1e-7 if self.smooth is not None and not self.smooth.arguments and self.is_even else 1e-6
 
     def called(self) -> str:
         return self.written.value.removesuffix("(%z)")
@@ -109,8 +139,9 @@ class AbstractConePenalty(AbstractPenalty):
         # where phi ignores coordinates this is exact; along other directions rounding alone is allowed for
         rounding = 0.0 if self.programme.ignored is not None else 1e-12
         in_span = row_norm(u - within) <= rounding * row_norm(u)
-        support = self.programme.support(within)
-        support = np.where(support > NO_GAUGE * row_norm(u), support * (1.0 + OUTWARD), 0.0)
+        support = self.programme.support(within) * (1.0 + OUTWARD)
+        if not self.homogeneous:
+            support = np.where(support * self.programme.strength > NO_GAUGE * row_norm(u), support, 0.0)
         return np.where(in_span, support, np.inf)
 
     def gauge_at_zero(self, u: Array) -> Array:
@@ -131,10 +162,20 @@ class AbstractConePenalty(AbstractPenalty):
         return np.where(g1 <= limit, 1.0, np.clip(t, 0.0, 1.0))
 
     def subgradient(self, z: Array) -> Array:
-        if self.jets is not None:
-            return self.clip(self.jets(z).slope[:, 0])
-        step, zero = NEAR, (z == 0).all(axis=1)[:, None]
-        return self.clip(np.where(zero, 0.0, (z - self.prox(z, step)) / step))
+        zero, phi = (z == 0).all(axis=1), self.value(z)
+        with np.errstate(all="ignore"):
+            u = self._slopes(z)
+            rest = ~np.isfinite(u).all(axis=1) & ~zero
+            step = NEAR * (z * z).sum(axis=1) / phi  # the way to the prox is then a share NEAR of z, or longer
+            step = np.where((step > 0.0) & np.isfinite(step), step, NEAR)[rest]
+        u[rest] = (z[rest] - self.prox(z[rest], step)) / column(step)
+        return self.clip(np.where(zero[:, None], 0.0, u))  # phi is least at 0
+
+    def _slopes(self, z: Array) -> Array:
+        """Gradients of the smooth function just below phi; NaN where there is none."""
+        if self.smooth is None:
+            return np.full(z.shape, np.nan)
+        return self.smooth.jets(np.hstack([z, WIDTHS[-1] * self.smooth.sizes(z)])).slope[:, 0]
 
     def conductance(self, u: Array) -> Array:
         slack = np.maximum(1.0 - self.gauge(u), LEAST_SLACK)
