@@ -19,7 +19,8 @@ from ._smoothed import Smoothed
 from .base import AbstractOneSided, AbstractPenalty
 
 NEWTON_MARGIN = 1e-12  # relative; of what Newton's method leaves, whose square is missed
-MOST_MARGIN = 1e-6  # relative; of a conjugate whose maximiser is far out
+MOST_MARGIN = 1e-7  # of a conjugate, relative; it is more where the maximiser is far out
+PROX_GAIN = 1e-13  # relative; what Newton's method may still gain at a prox, the square of how far it is off
 NEAR = 3e-4  # how far away, relatively, a prox stands for z: what a solver leaves of it is large against shorter ways
 NO_GAUGE = 1e-8  # a gauge of unit vectors that is the rounding of 0: whether phi* is finite there is asked again
 LEAST_LENGTH = 1e-4  # of a prox, relative to v, as far as a cone programme is scaled for it
@@ -59,7 +60,8 @@ class AbstractConePenalty(AbstractPenalty):
     def prox(self, v: Array, step: Any) -> Array:
         p, live = np.zeros(v.shape), np.flatnonzero(v.any(axis=1))
         step = np.broadcast_to(np.asarray(step, dtype=float), (len(v),))
-        p[live] = self._prox(v[live], step[live])
+        if len(live):
+            p[live] = self._prox(v[live], step[live])
         return p
 
     def _prox(self, v: Array, step: Array) -> Array:
@@ -69,8 +71,8 @@ class AbstractConePenalty(AbstractPenalty):
             p[row_norm(p) <= OUTWARD * size] = 0.0  # what the solver leaves of a fused row
             return p
         start, length = starts(self.value, step, v, 1.0)
-        p, _, found = self._newton(step, v, 1.0, start, length)
-        rest = ~(found & np.isfinite(self.value(p)))
+        p, _, left = self._newton(step, v, 1.0, start, length)
+        rest = ~((left <= PROX_GAIN * row_norm(v) * length) & np.isfinite(self.value(p)))
         if rest.any():
             length, pull = np.maximum(length, LEAST_LENGTH * size), np.maximum(self._pull(step, start), size)
             p[rest] = self.programme.prox(v[rest], step[rest], length[rest], pull[rest])
@@ -89,12 +91,14 @@ class AbstractConePenalty(AbstractPenalty):
     def largest(self, u: Array) -> Array:
         """An upper bound of ``max <u, z> - phi(z)`` for each row, as near as it was found; +inf where none was."""
         out, live = np.zeros(len(u)), np.flatnonzero(u.any(axis=1))
+        if not len(live):
+            return out
         u, one = u[live], np.ones(len(live))
         start, length = starts(self.value, one, u, 0.0)
-        z, least, found = self._newton(one, u, 0.0, start, length)
-        margin = NEWTON_MARGIN * np.abs(u * z).sum(axis=1)
+        z, least, left = self._newton(one, u, 0.0, start, length)
+        margin = NEWTON_MARGIN * np.abs(u * z).sum(axis=1) + 10.0 * left
         top = np.maximum(margin - least, 0.0)
-        rest = ~(found & np.isfinite(top) & (margin <= MOST_MARGIN * top))
+        rest = ~(np.isfinite(margin) & (margin <= MOST_MARGIN * (top + self.programme.strength * length)))
         if rest.any():
             length, pull = np.maximum(length, self.programme.least_length), self._pull(one, start)
             pull = np.maximum(pull, row_norm(u))
@@ -109,9 +113,9 @@ class AbstractConePenalty(AbstractPenalty):
         below it, what is least, and where they were found."""
         if self.smooth is None or not len(linear):
             return np.zeros(linear.shape), np.zeros(len(linear)), np.zeros(len(linear), dtype=bool)
-        problems = Problems(self.smooth, factor, linear, near, np.empty((len(linear), 0)))
-        point, found = minimisers(problems, start, length)
-        return point.p, point.value, found
+        problems = Problems(self.smooth, factor, linear, near, length, np.empty((len(linear), 0)))
+        point, left = minimisers(problems, start)
+        return point.p, point.value, left
 
     def cvxpy(self, Z: Any) -> Any:
         if self.programme.stacks:

@@ -12,7 +12,8 @@ from ._smoothed import Smoothed
 
 WIDTHS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)  # of the kinks, relative to the numbers that meet there
 ROUGH = 1e-3  # what may be left to gain with kinks of a width, relative to the width
-LEAST_GAIN, FOUND = 1e-18, 1e-13  # relative to the energy: what is aimed at, and what is good enough
+LEAST_GAIN = 1e-18  # relative to the energy; what is aimed at
+NOTHING = 1e-6  # relative; of a gradient or a step that is as good as 0
 STEPS, HALVINGS = 40, 30
 LEAP = 16.0  # beyond, exponentials overflow
 ENDS = 60  # lengths of rows are sought between 2^-60 and 2^60
@@ -28,10 +29,12 @@ class Problems:
     factor: Array  # (m,)
     linear: Array  # (m, k)
     near: float
+    length: Array  # (m,): about that of p
     widths: Array  # (m, kinks)
 
     def take(self, rows: Array) -> Problems:
-        return replace(self, factor=self.factor[rows], linear=self.linear[rows], widths=self.widths[rows])
+        names = ("factor", "linear", "length", "widths")
+        return replace(self, **{name: getattr(self, name)[rows] for name in names})
 
     def at(self, p: Array) -> Point:
         jet, c = self.f.jets(np.hstack([p, self.widths])), self.factor[:, None]
@@ -41,7 +44,8 @@ class Problems:
 
     def energy(self, p: Array) -> Array:
         """What gains are measured by, (m,)."""
-        return np.abs(self.linear * p).sum(axis=1) + self.near * (p * p).sum(axis=1)
+        least = np.abs(self.linear).max(axis=1) * self.length
+        return least + np.abs(self.linear * p).sum(axis=1) + self.near * (p * p).sum(axis=1)
 
 
 @dataclass
@@ -78,7 +82,7 @@ class Point:
         H = np.where(fine[:, None, None], self.bend / scale[:, :, None] + 4 * EPS * np.eye(k), np.eye(k))
         step = -np.linalg.solve(H, np.where(fine[:, None], self.gradient / scale, 0.0)[:, :, None])[:, :, 0]
         longest = LEAP * (1.0 + np.abs(self.p).max(axis=1))
-        return step * np.minimum(1.0, longest / np.maximum(np.abs(step).max(axis=1), 1e-300))[:, None]
+        return step * (longest / np.maximum(np.abs(step).max(axis=1), longest))[:, None]
 
 
 def starts(value: Callable[[Array], Array], factor: Array, linear: Array, near: float) -> tuple[Array, Array]:
@@ -108,18 +112,28 @@ def starts(value: Callable[[Array], Array], factor: Array, linear: Array, near: 
     return points[best, np.arange(m)], 2.0 ** high.reshape(-1, m).max(axis=0)
 
 
-def minimisers(problems: Problems, start: Array, length: Array) -> tuple[Point, Array]:
-    """The minimisers, along those with ever narrower kinks, and where they were found, (m,)."""
+def minimisers(problems: Problems, start: Array) -> tuple[Point, Array]:
+    """The minimisers, along those with ever narrower kinks, and what may still be gained there, (m,); inf where they
+    were not found."""
     p = start
     with np.errstate(all="ignore"):
-        sizes = _sizes(problems.f, start, length)
+        sizes = _sizes(problems.f, start, problems.length)
         for width in WIDTHS if len(problems.f.arguments) else WIDTHS[-1:]:
             problems = replace(problems, widths=width * sizes)
             enough = ROUGH * width if width > WIDTHS[-1] else LEAST_GAIN
             here = _descended(problems, _within(problems, p, start), enough)
             p = here.p
-        found = here.gain(here.step()) <= FOUND * problems.energy(p)
-    return here, found & here.defined
+        step = here.step()
+    return here, np.where(_arrived(problems, here, step), here.gain(step), np.inf)
+
+
+def _arrived(problems: Problems, here: Point, step: Array) -> Array:
+    """Whether there is a minimiser near by, and not only a function that is flat far out: the gradient is 0, or
+    Newton's step is, and the function is curved."""
+    length = np.maximum(np.abs(here.p).max(axis=1), problems.length)
+    flat = np.abs(here.gradient).max(axis=1) * length <= NOTHING * problems.energy(here.p)
+    still = (np.abs(step).max(axis=1) <= NOTHING * length) & (np.trace(here.bend, axis1=1, axis2=2) > 0.0)
+    return here.defined & (flat | still) & (problems.length < 2.0 ** (ENDS - 1))
 
 
 def _sizes(f: Smoothed, p: Array, length: Array) -> Array:
