@@ -22,6 +22,7 @@ NEWTON_MARGIN = 1e-12  # relative; of what Newton's method leaves, whose square 
 MOST_MARGIN = 1e-7  # of a conjugate, relative; it is more where the maximiser is far out
 PROX_GAIN = 1e-13  # relative; what Newton's method may still gain at a prox, the square of how far it is off
 NEAR = 3e-4  # how far away, relatively, a prox stands for z: what a solver leaves of it is large against shorter ways
+LEAST_SLOPE = 1e-3  # of phi, relative to its strength, by which a way is measured
 NO_GAUGE = 1e-8  # a gauge of unit vectors that is the rounding of 0: whether phi* is finite there is asked again
 LEAST_LENGTH = 1e-4  # of a prox, relative to v, as far as a cone programme is scaled for it
 OUTWARD = 1e-8  # gauges are inflated by this, and clipped points are put this far inside
@@ -71,8 +72,8 @@ class AbstractConePenalty(AbstractPenalty):
             p[row_norm(p) <= OUTWARD * size] = 0.0  # what the solver leaves of a fused row
             return p
         start, length = starts(self.value, step, v, 1.0)
-        p, _, left = self._newton(step, v, 1.0, start, length)
-        rest = ~((left <= PROX_GAIN * row_norm(v) * length) & np.isfinite(self.value(p)))
+        p, _, left = self._newton(step, v, 1.0, length, size, start)
+        rest = ~((left <= PROX_GAIN * size * length) & np.isfinite(self.value(p)))
         if rest.any():
             length, pull = np.maximum(length, LEAST_LENGTH * size), np.maximum(self._pull(step, start), size)
             p[rest] = self.programme.prox(v[rest], step[rest], length[rest], pull[rest])
@@ -80,7 +81,8 @@ class AbstractConePenalty(AbstractPenalty):
 
     def _pull(self, factor: Array, start: Array) -> Array:
         """About the slope of ``factor phi`` where minimisers are sought."""
-        return factor * self.value(start) / np.maximum(row_norm(start), 1e-300)
+        slope = factor * self.value(start) / np.maximum(row_norm(start), 1e-300)
+        return np.where(np.isfinite(slope), slope, 0.0)
 
     def conjugate(self, u: Array) -> Array:
         inside = np.flatnonzero(self.gauge(u) <= 1.0)
@@ -95,26 +97,27 @@ class AbstractConePenalty(AbstractPenalty):
             return out
         u, one = u[live], np.ones(len(live))
         start, length = starts(self.value, one, u, 0.0)
-        z, least, left = self._newton(one, u, 0.0, start, length)
+        pull = np.maximum(self._pull(one, start), row_norm(u))
+        z, least, left = self._newton(one, u, 0.0, length, pull, start)
         margin = NEWTON_MARGIN * np.abs(u * z).sum(axis=1) + 10.0 * left
         top = np.maximum(margin - least, 0.0)
-        rest = ~(np.isfinite(margin) & (margin <= MOST_MARGIN * (top + self.programme.strength * length)))
+        rest = ~(np.isfinite(margin) & (margin <= MOST_MARGIN * (top + pull * length)))
         if rest.any():
-            length, pull = np.maximum(length, self.programme.least_length), self._pull(one, start)
-            pull = np.maximum(pull, row_norm(u))
+            length = np.maximum(length, self.programme.least_length)
             top[rest] = self.programme.conjugate(u[rest], length[rest], pull[rest])
         out[live] = top
         return out
 
     def _newton(
-        self, factor: Array, linear: Array, near: float, start: Array, length: Array
+        self, factor: Array, linear: Array, near: float, length: Array, pull: Array, start: Array
     ) -> tuple[Array, Array, Array]:
-        """The minimisers of ``factor f(p) - <linear, p> + near/2 ||p||^2`` with f = phi, or a smooth function just
-        below it, what is least, and where they were found."""
-        if self.smooth is None or not len(linear):
-            return np.zeros(linear.shape), np.zeros(len(linear)), np.zeros(len(linear), dtype=bool)
-        problems = Problems(self.smooth, factor, linear, near, length, np.empty((len(linear), 0)))
-        point, left = minimisers(problems, start)
+        """The minimisers for phi, or for a smooth function just below it, what is least, and by how much that is
+        missed."""
+        if self.smooth is None:
+            none = np.zeros(len(start))
+            return np.zeros(start.shape), none, none + np.inf
+        none = np.empty((len(start), 0))
+        point, left = minimisers(Problems(self.smooth, factor, linear, near, length, pull, none), start)
         return point.p, point.value, left
 
     def cvxpy(self, Z: Any) -> Any:
@@ -170,8 +173,9 @@ class AbstractConePenalty(AbstractPenalty):
         with np.errstate(all="ignore"):
             u = self._slopes(z)
             rest = ~np.isfinite(u).all(axis=1) & ~zero
-            step = NEAR * (z * z).sum(axis=1) / phi  # the way to the prox is then a share NEAR of z, or longer
-            step = np.where((step > 0.0) & np.isfinite(step), step, NEAR)[rest]
+            size = row_norm(z)  # the way to the prox is then a share NEAR of z, or longer
+            slope = np.maximum(phi / size, LEAST_SLOPE * self.programme.strength)
+            step = (NEAR * size / np.where(np.isfinite(slope), slope, self.programme.strength))[rest]
         u[rest] = (z[rest] - self.prox(z[rest], step)) / column(step)
         return self.clip(np.where(zero[:, None], 0.0, u))  # phi is least at 0
 

@@ -162,9 +162,10 @@ def _close(a: Array, b: Array) -> bool:
 def _is_finite_everywhere(phi: AbstractConePenalty, k: int) -> bool:
     """Whether phi* is finite far beyond where the gauge of any axis ends, if it does."""
     axes = np.vstack([np.eye(k), -np.eye(k)])
-    if phi.homogeneous or not np.isfinite(phi.gauge(axes)).all():
+    if phi.homogeneous or phi.programme.lineality.shape[1]:
         return False
-    far = np.maximum(1e3, 10.0 / np.maximum(phi.gauge(axes) * phi.programme.strength, 1e-7)) * phi.programme.strength
+    strength = phi.programme.strength
+    far = strength * np.maximum(1e3, 10.0 / np.maximum(phi.gauge(axes) * strength, 1e-7))
     return bool(np.isfinite(phi.largest(axes * far[:, None])).all())
 
 

@@ -11,12 +11,13 @@ from ..records import Array
 from ._smoothed import Smoothed
 
 WIDTHS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)  # of the kinks, relative to the numbers that meet there
+SHARP, SHARP_STEPS = 1e-14, 4  # a width at which Newton's method ends at once, or only away from kinks
 ROUGH = 1e-3  # what may be left to gain with kinks of a width, relative to the width
 LEAST_GAIN = 1e-18  # relative to the energy; what is aimed at
 NOTHING = 1e-6  # relative; of a gradient or a step that is as good as 0
 STEPS, HALVINGS = 40, 30
 LEAP = 16.0  # beyond, exponentials overflow
-ENDS = 60  # lengths of rows are sought between 2^-60 and 2^60
+ENDS = 120  # lengths of rows are sought between 2^-120 and 2^120
 ROUNDING = 1e-13  # relative; what falls by less does not fall
 EPS = 2.0**-52
 
@@ -30,10 +31,11 @@ class Problems:
     linear: Array  # (m, k)
     near: float
     length: Array  # (m,): about that of p
+    pull: Array  # (m,): how large gradients are
     widths: Array  # (m, kinks)
 
     def take(self, rows: Array) -> Problems:
-        names = ("factor", "linear", "length", "widths")
+        names = ("factor", "linear", "length", "pull", "widths")
         return replace(self, **{name: getattr(self, name)[rows] for name in names})
 
     def at(self, p: Array) -> Point:
@@ -44,8 +46,7 @@ class Problems:
 
     def energy(self, p: Array) -> Array:
         """What gains are measured by, (m,)."""
-        least = np.abs(self.linear).max(axis=1) * self.length
-        return least + np.abs(self.linear * p).sum(axis=1) + self.near * (p * p).sum(axis=1)
+        return self.pull * self.length + np.abs(self.linear * p).sum(axis=1) + self.near * (p * p).sum(axis=1)
 
 
 @dataclass
@@ -123,8 +124,21 @@ def minimisers(problems: Problems, start: Array) -> tuple[Point, Array]:
             enough = ROUGH * width if width > WIDTHS[-1] else LEAST_GAIN
             here = _descended(problems, _within(problems, p, start), enough)
             p = here.p
-        step = here.step()
-    return here, np.where(_arrived(problems, here, step), here.gain(step), np.inf)
+        left = _left(problems, here)
+        if len(problems.f.arguments):  # away from all kinks these may as well be sharp
+            problems = replace(problems, widths=SHARP * sizes)
+            sharp = _descended(problems, p.copy(), LEAST_GAIN, SHARP_STEPS)
+            then = _left(problems, sharp)
+            better = np.flatnonzero(then <= SHARP * problems.energy(p))
+            here.put(better, sharp.take(better))
+            left[better] = then[better]
+    return here, left
+
+
+def _left(problems: Problems, here: Point) -> Array:
+    """What Newton's step would gain; inf where that says nothing."""
+    step = here.step()
+    return np.where(_arrived(problems, here, step), here.gain(step), np.inf)
 
 
 def _arrived(problems: Problems, here: Point, step: Array) -> Array:
@@ -154,11 +168,11 @@ def _within(problems: Problems, p: Array, start: Array) -> Array:
     return p
 
 
-def _descended(problems: Problems, p: Array, enough: float) -> Point:
+def _descended(problems: Problems, p: Array, enough: float, steps: int = STEPS) -> Point:
     """Newton's method from p, until what is still gained is a share of ``enough`` of the energy."""
     best = problems.at(p.copy())  # which is written to
     live = np.arange(len(p))
-    for _ in range(STEPS):
+    for _ in range(steps):
         here = best.take(live)
         step = here.step()
         go = np.flatnonzero(~(here.gain(step) <= enough * problems.take(live).energy(here.p)))
