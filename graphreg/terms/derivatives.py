@@ -66,7 +66,10 @@ def jets(expression: Any, z: Any, kinked: Kinked = lambda atom, args: None) -> J
     k = z.size
     if expression is z:
         return lambda rows: Jet(
-            rows[:, :k], np.broadcast_to(np.eye(k), (len(rows), k, k)), np.zeros((len(rows), k, k, k)), np.ones((len(rows), k))
+            rows[:, :k],
+            np.broadcast_to(np.eye(k), (len(rows), k, k)),
+            np.zeros((len(rows), k, k, k)),
+            np.ones((len(rows), k)),
         )
     if expression.is_constant():
         flat = dense(expression.value).ravel(order="F")

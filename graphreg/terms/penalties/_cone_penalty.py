@@ -30,12 +30,13 @@ OUTWARD = 1e-8  # gauges are inflated by this, and clipped points are put this f
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AbstractConePenalty(AbstractPenalty):
-    """phi on rows of k coordinates, with a prox and a conjugate that Newton's method finds where phi is smooth but for
-    kinks that are known, and Clarabel elsewhere, for many rows in one solve.
+    """phi on rows of k coordinates, for many rows at once: with a prox and a conjugate that Newton's method finds where
+    phi is smooth but for kinks that are known, and Clarabel elsewhere.
 
     ``phi*`` is evaluated on the safe side: that of a smooth function below phi, or a dual bound of the solver with a
-    relative margin of 1e-9, and +inf unless one was found. Its domain is ``gauge(u) <= 1``, where the gauge is ``max <u, z>`` over the z at which
-    the recession function of phi is at most 1 (Rockafellar, Convex Analysis, theorem 13.3), inflated by 1e-8.
+    relative margin of 1e-9, and +inf unless one was found. Its domain is ``gauge(u) <= 1``, where the gauge is
+    ``max <u, z>`` over the z at which the recession function of phi is at most 1 (Rockafellar, Convex Analysis, theorem
+    13.3), inflated by 1e-8.
     """
 
     function: Callable[[Any], Any]  # of one row, in CVXPY
@@ -80,9 +81,10 @@ class AbstractConePenalty(AbstractPenalty):
         return p
 
     def _pull(self, factor: Array, start: Array) -> Array:
-        """About the slope of ``factor phi`` where minimisers are sought."""
-        slope = factor * self.value(start) / np.maximum(row_norm(start), 1e-300)
-        return np.where(np.isfinite(slope), slope, 0.0)
+        """About the slope of ``factor phi`` where minimisers are sought; just beyond, where it is flat until there."""
+        phi = self.value(start)
+        slope = np.where(phi > 0.0, phi, self.value(2.0 * start)) / np.maximum(row_norm(start), 1e-300)
+        return factor * np.where(np.isfinite(slope), slope, 0.0)
 
     def conjugate(self, u: Array) -> Array:
         inside = np.flatnonzero(self.gauge(u) <= 1.0)
