@@ -108,9 +108,9 @@ class ConeProgramme:
         """phi at each row as the cones have it."""
         fixed = sparse.csc_array(sparse.vstack([self.A, sparse.eye_array(self.k, len(self.q))]))
         b = np.hstack([np.broadcast_to(self.b, (len(z), len(self.b))), z])
-        q = np.broadcast_to(self.q, (len(z), len(self.q)))
-        best = self._minimise(np.ones(len(z)), np.zeros(len(z)), q, fixed, b, [_clarabel().ZeroConeT(self.k)])
-        return np.where(best.found, best.value + self.constant, np.inf)
+        q, none = np.broadcast_to(self.q / self.strength, (len(z), len(self.q))), np.zeros(len(z))
+        best = self._minimise(none + 1.0 / self.strength, none, q, fixed, b, [_clarabel().ZeroConeT(self.k)])
+        return np.where(best.found, best.value * self.strength + self.constant, np.inf)
 
     def conjugate(self, u: Array, length: Array, pull: Array) -> Array:
         """An upper bound of sup over z of <u, z> - phi(z) for each row u != 0, as tight as the solver; +inf unless it

@@ -135,7 +135,7 @@ def _disagreement(programme: ConeProgramme, z: Array, phi: Array) -> str:
     """What CVXPY's cones make of a value that its formulas give, where that is something else."""
     finite = np.isfinite(phi)
     cones = programme.value(z)
-    off = finite & ~(np.abs(cones - np.where(finite, phi, 0.0)) <= AGREEMENT * (1.0 + np.abs(phi)))
+    off = finite & ~(np.abs(cones - np.where(finite, phi, 0.0)) <= AGREEMENT * (programme.strength + np.abs(phi)))
     i = int(off.argmax())
     return f"is {phi[i]:.9g} at z = {z[i]} and CVXPY's cones make it {cones[i]:.9g}" if off.any() else ""
 

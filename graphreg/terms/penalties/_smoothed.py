@@ -88,8 +88,7 @@ def _norm2(x: Jet, w: Array) -> Jet:
     slope = np.einsum("ms,msk->mk", unit, x.slope)
     bend = np.einsum("msk,msl->mkl", x.slope, x.slope) - slope[:, :, None] * slope[:, None, :]
     bend = bend / r[:, :, None] + np.einsum("ms,mskl->mkl", unit, x.bend)
-    size = (np.abs(unit) * x.size).sum(axis=1, keepdims=True)
-    return Jet(square / (r + w), slope[:, None], bend[:, None], size)
+    return Jet(square / (r + w), slope[:, None], bend[:, None])
 
 
 def _larger(a: Jet, b: Jet, w: Array) -> Jet:
@@ -100,12 +99,7 @@ def _larger(a: Jet, b: Jet, w: Array) -> Jet:
 
 
 def _plus(a: Jet, b: Jet, factor: float) -> Jet:
-    return Jet(
-        a.value + factor * b.value,
-        a.slope + factor * b.slope,
-        a.bend + factor * b.bend,
-        a.size + abs(factor) * b.size,
-    )
+    return Jet(a.value + factor * b.value, a.slope + factor * b.slope, a.bend + factor * b.bend)
 
 
 def _maximum(args: list[Jet], w: Array) -> Jet:
@@ -116,11 +110,8 @@ def _maximum(args: list[Jet], w: Array) -> Jet:
 
 
 def _largest(x: Jet, w: Array) -> Jet:
-    return _maximum([Jet(*(part[:, i : i + 1] for part in _parts(x))) for i in range(x.value.shape[1])], w)
-
-
-def _parts(x: Jet) -> tuple[Array, ...]:
-    return x.value, x.slope, x.bend, x.size
+    parts = (x.value, x.slope, x.bend)
+    return _maximum([Jet(*(part[:, i : i + 1] for part in parts)) for i in range(x.value.shape[1])], w)
 
 
 _SMOOTHINGS: dict[str, Smoothing] = {
