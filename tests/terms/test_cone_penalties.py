@@ -128,9 +128,14 @@ def test_a_strong_norm_has_a_conjugate_that_is_not_finite_everywhere(derive):
     assert (phi.conjugate(np.full((1, 3), 1e7)) == 0.0).all()
 
 
-@pytest.mark.parametrize("name", ["root", "strong"])
-def test_a_bounded_domain_of_the_conjugate_is_found(name, derive):
-    assert not derive(RIGHT[name]).everywhere
+@pytest.mark.parametrize(
+    "function",
+    [RIGHT["root"], RIGHT["strong"], lambda z: cp.sum(cp.maximum(0.3 * z, -0.7 * z)) + cp.square(cp.pos(z[0]))],
+)
+def test_a_bounded_domain_of_the_conjugate_is_found(function, derive):
+    phi = derive(function)
+    assert not phi.everywhere
+    assert np.isinf(phi.conjugate(np.full((1, 3), -2e3))).all()
 
 
 @pytest.mark.parametrize("name", ["larger", "power", "over", "exponential", "barrier"])

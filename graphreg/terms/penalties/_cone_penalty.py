@@ -13,7 +13,7 @@ from ...errors import TermError
 from ...lazy import cp
 from ..records import Array, Notation, RecessionCone
 from ._conic import ConeProgramme
-from ._newton import WIDTHS, Problems, minimisers, starts
+from ._newton import FURTHEST, WIDTHS, Problems, minimisers, starts
 from ._rows import LEAST_SLACK, column, row_norm
 from ._smoothed import Smoothed
 from .base import AbstractOneSided, AbstractPenalty
@@ -104,6 +104,8 @@ class AbstractConePenalty(AbstractPenalty):
         margin = NEWTON_MARGIN * np.abs(u * z).sum(axis=1) + 10.0 * left
         top = np.maximum(margin - least, 0.0)
         rest = ~(np.isfinite(margin) & (margin <= MOST_MARGIN * (top + pull * length)))
+        endless = length >= FURTHEST
+        top[endless], rest = np.inf, rest & ~endless
         if rest.any():
             length = np.maximum(length, self.programme.least_length)
             top[rest] = self.programme.conjugate(u[rest], length[rest], pull[rest])

@@ -25,6 +25,7 @@ TOLERANCES = (1e-12, 1e-8)  # tried in this order: tight, then Clarabel's defaul
 MARGIN = 1e-9  # relative; added to what the solver found, on the safe side
 TOGETHER = 200  # rows that one solve takes
 LEAST_LENGTH = 1e-3  # relative to b
+POOR = 1e-4  # duality gap, of that kind, of what proves nothing
 GOOD = 1e-10  # duality gap, where all that matters is of order 1, of a row that is not solved again
 
 
@@ -49,7 +50,7 @@ class Optima:
 
     def put(self, rows: Array, other: Optima) -> None:
         """What is better of some others, in some rows."""
-        better = ~(self.gap[rows] <= other.gap)
+        better = np.nan_to_num(other.gap, nan=np.inf) < np.nan_to_num(self.gap[rows], nan=np.inf)
         for each in fields(self):
             getattr(self, each.name)[rows[better]] = getattr(other, each.name)[better]
 
@@ -121,7 +122,8 @@ class ConeProgramme:
             product = length * np.einsum("ij,ij->i", u, best.x[:, : self.k])
             phi = product + unit * best.value + self.constant
             top = -unit * np.minimum(best.value, best.bound) - self.constant
-            return np.where(best.found, top + MARGIN * (np.abs(product) + np.abs(phi)), np.inf)
+            close = best.found & (best.gap <= POOR)
+            return np.where(close, top + MARGIN * (np.abs(product) + np.abs(phi)), np.inf)
 
     def support(self, u: Array) -> Array:
         """An upper bound of max <u, z> where the recession function of phi is at most 1, for each row.

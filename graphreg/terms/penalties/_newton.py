@@ -18,6 +18,7 @@ NOTHING = 1e-6  # relative; of a gradient or a step that is as good as 0
 STEPS, HALVINGS = 40, 30
 LEAP = 16.0  # beyond, exponentials overflow
 ENDS = 120  # lengths of rows are sought between 2^-120 and 2^120
+FURTHEST = 2.0 ** (ENDS - 1)  # length from which on there is no minimiser
 ROUNDING = 1e-13  # relative; what falls by less does not fall
 EPS = 2.0**-52
 
@@ -147,7 +148,7 @@ def _arrived(problems: Problems, here: Point, step: Array) -> Array:
     length = np.maximum(np.abs(here.p).max(axis=1), problems.length)
     flat = np.abs(here.gradient).max(axis=1) * length <= NOTHING * problems.energy(here.p)
     still = (np.abs(step).max(axis=1) <= NOTHING * length) & (np.trace(here.bend, axis1=1, axis2=2) > 0.0)
-    return here.defined & (flat | still) & (problems.length < 2.0 ** (ENDS - 1))
+    return here.defined & (flat | still) & (problems.length < FURTHEST)
 
 
 def _sizes(f: Smoothed, p: Array, length: Array) -> Array:
