@@ -117,20 +117,19 @@ def starts(value: Callable[[Array], Array], factor: Array, linear: Array, near: 
 def minimisers(problems: Problems, start: Array) -> tuple[Point, Array]:
     """The minimisers, along those with ever narrower kinks, and what may still be gained there, (m,); inf where they
     were not found."""
-    p = start
     with np.errstate(all="ignore"):
         sizes = _sizes(problems.f, start, problems.length)
+        here = replace(problems, widths=sizes).at(start)
         for width in WIDTHS if len(problems.f.arguments) else WIDTHS[-1:]:
             problems = replace(problems, widths=width * sizes)
             enough = ROUGH * width if width > WIDTHS[-1] else LEAST_GAIN
-            here = _descended(problems, _within(problems, p, start), enough)
-            p = here.p
+            here = _descended(problems, _within(problems, here.p, start), enough)
         left = _left(problems, here)
         if len(problems.f.arguments):  # away from all kinks these may as well be sharp
             problems = replace(problems, widths=SHARP * sizes)
-            sharp = _descended(problems, p.copy(), LEAST_GAIN, SHARP_STEPS)
+            sharp = _descended(problems, here.p, LEAST_GAIN, SHARP_STEPS)
             then = _left(problems, sharp)
-            better = np.flatnonzero(then <= SHARP * problems.energy(p))
+            better = np.flatnonzero(then <= SHARP * problems.energy(here.p))
             here.put(better, sharp.take(better))
             left[better] = then[better]
     return here, left
