@@ -257,7 +257,7 @@ class Certifier:
 
     def bounded(self, found: Enclosed) -> None:
         """Take a lower bound that was proved elsewhere among the best."""
-        self._keep(Dual(found.value, found))
+        self._keep(Dual(self.form.dual(found.dual_point), found))
 
     def _keep(self, one: Dual | None) -> None:
         if one is not None and (self.best_dual is None or one.bound > self.best_dual.bound):

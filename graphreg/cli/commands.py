@@ -11,6 +11,7 @@ import click
 
 from .. import __version__, escaping
 from . import exits
+from .papers import papers
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -248,6 +249,9 @@ def audit(ctx: click.Context, read: Any, algorithm: str, html: Path | None, forc
 def methods(read: Any) -> None:
     """Which methods apply to the problem in a model file, what the others lack, what each needs and sends."""
     exits.say(str(read.problem.methods()))
+
+
+main.add_command(papers)
 
 
 # ---- proofs ----------------------------------------------------------------------------------------------------------

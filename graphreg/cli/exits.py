@@ -23,7 +23,8 @@ EXITS = {
     DATA: "data that cannot be used",
     NOT_CERTIFIED: "an answer, but not certified to the gap asked for (budget, no_certificate); audit: undecided",
     NO_ANSWER: "no answer (failed, unattained, unbounded)",
-    LAW_BROKEN: "check: a law does not hold; audit: the algorithm does not do what it should",
+    LAW_BROKEN: "check: a law does not hold; audit: the algorithm does not do what it should; papers: a verdict that "
+    "is not the expected one",
     UNDRAWN: "certified, and all is written but for a picture that could not be drawn",
     INTERRUPTED: "interrupted by Ctrl-C",
 }

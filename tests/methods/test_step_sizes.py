@@ -86,6 +86,13 @@ def test_actors_take_the_same_steps():
     assert np.allclose(alone.coef, together.coef, rtol=0, atol=1e-13)
 
 
+def test_the_product_of_steps_far_out_of_range():
+    problem = mixed()
+    far = product(problem, tau=1e-300, sigma=1e300)
+    assert far == pytest.approx(product(problem, tau=1.0, sigma=1.0), rel=1e-12)
+    assert product(problem, tau=1e300, sigma=1e300) == np.inf
+
+
 @pytest.mark.parametrize("relaxation", [1.0, 1.8])
 def test_steps_within_the_bound_reach_the_optimum(relaxation):
     problem, most = mixed(), 1.0 if relaxation > 1.0 else 1.33

@@ -180,6 +180,35 @@ def test_every_forged_entry_is_refused_or_harmless(path):
         archive.write(path, header, arrays)
 
 
+WRONG = {
+    "message": ("\x1b[2J", "its message is"),
+    "method": ("\x1b[2J", "its method is"),
+    "labels": ({"list": [*range(7), {"list": [1]}]}, "it has the label"),
+    "coordinates": ({"list": ["a"]}, "its parameters are float64"),
+}
+
+
+@pytest.mark.parametrize("entry", WRONG)
+def test_a_table_shows_no_forged_names(entry, path):
+    value, said = WRONG[entry]
+    chain().solve().save(path)
+    header, _ = archive.read(path)
+    at = next(way for way in places(header) if way[-1:] == (entry,))
+    forged(path, at, value)
+    with pytest.raises(CheckpointError, match=said):
+        gr.load(path)
+
+
+def test_one_file_holds_one_solution(path):
+    chain().solve().save(path)
+    header, arrays = archive.read(path)
+    entry = header["values"][0]
+    more = {f"1-{name.partition('-')[2]}": array for name, array in arrays.items()}
+    archive.write(path, {**header, "values": [entry, entry]}, {**arrays, **more})
+    with pytest.raises(CheckpointError, match="holds 2 values, and not one solution"):
+        gr.load(path)
+
+
 CHANGES = {
     "zeros": lambda a: 0.0 * a,
     "turned": lambda a: -a,

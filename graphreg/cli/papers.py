@@ -1,0 +1,125 @@
+"""``graphreg papers``: the claims of the papers, re-computed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from . import exits
+
+FOLDER = click.Path(file_okay=False, path_type=Path)
+FILE = click.Path(dir_okay=False, path_type=Path)
+OUT = Path("papers-out")
+
+names_argument = click.argument("names", nargs=-1, metavar="[PAPER | ID]...")
+claim_option = click.option("--claim", "claims", metavar="ID", multiple=True, help="This claim; may be repeated.")
+out_option = click.option("--out", type=FOLDER, default=OUT, show_default=True, help="The folder of results.")
+data_option = click.option(
+    "--data", type=FOLDER, help="The folder of real data; by default $GRAPHREG_DATA, or ../shared/data."
+)
+
+
+@click.group()
+def papers() -> None:
+    """The papers that graphreg stands on, re-computed: each claim with what is stated, what is found, and a verdict.
+
+    Verdicts: holds; holds with a correction; does not hold; cannot be checked. They follow from the numbers.
+    """
+
+
+@papers.command("list")
+@names_argument
+@claim_option
+@out_option
+@data_option
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON array and nothing else.")
+def list_(names: tuple[str, ...], claims: tuple[str, ...], out: Path, data: Path | None, as_json: bool) -> None:
+    """List the claims, with what is kept of them in the folder of results. Nothing is computed."""
+    from .. import papers
+
+    found = papers.known(out, data, *names, *claims)
+    if as_json:
+        exits.say_json([each.to_json() for each in found])
+        return
+    for each in found:
+        exits.say(f"{papers.line(each)}\n    {each.source}: {each.statement}")
+    exits.say(papers.summary(found))
+
+
+@papers.command()
+@names_argument
+@claim_option
+@click.option("--scale", type=click.Choice(["quick", "full"]), default="quick", show_default=True)
+@out_option
+@data_option
+@click.option(
+    "--processes", type=click.IntRange(min=1), default=1, show_default=True, help="For replications of experiments."
+)
+@click.pass_context
+def run(ctx: click.Context, names: tuple[str, ...], claims: tuple[str, ...], out: Path, **options: Any) -> None:
+    """Compute the claims of some papers, or of all, and judge them by their numbers.
+
+    Results are kept in the folder --out by settings, seed and version of the code, and not computed again. After Ctrl-C
+    the same command goes on where it was. The exit code is 6 where a verdict is not the expected one.
+    """
+    from .. import papers
+    from . import folder
+
+    folder.make_folder(out, "--out: ")
+    runner = papers.Runner(out=out, progress=None, **options)
+    todo = papers.chosen(*names, *claims)
+    found: list[Any] = []
+    for number, declared in enumerate(todo.values(), 1):
+        try:
+            found.append(runner.run(declared))
+        except KeyboardInterrupt:
+            exits.say(f"{papers.summary(found)}\nWhat is done is in {out}: the same command goes on there.", err=True)
+            raise
+        exits.say(f"[{number}/{len(todo)}] {papers.line(found[-1])}")
+    exits.say(papers.summary(found))
+    ctx.exit(exits.LAW_BROKEN if any(each.unexplained for each in found) else exits.CERTIFIED)
+
+
+@papers.command()
+@names_argument
+@claim_option
+@out_option
+@data_option
+@click.option("--html", "page", type=FILE, help="Write the report as a page to this file.")
+@click.option("--markdown", type=FILE, help="Write the report as Markdown to this file, figures beside it.")
+@click.pass_context
+def report(
+    ctx: click.Context,
+    names: tuple[str, ...],
+    claims: tuple[str, ...],
+    out: Path,
+    data: Path | None,
+    page: Path | None,
+    markdown: Path | None,
+) -> None:
+    """The report of what is kept in the folder of results: tables by paper, and figures. Nothing is computed.
+
+    Without --html and --markdown the Markdown is printed, without figures.
+    """
+    from .. import papers
+    from . import folder
+
+    found = papers.known(out, data, *names, *claims)
+    if page is None and markdown is None:
+        exits.say(papers.to_markdown(found, {}))
+        return
+    pictures, undrawn = papers.drawn(found)
+    if page is not None:
+        folder.make_folder(page.parent, "--html: ")
+        folder.write_all(page.parent, {page.name: papers.to_html(found, pictures).encode()})
+    if markdown is not None:
+        folder.make_folder(markdown.parent, "--markdown: ")
+        names_of = {id: f"{markdown.stem}-{id}.png" for id in pictures}
+        files = {names_of[id]: content for id, content in pictures.items()}
+        text = papers.to_markdown(found, names_of)
+        folder.write_all(markdown.parent, {**files, markdown.name: text.encode()})
+    exits.say(papers.summary(found))
+    exits.say_undrawn(undrawn)
+    ctx.exit(exits.UNDRAWN if undrawn else exits.CERTIFIED)

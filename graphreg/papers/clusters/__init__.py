@@ -1,0 +1,1 @@
+"""Personalized federated learning with multiple known clusters (Lyu, Hanzely, Kolar, 2022)."""

@@ -1,0 +1,1 @@
+"""Statistical inference for decentralized federated learning (Gu, 2023)."""

@@ -1,0 +1,193 @@
+"""Declaring a claim: one decorated function, in a file of the folder of its paper."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from importlib import import_module
+from pkgutil import iter_modules
+from types import FunctionType, ModuleType
+from typing import Any
+
+from .. import checks
+from ..declaring import import_files
+from ..errors import ModelError
+from ..messages import near
+from ..version import __version__
+from .records import Evidence, Verdict
+
+Function = Callable[..., Evidence]
+SCALES = ("quick", "full")
+ID = re.compile(r"[a-z]+\.[A-Za-z0-9.-]+")
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """A claim as it is declared; see `claim`."""
+
+    id: str
+    source: str
+    statement: str
+    stated: Any
+    expected: Verdict
+    correction: str = ""
+    reason: str = ""
+    quick: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    full: Mapping[str, Any] | None = None
+    data: tuple[str, ...] = ()
+    stand_in: str = ""
+    extras: tuple[str, ...] = ()
+    perturbation: float = 1e-3
+    experiment: bool = False
+    figure: Callable[[Any, dict[str, Any]], None] | None = None
+    function: Function | None = None
+
+    def __post_init__(self) -> None:
+        if not ID.fullmatch(self.id):
+            raise ModelError(f"the id of a claim is PAPER.NAME, of letters, digits, dots and hyphens, got {self.id!r}")
+        for given, verdict, what in (
+            (self.correction, Verdict.CORRECTED, "a correction"),
+            (self.reason, Verdict.UNCHECKED, "a reason"),
+        ):
+            if bool(given) != (self.expected == verdict):
+                lacks = "lacks" if not given else "is expected to be another, but has"
+                raise ModelError(f"{self.id}: a claim that {verdict} has {what}; this one {lacks} it")
+
+    @property
+    def paper(self) -> str:
+        return self.id.partition(".")[0]
+
+    @property
+    def seed(self) -> int:
+        """Of the claim's random numbers: it follows from the id alone."""
+        return int.from_bytes(sha256(self.id.encode()).digest()[:4])
+
+    def settings(self, scale: str) -> dict[str, Any]:
+        """The settings of a scale; those of "quick" are for both where there are no others."""
+        return dict(self.quick if scale == "quick" or self.full is None else self.full)
+
+    @property
+    def code(self) -> str:
+        """The version of the code: a hash of its files, and the library's version."""
+        assert self.function is not None
+        module = sys.modules[self.function.__module__]
+        try:
+            texts = sorted(inspect.getsource(each) for each in _files(module, {}).values())
+        except (OSError, TypeError):
+            raise ModelError(
+                f"{self.id}: its code is in no file, so that no result can be kept; write it in a file"
+            ) from None
+        return sha256("\0".join([__version__, *texts]).encode()).hexdigest()[:16]
+
+
+def _files(module: ModuleType, found: dict[str, ModuleType]) -> dict[str, ModuleType]:
+    """A file of a paper, and the files of the same paper of which it uses something."""
+    found[module.__name__] = module
+    for each in vars(module).values():
+        name = each.__name__ if isinstance(each, ModuleType) else getattr(each, "__module__", None)
+        if isinstance(name, str) and name not in found and name.startswith(f"{module.__package__}."):
+            _files(sys.modules[name], found)
+    return found
+
+
+_DECLARED: dict[str, Declaration] = {}
+
+
+def claim(id: str, source: str, statement: str, **declared: Any) -> Callable[[Function], Declaration]:
+    """Declare a claim, whose function computes it: ``function(at, **settings)`` with the `Trial`, returns `Evidence`.
+
+    What the decorator leaves is the `Declaration`, which a `Runner` runs. Claims in the folders of the papers are found
+    by their ids; those that are written elsewhere are not.
+
+    Parameters
+    ----------
+    id : str
+        PAPER.NAME; the paper is the folder in which the function stands.
+    source, statement : str
+        Where in the paper, and one plain sentence with the formula.
+    stated : str or number
+        As printed.
+    expected : Verdict
+        What is to be found. Any other verdict is an unexplained deviation.
+    correction : str
+        Where a correction is expected: the sentence that says it.
+    quick, full : dict, optional
+        The settings at either scale, arguments of the function; without ``full`` those of ``quick`` are for both.
+    data : tuple of str, optional
+        Files of real data, which `Trial.file` finds. Where one is not there the claim cannot be checked, unless
+        ``stand_in`` says in words what the function takes in their place.
+    extras : tuple of str, optional
+        Modules that must be installed; without them the claim cannot be checked.
+    perturbation : float, optional
+        How much `Trial.given` changes an input where a test tampers with it; relative, 1e-3 by default.
+    experiment : bool, optional
+        Whether it takes seconds, so that the tests leave it out by default.
+    figure : callable, optional
+        ``figure(figure, data)`` draws on a matplotlib Figure what `Evidence` holds as data.
+    """
+
+    def declare(function: Function) -> Declaration:
+        made = Declaration(id, source, statement, function=function, **declared)
+        if function.__module__.startswith(f"{__package__}."):
+            _register(made, function.__module__)
+        return made
+
+    return declare
+
+
+def uncheckable(id: str, source: str, statement: str, *, stated: Any, reason: str) -> None:
+    """Declare a claim that nothing can be computed of, with the reason; in a file of its paper."""
+    _register(Declaration(id, source, statement, stated, Verdict.UNCHECKED, reason=reason), "")
+
+
+def _register(declared: Declaration, module: str) -> None:
+    """Put a claim among those that are found by their ids; ``module`` declares it, in the folder of a paper."""
+    folder = module.removeprefix(f"{__package__}.").partition(".")[0]
+    if module and folder != declared.paper:
+        raise ModelError(f"{declared.id} stands in the folder of {folder}; its id begins with the name of its folder")
+    before = _DECLARED.get(declared.id)
+    if before is not None and _name(before.function) != _name(declared.function):
+        raise ModelError(f"{declared.id} is declared twice; give one of the two another id")
+    _DECLARED[declared.id] = declared
+
+
+def _name(function: Function | None) -> Any:
+    return (function.__module__, function.__qualname__) if isinstance(function, FunctionType) else None
+
+
+# ---- what there is ---------------------------------------------------------------------------------------------------
+def titles() -> dict[str, str]:
+    """The papers, and their titles: the first line of the docstring of the paper's folder."""
+    package = import_module(__package__ or "")
+    names = sorted(each.name for each in iter_modules(package.__path__) if each.ispkg)
+    modules = {name: import_module(f"{__package__}.{name}") for name in names}
+    return {name: (module.__doc__ or "").split("\n")[0] for name, module in modules.items()}
+
+
+def declarations() -> dict[str, Declaration]:
+    """All claims by id, paper by paper, in the order in which they are declared."""
+    for paper in titles():
+        module = import_module(f"{__package__}.{paper}")
+        import_files(module.__name__, module.__path__)
+    return {id: each for paper in titles() for id, each in _DECLARED.items() if each.paper == paper}
+
+
+def chosen(*names: str) -> dict[str, Declaration]:
+    """The claims of some papers ("clusters") and those of some ids ("clusters.prop2.2"); all where none is named.
+
+    Raises
+    ------
+    ModelError
+        For a name that there is not; the message says which was probably meant.
+    """
+    known, papers = declarations(), titles()
+    for name in names:
+        checks.text("the name of a paper or the id of a claim")(name, "a name")
+        what, there = ("claim", list(known)) if "." in name else ("paper", list(papers))
+        if name not in there:
+            raise ModelError(f"there is no {what} {name!r}; {near(name, there)}")
+    return {id: each for id, each in known.items() if not names or each.paper in names or id in names}

@@ -1,0 +1,51 @@
+"""Figures like a paper's: readable in grey, axes with labels and units, stated values marked, error bars."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ModelError
+
+SIZE = (6.4, 4.0)
+INK = ("black", "0.55", "0.3", "0.7", "0.15", "0.45")
+DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 3)))
+MARKERS = ("o", "s", "^", "D", "v", "x")
+
+
+def draw(figure: Callable[[Any, dict[str, Any]], None], data: Mapping[str, Any]) -> bytes:
+    """The picture as PNG: ``figure(figure, data)`` draws on a matplotlib Figure.
+
+    Raises
+    ------
+    ModelError
+        Where an axis has no label.
+    """
+    import matplotlib as mpl
+    from matplotlib.figure import Figure  # not pyplot: no window, and no state of the whole program
+
+    cycle = mpl.cycler(color=INK) + mpl.cycler(linestyle=DASHES) + mpl.cycler(marker=MARKERS)
+    with mpl.rc_context({"axes.prop_cycle": cycle, "image.cmap": "Greys", "font.size": 9.0}):
+        sheet = Figure(figsize=SIZE, layout="constrained")
+        figure(sheet, dict(data))
+        for axes in sheet.axes:
+            if axes.axison and not (axes.get_xlabel() and axes.get_ylabel()):
+                raise ModelError("an axis has no label; name what it shows, with the unit")
+        picture = io.BytesIO()
+        sheet.savefig(picture, format="png", dpi=150)
+    return picture.getvalue()
+
+
+def curve(axes: Any, x: Sequence[float], samples: Sequence[Sequence[float]], label: str) -> None:
+    """Means over replications with their standard errors as bars; ``samples`` holds the replications at each x."""
+    means = [float(np.mean(each)) for each in samples]
+    errors = [float(np.std(each, ddof=1) / np.sqrt(len(each))) if len(each) > 1 else 0.0 for each in samples]
+    axes.errorbar(x, means, yerr=errors, capsize=2.5, markersize=4.0, linewidth=1.2, label=label)
+
+
+def mark(axes: Any, x: Sequence[float], values: Sequence[float], label: str = "stated") -> None:
+    """Values that the paper states, as open circles."""
+    axes.plot(x, values, linestyle="none", marker="o", markersize=9.0, fillstyle="none", color="black", label=label)

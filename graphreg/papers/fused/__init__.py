@@ -1,0 +1,1 @@
+"""Heterogeneous federated learning on a graph (Wang, Zhao, Lin)."""

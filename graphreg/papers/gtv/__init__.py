@@ -1,0 +1,1 @@
+"""Clustered federated learning via generalized total variation minimization (SarcheshmehPour, Tian, Zhang, Jung)."""

@@ -1,0 +1,88 @@
+"""Replications of an experiment: each computed once, over processes, and kept."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..clock import progress_bar
+from ..errors import MethodWarning
+from .kept import Kept
+from .records import plain
+
+Task = tuple[dict[str, Any], int]  # a cell, and the number of the replication
+
+
+@dataclass(frozen=True)
+class Replications:
+    """Where and how replications are computed and kept.
+
+    Attributes
+    ----------
+    kept : Kept
+    key : dict
+        What all replications of the claim have in common: its id, and the version of its code.
+    processes : int
+    progress : bool or None
+        Whether a bar with an estimate of the time left is shown; None: where stderr is a terminal.
+    """
+
+    kept: Kept = field(default_factory=Kept)
+    key: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    processes: int = 1
+    progress: bool | None = False
+
+    def carried_out(self, unit: Callable[..., Any], tasks: Sequence[Task], seed: int) -> list[dict[str, Any]]:
+        """The results of all tasks, in their order."""
+        key = {**self.key, "unit": unit.__qualname__, "seed": seed}
+        of = [{"cell": plain(cell), "number": number} for cell, number in tasks]
+        there = self.kept.lines(key)
+        found: list[Any] = [there.get(json.dumps(each, sort_keys=True)) for each in of]
+        todo = [place for place, content in enumerate(found) if content is None]
+        shown = {"total": len(tasks), "initial": len(tasks) - len(todo), "desc": self.key.get("id"), "unit": "run"}
+        with progress_bar(self.progress, **shown) as tell:
+            for place, content in self._computed(unit, {place: tasks[place] for place in todo}, seed):
+                self.kept.append(key, of[place], content)
+                found[place] = content
+                tell(1)
+        return found
+
+    def _computed(
+        self, unit: Callable[..., Any], todo: Mapping[int, Task], seed: int
+    ) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Results as they come; Ctrl-C ends the processes."""
+        if self.processes == 1 or len(todo) < 2:
+            for place, task in todo.items():
+                yield place, _one(unit, task, seed)
+            return
+        from joblib import Parallel, delayed
+        from joblib.externals.loky import get_reusable_executor
+
+        pool = Parallel(n_jobs=self.processes, backend="loky", return_as="generator_unordered", max_nbytes=None)
+        try:
+            yield from pool(delayed(_placed)(place, unit, task, seed) for place, task in todo.items())
+        except BaseException:
+            get_reusable_executor(reuse=True).shutdown(wait=False, kill_workers=True)  # pyright: ignore[reportArgumentType]
+            raise
+
+
+def _placed(place: int, unit: Callable[..., Any], task: Task, seed: int) -> tuple[int, dict[str, Any]]:
+    return place, _one(unit, task, seed)
+
+
+def _one(unit: Callable[..., Any], task: Task, seed: int) -> dict[str, Any]:
+    """One replication. Its random numbers depend on the seed, the number and the cell alone."""
+    cell, number = task
+    words = np.frombuffer(repr(sorted(plain(cell).items())).encode(), dtype=np.uint8)
+    with quiet():
+        return plain(unit(np.random.default_rng([seed, number, *map(int, words)]), **cell))
+
+
+def quiet() -> warnings.catch_warnings[None]:
+    """A context without what methods warn of: printed variants are run here to see what they do."""
+    return warnings.catch_warnings(action="ignore", category=MethodWarning)

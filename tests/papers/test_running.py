@@ -1,0 +1,317 @@
+"""Runs of claims: what is not computed does not pass, what is kept is not computed again, what is damaged is."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import graphreg as gr
+from graphreg.errors import ModelError, ModelFileError
+from graphreg.papers import Declaration, Evidence, Runner, Trial, Verdict, at_least, at_most, chosen, equal, running
+from graphreg.papers.declaring import _files, _register
+
+CALLS = []
+
+
+def right(at, n=3):
+    CALLS.append(n)
+    x = at.rng().standard_normal(n)
+    return Evidence.of(equal("twice", x + x, 2.0 * at.given(x)), data={"x": x})
+
+
+def declared(function=right, expected=Verdict.HOLDS, **more):
+    return Declaration("clusters.mine", "(1)", "Two and two.", "equal", expected, function=function, **more)
+
+
+@pytest.fixture(autouse=True)
+def no_calls():
+    CALLS.clear()
+
+
+# ---- nothing passes without being computed ---------------------------------------------------------------------------
+def raises(at):
+    raise ZeroDivisionError("no numbers")
+
+
+def not_finite(at):
+    return Evidence.of(equal("x", np.nan, at.given(1.0)))
+
+
+def without_numbers(at):
+    return Evidence.of()
+
+
+def empty(at):
+    return Evidence.of(equal("x", [], at.given(np.array([])), unit="absolute"))
+
+
+def no_evidence(at):
+    return True
+
+
+def without_inputs(at):
+    return Evidence.of(equal("x", 1.0, 1.0))
+
+
+@pytest.mark.parametrize("function", [raises, not_finite, without_numbers, empty, no_evidence, without_inputs])
+@pytest.mark.parametrize("expected", [Verdict.HOLDS, Verdict.FAILS])
+def test_a_claim_cannot_pass_by_not_being_computed(function, expected, tmp_path):
+    claim = Runner(out=tmp_path).run(declared(function, expected))
+    assert claim.verdict == Verdict.UNCHECKED
+    assert claim.unexplained
+    assert "computed" in claim.reason
+    assert not list(tmp_path.rglob("*.json")), "what was not computed is not kept"
+
+
+def test_any_verdict_but_the_expected_one_is_an_unexplained_deviation():
+    wrong = lambda at: Evidence.of(at_most("x", 2.0, 1.0))  # noqa: E731
+    claim = Runner().run(declared(wrong))
+    assert claim.verdict == Verdict.FAILS
+    assert "expected was: holds; found: does not hold" in claim.unexplained
+    assert "no counterexample" in Runner().run(declared(wrong, Verdict.FAILS)).unexplained
+    shown = lambda at: Evidence.of(at_most("x", 2.0, 1.0), counterexample={"x": 2.0})  # noqa: E731
+    assert not Runner().run(declared(shown, Verdict.FAILS)).unexplained
+    better = lambda at: Evidence.of(at_most("x", 0.0, 1.0), counterexample={"x": 2.0})  # noqa: E731
+    assert Runner().run(declared(better, Verdict.FAILS)).unexplained
+    mended = lambda at: Evidence.of(at_most("x", 2.0, 1.0), corrected=[at_most("y", 2.0, 3.0)])  # noqa: E731
+    corrected = declared(mended, Verdict.CORRECTED, correction="Three.")
+    assert (Runner().run(corrected).verdict, Runner().run(corrected).unexplained) == (Verdict.CORRECTED, "")
+
+
+def test_perturbed_inputs():
+    claim = Runner(perturbation=True).run(declared())
+    assert claim.verdict == Verdict.FAILS
+    assert claim.evidence.checks[0].deviation == pytest.approx(1e-3, rel=1e-2)
+    both = lambda at: Evidence.of(equal("x", at.given(3.0), at.given(3.0)))  # noqa: E731
+    assert Runner(perturbation=True).run(declared(both)).verdict == Verdict.HOLDS, "what test_claims.py finds"
+    bound = lambda at: Evidence.of(at_least("x", 3.0, 1.0))  # noqa: E731 - no equality
+    assert Runner().run(declared(bound)).verdict == Verdict.HOLDS
+    text = lambda at: Evidence.of(equal("x", 3.0, at.given("3")))  # noqa: E731
+    assert "number" in Runner().run(declared(text)).reason
+
+
+def test_data_and_modules_that_are_missing_are_said(tmp_path):
+    seen = lambda at: Evidence.of(at_most("there", 0.0 if at.file("a.csv") else 1.0, 1.0))  # noqa: E731
+    needs = declared(seen, data=("a.csv",))
+    claim = Runner(data=tmp_path).run(needs)
+    assert (claim.verdict, claim.unexplained) == (Verdict.UNCHECKED, "")
+    assert claim.reason == "the data are not here: a.csv"
+    stand_in = replace(needs, stand_in="the bundled digits")
+    claim = Runner(data=tmp_path).run(stand_in)
+    assert (claim.verdict, claim.settings["data"]) == (Verdict.HOLDS, "the bundled digits")
+    assert claim.evidence.checks[0].computed == (1.0,)
+    (tmp_path / "a.csv").touch()
+    claim = Runner(data=tmp_path).run(stand_in)
+    assert (claim.settings["data"], claim.evidence.checks[0].computed) == ("a.csv", (0.0,))
+    claim = Runner().run(declared(right, extras=("no_such_module",)))
+    assert (claim.verdict, claim.unexplained) == (Verdict.UNCHECKED, "")
+    assert claim.reason == "no_such_module is not installed"
+
+
+def test_the_folder_of_data_may_be_named_by_a_variable(tmp_path, monkeypatch):
+    (tmp_path / "a.csv").touch()
+    monkeypatch.setenv("GRAPHREG_DATA", str(tmp_path))
+    seen = lambda at: Evidence.of(at_most("there", 0.0 if at.file("a.csv") else 1.0, 0.0))  # noqa: E731
+    assert Runner().run(declared(seen, data=("a.csv",))).verdict == Verdict.HOLDS
+
+
+# ---- what is kept ----------------------------------------------------------------------------------------------------
+def test_what_is_kept_is_not_computed_again(tmp_path):
+    runner, mine = Runner(out=tmp_path), declared(quick={"n": 4}, full={"n": 40})
+    first = runner.run(mine)
+    assert runner.run(mine) == first
+    assert CALLS == [4]
+    assert Runner("full", tmp_path).run(mine).settings == {"scale": "full", "seed": mine.seed, "n": 40}
+    assert runner.kept(mine) == first
+    assert runner.kept(declared(quick={"n": 5})).verdict is None
+    assert CALLS == [4, 40]
+    assert Runner(out=tmp_path, perturbation=True).run(mine).verdict == Verdict.FAILS
+    Runner(out=tmp_path, perturbation=True).run(declared(quick={"n": 6}))
+    assert runner.kept(declared(quick={"n": 6})).verdict is None, "what was tampered with is not kept"
+
+
+def test_the_code_of_a_claim_is_its_file_and_what_that_uses_of_the_paper(tmp_path):
+    of_model = gr.papers.declarations()["clusters.prop2.2"]
+    module = sys.modules[of_model.function.__module__]
+    assert {name.rpartition(".")[2] for name in _files(module, {})} == {"model", "_instances"}
+    codes = {each.code for each in gr.papers.declarations().values() if each.function}
+    assert len(codes) == 5, "one for each file of claims"
+
+
+def test_other_code_is_another_result(tmp_path, monkeypatch):
+    Runner(out=tmp_path).run(declared())
+    monkeypatch.setattr(Declaration, "code", "another")
+    Runner(out=tmp_path).run(declared())
+    assert CALLS == [3, 3]
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda text: text[:-20], lambda _: "", lambda _: "[]", lambda text: text.replace("graphreg", "other")]
+)
+def test_damaged_and_foreign_results_are_said_and_computed_again(damage, tmp_path):
+    first = Runner(out=tmp_path).run(declared())
+    (file,) = tmp_path.rglob("*.json")
+    whole = file.read_text()
+    file.write_text(damage(whole))
+    again = Runner(out=tmp_path).run(declared())
+    assert file.name in again.note
+    assert replace(again, note="", seconds=0.0) == replace(first, seconds=0.0)
+    assert CALLS == [3, 3]
+    content = json.loads(whole)
+    content["content"]["evidence"]["printed"][0]["computed"] = "many"
+    file.write_text(json.dumps(content))
+    assert "damaged" in Runner(out=tmp_path).run(declared()).note
+
+
+def test_a_number_that_was_changed_changes_the_verdict(tmp_path):
+    Runner(out=tmp_path).run(declared())
+    (file,) = tmp_path.rglob("*.json")
+    content = json.loads(file.read_text())
+    content["content"]["evidence"]["printed"][0]["computed"] = [1e3] * 3
+    file.write_text(json.dumps(content))
+    assert Runner(out=tmp_path).run(declared()).verdict == Verdict.FAILS, "the verdict is not kept, but the numbers"
+
+
+def test_a_folder_that_cannot_be_written_to_is_an_error(tmp_path):
+    (tmp_path / "clusters.mine").write_text("in the way")
+    with pytest.raises(ModelFileError, match="cannot be kept"):
+        Runner(out=tmp_path).run(declared())
+
+
+def test_code_in_no_file_cannot_be_kept(tmp_path):
+    names = {"Evidence": Evidence, "at_most": at_most, "__name__": "of_no_file"}
+    exec("def f(at):\n    return Evidence.of(at_most('x', 1.0, 2.0))", names)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "of_no_file", type(json)("of_no_file"))
+        assert Runner().run(declared(names["f"])).verdict == Verdict.HOLDS
+        with pytest.raises(ModelError, match="in no file"):
+            Runner(out=tmp_path).run(declared(names["f"]))
+
+
+# ---- replications ----------------------------------------------------------------------------------------------------
+def one(rng, *, n):
+    CALLS.append(n)
+    return {"mean": rng.standard_normal(n).mean()}
+
+
+def many(at, count):
+    means = [[each["mean"] for each in cell] for cell in at.replicate(one, [{"n": 4}, {"n": 9}], count)]
+    return Evidence.of(at_most("|mean|", np.abs(means), 5.0), data={"means": means})
+
+
+def test_replications_are_kept_one_by_one(tmp_path):
+    few = Runner(out=tmp_path).run(declared(many, quick={"count": 2}))
+    more = Runner(out=tmp_path).run(declared(many, quick={"count": 3}))
+    assert CALLS == [4, 4, 9, 9, 4, 9]
+    means = more.evidence.data["means"]
+    assert [each[:2] for each in means] == few.evidence.data["means"]
+    assert len({value for each in means for value in each}) == 6
+    assert Runner().run(declared(many, quick={"count": 3})).evidence == more.evidence
+
+
+def test_each_cell_has_random_numbers_of_its_own():
+    def drawn(rng, *, unused):
+        return {"x": rng.random()}
+
+    at = Trial(5)
+    both = at.replicate(drawn, [{"unused": 1}, {"unused": 2}], 2)
+    assert len({each["x"] for cell in both for each in cell}) == 4
+    assert at.replicate(drawn, [{"unused": 2}], 1) == [both[1][:1]]
+
+
+def test_an_interrupted_run_goes_on_where_it_was(tmp_path):
+    def breaks(rng, *, n):
+        if len(CALLS) == 3:
+            raise KeyboardInterrupt
+        return one(rng, n=n)
+
+    breaks.__qualname__ = one.__qualname__
+    interrupted = lambda at: at.replicate(breaks, [{"n": 4}, {"n": 9}], 2)  # noqa: E731
+    with pytest.raises(KeyboardInterrupt):
+        Runner(out=tmp_path).run(declared(interrupted))
+    (file,) = tmp_path.rglob("*.jsonl")
+    with file.open("a") as kept:
+        kept.write('{"of": {"cel')  # a line that was being written
+    claim = Runner(out=tmp_path).run(declared(many, quick={"count": 2}))
+    assert CALLS == [4, 4, 9, 9]
+    assert "line 5" in claim.note
+    next(tmp_path.rglob("*.json")).unlink()
+    Runner(out=tmp_path).run(declared(many, quick={"count": 2}))
+    assert CALLS == [4, 4, 9, 9], "nothing was lost by it"
+    CALLS.clear()
+    assert claim.evidence == Runner().run(declared(many, quick={"count": 2})).evidence
+
+
+def test_a_file_of_replications_of_another_origin_is_said(tmp_path):
+    Runner(out=tmp_path).run(declared(many, quick={"count": 2}))
+    (file,) = tmp_path.rglob("*.jsonl")
+    file.write_text("something else")
+    assert file.name in Runner(out=tmp_path).run(declared(many, quick={"count": 3})).note
+    assert len(CALLS) == 10
+    assert len(file.read_text().splitlines()) == 7
+
+
+@pytest.mark.whole
+def test_processes_change_nothing(tmp_path):
+    alone = Runner().run(declared(many, quick={"count": 2}))
+    together = Runner(out=tmp_path, processes=2).run(declared(many, quick={"count": 2}))
+    assert together.evidence == alone.evidence
+    assert len((next(tmp_path.rglob("*.jsonl"))).read_text().splitlines()) == 5
+
+
+# ---- names -----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["cluster"], "did you mean 'clusters'"),
+        (["clusters.prop22"], "did you mean 'clusters.prop2.2'"),
+        (["clusters", "nothing"], "there is no paper 'nothing'"),
+        ([3], "name of a paper"),
+    ],
+)
+def test_unknown_names_are_refused(names, said):
+    with pytest.raises(ModelError, match=said):
+        chosen(*names)
+
+
+@pytest.mark.parametrize(
+    "given", [{"scale": "large"}, {"processes": 0}, {"processes": "2"}, {"out": 3}, {"out": ""}], ids=str
+)
+def test_malformed_arguments_are_refused_by_name(given):
+    with pytest.raises(ModelError, match=next(iter(given))):
+        gr.papers.run("clusters.prop3.3", **given)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"id": "prop2.2"}, "id of a claim"),
+        ({"id": "clusters/../x"}, "id of a claim"),
+        ({"expected": Verdict.CORRECTED}, "correction"),
+        ({"correction": "Three."}, "correction"),
+        ({"expected": Verdict.UNCHECKED}, "reason"),
+    ],
+)
+def test_declarations_that_cannot_be_are_refused(change, said):
+    with pytest.raises(ModelError, match=said):
+        replace(declared(), **change)
+
+
+def test_an_id_is_declared_once_and_in_the_folder_of_its_paper():
+    mine = replace(declared(), id="clusters.prop3.3")
+    with pytest.raises(ModelError, match="declared twice"):
+        _register(mine, "graphreg.papers.clusters.elsewhere")
+    with pytest.raises(ModelError, match="folder of gtv"):
+        _register(mine, "graphreg.papers.gtv.formulas")
+
+
+def test_the_example_of_the_docstring():
+    said = []
+    for test in doctest.DocTestFinder(recurse=False).find(running.run, "run", globs={"gr": gr}):
+        doctest.DocTestRunner(verbose=False).run(test, out=said.append)
+    assert not said
