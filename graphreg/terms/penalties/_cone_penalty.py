@@ -22,6 +22,7 @@ NEWTON_MARGIN = 1e-12  # relative; of what Newton's method leaves, whose square 
 MOST_MARGIN = 1e-7  # of a conjugate, relative; it is more where the maximiser is far out
 PROX_GAIN = 1e-13  # relative; what Newton's method may still gain at a prox, the square of how far it is off
 NEAR = 3e-4  # how far away, relatively, a prox stands for z: what a solver leaves of it is large against shorter ways
+LEAST_PULL = 1e-6  # of a prox, relative to step * phi: far less is 0 but where phi does not grow
 LEAST_SLOPE = 1e-3  # of phi, relative to its strength, by which a way is measured
 NO_GAUGE = 1e-8  # a gauge of unit vectors that is the rounding of 0: whether phi* is finite there is asked again
 LEAST_LENGTH = 1e-4  # of a prox, relative to v, as far as a cone programme is scaled for it
@@ -69,7 +70,8 @@ class AbstractConePenalty(AbstractPenalty):
     def _prox(self, v: Array, step: Array) -> Array:
         size = row_norm(v)
         if self.homogeneous:
-            p = self.programme.prox(v, step, size, size)
+            pull = np.maximum(size, LEAST_PULL * step * self.programme.strength)
+            p = self.programme.prox(v, step, size, pull)
             p[row_norm(p) <= OUTWARD * size] = 0.0  # what the solver leaves of a fused row
             return p
         start, length = starts(self.value, step, v, 1.0)
