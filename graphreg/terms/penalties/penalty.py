@@ -187,12 +187,12 @@ class AbstractPenalty(ABC):
         By default from `conjugate`, whose values are trusted to 16 units in the last place: phi* is convex, and largest
         at the ends.
         """
-        return largest_around(self.conjugate, u, spread)
+        return largest_around(self.conjugate, u, spread, rowwise=True)
 
     def value_bound(self, z: Array, spread: Array) -> Array:
         """An upper bound of phi over each box ``z +- spread``, (m,). By default from `value`, trusted as `conjugate`
         is."""
-        return largest_around(self.value, z, spread)
+        return largest_around(self.value, z, spread, rowwise=True)
 
     def squares(self) -> Array | None:
         """R (r, k) with r < k where phi is 1/2 ||Rz||^2: its flows are R'q with r free numbers q. None elsewhere."""
