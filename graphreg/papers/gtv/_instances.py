@@ -53,7 +53,7 @@ class Instance:
         return np.bincount(np.concatenate([self.tail, self.head]), minlength=self.n)
 
     @property
-    def D(self) -> Array:
+    def incidence(self) -> Array:
         """The incidence matrix (6), (E, n)."""
         out = np.zeros((len(self.A), self.n))
         out[np.arange(len(self.A)), self.tail] = 1.0

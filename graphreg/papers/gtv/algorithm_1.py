@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import networkx as nx
@@ -12,7 +13,7 @@ from scipy.optimize import minimize
 import graphreg as gr
 
 from .. import Evidence, Trial, Verdict, at_least, at_most, claim, equal
-from ._instances import Array, Instance, flows
+from ._instances import Array, Instance
 
 PRINTED = gr.PrimalDual(balance=1.0, relaxation=1.0)
 LAM = 0.8
@@ -30,11 +31,11 @@ def _rounds(of: Instance, tau: Array, errors: Any = None) -> Iterator[tuple[Arra
     w, u = np.zeros(of.X.shape[::2]), np.zeros((len(of.A), of.X.shape[2]))
     k = 0
     while True:
-        v = w - tau[:, None] * (of.D.T @ u)
+        v = w - tau[:, None] * (of.incidence.T @ u)
         new = of.proxes(v, of.degree.astype(float))
         if errors is not None:
             new = new + errors(k)
-        u = _clip(u + 0.5 * (2.0 * (of.D @ new) - of.D @ w), LAM * of.A)
+        u = _clip(u + 0.5 * (2.0 * (of.incidence @ new) - of.incidence @ w), LAM * of.A)
         w, k = new, k + 1
         yield w, u
 
@@ -78,26 +79,27 @@ def steps(at: Trial) -> Evidence:
     odd = {"odd cycle": nx.cycle_graph(7), "complete": nx.complete_graph(6), "wheel": nx.wheel_graph(7)}
     of = {name: Instance.drawn(at.rng(), n=len(g), graph=g) for name, g in (graphs | odd).items()}
     product = {name: _product(each, 1.0 / each.degree) for name, each in of.items()}
-    alone = gr.Problem(of["path"].loss() + LAM * gr.TotalVariation(_without_last_edge(of["path"]), gr.L2()))
-    tau = np.divide(1.0, [*of["path"].degree[:-2], 1, 0], out=np.full(6, np.finfo(float).max), where=[*[True] * 5, 0])
+    graph = _without_last_edge(of["path"])
+    alone = gr.Problem(of["path"].loss() + LAM * gr.TotalVariation(graph, gr.L2()))
     own = alone.solve(PRINTED, rounds=1500, gap=0.0).coef[-1]
-    stretched = {a: _gap_with_steps(of["even cycle"], 0.5 * a) for a in (1.3, 1.4)}
+    stretched = {a: _spread_with_steps(of["even cycle"], 0.5 * a) for a in (1.3, 1.4)}
     return Evidence.of(
-        at_most("1/|N_i| at every node of a path with an isolated node", tau.max(), 1e6),
+        at_least(
+            "|N_i|, on a path without its last edge, which tau_i = 1/|N_i| divides by",
+            min(dict(graph.degree).values()),
+            1,
+        ),
         corrected=[
             equal("the product on bipartite graphs", [product[k] for k in graphs], at.given(np.ones(3)), 1e-9),
             at_most("the product on other graphs", [product[k] for k in odd], 1.0 - 1e-3),
             at_most("an isolated node: distance from its own fit", np.abs(own - of["path"].pooled([5])).max(), 1e-6),
         ],
-        table=[
-            {"product": a, "proven below 4/3 with relaxation 1": a < 4 / 3, "relative gap after 2000 rounds": each}
-            for a, each in stretched.items()
-        ],
+        table=[{"product": a, "max |Dw| after 800 rounds, losses nearly flat": each} for a, each in stretched.items()],
     )
 
 
 def _product(of: Instance, tau: Array) -> float:
-    return float(np.linalg.norm(np.sqrt(0.5) * of.D * np.sqrt(tau), 2) ** 2)
+    return float(np.linalg.norm(np.sqrt(0.5) * of.incidence * np.sqrt(tau), 2) ** 2)
 
 
 def _without_last_edge(of: Instance) -> nx.Graph:
@@ -106,9 +108,11 @@ def _without_last_edge(of: Instance) -> nx.Graph:
     return graph
 
 
-def _gap_with_steps(of: Instance, sigma: float) -> float:
-    method = gr.PrimalDual(sigma=sigma, relaxation=1.0)
-    return of.problem(gr.L2(), 1e3).solve(method, rounds=2000, gap=0.0, on_failure="return").certificate.relative_gap
+def _spread_with_steps(of: Instance, sigma: float) -> float:
+    """Where losses and capacities hardly act the limit is 4/3: beyond it the nodes never agree."""
+    flat, method = replace(of, X=0.01 * of.X, y=0.01 * of.y), gr.PrimalDual(sigma=sigma, relaxation=1.0)
+    run = flat.problem(gr.L2(), 1e3).solve(method, rounds=800, gap=0.0, observe=gr.Observer("w", rounds=[800]))
+    return float(np.abs(of.incidence @ run.observed["w"][-1]).max())
 
 
 @claim(
@@ -203,8 +207,8 @@ def _by_search(v: Array, sigma: Array, weight: Array, B: Array) -> Array:
 # ---- the duality gap -------------------------------------------------------------------------------------------------
 def _gap(of: Instance, w: Array, u: Array) -> float:
     """(34) to the letter, with the l2 norm: the flows of Algorithm 1 lie within the capacities."""
-    total_variation = (of.A * np.linalg.norm(of.D @ w, axis=1)).sum()
-    return float(of.losses(w).sum() + LAM * total_variation + of.conjugates(-of.D.T @ u).sum())
+    total_variation = (of.A * np.linalg.norm(of.incidence @ w, axis=1)).sum()
+    return float(of.losses(w).sum() + LAM * total_variation + of.conjugates(-of.incidence.T @ u).sum())
 
 
 @claim(
@@ -263,7 +267,7 @@ def gap_is_infinite(at: Trial) -> Evidence:
 def _pseudo(of: Instance, w: Array, u: Array) -> float:
     """(34) with the pseudo-inverse for the conjugates: no bound of anything."""
     zero = np.zeros_like(w)
-    v = -of.D.T @ u - of.gradients(zero)
+    v = -of.incidence.T @ u - of.gradients(zero)
     conjugates = 0.5 * np.einsum("ij,ijk,ik->i", v, np.linalg.pinv(of.hessians, hermitian=True), v) - of.losses(zero)
-    total_variation = (of.A * np.linalg.norm(of.D @ w, axis=1)).sum()
+    total_variation = (of.A * np.linalg.norm(of.incidence @ w, axis=1)).sum()
     return float(of.losses(w).sum() + LAM * total_variation + conjugates.sum())

@@ -21,7 +21,7 @@ def _dual(of: Instance, u: cp.Variable) -> cp.Expression:
     zero = np.zeros(of.X.shape[::2])
     value, g = of.losses(zero).sum(), of.gradients(zero)
     roots = np.linalg.cholesky(np.linalg.inv(of.hessians))
-    s = -of.D.T @ u - g
+    s = -of.incidence.T @ u - g
     return value - 0.5 * cp.sum([cp.sum_squares(roots[i].T @ s[i]) for i in range(of.n)])
 
 
@@ -71,11 +71,11 @@ def optimality(at: Trial) -> Evidence:
     w, u = found.coef, flows(found)
     printed = gr.theory.printed.edge_residuals
     return Evidence.of(
-        equal("(25), 1/2 ||.||^2: w_(e+) - w_(e-), and lambda A_e times u_e / (lambda A_e)", of.D @ w, u, 1e-6),
+        equal("(25), 1/2 ||.||^2: w_(e+) - w_(e-), and lambda A_e times u_e / (lambda A_e)", of.incidence @ w, u, 1e-6),
         at_most("(25), 1/2 ||.||^2: Fenchel-Young residuals", printed(smooth, w, [u])[0], 1e-6),
         corrected=[
-            equal("(23): -D'u and grad L(w)", -of.D.T @ u, of.gradients(at.given(w)), 1e-6),
-            equal("w_(e+) - w_(e-), and u_e / (lambda A_e)", of.D @ w, u / c, 1e-6),
+            equal("(23): -D'u and grad L(w)", -of.incidence.T @ u, of.gradients(at.given(w)), 1e-6),
+            equal("w_(e+) - w_(e-), and u_e / (lambda A_e)", of.incidence @ w, u / c, 1e-6),
             at_most("Fenchel-Young residuals without the factor", found.certificate.residuals[1][0], 1e-9),
             at_most("(25), l2: Fenchel-Young residuals", printed(norm, other.coef, [flows(other)])[0], 1e-6),
         ],
@@ -93,11 +93,11 @@ def optimality_for_norms(at: Trial) -> Evidence:
     of, checks = Instance.drawn(at.rng(), n=8), []
     for phi, dual in ((gr.L2(), 2), (gr.L1(), np.inf), (gr.LInf(), 1)):
         found = of.problem(phi, 2.0).solve(**EXACT)
-        u, z = flows(found), np.abs(of.D @ found.coef).max(axis=1)
+        u, z = flows(found), np.abs(of.incidence @ found.coef).max(axis=1)
         load = np.linalg.norm(u, dual, axis=1) / (2.0 * of.A)
         open_, name = load < 1.0 - 1e-4, type(phi).__name__
         checks += [
-            equal(f"{name}: -D'u and grad L(w)", -of.D.T @ u, of.gradients(at.given(found.coef)), 1e-6),
+            equal(f"{name}: -D'u and grad L(w)", -of.incidence.T @ u, of.gradients(at.given(found.coef)), 1e-6),
             at_most(f"{name}: ||u_e||_* / (lambda A_e)", load, 1.0, 1e-12),
             at_least(f"{name}: edges below their capacity", int(open_.sum()), 1),
             at_least(f"{name}: edges at their capacity", int((~open_).sum()), 1),
