@@ -93,9 +93,9 @@ class LinearModels:
         return float(((np.einsum("imj,ij->im", self.X, w) - self.y) ** 2).mean())
 
 
-def algorithm_1(problem: gr.Problem, rounds: int, sigma: float | None = None) -> Array:
-    """w after so many rounds of Algorithm 1, in the order of the nodes 0, 1, ...; ``sigma`` in place of 1/2."""
-    method = gr.PrimalDual(balance=1.0, relaxation=1.0) if sigma is None else gr.PrimalDual(sigma=sigma, relaxation=1.0)
+def algorithm_1(problem: gr.Problem, rounds: int) -> Array:
+    """w after so many rounds of Algorithm 1, in the order of the nodes 0, 1, ..."""
+    method = gr.PrimalDual(balance=1.0, relaxation=1.0)
     look = gr.Observer("w", rounds=[rounds])
     run = problem.solve(method, rounds=rounds, gap=0.0, observe=look, on_failure="return")
     return in_order(problem, run.observed["w"][-1])

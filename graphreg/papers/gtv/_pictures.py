@@ -27,16 +27,19 @@ def series(
     return table, mean, {"panels": panels}
 
 
-def panels(figure: Any, data: dict[str, Any], x: str) -> None:
-    """A panel for each penalty, with means and standard errors over the replications."""
+def panels(figure: Any, data: dict[str, Any], x: str, end: float) -> None:
+    """A panel for each penalty, with means and standard errors over the replications; what lies below the end of the
+    paper's axis is drawn there."""
     axes = figure.subplots(1, len(data["panels"]), sharey=True, squeeze=False)[0]
     figure.set_size_inches(3.3 * len(axes), 3.4)
     for ax, (penalty, lines) in zip(axes, data["panels"].items(), strict=True):
         for label, line in lines.items():
-            curve(ax, line["x"], line["values"], label)
+            curve(ax, line["x"], np.maximum(line["values"], end).tolist(), label)
+        ax.axhline(end, color="0.6", linestyle=":", linewidth=1.0, label="end of the printed axis")
         ax.set_yscale("log")
-        ax.set_title(LABELS.get(penalty, penalty))
+        ax.set_ylim(bottom=end / 3.0)
+        ax.set_title(LABELS[penalty])
         ax.set_xlabel(x, fontsize="small")
         ax.set_ylabel("MSE (39)")
         ax.grid(visible=True, which="major", linewidth=0.3)
-    axes[0].legend(fontsize="small")
+    axes[-1].legend(fontsize="small", loc="lower right")

@@ -31,8 +31,8 @@ def _cells(eps: Any, levels: Any, name: str, rest: dict[str, Any]) -> list[dict[
     return [{"penalty": p, "eps": e, name: v, **rest} for p in PENALTIES for v in levels for e in eps]
 
 
-def _draw(figure: Any, data: dict[str, Any]) -> None:
-    panels(figure, data, "weight of the edge between the clusters, eps (1)")
+def _draw(end: float) -> Any:
+    return lambda figure, data: panels(figure, data, "weight of the edge between the clusters, eps (1)", end)
 
 
 @claim(
@@ -45,7 +45,7 @@ def _draw(figure: Any, data: dict[str, Any]) -> None:
     experiment=True,
     quick=QUICK | {"eps": (0.0, 0.1, 0.5, 0.95, 1.1), "rho": (0.2, 0.6)},
     full=FULL | {"eps": EVERY, "rho": (0.2, 0.4, 0.6)},
-    figure=_draw,
+    figure=_draw(1e-10),
 )
 def noiseless(at: Trial, n: int, rounds: int, count: int, eps: Any, rho: Any) -> Evidence:
     cells = _cells(eps, rho, "rho", {"sigma": 0.0, "n": n, "rounds": rounds})
@@ -105,7 +105,7 @@ def threshold(at: Trial, n: int, eps: Any) -> Evidence:
     experiment=True,
     quick=QUICK | {"eps": (0.1, 0.5, 1.1), "sigma": (0.01, 0.1, 1.0)},
     full=FULL | {"eps": EVERY, "sigma": (0.01, 0.1, 1.0)},
-    figure=_draw,
+    figure=_draw(1e-7),
 )
 def noisy(at: Trial, n: int, rounds: int, count: int, eps: Any, sigma: Any) -> Evidence:
     cells = _cells(eps, sigma, "sigma", {"rho": 0.6, "n": n, "rounds": rounds})

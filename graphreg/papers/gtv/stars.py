@@ -14,6 +14,8 @@ from ._networks import LinearModels, algorithm_1
 
 TRUTHS = {"N(0, I), as written": (0.0, 0.0, 1.0), "N((2, -2), I/16), as drawn": (2.0, -2.0, 0.25)}
 
+FRAMES = dict(zip(TRUTHS, [((-3.2, 3.2), (-3.2, 3.2)), ((1.0, 3.0), (-3.0, -1.0))], strict=True))
+
 
 def _drawn(rng: np.random.Generator, name: str, nodes: int) -> LinearModels:
     x, y, deviation = TRUTHS[name]
@@ -45,8 +47,8 @@ def _draw(figure: Any, data: dict[str, Any]) -> None:
             ax.plot(x, y, linestyle="none", marker="o", markersize=4.0, fillstyle="none", color="black")
             ax.set_title(title, fontsize="small")
             ax.set(xlabel="first parameter (1)", ylabel="second parameter (1)")
-            ax.sharex(row[0])
-            ax.sharey(row[0])
+            ax.set_xlim(*FRAMES[name][0])
+            ax.set_ylim(*FRAMES[name][1])
         row[0].set_title(f"truth: {name}", fontsize="small")
 
 
