@@ -12,7 +12,8 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo quick test lint listings counts bench soundness proofs resume failures methods statistics audits clean
+.PHONY: help demo quick test lint listings counts bench soundness proofs resume failures methods statistics audits papers
+.PHONY: clean
 
 help:
 	@echo "make demo        run examples/demo.py"
@@ -28,6 +29,7 @@ help:
 	@echo "make failures    kill, stop and interrupt actors at random, see what is left"
 	@echo "make methods     measure how every method converges, beside its theory"
 	@echo "make statistics  measure sizes, powers, coverages and times, beside what is promised"
+	@echo "make papers      compute again what the papers state, and judge it by its numbers"
 	@echo "make audits      plant bugs in algorithms, and see whether audits find and name them"
 	@echo "make clean       remove .venv, caches and build outputs"
 
@@ -92,13 +94,16 @@ resume: export MKL_NUM_THREADS := 1
 resume: $(VENV)/.installed-bench
 	$(RUN) -m benchmarks.resume $(ARGS)
 
-failures methods statistics audits: export OMP_NUM_THREADS := 1
-failures methods statistics audits: export OPENBLAS_NUM_THREADS := 1
+failures methods statistics audits papers: export OMP_NUM_THREADS := 1
+failures methods statistics audits papers: export OPENBLAS_NUM_THREADS := 1
 failures methods statistics audits: $(VENV)/.installed-test
 	$(RUN) -m benchmarks.$@ $(ARGS)
 
+papers: $(VENV)/.installed-test
+	$(RUN) -m graphreg papers run --processes 2 $(ARGS)
+
 clean:
-	rm -rf $(VENV) build dist out *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist out papers-out *.egg-info .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # ---- the environment; one stamp per set of extras, renewed when pyproject.toml changes --------------------------------

@@ -13,7 +13,7 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
 OUT = Path("papers-out")
 
-names_argument = click.argument("names", nargs=-1, metavar="[PAPER]...")
+names_argument = click.argument("names", nargs=-1, metavar="[PAPER | ID]...")
 claim_option = click.option("--claim", "claims", metavar="ID", multiple=True, help="This claim; may be repeated.")
 out_option = click.option("--out", type=FOLDER, default=OUT, show_default=True, help="The folder of results.")
 data_option = click.option(

@@ -97,8 +97,11 @@ def _files(module: ModuleType, found: dict[str, ModuleType]) -> dict[str, Module
 _DECLARED: dict[str, Declaration] = {}
 
 
-def claim(id: str, source: str, statement: str, **declared: Any) -> Callable[[Function], Function]:
+def claim(id: str, source: str, statement: str, **declared: Any) -> Callable[[Function], Declaration]:
     """Declare a claim, whose function computes it: ``function(at, **settings)`` with the `Trial`, returns `Evidence`.
+
+    What the decorator leaves is the `Declaration`, which a `Runner` runs. Claims in the folders of the papers are found
+    by their ids; those that are written elsewhere are not.
 
     Parameters
     ----------
@@ -127,25 +130,25 @@ def claim(id: str, source: str, statement: str, **declared: Any) -> Callable[[Fu
         ``figure(figure, data)`` draws on a matplotlib Figure what `Evidence` holds as data.
     """
 
-    def register(function: Function) -> Function:
-        _register(Declaration(id, source, statement, function=function, **declared), function.__module__)
-        return function
+    def declare(function: Function) -> Declaration:
+        made = Declaration(id, source, statement, function=function, **declared)
+        if function.__module__.startswith(f"{__package__}."):
+            _register(made, function.__module__)
+        return made
 
-    return register
+    return declare
 
 
 def uncheckable(id: str, source: str, statement: str, *, stated: Any, reason: str) -> None:
-    """Declare a claim that nothing can be computed of, with the reason."""
-    found = Declaration(id, source, statement, stated, Verdict.UNCHECKED, reason=reason)
-    _register(found, "")
+    """Declare a claim that nothing can be computed of, with the reason; in a file of its paper."""
+    _register(Declaration(id, source, statement, stated, Verdict.UNCHECKED, reason=reason), "")
 
 
 def _register(declared: Declaration, module: str) -> None:
+    """Put a claim among those that are found by their ids; ``module`` declares it, in the folder of a paper."""
     folder = module.removeprefix(f"{__package__}.").partition(".")[0]
-    if module.startswith(f"{__package__}.") and folder != declared.paper:
-        raise ModelError(
-            f"{declared.id} is declared in the folder of {folder}; the id begins with the name of the folder"
-        )
+    if module and folder != declared.paper:
+        raise ModelError(f"{declared.id} stands in the folder of {folder}; its id begins with the name of its folder")
     before = _DECLARED.get(declared.id)
     if before is not None and _name(before.function) != _name(declared.function):
         raise ModelError(f"{declared.id} is declared twice; give one of the two another id")

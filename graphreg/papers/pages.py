@@ -26,6 +26,8 @@ def summary(claims: Sequence[Claim]) -> str:
     counts = Counter("not run" if each.verdict is None else str(each.verdict) for each in claims)
     parts = [f"{counts[name]} {name}" for name in (*map(str, Verdict), "not run") if counts[name]]
     bad = sum(bool(each.unexplained) for each in claims)
+    if not claims:
+        return "there are no claims yet"
     return f"{len(claims)} claims: {', '.join(parts)}; unexplained deviations: {bad or 'none'}"
 
 
@@ -35,9 +37,9 @@ def line(claim: Claim) -> str:
     right = (claim.evidence.corrected or claim.evidence.printed) if claim.evidence else ()
     worst = max(right, key=lambda check: check.deviation / (check.tolerance or 1e-300), default=None)
     seconds = "" if claim.seconds is None else f"{claim.seconds:7.2f} s"
-    told = "" if worst is None else f"  off by {worst.deviation:.2g} {worst.unit}, tolerance {worst.tolerance:g}"
+    shown = "" if worst is None else f"  off by {worst.deviation:.2g} {worst.unit}, tolerance {worst.tolerance:g}"
     out = [
-        f"{claim.id:30s} {claim.verdict or 'not run':24s}{seconds}{told}{f' (of {len(checks)})' * (len(checks) > 1)}"
+        f"{claim.id:30s} {claim.verdict or 'not run':24s}{seconds}{shown}{f' (of {len(checks)})' * (len(checks) > 1)}"
     ]
     if claim.unexplained:
         out.append(f"    UNEXPLAINED: {claim.unexplained}")

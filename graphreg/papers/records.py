@@ -168,7 +168,17 @@ class Evidence:
         table: Sequence[Mapping[str, Any]] = (),
         data: Mapping[str, Any] | None = None,
     ) -> Evidence:
-        """The evidence, with plain numbers and lists in place of arrays."""
+        """The evidence, with plain numbers and lists in place of arrays.
+
+        Raises
+        ------
+        ModelError
+            Where two comparisons have the same name: a row has one number for each.
+        """
+        names = [check.what for check in (*printed, *corrected)]
+        for name in names:
+            if names.count(name) > 1:
+                raise ModelError(f"two comparisons are called {name!r}; say what makes the difference")
         return Evidence(printed, tuple(corrected), plain(counterexample or {}), plain(table), plain(data or {}))
 
     @property

@@ -42,7 +42,7 @@ class Replications:
         key = {**self.key, "unit": unit.__qualname__, "seed": seed}
         of = [{"cell": plain(cell), "number": number} for cell, number in tasks]
         there = self.kept.lines(key)
-        found = [there.get(json.dumps(each, sort_keys=True)) for each in of]
+        found: list[Any] = [there.get(json.dumps(each, sort_keys=True)) for each in of]
         todo = [place for place, content in enumerate(found) if content is None]
         shown = {"total": len(tasks), "initial": len(tasks) - len(todo), "desc": self.key.get("id"), "unit": "run"}
         with progress_bar(self.progress, **shown) as tell:

@@ -10,7 +10,8 @@ from graphreg.papers.clusters._instances import Coins, Instance
 
 IDS = (
     "prop2.2 eq2.2 tree alpha-regimes hglm likelihood prop3.1 oracle-unbiased prop3.2-rounds prop3.3 prop3.4 cor3.6 "
-    "single-coin majority-coin oracle-4.1 lemma4.2 alg2-linear thm5.1 cor5.2 prop5.3 prop5.4 A12 table2-3"
+    "single-coin majority-coin oracle-4.1 lemma4.2 alg2-linear thm5.1 cor5.2 prop5.3 prop5.4 A12 table2-3 "
+    "thm3.5 thm4.3 cor4.4 finite-sum"
 )
 
 

@@ -10,7 +10,7 @@ import pytest
 from graphreg.errors import ModelError
 from graphreg.papers import Evidence, Verdict, at_least, at_most, compare, equal
 
-RIGHT, WRONG = equal("x", 1.0, 1.0), equal("x", 1.0, 2.0)
+RIGHT, WRONG = equal("right", 1.0, 1.0), equal("wrong", 1.0, 2.0)
 
 
 @pytest.mark.parametrize(
@@ -71,11 +71,11 @@ def test_tolerances_that_say_nothing_are_refused(given, said):
     ("evidence", "correction", "verdict"),
     [
         (Evidence.of(RIGHT), "", Verdict.HOLDS),
-        (Evidence.of(RIGHT, WRONG), "", Verdict.FAILS),
+        (Evidence.of(RIGHT, equal("y", 1.0, 2.0)), "", Verdict.FAILS),
         (Evidence.of(WRONG, corrected=[RIGHT]), "Twice as much.", Verdict.CORRECTED),
-        (Evidence.of(RIGHT, corrected=[RIGHT]), "Twice as much.", Verdict.HOLDS),  # nothing is to be corrected
+        (Evidence.of(RIGHT, corrected=[WRONG]), "Twice as much.", Verdict.HOLDS),  # nothing is to be corrected
         (Evidence.of(WRONG, corrected=[RIGHT]), "", Verdict.FAILS),  # nobody says what the correction is
-        (Evidence.of(WRONG, corrected=[RIGHT, WRONG]), "Twice as much.", Verdict.FAILS),
+        (Evidence.of(WRONG, corrected=[RIGHT, equal("y", 1.0, 2.0)]), "Twice as much.", Verdict.FAILS),
         (Evidence.of(WRONG), "Twice as much.", Verdict.FAILS),  # and nobody shows that it holds
         (Evidence.of(), "", Verdict.UNCHECKED),
         (Evidence.of(corrected=[RIGHT]), "Twice as much.", Verdict.UNCHECKED),
@@ -109,3 +109,8 @@ def test_what_is_no_evidence_is_refused(change):
     assert Evidence.from_json(content)
     with pytest.raises((LookupError, TypeError, ValueError)):
         Evidence.from_json(content | change)
+
+
+def test_a_row_has_one_number_for_each_name():
+    with pytest.raises(ModelError, match="two comparisons are called 'right'"):
+        Evidence.of(RIGHT, corrected=[RIGHT])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import json
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -11,8 +12,8 @@ import pytest
 
 import graphreg as gr
 from graphreg.errors import ModelError, ModelFileError
-from graphreg.papers import Declaration, Evidence, Runner, Verdict, at_least, at_most, chosen, equal, running
-from graphreg.papers.declaring import _register
+from graphreg.papers import Declaration, Evidence, Runner, Trial, Verdict, at_least, at_most, chosen, equal, running
+from graphreg.papers.declaring import _files, _register
 
 CALLS = []
 
@@ -77,7 +78,7 @@ def test_any_verdict_but_the_expected_one_is_an_unexplained_deviation():
     assert not Runner().run(declared(shown, Verdict.FAILS)).unexplained
     better = lambda at: Evidence.of(at_most("x", 0.0, 1.0), counterexample={"x": 2.0})  # noqa: E731
     assert Runner().run(declared(better, Verdict.FAILS)).unexplained
-    mended = lambda at: Evidence.of(at_most("x", 2.0, 1.0), corrected=[at_most("x", 2.0, 3.0)])  # noqa: E731
+    mended = lambda at: Evidence.of(at_most("x", 2.0, 1.0), corrected=[at_most("y", 2.0, 3.0)])  # noqa: E731
     corrected = declared(mended, Verdict.CORRECTED, correction="Three.")
     assert (Runner().run(corrected).verdict, Runner().run(corrected).unexplained) == (Verdict.CORRECTED, "")
 
@@ -129,8 +130,17 @@ def test_what_is_kept_is_not_computed_again(tmp_path):
     assert runner.kept(mine) == first
     assert runner.kept(declared(quick={"n": 5})).verdict is None
     assert CALLS == [4, 40]
-    Runner(out=tmp_path, perturbation=True).run(mine)
-    assert runner.run(mine) == first, "what was tampered with is not kept"
+    assert Runner(out=tmp_path, perturbation=True).run(mine).verdict == Verdict.FAILS
+    Runner(out=tmp_path, perturbation=True).run(declared(quick={"n": 6}))
+    assert runner.kept(declared(quick={"n": 6})).verdict is None, "what was tampered with is not kept"
+
+
+def test_the_code_of_a_claim_is_its_file_and_what_that_uses_of_the_paper(tmp_path):
+    of_model = gr.papers.declarations()["clusters.prop2.2"]
+    module = sys.modules[of_model.function.__module__]
+    assert {name.rpartition(".")[2] for name in _files(module, {})} == {"model", "_instances"}
+    codes = {each.code for each in gr.papers.declarations().values() if each.function}
+    assert len(codes) == 5, "one for each file of claims"
 
 
 def test_other_code_is_another_result(tmp_path, monkeypatch):
@@ -177,7 +187,7 @@ def test_code_in_no_file_cannot_be_kept(tmp_path):
     names = {"Evidence": Evidence, "at_most": at_most, "__name__": "of_no_file"}
     exec("def f(at):\n    return Evidence.of(at_most('x', 1.0, 2.0))", names)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(__import__("sys").modules, "of_no_file", type(json)("of_no_file"))
+        patch.setitem(sys.modules, "of_no_file", type(json)("of_no_file"))
         assert Runner().run(declared(names["f"])).verdict == Verdict.HOLDS
         with pytest.raises(ModelError, match="in no file"):
             Runner(out=tmp_path).run(declared(names["f"]))
@@ -204,6 +214,16 @@ def test_replications_are_kept_one_by_one(tmp_path):
     assert Runner().run(declared(many, quick={"count": 3})).evidence == more.evidence
 
 
+def test_each_cell_has_random_numbers_of_its_own():
+    def drawn(rng, *, unused):
+        return {"x": rng.random()}
+
+    at = Trial(5)
+    both = at.replicate(drawn, [{"unused": 1}, {"unused": 2}], 2)
+    assert len({each["x"] for cell in both for each in cell}) == 4
+    assert at.replicate(drawn, [{"unused": 2}], 1) == [both[1][:1]]
+
+
 def test_an_interrupted_run_goes_on_where_it_was(tmp_path):
     def breaks(rng, *, n):
         if len(CALLS) == 3:
@@ -220,6 +240,10 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path):
     claim = Runner(out=tmp_path).run(declared(many, quick={"count": 2}))
     assert CALLS == [4, 4, 9, 9]
     assert "line 5" in claim.note
+    next(tmp_path.rglob("*.json")).unlink()
+    Runner(out=tmp_path).run(declared(many, quick={"count": 2}))
+    assert CALLS == [4, 4, 9, 9], "nothing was lost by it"
+    CALLS.clear()
     assert claim.evidence == Runner().run(declared(many, quick={"count": 2})).evidence
 
 
@@ -232,6 +256,7 @@ def test_a_file_of_replications_of_another_origin_is_said(tmp_path):
     assert len(file.read_text().splitlines()) == 7
 
 
+@pytest.mark.whole
 def test_processes_change_nothing(tmp_path):
     alone = Runner().run(declared(many, quick={"count": 2}))
     together = Runner(out=tmp_path, processes=2).run(declared(many, quick={"count": 2}))
@@ -280,7 +305,7 @@ def test_declarations_that_cannot_be_are_refused(change, said):
 def test_an_id_is_declared_once_and_in_the_folder_of_its_paper():
     mine = replace(declared(), id="clusters.prop3.3")
     with pytest.raises(ModelError, match="declared twice"):
-        _register(mine, "elsewhere")
+        _register(mine, "graphreg.papers.clusters.elsewhere")
     with pytest.raises(ModelError, match="folder of gtv"):
         _register(mine, "graphreg.papers.gtv.formulas")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -58,7 +58,7 @@ class Instance:
         """(2.3); with ``alpha`` (2.1)."""
         n, m, d = self.X.shape
         data = gr.NodeData.from_arrays(self.X.reshape(n * m, d), self.y.ravel(), np.repeat(np.arange(n), m))
-        clusters = {i: f"c{j}" for i, j in enumerate(self.cluster.tolist())}
+        clusters: dict[Any, str] = {i: f"c{j}" for i, j in enumerate(self.cluster.tolist())}
         gamma = dict(enumerate(self.gamma.tolist()))
         if alpha is None:
             tree: Any = gr.Hierarchy(clusters, (gamma, by_cluster(self.lam)))
@@ -111,7 +111,7 @@ class Instance:
         return replace(self, X=root * self.X[:, [k]], y=root * self.y[:, [k]])
 
 
-def by_cluster(values: Array) -> dict[str, float]:
+def by_cluster(values: Array) -> dict[Hashable, float]:
     """Values of the clusters by their labels."""
     return {f"c{j}": float(value) for j, value in enumerate(values)}
 

@@ -112,17 +112,18 @@ def _curves(figure: Any, data: dict[str, Any]) -> None:
 def linear(at: Trial, rounds: int) -> Evidence:
     drawn = Instance.drawn(at.rng(), sizes=(5, 5), m=20)
     problem = replace(drawn, gamma=np.full(10, 100.0), lam=np.full(2, 20.0)).problem()
-    best, hard = problem.solve(gap=1e-12, on_failure="return").objective, {"p_cluster": 0.0, "rho": 0.01}
+    best = problem.solve(gap=1e-12, on_failure="return").objective
     runs = {
         "z by b_2/n": gr.AsyncAL2SGD(as_printed="b2/n"),
-        "(4.1) as printed, p_j = 0, rho = .01": gr.AsyncAL2SGD(as_printed="(4.1)", **hard),
+        "(4.1) as printed, p_j = 0, rho = .01": gr.AsyncAL2SGD(as_printed="(4.1)", p_cluster=0.0, rho=0.01),
         "corrected": gr.AsyncAL2SGD(),
-        "corrected, p_j = 0, rho = .01": gr.AsyncAL2SGD(**hard),
+        "corrected, p_j = 0, rho = .01": gr.AsyncAL2SGD(p_cluster=0.0, rho=0.01),
     }
     look = gr.Observer({"excess": lambda at: problem.value(at.w[:10]) - best}, rounds=list(range(0, rounds + 1, 20)))
     excess: dict[str, list[float]] = {}
     for name, method in runs.items():
         run = problem.solve(method, rounds=rounds, seed=0, gap=0.0, on_failure="return", observe=look)
+        assert run.observed is not None
         seen = run.observed["excess"]
         excess[name] = [float(each / seen[0]) for each in seen]
     checks = [at_most(f"what is left of the excess, {name}", seen[-1], 1e-5) for name, seen in excess.items()]

@@ -1,0 +1,185 @@
+"""Theorems 3.5 and 4.3, and what Algorithm 2 samples and sends."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+import graphreg as gr
+
+from .. import Evidence, Trial, Verdict, at_most, claim, equal
+from ..figures import curve
+from ._instances import Array, Coins, Instance, estimate
+
+GRID = (0, 10, 20, 40, 60, 80, 100, 150, 200, 300, 400)
+
+
+def _instance(seed: int) -> Instance:
+    return Instance.drawn(np.random.default_rng(seed), m=12)
+
+
+def _distances(rng: np.random.Generator, *, instance: int) -> dict[str, Any]:
+    """||theta^t - theta*||^2 of a run of Algorithm 1 with the parameters of Corollary 3.6."""
+    of = _instance(instance)
+    star, coins, L = of.minimiser(of.penalty(of.alpha)), *_parameters(of)
+    method = gr.AsyncL2GD(step_size=0.5 / L, p_global=coins.p0, p_cluster=float(coins.p[0]))
+    look = gr.Observer({"far": lambda at: ((at.w[: len(star)] - star) ** 2).sum()}, rounds=list(GRID))
+    seed = int(rng.integers(2**31))
+    run = of.problem().solve(method, rounds=GRID[-1], seed=seed, gap=0.0, on_failure="return", observe=look)
+    assert run.observed is not None
+    return {"far": run.observed["far"]}
+
+
+def _curvature(of: Instance) -> tuple[float, float]:
+    """mu and L of the f_i."""
+    values = np.linalg.eigvalsh(np.einsum("imj,imk->ijk", of.X, of.X))
+    return float(values[:, 0].min()), float(values[:, -1].max())
+
+
+def _parameters(of: Instance) -> tuple[Coins, float]:
+    """Corollary 3.6, and the L of (3.3)."""
+    j, alpha, (_, L) = of.cluster, of.alpha, _curvature(of)
+    C1, C2 = (alpha[j] * of.gamma).max(), ((1.0 - alpha[j]) * of.gamma).max()
+    p0, p = (2.0 * C1 / (C1 + C2 + L), (C2 - C1) / (C2 - C1 + L)) if C2 > C1 else (2.0 * C1 / (2.0 * C1 + L), 0.0)
+    coins = Coins.balanced(p0, np.full(len(alpha), p))
+    within = (2.0 * (1.0 - alpha[j]) * of.gamma).max() / (p0 + 2.0 * (1.0 - p0) * p)
+    return coins, float(max(2.0 / p0 * C1, within, L / (1.0 - p0) / (1.0 - p)))
+
+
+def _noise(of: Instance, coins: Coins, star: Array) -> float:
+    """sigma^2 at the minimiser, (3.4)."""
+    j, p0, alpha = of.cluster, coins.p0, of.alpha
+    to_top = ((of.phi(alpha) @ star) ** 2).sum()
+    parts = (of.psi() @ star, of.gradients(star))
+    to_centre, down = (np.bincount(j, (each**2).sum(axis=1)) for each in parts)
+    weights = 2.0 * (1.0 - alpha) ** 2 / (p0 + 2.0 * (1.0 - p0) * coins.p)
+    return float(2.0 / p0 * to_top + weights @ to_centre + (down / (1.0 - coins.p)).sum() / (1.0 - p0))
+
+
+def _neighbourhood(figure: Any, data: dict[str, Any]) -> None:
+    axes = figure.subplots()
+    curve(axes, data["rounds"], data["found"], "Algorithm 1, mean of the runs")
+    axes.plot(data["rounds"], data["bound"], label="bound of Theorem 3.5")
+    axes.set(xlabel="rounds t", ylabel="E ||theta^t - theta*||^2", yscale="log")
+    axes.legend()
+
+
+@claim(
+    "clusters.thm3.5",
+    "Theorem 3.5",
+    "With eta = 1/(2 L), L of (3.3), E||theta^t - theta*||^2 <= (1 - eta mu)^t ||theta^0 - theta*||^2 + 2 eta "
+    "sigma^2 / mu, sigma^2 of (3.4).",
+    stated="a bound",
+    expected=Verdict.HOLDS,
+    experiment=True,
+    quick={"runs": 20},
+    full={"runs": 400},
+    figure=_neighbourhood,
+)
+def rate(at: Trial, runs: int) -> Evidence:
+    of, instance = _instance(at.seed), at.seed
+    star, (coins, L), (mu, _) = of.minimiser(of.penalty(of.alpha)), _parameters(of), _curvature(of)
+    [found] = at.replicate(_distances, [{"instance": instance}], runs)
+    far, t = np.array([each["far"] for each in found]), np.array(GRID)
+    bound = (1.0 - 0.5 / L * mu) ** t * (star**2).sum() + _noise(of, coins, star) / (L * mu)
+    mean, error = far.mean(axis=0), far.std(axis=0, ddof=1) / np.sqrt(runs)
+    table = [
+        {"t": k, "found": a, "standard error": e, "bound": b}
+        for k, a, e, b in zip(GRID, mean, error, bound, strict=True)
+    ]
+    return Evidence.of(
+        at_most("mean over the bound, after 10 to 400 rounds", (mean + 3.0 * error)[1:] / bound[1:], 1.0),
+        table=table,
+        data={"rounds": GRID, "found": far.T, "bound": bound},
+    )
+
+
+@claim(
+    "clusters.cor4.4",
+    "Corollary 4.4, by Proposition 3.2",
+    "Of T rounds of Algorithm 2 p_0 (1 - p_0) T communicate between clusters, in expectation.",
+    stated="as in Corollary 3.6, p_0 (1 - p_0) T",
+    expected=Verdict.CORRECTED,
+    correction="There are p_0 T, as theta moves in every round and no average is known, and rho T more to refresh x.",
+    perturbation=0.3,
+    quick={"T": 1000},
+    full={"T": 100_000},
+)
+def refreshes(at: Trial, T: int) -> Evidence:
+    of, p0, rho = _instance(at.seed), 0.3, 0.1
+    method = gr.AsyncAL2SGD(p_global=p0, p_cluster=0.4, rho=rho)
+    run = of.problem().solve(method, rounds=T, seed=0, gap=0.0, on_failure="return")
+    table = run.ledger.by_edge().query("purpose == 'method' and sender == 'root'")
+    found, stated = int(table["messages"].iloc[0]), p0 * (1.0 - p0) * T
+    error = np.sqrt(T * (p0 * (1.0 - p0) + rho * (1.0 - rho)))
+    right = at.given(p0 + rho) * T
+    return Evidence.of(
+        equal("rounds between clusters, as printed", found, stated, 4.0, "standard errors", error),
+        corrected=[equal("rounds between clusters", found, right, 4.0, "standard errors", error)],
+    )
+
+
+@claim(
+    "clusters.finite-sum",
+    "Assumption 4.1, (4.1)",
+    "With f_i = 1/n_i sum_l f_il and one l for each client the estimate g (with the part within clusters where xi_0 = "
+    "1) is unbiased, and its variance falls to 0 as theta and x approach each other, at the optimum and elsewhere.",
+    stated="variance-reduced",
+    expected=Verdict.HOLDS,
+)
+def samples(at: Trial) -> Evidence:
+    of, rng = Instance.drawn(at.rng(0)), at.rng(1)
+    coins, (x, z) = Coins.balanced(0.3, rng.uniform(0.1, 0.9, 3)), rng.standard_normal((2, *of.X.shape[::2]))
+    parts, spread = [of.of_sample(k) for k in range(of.X.shape[1])], list[float]()
+    means: list[Array] = []
+    for far in (1.0, 0.1, 0.01):
+        theta, mean, square = x + far * z, np.zeros_like(x), 0.0
+        gradient = of.gradients(theta) + of.penalty(at.given(of.alpha)) @ theta
+        for part in parts:
+            change = part.gradients(theta) - part.gradients(x)
+            for chance, xi_0, xi in coins.outcomes():
+                g = estimate(of, coins, theta, x, change, xi_0, xi)
+                mean += chance / len(parts) * g
+                square += chance / len(parts) * float(((g - gradient) ** 2).sum())
+        means.append(mean - gradient)
+        spread.append(square)
+    return Evidence.of(
+        equal("E[g] - grad F over all coins and samples", means, 0.0, 1e-9, "absolute"),
+        equal("variance at a distance of .1, .01 over that at 1", np.array(spread[1:]) / spread[0], [1e-2, 1e-4], 1e-6),
+    )
+
+
+@claim(
+    "clusters.thm4.3",
+    "Theorem 4.3",
+    "Algorithm 2 (corrected, see clusters.alg2-linear) takes O((1/rho + sqrt(L/(rho mu))) log 1/eps) rounds, L of "
+    "Lemma 4.2: over three decades of gamma the constant stays below 2.",
+    stated="O((1/rho + sqrt(L/(rho mu))) log 1/eps)",
+    expected=Verdict.HOLDS,
+    experiment=True,
+    quick={"gammas": (1.0, 10.0, 100.0, 1000.0), "eps": 1e-6},
+    full={"gammas": (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0), "eps": 1e-10},
+)
+def iterations(at: Trial, gammas: tuple[float, ...], eps: float) -> Evidence:
+    drawn, rho, table = Instance.drawn(at.rng(), sizes=(5, 5), m=20), 0.1, list[dict[str, Any]]()
+    for gamma in gammas:
+        of = replace(drawn, gamma=np.full(10, gamma), lam=np.full(2, gamma))
+        (_, L), (mu, _) = _parameters(of), _curvature(of)
+        order = (1.0 / rho + np.sqrt(L / (rho * mu))) * np.log(1.0 / eps)
+        table.append({"gamma": gamma, "L": L, "order": order, "rounds": _until(of, rho, eps, int(2.0 * order))})
+    shares = [row["rounds"] / row["order"] for row in table]
+    return Evidence.of(at_most("rounds over the order", shares, 2.0), table=table)
+
+
+def _until(of: Instance, rho: float, eps: float, most: int) -> float:
+    """Rounds of gr.AsyncAL2SGD until F - F* is eps times that of the start; more than the most where it is not."""
+    problem, n = of.problem(), len(of.gamma)
+    best = problem.solve(gap=1e-12, on_failure="return").objective
+    look = gr.Observer({"excess": lambda at: problem.value(at.w[:n]) - best}, rounds=10)
+    run = problem.solve(gr.AsyncAL2SGD(rho=rho), rounds=most, seed=0, gap=0.0, on_failure="return", observe=look)
+    assert run.observed is not None
+    seen = run.observed["excess"]
+    below = np.flatnonzero(seen <= eps * seen[0])
+    return float(run.observed.rounds[below[0]]) if len(below) else most + 10.0
