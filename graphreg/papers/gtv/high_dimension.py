@@ -60,34 +60,41 @@ def _table_1(rng: np.random.Generator, *, size: int, d: int, m: int, rounds: int
     stated=STATED,
     expected=Verdict.CORRECTED,
     correction="1.42e-5 is met with the l1 norm and sums of squared errors in place of the means (38), which give an "
-    "MSE a hundred times as large. FedAvg is the pooled fit, about ||w_1 - w_2||^2 / 4 off. IFCA's 2.82 is its "
-    "failure from equal starts, where it fits one model to all; from random starts it is better than Algorithm 1.",
-    perturbation=1.0,
+    "MSE a hundred times as large; the draw matters by a factor of two. FedAvg is the pooled fit, about ||w_1 - w_2||^2 "
+    "/ 4 off. IFCA's 2.82 is its failure from equal starts, where it fits one model to all; from random starts it is "
+    "better than Algorithm 1.",
+    perturbation=3.0,
     experiment=True,
     quick={"size": 100, "d": 100, "m": 10, "rounds": 1000, "count": 1},
     full={"size": 100, "d": 100, "m": 10, "rounds": 1000, "count": 5},
 )
 def table_1(at: Trial, size: int, d: int, m: int, rounds: int, count: int) -> Evidence:
     [runs] = at.replicate(_table_1, [{"size": size, "d": d, "m": m, "rounds": rounds}], count)
-    mean = {
-        name: {what: float(np.mean([run[name][what] for run in runs])) for what in ("MSE (39)", "labels")}
-        for name in runs[0]
-        if name != "quarter"
-    }
-    quarter = float(np.mean([run["quarter"] for run in runs]))
-    error, algorithm, ifca = "MSE (39)", STATED["Algorithm 1"], STATED["IFCA"]
+    errors = {name: [run[name]["MSE (39)"] for run in runs] for name in runs[0] if name != "quarter"}
+    found = {name: float(np.median(values)) for name, values in errors.items()}
+    distance = [f / run["quarter"] for f, run in zip(errors["FedAvg"], runs, strict=True)]
+    first, ifca = STATED["Algorithm 1"], STATED["IFCA"]
     return Evidence.of(
-        equal("Algorithm 1, l1: MSE (39)", mean["l1"][error], algorithm, 1.5, "ratio"),
-        equal("Algorithm 1, l2: MSE (39)", mean["l2"][error], algorithm, 1.5, "ratio"),
-        equal("IFCA, random starts: MSE (39)", mean["IFCA"][error], ifca, 1.5, "ratio"),
+        equal("Algorithm 1, l1", found["l1"], first, 2.0, "ratio"),
+        equal("Algorithm 1, l2", found["l2"], first, 2.0, "ratio"),
+        equal("IFCA, random starts", found["IFCA"], ifca, 2.0, "ratio"),
         corrected=[
-            equal("Algorithm 1, l1, sums: MSE (39)", at.given(mean["l1, sums"][error]), algorithm, 1.3, "ratio"),
-            equal("FedAvg: MSE (39)", at.given(mean["FedAvg"][error]), STATED["FedAvg"], 1.5, "ratio"),
-            equal("FedAvg: MSE (39), and ||w_1 - w_2||^2 / 4", mean["FedAvg"][error], quarter, 1.2, "ratio"),
-            equal("IFCA from 0: MSE (39)", at.given(mean["IFCA from 0"][error]), ifca, 1.5, "ratio"),
-            at_most("IFCA, random starts: MSE (39)", mean["IFCA"][error], algorithm),
+            equal("Algorithm 1, l1, sums of squared errors", at.given(found["l1, sums"]), first, 2.0, "ratio"),
+            equal("FedAvg", at.given(found["FedAvg"]), STATED["FedAvg"], 1.5, "ratio"),
+            equal("FedAvg over ||w_1 - w_2||^2 / 4, in each draw", distance, 1.0, 1.2, "ratio"),
+            equal("IFCA from 0", at.given(found["IFCA from 0"]), ifca, 1.5, "ratio"),
+            at_most("IFCA, random starts, below Algorithm 1 as stated", found["IFCA"], first),
         ],
-        table=[{"method": name, **values} for name, values in mean.items()],
+        table=[
+            {
+                "method": name,
+                "MSE (39), median": found[name],
+                "least": min(values),
+                "largest": max(values),
+                "labels, median": float(np.median([run[name]["labels"] for run in runs])),
+            }
+            for name, values in errors.items()
+        ],
     )
 
 
