@@ -98,9 +98,10 @@ def algorithm_1(problem: gr.Problem, rounds: int) -> Array:
     method = gr.PrimalDual(balance=1.0, relaxation=1.0)
     look = gr.Observer("w", rounds=[rounds])
     run = problem.solve(method, rounds=rounds, gap=0.0, observe=look, on_failure="return")
+    assert run.observed is not None
     return in_order(problem, run.observed["w"][-1])
 
 
 def in_order(problem: gr.Problem, w: Array) -> Array:
     """Rows by node, 0, 1, ..."""
-    return w[np.argsort(problem.form.labels)]
+    return w[np.argsort(np.array(problem.form.labels))]

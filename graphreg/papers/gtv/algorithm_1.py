@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,11 +13,10 @@ from scipy.optimize import minimize
 import graphreg as gr
 
 from .. import Evidence, Trial, Verdict, at_least, at_most, claim, equal
-from ._instances import Array, Instance
+from ._instances import Array, Instance, solved
 
 PRINTED = gr.PrimalDual(balance=1.0, relaxation=1.0)
 LAM = 0.8
-EXACT = {"gap": 1e-11, "on_failure": "return"}
 
 
 def _clip(v: Array, gamma: Array) -> Array:
@@ -40,6 +39,16 @@ def _rounds(of: Instance, tau: Array, errors: Any = None) -> Iterator[tuple[Arra
         yield w, u
 
 
+def _seen(
+    problem: gr.Problem, rounds: Sequence[int], method: gr.PrimalDual = PRINTED, start: Any = None
+) -> tuple[Array, Array]:
+    """w and u after some rounds in the library, (rounds, n, d) and (rounds, E, d)."""
+    look = gr.Observer(("w", "flows"), rounds=rounds)
+    run = problem.solve(method, rounds=max(rounds), gap=0.0, observe=look, start=start, on_failure="return")
+    assert run.observed is not None
+    return run.observed["w"], run.observed["flows"][0]
+
+
 @claim(
     "gtv.alg1-fixed-point",
     "Algorithm 1, (32), (33)",
@@ -51,11 +60,10 @@ def _rounds(of: Instance, tau: Array, errors: Any = None) -> Iterator[tuple[Arra
 def fixed_point(at: Trial) -> Evidence:
     of = Instance.drawn(at.rng())
     problem = of.problem(gr.L2(), LAM)
-    run = problem.solve(PRINTED, rounds=1200, gap=0.0, observe=gr.Observer(("w", "flows"), rounds=[0, 1, 5, 25, 1200]))
+    w, u = _seen(problem, [0, 1, 5, 25, 1200])
     letter = {k + 1: each for k, each in zip(range(25), _rounds(of, at.given(1.0 / of.degree)), strict=False)}
-    w, u = run.observed["w"], run.observed["flows"][0]
-    best = problem.solve(**EXACT)
-    stays = problem.solve(PRINTED, start=best, rounds=1, gap=0.0, observe=gr.Observer("w", rounds=[0, 1])).observed["w"]
+    best = solved(problem)
+    stays, _ = _seen(problem, [0, 1], start=best)
     return Evidence.of(
         equal("w after 1, 5, 25 rounds, gr.PrimalDual and the listing", w[1:4], [letter[k][0] for k in (1, 5, 25)]),
         equal("u after 1, 5, 25 rounds, gr.PrimalDual and the listing", u[1:4], [letter[k][1] for k in (1, 5, 25)]),
@@ -111,8 +119,8 @@ def _without_last_edge(of: Instance) -> nx.Graph:
 def _spread_with_steps(of: Instance, sigma: float) -> float:
     """Where losses and capacities hardly act the limit is 4/3: beyond it the nodes never agree."""
     flat, method = replace(of, X=0.01 * of.X, y=0.01 * of.y), gr.PrimalDual(sigma=sigma, relaxation=1.0)
-    run = flat.problem(gr.L2(), 1e3).solve(method, rounds=800, gap=0.0, observe=gr.Observer("w", rounds=[800]))
-    return float(np.abs(of.incidence @ run.observed["w"][-1]).max())
+    w, _ = _seen(flat.problem(gr.L2(), 1e3), [800], method)
+    return float(np.abs(of.incidence @ w[-1]).max())
 
 
 @claim(
@@ -126,7 +134,7 @@ def _spread_with_steps(of: Instance, sigma: float) -> float:
 def inexact(at: Trial) -> Evidence:
     of = Instance.drawn(at.rng(0))
     problem, direction = of.problem(gr.L2(), LAM), at.rng(1).standard_normal(of.X.shape[::2])
-    best, tau, rounds = problem.solve(**EXACT), 1.0 / of.degree, 3000
+    best, tau, rounds = solved(problem), 1.0 / of.degree, 3000
     errors = {"1/k^2": lambda k: 1.0 / (k + 1) ** 2, "constant": lambda _: 0.1, "none": lambda _: 0.0}
     off = dict[str, float]()
     for name, size in errors.items():
@@ -220,10 +228,9 @@ def _gap(of: Instance, w: Array, u: Array) -> float:
 )
 def gap_bounds(at: Trial) -> Evidence:
     of = Instance.drawn(at.rng())
-    problem, seen = of.problem(gr.L2(), LAM), np.arange(1, 61)
-    run = problem.solve(PRINTED, rounds=60, gap=0.0, observe=gr.Observer(("w", "flows"), rounds=seen.tolist()))
-    w, u = run.observed["w"], run.observed["flows"][0]
-    best = problem.solve(**EXACT).objective
+    problem = of.problem(gr.L2(), LAM)
+    w, u = _seen(problem, range(1, 61))
+    best = solved(problem).objective
     letter = np.array([_gap(of, at.given(a), b) for a, b in zip(w, u, strict=True)])
     library = [gr.theory.printed.gap(problem, a, [b]) for a, b in zip(w, u, strict=True)]
     off = [problem.value(a) - best for a in w]
@@ -231,7 +238,6 @@ def gap_bounds(at: Trial) -> Evidence:
         equal("(34) after 60 rounds, gr.theory.printed.gap and to the letter", library, letter, 1e-9),
         at_most("suboptimality less gap_k", np.array(off) - np.array(library), 1e-12),
         at_most("gap_60", library[-1], 0.01 * library[0]),
-        data={"rounds": seen, "gap": library, "suboptimality": off},
     )
 
 
@@ -247,11 +253,10 @@ def gap_bounds(at: Trial) -> Evidence:
 )
 def gap_is_infinite(at: Trial) -> Evidence:
     of = Instance.drawn(at.rng(), m=1, d=3)
-    problem, seen = of.problem(gr.L2(), LAM), np.arange(1, 101)
-    run = problem.solve(PRINTED, rounds=100, gap=0.0, observe=gr.Observer(("w", "flows"), rounds=seen.tolist()))
-    w, u = run.observed["w"], run.observed["flows"][0]
+    problem = of.problem(gr.L2(), LAM)
+    w, u = _seen(problem, range(1, 101))
     library = np.array([gr.theory.printed.gap(problem, a, [b]) for a, b in zip(w, u, strict=True)])
-    best = problem.solve(**EXACT)
+    best = solved(problem)
     repaired = problem.solve(PRINTED, rounds=20000, gap=1e-6)
     dual = [problem.value(b) - best.objective - _pseudo(of, b, c) for b, c in zip(w, u, strict=True)]
     return Evidence.of(

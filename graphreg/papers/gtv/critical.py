@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import networkx as nx
 import numpy as np
 
 import graphreg as gr
 
 from .. import Evidence, Trial, Verdict, at_least, at_most, claim, equal
-from ._instances import Instance
-
-EXACT = {"gap": 1e-12, "on_failure": "return"}
+from ._instances import Instance, solved
 
 
 @claim(
@@ -26,7 +26,7 @@ EXACT = {"gap": 1e-12, "on_failure": "return"}
 def critical_value(at: Trial) -> Evidence:
     of = Instance.drawn(at.rng(), n=8, graph=nx.random_labeled_tree(8, seed=3))
     gradients, A = of.gradients(np.tile(of.pooled(), (of.n, 1))), at.given(of.A)
-    checks, smooth = [], of.problem(gr.SquaredL2(), 1e4).solve(**EXACT)
+    checks, smooth = [], solved(of.problem(gr.SquaredL2(), 1e4))
     for phi, dual in ((gr.L2(), 2), (gr.L1(), np.inf), (gr.LInf(), 1)):
         name, loads = type(phi).__name__, []
         for e, weight in enumerate(A):
@@ -35,9 +35,7 @@ def critical_value(at: Trial) -> Evidence:
             part = sorted(nx.node_connected_component(cut, int(of.tail[e])))
             loads.append(np.linalg.norm(gradients[part].sum(axis=0), dual) / weight)
         found = gr.strength_max(of.problem(phi, 1.0))
-        spread = [
-            np.abs(of.incidence @ of.problem(phi, a * found.value).solve(**EXACT).coef).max() for a in (1.01, 0.9)
-        ]
+        spread = [np.abs(of.incidence @ solved(of.problem(phi, a * found.value)).coef).max() for a in (1.01, 0.9)]
         checks += [
             equal(f"{name}: gr.strength_max, and by subtrees", found.value, max(loads), 1e-8),
             at_most(f"{name}: max |Dw| at 1.01 of it", spread[0], 1e-6),
@@ -66,13 +64,13 @@ def by_theorem_2(at: Trial) -> Evidence:
         "complete": nx.complete_graph(7),
         "wheel": nx.wheel_graph(7),
     }
-    table = []
+    table, letter = list[dict[str, Any]](), np.nan
     for k, (name, graph) in enumerate(graphs.items()):
         of = Instance.drawn(at.rng(k), n=len(graph), graph=graph)
         problem = of.problem(gr.L2(), 1.0)
-        interval = gr.theory.recovery(problem, dict.fromkeys(range(of.n), 0)).interval
+        sufficient = gr.theory.recovery(problem, dict.fromkeys(range(of.n), 0)).interval or (np.nan, np.nan)
         value = gr.strength_max(problem).value
-        table.append({"graph": name, "Theorem 2": interval[0], "critical": value, "ratio": interval[0] / value})
+        table.append({"graph": name, "Theorem 2": sufficient[0], "critical": value, "ratio": sufficient[0] / value})
         if name == "star":
             gradients = np.linalg.norm(of.gradients(np.tile(of.pooled(), (of.n, 1))), axis=1)
             letter = (gradients[1:] / at.given(of.A)).max()
@@ -82,7 +80,7 @@ def by_theorem_2(at: Trial) -> Evidence:
         corrected=[
             equal("on the star: the critical value, and max_i ||grad L_i(wbar)|| / A_i", table[0]["critical"], letter),
             equal("on the star: Theorem 2's value, and that", table[0]["Theorem 2"], letter, 1e-6),
-            at_least("Theorem 2's value over the critical one", list(ratio.values()), 1.0, 1e-6),
+            at_least("Theorem 2's value over the critical one, at least 1", list(ratio.values()), 1.0, 1e-6),
         ],
         table=table,
     )

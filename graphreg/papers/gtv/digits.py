@@ -9,7 +9,7 @@ import networkx as nx
 import numpy as np
 
 from .. import Evidence, Trial, Verdict, at_least, at_most, claim
-from ._images import Images, similar
+from ._images import Array, Images, similar
 from ._perceptrons import Perceptrons, Training
 
 FILE = "mnist_train.npz"
@@ -19,7 +19,7 @@ FULL = {"nodes": 20, "m": 400, "m_val": 100, "each": 100, "hidden": 32, "inner":
 PULL = 5.0  # of pFedMe towards the server's model, about that of a node's neighbours in Algorithm 1
 
 
-def _setting(at: Trial, clusters: int, setting: dict[str, Any]) -> tuple[Images, Training, Any]:
+def _setting(at: Trial, clusters: int, setting: dict[str, Any]) -> tuple[Images, Training, tuple[Array, Array, Array]]:
     images = Images.drawn(at.rng(0), at.file(FILE), clusters, setting["nodes"], setting["m"], setting["m_val"])
     networks = Perceptrons(images.X, images.label, 2 * clusters, setting["hidden"])
     graph = similar(images, at.seed % 2**31, setting["each"])

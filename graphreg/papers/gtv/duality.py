@@ -10,10 +10,9 @@ import pandas as pd
 import graphreg as gr
 
 from .. import Evidence, Trial, Verdict, at_least, at_most, claim, equal
-from ._instances import Array, Instance, flows
+from ._instances import Array, Instance, flows, solved
 
 LAM = 0.4
-EXACT = {"gap": 1e-11, "on_failure": "return"}
 
 
 def _dual(of: Instance, u: cp.Variable) -> cp.Expression:
@@ -49,7 +48,7 @@ def strong_duality(at: Trial) -> Evidence:
         _largest(of, u, zero, [cp.norm(u, "inf", axis=1) <= c]),
         _largest(of, u, cp.sum(0.5 * cp.multiply(1.0 / c, cp.sum(cp.square(u), axis=1))), []),
     ]
-    primals = [of.problem(phi, LAM).solve(**EXACT).objective for phi in (gr.L2(), gr.L1(), gr.SquaredL2())]
+    primals = [solved(of.problem(phi, LAM)).objective for phi in (gr.L2(), gr.L1(), gr.SquaredL2())]
     return Evidence.of(equal("the two optima, l2, l1, 1/2 ||.||^2", primals, duals, 1e-7))
 
 
@@ -67,7 +66,7 @@ def optimality(at: Trial) -> Evidence:
     of = Instance.drawn(at.rng())
     c = (LAM * of.A)[:, None]
     smooth, norm = of.problem(gr.SquaredL2(), LAM), of.problem(gr.L2(), LAM)
-    found, other = smooth.solve(**EXACT), norm.solve(**EXACT)
+    found, other = solved(smooth), solved(norm)
     w, u = found.coef, flows(found)
     printed = gr.theory.printed.edge_residuals
     return Evidence.of(
@@ -92,7 +91,7 @@ def optimality(at: Trial) -> Evidence:
 def optimality_for_norms(at: Trial) -> Evidence:
     of, checks = Instance.drawn(at.rng(), n=8), []
     for phi, dual in ((gr.L2(), 2), (gr.L1(), np.inf), (gr.LInf(), 1)):
-        found = of.problem(phi, 2.0).solve(**EXACT)
+        found = solved(of.problem(phi, 2.0))
         u, z = flows(found), np.abs(of.incidence @ found.coef).max(axis=1)
         load = np.linalg.norm(u, dual, axis=1) / (2.0 * of.A)
         open_, name = load < 1.0 - 1e-4, type(phi).__name__
@@ -149,7 +148,7 @@ def scalar_flows(at: Trial) -> Evidence:
     of = of.with_weights(A.astype(float))
     table = gr.NodeData.from_arrays(np.ones((of.n, 1)), a.astype(float), np.arange(of.n))
     absolute = gr.QuantileLoss(table, tau=0.5, scale=6.0)  # 3 |w - a_i|
-    found = gr.Problem(absolute + 1.0 * gr.TotalVariation(of.graph(), gr.L2())).solve(**EXACT)
+    found = solved(gr.Problem(absolute + 1.0 * gr.TotalVariation(of.graph(), gr.L2())))
     cost = _least_cost(of, at.given(a.astype(float)), bound=3)
     v = np.linspace(-1.0, 1.0, 3)[:, None, None] * np.ones((1, of.n, 1))
     quadratic = [of.conjugates(each) for each in v]
@@ -162,7 +161,7 @@ def scalar_flows(at: Trial) -> Evidence:
             equal("absolute errors: the optimum, and minus the least cost of a flow", found.objective, -cost, 1e-7),
             equal(
                 "squared errors: the optimum, and minus the least convex cost of a flow",
-                of.problem(gr.L2(), LAM).solve(**EXACT).objective,
+                solved(of.problem(gr.L2(), LAM)).objective,
                 convex,
                 1e-7,
             ),
@@ -198,7 +197,7 @@ def convex_clustering(at: Trial) -> Evidence:
     found, clustered = [], []
     for p, phi in ((1, gr.L1()), (2, gr.L2()), ("inf", gr.LInf())):
         model = gr.MeanLoss(data, scale=2.0) + lam * gr.TotalVariation(nx.complete_graph(7), phi)
-        found.append(gr.Problem(model).solve(**EXACT).objective)
+        found.append(solved(gr.Problem(model)).objective)
         w = cp.Variable(a.shape)
         pairs = [cp.norm(w[i] - w[j], p) for i in range(7) for j in range(i)]
         problem = cp.Problem(cp.Minimize(cp.sum_squares(w - at.given(a)) + lam * cp.sum(pairs)))
@@ -224,9 +223,9 @@ def locally_weighted(at: Trial) -> Evidence:
     tied = Instance(
         apart.X, apart.y, np.append(apart.tail, 0), np.append(apart.head, 8), np.append(10.0 * apart.A, 0.05)
     )
-    free = apart.with_weights(10.0 * apart.A).problem(gr.L2(), 2.0).solve(**EXACT)
+    free = solved(apart.with_weights(10.0 * apart.A).problem(gr.L2(), 2.0))
     problem = tied.problem(gr.L2(), 2.0)
-    guarantee, found = gr.theory.recovery(problem, dict(enumerate(label.tolist()))), problem.solve(**EXACT)
+    guarantee, found = gr.theory.recovery(problem, dict(enumerate(label.tolist()))), solved(problem)
     off = np.linalg.norm(found.coef - alone, axis=1)
     return Evidence.of(
         at_least("the partition is guaranteed by Theorem 2", int(guarantee.guaranteed), 1),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -60,8 +61,8 @@ def _table_1(rng: np.random.Generator, *, size: int, d: int, m: int, rounds: int
     stated=STATED,
     expected=Verdict.CORRECTED,
     correction="1.42e-5 is met with the l1 norm and sums of squared errors in place of the means (38), which give an "
-    "MSE a hundred times as large; the draw matters by a factor of two. FedAvg is the pooled fit, about ||w_1 - w_2||^2 "
-    "/ 4 off. IFCA's 2.82 is its failure from equal starts, where it fits one model to all; from random starts it is "
+    "MSE a hundred times as large; the draw matters by a factor of two. FedAvg is the pooled fit, ||w_1 - w_2||^2"
+    " / 4 off. IFCA's 2.82 is its failure from equal starts, where it fits one model to all; from random starts it is "
     "better than Algorithm 1.",
     perturbation=3.0,
     experiment=True,
@@ -104,7 +105,8 @@ METHODS = ("Algorithm 1", "Algorithm 1, sums", "IFCA", "C_FedAvg", "FedAvg")
 
 def _several(rng: np.random.Generator, *, k: int, size: int, d: int, m: int, rounds: int) -> dict[str, Any]:
     net = _drawn(rng, (size,) * k, d, m)
-    problem, clusters = net.problem("l1", LAM), {i: i // size for i in range(k * size)}
+    problem = net.problem("l1", LAM)
+    clusters: dict[Hashable, int] = {i: i // size for i in range(k * size)}
     methods = {"IFCA": gr.IFCA(k), "C_FedAvg": gr.ClusteredFedAvg(clusters), "FedAvg": gr.FedAvg()}
     found = {name: net.mse(_fitted(problem, method, rounds)) for name, method in methods.items()}
     sums = net.mse(algorithm_1(net.problem("l1", LAM, 2.0), rounds))

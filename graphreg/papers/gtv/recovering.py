@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import networkx as nx
@@ -11,9 +12,8 @@ from scipy.optimize import linprog
 import graphreg as gr
 
 from .. import Evidence, Trial, Verdict, at_least, at_most, claim, equal
-from ._instances import Array, Instance
+from ._instances import Array, Instance, flows, solved
 
-EXACT = {"gap": 1e-12, "on_failure": "return"}
 NODES = (5, 5)
 
 
@@ -76,7 +76,7 @@ def lemma_3(at: Trial) -> Evidence:
     s *= 0.9 * gr.theory.well_connected(of.graph(), size).margin
     size = np.linalg.norm(s, axis=1)
     test = gr.theory.well_connected(of.graph(), size)
-    units, starts, amounts = _paths(of, size, int(test.source))
+    units, starts, amounts = _paths(of, size, test.source)
     demands = np.array(at.given(s))
     printed = np.einsum("re,rj->ej", units, s[starts])
     right = np.einsum("r,re,rj->ej", amounts / np.linalg.norm(demands, axis=1)[starts], units, demands[starts])
@@ -90,7 +90,7 @@ def lemma_3(at: Trial) -> Evidence:
     )
 
 
-def _paths(of: Instance, size: Array, sink: int) -> tuple[Array, Array, Array]:
+def _paths(of: Instance, size: Array, sink: Any) -> tuple[Array, Array, Array]:
     """(60), (61): a flow that carries size_i from each node to the sink, as paths: their unit flows, starts, a_r."""
     D, rest = of.incidence, np.arange(of.n) != sink
     least = linprog(
@@ -168,12 +168,13 @@ def _instances(at: Trial, count: int) -> list[tuple[Instance, gr.Problem, Any, A
 def fusion(at: Trial, count: int) -> Evidence:
     spread, constant, found = [], [], []
     label = _labels()
-    for of, problem, guarantee, _ in _instances(at, count):
-        solution = problem.solve(**EXACT)
+    for of, problem, guarantee, phi in _instances(at, count):
+        solution = solved(problem)
         means = np.array([solution.coef[label == c].mean(axis=0) for c in (0, 1)])
         spread.append(float(np.abs(solution.coef - means[label]).max()))
         found.append(solution.objective)
-        constant.append(_constant_optimum(of, problem, at))
+        tampered = replace(of, y=at.given(of.y))
+        constant.append(_merged(tampered, phi, guarantee.strength).objective)
         assert guarantee.guaranteed
     return Evidence.of(
         at_least("guaranteed instances", len(spread), count // 2),
@@ -182,16 +183,14 @@ def fusion(at: Trial, count: int) -> Evidence:
     )
 
 
-def _constant_optimum(of: Instance, problem: gr.Problem, at: Trial) -> float:
-    """The optimum of (42): one parameter vector for each cluster, an edge between them of weight |dC|."""
-    label, (edge,) = _labels(), problem.form.edges
-    between = label[of.tail] != label[of.head]
+def _merged(of: Instance, phi: Any, lam: float) -> gr.Solution:
+    """The solution of (42): one parameter vector for each cluster, an edge between them of weight |dC|."""
+    between = _labels()[of.tail] != _labels()[of.head]
     n, m, d = of.X.shape
-    data = gr.NodeData.from_arrays(of.X.reshape(n * m, d), at.given(of.y).ravel(), np.repeat(label, m))
-    merged = nx.Graph()
-    merged.add_edge(0, 1, weight=float(of.A[between].sum()))
-    model = gr.SquaredLoss(data, scale=2.0 / m) + float(edge.strength) * gr.TotalVariation(merged, edge.penalty)
-    return gr.Problem(model).solve(**EXACT).objective
+    data = gr.NodeData.from_arrays(of.X.reshape(n * m, d), of.y.ravel(), np.repeat(_labels(), m))
+    graph = nx.Graph()
+    graph.add_edge(0, 1, weight=float(of.A[between].sum()))
+    return solved(gr.Problem(gr.SquaredLoss(data, scale=2.0 / m) + lam * gr.TotalVariation(graph, phi)))
 
 
 @claim(
@@ -207,12 +206,12 @@ def _constant_optimum(of: Instance, problem: gr.Problem, at: Trial) -> float:
 def bound(at: Trial, count: int) -> Evidence:
     label, ratio, computed, stated = _labels(), [], [], []
     for of, problem, guarantee, phi in _instances(at, count):
-        w = problem.solve(**EXACT).coef
+        w = solved(problem).coef
         means = np.array([of.pooled(label == c) for c in (0, 1)])
         far = [float(phi.value(w[label == c] - means[c]).max()) for c in (0, 1)]
         ratio.append(max(f / b for f, b in zip(far, guarantee.bound, strict=True)))
         if isinstance(phi, gr.L2):
-            lam = float(problem.form.edges[0].strength)
+            lam = guarantee.strength
             between = label[of.tail] != label[of.head]
             least = [float(np.linalg.eigvalsh(of.hessians[label == c].sum(axis=0))[0]) for c in (0, 1)]
             computed += list(guarantee.bound)
@@ -260,11 +259,7 @@ def proof(at: Trial) -> Evidence:
 
 def _demands_of_57(of: Instance, lam: float) -> Array:
     """s_i of (57) at the solution of (42), with the flow (51) between the clusters."""
-    label, merged = _labels(), nx.Graph()
+    label, found = _labels(), _merged(of, gr.L2(), lam)
     between = label[of.tail] != label[of.head]
-    merged.add_edge(0, 1, weight=float(of.A[between].sum()))
-    n, m, d = of.X.shape
-    data = gr.NodeData.from_arrays(of.X.reshape(n * m, d), of.y.ravel(), np.repeat(label, m))
-    found = gr.Problem(gr.SquaredLoss(data, scale=2.0 / m) + lam * gr.TotalVariation(merged, gr.L2())).solve(**EXACT)
     share = np.where(between, of.A, 0.0) / of.A[between].sum()
-    return -of.incidence.T @ (share[:, None] * found.certificate.dual_point.flows[0]) - of.gradients(found.coef[label])
+    return -of.incidence.T @ (share[:, None] * flows(found)) - of.gradients(found.coef[label])
