@@ -124,6 +124,10 @@ RECOGNISED = [
         lambda z: cp.norm(cp.multiply([1.0, 0.0, 2.0], z), 1) + cp.norm(z, 3) + 0.2 * cp.sum_squares(z),
         lambda z: cp.norm(z, 2) + 0.2 * cp.sum_squares(z),
         lambda z: cp.sum(cp.pos(z)),
+        lambda z: cp.sum(cp.power(cp.abs(z), 1.5)),
+        lambda z: cp.sum(cp.power(cp.pos(z), 3)) + cp.norm1(z),
+        lambda z: cp.square(cp.norm1(z)),
+        lambda z: cp.norm(cp.hstack([z, np.ones(1)])) - 1,
     )
 ]
 

@@ -80,7 +80,7 @@ def jets(expression: Any, z: Any) -> Jets:
         return lambda rows: _log_sum_exp(args[0](rows))
     if name == "quad_over_lin" and expression.size == 1:
         return lambda rows: _quad_over_lin(args[0](rows), args[1](rows))
-    f, df, ddf = _smooth(expression)
+    f, df, ddf = entrywise(*kind_of(expression))
     return lambda rows: (x := args[0](rows)).through(f(x.value), df(x.value), ddf(x.value))
 
 
@@ -122,16 +122,27 @@ def _huber(M: float) -> Smooth:
     )
 
 
-def _smooth(atom: Any) -> Smooth:
-    """A smooth atom that acts on each entry, with its derivatives."""
-    name = type(atom).__name__.removesuffix("Approx")
-    if name == "Power":
-        return _power(float(atom.p.value))
-    if name == "huber":
-        return _huber(float(atom.M.value))
-    if name not in _ELEMENTWISE:
-        raise KinkedError(name)
-    return _ELEMENTWISE[name]
+def entrywise(kind: str, parameter: float = 0.0) -> Smooth:
+    """The smooth function that CVXPY's atom of this name is at each entry, with its derivatives.
+
+    Raises
+    ------
+    KinkedError
+        Where it is not known to be smooth, or to act on each entry.
+    """
+    if kind == "Power":
+        return _power(parameter)
+    if kind == "huber":
+        return _huber(parameter)
+    if kind not in _ELEMENTWISE:
+        raise KinkedError(kind)
+    return _ELEMENTWISE[kind]
+
+
+def kind_of(atom: Any) -> tuple[str, float]:
+    """The name and the parameter of an atom that acts on each entry."""
+    kind = type(atom).__name__.removesuffix("Approx")
+    return kind, float(atom.p.value) if kind == "Power" else float(atom.M.value) if kind == "huber" else 0.0
 
 
 def _log_sum_exp(x: Jet) -> Jet:
@@ -214,7 +225,7 @@ def _line(expression: Any, variable: Any, x: Array) -> Line:
         if name not in ("AddExpression", "NegExpression", "multiply", "MulExpression", "DivExpression", "Promote"):
             raise KinkedError(name)
         return _affine_line(expression, args)
-    f, df, ddf = _smooth(expression)
+    f, df, ddf = entrywise(*kind_of(expression))
     u, slope, bend, _ = args[0]
     value = f(u)
     return Line(value, df(u) * slope, ddf(u) * slope * slope + df(u) * bend, np.abs(value))

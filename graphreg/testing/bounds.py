@@ -226,6 +226,9 @@ def conjugate_bound_of_penalties(penalty: AbstractPenalty, probe: Probe) -> Fail
     yield from holds("conjugate_bound", penalty.conjugate_bound, penalty.conjugate, u, probe.rng, trust(probe))
     inside = frozen(probe.middle + 0.9 * (probe.inside - probe.middle))
     size = np.where(probe.pair.outside(inside), 0.0, (inside**2).sum(axis=1))
+    # phi*(u) = <u, x> - phi(x) is a difference of numbers of the size of <u, x>: how fast phi* grows along u
+    growth = (penalty.conjugate(frozen(1.001 * inside)) - penalty.conjugate(inside)) / 0.001
+    size = size + np.where(np.isfinite(growth), np.abs(growth), 0.0)
     yield from tight("conjugate_bound", penalty.conjugate_bound, penalty.conjugate, inside, size)
 
 

@@ -60,7 +60,10 @@ def _values(write: Write, x: Array, rows: Array, what: str) -> Array:
     allowed = 1e-9 * (1.0 + np.abs(x[rows]).max())
     if any(np.max(each.violation(), initial=0.0) > allowed for each in constraints):
         return np.full(len(rows), np.inf)
-    return np.zeros(len(rows)) if expression is None else np.asarray(expression.value)
+    if expression is None:
+        return np.zeros(len(rows))
+    value = np.asarray(expression.value, dtype=float)
+    return np.where(np.isnan(value), np.inf, value)  # CVXPY's formulas have no number outside their domain
 
 
 def has_the_minimiser(
