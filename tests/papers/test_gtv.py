@@ -103,6 +103,8 @@ def test_training():
     taken = found["IFCA"]
     assert np.abs(taken[0] - taken[1]).max() > 0.1, "nodes with other classes take the other model"
     assert (of.losses(taken) < of.losses(taken[[1, 0, 3, 2]])).all()
+    before, after = islice(training.ifca(2, np.random.default_rng(0)), 59, 61)
+    assert np.abs(after - before).max() < 0.01 * np.abs(taken[0] - taken[1]).max(), "the same model in every round"
 
 
 def test_a_prox_by_gradient_steps():
