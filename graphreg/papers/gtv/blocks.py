@@ -165,6 +165,7 @@ def _draw_sizes(figure: Any, data: dict[str, Any]) -> None:
     axes = figure.subplots()
     for label, values in data["curves"].items():
         curve(axes, data["sizes"], values, label)
+    axes.set_xticks(data["sizes"])
     axes.set(xlabel="nodes of the second cluster, N_2", ylabel="MSE (39)", yscale="log")
     axes.legend(fontsize="small")
 

@@ -117,10 +117,10 @@ def _draw(figure: Any, data: dict[str, Any]) -> None:
     axes = figure.subplots()
     for name, values in data["curves"].items():
         curve(axes, data["k"], values, name)
-    mark(axes, [2, 2, 2], list(STATED.values()), "stated in Table I")
+    mark(axes, [2, 2, 2], list(STATED.values()), "stated in Table I (k = 2, d = 100)")
     axes.set_xticks(data["k"])
     axes.set(xlabel="number of clusters, k", ylabel="MSE (39)", yscale="log")
-    axes.legend(fontsize="small")
+    figure.legend(fontsize="small", loc="outside right upper")
 
 
 @claim(
