@@ -181,7 +181,7 @@ def test_it_prints():
     assert repr(own(norm3)) == "CvxpyPenalty(norm3)"
     assert repr(own(cp.norm, name="mine")) == "CvxpyPenalty(mine)"
     assert own(norm3).notation.domain == "||%u||_1.5 <= %c"
-    two = own(lambda z: cp.norm(z) + cp.norm_inf(z), name="two").notation
+    two = own(lambda z: cp.norm(z, 3) + cp.norm_inf(z), name="two").notation
     assert two.domain == "two^o(%u) <= %c where two^o(u) = max over two(z) <= 1 of <u, z>"
     smooth = own(lambda z: cp.log_sum_exp(cp.hstack([z, -z])) - np.log(2.0 * z.size)).notation
     assert smooth.conjugate.startswith("%c phi*(%u / %c) where phi*(u) = ")

@@ -40,18 +40,20 @@ class Attempts:
     def rows(self) -> list[AbstractRows]:
         return self.structure.rows(self.form)
 
-    def __call__(self, point: DualPoint, held_arcs: Array, held_prices: Array) -> Attempt:
-        """The bound where some arcs and prices stay as they are."""
+    def __call__(self, point: DualPoint, held_arcs: Array, held_prices: Array, moving: int) -> Attempt:
+        """The bound where some arcs and prices stay as they are, and all prices but those of the ``moving`` first
+        blocks."""
         form, arcs = self.form, self.structure.arcs
         prices = [rows.start(a) for rows, a in zip(self.rows, self._given(point), strict=True)]
         pulls = [rows.pull(each.high) for rows, each in zip(self.rows, prices, strict=True)]
         u = arcs.flat(point.flows)
         tree = forest(arcs, rooms(form, arcs, point.flows), self._largest(prices, u), held_arcs)
-        room = np.concatenate([np.zeros(0), *(rows.room(each) for rows, each in zip(self.rows, prices, strict=True))])
-        room[held_prices] = 0.0
+        free = self.rows[:moving]
+        room = np.concatenate([np.zeros(0), *(rows.room(each) for rows, each in zip(free, prices, strict=False))])
+        room[held_prices[: len(room)]] = 0.0
         vertex = np.where(tree.group == tree.grounded, -1, tree.group)[:-1]
         totals = Totals(vertex, tree, arcs, u)
-        closing = Closing(self.rows, room, tied(self.rows, vertex, tree.count), totals.fixed)
+        closing = Closing(free, room, tied(free, vertex, tree.count), totals.fixed)
         if closing.idle:
             closing.settle(prices)
             pulls = [rows.pull(each.high) for rows, each in zip(self.rows, prices, strict=True)]
@@ -60,7 +62,7 @@ class Attempts:
         return self._judged(prices, flows, spread, failed, tree)
 
     def _given(self, point: DualPoint) -> list[Array]:
-        return [*point.prices, *(point.flows[k] for k, _ in self.structure.roots)]
+        return [*point.prices, *(point.flows[k] for k, _, _ in self.structure.roots)]
 
     def _largest(self, prices: list[Prices], u: Array) -> Array:
         """The largest number of each coordinate, |x_rj a_r| or |u_ej|: what counts as rounding there."""
@@ -152,7 +154,7 @@ class Attempts:
     ) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
         """With the flows R'q of the edges that are stated by roots, and how far these are from exact ones."""
         found, around = list(flows), list(spread)
-        for (k, R), each in zip(self.structure.roots, prices[len(self.form.samples) :], strict=True):
+        for (k, R, _), each in zip(self.structure.roots, prices[len(self.form.samples) :], strict=True):
             q, off = each.interval()
             found[k] = q @ R
             around[k] = (off @ np.abs(R) + (len(R) + 2) * EPS * (np.abs(q) @ np.abs(R))) * MORE

@@ -97,10 +97,16 @@ class Enclosure:
     # ---- one attempt, and again with less that moves ----------------------------------------------------------------
     def _within(self, point: DualPoint) -> Enclosed:
         held_arcs = np.zeros(len(self.structure.arcs.tail), dtype=bool)
-        held_prices = np.zeros(sum(len(rows.nodes()) for rows in self.attempt.rows), dtype=bool)
+        rows = self.attempt.rows
+        held_prices = np.zeros(sum(len(each.nodes()) for each in rows), dtype=bool)
+        samples = len(self.form.samples)
+        if samples < len(rows):  # flows R'q as they are, if that will do: they tie all nodes into one system
+            found = self.attempt(point, held_arcs, held_prices, samples).bound
+            if np.isfinite(found.lower).all():
+                return found
         best = Enclosed(np.full(self.form.n_components, -np.inf), point, zeros(point.flows))
         for _ in range(AGAIN):
-            found = self.attempt(point, held_arcs, held_prices)
+            found = self.attempt(point, held_arcs, held_prices, len(rows))
             best = found.bound if not np.isfinite(best.lower).any() else self._better(best, found.bound)
             arcs, prices = held_arcs | found.outside_arcs, held_prices | found.outside_prices
             same = np.array_equal(arcs, held_arcs) and np.array_equal(prices, held_prices)

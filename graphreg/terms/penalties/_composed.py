@@ -54,6 +54,9 @@ class Thresholded(AbstractPenalty):
             u = super().clip(np.where(out[:, None], moved, u))
         return u
 
+    def subgradient(self, z: Array) -> Array:
+        return self.weights * np.sign(z) + self.rest.subgradient(z)
+
     def recession(self, k: int) -> RecessionCone | None:
         return RecessionCone(np.zeros(k), np.zeros(k)) if self.weights.all() else self.rest.recession(k)
 
@@ -117,6 +120,9 @@ class Ridged(AbstractSupercoercive):
     def cvxpy(self, Z: Any) -> Any:
         domain, rest = split(self.rest.cvxpy(Z))
         return [*domain, rest + 0.5 * self.ridge * cp.sum(cp.square(Z), axis=1)]
+
+    def subgradient(self, z: Array) -> Array:
+        return self.rest.subgradient(z) + self.ridge * z
 
     def gauge_at_zero(self, u: Array) -> Array:
         return self.rest.gauge_at_zero(u)

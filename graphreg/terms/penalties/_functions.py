@@ -62,9 +62,10 @@ class Atom:
             flat = cp.reshape(x, (1, x.size), order="C")
             length = cp.norm(cp.vstack([flat, np.full((1, x.size), self.parameter)]), 2, axis=0)
             return cp.reshape(length, x.shape, order="C")
-        if self.kind in ("Power", "huber"):
-            return {"Power": cp.power, "huber": cp.huber}[self.kind](x, self.parameter)
-        return getattr(cp, self.kind)(x)
+        if self.kind == "Power":
+            return cp.power(x, self.parameter)
+        parameters: tuple[Any, ...] = (self.parameter,) if self.kind == "huber" else ()
+        return getattr(cp, self.kind)(x, *parameters)
 
     def text(self, x: str) -> str:
         """f as a formula."""

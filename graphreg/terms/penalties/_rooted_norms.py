@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, final
@@ -16,6 +17,7 @@ from ..records import Array, Notation
 from ._formulas import FEW, typeset, vector
 from ._rows import column, row_norm, split
 from .base import AbstractNorm
+from .penalty import AbstractPenalty
 
 NEWTON_STEPS = 60
 
@@ -45,6 +47,9 @@ class ScaledNorm(AbstractNorm):
 
     def extent(self, k: int) -> float:
         return self.norm.extent(k) / self.factor
+
+    def parts(self) -> Sequence[tuple[float, AbstractPenalty]]:
+        return [(self.factor, self.norm)]
 
     def cvxpy(self, Z: Any) -> Any:
         domain, value = split(self.norm.cvxpy(Z))
