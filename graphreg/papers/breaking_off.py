@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
 
 @contextmanager
-def heeded() -> Iterator[None]:
+def heeded() -> Generator[None]:
     """A context that ends in KeyboardInterrupt where Ctrl-C was pressed in it, whoever caught it there."""
     pressed, before = list[int](), signal.getsignal(signal.SIGINT)
 
