@@ -59,7 +59,7 @@ def _draw(figure: Any, data: dict[str, Any]) -> None:
     "the same at all nodes; of lambda = 0.4, 0.5, 5 this is so at 5 (l2 norm, 1000 rounds).",
     stated="constant at lambda = 5, not at 0.4 and 0.5",
     expected=Verdict.CORRECTED,
-    correction="For parameters near (2, -2), around which Figure 13 is drawn; how far they spread there is a guess. For "
+    correction="For parameters near (2, -2), around which Figure 13 is drawn; how far they spread is a guess. For "
     "N(0, I), as the text has it, the critical value, the largest ||grad L_i(wbar)|| of a peripheral node, is above 5.",
     experiment=True,
     quick={"nodes": 50, "rounds": 1000, "strengths": (0.4, 0.5, 5.0), "count": 3},
