@@ -34,7 +34,7 @@ class Study:
     edges: Array
 
     @staticmethod
-    def drawn(  # noqa: PLR0913
+    def drawn(
         rng: np.random.Generator,
         V: int = 20,
         n: int = 50,
@@ -43,8 +43,8 @@ class Study:
         K: int = 5,
         noise: float = 1.0,
     ) -> Study:
-        """As section 5 has it: clusters of one size, centres from N(0, p^(-1/2) I), and each pair of nodes joined or not
-        as in G_0, flipped with probability ``corruption``."""
+        """As section 5 has it: clusters of one size, centres from N(0, p^(-1/2) I), and each pair of nodes joined
+        as in G_0, or flipped, with probability ``corruption``."""
         cluster = np.arange(V) * K // V
         truth = (p**-0.25 * rng.standard_normal((K, p)))[cluster]
         X = rng.standard_normal((V, n, p))

@@ -152,8 +152,8 @@ def condition_2(of: Study) -> float:
     "With the step eta(t) = kappa / t in (17), kappa of Condition 2, Algorithm 1 converges with mini-batches.",
     stated="converges",
     expected=Verdict.CORRECTED,
-    correction="kappa / t is longer than 2 / L_i in the first rounds and the iterates explode; the proof is of the step "
-    "eta~ = kappa / t of (20), and with kappa / (t + kappa (L_i + rho deg_i)) they converge.",
+    correction="kappa / t is longer than 2 / L_i in the first rounds and the iterates explode; the proof is of the "
+    "step eta~ = kappa / t of (20), and with kappa / (t + kappa (L_i + rho deg_i)) they converge.",
 )
 def steps(at: Trial) -> Evidence:
     of, strength, T = Study.drawn(at.rng(), 20, 50), 0.05, 600
@@ -217,8 +217,8 @@ def _draw_learning(figure: Any, data: dict[str, Any]) -> None:
     "With eta(t) = kappa / t the mean of all iterates has (1/V) E||Theta - Theta^||_F^2 <= 2 kappa^2 C_psi log(T) / T.",
     stated="2 kappa^2 C_psi log(T) / T",
     expected=Verdict.CORRECTED,
-    correction="With the step eta~ = kappa / t of (20); strong convexity with 1/kappa makes the constant of the proof 4 "
-    "instead of 2, and the bound is far above the error, whose rate is 1/T.",
+    correction="With the step eta~ = kappa / t of (20); strong convexity with 1/kappa makes the constant of the proof "
+    "4 instead of 2, and the bound is far above the error, whose rate is 1/T.",
     quick={"rounds": 1024, "replications": 3},
     full={"rounds": 4096, "replications": 50},
     experiment=True,

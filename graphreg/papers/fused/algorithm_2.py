@@ -189,10 +189,10 @@ def _draw(figure: Any, data: dict[str, Any]) -> None:
     correction="The bound holds, and 1/p_0 is the second moment of the weighted gradient, not its variance: with full "
     "gradients the error is in proportion to (1 - p_0) / p_0, steeper than 1/p_0 and 0 at p_0 = 1; a mini-batch of "
     "variance v beside ||grad||^2 = 1 makes it (1 - p_0 + v) / p_0.",
-    quick={"rounds": 600, "replications": 6},
+    quick={"rounds": 400, "replications": 5},
     full={"rounds": 5000, "replications": 40},
     experiment=True,
-    perturbation=0.5,
+    perturbation=1.0,
     figure=_draw,
 )
 def dropout(at: Trial, rounds: int, replications: int) -> Evidence:
@@ -220,7 +220,9 @@ def dropout(at: Trial, rounds: int, replications: int) -> Evidence:
         ],
         data={
             "p0": CHANCES,
-            **{"full gradients": samples[:k], "batches of 10": samples[k:]},
-            **{"full gradients, fitted": fitted[0], "batches of 10, fitted": fitted[1]},
+            "full gradients": samples[:k],
+            "batches of 10": samples[k:],
+            "full gradients, fitted": fitted[0],
+            "batches of 10, fitted": fitted[1],
         },
     )

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from .. import Evidence, Trial, Verdict, at_least, at_most, claim, equal
+from .. import Evidence, Trial, Verdict, at_least, claim, equal
 from ._election import (
     COUNTIES,
     HISTORY,
@@ -61,7 +61,12 @@ def _draw_table(figure: Any, data: dict[str, Any]) -> None:
         x, list(STATED.values()), yerr=list(DEVIATION.values()), linestyle="none", marker="o", markersize=9,
         fillstyle="none", color="black", capsize=3, label="stated",
     )  # fmt: skip
-    axes.set(xlabel="method", ylabel="accuracy on held-out counties (bars: sd over splits)", ylim=(0.68, 1.05))
+    axes.set(
+        xlabel="method",
+        ylabel="accuracy on held-out counties (bars: sd over splits)",
+        xlim=(-0.4, 3.7),
+        ylim=(0.68, 1.05),
+    )
     axes.set_xticks(x + 0.15, METHODS)
     axes.legend(fontsize=7, loc="upper left")
 
@@ -69,8 +74,8 @@ def _draw_table(figure: Any, data: dict[str, Any]) -> None:
 @claim(
     "fused.table1",
     "Table 1 and section 6",
-    "On counties left out the accuracies (sd) are: Local 0.741 (0.034), Global 0.752 (0.012), FedADMM along D_loc 0.793 "
-    "(0.019), along D_his 0.742 (0.011): FedADMM along D_loc performs best.",
+    "On counties left out the accuracies (sd) are: Local 0.741 (0.034), Global 0.752 (0.012), FedADMM along D_loc "
+    "0.793 (0.019), along D_his 0.742 (0.011): FedADMM along D_loc performs best.",
     stated=STATED,
     expected=Verdict.FAILS,
     data=(COUNTIES, HISTORY),
@@ -108,9 +113,9 @@ def accuracies(at: Trial, splits: int) -> Evidence:
 @claim(
     "fused.table1-within-states",
     "Table 1 and section 6",
-    "With predictors standardised within each state, and no intercept (a guess: the text does not say), Local, FedADMM "
-    "along D_loc and FedADMM along D_his have the accuracies of Table 1; Global has not.",
-    stated={name: STATED[name] for name in METHODS if name != "Global"},
+    "With predictors standardised within each state, and no intercept (a guess: the text does not say), Local and FedADMM "
+    "along D_loc have the accuracies of Table 1; Global and FedADMM along D_his have higher ones.",
+    stated={name: STATED[name] for name in (METHODS[0], METHODS[2])},
     expected=Verdict.HOLDS,
     data=(COUNTIES, HISTORY),
     experiment=True,
@@ -120,11 +125,12 @@ def accuracies(at: Trial, splits: int) -> Evidence:
 )
 def within_states(at: Trial, splits: int) -> Evidence:
     mean, table = _studied(at, splits)
-    names = [name for name in METHODS if name != "Global"]
+    names, other = (METHODS[0], METHODS[2]), (METHODS[1], METHODS[3])
     found, stated, sd = (np.array([x[name] for name in names]) for x in (mean[WITHIN], STATED, DEVIATION))
+    more = np.array([mean[WITHIN][name] - STATED[name] for name in other])
     return Evidence.of(
-        equal("accuracies of Local, D_loc and D_his", found, at.given(stated), 2.5, "standard errors", sd),
-        at_least("Global, stated 0.752", mean[WITHIN]["Global"], 0.78),
+        equal("accuracies of Local and D_loc", found, at.given(stated), 2.0, "standard errors", sd),
+        at_least("accuracies of Global and D_his, less the stated ones", more, 0.02),
         at_least("all of them, standardised over all counties", min(mean[POOLED].values()), 0.86),
         table=[row for row in table if row["predictors"] == WITHIN],
     )
@@ -185,8 +191,8 @@ def _draw_map(figure: Any, data: dict[str, Any]) -> None:
 @claim(
     "fused.figS2",
     "Figure S.2 and section S.2",
-    "The graph that edge selection leaves of all pairs of states has two connected components of several states, and some "
-    "states without an edge.",
+    "The graph that edge selection leaves of all pairs of states has two connected components of several states, and "
+    "some states without an edge.",
     stated="two main clusters, and states that are connected to none",
     expected=Verdict.FAILS,
     data=(COUNTIES, HISTORY, MAP),
@@ -205,7 +211,7 @@ def clusters(at: Trial) -> Evidence:
         limit = threshold(X.shape[1], len(i))
         cluster = _components(n, i, j, statistic <= limit)
         lower, nearest = _nearest(n, i, j, statistic)
-        counts.append(int(len(set(cluster[cluster >= 0].tolist()))))
+        counts.append(len(set(cluster[cluster >= 0].tolist())))
         table.append({
             "predictors": reading, "largest W^2": float(statistic.max()), "chi^2 of (14)": limit, "pairs": len(i),
             "pairs removed": int((statistic > limit).sum()), "clusters": counts[-1],

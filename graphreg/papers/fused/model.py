@@ -80,8 +80,8 @@ def _hessians(X: Array, theta: Array, V: int) -> Array:
     "second moment of x for linear regression with the loss (y - theta'x)^2 / 2.",
     stated="met where the density of the data is uniformly integrable",
     expected=Verdict.CORRECTED,
-    correction="It is met by losses that are minus a log-likelihood; (y - theta'x)^2 / 2 is that for noise of variance 1 "
-    "alone, and at another sigma Sigma_u = sigma^2 H_u.",
+    correction="It is met by losses that are minus a log-likelihood; (y - theta'x)^2 / 2 is that for noise of "
+    "variance 1 alone, and at another sigma Sigma_u = sigma^2 H_u.",
     perturbation=0.3,
 )
 def bartlett(at: Trial) -> Evidence:

@@ -104,12 +104,13 @@ def _error(count: int) -> float:
 @claim(
     "fused.edge-size",
     "(13) and (14) for Example 2",
-    "The test of equality that rejects where W_e^2 > chi^2_p(alpha) has level alpha for linear regression with the loss "
-    "(y - theta'x)^2 / 2.",
+    "The test of equality that rejects where W_e^2 > chi^2_p(alpha) has level alpha for linear regression with the "
+    "loss (y - theta'x)^2 / 2.",
     stated=LEVEL,
     expected=Verdict.CORRECTED,
     correction="Only where the noise has variance 1 (Condition 4): at twice the deviation most true edges are "
-    "rejected, at half of it none. With the covariance H^-1 S H^-1 / n and F quantiles the level is kept at every noise.",
+    "rejected, at half of it none. With the covariance H^-1 S H^-1 / n and F quantiles the level is kept at every "
+    "noise.",
     perturbation=0.5,
     quick={"pairs": 300},
     full={"pairs": 5000},
