@@ -113,8 +113,8 @@ def accuracies(at: Trial, splits: int) -> Evidence:
 @claim(
     "fused.table1-within-states",
     "Table 1 and section 6",
-    "With predictors standardised within each state, and no intercept (a guess: the text does not say), Local and FedADMM "
-    "along D_loc have the accuracies of Table 1; Global and FedADMM along D_his have higher ones.",
+    "With predictors standardised within each state, and no intercept (a guess: the text does not say), Local and "
+    "FedADMM along D_loc have the accuracies of Table 1; Global and FedADMM along D_his have higher ones.",
     stated={name: STATED[name] for name in (METHODS[0], METHODS[2])},
     expected=Verdict.HOLDS,
     data=(COUNTIES, HISTORY),
