@@ -99,8 +99,8 @@ def limit(at: Trial) -> Evidence:
     optimum = of.problem(at.given(strength)).solve(gap=1e-12).coef
     other = of.problem(strength, whole=True).solve(gap=1e-12).coef
     problem = of.problem(strength)
-    printed = problem.solve(gr.FedADMM(as_printed="(17)"), rounds=1500, gap=0.0, on_failure="return").coef
-    found = problem.solve(gr.FedADMM(), rounds=1500, gap=0.0, on_failure="return").coef
+    printed = problem.solve(gr.FedADMM(as_printed="(17)"), rounds=500, gap=0.0, on_failure="return").coef
+    found = problem.solve(gr.FedADMM(), rounds=500, gap=0.0, on_failure="return").coef
     return Evidence.of(
         equal("theta by (17) as printed, and of (4)", printed, optimum, 1e-4),
         corrected=[

@@ -25,7 +25,7 @@ def _chances(of: Study, low: float = 0.3) -> dict[Any, float]:
     stated="unbiased",
     expected=Verdict.HOLDS,
     perturbation=0.5,
-    quick={"rounds": 3000},
+    quick={"rounds": 800},
     full={"rounds": 100_000},
 )
 def unbiased(at: Trial, rounds: int) -> Evidence:
@@ -189,7 +189,7 @@ def _draw(figure: Any, data: dict[str, Any]) -> None:
     correction="The bound holds, and 1/p_0 is the second moment of the weighted gradient, not its variance: with full "
     "gradients the error is in proportion to (1 - p_0) / p_0, steeper than 1/p_0 and 0 at p_0 = 1; a mini-batch of "
     "variance v beside ||grad||^2 = 1 makes it (1 - p_0 + v) / p_0.",
-    quick={"rounds": 400, "replications": 5},
+    quick={"rounds": 600, "replications": 6},
     full={"rounds": 5000, "replications": 40},
     experiment=True,
     perturbation=1.0,
