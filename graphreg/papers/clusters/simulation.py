@@ -53,7 +53,8 @@ def single_cluster(at: Trial) -> Evidence:
 # ---- Figure 1 and Table 1 --------------------------------------------------------------------------------------------
 def _by_samples(figure: Any, data: dict[str, Any]) -> None:
     wide, near = figure.subplots(1, 2)
-    for name, samples in data["found"].items():
+    for name in reversed(ESTIMATORS):  # the paper's own in black
+        samples = data["found"][name]
         curve(wide, data["m"], samples, name)
         over = [np.array(each) / best for each, best in zip(samples, data["found"]["hierarchical"], strict=True)]
         if name not in ("hierarchical", "single model"):
@@ -104,8 +105,8 @@ def _column(rows: list[dict[str, Any]], what: str) -> tuple[Array, Array]:
     "8.112, (2.1) 3.46, 0.689, 8.676.",
     stated=3.46,
     expected=Verdict.CORRECTED,
-    correction="The numbers are norms, not their squares; and the largest distance of (2.1) at m = 10 is about 5.6: of "
-    "its minimiser, it is less than that of each baseline.",
+    correction="The numbers are norms, not their squares. Of the minimiser of (2.1) the largest distance at m = 10 is "
+    "about 5.77, less than that of each baseline (8.676 may be 5.676), and the average 3.39, 2% less than printed.",
     experiment=True,
     perturbation=0.3,
     quick={"runs": 8},
@@ -118,7 +119,7 @@ def both_sizes(at: Trial, runs: int) -> Evidence:
         squares, error = found["squares"]
         printed.append(equal(f"average squared distance, m = {m}", squares, stated["average"], 4.0, SE, error))
         for what, values in stated.items():
-            kept = 3 if (m, what) == (10, "largest") else 4
+            kept = 3 if m == 10 and what != "SD" else 4
             mean, error = (each[:kept] for each in found[what])
             corrected.append(equal(f"{what}, m = {m}", mean, at.given(np.array(values[:kept])), 4.0, SE, error))
         for place, name in enumerate(ESTIMATORS):
@@ -127,7 +128,11 @@ def both_sizes(at: Trial, runs: int) -> Evidence:
         if m == 10:
             (*others, ours), (*_, error) = found["largest"]
             printed.append(equal("largest distance of (2.1), m = 10", ours, stated["largest"][3], 4.0, SE, error))
-            corrected.append(at_most("the same over the least of the baselines", ours / min(others), 1.0))
+            corrected += [
+                equal("the same with another first digit", ours, 5.676, 4.0, SE, error),
+                at_most("the same over the least of the baselines", ours / min(others), 1.0),
+                equal("average of (2.1), m = 10", found["average"][0][3], at.given(stated["average"][3]), 0.04),
+            ]
     return Evidence.of(*printed, corrected=corrected, table=table)
 
 
@@ -145,12 +150,11 @@ def _run(rng: np.random.Generator, *, eta: float, rounds: int, clusters: int) ->
     draw = Draw.drawn(rng, 10, clusters)
     n, problem = len(draw.truth), draw.of.problem()
     far = gr.Observer(
-        {"far": lambda at: np.linalg.norm(at.w[:n] - draw.truth, axis=1)}, rounds=list(range(0, rounds + 1, rounds // 50))
+        {"far": lambda at: np.linalg.norm(at.w[:n] - draw.truth, axis=1)},
+        rounds=list(range(0, rounds + 1, rounds // 50)),
     )
     method = gr.AsyncL2GD(coin="single", p_global=0.1, step_size=eta)
-    run = problem.solve(
-        method, rounds=rounds, seed=int(rng.integers(2**31)), gap=0.0, on_failure="return", observe=far
-    )
+    run = problem.solve(method, rounds=rounds, seed=int(rng.integers(2**31)), gap=0.0, on_failure="return", observe=far)
     assert run.observed is not None
     exact = np.linalg.norm(draw.estimates(rng)["hierarchical"] - draw.truth, axis=1)
     seen = run.observed["far"]

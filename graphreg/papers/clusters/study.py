@@ -67,7 +67,9 @@ def _distributions(figure: Any, data: dict[str, Any]) -> None:
     panels = figure.subplots(3, 1, sharex=True)
     for axes, name in zip(panels, MODELS, strict=True):
         values = np.ravel(data[name])
-        axes.hist(np.minimum(values, 2.0), bins=np.linspace(0.0, 2.0, 41), color="0.6", edgecolor="black", linewidth=0.5)
+        axes.hist(
+            np.minimum(values, 2.0), bins=np.linspace(0.0, 2.0, 41), color="0.6", edgecolor="black", linewidth=0.5
+        )
         axes.axvline(values.mean(), color="black", linestyle="--", label=f"mean {values.mean():.3f}")
         axes.set(ylabel="schools", title=f"{name}: {np.mean(values > 1.0):.1%} above 1")
         axes.set_xlabel("cross-entropy on the test, nats per pupil (2: and more)" if axes is panels[-1] else " ")
