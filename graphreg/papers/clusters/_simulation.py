@@ -47,18 +47,23 @@ class Draw:
         """The closed form of section 6.1."""
         return _Gram.of(self.of.X, self.of.y).single_cluster(lam)
 
-    def validated(self, rng: np.random.Generator, folds: int = 5) -> float:
-        """lambda^sc by cross-validation: every client's samples are dealt out to the folds."""
+    def validated(self, rng: np.random.Generator) -> float:
+        """lambda^sc by cross-validation."""
+        return float(GRID[self.scores(rng).argmin()])
+
+    def scores(self, rng: np.random.Generator, folds: int = 5) -> Array:
+        """Squared errors of held-out samples at each lambda of the grid; every client's samples are dealt out to the
+        folds."""
         n, m, _ = self.of.X.shape
         fold = (rng.permuted(np.tile(np.arange(m), (n, 1)), axis=1) + np.arange(n)[:, None]) % folds
         off = np.zeros(len(GRID))
         for k in range(folds):
-            kept, out = (fold != k)[:, :, None], fold == k
-            gram = _Gram.of(self.of.X * kept, self.of.y * kept[:, :, 0])
+            kept, out = fold != k, fold == k
+            gram = _Gram.of(self.of.X * kept[:, :, None], self.of.y * kept)
             for place, lam in enumerate(GRID):
                 predicted = np.einsum("imj,ij->im", self.of.X, gram.single_cluster(lam))
                 off[place] += (((predicted - self.of.y) * out) ** 2).sum()
-        return float(GRID[off.argmin()])
+        return off
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Corollaries 3.6 and 4.4 run: rounds to an accuracy, between clusters and within, with the parameters of the theory."""
+"""Corollaries 3.6 and 4.4: rounds to an accuracy, and those that communicate, with the parameters of the theory."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import numpy as np
 import graphreg as gr
 
 from .. import Evidence, Trial, Verdict, at_least, at_most, claim, equal
-from ._instances import Array, Instance
+from ._instances import Instance
 from .algorithm_2 import _bregman
 from .convergence import _curvature, _noise, _parameters
+
+LONGEST = 16_000
 
 
 def _drawn(seed: int, lam: float) -> Instance:
@@ -21,19 +23,26 @@ def _drawn(seed: int, lam: float) -> Instance:
     return replace(drawn, X=drawn.X * np.array([1.0, 0.2, 0.04]), gamma=np.full(10, 10.0), lam=np.full(2, lam))
 
 
-def _rounds(of: Instance, method: Any, eps: float, most: int) -> dict[str, float]:
-    """Rounds until F - F* is eps times that of the start, and of these the ones that communicate, by the ledger."""
-    problem, star = of.problem(), of.minimiser(of.penalty(of.alpha))
+def _until(of: Instance, method: Any, eps: float) -> tuple[int, bool]:
+    """The round in which F - F* is eps times that of the start, found by runs of twice the length; whether one is."""
+    problem, star, most, below = of.problem(), of.minimiser(of.penalty(of.alpha)), 250, ()
     look = gr.Observer({"excess": lambda at: _bregman(of, at.w[: len(star)] - star)}, rounds=10)
-    run = problem.solve(method, rounds=most, seed=0, gap=0.0, on_failure="return", observe=look)
-    assert run.observed is not None
-    below = np.flatnonzero(run.observed["excess"] <= eps * _bregman(of, -star))
-    stop = int(run.observed.rounds[below[0]]) if len(below) else most
-    sent = problem.solve(method, rounds=stop, seed=0, gap=0.0, on_failure="return").ledger.by_edge()
-    sent = sent.query("purpose == 'method'")
+    while len(below) == 0 and most < LONGEST:
+        most *= 2
+        run = problem.solve(method, rounds=most, seed=0, gap=0.0, on_failure="return", observe=look)
+        assert run.observed is not None
+        below = run.observed.rounds[run.observed["excess"] <= eps * _bregman(of, -star)]
+    return (int(below[0]), True) if len(below) else (most, False)
+
+
+def _rounds(of: Instance, method: Any, eps: float) -> dict[str, float]:
+    """Rounds to an accuracy, and of these the ones that communicate, by the ledger."""
+    stop, reached = _until(of, method, eps)
+    run = of.problem().solve(method, rounds=stop, seed=0, gap=0.0, on_failure="return")
+    sent = run.ledger.by_edge().query("purpose == 'method'")
     between = float(sent[sent["sender"] == "root"]["messages"].iloc[0])
     within = float(sent[sent["receiver"] == 0]["messages"].iloc[0]) - between
-    return {"reached": float(len(below) > 0), "iterations": stop, "between": between, "within": within}
+    return {"reached": float(reached), "iterations": stop, "between": between, "within": within}
 
 
 def _nesterov(of: Instance, eps: float) -> int:
@@ -51,10 +60,10 @@ def _nesterov(of: Instance, eps: float) -> int:
     return rounds
 
 
-def _counted(rng: np.random.Generator, *, instance: int, lam: float, eps: float, most: int) -> dict[str, Any]:
+def _counted(rng: np.random.Generator, *, instance: int, lam: float, eps: float) -> dict[str, Any]:
     of = _drawn(instance, lam)
     (_, L), C1 = _curvature(of), float((of.alpha[of.cluster] * of.gamma).max())
-    return {"C_1/L": C1 / L, "Nesterov": _nesterov(of, eps)} | _rounds(of, gr.AsyncAL2SGD(), eps, most)
+    return {"C_1/L": C1 / L, "Nesterov": _nesterov(of, eps)} | _rounds(of, gr.AsyncAL2SGD(), eps)
 
 
 def _bars(figure: Any, data: dict[str, Any]) -> None:
@@ -69,8 +78,8 @@ def _bars(figure: Any, data: dict[str, Any]) -> None:
     "clusters.communication",
     "section 4, Corollary 4.4",
     "Algorithm 2 enjoys optimal communication complexity regardless of the relation between the regularisation and the "
-    "smoothness of the f_i, in a single cluster, and by the authors' hypothesis with several: so it takes no more rounds "
-    "between clusters than Nesterov's method on F.",
+    "smoothness of the f_i, in a single cluster, and by the authors' hypothesis with several: so it takes no more "
+    "rounds between clusters than Nesterov's method on F.",
     stated="optimal",
     expected=Verdict.CORRECTED,
     correction="With the parameters of the theory it takes far fewer where C_1 is below L/50, and more where it is "
@@ -81,7 +90,7 @@ def _bars(figure: Any, data: dict[str, Any]) -> None:
     figure=_bars,
 )
 def against_nesterov(at: Trial, lams: tuple[float, ...], eps: float, instances: int) -> Evidence:
-    cells = [{"instance": k, "lam": lam, "eps": eps, "most": 20_000} for lam in lams for k in range(instances)]
+    cells = [{"instance": k, "lam": lam, "eps": eps} for lam in lams for k in range(instances)]
     rows = [row[0] for row in at.replicate(_counted, cells, 1)]
     columns = ("C_1/L", "iterations", "between", "within", "Nesterov", "reached")
     mean = {name: np.array([row[name] for row in rows]).reshape(len(lams), -1).mean(axis=1) for name in columns}
@@ -140,15 +149,15 @@ def _iterations(of: Instance, eps: float) -> int:
 @claim(
     "clusters.cor3.6-rounds",
     "Corollary 3.6",
-    "With its parameters Algorithm 1 takes O((C_1 + C_2 + L)/mu log 1/eps) iterations to an accuracy eps, and O(C_1 (C_2 "
-    "- C_1 + L)/((C_1 + C_2 + L) mu) log 1/eps) rounds between clusters.",
+    "With its parameters Algorithm 1 takes O((C_1 + C_2 + L)/mu log 1/eps) iterations to an accuracy eps, and O(C_1 "
+    "(C_2 - C_1 + L)/((C_1 + C_2 + L) mu) log 1/eps) rounds between clusters.",
     stated="O((C_1 + C_2 + L)/mu log 1/eps)",
     expected=Verdict.CORRECTED,
-    correction="With a constant step it ends in the neighbourhood of Theorem 3.5 and stays there, however long it runs; "
-    "the number is that of iterations to this neighbourhood. The share of rounds between clusters is p_0 (1 - p_0), with "
-    "equal weights; with a falling step the error goes on falling, as 1/t.",
+    correction="With a constant step it ends in the neighbourhood of Theorem 3.5 and stays there, however long it "
+    "runs; the number is that of iterations to this neighbourhood. The share of rounds between clusters is p_0 (1 - "
+    "p_0), with equal weights; with a falling step the error goes on falling, as 1/t.",
     experiment=True,
-    perturbation=0.3,
+    perturbation=0.6,
     quick={"eps": 1e-4, "runs": 8},
     full={"eps": 1e-4, "runs": 200},
 )
@@ -159,14 +168,14 @@ def to_the_neighbourhood(at: Trial, eps: float, runs: int) -> Evidence:
     left = {name: np.array([row[name] for row in rows]) for name in ("T", "constant", "longer", "falling", "between")}
     near = _noise(of, coins, star) / (L * mu) / float((star**2).sum())
     q, T = coins.p0 * (1.0 - coins.p0), 5 * left["T"][0]
+    error, mean = np.sqrt(q / T / runs), {name: float(values.mean()) for name, values in left.items()}
     return Evidence.of(
-        at_most("||theta - theta*||^2 after T iterations, over that of the start", left["constant"].mean(), eps),
-        at_most("the same after 5 T", left["longer"].mean(), eps),
+        at_most("||theta - theta*||^2 after T iterations, over that of the start", mean["constant"], eps),
+        at_most("the same after 5 T", mean["longer"], eps),
         corrected=[
-            at_most("after T iterations, over eps and the neighbourhood", left["constant"].mean() / (eps + near), 1.0),
-            at_most("with a falling step after 5 T, over a constant one", left["falling"].mean() / left["longer"].mean(), 1.0),
-            equal("share of rounds between clusters", left["between"].mean(), at.given(q), 4.0, "standard errors",
-                  np.sqrt(q / T / runs)),
+            at_most("after T iterations, over eps and the neighbourhood", mean["constant"] / (eps + near), 1.0),
+            at_most("with a falling step after 5 T, over a constant one", mean["falling"] / mean["longer"], 1.0),
+            equal("share of rounds between clusters", mean["between"], at.given(q), 4.0, "standard errors", error),
         ],
-        table=[{"neighbourhood": near, "eps": eps} | {name: values.mean() for name, values in left.items()}],
-    )  # fmt: skip
+        table=[{"neighbourhood": near, "eps": eps} | mean],
+    )

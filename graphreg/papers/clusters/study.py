@@ -79,14 +79,14 @@ def _distributions(figure: Any, data: dict[str, Any]) -> None:
 @claim(
     "clusters.study",
     "Tables 2 and 3, Figure 2, on High School and Beyond",
-    "The personalised models, with gamma and lambda by cross-validation, have about the cross-entropy and accuracy of a "
-    "single model, a lower largest cross-entropy of a client and fewer clients above 1, and are far better than local "
-    "models. Here clients are 160 schools, clusters sector x third of meanses, and the response is mAch above the "
+    "The personalised models, with gamma and lambda by cross-validation, have about the cross-entropy and accuracy of "
+    "a single model, a lower largest cross-entropy of a client and fewer clients above 1, and are far better than "
+    "local models. Here clients are 160 schools, clusters sector x third of meanses, and the response is mAch above the "
     "median, by ses, minority and sex.",
     stated="on donations: average 0.215 (single model 0.211, local 0.413), largest 2.668 (2.76)",
     expected=Verdict.CORRECTED,
-    correction="On these data the personalised models have a lower average cross-entropy and a higher accuracy than the "
-    "single model, not the same; and their largest cross-entropy is not lower.",
+    correction="On these data the personalised models have a lower average cross-entropy and a higher accuracy than "
+    "the single model, not the same; and their largest cross-entropy is not lower.",
     data=(FILE,),
     experiment=True,
     quick={"step": 1.0, "splits": 2, "folds": 2},
@@ -113,11 +113,11 @@ def schools(at: Trial, step: float, splits: int, folds: int) -> Evidence:
             at_least("largest cross-entropy over that of the single model, the other way", largest, 1.0),
         ],
         table=[*table, *chosen],
-        data={name: values for name, values in entropy.items()},
+        data=dict(entropy),
     )
 
 
 def _gain(ours: Array, theirs: Array) -> float:
-    """How much lower the mean over the schools is, in standard errors; a school's tests of all splits taken together."""
+    """How much lower the mean over the schools is, in standard errors; the splits of a school are taken together."""
     gain = (theirs - ours).mean(axis=0)
     return float(gain.mean() / gain.std(ddof=1) * np.sqrt(len(gain)))
