@@ -55,7 +55,7 @@ def test_the_corrections_are_needed():
 def test_a_single_cluster_with_a_fold_held_out_by_refitting():
     """lambda^sc by cross-validation against fits of each fold by one linear system."""
     draw = Draw.drawn(np.random.default_rng(0), 4, clusters=1)
-    n, m, d = draw.of.X.shape
+    n, m, _ = draw.of.X.shape
     order = np.random.default_rng(1).permuted(np.tile(np.arange(m), (n, 1)), axis=1)
     fold, off = (order + np.arange(n)[:, None]) % 5, np.zeros(2)
     for place, lam in enumerate((GRID[0], GRID[-1])):

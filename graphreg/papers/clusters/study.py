@@ -81,8 +81,8 @@ def _distributions(figure: Any, data: dict[str, Any]) -> None:
     "Tables 2 and 3, Figure 2, on High School and Beyond",
     "The personalised models, with gamma and lambda by cross-validation, have about the cross-entropy and accuracy of "
     "a single model, a lower largest cross-entropy of a client and fewer clients above 1, and are far better than "
-    "local models. Here clients are 160 schools, clusters sector x third of meanses, and the response is mAch above the "
-    "median, by ses, minority and sex.",
+    "local models. Here clients are 160 schools, clusters sector x third of meanses, and the response is mAch above "
+    "the median, by ses, minority and sex.",
     stated="on donations: average 0.215 (single model 0.211, local 0.413), largest 2.668 (2.76)",
     expected=Verdict.CORRECTED,
     correction="On these data the personalised models have a lower average cross-entropy and a higher accuracy than "
