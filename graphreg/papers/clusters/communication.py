@@ -12,8 +12,8 @@ import graphreg as gr
 from .. import Evidence, Trial, Verdict, at_least, at_most, claim, equal
 from ..figures import curve
 from ._instances import Instance
-from .algorithm_2 import _bregman
-from .convergence import _curvature, _noise, _parameters
+from .algorithm_2 import bregman
+from .convergence import curvature, noise, parameters
 
 LONGEST = 16_000
 
@@ -26,13 +26,13 @@ def _drawn(seed: int, lam: float) -> Instance:
 
 def _until(of: Instance, method: Any, eps: float) -> tuple[int, bool]:
     """The round in which F - F* is eps times that of the start, found by runs of twice the length; whether one is."""
-    problem, star, most, below = of.problem(), of.minimiser(of.penalty(of.alpha)), 250, ()
-    look = gr.Observer({"excess": lambda at: _bregman(of, at.w[: len(star)] - star)}, rounds=10)
+    problem, star, most, below = of.problem(), of.minimiser(of.penalty(of.alpha)), 250, np.zeros(0)
+    look = gr.Observer({"excess": lambda at: bregman(of, at.w[: len(star)] - star)}, rounds=10)
     while len(below) == 0 and most < LONGEST:
         most *= 2
         run = problem.solve(method, rounds=most, seed=0, gap=0.0, on_failure="return", observe=look)
         assert run.observed is not None
-        below = run.observed.rounds[run.observed["excess"] <= eps * _bregman(of, -star)]
+        below = run.observed.rounds[run.observed["excess"] <= eps * bregman(of, -star)]
     return (int(below[0]), True) if len(below) else (most, False)
 
 
@@ -49,12 +49,12 @@ def _rounds(of: Instance, method: Any, eps: float) -> dict[str, float]:
 def _nesterov(of: Instance, eps: float) -> int:
     """Rounds of Nesterov's method on F, for strongly convex functions; in each of them all clusters communicate."""
     star, penalty = of.minimiser(of.penalty(of.alpha)), of.penalty(of.alpha)
-    mu, L = _curvature(of)
+    mu, L = curvature(of)
     L += float(of.gamma.max())
     momentum = (np.sqrt(L) - np.sqrt(mu)) / (np.sqrt(L) + np.sqrt(mu))
     theta = ahead = np.zeros_like(star)
     rounds = 0
-    while _bregman(of, theta - star) > eps * _bregman(of, -star):
+    while bregman(of, theta - star) > eps * bregman(of, -star):
         before, theta = theta, ahead - (of.gradients(ahead) + penalty @ ahead) / L
         ahead = theta + momentum * (theta - before)
         rounds += 1
@@ -63,7 +63,7 @@ def _nesterov(of: Instance, eps: float) -> int:
 
 def _counted(rng: np.random.Generator, *, instance: int, lam: float, eps: float) -> dict[str, Any]:
     of = _drawn(instance, lam)
-    (_, L), C1 = _curvature(of), float((of.alpha[of.cluster] * of.gamma).max())
+    (_, L), C1 = curvature(of), float((of.alpha[of.cluster] * of.gamma).max())
     return {"C_1/L": C1 / L, "Nesterov": _nesterov(of, eps)} | _rounds(of, gr.AsyncAL2SGD(), eps)
 
 
@@ -127,7 +127,7 @@ def _end(rng: np.random.Generator, *, instance: int, eps: float) -> dict[str, An
     of = Instance.drawn(np.random.default_rng(instance), m=12)
     of = replace(of, gamma=np.ones(9), lam=np.ones(3))
     star, problem, T = of.minimiser(of.penalty(of.alpha)), of.problem(), _iterations(of, eps)
-    out, seed = {"T": T}, int(rng.integers(2**31))
+    out, seed = dict[str, float](T=T), int(rng.integers(2**31))
     for name, method, rounds in (
         ("constant", gr.AsyncL2GD(), T),
         ("longer", gr.AsyncL2GD(), 5 * T),
@@ -145,7 +145,7 @@ def _end(rng: np.random.Generator, *, instance: int, eps: float) -> dict[str, An
 
 def _iterations(of: Instance, eps: float) -> int:
     """T with (1 - eta mu)^T <= eps, eta = 1/(2 L) of Corollary 3.6."""
-    (_, L), (mu, _) = _parameters(of), _curvature(of)
+    (_, L), (mu, _) = parameters(of), curvature(of)
     return int(np.ceil(np.log(eps) / np.log1p(-0.5 * mu / L)))
 
 
@@ -166,10 +166,10 @@ def _iterations(of: Instance, eps: float) -> int:
 )
 def to_the_neighbourhood(at: Trial, eps: float, runs: int) -> Evidence:
     of = replace(Instance.drawn(np.random.default_rng(at.seed), m=12), gamma=np.ones(9), lam=np.ones(3))
-    star, (coins, L), (mu, _) = of.minimiser(of.penalty(of.alpha)), _parameters(of), _curvature(of)
+    star, (coins, L), (mu, _) = of.minimiser(of.penalty(of.alpha)), parameters(of), curvature(of)
     [rows] = at.replicate(_end, [{"instance": at.seed, "eps": eps}], runs)
     left = {name: np.array([row[name] for row in rows]) for name in ("T", "constant", "longer", "falling", "between")}
-    near = _noise(of, coins, star) / (L * mu) / float((star**2).sum())
+    near = noise(of, coins, star) / (L * mu) / float((star**2).sum())
     q, T = coins.p0 * (1.0 - coins.p0), 5 * left["T"][0]
     error, mean = np.sqrt(q / T / runs), {name: float(values.mean()) for name, values in left.items()}
     return Evidence.of(

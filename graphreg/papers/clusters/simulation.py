@@ -170,7 +170,7 @@ def _run(rng: np.random.Generator, *, eta: float, rounds: int, clusters: int) ->
 def _course(figure: Any, data: dict[str, Any]) -> None:
     axes = figure.subplots()
     for name in ("average", "largest"):
-        curve(axes, data["round"], np.transpose(data[name]), f"{name} of the clients")
+        curve(axes, data["round"], np.transpose(data[name]).tolist(), f"{name} of the clients")
         axes.axhline(np.mean(data[f"exact {name}"]), color="0.6", linewidth=0.8)
     mark(axes, (data["round"][-1],) * 2, (3.46, 8.676))
     axes.set(xlabel="rounds", ylabel="||theta_i - truth||; thin lines: of the minimiser")
