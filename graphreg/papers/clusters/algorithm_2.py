@@ -58,7 +58,7 @@ def variance(at: Trial) -> Evidence:
         groups = (np.arange(9), of.cluster, np.zeros(9, dtype=int))[trial % 3]
         x, z = rng.standard_normal((2, *of.X.shape[::2]))
         theta = x + z[groups]
-        bound = 2.0 * _smoothness(of, coins, steepest) * _bregman(of, theta - x)
+        bound = 2.0 * _smoothness(of, coins, steepest) * bregman(of, theta - x)
         at_x = of.gradients(x) + of.penalty(of.alpha) @ x
         for name, found in shares.items():
             total = 0.0
@@ -82,7 +82,7 @@ def _smoothness(of: Instance, coins: Coins, steepest: float) -> float:
     return float(max(between, within, steepest / (1.0 - p0) * (1.0 / (1.0 - p)).max()))
 
 
-def _bregman(of: Instance, z: Array) -> float:
+def bregman(of: Instance, z: Array) -> float:
     """D_F(x + z, x): F is quadratic."""
     fit = np.einsum("imj,ij->im", of.X, z)
     return 0.5 * float((fit**2).sum() + np.einsum("ij,il,lj->", z, of.penalty(of.alpha), z))

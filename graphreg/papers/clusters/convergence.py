@@ -23,7 +23,7 @@ def _instance(seed: int) -> Instance:
 def _distances(rng: np.random.Generator, *, instance: int) -> dict[str, Any]:
     """||theta^t - theta*||^2 of a run of Algorithm 1 with the parameters of Corollary 3.6."""
     of = _instance(instance)
-    star, coins, L = of.minimiser(of.penalty(of.alpha)), *_parameters(of)
+    star, coins, L = of.minimiser(of.penalty(of.alpha)), *parameters(of)
     method = gr.AsyncL2GD(step_size=0.5 / L, p_global=coins.p0, p_cluster=float(coins.p[0]))
     look = gr.Observer({"far": lambda at: ((at.w[: len(star)] - star) ** 2).sum()}, rounds=list(GRID))
     seed = int(rng.integers(2**31))
@@ -32,15 +32,15 @@ def _distances(rng: np.random.Generator, *, instance: int) -> dict[str, Any]:
     return {"far": run.observed["far"]}
 
 
-def _curvature(of: Instance) -> tuple[float, float]:
+def curvature(of: Instance) -> tuple[float, float]:
     """mu and L of the f_i."""
     values = np.linalg.eigvalsh(np.einsum("imj,imk->ijk", of.X, of.X))
     return float(values[:, 0].min()), float(values[:, -1].max())
 
 
-def _parameters(of: Instance) -> tuple[Coins, float]:
+def parameters(of: Instance) -> tuple[Coins, float]:
     """Corollary 3.6, and the L of (3.3)."""
-    j, alpha, (_, L) = of.cluster, of.alpha, _curvature(of)
+    j, alpha, (_, L) = of.cluster, of.alpha, curvature(of)
     C1, C2 = (alpha[j] * of.gamma).max(), ((1.0 - alpha[j]) * of.gamma).max()
     p0, p = (2.0 * C1 / (C1 + C2 + L), (C2 - C1) / (C2 - C1 + L)) if C2 > C1 else (2.0 * C1 / (2.0 * C1 + L), 0.0)
     coins = Coins.balanced(p0, np.full(len(alpha), p))
@@ -48,7 +48,7 @@ def _parameters(of: Instance) -> tuple[Coins, float]:
     return coins, float(max(2.0 / p0 * C1, within, L / (1.0 - p0) / (1.0 - p)))
 
 
-def _noise(of: Instance, coins: Coins, star: Array) -> float:
+def noise(of: Instance, coins: Coins, star: Array) -> float:
     """sigma^2 at the minimiser, (3.4)."""
     j, p0, alpha = of.cluster, coins.p0, of.alpha
     to_top = ((of.phi(alpha) @ star) ** 2).sum()
@@ -80,10 +80,10 @@ def _neighbourhood(figure: Any, data: dict[str, Any]) -> None:
 )
 def rate(at: Trial, runs: int) -> Evidence:
     of, instance = _instance(at.seed), at.seed
-    star, (coins, L), (mu, _) = of.minimiser(of.penalty(of.alpha)), _parameters(of), _curvature(of)
+    star, (coins, L), (mu, _) = of.minimiser(of.penalty(of.alpha)), parameters(of), curvature(of)
     [found] = at.replicate(_distances, [{"instance": instance}], runs)
     far, t = np.array([each["far"] for each in found]), np.array(GRID)
-    bound = (1.0 - 0.5 / L * mu) ** t * (star**2).sum() + _noise(of, coins, star) / (L * mu)
+    bound = (1.0 - 0.5 / L * mu) ** t * (star**2).sum() + noise(of, coins, star) / (L * mu)
     mean, error = far.mean(axis=0), far.std(axis=0, ddof=1) / np.sqrt(runs)
     table = [
         {"t": k, "found": a, "standard error": e, "bound": b}
@@ -166,7 +166,7 @@ def iterations(at: Trial, gammas: tuple[float, ...], eps: float) -> Evidence:
     drawn, rho, table = Instance.drawn(at.rng(), sizes=(5, 5), m=20), 0.1, list[dict[str, Any]]()
     for gamma in gammas:
         of = replace(drawn, gamma=np.full(10, gamma), lam=np.full(2, gamma))
-        (_, L), (mu, _) = _parameters(of), _curvature(of)
+        (_, L), (mu, _) = parameters(of), curvature(of)
         order = (1.0 / rho + np.sqrt(L / (rho * mu))) * np.log(1.0 / eps)
         table.append({"gamma": gamma, "L": L, "order": order, "rounds": _until(of, rho, eps, int(2.0 * order))})
     shares = [row["rounds"] / row["order"] for row in table]
