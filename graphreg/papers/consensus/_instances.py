@@ -90,9 +90,8 @@ class Design:
         y = np.einsum("ckmd,kd->ckm", X, self.phi) + rng.exponential(size=(copies, K, m)) - 1.0
         n = copies * K
         data = gr.NodeData.from_arrays(X.reshape(n * m, d), y.ravel(), np.repeat(np.arange(n), m))
-        one = network(K, self.neighbours)
-        graph = one if copies == 1 else nx.disjoint_union_all([one] * copies)
-        return gr.Problem(gr.SquaredLoss(data, scale=1.0 / (K * m)) + gr.Consensus(graph))
+        graph = nx.disjoint_union_all([network(K, self.neighbours)] * copies)
+        return gr.Problem(gr.SquaredLoss(data, scale=1.0 / (K * m)) + gr.TotalVariation(graph, gr.Zero()))
 
     @property
     def noise(self) -> float:
@@ -137,7 +136,7 @@ def run(
     if rounds in look:
         seen[rounds] = state.theta.reshape(shape)
     got = method.gathered(state)
-    per_copy = {name: each.reshape(copies, -1, *each.shape[1:]) for name, each in got.items() if isinstance(each, Array)}
+    per_copy = {name: each.reshape(copies, -1, *each.shape[1:]) for name, each in got.items() if isinstance(each, np.ndarray)}
     return per_copy, seen
 
 
