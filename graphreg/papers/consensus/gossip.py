@@ -11,6 +11,7 @@ import numpy as np
 import graphreg as gr
 
 from .. import Evidence, Trial, Verdict, at_least, at_most, claim, equal
+from ..figures import INK, MARKERS
 from ._instances import Array, Design, matrix, network
 
 Family = Callable[[int], "nx.Graph[Any]"]
@@ -187,8 +188,11 @@ FAMILIES: dict[str, tuple[Family, tuple[str, int | None], str]] = {  # with the 
 
 def _table_1(figure: Any, data: dict[str, Any]) -> None:
     axes = figure.subplots()
-    for name, (nodes, gaps) in data.items():
-        axes.plot(nodes, gaps, label=name, markersize=4.0, linewidth=1.0)
+    for k, (name, (nodes, gaps, q)) in enumerate(data.items()):
+        stated = gaps[0] * (np.array(nodes) / nodes[0]) ** -q
+        axes.plot(nodes, stated, color="0.8", ls="-", lw=4.0, marker="", label=None if k else "stated: K^-q", zorder=0)
+        style = {"color": "0.5", "marker": "*", "ls": ":"} if k == 6 else {"color": INK[k], "marker": MARKERS[k]}
+        axes.plot(nodes, gaps, label=name, markersize=4.0, linewidth=1.0, **style)
     axes.set(xlabel="number of nodes K", ylabel="spectral gap 1 - rho, lazy Metropolis", xscale="log", yscale="log")
     figure.legend(*axes.get_legend_handles_labels(), fontsize=7, ncols=3, loc="outside lower center")
 
@@ -222,12 +226,12 @@ def table_1(at: Trial, **sizes: tuple[int, ...]) -> Evidence:
     ]
     q, printed = np.array([*map(float, found.values())]), np.array([*stated.values()])
     right = np.where(np.array([*found]) == "star", 1.0, at.given(printed))
-    curves = {name: [each.table["nodes"], each.table["gap"]] for name, each in found.items()}
+    curves = {name: [*(each.table[c].tolist() for c in ("nodes", "gap")), stated[name]] for name, each in found.items()}
     return Evidence.of(
         equal("q, as printed", q, printed, 0.15, "absolute"),
         corrected=[equal("q, that of the star corrected", q, right, 0.15, "absolute")],
         table=table,
-        data={name: [nodes.tolist(), gaps.tolist()] for name, (nodes, gaps) in curves.items()},
+        data=curves,
     )
 
 
