@@ -42,7 +42,7 @@ demo: $(VENV)/.installed-demo
 quick test: export OMP_NUM_THREADS := 1
 quick test: export OPENBLAS_NUM_THREADS := 1
 quick test: export MKL_NUM_THREADS := 1
-# What is compiled is kept, whatever is usual here: the tests start the library in some fifty processes of their own.
+# What is compiled is kept, whatever is usual here: the tests start the library in dozens of processes of their own.
 quick test: export PYTHONDONTWRITEBYTECODE :=
 quick: $(VENV)/.installed-test
 	$(RUN) -m pytest -m quick $$(grep -rl --include='*.py' 'mark\.quick' tests) $(ARGS)

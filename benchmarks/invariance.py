@@ -21,7 +21,7 @@ import graphreg as gr
 from graphreg.certificate import common, relative
 from graphreg.datasets import RandomProblem, random_problem
 from graphreg.form.form import Form
-from graphreg.terms.losses.base import AbstractLoss
+from graphreg.terms.losses import AbstractLoss
 
 from .soundness.objective import objective
 from .soundness.reference import solve as reference_of

@@ -107,14 +107,15 @@ def alarm() -> Generator[None]:
 
     def ring() -> None:
         nonlocal rung
-        with ringing:
+        with _starting, ringing:
             if not over:
                 rung = True
                 _raise_in(thread, RungError)
 
     timer = threading.Timer(max(seconds, 0.0), ring)
     timer.daemon = True
-    timer.start()
+    with _starting:
+        timer.start()
     try:
         yield
     except RungError:
@@ -217,7 +218,8 @@ def carry_out(work: Callable[[], T]) -> T:
             done.set()
 
     thread = threading.Thread(target=run, daemon=True, name="graphreg work")
-    thread.start()
+    with _starting:
+        thread.start()
     try:
         _await(done)
     except BaseException:
@@ -268,6 +270,11 @@ def stop(thread: threading.Thread, awaited: _Awaited | None = None) -> None:
         if awaited is not None and awaited.asks:
             return
         _raise_in(ctypes.c_ulong(thread.ident), _Stopped)
+
+
+# Held while a thread is started, so that no alarm rings then: Python knows the new thread by the number of the one that
+# starts it for a moment, and would raise the error in that, which the other waits for for ever.
+_starting = threading.Lock()
 
 
 def _raise_in(thread: ctypes.c_ulong, error: type[BaseException]) -> None:

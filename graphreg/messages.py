@@ -54,17 +54,30 @@ def did_you_mean(label: Hashable, labels: Iterable[Hashable]) -> str:
 
 
 def unknown_labels(what: str, given: Iterable[Hashable], known: Collection[Hashable], of: str = "node") -> list[str]:
-    """A sentence on the first label that ``what`` names and that is none."""
-    found = next((label for label in given if label not in known), None)
+    """A sentence on the first label that ``what`` names and that is none, with what was probably meant, or what there
+    is."""
+    found = [label for label in given if label not in known]
     name = "name" if _is_plural(what) else "names"
-    return [] if found is None else [f"{what} {name} {found!r}, which is not a {of}{did_you_mean(found, known)}"]
+    return [
+        f"{what} {name} {x!r}, which is not a {of}{_and_more(found)}{did_you_mean(x, known) or _few(known, of)}"
+        for x in found[:1]
+    ]
+
+
+def _few(known: Collection[Hashable], of: str) -> str:
+    """All labels, where they are few."""
+    return f"; the {of}s are {', '.join(map(repr, known))}" if 0 < len(known) <= SHOWN else ""
+
+
+def _and_more(found: Sequence[Hashable]) -> str:
+    return f" (and {len(found) - 1} more)" if len(found) > 1 else ""
 
 
 def missing_entries(what: str, given: Collection[Hashable], known: Iterable[Hashable], of: str = "node") -> list[str]:
     """A sentence on the labels for which ``what`` has no entry."""
     lacking = [label for label in known if label not in given]
-    has, more = "have" if _is_plural(what) else "has", f" (and {len(lacking) - 1} more)" if len(lacking) > 1 else ""
-    return [f"{what} {has} no entry for the {of} {x!r}{more}{look_alike(x, given)}" for x in lacking[:1]]
+    has = "have" if _is_plural(what) else "has"
+    return [f"{what} {has} no entry for the {of} {x!r}{_and_more(lacking)}{look_alike(x, given)}" for x in lacking[:1]]
 
 
 def _is_plural(what: str) -> bool:

@@ -234,8 +234,9 @@ class Problem:
         Parameters
         ----------
         w : (n, d) array, mapping of labels to vectors, data frame or Solution
-            Rows by node as in ``solution.coef``; a frame's rows and columns are taken by their labels. Latent nodes
-            may be left out: they are put at the weighted means of their neighbours, where squared penalties want them.
+            Rows by node as in ``solution.coef``; frames, mappings and their vectors are taken by label, as
+            ``solution.table()`` has them. Latent nodes may be left out: they are put at the weighted means of their
+            neighbours, where squared penalties want them.
 
         Returns
         -------
@@ -271,7 +272,7 @@ class Problem:
 
         Parameters
         ----------
-        w : (n, d) array, data frame or Solution
+        w : (n, d) array, mapping of labels to vectors, data frame or Solution
             As in `value`; also of another problem with the same nodes and parameters, such as one before the data
             changed.
         flows : sequence of (m, k) arrays, optional
@@ -282,7 +283,7 @@ class Problem:
         gap : float
             The relative gap that is enough.
         seconds : float, optional
-            A budget of time; what was proved until then is returned.
+            A budget of time; what was proved until then is returned. The first step has at least one second.
 
         Returns
         -------

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
+import threading
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,7 +33,7 @@ FIXED = [
 KINDS = ("total variation", "logistic", "features", "squared", "consensus", "quantile", "tree", "parts", "hierarchy")
 
 
-def problem(kind, seed=0, n=12, m=5):
+def problem(kind, seed=0, n=6, m=5):
     """Of n nodes (a multiple of 3) with three features and m samples each, in three groups."""
     import networkx as nx  # not in every process of a run
 
@@ -64,6 +66,14 @@ def problem(kind, seed=0, n=12, m=5):
     else:
         model = gr.SquaredLoss(data) + 0.2 * tv(graph, gr.L2())
     return gr.Problem(model)
+
+
+def row():
+    """Seven nodes in a row, by names; the third is node 'c'."""
+    import networkx as nx
+
+    data = gr.NodeData.from_arrays(np.eye(7), np.arange(7.0), list("abcdefg"))
+    return gr.Problem(gr.SquaredLoss(data) + gr.TotalVariation(nx.path_graph(list("abcdefg")), gr.L2()))
 
 
 def whole(form, seed=1):
@@ -130,6 +140,12 @@ def starters_of(parent):
 def hosts_of(parent):
     """The processes that host actors of the runs in a process, in the order of their nodes."""
     return sorted(host for starter in starters_of(parent) for host in children(starter))
+
+
+def nothing_is_left():
+    """Neither a process nor a thread of a run in this process."""
+    assert not starters_of(os.getpid())
+    assert not [t for t in threading.enumerate() if t.name.startswith(("actor of", "coordinator"))]
 
 
 def sentinels_in(pid, sentinels):

@@ -9,6 +9,7 @@ import numpy as np
 
 import graphreg as gr
 from graphreg.certificate import Enclosure
+from graphreg.certificate.enclosure.attempt import Attempts
 from graphreg.form.form import DualPoint
 
 LINE = nx.path_graph(4)
@@ -21,13 +22,13 @@ def number(x):
 def enclosed(form, point, monkeypatch):
     """What the first attempt encloses: prices, flows and spreads, and the groups."""
     seen = []
-    true = Enclosure._judged
+    true = Attempts._judged
 
     def judged(self, prices, flows, spread, failed, tree, *more):
         seen.append(([each.copy() for each in prices], flows, spread, failed, tree))
         return true(self, prices, flows, spread, failed, tree, *more)
 
-    monkeypatch.setattr(Enclosure, "_judged", judged)
+    monkeypatch.setattr(Attempts, "_judged", judged)
     Enclosure(form)(point)
     return seen[0]
 

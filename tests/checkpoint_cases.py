@@ -36,5 +36,6 @@ class Tilted(gr.Penalty):
 
 
 def rewritten(path, **changes):
+    """The file with other entries in its header, sums and all."""
     header, arrays = archive.read(path)
     archive.write(path, {**header, **changes}, arrays)

@@ -1,7 +1,7 @@
 """What all tests share with pytest: the option ``--whole``, figures without a screen, Ctrl-C.
 
 Sweeps are thinned (`factories.thinned`), so that the tests take minutes; ``make test ARGS=--whole`` goes through all of
-each, which takes about twice as long.
+each, which takes several times as long.
 """
 
 from __future__ import annotations

@@ -49,12 +49,6 @@ def of_run(*way):
     return tuple(at)
 
 
-def rewritten(path, **changes):
-    """The file with other entries in its header, sums and all."""
-    header, arrays = archive.read(path)
-    archive.write(path, {**header, **changes}, arrays)
-
-
 def forged(path, at, value):
     """The file with another value at a place of its header."""
     header, arrays = archive.read(path)

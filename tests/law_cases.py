@@ -124,6 +124,19 @@ RECOGNISED = [
         lambda z: cp.norm(cp.multiply([1.0, 0.0, 2.0], z), 1) + cp.norm(z, 3) + 0.2 * cp.sum_squares(z),
         lambda z: cp.norm(z, 2) + 0.2 * cp.sum_squares(z),
         lambda z: cp.sum(cp.pos(z)),
+        lambda z: cp.sum(cp.power(cp.abs(z), 1.5)),
+        lambda z: cp.sum(cp.power(cp.pos(z), 3)) + cp.norm1(z),
+        lambda z: cp.square(cp.norm1(z)),
+        lambda z: cp.norm(cp.hstack([z, np.ones(1)])) - 1,
+        lambda z: cp.sum_largest(cp.abs(z), 2),
+        lambda z: 40.0 * cp.sum_largest(cp.abs(z), 1.5) + 0.3 * cp.norm1(z),
+        lambda z: cp.norm_inf(z) + 0.5 * cp.norm(z),
+        lambda z: 0.1 * cp.sum_largest(cp.abs(z), 2) + 1e-3 * cp.norm(z) + cp.norm1(z[1:]) + cp.sum_squares(z),
+        lambda z: cp.norm(cp.multiply([1.0, 0.5, 2.0], z)) + 3.0 * cp.norm(z),
+        lambda z: 100.0 * cp.norm1(cp.diff(z)),
+        lambda z: cp.abs(z[0] + 2.0 * z[1] - 0.5 * z[2]),
+        lambda z: cp.norm1(cp.diff(z)) + cp.sum_squares(z),
+        lambda z: 3.0 * cp.norm1(cp.diff(z)) + 0.2 * cp.abs(z[0]),
     )
 ]
 
@@ -134,7 +147,7 @@ SOLVED_PENALTIES = [
     from_cvxpy(lambda z: cp.sum(cp.huber(z)), name="huber"),
     from_cvxpy(lambda z: cp.sum(2 * cp.pos(z) + cp.neg(z)), name="pinball"),
     from_prox(L2().value, L2().prox, L2().cvxpy, "given"),
-    from_cvxpy(lambda z: cp.norm_inf(z) + 0.5 * cp.norm(z), name="two norms").acting_on(2),
+    from_cvxpy(lambda z: cp.norm_inf(z) + cp.norm(cp.multiply([1.0, 2.0], z)), name="two norms").acting_on(2),
     from_cvxpy(lambda z: cp.norm(cp.pos(z)) + 0.5 * cp.norm_inf(z), name="one-sided").acting_on(2),
 ]
 

@@ -90,7 +90,7 @@ def table_of_printed_places():
             cell(row.place),
             cell(row.print),
             cell(row.holds),
-            cell(row.as_printed, True),
+            cell(row.as_printed, True) or f"none: {cell(row.unnamed)}",
             cell(row.right, True),
         )
         for row in rows

@@ -13,7 +13,6 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
-MASKED = np.ma.masked_array([1.0, 999.0], mask=[False, True])
 HUGE = 10**400
 
 NOT_A_NUMBER = {
@@ -113,6 +112,11 @@ NOT_A_MATRIX = {
     "times": np.array([["2020-01-01", "2020-01-02"]] * 2, dtype="datetime64[D]"),
     "a set": {1.0, 2.0},
 }
+
+
+def without(kind, *names):
+    """The values of a kind but for those that are right where it is asked for."""
+    return {name: value for name, value in kind.items() if name not in names}
 
 
 def wrong_answers(build, values, error, *parts):

@@ -293,8 +293,10 @@ CONSTRAINTS = [
     mutant("box: no interior", Box(0.5, np.inf), "interior", interior=lambda s, k: np.ones(k)),
 ]
 
-TWO_NORMS = from_cvxpy(lambda z: cp.norm_inf(z) + cp.norm(z)).acting_on(2)
-BESIDE_SQUARES = from_cvxpy(lambda z: cp.norm_inf(z) + cp.norm(z) + cp.sum_squares(z)).acting_on(2)
+TWO_NORMS = from_cvxpy(lambda z: cp.norm_inf(z) + cp.norm(cp.multiply([1.0, 2.0], z))).acting_on(2)
+BESIDE_SQUARES = from_cvxpy(
+    lambda z: cp.norm_inf(z) + cp.norm(cp.multiply([1.0, 2.0], z)) + cp.sum_squares(z)
+).acting_on(2)
 SIDES = from_cvxpy(lambda z: 2 * cp.norm(cp.pos(z)) + cp.max(cp.neg(z))).acting_on(2)
 SOLVED = [
     mutant(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import cvxpy as cp
 import numpy as np
 from law_cases import CLASSES, COUNTS, KINDS, NUMBERS, POINTS, SINGULAR, samples
 from mutant import mutant
 
-from graphreg.terms.losses.base import AbstractLoss
+from graphreg.terms.losses import AbstractLoss
 from graphreg.terms.losses.hinge import HingeLoss, SquaredHingeLoss
 from graphreg.terms.losses.huber import HuberLoss
 from graphreg.terms.losses.logistic import LogisticLoss
@@ -19,6 +20,7 @@ from graphreg.terms.losses.squared import MeanLoss, SquaredLoss
 from graphreg.terms.penalties.ball import Ball
 from graphreg.terms.penalties.base import AbstractPenalty
 from graphreg.terms.penalties.box import Box
+from graphreg.terms.penalties.from_cvxpy import from_cvxpy
 from graphreg.terms.penalties.huber_norm import HuberNorm
 from graphreg.terms.penalties.l1 import L1
 from graphreg.terms.penalties.l2 import L2
@@ -30,6 +32,7 @@ from graphreg.terms.penalties.zero import Zero
 
 VALUE, CONJUGATE = "value bound of losses", "conjugate bound of losses"
 Z_VALUE, U_CONJUGATE = "value bound of penalties", "conjugate bound of penalties"
+DIFFERENCES = from_cvxpy(lambda z: cp.norm1(cp.diff(z))).acting_on(3)
 ROUNDED = 1.0 + 2.0**-46  # more than any rounding of a bound
 
 
@@ -181,6 +184,9 @@ PENALTIES = [
     mutant("squared: stated by too many squares", SquaredL2(), "squares", squares=lambda s: np.eye(3)),
     mutant("huber norm: no domain", HuberNorm(0.2), U_CONJUGATE, conjugate_bound=SquaredL2.conjugate_bound),
     mutant("huber norm: endless room", HuberNorm(0.2), "room", room=lambda s, u: np.full(u.shape, np.inf)),
+    mutant("differences: of half the size", DIFFERENCES, "composed", composed=lambda s: (0.5 * s.scaled, L1())),
+    mutant("differences: another norm of them", DIFFERENCES, "composed", composed=lambda s: (s.scaled, LInf())),
+    mutant("differences: all coordinates", DIFFERENCES, "composed", composed=lambda s: (np.eye(3), L1())),
     mutant("quadratic: half the root", Quadratic(SINGULAR), "squares", squares=lambda s: 0.5 * s.root),
     mutant("quadratic: one row of the root", Quadratic(SINGULAR), "squares", squares=lambda s: s.root[:1]),
     mutant(

@@ -10,7 +10,7 @@ import numpy as np
 from law_cases import CLASSES, COUNTS, KINDS, NUMBERS, samples
 from mutant import mutant
 
-from graphreg.terms.losses.base import AbstractLoss
+from graphreg.terms.losses import AbstractLoss
 from graphreg.terms.losses.huber import HuberLoss
 from graphreg.terms.losses.logistic import LogisticLoss
 from graphreg.terms.losses.multinomial import MultinomialLoss

@@ -17,6 +17,8 @@ from .algorithms import RIGHT, Algorithm
 from .bugs import BUGS, Bug
 from .instances import instance
 from .others import installed
+from .slips import SLIPS
+from .unusual import UNUSUAL
 
 SEEDS = range(3)
 WIDTHS = (28, 12, 24, 8)
@@ -69,10 +71,10 @@ def _audited(problem: gr.Problem, algorithm: Algorithm) -> tuple[gr.Audit, float
 
 def all_rows(only: str, seeds: list[int]) -> Iterator[Row]:
     """Bugs first, then what is right, then what others wrote."""
-    for bug in BUGS:
+    for bug in (*BUGS, *SLIPS):
         if only in bug.name:
             yield from (of_bug(bug, seed) for seed in seeds)
-    for group, algorithms in (("right", RIGHT), ("others", installed())):
+    for group, algorithms in (("right", RIGHT | UNUSUAL), ("others", installed())):
         for algorithm, kind in algorithms.items():
             if only in algorithm.__name__.replace("_", " "):
                 yield from (of_right(algorithm, kind, seed, group) for seed in seeds)

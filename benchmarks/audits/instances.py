@@ -7,7 +7,7 @@ import numpy as np
 
 import graphreg as gr
 
-KINDS = ("edges", "consensus", "composite")
+KINDS = ("edges", "consensus", "composite", "smooth")
 N, D = 12, 3
 CHORDS = ((0, 2), (0, 3), (0, 5), (4, 6), (5, 7), (8, 10))
 
@@ -24,12 +24,14 @@ def instance(kind: str, seed: int) -> gr.Problem:
 
     Of "edges": total variation by L2, L1 and SquaredL2, weights from 0.4 to 2.5; about half of the edges are split. Of
     "consensus": squared losses without and with a ridge, logistic ones with a ridge. "composite": squared losses and an
-    l1 norm on the nodes.
+    l1 norm on the nodes. "smooth": squared differences.
     """
     rng = np.random.default_rng([KINDS.index(kind), seed])
     links = graph()
     nx.set_edge_attributes(links, {edge: float(np.exp(rng.uniform(-0.9, 0.9))) for edge in links.edges}, "weight")
     data = _data(rng, binary=kind == "consensus" and seed == 1)
+    if kind == "smooth":
+        return gr.Problem(gr.SquaredLoss(data) + 0.3 * gr.TotalVariation(links, gr.SquaredL2()))
     if kind == "edges":
         penalty, strength = ((gr.L2(), 0.3), (gr.L1(), 0.2), (gr.SquaredL2(), 0.3))[seed]
         return gr.Problem(gr.SquaredLoss(data) + strength * gr.TotalVariation(links, penalty))

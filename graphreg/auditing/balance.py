@@ -14,27 +14,26 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..certificate import lengths
 from ..declaring import declared, needs_no_options
 from ..form import EdgeBlock, Form, placed
 from ..terms import Array
-from ..terms.penalties import AbstractOneSided, AbstractPenalty, AbstractSmoothPenalty, row_norm
+from ..terms.penalties import AbstractOneSided, AbstractPenalty, AbstractSmoothPenalty
+from .instances import degrees
 from .words import by_factor, is_one, roundness
 
 ACCEPTED = 1e-4  # the residual of a family, relative to the forces, that counts as balance
 APART = 30.0  # by so much the next family must leave more
-NEARLY = 1e-4  # of the root mean square of w: a difference that may be 0
+NEARLY = 1e-4  # of the largest difference of a parameter: one that may be 0
+LITTLE = 1e-3  # of the length of a parameter, that its largest difference is taken for at least
 KINK = 0.05  # of the typical force, by which a subgradient jumps where there is a kink
 UNSEEN = 1e-6  # of a force: what is left of it beside the free flows says nothing
 LARGEST = 2400  # parameters, beyond which the least-squares problems take too long
 MIXING = "asymmetric mixing: "
 PARALLEL = 1e-8  # by which the cosine of two lines may miss 1
 LEAST = 1e-12  # of a residual, which rounding leaves
-RANK = {
-    "model": 0,
-    "node": 2,
-    "end": 3,
-    "penalty": 4,
-}  # of kinds that no limit tells apart, by how common they are: 1 for others
+# of kinds that no limit tells apart, by how common they are: 1 for others
+RANK = {"model": 0, "node": 2, "end": 3, "penalty": 4}
 COMMON = {"edge": 1, "node": 2, "end": 3, "penalty": 4}  # of kinds that this limit alone does not tell apart
 TRIES = 4  # pairs of points on both sides of a difference, at which its subgradients are compared
 
@@ -121,8 +120,9 @@ class _Forces:
 
     def __init__(self, form: Form, w: Array) -> None:
         self.form, self.w = form, w
-        self.gradient = sum((b.adjoint(b.prices(w), form.shape) for b in form.samples), np.zeros(form.shape))
-        self.size = float(np.sqrt(np.mean(w * w)))
+        self.unit, self.far = lengths(form)  # of parameters, and of their differences: forces are measured in 1 / unit
+        gradient = sum((b.adjoint(b.prices(w), form.shape) for b in form.samples), np.zeros(form.shape))
+        self.gradient = gradient * self.unit
         self.parts = [self.force(edge, edge.penalty) for edge in form.edges]
         self.basis = self.orthonormal([free for _, free in self.parts])
 
@@ -133,13 +133,14 @@ class _Forces:
             return np.zeros(z.shape), np.ones(z.shape, dtype=bool)
         if isinstance(penalty, AbstractSmoothPenalty):
             return penalty.gradient(z), np.zeros(z.shape, dtype=bool)
-        rng = np.random.default_rng(0)
-        moves = [NEARLY * self.size * rng.uniform(-1.0, 1.0, z.shape) for _ in range(TRIES)]
+        far = self.far[edge.coordinates]
+        rng, near = np.random.default_rng(0), NEARLY * np.clip(np.abs(z).max(axis=0), LITTLE * far, far)
+        moves = [near * rng.uniform(-1.0, 1.0, z.shape) for _ in range(TRIES)]
         around = [penalty.subgradient(z + each) for move in moves for each in (move, -move)]
         jumps = np.ptp(np.array(around), axis=0)
-        small = np.abs(z) <= NEARLY * self.size
+        small = np.abs(z) <= near
         typical = max((float(np.sqrt(np.mean(np.array(around) ** 2)))), 1e-300)
-        free = (jumps > KINK * typical) | (small & (row_norm(z) <= NEARLY * self.size)[:, None])
+        free = (jumps > KINK * typical) | small.all(axis=1, keepdims=True)
         return np.where(free, 0.0, penalty.subgradient(z)), free
 
     def orthonormal(self, masks: list[Array]) -> Array:
@@ -148,7 +149,7 @@ class _Forces:
         for edge, free in zip(form.edges, masks, strict=True):
             chosen = np.flatnonzero(free.ravel())
             if len(chosen):
-                columns.append(edge.flat(form.d)[chosen].toarray().T)
+                columns.append(edge.flat(form.d)[chosen].toarray().T * np.tile(self.unit, form.n)[:, None])
         if not columns:
             return np.zeros((form.n * form.d, 0))
         u, s, _ = np.linalg.svd(np.hstack(columns), full_matrices=False)
@@ -158,26 +159,27 @@ class _Forces:
         """K' flow, (n, d)."""
         out = np.zeros(self.form.shape)
         edge.add_adjoint(flow, out)
-        return out
+        return out * self.unit
 
     def total(self, skip: int | None = None) -> Array:
         """The forces of all edges at their weights, but for those of a block, (n, d)."""
-        out = np.zeros(self.form.shape)
-        for k, (edge, (g, _)) in enumerate(zip(self.form.edges, self.parts, strict=True)):
-            if k != skip:
-                edge.add_adjoint(edge.weight[:, None] * g, out)
-        return out
+        pairs = enumerate(zip(self.form.edges, self.parts, strict=True))
+        forces = (self.at_nodes(edge, edge.weight[:, None] * g) for k, (edge, (g, _)) in pairs if k != skip)
+        return sum(forces, np.zeros(self.form.shape))
 
     def fit(
-        self, known: Array, unknown: Array, basis: Array | None = None, alone: float = 1.0
+        self, known: Array, unknown: Array, basis: Array | None = None, alone: float | None = 1.0
     ) -> tuple[float, float, Array] | None:
         """The best factor, what it leaves and the line; None where nothing of the unknown is seen beside the free
-        flows. Where nothing else is known the factor is ``alone``: 1 if the unknown must balance by itself."""
+        flows. Where nothing else is known the factor is ``alone``: 1 if the unknown must balance by itself, None where
+        nothing can be said then."""
         basis = self.basis if basis is None else basis
         a, b = (v.ravel() - basis @ (basis.T @ v.ravel()) for v in (known, unknown))
         size = max(float(np.linalg.norm(known)), float(np.linalg.norm(self.gradient)), 1e-300)
         far = float(np.linalg.norm(b))
         if np.linalg.norm(known) <= UNSEEN * float(np.linalg.norm(self.gradient)):
+            if alone is None:
+                return None
             left = float(np.linalg.norm(a + alone * b))
             return alone, left / max(float(np.linalg.norm(unknown)), size), b / max(far, 1e-300)
         if far <= UNSEEN * max(float(np.linalg.norm(unknown)), size * UNSEEN):
@@ -230,7 +232,7 @@ def node_factors(form: Form) -> dict[str, Array]:
     counts = sum((np.bincount(b.node, minlength=form.n) for b in form.samples), np.zeros(form.n))
     counts = np.where(counts > 0, counts, 1.0)
     links = [edge for edge in form.edges if not edge.ground]
-    degree = np.maximum(sum((abs(edge.K).sum(axis=0) for edge in links), np.zeros(form.n)), 1.0)
+    degree = np.maximum(degrees(form), 1.0)
     mixed = any(edge.penalty.is_equality(form.width(edge)) for edge in links)
     why = MIXING if mixed else ""
     return {
@@ -246,11 +248,13 @@ def node_factors(form: Form) -> dict[str, Array]:
 def _single_nodes(forces: _Forces, total: Array, smooth: Array) -> Iterator[Family]:
     """The losses of one node with a factor, without and with its own smooth penalty."""
     gradient, rest = forces.gradient, forces.gradient + total
+    held = degrees(forces.form) > 0
     for of in (gradient, gradient + smooth) if smooth.any() else (gradient,):
         for i in np.flatnonzero(gradient.any(axis=1)).tolist():
             own = np.zeros(gradient.shape)
             own[i] = of[i]
-            if (found := forces.fit(rest - own, own, alone=0.0)) is not None:
+            alone = 0.0 if held[i] or not forces.w[i].any() else None  # what nothing holds may be anywhere
+            if (found := forces.fit(rest - own, own, alone=alone)) is not None:
                 yield Family(f"the losses of the node {forces.form.labels[i]!r}", *found, True, "node")
 
 

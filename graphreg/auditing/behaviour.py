@@ -93,8 +93,7 @@ def unsettled(course: Course) -> bool:
     moves = np.array(course.moves)
     quarter = len(moves) // 4
     last, early = moves[-quarter:].mean(), moves[quarter : 2 * quarter].mean()
-    size = max(float(np.abs(course.last).max(initial=0.0)), 1e-300) * np.sqrt(course.last.size)
-    return bool(last > 0.9 * early and last > 1e-6 * size and goes_to_and_fro(course))
+    return bool(last > 0.9 * early and last > 1e-6 * course.length(course.last) and goes_to_and_fro(course))
 
 
 def goes_to_and_fro(course: Course) -> bool:
@@ -141,15 +140,14 @@ def _first_edge(graph: Graph) -> Graph:
 def _settles(course: Course) -> bool:
     if not course.finite or not course.moves:
         return False
-    size = max(float(np.linalg.norm(course.last)), 1e-300)
-    return float(np.mean(course.moves[-5:])) < 1e-6 * size
+    return float(np.mean(course.moves[-5:])) < 1e-6 * max(course.length(course.last), 1e-300)
 
 
 # ---- drift -----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Drift:
     """The distance from the optimum where all nodes have the same data, and how far the nodes of the limit on the
-    problem itself are apart, relative to their size."""
+    problem itself are apart."""
 
     equal: float
     disagreement: float
@@ -163,12 +161,11 @@ class Drift:
         return self.disagreement < AGREE
 
 
-def drift(algorithm: AbstractAlgorithm, problem: Problem, limit: Array, rounds: int, seed: int) -> Drift | None:
+def drift(algorithm: AbstractAlgorithm, optimum: Optimum, limit: Array, rounds: int, seed: int) -> Drift | None:
     """How local steps drift; None where nodes cannot be given the same data."""
-    even = with_equal_data(problem)
+    even = with_equal_data(optimum.problem)
     if even is None:
         return None
-    course, optimum = run(algorithm, even, rounds, seed=seed), Optimum.of(even)
-    distance = limit_of(course, optimum).distance if course.finite else np.inf
-    apart = float(np.linalg.norm(limit - limit.mean(axis=0)) / max(np.linalg.norm(limit), 1e-300))
-    return Drift(distance, apart)
+    course = run(algorithm, even, rounds, seed=seed)
+    distance = limit_of(course, Optimum.of(even)).distance if course.finite else np.inf
+    return Drift(distance, optimum.disagreement(limit))

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import io
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from ..clock import OutOfTimeError, left
+from .. import checks
+from ..certificate import common, lengths
+from ..clock import OutOfTimeError, carry_out, left, within
 from ..errors import MethodError
 from ..escaping import visible
+from ..form import Form
+from ..inputs import is_frame
+from ..judging import given_point
 from ..problem import Problem
 from ..running import of_problem
 from ..terms import Array
@@ -22,10 +27,11 @@ from .instances import own
 
 NUMBERS = 20_000_000  # in all points that are kept
 MOST, LEAST = 1024, 64  # points that are kept
-FAR = 1e8  # times the size of the first points, beyond which a run has diverged
+FAR = 1e12  # units, and times the first points, beyond which a run has diverged
 STILL, ROUNDING = 40, 1e-15  # rounds without a move beyond rounding after which a run has settled
 LONGEST = 300  # letters of what an exception says
 PRINTED = 200  # letters of what an algorithm prints that are kept
+HANGS = 0.5  # seconds beyond the deadline after which a round is left alone
 
 
 class Printed(io.TextIOBase):
@@ -49,8 +55,10 @@ class Course:
     rounds : list of int
         Of the points that are kept.
     points : list of (n, d) arrays
+    unit : array (d,) or float
+        In which each parameter is measured, see `unit_of`.
     moves : list of float
-        ||w(k) - w(k-1)|| of every round but the first.
+        ||w(k) - w(k-1)|| of every round but the first, in these units.
     turns : list of float
         The cosine of the angle between the last two moves, of every round but the first two: -1 where the run swings.
     total : int
@@ -62,6 +70,7 @@ class Course:
     """
 
     shape: tuple[int, int]
+    unit: Array | float = 1.0
     rounds: list[int] = field(default_factory=list)
     points: list[Array] = field(default_factory=list)
     moves: list[float] = field(default_factory=list)
@@ -85,7 +94,7 @@ class Course:
         """One more point."""
         self.total += 1
         if self.total > 1:
-            move = w - self.last
+            move = (w - self.last) / self.unit
             size = float(np.linalg.norm(move))
             self.moves.append(size)
             if self.total > 2:
@@ -103,7 +112,7 @@ class Course:
     def still(self) -> bool:
         """Whether the run has not moved for a while, but for rounding."""
         last = self.moves[-STILL:]
-        return len(last) == STILL and max(last) <= ROUNDING * float(np.linalg.norm(self.last))
+        return len(last) == STILL and max(last) <= ROUNDING * self.length(self.last)
 
     def at(self, share: float) -> Array:
         """The mean of the points around a share of the rounds (the last fiftieth before it), against noise."""
@@ -115,20 +124,32 @@ class Course:
 
     def move_since_half(self) -> float:
         """How far the run has come since half of its rounds."""
-        return float(np.linalg.norm(self.at(1.0) - self.at(0.5)))
+        return self.length(self.at(1.0) - self.at(0.5))
+
+    def length(self, w: Array) -> float:
+        """The norm of parameters in units."""
+        return float(np.linalg.norm(w / self.unit))
 
     def tail(self) -> Array:
         """The points of the last tenth that are kept, (k, n, d)."""
         return np.array([w for k, w in zip(self.rounds, self.points, strict=True) if k > 0.9 * self.total])
 
 
+def unit_of(form: Form) -> Array:
+    """The units in which parameters are measured, (d,): how far each moves the losses by about their size, so that
+    neither the units of columns and targets nor an offset matter. Where a common model fits exactly, its own size."""
+    best = common(form)
+    unit = lengths(form)[0]
+    return np.where(best.exact & (best.w != 0.0), np.abs(best.w), unit)
+
+
 class Follower:
     """Runs an algorithm round by round, whatever it does: what it raises or yields wrongly ends the course."""
 
     def __init__(self, algorithm: AbstractAlgorithm, problem: Problem, start: Array | None, seed: int) -> None:
-        self.algorithm = algorithm
-        self.course = Course((problem.form.space.n_observed, problem.form.d))
-        self._all, self._given, self._before = problem.form.n, own(problem), of_problem(problem.form)
+        self.algorithm, self.problem = algorithm, problem
+        self.course = Course((problem.form.space.n_observed, problem.form.d), unit_of(problem.form))
+        self._given, self._before = own(problem), of_problem(problem.form)
         self._begin: Callable[[], Stream] = lambda: algorithm.run(self._given, start, seed)
         self._stream: Stream | None = None
 
@@ -141,11 +162,15 @@ class Follower:
         """The course after so many rounds in all, or to its end; ``enough`` is asked every hundredth round."""
         course, began = self.course, time.monotonic()
         try:
-            with redirect_stdout(course.printed), np.errstate(all="ignore"):
-                self._go(rounds, deadline, enough)
+            # in a thread of its own: an algorithm that does not come back is left alone when the time is up
+            rest = None if deadline == np.inf else deadline + HANGS - time.monotonic()
+            with redirect_stdout(course.printed), np.errstate(all="ignore"), within(rest):
+                carry_out(lambda: self._go(rounds, deadline, enough))
         except KeyboardInterrupt:
             course.ended, course.why = "interrupted", f"interrupted in round {course.total + 1}"
-        except Exception as error:  # noqa: BLE001 - whatever an algorithm raises is what the report has to say
+        except OutOfTimeError:
+            course.ended, course.why = "time", f"the time was up in round {course.total + 1}, which had not ended"
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it raises is what the report has to say
             said = visible(f"{type(error).__name__}: {error}", LONGEST)
             course.ended, course.why = "raised", f"in round {course.total + 1} it raised {said}"
         if self._stream is not None:
@@ -158,14 +183,14 @@ class Follower:
         if self._stream is None:
             self._stream = self._begin()
         while course.total < rounds and not course.ended:
-            given = next(self._stream.points, None)
-            if given is None:
+            given = next(self._stream.points, self)
+            if given is self:
                 course.ended, course.why = "ended", f"it yielded {course.total} points and no more"
                 break
             w = self._read(given)
             finite = bool(np.isfinite(w).all())
-            if not finite or np.abs(w).max(initial=0.0) > FAR * self._size():
-                what = "beyond 1e8 times the first ones" if finite else "not finite"
+            if not finite or self._largest(w) > FAR * self._size():
+                what = "beyond all scales" if finite else "not finite"
                 course.ended, course.why = "diverged", f"in round {course.total + 1} entries are {what}"
                 break
             course.add(w)
@@ -174,22 +199,24 @@ class Follower:
             elif time.monotonic() > deadline:
                 course.ended, course.why = "time", f"the time was up after {course.total} rounds"
 
+    def _largest(self, w: Array) -> float:
+        return float(np.abs(w / self.course.unit).max(initial=0.0))
+
     def _size(self) -> float:
-        points = self.course.points[:20]
-        return max(1.0, *(float(np.abs(w).max(initial=0.0)) for w in points)) if points else 1.0
+        return max(1.0, *map(self._largest, self.course.points[:20])) if self.course.points else 1.0
 
     def _read(self, given: Any) -> Array:
         """The parameters of the user's nodes; a copy, as algorithms may go on writing into what they have yielded."""
         w = given[0] if isinstance(given, tuple) else given
         w = getattr(w, "coef", w)  # a Solution
-        try:
-            w = np.array(w, dtype=float)
-        except (TypeError, ValueError):
-            raise MethodError(f"it yielded {type(given).__name__}, no array of parameters") from None
+        form = self.problem.form
+        if is_frame(w) or isinstance(w, Mapping):
+            w = given_point(w, "what it yielded", form).w
+        w = checks.numbers(w, "what it yielded", f"an array of parameters, not {type(w).__name__}", MethodError)
         n, d = self.course.shape
         if w.shape == (n,) and d == 1:
             w = w[:, None]
-        if w.shape not in ((n, d), (self._all, d)):
+        if w.shape not in ((n, d), form.shape):
             raise MethodError(f"it yielded parameters of shape {w.shape}; the problem has {n} nodes x {d} coordinates")
         return w[:n]
 

@@ -18,12 +18,14 @@ from ..running import Budget, solve
 from ..terms import Array, Strength
 from ..terms.penalties import AbstractPenalty
 from .balance import node_factors, other_penalties
+from .optimum import Optimum
 from .words import by_factor
 
 GAP = 1e-8
+SAME = 1e-3  # of the distance, within which optima are not told apart
 FACTORS = (2.0, 0.5, 4.0, 0.25)
 EDGES = 60  # that are left out one by one, at most
-CLOSE, APART = 0.1, 3.0  # how close an entry must be, relative to the optimum, and how much closer than the next
+CLOSE, APART = 0.05, 3.0  # how close an entry must be, relative to the optimum, and how much closer than the next
 
 
 @dataclass(frozen=True)
@@ -34,16 +36,16 @@ class Entry:
     ratio: float
 
 
-def entries(form: Form, limit: Array, optimum: Array) -> list[Entry]:
+def entries(form: Form, limit: Array, optimum: Optimum) -> list[Entry]:
     """The modified problems of a form (at fixed strengths), the nearest first."""
-    away = float(np.linalg.norm(limit - optimum))
+    away = optimum.length(limit - optimum.w)
     out: list[Entry] = []
     for name, modified in modifications(form):
         if (rest := left()) is not None and rest <= 0.0:
             break
         w = _optimum(modified)
-        if w is not None and np.linalg.norm(w[: len(optimum)] - optimum) > 1e-6 * np.linalg.norm(optimum):
-            out.append(Entry(name, float(np.linalg.norm(limit - w[: len(limit)])) / max(away, 1e-300)))
+        if w is not None and optimum.length(w[: len(limit)] - optimum.w) > 1e-6 * optimum.size:
+            out.append(Entry(name, optimum.length(limit - w[: len(limit)]) / max(away, 1e-300)))
     return sorted(out, key=lambda each: each.ratio)
 
 
@@ -51,7 +53,7 @@ def nearest(found: list[Entry]) -> Entry | None:
     """The entry that names the limit, where one is much closer than any other."""
     if not found or found[0].ratio > CLOSE:
         return None
-    return found[0] if len(found) == 1 or found[1].ratio > APART * found[0].ratio else None
+    return found[0] if len(found) == 1 or found[1].ratio > APART * max(found[0].ratio, SAME) else None
 
 
 def _optimum(form: Form) -> Array | None:

@@ -14,8 +14,8 @@ from .locality import Delays, confirmed, delays
 from .report import IN_THE_LIMIT, RIGHT, Finding
 
 ORDER = (
-    *("run", "limit", "locality", "promptness", "mixing", "balance", "dictionary", "drift", "steps", "bias"),
-    *("repetition", "order"),
+    *("run", "limit", "locality", "promptness", "mixing", "balance", "dictionary", "drift", "start"),
+    *("steps", "bias", "repetition", "order"),
 )
 SHOWN = 3  # pairs of nodes that a sentence lists
 
@@ -54,21 +54,33 @@ class Evidence:
             other = "" if found.other_seed else "; another seed gives another run"
             self.add(Finding("repetition", "holds", f"two runs with the same seed have the same bits{other}"))
 
-    def locality(self, algorithm: AbstractAlgorithm, problem: Problem, seed: int, sums: int) -> None:
-        """``sums`` are those over all nodes that the algorithm has declared and recorded."""
+    def locality(
+        self, algorithm: AbstractAlgorithm, problem: Problem, seed: int, sums: int, noisy: bool, wrong: bool
+    ) -> None:
+        """``sums`` are those over all nodes that the algorithm has declared and recorded; ``noisy``, whether its runs
+        differ with their seeds, and ``wrong``, whether its limit is."""
         found = delays(algorithm, problem, seed)
         if found is None or not found.seen:
             self.skip("locality", "no change of targets could be seen at another node")
+            if wrong and found is not None and (found.hops == 1).any():
+                self.add(Finding("locality", "name", "no messages: no node hears of any other"))
             return
         self._early(algorithm, found, sums)
-        if not found.at_once:
+        if noisy:
+            self.skip("promptness", "as runs differ with their seeds, what is late may be so by chance")
+        elif not found.at_once:
             self._late(algorithm, problem, seed, found)
 
     def _early(self, algorithm: AbstractAlgorithm, found: Delays, sums: int) -> None:
         early = found.early()
         tried = f"targets of {int(found.tried.sum())} of {len(found.labels)} nodes changed"
-        if algorithm.isolated:
-            self.add(Finding("locality", "holds", "by construction: every node was run by itself"))
+        if algorithm.isolated and (early or found.at_once):
+            pair = f", first {found.pair(*early[0])}" if early else ""
+            said = f"nodes know of each other too early{pair}, though every node was run by itself"
+            self._claimed("local", "locality", said)
+            self.add(Finding("locality", "name", "nodes share what the step keeps outside of its arguments"))
+        elif algorithm.isolated:
+            self.add(Finding("locality", "holds", f"every node was run by itself; no other way was seen ({tried})"))
         elif found.at_once and not (self.explicit and "local" in self.claims):
             self.add(Finding("locality", "remark", "every node hears of every other at once: a server, or one place"))
         elif early and sums:

@@ -8,13 +8,16 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..certificate import lengths
 from ..errors import GraphregError
+from ..form import Form
 from ..inputs import Graph, NodeData
 from ..problem import Problem
 from ..terms import AbstractTerm, Array, Model, Strength
 from ..terms.losses import AbstractLoss
 
 CHORDS = 0.4  # edges that an irregular graph has more, as a share of its nodes
+UNEVEN = 30.0  # times as far as another parameter, that one must move to be felt as much
 SPREAD = 0.9  # of the logarithms of its weights
 
 
@@ -83,6 +86,21 @@ def _exchanged(y: Array, rows: Array) -> Array:
     return np.where(rows.reshape(-1, *[1] * (y.ndim - 1)), known[(place.reshape(y.shape) + 1) % len(known)], y)
 
 
+def in_even_units(problem: Problem) -> Problem | None:
+    """With every feature in units in which the losses feel it like any other; None where they do so already, or where
+    there are no features."""
+    unit = lengths(problem.form)[0]
+    if unit.max() < UNEVEN * unit.min() or any(block.X is None for block in problem.form.samples):
+        return None
+
+    def changed(term: AbstractLoss) -> AbstractLoss:
+        X = np.asarray(term.data.X)
+        each = unit.reshape(X.shape[1], -1).min(axis=1)
+        return term.on(replace(term.data, X=X * (each / np.exp(np.log(each).mean()))))
+
+    return rebuilt(problem, changed)
+
+
 # ---- nodes and graphs ------------------------------------------------------------------------------------------------
 def reordered(problem: Problem, rng: np.random.Generator) -> Problem | None:
     """With the nodes and edges of all graphs in another order; None where the order of the nodes stays."""
@@ -127,11 +145,15 @@ def _thinned(term: AbstractLoss, rng: np.random.Generator) -> AbstractLoss:
     return term.take(keep)
 
 
+def degrees(form: Form) -> Array:
+    """How many edges to other nodes each has, (n,)."""
+    return sum((abs(edge.K).sum(axis=0) for edge in form.edges if not edge.ground), np.zeros(form.n))
+
+
 def is_irregular(problem: Problem) -> bool:
     """Whether degrees, weights (where there may be some) and sample counts all differ between nodes."""
     form = problem.form
-    links = [edge for edge in form.edges if not edge.ground]
-    degree = sum((abs(edge.K).sum(axis=0) for edge in links), np.zeros(form.n))
+    links, degree = [edge for edge in form.edges if not edge.ground], degrees(form)
     counts = sum((np.bincount(block.node, minlength=form.n) for block in form.samples), np.zeros(form.n))
     weighted = [edge for edge in links if not edge.penalty.is_equality(form.width(edge))]
     even = [len(edge.base_weight) > 1 and np.ptp(edge.base_weight) == 0.0 for edge in weighted]

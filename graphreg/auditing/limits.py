@@ -17,6 +17,7 @@ MOVES = 0.2  # of its distance a run must still move, or it has stalled
 SWINGS = 1e-4  # of the size of the optimum a run must move in every round to be said to swing
 DECAYS = 0.7  # of its moves a quarter into the run, above which they do not decay
 FEWEST = 200  # rounds from which a limit can be told, where it is not reached
+PACE, TURNED = 0.8, 0.3  # of the quarter before, and of its own length: a move that goes on
 ERRORS = 4.0  # standard errors beyond which a mean is not the optimum
 
 
@@ -113,17 +114,26 @@ def _of_decay(course: Course, optimum: Optimum, distances: tuple[float, float, f
     floor = d3 - (d2 - d3) ** 2 / drop if drop > 0 and d2 > d3 else d3
     if not still and power > FLAT and floor < 0.5 * d3:
         return "undecided", f"{d3:.1e} from the optimum, {_falling(power)}"
+    slow = not still and _drifts(course)
     stalled = course.move_since_half() < MOVES * d3 * optimum.size
-    if still or stalled or power < FLAT:
+    if not slow and (still or stalled or power < FLAT):
         return "wrong", f"it stays {d3:.1e} from the optimum"
-    return "undecided", f"{d3:.1e} from the optimum, {_falling(power)}"
+    goes_on = ", and it goes on the same way as fast as before: slow, or wrong"
+    return "undecided", f"{d3:.1e} from the optimum, {_falling(power)}{goes_on if slow else ''}"
+
+
+def _drifts(course: Course) -> bool:
+    """Whether the last quarter of a run goes on where the one before went, and as far: a small step on a long way."""
+    w2, w3, w4 = (course.at(share) for share in (0.5, 0.75, 1.0))
+    before, after = course.length(w3 - w2), course.length(w4 - w3)
+    turned = course.length((w4 - w3) - (w3 - w2) * (after / max(before, 1e-300)))
+    return after > PACE * before and turned < TURNED * after
 
 
 def _extrapolated(course: Course) -> Array:
     """The limit of points that go as a + b r^j over the octaves j of the rounds."""
     q4, q2, q1 = (course.at(share) for share in (0.25, 0.5, 1.0))
-    before = float(np.linalg.norm(q2 - q4))
-    r = float(np.linalg.norm(q1 - q2)) / max(before, 1e-300)
+    r = course.length(q1 - q2) / max(course.length(q2 - q4), 1e-300)
     return q1 + (q1 - q2) * r / (1.0 - r) if r < 0.97 else q1
 
 
@@ -139,6 +149,5 @@ def _of_noise(runs: tuple[Course, ...], optimum: Optimum, power: float, d3: floa
 def bias(runs: tuple[Course, ...], optimum: Optimum) -> float:
     """How many standard errors the mean over some runs of their last tenths is from the optimum."""
     ends = np.array([each.tail().mean(axis=0) for each in runs])
-    error = ends.std(axis=0, ddof=1) / np.sqrt(len(ends))
-    away = np.linalg.norm(ends.mean(axis=0) - optimum.w)
-    return float(away / np.sqrt((error**2).sum() + 1e-300))
+    error = optimum.length(ends.std(axis=0, ddof=1)) / np.sqrt(len(ends))
+    return optimum.length(ends.mean(axis=0) - optimum.w) / max(error, optimum.floor * optimum.size)

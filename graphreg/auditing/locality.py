@@ -24,7 +24,7 @@ from .instances import rebuilt, scaled, with_targets
 
 ROUNDS = 14
 NEVER = 99
-ROUNDING = 1e-13  # of the points, below which a change is no message
+ROUNDING = 1e-13  # of a coordinate, below which a change is no message
 STRENGTHS = (1.0, 1e2, 1e4)
 MOVES = (1.0, -40.0)  # of the targets, in their standard deviations
 MORE_MOVES = (-1.0, 0.1, -0.1, 8.0, -8.0, 40.0, 1e3, -1e3)
@@ -161,8 +161,8 @@ def _delay(base: list[Array], moved: list[Array], j: int, n: int) -> Array:
     """After how many rounds each of n nodes first differs, counted from the first in which node j does."""
     first = np.full(n, NEVER)
     for k, (a, b) in enumerate(zip(base, moved, strict=False)):
-        seen = np.abs(a - b).max(axis=1) > ROUNDING * max(np.abs(a).max(), np.abs(b).max())
-        first[seen & (first == NEVER)] = k
+        size = np.maximum(np.abs(a), np.abs(b)).max(axis=0)  # each coordinate has a unit of its own
+        first[(np.abs(a - b) > ROUNDING * size).any(axis=1) & (first == NEVER)] = k
     return np.where(first < NEVER, first - first[j], NEVER) if first[j] < NEVER else np.full(n, NEVER)
 
 

@@ -14,8 +14,9 @@ import numpy as np
 from ..problem import Problem
 from ..terms import Array
 from .algorithms import AbstractAlgorithm
-from .course import run
+from .course import run, unit_of
 from .instances import nearly_flat
+from .locality import hops
 
 FLAT = 1e-9  # times the losses
 IMPULSE = 1e-3
@@ -28,9 +29,10 @@ REACTS = 1e-2  # of the impulse that must arrive somewhere
 @dataclass(frozen=True)
 class Mass:
     """How much of an impulse is left over all nodes in the round in which it first spreads, by the label of the
-    node."""
+    node; and whether a constant stays one."""
 
     kept: dict[Hashable, float]
+    constant: bool
 
     @property
     def even(self) -> bool:
@@ -38,28 +40,30 @@ class Mass:
         return all(abs(each - 1.0) <= SUMS for each in self.kept.values())
 
 
-def mass(algorithm: AbstractAlgorithm, problem: Problem, optimum: Array, seed: int) -> Mass | None:
-    """The mass of impulses; None where the algorithm takes no start, does not react to it, or does not keep a constant
-    where losses are flat, so that nothing can be said of it."""
+def mass(algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> Mass | None:
+    """The mass of impulses; None where the algorithm takes no start, does not react to it, or keeps neither a constant
+    nor a mass where losses are flat, so that nothing can be said of it."""
     labels = problem.form.labels[: problem.form.space.n_observed]
     flat = nearly_flat(problem, labels[-1], FLAT, FLAT)
-    base = np.zeros(optimum.shape)
+    base, size = np.zeros((len(labels), problem.form.d)), IMPULSE * unit_of(problem.form)
 
     def response(start: Array) -> list[Array]:
         points = run(algorithm, flat, ROUNDS, start=start, seed=seed).points
-        return [(w - v) / IMPULSE for w, v in zip(points, still, strict=False)]
+        return [(w - v) / size for w, v in zip(points, still, strict=False)]
 
     still = run(algorithm, flat, ROUNDS, start=base, seed=seed).points
-    constant = response(base + IMPULSE)
-    if not constant or np.abs(constant[0][:-1] - 1.0).max(initial=0.0) > SUMS:
+    constant = response(base + size)
+    if not constant:
         return None
     kept: dict[Hashable, float] = {}
     for j in np.linspace(0, len(labels) - 2, min(NODES, len(labels) - 1)).astype(int).tolist():
         impulse = base.copy()
-        impulse[j] += IMPULSE
+        impulse[j] += size
         spread = [
             w for w in response(impulse) if np.abs(np.delete(w, j, axis=0)).max(initial=0.0) > REACTS / len(labels)
         ]
         if spread:
             kept[labels[j]] = float(spread[0][:, 0].sum())
-    return Mass(kept) if kept else None
+    far = hops(problem.form)[len(labels) - 1, : len(labels)] > 1  # from the node whose losses are not flat
+    found = Mass(kept, bool(np.abs(constant[0][far] - 1.0).max(initial=0.0) <= SUMS))
+    return found if kept and (found.constant or found.even) else None

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from ..problem import Problem
 from .algorithms import AbstractAlgorithm
 from .balance import Family, accepted, balanced
@@ -20,12 +18,13 @@ from .report import Finding
 
 WEAK = 1e-2  # times the strengths, where a wrong sign does no harm
 AGREE = 1e-6
+DEPENDS = 0.1  # of the distance, by which a limit that depends on the start moves with it
+ROUGH = 3e-2  # a distance within which rounding to few digits may stop a run
 SHOWN = 4  # families that no limit tells apart, at most
 
 
 def names(
     algorithm: AbstractAlgorithm,
-    problem: Problem,
     optimum: Optimum,
     course: Course,
     limit: Limit,
@@ -33,7 +32,7 @@ def names(
     seed: int,
 ) -> Iterator[Finding]:
     """What the limit of a run on a problem is; the names that come first are the surest."""
-    again = algorithm.repeatable
+    problem, again = optimum.problem, algorithm.repeatable
     if limit.kind == "never settles":
         if again:
             yield from _of_weak_coupling(algorithm, problem, seed)
@@ -43,14 +42,16 @@ def names(
     families: list[Family] = [] if noisy else balanced(problem.form.frozen(), limit.point)
     exact = accepted(families)
     if again and consensus and not noisy and not any(each.explains_mixing for each in exact[:1]):
-        yield from _of_mixing(algorithm, problem, optimum, seed)
-    yield from _of_balance(exact, families, limit, consensus)
+        yield from _of_mixing(algorithm, problem, seed, optimum.disagreement(limit.point) > AGREE)
+    yield from _of_balance(exact, families, optimum.disagreement(limit.point), consensus)
     if not exact:
-        yield from _of_dictionary(problem, optimum, limit)
+        yield from _of_dictionary(optimum, limit)
     if noisy:
-        yield Finding("bias", "name", f"biased stochastic gradient: {limit.why}")
+        yield Finding("bias", "name", f"biased stochastic gradient, or messages that are lost: {limit.why}")
     elif again and consensus and not (exact and exact[0].kind == "nodes"):
-        yield from _of_drift(algorithm, problem, limit, course, seed)
+        yield from _of_drift(algorithm, optimum, limit, course, seed)
+    if again and not noisy and not exact and algorithm.takes_start:
+        yield from _of_start(algorithm, optimum, limit, course, seed)
 
 
 def _is_consensus(problem: Problem) -> bool:
@@ -58,10 +59,13 @@ def _is_consensus(problem: Problem) -> bool:
     return any(edge.penalty.is_equality(form.width(edge)) for edge in form.edges if not edge.ground)
 
 
-def _of_mixing(algorithm: AbstractAlgorithm, problem: Problem, optimum: Optimum, seed: int) -> Iterator[Finding]:
-    found = mass(algorithm, problem, optimum.w, seed) if algorithm.takes_start else None
-    if found is None:
-        yield Finding("mixing", "not tried", "it takes no start, or where losses are flat it does not keep a constant")
+def _of_mixing(algorithm: AbstractAlgorithm, problem: Problem, seed: int, disagree: bool) -> Iterator[Finding]:
+    found = mass(algorithm, problem, seed) if algorithm.takes_start else None
+    if found is None or not (found.constant or disagree):
+        yield Finding("mixing", "not tried", "it takes no start, or where losses are flat it keeps no constant")
+    elif not found.constant:
+        said = "where losses are flat an impulse keeps its mass, and a constant does not stay one: rows of other sums"
+        yield Finding("mixing", "name", f"asymmetric mixing: {said} than 1")
     elif found.even:
         yield Finding("mixing", "holds", "where losses are flat an impulse keeps its mass: mixing is doubly stochastic")
     else:
@@ -69,7 +73,9 @@ def _of_mixing(algorithm: AbstractAlgorithm, problem: Problem, optimum: Optimum,
         yield Finding("mixing", "name", f"asymmetric mixing: of an impulse at one node is left {kept}, and not 1")
 
 
-def _of_balance(exact: tuple[Family, ...], families: list[Family], limit: Limit, consensus: bool) -> Iterator[Finding]:
+def _of_balance(
+    exact: tuple[Family, ...], families: list[Family], disagreement: float, consensus: bool
+) -> Iterator[Finding]:
     if not families:
         yield Finding("balance", "not tried", "runs differ with their seeds, or there are too many parameters")
         return
@@ -94,22 +100,17 @@ def _of_balance(exact: tuple[Family, ...], families: list[Family], limit: Limit,
             "flows leave their ball: gradients and flows balance, but no flows within capacity do on the edges that "
             "are fused",
         )
-    elif _disagreement(limit) > AGREE:
+    elif disagreement > AGREE:
         yield Finding(
             "balance",
             "name",
-            f"constant step: the gradients add up to 0, and the nodes disagree by {_disagreement(limit):.1e}, as in "
-            "decentralised gradient descent with a step that does not decrease",
+            "constant step, or mixing whose rows do not add up to 1: the gradients add up to 0, and the nodes disagree "
+            f"by {disagreement:.1e}, as in decentralised gradient descent with a step that does not decrease",
         )
 
 
-def _disagreement(limit: Limit) -> float:
-    w = limit.point
-    return float(np.linalg.norm(w - w.mean(axis=0)) / max(np.linalg.norm(w), 1e-300))
-
-
-def _of_dictionary(problem: Problem, optimum: Optimum, limit: Limit) -> Iterator[Finding]:
-    found = entries(problem.form.frozen(), limit.point, optimum.w)
+def _of_dictionary(optimum: Optimum, limit: Limit) -> Iterator[Finding]:
+    found = entries(optimum.problem.form.frozen(), limit.point, optimum)
     best = nearest(found)
     if best is not None:
         yield Finding("dictionary", "name", f"{best.name} (its optimum is {best.ratio:.1e} of the distance away)")
@@ -119,14 +120,17 @@ def _of_dictionary(problem: Problem, optimum: Optimum, limit: Limit) -> Iterator
 
 
 def _of_drift(
-    algorithm: AbstractAlgorithm, problem: Problem, limit: Limit, course: Course, seed: int
+    algorithm: AbstractAlgorithm, optimum: Optimum, limit: Limit, course: Course, seed: int
 ) -> Iterator[Finding]:
-    found = drift(algorithm, problem, limit.point, course.total, seed)
+    found = drift(algorithm, optimum, limit.point, course.total, seed)
     if found is None:
         yield Finding("drift", "not tried", "nodes have different losses, and cannot be given the same data")
     elif found.right_on_equal_data and found.agrees:
         yield Finding(
-            "drift", "name", "drift of local steps: nodes agree, rightly on equal data and wrongly where data differ"
+            "drift",
+            "name",
+            "drift of local steps, or gradients that are cut: nodes agree, rightly on equal data and wrongly where "
+            "data differ",
         )
     elif found.right_on_equal_data:
         yield Finding(
@@ -137,6 +141,19 @@ def _of_drift(
         )
     else:
         yield Finding("drift", "remark", f"wrong on equal data, too: {found.equal:.1e} from the optimum")
+
+
+def _of_start(
+    algorithm: AbstractAlgorithm, optimum: Optimum, limit: Limit, course: Course, seed: int
+) -> Iterator[Finding]:
+    """Where the run ends that begins at the optimum."""
+    other = run(algorithm, optimum.problem, course.total, start=optimum.w, seed=seed)
+    moved = optimum.length(other.at(1.0) - limit.point) / optimum.size if other.finite else 0.0
+    said = f"begun at the optimum, it ends {moved:.1e} from here"
+    if moved > DEPENDS * limit.distance and optimum.distance(other.at(1.0)) < 0.5 * limit.distance:
+        yield Finding("start", "name", f"the end depends on the start, steps die out or a state begins wrongly: {said}")
+    elif moved > DEPENDS * limit.distance and limit.distance < ROUGH:
+        yield Finding("start", "name", f"few digits: it stops anywhere near the optimum, as rounded numbers do; {said}")
 
 
 def _of_weak_coupling(algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> Iterator[Finding]:

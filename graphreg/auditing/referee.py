@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from .algorithms import AbstractAlgorithm, algorithm_of
 from .behaviour import Repeats, repeats
 from .course import Course, Follower, run
 from .evidence import Evidence
-from .instances import irregular, is_irregular, own
+from .instances import in_even_units, irregular, is_irregular, own
 from .limits import Limit, limit_of
 from .naming import names
 from .optimum import Optimum
@@ -121,7 +122,7 @@ class _Referee:
         self.began = time.monotonic()
         self.deadline = self.began + seconds
         self.evidence = Evidence(claims, CLAIMS)
-        self.course = Course((problem.form.space.n_observed, problem.form.d))
+        self.course = Course((self.problem.form.space.n_observed, self.problem.form.d))
         self.optimum: Optimum | None = None
         self.limit: Limit | None = None
         self.repeats = Repeats(True, True)
@@ -176,7 +177,7 @@ class _Referee:
     # ---- the evidence ------------------------------------------------------------------------------------------------
     def _evidence(self, optimum: Optimum) -> None:
         if not self.algorithm.repeatable:
-            self._judged(self.problem, optimum, self.course, self.limit, noisy=False)
+            self._judged(optimum, self.course, self.limit, noisy=False)
             self.evidence.skip("the rest", POINTS)
             return
         if not self.course.total:
@@ -188,12 +189,14 @@ class _Referee:
         if noisy:
             self.limit = self._over_seeds(optimum)
         if self.repeats.same_seed:
-            self._try("locality", self._locality)
+            self._try("locality", lambda: self._locality(noisy))
         else:
             self.evidence.skip(
                 "locality", "as runs with the same seed differ, nothing can be told from their differences"
             )
-        self._judged(self.problem, optimum, self.course, self.limit, noisy)
+        if self.limit is not None and self.limit.kind in ("wrong", "never settles"):
+            self._try("limit", self._in_even_units)
+        self._judged(optimum, self.course, self.limit, noisy)
         if not noisy:
             self._try("order", lambda: self.evidence.order(self.algorithm, self.problem, self.course, self.seed))
         if self.limit is not None and self.limit.kind in (RIGHT, IN_THE_LIMIT):
@@ -205,8 +208,9 @@ class _Referee:
         self.repeats = repeats(self.algorithm, self.problem, self.seed)
         self.evidence.repetition(self.repeats)
 
-    def _locality(self) -> None:
-        self.evidence.locality(self.algorithm, self.problem, self.seed, self.course.sums)
+    def _locality(self, noisy: bool) -> None:
+        wrong = self.limit is not None and self.limit.kind == "wrong"
+        self.evidence.locality(self.algorithm, self.problem, self.seed, self.course.sums, noisy, wrong)
 
     def _over_seeds(self, optimum: Optimum) -> Limit:
         """The limit over several seeds, of a run that differs with them."""
@@ -217,14 +221,22 @@ class _Referee:
                 others.append(found)
         return limit_of(self.course, optimum, tuple(others))
 
-    def _judged(
-        self, problem: Problem, optimum: Optimum, course: Course, limit: Limit | None, noisy: bool, where: str = ""
-    ) -> None:
+    def _in_even_units(self) -> None:
+        """Where features have uneven units a run may be so slow, or lose so many digits, that it seems wrong."""
+        problem, seen = in_even_units(self.problem), self.limit
+        if problem is None or seen is None:
+            return
+        there = limit_of(run(self.algorithm, problem, self.rounds or ROUNDS, seed=self.seed), Optimum.of(problem))
+        if there.kind in (RIGHT, IN_THE_LIMIT):
+            why = f"{seen.why}; with features in even units it gets there, so that it may be slow here, or rounded"
+            self.limit = replace(seen, kind="undecided", why=why)
+
+    def _judged(self, optimum: Optimum, course: Course, limit: Limit | None, noisy: bool, where: str = "") -> None:
         """What the limit is, and what it is called where it is wrong."""
         assert limit is not None
         self.evidence.limit(limit, where)
         if limit.kind in ("wrong", "never settles"):
-            found = names(self.algorithm, problem, optimum, course, limit, noisy, self.seed)
+            found = names(self.algorithm, optimum, course, limit, noisy, self.seed)
             self._try("what it does instead", lambda: self.evidence.found.extend(found))
 
     def _on_irregular(self) -> None:
@@ -233,7 +245,7 @@ class _Referee:
         optimum = Optimum.of(problem)
         course = run(self.algorithm, problem, self.rounds or ROUNDS, seed=self.seed)
         limit = limit_of(course, optimum)
-        self._judged(problem, optimum, course, limit, False, "with irregular degrees, weights and counts: ")
+        self._judged(optimum, course, limit, False, "with irregular degrees, weights and counts: ")
         if limit.kind in ("wrong", "never settles"):
             self.limit = limit
 

@@ -36,7 +36,7 @@ class Finding:
     Attributes
     ----------
     evidence : str
-        run, limit, locality, promptness, mixing, balance, dictionary, drift, steps, bias, repetition or order.
+        run, limit, locality, promptness, mixing, balance, dictionary, drift, start, steps, bias, repetition or order.
     outcome : str
         "holds" or "fails" (a property that was claimed), "name" (what the algorithm does instead), "consistent" (with
         the name), "remark", "not tried".

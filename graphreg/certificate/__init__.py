@@ -16,11 +16,12 @@ from .edges.clusters import STATES as STATES
 from .edges.clusters import Clusters as Clusters
 from .edges.clusters import clusters as clusters
 from .edges.near import upper_gap as upper_gap
-from .enclosure.lower import Enclosed as Enclosed
+from .enclosure.enclosed import Enclosed as Enclosed
 from .enclosure.lower import Enclosure as Enclosure
 from .levels import levelled as levelled
 from .record import Certificate as Certificate
 from .record import relative as relative
+from .record import violated as violated
 from .remembered import Remembered as Remembered
 from .remembered import check_point as check_point
 from .repairing.feasible import feasible as feasible

@@ -12,7 +12,8 @@ from ..terms.penalties import AbstractSmoothPenalty, row_norm
 from .attainment.attainment import at_infinity, attained
 from .attainment.recession import cones_of
 from .common_model.best_common import common
-from .enclosure.lower import Enclosed, Enclosure
+from .enclosure.enclosed import Enclosed
+from .enclosure.lower import Enclosure
 from .enclosure.upper import upper_bound
 from .record import Certificate, relative
 from .remembered import Dual, Primal, Remembered, Source, check_point, source_of
@@ -257,7 +258,7 @@ class Certifier:
 
     def bounded(self, found: Enclosed) -> None:
         """Take a lower bound that was proved elsewhere among the best."""
-        self._keep(Dual(found.value, found))
+        self._keep(Dual(self.form.dual(found.dual_point), found))
 
     def _keep(self, one: Dual | None) -> None:
         if one is not None and (self.best_dual is None or one.bound > self.best_dual.bound):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -175,3 +175,10 @@ class Certificate:
         if self.note:
             lines.append(f"  {self.note}")
         return "\n".join(lines)
+
+
+def violated(bounds: Certificate, w: Array) -> Certificate:
+    """The lower bound, and exactly these parameters, which violate a constraint, so that P is +inf at them."""
+    broken = dict.fromkeys(edge.name for edge in bounds.form.edges if not np.isfinite(edge.values(w)).all())
+    note = f"the parameters violate {', '.join(broken)}, so the objective is +inf at them"
+    return replace(bounds, primal=np.inf, scope="none", w=w, note=note, rounding=0.0)

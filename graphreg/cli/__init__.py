@@ -1,3 +1,11 @@
 """The command line: ``graphreg solve model.toml`` and its kin; also ``python -m graphreg``."""
 
-from .commands import main as main
+# Importing a file declares its commands.
+from . import beginnings as beginnings
+from . import commands as commands
+from . import laws as laws
+from . import proofs as proofs
+from .papers import papers
+from .program import main as main
+
+main.add_command(papers)

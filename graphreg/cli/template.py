@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import keyword
 import re
+from importlib.util import find_spec
 from pathlib import Path
+
+import graphreg as gr
 
 from ..errors import ModelFileError
 
@@ -127,12 +130,14 @@ TEMPLATES = {"penalty": PENALTY, "loss": LOSS}
 
 
 def write(kind: str, name: str, folder: Path) -> Path:
-    """Write the template of a kind for a class of that name; a file that is there already is refused."""
+    """Write the template of a kind for a class of that name; a name or a file that is there already is refused."""
     if not name.isidentifier() or keyword.iskeyword(name) or not name[0].isupper():
         raise ModelFileError(
             f"{name!r} is no name of a class: write it like SoftL1, letters and digits, a capital first"
         )
-    path = folder / f"{re.sub(r'(?<=[a-z0-9])(?=[A-Z])', '_', name).lower()}.py"
+    path = folder / f"{_module(name)}.py"
+    if hidden := _hidden(name, path):
+        raise ModelFileError(f"{hidden}; choose another name, such as My{name}")
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(TEMPLATES[kind].replace("NAME", name))
@@ -141,3 +146,18 @@ def write(kind: str, name: str, folder: Path) -> Path:
     except OSError as error:
         raise ModelFileError(f"{path} could not be written: {error.strerror or error}") from error
     return path
+
+
+def _module(name: str) -> str:
+    """The file of a class: soft_l1 of SoftL1."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+def _hidden(name: str, path: Path) -> str:
+    """What a class of that name would hide: one of graphreg, or a module that its file is called like; empty where it
+    hides nothing."""
+    if hasattr(gr, name):
+        return f"{name} is there already, as graphreg.{name}, and would be meant wherever {name} is written"
+    if not path.exists() and find_spec(path.stem) is not None:
+        return f"{path.name} would hide the module {path.stem}, which is installed"
+    return ""

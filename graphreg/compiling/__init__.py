@@ -1,6 +1,7 @@
 """A form as the conic programme that CVXPY takes, and what a conic solver can say of it."""
 
 from . import conic as conic
+from . import solvers as solvers
 from .conic import Compiler as Compiler
 from .emptiness import excluded as excluded
 from .emptiness import overflow as overflow

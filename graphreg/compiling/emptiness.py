@@ -23,7 +23,8 @@ from ..form import DualPoint, Form
 from ..lazy import cp
 from ..terms import Array
 from ..terms.penalties import AbstractConstraint
-from .conic import breakdown_of, solver_name, split, time_limit
+from .conic import split
+from .solvers import breakdown_of, solver_name, time_limit
 
 
 def excluded(form: Form, solver: str, seconds: float | None) -> bool:

@@ -20,7 +20,8 @@ from ..clock import carry_out
 from ..lazy import cp
 from ..terms import Array
 from ..terms.penalties import AbstractPenalty
-from .conic import ATTEMPTS, split
+from .conic import split
+from .solvers import ATTEMPTS
 
 
 @dataclass(frozen=True)

@@ -11,3 +11,4 @@ from .latent import halves_squares as halves_squares
 from .latent import placed as placed
 from .latent import settled as settled
 from .latent import settles as settles
+from .points import parameters_of as parameters_of

@@ -1,4 +1,4 @@
-"""Points as users give them: arrays, data frames, solutions."""
+"""Points as users give them: parameters, flows and prices, or solutions."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import numpy as np
 
 from .. import checks
 from ..errors import ModelError
-from ..form import Form, placed
-from ..inputs import is_frame
-from ..messages import missing_entries, unknown_labels, unmatched
+from ..form import Form, parameters_of, placed
+from ..messages import missing_entries
 from ..running import Solution
 from ..terms import Array
 from .carried import Carried, carried, spread
@@ -54,28 +53,7 @@ def given_point(given: Any, what: str, form: Form) -> Given:
 
 
 def _entries(given: Any, what: str, form: Form) -> Array:
-    """The entries of an array or a data frame, of the user's nodes or of all."""
-    if isinstance(given, Mapping):
-        given = _of_nodes(given, what, form)
-    given = _by_label(given, what, form) if is_frame(given) else given
-    given = checks.numbers(given, what, "a Solution or an array of numbers")
-    observed = len(form.space.index)
-    if given.shape not in (form.shape, (observed, form.d)):
-        raise ModelError(f"{what} must have the shape {(observed, form.d)}, got {given.shape}")
-    if not np.isfinite(given).all():
-        raise ModelError(f"{what} has NaN or infinite entries")
-    return given
-
-
-def _of_nodes(given: Mapping[Any, Any], what: str, form: Form) -> list[Any]:
-    """The vectors of the nodes in their order."""
-    for said in unmatched(what, given, list(form.space.index)):
-        raise ModelError(said)
-    vectors = {label: checks.numbers(given[label], f"{what}[{label!r}]", "a vector of numbers") for label in given}
-    for label, vector in vectors.items():
-        if vector.shape != (form.d,):
-            raise ModelError(f"{what}[{label!r}] must have the shape {(form.d,)}, got {vector.shape}")
-    return [vectors[label] for label in form.space.index]
+    return parameters_of(given, what, form, "a Solution or an array of numbers")
 
 
 def _filled(given: Array, form: Form) -> Array:
@@ -98,6 +76,8 @@ def _check_all_known(known: Carried, what: str) -> None:
 def given_arrays(given: Any, what: str, here: Arrays) -> Arrays:
     """Arrays of floats in the shapes of those here; one may come by itself."""
     alone = len(here) == 1 and isinstance(given, np.ndarray) and given.shape == here[0].shape
+    if isinstance(given, Mapping):  # of edges, over all terms
+        raise ModelError(f"{what} are arrays, one for each term; of a solution: solution.certificate.dual_point.{what}")
     some = [given] if alone else checks.sequence(given, what, "a sequence of arrays")
     if len(some) != len(here):
         raise ModelError(f"{what} must have an array for each of {len(here)} terms, got {len(some)}")
@@ -113,12 +93,3 @@ def given_arrays(given: Any, what: str, here: Arrays) -> Arrays:
 def _like(given: Arrays, here: Arrays) -> Arrays | None:
     """The arrays, where they are shaped like those here."""
     return given if [each.shape for each in given] == [each.shape for each in here] else None
-
-
-def _by_label(frame: Any, what: str, form: Form) -> Any:
-    """The entries of a data frame in the order of the nodes and their parameters."""
-    rows, columns = list(form.space.index), list(form.space.names)
-    for given, known, of in ((frame.index, rows, "node"), (frame.columns, columns, "parameter")):
-        for said in (*unknown_labels(what, given, known, of), *missing_entries(what, given, known, of)):
-            raise ModelError(said)
-    return frame.loc[rows, columns]

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..certificate import Certificate, Certifier, Kinks, Routing, feasible, kinks, relative
+from ..certificate import Certificate, Certifier, Enclosed, Kinks, Routing, feasible, kinks, relative
 from ..certificate import common as best_common
-from ..clock import OutOfTimeError, alarm, left, within
+from ..clock import LAST, OutOfTimeError, afresh, alarm, left, look, within
 from ..compiling import conic
 from ..form import Form
 from ..methods import AbstractMethod, Exact, PrimalDual
@@ -111,25 +111,21 @@ def judge(
     balances them at the kinks near w, some rounds of the primal-dual method from w and the flows found so far, and the
     exact route."""
     own = feasible(form, w)
-    judged = _Judged(form, own, gap)
+    judged, name = _Judged(form, own, gap), "gradients"
     with within(seconds):
-        for name, bound in judged.bounds(flows, prices):
-            began = time.perf_counter()
-            if (rest := left()) is not None and rest <= 0.0 and judged.found:  # what a solve knew it has said
-                judged.left_out = f"The time was up before the {name}."
-                break
-            try:
-                certificate = bound()
-            except OutOfTimeError:
-                judged.left_out = f"The time was up before the {name}."
-                break
-            except KeyboardInterrupt:
-                if not judged.found:
-                    raise
-                judged.left_out = f"Interrupted at the {name}."
-                break
-            if judged.take(name, certificate, time.perf_counter() - began):
-                break
+        try:
+            for name, bound in judged.bounds(flows, prices):
+                began = time.perf_counter()
+                if judged.found:  # what a solve knew it has said
+                    look()
+                if judged.take(name, bound(), time.perf_counter() - began):
+                    break
+        except OutOfTimeError:
+            judged.left_out = f"The time was up before the {name}."
+        except KeyboardInterrupt:
+            if not judged.found:
+                raise
+            judged.left_out = f"Interrupted at the {name}."
     return judged.judgement(float(np.abs(own - w).max(initial=0.0)))
 
 
@@ -138,22 +134,21 @@ class _Judged:
 
     def __init__(self, form: Form, w: Array, gap: float) -> None:
         self.form, self.w, self.gap = form, w, gap
-        self.value = form.primal(w)
+        self.value, self.certifier = form.primal(w), Certifier(form)
         self.found: list[Certificate] = []
         self.steps: list[Step] = []
         self.left_out = ""
 
     def bounds(self, flows: Arrays | None, prices: Arrays | None) -> Bounds:
         """The steps, each with what it can make use of."""
-        certifier, given = Certifier(self.form), "gradients" if flows is None else "given flows"
-        certifier.spot_checks.begin()
-        yield given, lambda: certifier.certify(self.w, flows, prices, self.gap)
-        routing, before = Routing(self.form, certifier.repair.stacks, self.w), None
+        self.certifier.spot_checks.begin()
+        yield "gradients" if flows is None else "given flows", lambda: self._given(flows, prices)
+        routing, before = Routing(self.form, self.certifier.repair.stacks, self.w), None
         size = float(np.sqrt(np.mean(np.square(self.w))))
         for near in NEAR:
             found, known = kinks(self.form, self.w, near * size), self.lowest.dual
             if found.any() and not found.same(before):
-                yield f"kinks within {near:g}", partial(self._routed, certifier, routing, found)
+                yield f"kinks within {near:g}", partial(self._routed, routing, found)
                 if before is not None and not self.lowest.dual - known > BETTER * (self.value - known):
                     break
             before = found
@@ -162,10 +157,15 @@ class _Judged:
         if not Exact().missing(self.form):
             yield "exact route", lambda: self._solved(Exact(), None)
 
-    def _routed(self, certifier: Certifier, routing: Routing, found: Kinks) -> Certificate:
+    def _given(self, flows: Arrays | None, prices: Arrays | None) -> Certificate:
+        rest = left()
+        with afresh(None if rest is None else max(rest, LAST)):  # without it there is no lower bound at all
+            return self.certifier.certify(self.w, flows, prices, self.gap)
+
+    def _routed(self, routing: Routing, found: Kinks) -> Certificate:
         with alarm():
             point = routing(found)
-        return certifier.certify(self.w, point.flows, point.prices, self.gap)
+            return self.certifier.certify(self.w, point.flows, point.prices, self.gap)
 
     def _solved(self, method: AbstractMethod, rounds: int | None) -> Certificate:
         lowest = self.lowest
@@ -192,23 +192,16 @@ class _Judged:
         return bool(certificate.contradiction) or away <= self.gap or known
 
     def judgement(self, moved: float) -> Judgement:
-        broken = [each for each in self.found if each.contradiction]
+        certifier = self.certifier
+        certifier.gap, certifier.best_primal = self.gap, None  # of w itself, whatever else was met
+        certifier.consider(self.w)
+        if self.found:
+            lowest = self.lowest
+            certifier.bounded(Enclosed(np.array([lowest.dual]), lowest.dual_point, lowest.spread))
+        found = certifier.best()
+        broken = [each for each in (*self.found, found) if each.contradiction]
         if broken:  # a term of the user's own breaks a law: no bound of any step holds
             return self._judgement(replace(broken[0], w=self.w), moved, None)
-        certifier = Certifier(self.form)
-        certifier.gap = self.gap
-        if self.found:
-            certifier.admit(self.w, self.lowest.dual_point)
-        else:
-            certifier.consider(self.w)
-        found = certifier.best()
-        finite = np.isfinite(found.primal)
-        if (
-            finite and self.found and self.lowest.valid and self.lowest.dual > found.dual
-        ):  # proved elsewhere: at infinity
-            lowest = self.lowest
-            known = {"dual": lowest.dual, "dual_point": lowest.dual_point, "spread": lowest.spread}
-            found = replace(found, **known, scope="global", note="")
         best = min(self.found, key=lambda each: each.primal, default=found)
         lies = found.primal - 2.0 * found.rounding  # P at w is not less
         better = best if best.valid and best.primal < lies else None

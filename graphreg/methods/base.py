@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from inspect import Parameter, signature
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from ..certificate import Certifier
 from ..checks import Check, check_fields, instance, is_number
 from ..declaring import declared
-from ..errors import MethodError, MethodWarning
+from ..errors import ArgumentError, MethodError, MethodWarning
 from ..form import Form
-from ..messages import closest
+from ..messages import closest, near
 from ..network import LocalView
 from ..terms import Array
 
@@ -53,12 +54,38 @@ def warn(message: str) -> None:
     warnings.warn(message, MethodWarning, stacklevel=3)
 
 
+def options_of(method: type[AbstractMethod]) -> list[Parameter]:
+    """The options of a method, in their order."""
+    return list(signature(method.__init__).parameters.values())[1:]  # the first is self
+
+
+def check_options(method: type[AbstractMethod], given: Iterable[str]) -> None:
+    """Refuse an option that a method does not have; the message says what was probably meant, and which methods have
+    one of that name."""
+    options = options_of(method)
+    if any(each.kind is Parameter.VAR_KEYWORD for each in options):
+        return
+    known = [each.name for each in options]
+    for name in given:
+        if name not in known:
+            has = {other: [each.name for each in options_of(kind)] for other, kind in declared(AbstractMethod).items()}
+            others = [other for other, names in has.items() if name in names]
+            more = f"; {name} is an option of {', '.join(others)}" if others else ""
+            raise ArgumentError(f"{method.__name__} has no option {name!r}; {near(name, known, 'it has')}{more}")
+
+
 class AbstractMethod(ABC):
     """A way to solve a problem. ``needs`` and ``sends`` say in a line what it asks of a problem, and what goes across
     an edge in a round."""
 
     needs: ClassVar[str] = ""
     sends: ClassVar[str] = ""
+
+    def __new__(cls, *args: Any, **options: Any) -> Self:
+        """Refuses an option that the method does not have (see `check_options`)."""
+        del args
+        check_options(cls, options)
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         """Refuses options that are not what their fields say they must be (see `graphreg.checks`)."""

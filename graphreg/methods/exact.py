@@ -12,7 +12,7 @@ from ..breakdown import Watched, broken, cause
 from ..certificate import Certificate, common
 from ..checks import checked, one_of, text
 from ..clock import OutOfTimeError, progress_bar
-from ..compiling import conic, excluded, overflow
+from ..compiling import excluded, overflow, solvers
 from ..form import Form
 from ..running import Budget, Outcome, Task
 from .base import AbstractMethod
@@ -84,7 +84,7 @@ class _Attempts:
 
     method: Exact
     task: Task
-    outcomes: list[conic.Outcome] = field(default_factory=list[conic.Outcome])
+    outcomes: list[solvers.Outcome] = field(default_factory=list[solvers.Outcome])
     refined: list[str] = field(default_factory=list[str])
     began: float = field(default_factory=time.perf_counter)
 
@@ -117,7 +117,7 @@ class _Attempts:
         if gap > 0.0 and certificate.holds(gap):
             return "limit"
         with progress_bar(task.budget.progress, desc=method.label, unit=" attempts") as tell:
-            for attempt in conic.attempts(method.solver, method.form):
+            for attempt in solvers.attempts(method.solver, method.form):
                 left = self.left()
                 if left is not None and left <= 0.0:
                     return "budget"
@@ -136,13 +136,13 @@ class _Attempts:
             return certifier.best()
         return certifier.certify(budget.start[0], budget.start[1], None, budget.gap)
 
-    def _attempt(self, attempt: conic.Attempt, left: float | None) -> Certificate | None:
+    def _attempt(self, attempt: solvers.Attempt, left: float | None) -> Certificate | None:
         """The best certificate after one more solve; None where it gave no point."""
         (scaled, options), form, solver = attempt, self.task.form, self.method.solver
         compiled = self.task.compiler(self.method.form, scaled)
-        outcome = compiled.solve(solver, {**options, **conic.time_limit(solver, left)})
+        outcome = compiled.solve(solver, {**options, **solvers.time_limit(solver, left)})
         found, broke = compiled.answer()
-        self.outcomes.append(conic.Outcome(cause=broke) if broke else outcome)
+        self.outcomes.append(solvers.Outcome(cause=broke) if broke else outcome)
         if found is None:
             return None
         w = np.where(form.free[:, None], 0.0, found[0])

@@ -25,9 +25,10 @@ def draw(figure: Callable[[Any, dict[str, Any]], None], data: Mapping[str, Any])
         Where an axis has no label.
     """
     import matplotlib as mpl
+    from cycler import cycler
     from matplotlib.figure import Figure  # not pyplot: no window, and no state of the whole program
 
-    cycle = mpl.cycler(color=INK) + mpl.cycler(linestyle=DASHES) + mpl.cycler(marker=MARKERS)
+    cycle = cycler(color=INK) + cycler(linestyle=DASHES) + cycler(marker=MARKERS)
     with mpl.rc_context({"axes.prop_cycle": cycle, "image.cmap": "Greys", "font.size": 9.0}):
         sheet = Figure(figsize=SIZE, layout="constrained")
         figure(sheet, dict(data))

@@ -65,7 +65,8 @@ class Replications:
 
         pool = Parallel(n_jobs=self.processes, backend="loky", return_as="generator_unordered", max_nbytes=None)
         try:
-            yield from pool(delayed(_placed)(place, unit, task, seed) for place, task in todo.items())
+            found: Any = pool(delayed(_placed)(place, unit, task, seed) for place, task in todo.items())
+            yield from found
         except BaseException:
             get_reusable_executor(reuse=True).shutdown(wait=False, kill_workers=True)  # pyright: ignore[reportArgumentType]
             raise

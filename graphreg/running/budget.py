@@ -65,8 +65,8 @@ class Budget:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a method gave. ``ended`` is 'gap', 'budget', 'limit', 'recession', 'interrupted', 'infeasible' or 'failed';
-    status and message are those of the judgement, empty before it."""
+    """What a method gave. ``ended`` is 'gap', 'budget', 'limit', 'recession', 'interrupted', 'infeasible' or 'failed',
+    of a file 'read'; status and message are those of the judgement, empty before it."""
 
     certificate: Certificate
     certifier: Certifier  # whose it is

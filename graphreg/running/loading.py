@@ -23,8 +23,7 @@ def load(path: Any, form: Form, gap: float) -> Solution:
         certifier = Certifier(form)
         certifier.spot_checks.begin()
         certificate = proved(certifier, saved["certificate"], saved["dual"])
-    ended = "failed" if certificate.contradiction else "limit"
-    outcome = judged(Outcome(certificate, certifier, ended), gap)
+    outcome = judged(Outcome(certificate, certifier, "read"), gap)
     said, name = saved["solution"], repr(str(file_of(path)))
     message = f"{outcome.message} Read from {name}, which says {said['status']!r}; the bounds are proved anew."
     own = {name: said[name] for name in ("method", "rounds", "seconds", "seed")}

@@ -12,7 +12,7 @@ import numpy as np
 from ..checks import checked, whole
 from ..errors import CheckpointError, MethodError
 from ..form import Form
-from ..messages import did_you_mean
+from ..messages import did_you_mean, shown
 from ..terms import Array
 from .observing import Observation, Observer, Seen, grid_of
 
@@ -49,10 +49,10 @@ class Log:
         self.arrays, self.rounds = none, np.zeros(0, dtype=np.int64)
 
     def fits(self, like: Mapping[str, Seen]) -> str:
-        """The name of what has another shape than the rows so far; empty where there is none."""
+        """The name of what has another shape or type than the rows so far; empty where there is none."""
         for name, value in like.items():
             rows, new = _listed(self.arrays[name]), _listed(value)
-            if [a.shape[1:] for a in rows] != [a.shape for a in new]:
+            if [(a.shape[1:], a.dtype) for a in rows] != [(a.shape, a.dtype) for a in new]:
                 return name
         return ""
 
@@ -112,7 +112,7 @@ class Recorder:
         """Go on from what a checkpoint of round k has kept."""
         if log is not None and log.of != self.log.of:
             raise CheckpointError(
-                f"the checkpoint holds observations of {log.of}, and {self.log.of} are asked for: ask for the same, "
+                f"the checkpoint holds observations of {shown(log.of)}, not {shown(self.log.of)}: ask for the same, "
                 "leave observe out (what was observed is then lost), or name another file"
             )
         if log is not None and log.size:
@@ -146,8 +146,8 @@ class Recorder:
             log.begin(row)
         if other := log.fits(row):
             raise MethodError(
-                f"{other!r} has another shape after round {k} than before, so its rounds make no array; observe a "
-                "function of it that always has one shape"
+                f"{other!r} has another shape after round {k} than before, or is complex there alone, so its rounds "
+                "make no array; observe a function of it that is always alike"
             )
         if log.size == len(log.rounds):
             most = self._most(row)
@@ -165,7 +165,7 @@ class Recorder:
                 f"an observation takes {each:,} bytes, and Observer(memory={self.observer.memory:g}) has room for "
                 f"{most}{f' of the {asked} that are asked for' if asked else ''}: give more memory, or observe less"
             )
-        return asked or most
+        return most
 
     def observed(self) -> Observed:
         """All observations, with that of the last round."""

@@ -115,7 +115,7 @@ class Observer:
         return {name: _copied(name, look(at)) for name, look in self.what.items()}
 
     def __str__(self) -> str:
-        grid = "a geometric grid" if self.rounds is None else shown(self.rounds)
+        grid = "a geometric grid" if self.rounds is None else self.rounds
         return f"{', '.join(self.what)} at the rounds {grid}"
 
     @property
@@ -139,7 +139,7 @@ def grid_of(observer: Observer) -> Iterator[int]:
 def _rounds(given: Any) -> int | tuple[int, ...]:
     """Every so many rounds, or the rounds in their order."""
     if is_whole(given):
-        return whole(1)(given, "Observer(rounds=...)", MethodError)
+        return int(whole(1)(given, "Observer(rounds=...)", MethodError))
     what, wanted = "Observer(rounds=...)", "a number of rounds, or a sequence of the rounds"
     if isinstance(given, (str, bytes)):
         raise MethodError(f"{what} must be {wanted}, got {shown(given)}")
@@ -189,9 +189,15 @@ def _of_state(held: Mapping[str, Seen], name: str) -> Seen:
 
 def _copied(name: str, value: Any) -> Seen:
     """Numbers of their own: the method may go on with its arrays, and the user with theirs."""
-    if isinstance(value, tuple):
-        return tuple(np.array(each) for each in value)
-    out = np.array(value)
+    return tuple(_floats(name, each) for each in value) if isinstance(value, tuple) else _floats(name, value)
+
+
+def _floats(name: str, value: Any) -> Array:
+    """Floats, or complex numbers: where the first round gives the whole number 0, a later one may give 0.5."""
+    try:
+        out = np.array(value)
+    except ValueError:  # rows of several lengths
+        out = np.array(None)
     if out.dtype.kind not in "biufc":
         raise MethodError(f"the function {name!r} of the observer must return numbers, got {shown(value)}")
-    return out
+    return out.astype(np.result_type(out.dtype, float), copy=False)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..certificate import Certificate, Certifier
+from ..certificate import Certificate, Certifier, violated
 from ..checks import one_of, whole
 from ..errors import CheckpointError
 from ..escaping import visible
@@ -90,6 +90,8 @@ def proved(certifier: Certifier, known: Mapping[str, Any], point: DualPoint) -> 
     form = certifier.form
     certifier.admit(known["w"], point)
     best = certifier.best()
+    if certifier.best_primal is None and not best.contradiction and form.primal(known["w"]) == np.inf:
+        return violated(best, known["w"])  # of a baseline, which drops what ties the nodes
     if not best.valid or not known["primal"] >= best.primal or not known["dual"] <= best.dual:
         return best
     primal, dual = known["primal"], known["dual"]

@@ -99,7 +99,7 @@ class Task:
     @cached_property
     def certifier(self) -> Certifier:
         """That of the form, with all that is known beforehand."""
-        with alarm():
+        with alarm(), np.errstate(over="ignore", invalid="ignore"):
             return self._certifier()
 
     def _certifier(self) -> Certifier:

@@ -43,7 +43,7 @@ def judge(outcome: Outcome, gap: float) -> tuple[str, str]:  # noqa: PLR0911 - o
         return "interrupted", interrupted(rounds, certificate)
     if ended == "budget":
         return "budget", used_up(rounds, certificate)
-    return "no_certificate", no_certificate(certificate, gap)
+    return "no_certificate", (read if ended == "read" else no_certificate)(certificate, gap)
 
 
 def judged(outcome: Outcome, gap: float) -> Outcome:
@@ -118,6 +118,13 @@ def no_certificate(certificate: Certificate, gap: float) -> str:
     remedy = f"{unlike(certificate.form) or 'standardise the features'}, add a small ridge, or ask for a larger gap"
     remedy = floor_of(certificate) or remedy
     return f"The run ended at a {_reached(certificate)} where {gap:.3g} was asked for{why}; {remedy}."
+
+
+def read(certificate: Certificate, gap: float) -> str:
+    """The sentence of points from a file that do not reach the gap asked for."""
+    reached = f"have a {gap_of(certificate)}" if certificate.valid else f"have no certificate ({certificate.note})"
+    remedy = "a solve with this answer as start= goes on from them"
+    return f"The points of the file {reached} where {gap:.3g} was asked for; {remedy}."
 
 
 def floor_of(certificate: Certificate) -> str:

@@ -17,7 +17,7 @@ from .records import Array, Role
 from .sharing import alike, shared
 
 if TYPE_CHECKING:
-    from .losses.base import AbstractLoss
+    from .losses.loss import AbstractLoss
 
 
 @dataclass(frozen=True)

@@ -26,17 +26,19 @@ def shown(value: Array, live: Any) -> Array:
     return value + TINY * live
 
 
-def largest_around(function: Any, x: Array, spread: Array) -> Array:
+def largest_around(function: Any, x: Array, spread: Array, rowwise: bool = False) -> Array:
     """A bound of a convex function of rows over the box ``x +- spread``, its values trusted to 16 ulp.
 
-    The box lies in the convex hull of the points ``x +- k spread_j e_j``, k the number of coordinates.
+    The box lies in the convex hull of the points ``x +- k spread_j e_j``, k the number of coordinates. ``rowwise``: the
+    function takes any number of rows, and is asked once for all points.
     """
     points = list(ends(x, spread)) if x.ndim == 1 else [x]
     if x.ndim == 2:
         for j in np.flatnonzero(spread.any(axis=0)):
             step = np.where(np.arange(x.shape[1]) == j, x.shape[1] * spread, 0.0)
             points += ends(x, step)
-    values = [np.asarray(function(point), dtype=float) for point in points]
+    found = np.reshape(function(np.concatenate(points)), (-1, len(x))) if rowwise else [function(p) for p in points]
+    values = [np.asarray(each, dtype=float) for each in found]
     top, size = np.maximum.reduce(values), np.maximum.reduce(np.abs(values))
     return np.where(np.isnan(top), np.inf, top + 16.0 * ULP * size)
 

@@ -20,13 +20,11 @@ class KinkedError(Exception):
 
 @dataclass(frozen=True)
 class Jet:
-    """s numbers at each of m rows, with their derivatives in the k coordinates: (m, s), (m, s, k) and (m, s, k, k).
-    ``size`` (m, s) is that of the numbers whose sum the slopes are: rounding leaves a share of it."""
+    """s numbers at each of m rows, with their derivatives in the k coordinates: (m, s), (m, s, k) and (m, s, k, k)."""
 
     value: Array
     slope: Array
     bend: Array
-    size: Array
 
     def mapped(self, M: Array) -> Jet:
         """M (r, s) times the numbers."""
@@ -34,7 +32,6 @@ class Jet:
             self.value @ M.T,
             np.einsum("rs,msk->mrk", M, self.slope),
             np.einsum("rs,mskl->mrkl", M, self.bend),
-            self.size @ np.abs(M).T,
         )
 
     def through(self, f: Array, df: Array, ddf: Array) -> Jet:
@@ -44,43 +41,43 @@ class Jet:
             f,
             df[:, :, None] * self.slope,
             ddf[:, :, None, None] * square + df[:, :, None, None] * self.bend,
-            np.abs(df) * self.size,
         )
 
 
 Smooth = tuple[Callable[[Array], Array], Callable[[Array], Array], Callable[[Array], Array]]  # f, f' and f''
 Jets = Callable[[Array], Jet]
+Kinked = Callable[[Any, list[Jets]], Jets | None]  # (atom, its arguments) -> what stands for it; None where it may stay
 
 
-def jets(expression: Any, z: Any) -> Jets:
-    """The numbers of an expression of the variable z, with their derivatives.
+def jets(expression: Any, z: Any, kinked: Kinked = lambda atom, args: None) -> Jets:
+    """The numbers of an expression of the variable z, with their derivatives, at rows that begin with z.
 
     Raises
     ------
     KinkedError
-        Where it holds an atom that is not known to be smooth.
+        Where it holds an atom that is not known to be smooth, and for which ``kinked`` gives nothing.
     """
     from cvxpy.atoms.affine.affine_atom import AffAtom
 
     k = z.size
     if expression is z:
         return lambda rows: Jet(
-            rows, np.broadcast_to(np.eye(k), (len(rows), k, k)), np.zeros((len(rows), k, k, k)), np.ones(rows.shape)
+            rows[:, :k], np.broadcast_to(np.eye(k), (len(rows), k, k)), np.zeros((len(rows), k, k, k))
         )
     if expression.is_constant():
         flat = dense(expression.value).ravel(order="F")
         return lambda rows: _constant(np.broadcast_to(flat, (len(rows), len(flat))), k)
-    args = [jets(arg, z) for arg in expression.args]
+    args = [jets(arg, z, kinked) for arg in expression.args]
+    if (instead := kinked(expression, args)) is not None:
+        return instead
     if isinstance(expression, AffAtom):
         base, matrices = affine_map(expression)
         pairs = [(arg, M) for arg, M in zip(args, matrices, strict=True) if M is not None]
         return lambda rows: _added(base, [arg(rows).mapped(M) for arg, M in pairs])
     name = type(expression).__name__.removesuffix("Approx")
-    if name == "log_sum_exp" and expression.size == 1:
-        return lambda rows: _log_sum_exp(args[0](rows))
-    if name == "quad_over_lin" and expression.size == 1:
-        return lambda rows: _quad_over_lin(args[0](rows), args[1](rows))
-    f, df, ddf = _smooth(expression)
+    if name in _OF_VECTORS and expression.size == 1:
+        return lambda rows: _OF_VECTORS[name](*(arg(rows) for arg in args))
+    f, df, ddf = entrywise(*kind_of(expression))
     return lambda rows: (x := args[0](rows)).through(f(x.value), df(x.value), ddf(x.value))
 
 
@@ -122,16 +119,27 @@ def _huber(M: float) -> Smooth:
     )
 
 
-def _smooth(atom: Any) -> Smooth:
-    """A smooth atom that acts on each entry, with its derivatives."""
-    name = type(atom).__name__.removesuffix("Approx")
-    if name == "Power":
-        return _power(float(atom.p.value))
-    if name == "huber":
-        return _huber(float(atom.M.value))
-    if name not in _ELEMENTWISE:
-        raise KinkedError(name)
-    return _ELEMENTWISE[name]
+def entrywise(kind: str, parameter: float = 0.0) -> Smooth:
+    """The smooth function that CVXPY's atom of this name is at each entry, with its derivatives.
+
+    Raises
+    ------
+    KinkedError
+        Where it is not known to be smooth, or to act on each entry.
+    """
+    if kind == "Power":
+        return _power(parameter)
+    if kind == "huber":
+        return _huber(parameter)
+    if kind not in _ELEMENTWISE:
+        raise KinkedError(kind)
+    return _ELEMENTWISE[kind]
+
+
+def kind_of(atom: Any) -> tuple[str, float]:
+    """The name and the parameter of an atom that acts on each entry."""
+    kind = type(atom).__name__.removesuffix("Approx")
+    return kind, float(atom.p.value) if kind == "Power" else float(atom.M.value) if kind == "huber" else 0.0
 
 
 def _log_sum_exp(x: Jet) -> Jet:
@@ -142,8 +150,7 @@ def _log_sum_exp(x: Jet) -> Jet:
     slope = np.einsum("ms,msk->mk", share, x.slope)
     bend = np.einsum("ms,msk,msl->mkl", share, x.slope, x.slope) + np.einsum("ms,mskl->mkl", share, x.bend)
     bend = bend - slope[:, :, None] * slope[:, None, :]
-    size = (share * x.size).sum(axis=1, keepdims=True)
-    return Jet(top + np.log(total), slope[:, None], bend[:, None], size)
+    return Jet(top + np.log(total), slope[:, None], bend[:, None])
 
 
 def _quad_over_lin(x: Jet, y: Jet) -> Jet:
@@ -154,20 +161,20 @@ def _quad_over_lin(x: Jet, y: Jet) -> Jet:
     apart = x.slope - ratio[:, :, None] * y.slope
     bend = (2.0 / over)[:, :, None] * np.einsum("msk,msl->mkl", apart, apart)
     bend = bend + 2.0 * np.einsum("ms,mskl->mkl", ratio, x.bend) - square[:, None, None] * y.bend[:, 0]
-    size = 2.0 * (np.abs(ratio) * x.size).sum(axis=1) + square * y.size[:, 0]
-    return Jet((square * over[:, 0])[:, None], slope[:, None], bend[:, None], size[:, None])
+    return Jet((square * over[:, 0])[:, None], slope[:, None], bend[:, None])
+
+
+_OF_VECTORS: dict[str, Callable[..., Jet]] = {"log_sum_exp": _log_sum_exp, "quad_over_lin": _quad_over_lin}
 
 
 def _constant(value: Array, k: int) -> Jet:
     m, s = value.shape
-    return Jet(value, np.zeros((m, s, k)), np.zeros((m, s, k, k)), np.zeros((m, s)))
+    return Jet(value, np.zeros((m, s, k)), np.zeros((m, s, k, k)))
 
 
 def _added(base: Array, parts: list[Jet]) -> Jet:
-    value, slope, bend, size = (
-        np.add.reduce([getattr(part, name) for part in parts]) for name in ("value", "slope", "bend", "size")
-    )
-    return Jet(base + value, slope, bend, size)
+    value, slope, bend = (np.add.reduce([getattr(part, name) for part in parts]) for name in ("value", "slope", "bend"))
+    return Jet(base + value, slope, bend)
 
 
 # ---- functions of one number -----------------------------------------------------------------------------------------
@@ -214,7 +221,7 @@ def _line(expression: Any, variable: Any, x: Array) -> Line:
         if name not in ("AddExpression", "NegExpression", "multiply", "MulExpression", "DivExpression", "Promote"):
             raise KinkedError(name)
         return _affine_line(expression, args)
-    f, df, ddf = _smooth(expression)
+    f, df, ddf = entrywise(*kind_of(expression))
     u, slope, bend, _ = args[0]
     value = f(u)
     return Line(value, df(u) * slope, ddf(u) * slope * slope + df(u) * bend, np.abs(value))

@@ -52,6 +52,7 @@ ADVICE = {
     "numbers; np.log1p, np.expm1, squares of sums help), or runs a solver: then say so by accuracy()",
     "room": "room(u) lets a coordinate move out of dom phi*; by default it follows from gauge",
     "squares": "squares() returns R with phi(z) = 1/2 ||Rz||^2 and fewer rows than coordinates",
+    "composed": "composed() returns R, with fewer rows than coordinates and of full rank, and h with phi(z) = h(Rz)",
     "gradient differences": "gradient is not the derivative of value: a sign, a factor, or x - y for y - x",
     "gradient fenchel young": "conjugate is not that of value, or the gradient leaves its domain: with b = gradient(x, "
     "y), l(x) + l*(b) = x b; mind the part of the target, b y",

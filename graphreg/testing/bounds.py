@@ -56,14 +56,18 @@ def holds(
     x: Array,
     rng: np.random.Generator,
     trusted: float = TRUSTED * ULP,
+    rowwise: bool = False,
     **where: Any,
 ) -> Failures:
-    """The bound is not less than the function at any point of the box; +inf where one is outside the domain."""
+    """The bound is not less than the function at any point of the box; +inf where one is outside the domain.
+
+    ``rowwise``: the function takes any number of rows, and is asked once for all points.
+    """
     for spread, points in boxes(x, rng):
         top = bound(x, spread)
         shaped(name, top, (len(x),))
-        for point in points:
-            value = function(point)
+        found = function(frozen(np.vstack(points))).reshape(-1, len(x)) if rowwise else map(function, points)
+        for point, value in zip(points, found, strict=True):
             floor = 1.0 if trusted > TRUSTED * ULP else 0.0  # of what a solver returns
             allowed = trusted * np.where(np.isfinite(value), np.maximum(np.abs(value), floor), 0.0)
             short = np.where(value == top, 0.0, value - allowed - top)
@@ -212,8 +216,8 @@ def value_bound_of_penalties(penalty: AbstractPenalty, probe: Probe) -> Failures
     """value_bound(z, spread) bounds phi around z, +inf where the domain is left, and is phi where nothing is spread."""
     inner = 0.9 * penalty.prox(probe.points, 1.0)
     z = frozen(np.vstack([probe.points, penalty.prox(probe.points, 1.0), inner]))
-    yield from holds("value_bound", penalty.value_bound, penalty.value, z, probe.rng, trust(probe))
-    size = np.abs(penalty.value(frozen(inner)))
+    yield from holds("value_bound", penalty.value_bound, penalty.value, z, probe.rng, trust(probe), rowwise=True)
+    size = np.abs(penalty.value(frozen(inner))) + probe.apart(inner)
     yield from tight("value_bound", penalty.value_bound, penalty.value, frozen(inner), size)
 
 
@@ -223,9 +227,13 @@ def conjugate_bound_of_penalties(penalty: AbstractPenalty, probe: Probe) -> Fail
     if penalty.squares() is not None:
         return
     u = frozen(np.vstack([probe.points, probe.inside]))
-    yield from holds("conjugate_bound", penalty.conjugate_bound, penalty.conjugate, u, probe.rng, trust(probe))
+    bound, conjugate = penalty.conjugate_bound, penalty.conjugate
+    yield from holds("conjugate_bound", bound, conjugate, u, probe.rng, trust(probe), rowwise=True)
     inside = frozen(probe.middle + 0.9 * (probe.inside - probe.middle))
     size = np.where(probe.pair.outside(inside), 0.0, (inside**2).sum(axis=1))
+    # phi*(u) = <u, x> - phi(x) is a difference of numbers of the size of <u, x>: how fast phi* grows along u
+    growth = (penalty.conjugate(frozen(1.001 * inside)) - penalty.conjugate(inside)) / 0.001
+    size = size + np.where(np.isfinite(growth), np.abs(growth), 0.0)
     yield from tight("conjugate_bound", penalty.conjugate_bound, penalty.conjugate, inside, size)
 
 
@@ -236,12 +244,13 @@ def room(penalty: AbstractPenalty, probe: Probe) -> Failures:
     u = frozen(probe.middle + 0.7 * (probe.inside - probe.middle))
     room = np.broadcast_to(penalty.room(u), u.shape)
     yield from judge("room is a number >= 0 per coordinate", ~(room >= 0.0).all(axis=1), 0, u=u)
+    inside = ~probe.pair.outside(u)
     for j in range(probe.k):
         by = np.minimum(0.999 * room[:, j], 1e6)
         for sign in (-1.0, 1.0):
             moved = u.copy()
             moved[:, j] += sign * by
-            lost = ~probe.pair.outside(u) & probe.pair.outside(moved)
+            lost = inside & probe.pair.outside(moved)
             yield from judge("a flow that moves within its room stays inside", lost, 0, u=u, room=room)
 
 
@@ -256,3 +265,20 @@ def squares(penalty: AbstractPenalty, probe: Probe) -> Failures:
     want = 0.5 * ((z @ R.T) ** 2).sum(axis=1)
     by = np.abs(penalty.value(z) - want) / (1e-300 + want + 1e-14 * (z**2).sum(axis=1) * (R**2).sum())
     return judge("phi(z) = 1/2 ||Rz||^2", by, 1e-12, z=z)
+
+
+def composed(penalty: AbstractPenalty, probe: Probe) -> Failures:
+    """Where phi is stated as h(Rz), it is, with fewer rows than coordinates, and phi*(R'q) = h*(q)."""
+    found = penalty.composed()
+    if found is None:
+        return
+    R, h = found
+    fitting = R.ndim == 2 and R.shape[1] == probe.k and len(R) < probe.k
+    demand(fitting, f"the R of composed must be (r, {probe.k}) with r < {probe.k}, got {R.shape}")
+    z = probe.points
+    value, want = penalty.value(z), h.value(frozen(z @ R.T))
+    by = np.abs(value - want) / (1e-300 + value + want + probe.apart(z))
+    yield from judge("phi(z) = h(Rz)", by, 1e-12, z=z)
+    q = frozen(h.clip(frozen(probe.rng.standard_normal((8, len(R))))) * (1.0 - 1e-9))
+    by = np.abs(penalty.conjugate(frozen(q @ R)) - h.conjugate(q)) / (1.0 + h.conjugate(q))
+    yield from judge("phi*(R'q) = h*(q)", by, 1e-9, q=q)

@@ -50,7 +50,9 @@ def gauge_at_zero(penalty: AbstractPenalty, probe: Probe) -> Failures:
     yield from _holds_below(penalty, probe, held)
     never, proper = (g == np.inf) & u.any(axis=1), (g > 0) & within
     out = np.where(never, 1.0, (1.0 + max(margin, 1e-3)) / np.where(proper, g, 1.0))
-    away = (never | proper) & bool((penalty.value(np.zeros((1, probe.k))) == 0).all())
+    # what a derived penalty does not know may be called too large
+    known = proper if probe.tolerance > fenchel.CLOSED else never | proper
+    away = known & bool((penalty.value(np.zeros((1, probe.k))) == 0).all())
     beyond = frozen((u * out[:, None])[away])
     yield from judge("phi*(u) > 0 beyond", ~(penalty.conjugate(beyond) > 0), 0, u=beyond)
     R = penalty.extent(probe.k)
@@ -149,6 +151,9 @@ def subgradient(penalty: AbstractPenalty, probe: Probe) -> Failures:
     z = frozen(z[np.isfinite(penalty.value(z))])
     u = penalty.subgradient(z)
     shaped("subgradient", u, z.shape)
+    # at the end of its domain phi may be infinitely steep
+    keep = np.isfinite(u).all(axis=1) | np.isfinite(penalty.value(frozen(z * (1.0 + 1e-9))))
+    z, u = frozen(z[keep]), u[keep]
     clipped = penalty.clip(u)  # by a last bit, where it lies on the boundary
     yield from judge("subgradient(z) lies in dom phi*", size(u - clipped) / (1e-300 + size(u)), 1e-3, z=z)
     gap = penalty.value(z) + penalty.conjugate(clipped) - dots(clipped, z)

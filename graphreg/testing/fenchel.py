@@ -114,11 +114,13 @@ def residual_is_positive(pair: Pair, b: Array, directions: list[Array], toleranc
             yield from judge("f(x) + f*(b) >= <x, b> everywhere", by, tolerance, **where, x=x, b=b)
 
 
-def midpoints_lie_below(pair: Pair, x: Array, z: Array, tolerance: float, **where: Any) -> Failures:
-    """f((x + z) / 2) <= (f(x) + f(z)) / 2."""
+def midpoints_lie_below(
+    pair: Pair, x: Array, z: Array, tolerance: float, floor: Array | float = 0.0, **where: Any
+) -> Failures:
+    """f((x + z) / 2) <= (f(x) + f(z)) / 2; ``floor`` is added to the size of the values."""
     left, right, middle = pair.value(x), pair.value(z), pair.value((x + z) / 2)
     chord = np.where(np.isfinite(left) & np.isfinite(right), (left + right) / 2, np.inf)
-    parts = np.maximum(np.abs(left) + np.abs(right), floor_of(tolerance))
+    parts = np.maximum(np.abs(left) + np.abs(right) + floor, floor_of(tolerance))
     by = np.where(chord == np.inf, 0.0, (middle - chord) / parts)
     return judge("f((x + z) / 2) <= (f(x) + f(z)) / 2", by, tolerance, **where, x=x, z=z)
 

@@ -17,6 +17,7 @@ from ..terms import Array
 from .report import Failures, demand, distance, judge, shaped, size
 
 SOLVED = 1e-6  # tolerance of what Clarabel solves for, at its tightest
+BEYOND = 1e-3  # relative; how far beyond a point of infinite value a solver must find none
 LARGEST = 1e3  # value, beside which a solver finds those of one over it
 Write = Callable[[Any, Array], Any]  # (expression of some rows, their indices) -> what the term writes for them
 
@@ -31,7 +32,11 @@ def has_the_value(write: Write, value: Callable[[Array], Array], x: Array, toler
         size = np.abs(expected[finite])
         finite = finite[(size < LARGEST) & ((size == 0.0) | (size > 1.0 / LARGEST))]
     groups = [finite] if len(finite) else []
-    groups += [np.array([row]) for row in np.flatnonzero(~np.isfinite(expected))[:12]]
+    outside = np.flatnonzero(~np.isfinite(expected))[:12]
+    groups += [np.array([row]) for row in outside]
+    if solved:  # on the boundary of the domain a solver finds the logarithm of its tolerance; beyond, nothing is finite
+        x = x.copy()
+        x[outside] *= 1.0 + BEYOND
     for rows in groups:
         written[rows] = _values(write, x, rows, what)
     tried = np.concatenate(groups) if groups else finite
@@ -60,7 +65,10 @@ def _values(write: Write, x: Array, rows: Array, what: str) -> Array:
     allowed = 1e-9 * (1.0 + np.abs(x[rows]).max())
     if any(np.max(each.violation(), initial=0.0) > allowed for each in constraints):
         return np.full(len(rows), np.inf)
-    return np.zeros(len(rows)) if expression is None else np.asarray(expression.value)
+    if expression is None:
+        return np.zeros(len(rows))
+    value = np.asarray(expression.value, dtype=float)
+    return np.where(np.isnan(value), np.inf, value)  # CVXPY's formulas have no number outside their domain
 
 
 def has_the_minimiser(

@@ -10,7 +10,7 @@ import numpy as np
 from .. import checks
 from ..certificate import Clusters
 from ..errors import GraphError, GraphregError, MethodError, ModelError
-from ..form import Form
+from ..form import Form, parameters_of
 from ..inputs import Graph, edge_name, is_frame, is_in, is_missing, is_series, plain_label
 from ..messages import did_you_mean, missing_entries, unknown_labels, unmatched
 from ..terms import Array
@@ -116,16 +116,12 @@ def edge_positions(graph: Graph, edges: Iterable[Any], what: str) -> Array:
     return np.array(sorted(found), dtype=np.intp)
 
 
-def parameters_of(given: Any, form: Form, what: str) -> Array:
-    """One vector of d numbers per node, (n, d): an array in node order, a DataFrame by label and feature name, or a
-    mapping from labels to vectors."""
-    if is_frame(given):
-        names = [*form.space.coordinates] if set(form.space.coordinates) <= set(given.columns) else form.space.names
-        lacking = [name for name in names if name not in set(given.columns)]
-        if lacking:
-            raise MethodError(f"{what} have no column {lacking[0]!r}; needed are {', '.join(map(str, names))}")
-        given = dict(zip(given.index, given[names].to_numpy(), strict=True))
-    return per_node(what, given, form, (form.d,))
+def all_parameters(given: Any, form: Form, what: str) -> Array:
+    """One vector of d numbers for each node, latent ones included, (n, d); see `graphreg.form.parameters_of`."""
+    found = parameters_of(given, what, form, error=MethodError)
+    for said in missing_entries(what, form.labels[: len(found)], form.labels):
+        raise MethodError(said)
+    return found
 
 
 def per_node(what: str, given: Any, form: Form, shape: tuple[int, ...]) -> Array:

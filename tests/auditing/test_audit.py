@@ -37,10 +37,10 @@ def test_methods_of_the_library_pass(method):
     assert report.sent is not None
 
 
-def test_a_step_passes_and_is_local_by_construction():
+def test_a_step_passes_and_is_local():
     report = gr.audit(network("squared"), gradient_step)
     assert report.ok, report
-    assert "by construction" in str(report)
+    assert "run by itself" in str(report)
 
 
 @pytest.mark.parametrize(
@@ -72,9 +72,9 @@ def test_a_mistake_that_a_regular_graph_hides_is_found():
 
 
 def test_only_what_is_claimed_can_fail():
-    late = {"problem": network("l2"), "algorithm": lambda p: primal_dual(p, late=True)}
-    assert not gr.audit(**late).ok
-    report = gr.audit(**late, claims=("limit", "local", "repeatable"))
+    """Not that it is late, which is found above."""
+    claims = ("limit", "local", "repeatable")
+    report = gr.audit(network("l2"), lambda p: primal_dual(p, late=True), claims=claims)
     assert report.verdict == "right"
     assert report.ok
 
@@ -112,6 +112,20 @@ def writes_into_the_problem(problem):
     yield from primal_dual(problem)
 
 
+def exits(problem):
+    yield from primal_dual(problem, limit=5)
+    raise SystemExit(3)
+
+
+def complex_numbers(problem):
+    return (w + 1j for w, _ in primal_dual(problem))
+
+
+def by_label(problem):
+    for w, _ in primal_dual(problem):
+        yield dict(zip(problem.form.labels, w, strict=True))
+
+
 def writes_into_its_points(problem):
     for w, _ in primal_dual(problem):
         yield w
@@ -127,11 +141,18 @@ def writes_into_its_points(problem):
         (lambda problem: primal_dual(problem, limit=7), "undecided", "it yielded 7 points and no more"),
         (lambda problem: iter(()), "no limit", "it gave no points"),
         (lambda problem: 5, "no limit", "must yield"),
+        (lambda problem: iter([None]), "no limit", "not NoneType"),
+        (exits, "no limit", "in round 6 it raised SystemExit"),
+        (complex_numbers, "no limit", "must be an array of parameters"),
+        (by_label, "right", "from the optimum"),
         (prints, "right", "it prints"),
         (writes_into_the_problem, "wrong", "it writes into the problem"),
         (writes_into_its_points, "right", "9e-"),
     ],
-    ids=["raises", "nan", "shape", "ends early", "empty", "no iterable", "prints", "writes", "in place"],
+    ids=[
+        *("raises", "nan", "shape", "ends early", "empty", "no iterable", "none", "exits", "complex"),
+        *("by label", "prints", "writes", "in place"),
+    ],
 )
 def test_what_misbehaves_gets_a_report(algorithm, verdict, says, capsys):
     problem = network("l2", seed=2)
@@ -173,6 +194,59 @@ def test_the_time_is_kept():
     assert time.monotonic() - began < 5.0
     assert "the time was up" in str(report)
     assert not report.ok
+
+
+def test_what_hangs_is_left_alone():
+    def hangs(problem):
+        for k, point in enumerate(primal_dual(problem)):
+            if k == 3:
+                time.sleep(5.0)
+            yield point
+
+    began = time.monotonic()
+    report = gr.audit(network("l2"), hangs, seconds=1.0)
+    assert time.monotonic() - began < 4.0
+    assert "the time was up in round 4, which had not ended" in str(report)
+    assert not report.ok
+
+
+# ---- wild data -------------------------------------------------------------------------------------------------------
+def scaled_to(offset=0.0, size=1.0, columns=(1.0, 1.0)):
+    """The network with an intercept and its targets and columns in other units."""
+    data = network("l2").model.terms[0][1].data
+    samples = {
+        label: (np.column_stack([data.X[rows] * columns, np.ones(rows.sum())]), size * (data.y[rows] + offset))
+        for k, label in enumerate(data.labels)
+        for rows in [data.node == k]
+    }
+    return lambda strength: gr.Problem(
+        gr.SquaredLoss(gr.NodeData.from_dict(samples)) + strength * size * gr.TotalVariation(nx.cycle_graph(9), gr.L2())
+    )
+
+
+@pytest.mark.parametrize("wild", [{"offset": 1e6}, {"size": 1e9}, {"size": 1e-9}], ids=str)
+def test_units_and_offsets_change_no_verdict(wild):
+    problems = scaled_to(**wild)
+    problem, mistaken = problems(0.3), problems(0.6).solve(gap=1e-9).coef
+    assert gr.audit(problem, gr.PrimalDual()).ok
+    report = gr.audit(problem, [mistaken] * 60)
+    assert report.verdict == "wrong"
+    assert report.name.startswith("factor 2 in the strength")
+
+
+def test_what_is_slow_for_uneven_features_is_not_called_wrong():
+    report = gr.audit(scaled_to(columns=(1.0, 1e-9))(0.3), gr.PrimalDual())
+    assert report.verdict == "undecided", report
+    assert "even units" in str(report)
+    assert not report.name
+
+
+def test_the_factor_of_a_node_that_nothing_holds_is_read_off():
+    rng = np.random.default_rng(0)
+    loss = gr.SquaredLoss(gr.NodeData.from_dict({i: (rng.normal(size=(6, 2)), rng.normal(size=6)) for i in range(3)}))
+    problem = gr.Problem(loss + 0.1 * gr.NodePenalty(gr.SquaredL2()))
+    other = gr.Problem(loss.rescaled({0: 3.0}) + 0.1 * gr.NodePenalty(gr.SquaredL2()))
+    assert gr.audit(problem, [other.solve().coef] * 60).name.startswith("the losses of the node 0 x 3")
 
 
 def test_runs_that_differ_with_one_seed_are_told_so():

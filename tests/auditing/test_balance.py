@@ -10,7 +10,8 @@ from audit_cases import network
 
 import graphreg as gr
 from graphreg.auditing.balance import accepted, balanced
-from graphreg.auditing.dictionary import entries, nearest
+from graphreg.auditing.dictionary import Entry, entries, nearest
+from graphreg.auditing.optimum import Optimum
 from graphreg.compiling import conic
 from graphreg.methods import Exact
 from graphreg.running import Budget, solve
@@ -93,13 +94,20 @@ def test_points_near_by_balance_nothing():
 
 
 def test_the_dictionary_names_what_is_nearest():
-    form = network("l2", seed=1).form
-    w, twice = optimum(form), optimum(with_weights(form, lambda c: 2.0 * c))
+    problem = network("l2", seed=1)
+    form, known = problem.form, Optimum.of(problem)
+    w, twice = known.w, optimum(with_weights(form, lambda c: 2.0 * c))
     slow = twice + 1e-3 * (w - twice)  # not there yet
-    best = nearest(entries(form, slow, w))
+    best = nearest(entries(form, slow, known))
     assert best is not None
     assert best.name.startswith("factor 2 in the strength")
-    assert nearest(entries(form, w + np.random.default_rng(0).normal(size=w.shape), w)) is None
+    assert nearest(entries(form, w + np.random.default_rng(0).normal(size=w.shape), known)) is None
+
+
+def test_optima_at_the_same_place_are_no_name():
+    one, two = Entry("a", 1e-12), Entry("b", 1e-8)
+    assert nearest([one, two, Entry("c", 0.9)]) is None
+    assert nearest([one, Entry("c", 0.9)]) is one
 
 
 def test_what_no_limit_tells_apart_is_one_class():

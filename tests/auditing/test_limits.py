@@ -31,8 +31,9 @@ def course(points, rounds=3000):
         (lambda k: OPTIMUM.w + 0.1 * AWAY + 0.9**k, "wrong"),
         (lambda k: OPTIMUM.w + 0.1 * (-1) ** k * AWAY, "never settles"),
         (lambda k: OPTIMUM.w + k**-0.2 * AWAY, "undecided"),
+        (lambda k: OPTIMUM.w + (0.5 - 1e-5 * k) * AWAY, "undecided"),
     ],
-    ids=["linear", "1/k", "k^-0.5", "1/k elsewhere", "elsewhere", "to and fro", "k^-0.2"],
+    ids=["linear", "1/k", "k^-0.5", "1/k elsewhere", "elsewhere", "to and fro", "k^-0.2", "slow"],
 )
 def test_limits_by_kind(points, kind):
     assert limit_of(course(points), OPTIMUM).kind == kind

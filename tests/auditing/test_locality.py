@@ -9,7 +9,7 @@ from audit_cases import gossip, gradient_step, metropolis, network, primal_dual
 import graphreg as gr
 from benchmarks.audits.instances import instance
 from graphreg.auditing.algorithms import algorithm_of
-from graphreg.auditing.locality import NEVER, confirmed, delays
+from graphreg.auditing.locality import NEVER, _delay, confirmed, delays
 from graphreg.auditing.mixing import mass
 
 
@@ -67,8 +67,7 @@ def test_a_server_is_told_from_a_stranger():
 
 def test_impulses_keep_their_mass_where_mixing_is_symmetric():
     problem = network("consensus")
-    w = problem.solve().coef
-    even = mass(algorithm_of(gossip), problem, w, 0)
+    even = mass(algorithm_of(gossip), problem, 0)
     assert even is not None
     assert even.even
 
@@ -76,6 +75,12 @@ def test_impulses_keep_their_mass_where_mixing_is_symmetric():
         C = np.array(metropolis(problem) > 0, dtype=float)
         return C / C.sum(axis=1, keepdims=True)
 
-    odd = mass(algorithm_of(lambda problem, start=None: gossip(problem, start, mixing=rows)), problem, w, 0)
+    odd = mass(algorithm_of(lambda problem, start=None: gossip(problem, start, mixing=rows)), problem, 0)
     assert odd is not None
     assert not odd.even
+
+
+def test_a_message_in_a_small_coordinate_is_seen_beside_a_large_one():
+    base = [np.array([[1.0, 1e9], [1.0, 1e9]])] * 3
+    moved = [base[0] + np.array([[1e-6, 0.0], [1e-6 * (k > 1), 0.0]]) for k in range(3)]
+    assert _delay(base, moved, 0, 2).tolist() == [0, 2]

@@ -15,6 +15,11 @@ from benchmarks.audits.algorithms import RIGHT
 from benchmarks.audits.bugs import BUGS, flows_leave_their_ball, reads_a_stranger, stale_message
 from benchmarks.audits.consensus import extra
 from benchmarks.audits.instances import KINDS, instance
+from benchmarks.audits.slips import SLIPS
+from benchmarks.audits.splitting import condat_vu
+from benchmarks.audits.unusual import UNUSUAL, frames, one_array, random_edges
+from graphreg.auditing.algorithms import algorithm_of
+from graphreg.auditing.course import run
 from graphreg.auditing.locality import hops
 
 problem = functools.cache(instance)
@@ -58,6 +63,22 @@ def test_planted_bugs_do_what_they_do(bug, seed):
 
 
 @pytest.mark.whole
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("slip", SLIPS, ids=lambda slip: slip.name)
+def test_every_slip_is_found_and_not_misnamed(slip, seed):
+    row = of_bug(slip, seed)
+    assert row.passed
+    assert "WRONG NAME" not in row.found
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("algorithm", UNUSUAL, ids=lambda each: each.__name__)
+def test_no_false_alarm_on_unusual_forms(algorithm, seed):
+    assert of_right(algorithm, UNUSUAL[algorithm], seed, "right").passed
+
+
+@pytest.mark.whole
 @pytest.mark.parametrize(("bug", "seed"), on_one_problem([bug.name for bug in BUGS], BUGS))
 def test_every_bug_is_found_and_named(bug, seed):
     row = of_bug(bug, seed)
@@ -76,6 +97,24 @@ def test_a_bug_in_the_table(name):
     bug = next(each for each in BUGS if each.name == name)
     row = of_bug(bug, 2)
     assert (row.passed, row.found.partition(":")[0]) == (True, "named")
+
+
+@pytest.mark.parametrize("name", ["weights squared", "shared memory", "tracking forgets", "columns only", "node twice"])
+def test_a_slip_in_the_table(name):
+    slip = next(each for each in SLIPS if each.name == name)
+    row = of_bug(slip, 2)
+    assert (row.passed, row.found.partition(":")[0]) == (True, "named")
+
+
+@pytest.mark.parametrize("algorithm", [one_array, random_edges], ids=lambda each: each.__name__)
+def test_unusual_forms_raise_no_alarm(algorithm):
+    report = gr.audit(problem("edges", 2), algorithm, rounds=400)
+    assert report.ok, report
+
+
+def test_frames_are_read_by_their_labels():
+    w, _ = next(condat_vu(problem("edges", 0)))
+    assert np.array_equal(run(algorithm_of(frames), problem("edges", 0), 1).last, w)
 
 
 def test_rounding_is_no_message(monkeypatch):

@@ -20,11 +20,12 @@ from graphreg.datasets import random_problem
 from graphreg.datasets.random_problems import LOSSES, PENALTIES, STRUCTURES
 from graphreg.terms.penalties.zero import Zero
 
-SEEDS = (  # every loss and every penalty three times, every structure
+SEEDS = (  # every loss and every penalty twice, every structure; another time with ``make test ARGS=--whole``
     *(540, 431, 162, 383, 214, 355, 476, 97, 408, 129),
     *(250, 171, 502, 233, 364, 145, 516, 427, 388, 299),
-    *(310, 291, 432, 173, 504, 425, 156, 367, 548, 389),
 )
+MORE = (310, 291, 432, 173, 504, 425, 156, 367, 548, 389)
+ALL = [*SEEDS, *(pytest.param(seed, marks=pytest.mark.whole) for seed in MORE)]
 ROUNDS = (1, 3, 10, 30, 100, 300)
 ROUNDING = 1e-12
 
@@ -64,7 +65,7 @@ def test_the_cases_cover_every_kind():
 
 
 # ---- bounds ----------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", ALL)
 def test_bounds_along_a_run(seed):
     drawn, known = case(seed)
     assert known.gap <= 1e-8
@@ -81,7 +82,7 @@ def test_bounds_along_a_run(seed):
     assert best <= 0.2  # and the bounds are not bounds by being far away
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", ALL)
 def test_repaired_points_are_conserved_and_inside(seed):
     drawn, _ = case(seed)
     form = drawn.problem.form

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 from itertools import product
 
 import cvxpy as cp
@@ -92,6 +93,12 @@ def drawn(seed):
     return y, edges, weights
 
 
+@cache
+def optimum_of(seed, quadratic):
+    """The optimum of what is drawn; the penalties that are |z| on numbers share it."""
+    return optimum(*drawn(seed), quadratic)
+
+
 def problem_of(y, edges, weights, penalty):
     graph = nx.Graph()
     graph.add_nodes_from(range(len(y)))
@@ -102,11 +109,11 @@ def problem_of(y, edges, weights, penalty):
 
 @pytest.mark.parametrize("penalty", [gr.L1(), gr.L2(), OwnL1(), Elastic()], ids=lambda p: type(p).__name__)
 def test_claims_hold_at_the_exact_optimum(penalty, whole):
-    """On 14 problems; on 40 with ``make test ARGS=--whole``."""
+    """On 10 problems; on 40 with ``make test ARGS=--whole``."""
     total, edges_in_all = np.zeros((2, 3)), 0
-    for seed in range(0, 40, 1 if whole else 3):
+    for seed in range(0, 40, 1 if whole else 4):
         y, edges, weights = drawn(seed)
-        exact = optimum(y, edges, weights, quadratic=int(isinstance(penalty, Elastic)))
+        exact = optimum_of(seed, int(isinstance(penalty, Elastic)))
         problem = problem_of(y, edges, weights, penalty)
         for budget in ({"rounds": 3, "gap": 0}, {"gap": 1e-2}, {"gap": 1e-8}):
             solution = problem.solve(gr.PrimalDual(), **budget)

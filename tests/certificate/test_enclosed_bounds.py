@@ -21,6 +21,7 @@ from graphreg.form.form import DualPoint
 
 RANDOM = (0, 21, 42, 63, 84, 95, 116, 137, 158, 179, 187, 208, 229, 244)  # every loss; most penalties and structures
 WILD = (0, 3, 11, 24, 37, 55, 86, 99, 103)
+SLOW = (208, 37)  # one of each
 
 
 def known(drawn):
@@ -40,8 +41,10 @@ def points_near(form, w, rng):
 
 
 def drawn_problems():
-    return [pytest.param(random_problem, s, id=f"random-{s}") for s in RANDOM] + [
-        pytest.param(wild_problem, s, id=f"wild-{s}") for s in WILD
+    drawn = [(draw, seed) for draw, seeds in ((random_problem, RANDOM), (wild_problem, WILD)) for seed in seeds]
+    return [
+        pytest.param(draw, seed, id=f"{draw.__name__} {seed}", marks=pytest.mark.whole if seed in SLOW else ())
+        for draw, seed in drawn
     ]
 
 

@@ -124,7 +124,7 @@ def test_a_value_that_pays_for_less(wrong, off, monkeypatch):
 # ---- boxes -----------------------------------------------------------------------------------------------------------
 def boxes(form, point, enclosure=None):
     enclosure = enclosure or Enclosure(form)
-    return list(boxes_near(enclosure.structure, form, enclosure.rows, point))
+    return list(boxes_near(enclosure.structure, form, enclosure.attempt.rows, point))
 
 
 def holds(form, box):

@@ -13,8 +13,8 @@ import graphreg as gr
 from graphreg.certificate import Enclosure
 from graphreg.certificate.enclosure import sums, systems
 from graphreg.certificate.enclosure.arcs import Forest
+from graphreg.certificate.enclosure.attempt import Totals
 from graphreg.certificate.enclosure.closing import Closing
-from graphreg.certificate.enclosure.lower import Totals
 from graphreg.certificate.enclosure.sums import Pair, Runs
 from graphreg.certificate.enclosure.systems import Systems, reduced, triangles
 from graphreg.certificate.enclosure.upper import upper_bound

@@ -157,7 +157,7 @@ def test_a_box_is_restricted_to_the_coordinates_that_are_left():
     assert gr.L2().restricted(np.array([0])) is None
 
 
-@pytest.mark.parametrize("rounds", [300, 450])
+@pytest.mark.parametrize("rounds", [pytest.param(300, marks=pytest.mark.whole), 450])
 def test_the_rounds_at_infinity_are_part_of_the_budget(rounds):
     """Seed 369 goes on at infinity after its first repair, at round 400 or so, and is hard there too."""
     solution = random_problem(369).problem.solve(gr.PrimalDual(), rounds=rounds, on_failure="return")

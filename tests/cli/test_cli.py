@@ -258,7 +258,7 @@ def test_ctrl_c_gives_the_best_point_so_far(tmp_path, model):
     line = started.stdout.readline()
     while line and not line.startswith("minimise over"):
         line = started.stdout.readline()
-    time.sleep(2.0)  # the problem is printed; the run has begun
+    time.sleep(1.0)  # the problem is printed; the run has begun
     started.send_signal(signal.SIGINT)
     out, err = started.communicate(timeout=120)
     assert started.returncode == 130, err

@@ -8,25 +8,13 @@ import stat
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
-from model_files import BASE, tables, write
+from cli_cases import run
 
 import graphreg as gr
 from graphreg import plots
 from graphreg.cli import folder as folder_module
-from graphreg.cli import main
 
 pytest.importorskip("matplotlib")
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, [str(each) for each in arguments])
-
-
-@pytest.fixture
-def model(tmp_path):
-    tables(tmp_path)
-    return write(tmp_path, BASE)
 
 
 @pytest.fixture

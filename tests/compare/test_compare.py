@@ -10,7 +10,7 @@ import pytest
 from factories import chain
 
 import graphreg as gr
-from graphreg.compiling import conic
+from graphreg.compiling import conic, solvers
 from graphreg.errors import MethodError, ModelError
 from graphreg.plots import comparison_figure, plot_comparison
 
@@ -68,7 +68,7 @@ def stopped(monkeypatch):
         return true(self, solver, {**options, "max_iter": 2})
 
     monkeypatch.setattr(conic.ConicProblem, "solve", solve)
-    monkeypatch.setattr(conic, "ATTEMPTS", {"CLARABEL": ((True, {}),)})
+    monkeypatch.setattr(solvers, "ATTEMPTS", {"CLARABEL": ((True, {}),)})
     monkeypatch.setattr("graphreg.methods.exact.REFINEMENT", 1)
 
 
@@ -124,7 +124,7 @@ def test_a_conic_solver_is_told_the_time(monkeypatch):
 
     def solve(self, solver, options):
         asked.append((solver, options))
-        return conic.Outcome("user_limit")
+        return solvers.Outcome("user_limit")
 
     monkeypatch.setattr(conic.ConicProblem, "solve", solve)
     run = problem.solve(gr.Exact(), seconds=30.0, on_failure="return")
@@ -133,8 +133,8 @@ def test_a_conic_solver_is_told_the_time(monkeypatch):
     assert limits == sorted(limits, reverse=True)
     assert 0 < limits[-1] <= limits[0] <= 30.0
     assert not run.certificate.holds(1e-6)
-    assert conic.time_limit("scs", 3.0) == {"time_limit_secs": 3.0}
-    assert conic.time_limit("clarabel", None) == {}
+    assert solvers.time_limit("scs", 3.0) == {"time_limit_secs": 3.0}
+    assert solvers.time_limit("clarabel", None) == {}
 
 
 def test_a_conic_solver_without_time_ends_with_the_budget(problem):
@@ -152,7 +152,7 @@ def test_the_solvers_know_their_limits():
     data = gr.NodeData.from_arrays(X, y, np.repeat(range(n), 6))
     large = gr.Problem(gr.LogisticLoss(data) + 0.1 * gr.TotalVariation(nx.random_regular_graph(4, n, seed=0), gr.L2()))
     for solver in ("clarabel", "scs"):
-        said = conic.primal(large.form).solve(solver, conic.time_limit(solver, 1e-4))
+        said = conic.primal(large.form).solve(solver, solvers.time_limit(solver, 1e-4))
         assert said != "optimal"
 
 

@@ -20,9 +20,10 @@ from actor_cases import (
     Breaking,
     by_actors,
     deviation,
-    hosts_of,
+    nothing_is_left,
     on_arrays,
     problem,
+    row,
     watch,
     whole,
 )
@@ -246,20 +247,9 @@ def test_a_sum_without_messages_is_another():
 
 
 # ---- when something breaks -------------------------------------------------------------------------------------------
-def nothing_is_left():
-    assert not [t for t in threading.enumerate() if t.name.startswith(("actor of", "coordinator"))]
-    assert not hosts_of(os.getpid())
-
-
 RAISED = "the actor of the node 'c' failed: ZeroDivisionError: no reason"
 REFUSED = r"not with me \(raised by the actor of the node 'c'\)"
 SILENT = "actor of the node '[bd]' waits for the node 'c' in vain .exchange 1 of round 4."
-
-
-def short():
-    """Seven nodes in a row, by names; the third is node 'c'."""
-    data = gr.NodeData.from_arrays(np.eye(7), np.arange(7.0), list("abcdefg"))
-    return gr.Problem(gr.SquaredLoss(data) + gr.TotalVariation(nx.path_graph(list("abcdefg")), gr.L2()))
 
 
 @pytest.mark.parametrize(
@@ -276,7 +266,7 @@ def short():
 def test_an_error_names_the_node(processes, how, error, words):
     engine = gr.Actors(processes=processes, timeout=1.0 if how == "silent" else 20.0)
     with pytest.raises(error, match=words):
-        short().solve(Breaking(balance=1.0, how=how), gap=0, rounds=10, engine=engine)
+        row().solve(Breaking(balance=1.0, how=how), gap=0, rounds=10, engine=engine)
     nothing_is_left()
 
 
@@ -327,12 +317,12 @@ def test_bad_options_are_refused(options, words):
 
 def test_what_actors_cannot_do_is_refused(tmp_path):
     with pytest.raises(MethodError, match="Exact has no actors"):
-        short().solve(engine=gr.Actors())
+        row().solve(engine=gr.Actors())
     with pytest.raises(CheckpointError, match="a run of actors is not kept"):
-        short().solve(gr.PrimalDual(), checkpoint=tmp_path / "run", engine=gr.Actors())
+        row().solve(gr.PrimalDual(), checkpoint=tmp_path / "run", engine=gr.Actors())
     for engine in ("actors", gr.Actors):
         with pytest.raises(ModelError, match=r"engine must be gr\.Actors"):
-            short().solve(gr.PrimalDual(), engine=engine)
+            row().solve(gr.PrimalDual(), engine=engine)
 
 
 @pytest.mark.parametrize("method", ITERATIONS, ids=name)

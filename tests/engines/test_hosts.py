@@ -13,10 +13,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
 
-import networkx as nx
 import numpy as np
 import pytest
-from actor_cases import by_actors, children, deviation, hosts_of, on_arrays, problem, starters_of, whole
+from actor_cases import (
+    by_actors,
+    children,
+    deviation,
+    hosts_of,
+    nothing_is_left,
+    on_arrays,
+    problem,
+    row,
+    starters_of,
+    whole,
+)
 
 import graphreg as gr
 from graphreg.clock import OutOfTimeError, within
@@ -28,17 +38,6 @@ from graphreg.engines.actors.threads import Threads
 from graphreg.errors import ActorError, MethodError, MethodWarning
 
 ENDED = 5.0  # seconds, beyond the timeout, after which nothing is left of a run
-
-
-def row():
-    """Seven nodes in a row, by names."""
-    data = gr.NodeData.from_arrays(np.eye(7), np.arange(7.0), list("abcdefg"))
-    return gr.Problem(gr.SquaredLoss(data) + gr.TotalVariation(nx.path_graph(list("abcdefg")), gr.L2()))
-
-
-def nothing_is_left():
-    assert not starters_of(os.getpid())
-    assert not [t for t in threading.enumerate() if t.name.startswith(("actor of", "coordinator"))]
 
 
 def run(engine, callback, **options):
@@ -262,7 +261,7 @@ if "module" in sys.argv:
 else:
     main(*load())
 """
-PLACES = [("module", "own", "4"), ("main", "plain", "2")]
+PLACES = [("module", "own", "2"), ("main", "plain", "2")]
 MORE = [(place, terms, count) for place in ("module", "main") for terms in ("own", "plain") for count in ("2", "4")]
 
 

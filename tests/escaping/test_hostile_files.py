@@ -9,20 +9,15 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
+from cli_cases import run
 from hostile import HOSTILE, unprintable
 from model_files import write
 
 from graphreg import escaping
-from graphreg.cli import main
 
 LABELS = [text for text in HOSTILE.values() if text.strip()]
 FEATURES = [HOSTILE[name] for name in ("equals", "a tag", "lines", "tokens")]
 BEGINS = re.compile(r"\s*[=+\-@\uff0b\uff0d\uff1d\uff20]|[\t\r\n]")  # what a spreadsheet takes for a formula
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, [str(each) for each in arguments])
 
 
 def read_back(file, labels):

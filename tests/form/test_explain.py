@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from itertools import pairwise
 
@@ -379,9 +378,3 @@ def test_without_matplotlib_the_remedy_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ModelError, match=r"pip install graphreg\[plot\]"):
         plot_graph(two_groups().solve())
-
-
-def test_importing_explain_does_not_import_matplotlib():
-    code = "import sys, graphreg.plots; print('matplotlib' in sys.modules)"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == "False"

@@ -8,7 +8,7 @@ import cvxpy as cp
 import networkx as nx
 import numpy as np
 import pytest
-from factories import noise
+from factories import noise, thinned
 from own_terms import Elastic
 
 import graphreg as gr
@@ -36,9 +36,9 @@ def network_lasso(strength=0.1, n=N):
 
 
 # ---- both forms ------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("seed", SEEDS)
-def test_compiled_solved_by_hand_and_read(form, seed):
+@pytest.mark.parametrize(("seed", "form"), thinned(SEEDS, FORMS, every=2))
+def test_compiled_solved_by_hand_and_read(seed, form):
+    """Each problem in one of the forms; in both with ``make test ARGS=--whole``."""
     problem = random_problem(seed).problem
     exact = problem.solve(gap=1e-8, on_failure="return")
     compiled = problem.compile(form)

@@ -15,7 +15,7 @@ import pytest
 import graphreg as gr
 from graphreg.cli.example import write
 from graphreg.methods.base import AbstractMethod
-from graphreg.terms.losses.base import AbstractLoss
+from graphreg.terms.losses import AbstractLoss
 from graphreg.terms.penalties.base import AbstractPenalty
 
 ROOMS = ("datasets", "explain", "inference", "testing", "theory", "tuning")

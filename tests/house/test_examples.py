@@ -17,15 +17,39 @@ SCRIPTS = sorted(EXAMPLES.glob("*.py"))
 DEMO = EXAMPLES / "demo.py"
 SECONDS = 300
 
-# What is left of an example without --whole: fewer clients, folds and strengths, a wider gap.
+# What is left of an example without --whole: fewer clients, clinics, pixels, folds and strengths, wider gaps.
 SMALLER = {
+    "choosing_the_strength.py": {
+        "gr.path(problem, 12)": "gr.path(problem, 6)",
+        "cross_validate(problem, 12, folds=5,": "cross_validate(problem, 8, folds=3,",
+    },
+    "compare_methods.py": {"SIZES, d, m = (30, 30),": "SIZES, d, m = (12, 12),"},
+    "convex_clustering.py": {
+        "for value in (0.1, 0.3, 1.0, 2.0, 4.0, 16.0)": "for value in (0.3, 1.0, 4.0)",
+        "k=20": "k=6",
+    },
+    "demo.py": {
+        "[0.001, 0.03, 0.1, STRENGTH, 1.0, 10.0]": "[0.03, STRENGTH]",
+        "for k in range(1, 10)]": "for k in (1, 3, 6)]",
+        "gr.compare(problem, seconds=1)": "gr.compare(problem, seconds=0.1)",
+    },
     "elections.py": {
         "FOLDS = 5": "FOLDS = 3",
+        "for strength in (0.01, 0.1)": "for strength in (0.1,)",
+        "for strength in (0.02, 0.1)": "for strength in (0.1,)",
         "strengths = [1e-3, 0.01, 0.03, 0.1, 0.3, 3.0]": "strengths = [0.03, 0.3]",
     },
     "federated.py": {
         "CLIENTS, LEARNING, CHOOSING = 24,": "CLIENTS, LEARNING, CHOOSING = 8,",
         "GAP = 1e-3": "GAP = 1e-2",
+        "1e-3 * gr.NodePenalty": "0.1 * gr.NodePenalty",
+        "for g in (0.01, 0.1, 1.0) for x in (0.003, 0.03)": "for g in (0.1, 1.0) for x in (0.03,)",
+        "starts=5": "starts=2",
+    },
+    "image_denoising.py": {"SIDE, NOISE = 56,": "SIDE, NOISE = 20,"},
+    "which_edges_and_how_sure.py": {
+        "cross_validate(problem, 10,": "cross_validate(problem, 5, folds=3,",
+        "np.tile(clinics, 600)": "np.tile(clinics, 100)",
     },
 }
 
@@ -46,8 +70,8 @@ def smaller(script, folder):
 
 def test_there_are_examples():
     assert DEMO in SCRIPTS, "make demo runs examples/demo.py"
-    strangers = sorted(NEEDS_DATA - {script.name for script in SCRIPTS})
-    assert not strangers, f"NEEDS_DATA names examples that do not exist: {strangers}"
+    strangers = sorted((NEEDS_DATA | set(SMALLER)) - {script.name for script in SCRIPTS})
+    assert not strangers, f"NEEDS_DATA or SMALLER names examples that do not exist: {strangers}"
 
 
 def thinned_tables(folder):
@@ -79,9 +103,9 @@ def test_example_runs(script, tmp_path, monkeypatch, capsys, whole):
     assert capsys.readouterr().out.strip(), f"{script.name} printed nothing"
 
 
-def test_the_demo_runs_as_a_program(tmp_path):
+def test_the_demo_runs_as_a_program(tmp_path, whole):
     run = subprocess.run(
-        [sys.executable, str(DEMO)],
+        [sys.executable, str(DEMO if whole else smaller(DEMO, tmp_path))],
         cwd=tmp_path,
         env={**os.environ, "MPLBACKEND": "Agg"},
         stdin=subprocess.DEVNULL,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cache
 
 import networkx as nx
 import numpy as np
@@ -262,12 +263,13 @@ def concrete_names():
     return {cls.__name__ for base in (AbstractLoss, AbstractPenalty) for cls in concrete_subclasses(base)}
 
 
+@cache
 def known_classes():
     """For each module outside `terms` the concrete losses and penalties that it imports."""
-    out = defaultdict(set)
+    out, concrete = defaultdict(set), concrete_names()
     for path, found in all_imports():
         name = found.name.rpartition(".")[2]
-        if found.name.startswith("graphreg.terms.") and name in concrete_names() and layer_of(path) != "terms":
+        if found.name.startswith("graphreg.terms.") and name in concrete and layer_of(path) != "terms":
             out[path].add(name)
     return out
 

@@ -243,7 +243,10 @@ def test_labels_that_do_not_match():
     known = {"a": 0, "b": 1, "c": 2}
     assert unmatched("lam", 0.5, known) == []
     assert unmatched("lam", known, known) == []
-    assert unknown_labels("the weights of L1", ["a", "z"], known) == ["the weights of L1 name 'z', which is not a node"]
+    assert unknown_labels("the weights of L1", ["a", "z", "q"], known) == [
+        "the weights of L1 name 'z', which is not a node (and 1 more); the nodes are 'a', 'b', 'c'"
+    ]
+    assert unknown_labels("lam", ["z"], range(99)) == ["lam names 'z', which is not a node"]
     assert missing_entries("lam", {"a": 1}, known, "cluster") == ["lam has no entry for the cluster 'b' (and 1 more)"]
     assert unmatched("lam", {"a": 1, "B": 2, "c": 3}, known) == [
         "lam names 'B', which is not a node; did you mean 'b'?",

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.linalg import block_diag
 from scipy.optimize import lsq_linear
 
 import graphreg as gr
 from benchmarks.soundness.exact import above, below, exact
 from benchmarks.soundness.objective import objective, repaired
 from benchmarks.soundness.stored import as_stored
-from graphreg.certificate import Routing, common, kinks
+from graphreg.certificate import Enclosed, Routing, common, kinks
+from graphreg.certificate.enclosure.lower import Enclosure
 from graphreg.datasets import random_problem
 from graphreg.datasets.wild_problems import wild_problem
 from graphreg.errors import ModelError
+from graphreg.form import DualPoint
 from graphreg.judging import judgement
 from graphreg.running import solve
 from graphreg.verify import check
 
 GAP = 1e-6
 DISTANCES = (1e-3, 1e-6, 1e-9, 1e-12)
+QUICK, QUICK_WILD = (0, 6, 12, 18, 30), (0, 7, 14, 28)
 
 
 def small(penalty=None, term=None):
@@ -42,7 +45,7 @@ def problem():
 
 # ---- bounds ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    "seed", [*range(0, 36, 6), *(pytest.param(s, marks=pytest.mark.whole) for s in range(200) if s % 6 or s >= 36)]
+    "seed", [*QUICK, *(pytest.param(s, marks=pytest.mark.whole) for s in range(200) if s not in QUICK)]
 )
 def test_the_gap_is_the_suboptimality_of_the_point(seed):
     """At 1e-3 to 1e-12 of the size of the optimum from it, whatever the losses and penalties."""
@@ -67,7 +70,7 @@ def test_the_gap_is_the_suboptimality_of_the_point(seed):
 
 
 @pytest.mark.parametrize(
-    "seed", [*range(0, 35, 7), *(pytest.param(s, marks=pytest.mark.whole) for s in range(35, 140))]
+    "seed", [*QUICK_WILD, *(pytest.param(s, marks=pytest.mark.whole) for s in range(140) if s not in QUICK_WILD)]
 )
 def test_no_bound_lies_on_wild_data(seed):
     drawn = wild_problem(seed)
@@ -133,6 +136,56 @@ def test_points_of_all_kinds_are_taken(problem):
         assert problem.certify(w).holds(1e-6)
 
 
+def test_a_table_with_several_classes_is_taken_by_its_pairs():
+    rng = np.random.default_rng(0)
+    data = gr.NodeData.from_arrays(rng.standard_normal((24, 2)), rng.integers(0, 3, 24), np.repeat(list("abcd"), 6))
+    chain = 0.1 * gr.TotalVariation(nx.path_graph(list("abcd")), gr.L1())
+    problem = gr.Problem(gr.MultinomialLoss(data) + chain + 0.1 * gr.NodePenalty(gr.SquaredL2()))
+    found = problem.solve()
+    table = found.table()
+    named = table.set_axis(problem.form.space.names, axis=1)
+    for w in (table, table.iloc[::-1, ::-1], named.iloc[:, ::-1]):
+        assert problem.value(w) == problem.value(found.coef)
+    with pytest.raises(
+        ModelError, match=r"\('y', 0\), which is not a parameter \(and 2 more\); the parameters are \('x0', 0\)"
+    ):
+        problem.certify(table.rename(columns={"x0": "y"}))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"x0": "X0"}, "w names 'X0', which is not a parameter; did you mean 'x0'\\?"),
+        ({"x0": "X0", "x1": "X1"}, r"w names 'X0', which is not a parameter \(and 1 more\); did you mean 'x0'\?"),
+        ({"x0": "rain"}, "w names 'rain', which is not a parameter; the parameters are 'x0', 'x1'"),
+    ],
+)
+def test_a_column_of_an_unknown_parameter_is_told_with_those_there_are(problem, change, said):
+    with pytest.raises(ModelError, match=said):
+        problem.certify(problem.solve().table().rename(columns=change))
+
+
+def test_tables_are_taken_by_label_whatever_their_labels_are(tmp_path):
+    rng = np.random.default_rng(0)
+    data = gr.NodeData.from_arrays(
+        rng.standard_normal((60, 2)), rng.choice(list("uvw"), 60), np.repeat(list("abcdef"), 10)
+    )
+    tree = gr.Hierarchy({"left": list("abc"), "right": list("def")}, (0.1, 0.1))
+    problem = gr.Problem(gr.MultinomialLoss(data) + tree)
+    found = problem.solve()
+    found.save(tmp_path / "answer.npz")
+    saved, graph = gr.load(tmp_path / "answer.npz"), found.to_networkx()
+    table = found.table().iloc[::-1, ::-1]
+    for w in (
+        table,
+        saved.iloc[::-1, ::-1],  # with latent nodes
+        {label: table.loc[label] for label in "fedcba"},
+        dict(graph.nodes(data="coef")),
+    ):
+        assert problem.value(w) == pytest.approx(found.objective, rel=1e-9)
+    assert problem.certify(saved).holds(1e-6)
+
+
 def test_flows_that_are_given_need_no_other_step(problem):
     found = problem.solve(gap=1e-10)
     (flows,), (prices,) = found.certificate.dual_point.flows, found.certificate.dual_point.prices
@@ -185,12 +238,25 @@ def test_latent_nodes_are_the_callers_own_where_they_are_given():
 
 
 # ---- an end ----------------------------------------------------------------------------------------------------------
+def test_steps_are_measured_as_the_certificate_is():
+    """Where the objective is small beside that of the best common model it is no yardstick."""
+    rng = np.random.default_rng(0)
+    X, truth = rng.standard_normal((60, 2)), rng.standard_normal((6, 2))
+    data = gr.NodeData.from_arrays(X, (X * np.repeat(truth, 10, axis=0)).sum(axis=1), np.repeat(list("abcdef"), 10))
+    problem = gr.Problem(gr.SquaredLoss(data) + 1e-9 * gr.TotalVariation(nx.path_graph(list("abcdef")), gr.L2()))
+    judged = problem.certify(truth + 1e-6)
+    assert [step.relative_gap for step in judged.steps] == pytest.approx([judged.relative_gap], rel=1e-3)
+    assert judged.gap > 1e-4 * judged.primal
+
+
 def test_what_was_proved_is_returned_when_the_time_is_up(problem, monkeypatch):
     judged = problem.certify(np.zeros((6, 2)), gap=0, seconds=1e-3)
     assert judged.valid
     assert "The time was up before the" in str(judged)
     assert judged.primal == pytest.approx(problem.value(np.zeros((6, 2))))
-    monkeypatch.setattr(judgement, "solve", interrupted)
+    late = small(gr.SquaredL2()).certify(np.zeros((6, 2)), gap=0, seconds=1e-9)
+    assert [step.name for step in late.steps] == ["gradients"]
+    monkeypatch.setattr(gr.PrimalDual, "step", interrupted)
     judged = problem.certify(np.zeros((6, 2)))
     assert judged.valid
     assert "Interrupted at the primal-dual rounds" in str(judged)
@@ -200,18 +266,45 @@ def interrupted(*given):
     raise KeyboardInterrupt
 
 
+def test_the_first_bound_is_cut_short_as_well(problem, monkeypatch):
+    """It may take minutes on a large problem."""
+    monkeypatch.setattr(judgement, "LAST", 0.05)
+    monkeypatch.setattr(judgement.Certifier, "certify", lambda *given: [time.sleep(1e-3) for _ in range(5000)])
+    began = time.perf_counter()
+    judged = problem.certify(np.zeros((6, 2)), seconds=0.01)
+    assert time.perf_counter() - began < 1.0
+    assert not judged.valid
+    assert judged.note.endswith("The time was up before the gradients.")
+    assert judged.primal == pytest.approx(problem.value(np.zeros((6, 2))))
+
+
+def test_what_no_step_could_prove_is_told_with_its_reason(problem, monkeypatch):
+    monkeypatch.setattr(judgement, "NEAR", ())
+    monkeypatch.setattr(judgement.Exact, "missing", lambda *_: ("all",))
+    monkeypatch.setattr(judgement.PrimalDual, "missing", lambda *_: ("all",))
+    none = np.full(1, -np.inf)
+    monkeypatch.setattr(Enclosure, "__call__", lambda self, point, *_: Enclosed(none, point, point.flows, "columns"))
+    assert problem.certify(np.zeros((6, 2))).note == "no lower bound was proved: columns"
+
+
 BAD = {
     "mapping, label": (lambda p: p.value({**dict.fromkeys("abcde", np.zeros(2)), "g": np.zeros(2)}), "w names 'g'"),
     "mapping, lacks one": (lambda p: p.value(dict.fromkeys("abcde", np.zeros(2))), "no entry for the node 'f'"),
     "mapping, shape": (lambda p: p.value(dict.fromkeys("abcdef", np.zeros(3))), r"w\['a'\] must have the shape \(2,\)"),
     "shape": (lambda p: p.certify(np.zeros((5, 2))), r"w must have the shape \(6, 2\), got \(5, 2\)"),
-    "nan": (lambda p: p.value(np.full((6, 2), np.nan)), "w has NaN"),
+    "nan": (lambda p: p.value(np.full((6, 2), np.nan)), "w must be finite, got .* at the node 'a'"),
     "none": (lambda p: p.value(None), "w must be a Solution or an array"),
     "label": (
         lambda p: p.value(pd.DataFrame(np.zeros((6, 2)), index=list("abcdeg"), columns=["x0", "x1"])),
         "'g'",
     ),
+    "label, twice": (
+        lambda p: p.value(pd.DataFrame(np.zeros((7, 2)), index=list("abcdefa"), columns=["x0", "x1"])),
+        "the node 'a' is there twice",
+    ),
+    "vector, label": (lambda p: p.value({key: {"x0": 1.0, "x2": 0.0} for key in "abcdef"}), r"w\['a'\] names 'x2'"),
     "flows, shape": (lambda p: p.certify(np.zeros((6, 2)), flows=[np.zeros((4, 2))]), r"flows\[0\].*\(5, 2\)"),
+    "flows, mapping": (lambda p: p.certify(np.zeros((6, 2)), flows={}), "solution.certificate.dual_point.flows"),
     "flows, number": (lambda p: p.certify(np.zeros((6, 2)), flows=[1, 2]), "for each of 1 terms, got 2"),
     "prices, nan": (lambda p: p.certify(np.zeros((6, 2)), prices=np.full(60, np.nan)), r"prices\[0\] has NaN"),
     "gap": (lambda p: p.certify(np.zeros((6, 2)), gap=-1.0), "gap must be"),
@@ -227,10 +320,21 @@ def test_bad_points_are_refused(problem, name):
 
 
 # ---- kinks -----------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("penalty", [gr.L1(), gr.L2()])
-def test_a_point_near_kinks_is_judged_without_a_solve(penalty, monkeypatch):
+PATH = nx.path_graph(list("abcdef"))
+
+
+@pytest.mark.parametrize(
+    "term",
+    [
+        0.5 * gr.TotalVariation(PATH, gr.L1()),
+        0.5 * gr.TotalVariation(PATH, gr.L2()),
+        0.1 * gr.TotalVariation(PATH, gr.SquaredL2()) + gr.NodePenalty(gr.Box(-0.5, 0.9)),
+    ],
+    ids=str,
+)
+def test_a_point_near_kinks_is_judged_without_a_solve(term, monkeypatch):
     """The gradients alone leave a gap of a tenth there: the flows of fused edges cannot be read off w."""
-    problem = small(penalty, term=0.5 * gr.TotalVariation(nx.path_graph(list("abcdef")), penalty))
+    problem = small(term=term)
     optimum = problem.solve(gap=1e-11).coef
     monkeypatch.delattr(judgement, "solve")
     w = optimum + 1e-9 * np.random.default_rng(1).standard_normal(optimum.shape)
@@ -240,41 +344,62 @@ def test_a_point_near_kinks_is_judged_without_a_solve(penalty, monkeypatch):
     assert judged.steps[-1].name.startswith("kinks within")
 
 
+def test_kinks_of_penalties_are_free_by_their_pieces():
+    w = np.zeros((6, 2))
+    w[3:, 1] = 1.0
+    for penalty, row in ((gr.L1(), [True, False]), (gr.L2(), [False, False]), (gr.SquaredL2(), [False, False])):
+        (found,) = kinks(small(penalty).form.frozen(), w, 0.1).flows
+        assert found[2].tolist() == row
+        assert found[[0, 1, 3, 4]].all() == (penalty != gr.SquaredL2())
+
+
 def test_kinks_of_losses_are_free_between_their_slopes():
     rng = np.random.default_rng(0)
     node = np.repeat(np.arange(30), 5)
-    data = gr.NodeData.from_arrays(np.ones((150, 1)), rng.standard_normal(150), node)
+    data = gr.NodeData.from_arrays(np.full((150, 1), 100.0), rng.standard_normal(150), node)
     problem = gr.Problem(gr.QuantileLoss(data, tau=0.3) + 0.05 * gr.TotalVariation(nx.path_graph(30), gr.L1()))
-    form, w = problem.form.frozen(), problem.solve(gap=1e-10).certificate.w
+    form, w = problem.form.frozen(), problem.solve(gap=1e-10).certificate.w + 5e-7
     found = kinks(form, w, 1e-6)
     (low, high), (block,) = found.prices[0], form.samples
-    at_kink = np.abs(block.predict(w) - block.y) <= 1e-6
+    at_kink = np.abs(block.predict(w) - block.y) <= 1e-4
     assert 0 < at_kink.sum() < 150
     np.testing.assert_array_equal(low < high, at_kink)
     np.testing.assert_allclose(low[at_kink], -0.3 * block.scale[at_kink], rtol=1e-9)
     np.testing.assert_allclose(high[at_kink], 0.7 * block.scale[at_kink], rtol=1e-9)
 
 
-def test_routing_solves_the_bounded_least_squares_problem():
+@pytest.mark.parametrize("loss", [gr.SquaredLoss, gr.QuantileLoss])
+def test_routing_solves_the_bounded_least_squares_problem(loss):
     """Against scipy's active set method, with capacities that bind."""
-    problem = small(term=0.01 * gr.TotalVariation(nx.complete_graph(list("abcdef")), gr.L1()))
+    data = small().model.terms[0][1].data
+    problem = gr.Problem(loss(data) + 0.01 * gr.TotalVariation(nx.complete_graph(list("abcdef")), gr.L1()))
     form = problem.form.frozen()
     w = np.zeros(form.shape)
-    found = kinks(form, w, 1.0)
+    found, routing = kinks(form, w, 1.0), Routing(form, tuple(block.stacks for block in form.samples), w)
     assert found.flows[0].all()
-    point = Routing(form, tuple(block.stacks for block in form.samples), w)(found, rounds=5000)
-    (edge,), (block,) = form.edges, form.samples
-    roots = [np.linalg.cholesky(np.linalg.inv(H)).T for H in block.sums(block.curvatures(w))]
-    A = block_diag(*roots) @ edge.flat(2).T.toarray()
-    b = -block_diag(*roots) @ block.adjoint(point.prices[0], form.shape).ravel()
-    c = np.repeat(edge.weight, 2)
-    best = lsq_linear(A, b, (-c, c), tol=1e-12, method="bvls")
-    assert (np.abs(best.x) > 0.999 * c).any()
-    assert (np.abs(point.flows[0].ravel()) <= c).all()
-    assert np.linalg.norm(A @ point.flows[0].ravel() - b) == pytest.approx(np.sqrt(2 * best.cost), rel=1e-6)
+    point = routing(found)
+    ((low, high),), c = found.prices, np.repeat(form.edges[0].weight, 2)
+    free = low < high
+    assert free.any() == (loss is gr.QuantileLoss)
+
+    def imbalance(x):
+        a = point.prices[0].copy()
+        a[free] = x[len(c) :]
+        return form.conservation(DualPoint((x[: len(c)].reshape(-1, 2),), (a,))).ravel()
+
+    D = np.stack([routing.newton_step(e.reshape(form.shape)).ravel() for e in np.eye(form.n * form.d)])
+    root, none = np.linalg.cholesky((D + D.T) / 2).T, np.zeros(len(c) + free.sum())
+    A = root @ np.stack([imbalance(e) - imbalance(none) for e in np.eye(len(none))]).T
+    bounds = np.append(-c, low[free]), np.append(c, high[free])
+    best = lsq_linear(A, -root @ imbalance(none), bounds, tol=1e-12, method="bvls")
+    assert (np.abs(best.x[: len(c)]) > 0.999 * c).any()
+    mine = np.append(point.flows[0].ravel(), point.prices[0][free])
+    assert (bounds[0] <= mine).all()
+    assert (mine <= bounds[1]).all()
+    assert np.linalg.norm(root @ imbalance(mine)) == pytest.approx(np.sqrt(2 * best.cost), rel=1e-6, abs=1e-9)
 
 
-# ---- proofs and starts
+# ---- proofs
 def test_a_judged_point_is_proved_to_others(problem, tmp_path):
     judged = problem.certify(problem.solve(gap=1e-3).coef)
     proved = judged.prove(tmp_path / "judged.json")
@@ -282,20 +407,3 @@ def test_a_judged_point_is_proved_to_others(problem, tmp_path):
     assert found.hash == proved.hash
     assert float(proved.upper) == pytest.approx(judged.primal, rel=1e-9)
     assert float(proved.lower) == pytest.approx(judged.dual, rel=1e-9)
-
-
-@pytest.mark.parametrize(
-    "method", [gr.PrimalDual(), gr.ADMM(), gr.InteriorPoint(), gr.SubgradientDescent(), gr.Exact()]
-)
-def test_no_answer_is_worse_than_its_start(problem, method):
-    optimum = problem.solve(gap=1e-12).coef
-    rounds = {} if isinstance(method, gr.Exact) else {"rounds": 3}
-    found = problem.solve(method, start=optimum, **rounds)
-    assert problem.value(found) <= problem.value(optimum)
-
-
-def test_a_start_without_its_latent_nodes_is_not_lost():
-    problem = small(term=gr.Hierarchy({"left": list("abc"), "right": list("def")}, (0.1, 0.1)))
-    optimum = problem.solve(gap=1e-12).coef
-    found = problem.solve(gr.PrimalDual(), start=optimum, rounds=1)
-    assert problem.value(found) <= problem.value(optimum)

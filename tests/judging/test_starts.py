@@ -89,6 +89,19 @@ def test_of_terms_of_one_name_that_of_the_same_coordinates_is_meant():
     assert known.flows[0].any()
 
 
+def test_of_terms_that_are_alike_the_first_goes_to_the_first():
+    data, chain = gr.NodeData.from_dict(samples(LABELS), features=["a", "b"]), nx.path_graph(LABELS)
+    alike = 0.1 * gr.TotalVariation(chain, gr.L1()) + 0.2 * gr.TotalVariation(chain, gr.L1())
+    found = gr.Problem(gr.SquaredLoss(data) + alike).solve()
+    for given, there in zip(carried(found, found.form, "start").flows, found.certificate.dual_point.flows, strict=True):
+        np.testing.assert_allclose(given, there, rtol=1e-12)
+
+
+def test_flows_of_fewer_edges_are_no_flows_of_the_problem():
+    found = problem(edges=[(0, 1, 1.0)]).solve()
+    assert problem().certify(found, gap=1e9).steps[0].name == "gradients"
+
+
 def test_latent_nodes_go_by_label():
     data = gr.NodeData.from_dict({i: (None, [float(i)]) for i in range(4)})
     clusters = {0: "north", 1: "north", 2: "south", 3: "south"}
@@ -172,3 +185,21 @@ def test_a_solution_is_judged_by_label_and_must_be_whole():
     assert len(judged.steps) == 1  # its own flows are enough
     with pytest.raises(ModelError, match="w has no entry for the node 11"):
         problem().certify(problem(LABELS[:-1]).solve())
+
+
+@pytest.mark.parametrize(
+    "method", [gr.PrimalDual(), gr.ADMM(), gr.InteriorPoint(), gr.SubgradientDescent(), gr.Exact()]
+)
+def test_no_answer_is_worse_than_its_start(method):
+    optimum = problem().solve(gap=1e-12).coef
+    rounds = {} if isinstance(method, gr.Exact) else {"rounds": 3}
+    found = problem().solve(method, start=optimum, **rounds)
+    assert problem().value(found) <= problem().value(optimum)
+
+
+def test_a_start_without_its_latent_nodes_is_not_lost():
+    data = gr.NodeData.from_dict(samples(LABELS), features=["a", "b"])
+    problem = gr.Problem(gr.SquaredLoss(data) + gr.Hierarchy({i: i < 6 for i in LABELS}, (0.1, 0.1)))
+    optimum = problem.solve(gap=1e-12).coef
+    found = problem.solve(gr.PrimalDual(), start=optimum, rounds=1)
+    assert problem.value(found) <= problem.value(optimum)

@@ -22,6 +22,7 @@ from malformed_values import (
     NOT_A_SEED,
     NOT_A_SWITCH,
     NOT_POSITIVE,
+    without,
     wrong_answers,
 )
 
@@ -31,10 +32,6 @@ from graphreg.errors import CheckpointError, GraphError, GraphregError, MethodEr
 NONE = {"nothing": None}
 POSED = problem(0.1 * FUSION)
 SOLVED = POSED.solve()
-
-
-def without(kind, *names):
-    return {name: value for name, value in kind.items() if name not in names}
 
 
 def solve(**arguments):

@@ -19,6 +19,7 @@ from malformed_values import (
     NOT_A_SEED,
     NOT_A_SWITCH,
     NOT_POSITIVE,
+    without,
     wrong_answers,
 )
 
@@ -31,10 +32,6 @@ NONE = {"nothing": None}
 LAM = gr.Parameter(0.1, "lam")
 POSED = problem(LAM * FUSION, 1e-3 * RIDGE)
 SQUARES = gr.SquaredLoss(DATA)
-
-
-def without(kind, *names):
-    return {name: value for name, value in kind.items() if name not in names}
 
 
 def path(**arguments):

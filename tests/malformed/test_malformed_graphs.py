@@ -18,12 +18,6 @@ from graphreg.errors import GraphError, GraphregError, TermError
 ADJACENCY = nx.to_numpy_array(CHAIN)
 
 
-def masked(array):
-    out = np.ma.masked_array(array.copy(), mask=np.zeros(array.shape, dtype=bool))
-    out[(5, 1) if array.ndim == 2 else 5] = np.ma.masked
-    return out
-
-
 PLACES = {
     # ---- graphs
     "Graph.from_edges(edges)": (

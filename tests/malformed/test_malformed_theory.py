@@ -18,11 +18,12 @@ from malformed_values import (
     NOT_A_PROBLEM,
     NOT_A_SWITCH,
     NOT_POSITIVE,
+    without,
     wrong_answers,
 )
 
 import graphreg as gr
-from graphreg import inference, theory, tuning
+from graphreg import inference, theory
 from graphreg.errors import GraphError, GraphregError, MethodError
 
 NONE = {"nothing": None}
@@ -30,14 +31,6 @@ LAM = gr.Parameter(0.1, "lam")
 POSED = problem(LAM * FUSION, 1e-3 * RIDGE)
 SQUARES = gr.SquaredLoss(DATA)
 TRUTH = {label: [0.0, 1.0, 0.0] for label in "abc"}
-
-
-def without(kind, *names):
-    return {name: value for name, value in kind.items() if name not in names}
-
-
-def path(**arguments):
-    return tuning.path(POSED, **({"strengths": [0.1], "method": gr.PrimalDual()} | arguments))
 
 
 NOT_A_TRUTH = {

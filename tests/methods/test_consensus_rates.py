@@ -45,7 +45,7 @@ def test_the_consensus_error_falls_with_the_square_of_the_step(tau):
     errors = []
     for eta in (0.04 / L / tau, 0.02 / L / tau):
         method = gr.LocalSGD(eta, tau=tau, batch=None)
-        w = run(method, problem, round(3 / eta) * tau, start=(np.tile(optimum, (8, 1)), None)).theta
+        w = run(method, problem, round(3 / eta / tau) * tau, start=(np.tile(optimum, (8, 1)), None)).theta
         errors.append(np.mean(np.sum((w - w.mean(axis=0)) ** 2, axis=1)))
     assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.2)
 

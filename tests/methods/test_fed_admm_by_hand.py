@@ -142,8 +142,8 @@ def test_what_is_returned(options, kind):
     ("options", "accuracy"),
     [
         ({"availability": 0.6}, 1e-3),
-        ({"batch": 2, "availability": 0.6}, None),
-        ({"dropout": "ipw", "availability": 0.6}, None),
+        pytest.param({"batch": 2, "availability": 0.6}, None, marks=pytest.mark.whole),
+        pytest.param({"dropout": "ipw", "availability": 0.6}, None, marks=pytest.mark.whole),
         ({"dropout": "ipw", "availability": gr.Availability(0.6, known=False), "batch": 2}, None),
     ],
     ids=str,

@@ -174,12 +174,16 @@ def test_all_there_is_algorithm_1():
         np.testing.assert_allclose(one[k].theta, two[k].theta, atol=1e-12)
 
 
-@pytest.mark.parametrize(("chances", "rho"), [(CHANCES, RHO), (CHANCES / 3, 2.0)], ids=["often", "seldom"])
+@pytest.mark.parametrize(
+    ("chances", "rho"),
+    [pytest.param(CHANCES, RHO, id="often", marks=pytest.mark.whole), pytest.param(CHANCES / 3, 2.0, id="seldom")],
+)
 def test_the_law_of_the_printed_algorithm(chances, rho, whole):
     """The same optimum at the same rate: the mean squared error is O(1/T), within a factor of that on the server.
 
     Edges that wait until both their ends are there have a bias of the size of the step times the time between two
-    meetings, which shows where nodes are seldom there. Over 3000 rounds with ``make test ARGS=--whole``.
+    meetings, which shows where nodes are seldom there; where they are often there, and over 3000 rounds, with
+    ``make test ARGS=--whole``.
     """
     data, problem, seeds = data_of(m=20), squared(m=20), range(4)
     marks = (300, 1000, 3000) if whole else (300, 1000)

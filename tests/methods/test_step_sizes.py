@@ -10,7 +10,7 @@ from factories import chain, noise
 from sameness import bits
 
 import graphreg as gr
-from graphreg.errors import MethodError, MethodWarning
+from graphreg.errors import ArgumentError, MethodError, MethodWarning
 
 
 def mixed(features=None):
@@ -86,6 +86,13 @@ def test_actors_take_the_same_steps():
     assert np.allclose(alone.coef, together.coef, rtol=0, atol=1e-13)
 
 
+def test_the_product_of_steps_far_out_of_range():
+    problem = mixed()
+    far = product(problem, tau=1e-300, sigma=1e300)
+    assert far == pytest.approx(product(problem, tau=1.0, sigma=1.0), rel=1e-12)
+    assert product(problem, tau=1e300, sigma=1e300) == np.inf
+
+
 @pytest.mark.parametrize("relaxation", [1.0, 1.8])
 def test_steps_within_the_bound_reach_the_optimum(relaxation):
     problem, most = mixed(), 1.0 if relaxation > 1.0 else 1.33
@@ -120,6 +127,28 @@ def test_longer_steps_are_taken_and_said_to_be_unproven(relaxation, factor):
 def test_what_does_not_go_together(options, message):
     with pytest.raises(MethodError, match=message):
         gr.PrimalDual(**options)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: gr.ADMM(sigma=1.0), "ADMM has no option 'sigma'; it has 'rho'.*; sigma is an option of PrimalDual$"),
+        (lambda: gr.FedADMM(tau=1.0), "FedADMM has no option 'tau'.*; tau is an option of .*PrimalDual$"),
+        (lambda: gr.LocalOnly(tau=1.0), "LocalOnly has no option 'tau'; it has none; tau is an option of"),
+        (lambda: gr.PrimalDual(sigmas=1.0), "PrimalDual has no option 'sigmas'; did you mean 'sigma'\\?$"),
+    ],
+)
+def test_other_methods_have_no_such_steps(make, said):
+    with pytest.raises(ArgumentError, match=said):
+        make()
+
+
+def test_a_method_of_the_users_may_take_any_option():
+    class Own(gr.PrimalDual):
+        def __init__(self, **options):
+            super().__init__(balance=options["whatever"])
+
+    assert Own(whatever=2.0).balance == 2.0
 
 
 def test_labels_of_tau():

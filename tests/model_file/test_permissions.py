@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from click.testing import CliRunner
+from cli_cases import run
 from model_files import BASE, tables, write
 
 import graphreg as gr
@@ -15,10 +15,6 @@ from graphreg.errors import GraphregError, ModelFileError
 TATTLE = "from pathlib import Path\nPath(__file__).with_suffix('.ran').touch()\nfrom graphreg import L2 as P\n"
 TATTLE += "from graphreg import SquaredLoss as L, PrimalDual as M\n"
 COMMANDS = [name for name, each in main.commands.items() if any(p.name == "model" for p in each.params[:1])]
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, [str(each) for each in arguments])
 
 
 @pytest.fixture

@@ -122,7 +122,7 @@ def test_the_conditions_hold_on_every_shape(shape, traits):
     (m, d), rng = shape, np.random.default_rng(sum(shape))
     for kind in KINDS:
         for decades in (0, 3):
-            case = draw(rng, 3 if m > 100 else 10, m, d, kind, traits, decades)
+            case = draw(rng, 1 if m > 400 else 3 if m > 100 else 10, m, d, kind, traits, decades)
             for step in STEPS:
                 tau = np.full(len(case.v), step)
                 prox, w, memory = cold(case, tau)

@@ -9,8 +9,9 @@ import pytest
 from bad_input import FUSION, problem, refusals, refused
 
 import graphreg as gr
-from graphreg.compiling.conic import ConicProblem, Outcome
+from graphreg.compiling.conic import ConicProblem
 from graphreg.compiling.emptiness import excluded
+from graphreg.compiling.solvers import Outcome
 from graphreg.errors import FailedError, MethodError, ModelError, SolverError, UnattainedError, UnboundedError
 
 # ---- solving ---------------------------------------------------------------------------------------------------------

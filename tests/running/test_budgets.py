@@ -243,6 +243,32 @@ def test_a_round_cut_short_does_not_count():
     np.testing.assert_array_equal(outcome.certificate.w, plain.certificate.w)
 
 
+@pytest.mark.parametrize("kind", ["Timer", "Thread"])
+def test_no_alarm_rings_while_a_thread_is_started(kind, monkeypatch):
+    """Python would raise it in the new thread, and the one that starts it wait for ever."""
+    import threading
+
+    from graphreg.clock import OutOfTimeError, alarm, carry_out, within
+
+    class Slow(getattr(threading, kind)):
+        def start(self):
+            super().start()
+            time.sleep(0.05)
+            whole.append(self)
+
+    def wait():
+        with within(0.02), alarm():
+            carry_out(lambda: time.sleep(0.05))
+            while True:
+                time.sleep(0.0)
+
+    whole = []
+    monkeypatch.setattr(threading, kind, Slow)
+    with pytest.raises(OutOfTimeError):
+        wait()
+    assert len(whole) == 1
+
+
 def test_an_alarm_that_rings_at_the_last_moment_leaves_nothing_behind(monkeypatch):
     """The work is done, so nobody is told; nor does Python go on looking for the error, with which a profiler hangs."""
     import cProfile

@@ -14,7 +14,7 @@ import pytest
 
 import graphreg as gr
 from graphreg import clock
-from graphreg.compiling import conic
+from graphreg.compiling import solvers
 from graphreg.errors import BudgetError
 from graphreg.methods import AbstractIteration
 from graphreg.theory.agreement import pooled, routes
@@ -216,7 +216,7 @@ def test_a_solver_that_asks_is_not_struck_and_stops():
 
 def test_clarabel_asks_whether_it_is_awaited(monkeypatch):
     asked = []
-    monkeypatch.setattr(conic, "awaited", lambda: lambda: bool(asked.append(1)))  # nobody waits
+    monkeypatch.setattr(solvers, "awaited", lambda: lambda: bool(asked.append(1)))  # nobody waits
     found = problem().solve(gr.Exact(), progress=False, on_failure="return")
     assert asked
     assert "failed" in found.message or found.status in ("certified", "no_certificate")

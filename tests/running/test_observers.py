@@ -109,6 +109,18 @@ def test_the_grid():
     assert not len(solve(gr.Observer(rounds=[90])).observed.rounds)
 
 
+def test_whole_numbers_and_truths_of_the_first_round_cut_nothing_of_later_ones():
+    look = {"max": lambda at: 0 if at.round == 0 else 0.25, "nan": lambda at: at.round == 0 or np.nan}
+    seen = solve(look, 2).observed
+    assert seen["max"].tolist() == [0.0, 0.25, 0.25]
+    np.testing.assert_array_equal(seen["nan"], [1.0, np.nan, np.nan])
+
+
+def test_an_observer_is_told_apart_by_all_its_rounds():
+    assert str(gr.Observer(rounds=np.int64(3))) == str(gr.Observer(rounds=3))
+    assert str(gr.Observer(rounds=range(200))) != str(gr.Observer(rounds=range(201)))
+
+
 @pytest.mark.parametrize("most", [20, 19])
 @pytest.mark.parametrize("grid", [1, 3, None])
 def test_memory_is_bounded(grid, most):
@@ -170,6 +182,15 @@ def test_resume_equals_run(memory, tmp_path):
     assert (memory == 2**20) == (whole.observed.stride == 1)
 
 
+def test_a_run_that_is_observed_late_is_thinned_evenly(tmp_path):
+    path, observer = gr.Checkpoint(tmp_path / "run", rounds=1), gr.Observer(rounds=1, memory=1700)
+    solve(None, 9, checkpoint=path)
+    for k in (40, 41, 90):
+        seen = solve(observer, k, checkpoint=path).observed
+    assert seen.stride > 2
+    assert set(np.diff(seen.rounds[:-1])) == {seen.stride}
+
+
 @pytest.mark.parametrize("where", ["observer", "check"])
 def test_resume_after_an_interruption_within_a_round(where, tmp_path):
     """Before the observer has seen the round, and when it has and the checkpoint has not."""
@@ -193,7 +214,9 @@ def test_resume_after_an_interruption_within_a_round(where, tmp_path):
 def test_a_checkpoint_of_other_observations(tmp_path):
     path = tmp_path / "run"
     solve("w", 10, checkpoint=path)
-    with pytest.raises(CheckpointError, match="holds observations of w at the rounds a geometric grid, and w, flows"):
+    with pytest.raises(
+        CheckpointError, match="holds observations of 'w at the rounds a geometric grid', not 'w, flows"
+    ):
         solve(("w", "flows"), 20, checkpoint=path)
     with pytest.raises(CheckpointError, match="holds at most"):
         solve(gr.Observer(memory=2**26), 20, checkpoint=path)
@@ -251,7 +274,10 @@ def test_actors():
         ("flows", gr.SubgradientDescent(), "SubgradientDescent holds no flows"),
         ("state.thta", PLAIN, "no numbers 'thta'; it has .*state.x.w"),
         ({"text": lambda at: "much"}, PLAIN, "'text' of the observer must return numbers, got 'much'"),
+        ({"rows": lambda at: [[1.0], [1.0, 2.0]]}, PLAIN, "'rows' of the observer must return numbers"),
+        ({"pair": lambda at: (at.w, "much")}, PLAIN, "'pair' of the observer must return numbers, got 'much'"),
         ({"grows": lambda at: np.zeros(at.round)}, PLAIN, "'grows' has another shape after round 1"),
+        ({"turns": lambda at: 1j if at.round == 3 else 0.0}, PLAIN, "'turns' .* complex there alone"),
     ],
 )
 def test_what_cannot_be_observed(what, method, message):

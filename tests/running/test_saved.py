@@ -12,7 +12,9 @@ from factories import chain
 from forging import forged, places
 
 import graphreg as gr
+from graphreg.declaring import declared
 from graphreg.errors import CheckpointError
+from graphreg.methods import AbstractMethod
 from graphreg.running.checkpoints import archive
 
 RNG = np.random.default_rng(0)
@@ -56,6 +58,35 @@ def test_the_status_follows_from_the_gap_that_is_asked_for(path):
     chain().solve(gap=1e-3).save(path)
     assert gr.load(path, chain(), gap=0.0).status == "no_certificate"
     assert gr.load(path, chain(), gap=1e-3).status == "certified"
+
+
+HOW = {"ClusteredFedAvg": {"clusters": {"a": 0, "b": 0, "c": 1, "d": 1}}, "IFCA": {"k": 2}, "PFedMe": {"lam": 1.0}}
+TIED = {
+    "variation": VARIATION,
+    "consensus": gr.Consensus(GRAPH),
+    "hierarchy": gr.Hierarchy({"a": 1, "b": 1, "c": 2, "d": 2}, weights=(1.0, 1.0)),
+}
+
+
+@pytest.mark.parametrize("name", sorted(declared(AbstractMethod, users=False)))
+def test_the_answer_of_every_method_comes_back(name, path):
+    """Also of a baseline, whose parameters may violate what ties the nodes."""
+    method, tried = getattr(gr, name)(**HOW.get(name, {})), 0
+    for tie in TIED.values():
+        problem = gr.Problem(gr.SquaredLoss(gr.NodeData.from_arrays(X, X[:, 0] ** 2, NODE)) + tie)
+        if method.missing(problem.form):
+            continue
+        budget = {} if "rounds" in method.refuses() else {"rounds": 20}
+        found = problem.solve(method, seed=0, on_failure="return", **budget)
+        found.save(path)
+        back, tried = gr.load(path, problem), tried + 1
+        np.testing.assert_array_equal(back.coef, found.coef)
+        assert back.certificate.relative_gap == pytest.approx(found.certificate.relative_gap, rel=1e-9)
+        assert (back.certificate.valid, back.certificate.note) == (found.certificate.valid, found.certificate.note)
+        said = "certified to be at most" if back.status == "certified" else "The points of the file have "
+        assert said in back.message
+        assert str(back.summary()).count(name)
+    assert tried
 
 
 def test_an_infimum_that_is_not_attained_is_none_when_read(path):
@@ -178,6 +209,35 @@ def test_every_forged_entry_is_refused_or_harmless(path):
         forged(path, at, VALUES[k % len(VALUES)])
         assert "\x1b" not in str(read_all(path, found.certificate))
         archive.write(path, header, arrays)
+
+
+WRONG = {
+    "message": ("\x1b[2J", "its message is"),
+    "method": ("\x1b[2J", "its method is"),
+    "labels": ({"list": [*range(7), {"list": [1]}]}, "it has the label"),
+    "coordinates": ({"list": ["a"]}, "its parameters are float64"),
+}
+
+
+@pytest.mark.parametrize("entry", WRONG)
+def test_a_table_shows_no_forged_names(entry, path):
+    value, said = WRONG[entry]
+    chain().solve().save(path)
+    header, _ = archive.read(path)
+    at = next(way for way in places(header) if way[-1:] == (entry,))
+    forged(path, at, value)
+    with pytest.raises(CheckpointError, match=said):
+        gr.load(path)
+
+
+def test_one_file_holds_one_solution(path):
+    chain().solve().save(path)
+    header, arrays = archive.read(path)
+    entry = header["values"][0]
+    more = {f"1-{name.partition('-')[2]}": array for name, array in arrays.items()}
+    archive.write(path, {**header, "values": [entry, entry]}, {**arrays, **more})
+    with pytest.raises(CheckpointError, match="holds 2 values, and not one solution"):
+        gr.load(path)
 
 
 CHANGES = {

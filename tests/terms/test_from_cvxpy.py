@@ -181,6 +181,10 @@ def test_it_prints():
     assert repr(own(norm3)) == "CvxpyPenalty(norm3)"
     assert repr(own(cp.norm, name="mine")) == "CvxpyPenalty(mine)"
     assert own(norm3).notation.domain == "||%u||_1.5 <= %c"
-    two = own(lambda z: cp.norm(z) + cp.norm_inf(z), name="two").notation
+    two = own(lambda z: cp.norm(z, 3) + cp.norm_inf(z), name="two").notation
     assert two.domain == "two^o(%u) <= %c where two^o(u) = max over two(z) <= 1 of <u, z>"
-    assert own(FUNCTIONS["log_cosh"]).notation.conjugate.startswith("%c phi*(%u / %c) where phi*(u) = ")
+    smooth = own(lambda z: cp.log_sum_exp(cp.hstack([z, -z])) - np.log(2.0 * z.size)).notation
+    assert smooth.conjugate.startswith("%c phi*(%u / %c) where phi*(u) = ")
+    log_cosh = own(FUNCTIONS["log_cosh"]).notation
+    assert log_cosh.value == "sum_j (log(1 + exp([%z]_j)) + log(1 + exp(-[%z]_j)) - 1.38629)"
+    assert log_cosh.conjugate.startswith("sum_j (max over x of ([%u]_j x - %c (log(1 + exp(x))")

@@ -10,6 +10,7 @@ from factories import chain
 
 import graphreg as gr
 from graphreg.errors import ConvexityError, MethodError, TermError
+from graphreg.terms.penalties.from_prox import RADII
 from graphreg.testing import check_penalty
 
 FORMULAS = [gr.L1(), gr.L2(), gr.LInf(), gr.HuberNorm(0.5), gr.SquaredL2(), gr.Quadratic(np.diag([1.0, 4.0]))]
@@ -26,6 +27,20 @@ def test_the_derived_conjugate_is_never_too_small_and_close(phi):
     assert (derived >= true * (1.0 - 1e-13)).all()
     clear = np.isfinite(true) & (np.abs(phi.gauge(u) - 1.0) > 1e-6)
     np.testing.assert_allclose(derived[clear], true[clear], rtol=1e-6, atol=1e-9)
+
+
+def test_a_subgradient_that_is_missed_makes_the_conjugate_larger_not_smaller(monkeypatch):
+    u, penalty = np.array([[1.0, 0.0], [0.3, -0.4]]), given(gr.SquaredL2())
+    penalty.check(2)
+    missed = (1.0 - 1e-6) * u
+    monkeypatch.setattr(type(penalty), "_nearby", lambda *_: (missed, gr.SquaredL2().conjugate(missed)))
+    assert (penalty.conjugate(u) >= gr.SquaredL2().conjugate(u)).all()
+
+
+def test_conjugates_are_bounded_over_whole_balls_and_only_inside_of_their_domain():
+    turned = given(gr.Quadratic(np.array([[1.0, 0.9], [0.9, 1.0]])))
+    assert (turned._balls(2)[:15] >= RADII[:15] ** 2 / (2.0 * 0.1)).all()  # along (1, -1), between the axes
+    np.testing.assert_array_equal(np.isinf(given(gr.L1())._balls(2)), RADII * 4.0 > 1.0)
 
 
 @pytest.mark.parametrize("phi", FORMULAS[:5], ids=lambda phi: type(phi).__name__)

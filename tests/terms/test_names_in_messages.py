@@ -29,7 +29,7 @@ def of_value(value: Any) -> Any:
     "penalty",
     [
         gr.Penalty.from_cvxpy(lambda z: 2 * cp.norm1(z), name="mine"),
-        gr.Penalty.from_cvxpy(lambda z: cp.norm(z) + cp.norm_inf(z), name="mine"),
+        gr.Penalty.from_cvxpy(lambda z: cp.norm(z, 3) + cp.norm_inf(z), name="mine"),
         of_value(gr.L1().value),
     ],
 )
@@ -50,7 +50,7 @@ def test_a_one_sided_penalty_is_called_by_its_name() -> None:
 @pytest.mark.parametrize(
     ("function", "name"),
     [
-        (lambda z: cp.norm(z) + cp.norm_inf(z), "mine"),
+        (lambda z: cp.norm(z, 3) + cp.norm_inf(z), "mine"),
         (lambda z: cp.norm_inf(z) + 0.5 * cp.norm1(z), r"0\.5 \|\|z\|\|_1 \+ \|\|z\|\|_inf"),
     ],
 )

@@ -81,6 +81,30 @@ FORMULAS = [
         "||R^-T u_e||_2 <= 0.1",
         r"\text{with } R = [(",
     ),
+    (
+        lambda z: 3 * cp.sum_largest(cp.abs(z), 2),
+        "+ 0.1 sum_e 3 sum of 2 largest(|w_i - w_j|)",
+        "||u_e||_inf <= 3 * 0.1, ||u_e||_1 / 2 <= 3 * 0.1",
+        r"0.1 \, \sum_{e=(i,j)} \, 3 \|w_i - w_j\|_{(2)}",
+    ),
+    (
+        lambda z: cp.norm_inf(z) + 0.5 * cp.norm(z),
+        "+ 0.1 sum_e (0.5 ||w_i - w_j||_2 + ||w_i - w_j||_inf)",
+        "min over v with ||v||_1 <= 0.1, of ||u_e - v||_2 <= 0.5 * 0.1",
+        r"0.5 \|w_i - w_j\|_2 + \|w_i - w_j\|_\infty",
+    ),
+    (
+        lambda z: cp.norm_inf(z) + cp.norm(z) + cp.sum_squares(z),
+        "+ 0.1 sum_e (||w_i - w_j||_2^2 + ||w_i - w_j||_2 + ||w_i - w_j||_inf)",
+        "min over s with min over v with ||v||_1 <= 0.1, of ||s - v||_2 <= 0.1, of ||u_e - s||_2^2 / (4 * 0.1)",
+        r"\|w_i - w_j\|_2^2 + \|w_i - w_j\|_2 + \|w_i - w_j\|_\infty",
+    ),
+    (
+        lambda z: cp.norm1(cp.diff(z)),
+        "+ 0.1 sum_e ||R (w_i - w_j)||_1\n      with R = [(-1, 1, 0); (0, -1, 1)]",
+        "u_e = R'y, ||y||_inf <= 0.1",
+        r"\|R (w_i - w_j)\|_1",
+    ),
 ]
 
 

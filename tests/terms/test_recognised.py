@@ -34,11 +34,15 @@ KNOWN = {
     "Blocks": lambda z: cp.sum(cp.hstack([cp.norm(z[:2]), cp.abs(z[2])])),
     "Thresholded": lambda z: cp.norm1(z) + cp.norm(z) + cp.sum_squares(z),
     "Ridged": lambda z: cp.norm_inf(z) + cp.sum_squares(z),
+    "KLargestNorm": lambda z: cp.sum_largest(cp.abs(-z), 2),
+    "NormBesideL2": lambda z: cp.norm_inf(z) + 0.5 * cp.norm(z),
+    "AnalysisL1": lambda z: cp.norm1(cp.diff(z)),
+    "AnalysisNorm": lambda z: cp.norm1(cp.diff(z)) + 0.5 * cp.abs(z[2]),
 }
 UNKNOWN = {
-    "two norms": lambda z: cp.norm_inf(z) + cp.norm(z),
-    "largest two": lambda z: cp.sum_largest(cp.abs(z), 2),
-    "differences": lambda z: cp.norm1(cp.diff(z)),
+    "two norms": lambda z: cp.norm_inf(z) + cp.norm(cp.multiply(W, z)),
+    "the larger norm": lambda z: cp.maximum(cp.norm1(z), 1.5 * cp.norm(z)),
+    "dependent differences": lambda z: cp.norm1(cp.diff(z)) + cp.abs(z[0] - z[2]),
     "nuclear": lambda z: cp.normNuc(cp.vstack([z, z[::-1]])),
 }
 

@@ -65,6 +65,11 @@ def test_the_model_on_other_data(case):
     assert problem.solve(start=before.solve()).status == "certified"
 
 
+def test_targets_may_have_another_name():
+    other = gr.NodeData.from_frame(FRAME.rename(columns={"y": "z"}), "site", "z", ["rain"], intercept=True)
+    assert posed(read()).update(other).changes == ("SquaredLoss: nothing changed",)
+
+
 def test_strengths_and_scales_stay():
     scale = {"a": 1.0, "b": 2.0, "c": 0.5}
     strength = gr.Parameter(0.3)
@@ -131,6 +136,8 @@ def test_weights_need_a_frame():
     with pytest.raises(DataError, match="weights or offsets, which pairs"):
         problem.update({"a": ([[1.0]], [1.0])})
     np.testing.assert_array_equal(problem.update(WEIGHTED.assign(n=3.0)).model.terms[0][1].data.weights, 3.0)
+    offset = posed(read(WEIGHTED, offset="n")).update(WEIGHTED.assign(n=3.0))
+    np.testing.assert_array_equal(offset.model.terms[0][1].data.offset, 3.0)
     arrays = gr.Problem(gr.SquaredLoss(gr.NodeData.from_dict({"a": ([[1.0]], [1.0])})))
     with pytest.raises(DataError, match="not read from a frame"):
         arrays.update(FRAME)

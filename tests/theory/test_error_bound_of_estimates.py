@@ -38,9 +38,10 @@ def drawn(seed, kind="squared", scale="mean"):
 
 
 @pytest.mark.parametrize("kind", ["squared", "logistic"])
-def test_no_instance_violates_the_corrected_bound(kind):
-    worst, held = 0.0, 0
-    for seed in range(40):
+def test_no_instance_violates_the_corrected_bound(kind, whole):
+    """On every other of 40 instances; on all with ``make test ARGS=--whole``."""
+    worst, held, seeds = 0.0, 0, range(0, 40, 1 if whole else 2)
+    for seed in seeds:
         problem, w, strength = drawn(seed, kind, "mean" if seed % 3 else 0.3)
         strength.value = theory.error_bound(problem, w).required * (1.0, 1.5, 4.0)[seed % 3]
         found = theory.error_bound(problem, w)
@@ -55,7 +56,7 @@ def test_no_instance_violates_the_corrected_bound(kind):
             assert any(curvature.least(r) * r > 2 * size for r in found.radius * np.geomspace(1.0, 1e3, 200))
         if found.holds:
             held, worst = held + 1, max(worst, error / found.bound)
-    assert held >= 30
+    assert held >= 0.75 * len(seeds)
     assert worst > 0.2  # the bound is not empty
 
 
@@ -202,7 +203,7 @@ def test_bounds_of_data_to_come():
     found = theory.error_bound(problem(), w, covariance=S, draws=2000)
     assert found.holds
     assert "data to come" in found.assumed[1]
-    again = [theory.error_bound(problem(), w) for _ in range(200)]
+    again = [theory.error_bound(problem(), w) for _ in range(100)]
     assert np.mean([each.required <= found.required for each in again]) == pytest.approx(0.95, abs=0.05)
     assert np.mean([each.projection <= found.projection for each in again]) == pytest.approx(0.95, abs=0.05)
     named = theory.error_bound(problem(), w, covariance=dict(enumerate(S)), draws=50, seed=3)
@@ -229,11 +230,11 @@ def test_what_has_no_error_bound_says_so():
             theory.error_bound(gr.Problem(some), w)
     with pytest.raises(ModelError, match=r"gr\.Problem"):
         theory.error_bound(problem.model, w)
-    with pytest.raises(MethodError, match="of shape"):
+    with pytest.raises(MethodError, match="have the shape"):
         theory.error_bound(problem, w[:-1])
     with pytest.raises(MethodError, match="no entry for the node"):
         theory.error_bound(problem, {problem.form.labels[0]: w[0]})
-    with pytest.raises(MethodError, match="not finite at the node"):
+    with pytest.raises(MethodError, match=r"be finite, got .* at the node"):
         theory.error_bound(problem, np.where(np.arange(len(w))[:, None] == 1, np.nan, w))
     with pytest.raises(MethodError, match="negative eigenvalue"):
         theory.error_bound(problem, w, covariance=np.tile(-np.eye(w.shape[1]), (len(w), 1, 1)))

@@ -210,6 +210,7 @@ def test_what_the_list_names_is_there():
     table = printed.differences()
     assert table[["paper", "place"]].duplicated().sum() == 0
     assert len(table) > 20
+    assert ((table["as_printed"] == "") == (table["unnamed"] != "")).all(), "a name, or why there is none"
     names = {
         word.split("(")[0] for column in ("as_printed", "right") for word in table[column] if word.startswith("gr.")
     }

@@ -230,6 +230,20 @@ def test_norms_of_the_users_own(shape):
     np.testing.assert_allclose(values[0].value, values[1].value, rtol=1e-6)
 
 
+@pytest.mark.parametrize("shape", ["tree", "disconnected", "random"])
+def test_a_norm_that_cvxpy_does_not_know(shape):
+    """Trees need no conic programme; elsewhere both bounds hold, and it is said that they are loose."""
+    unwritten = gr.Penalty.from_prox(lambda z: np.linalg.norm(z, axis=1), gr.L2().prox, name="length")
+    true, found = (strength_max(problem_of("squared", phi, shape, 6)) for phi in (gr.L2(), unwritten))
+    loose = shape != "tree"
+    check(found, 0.3 if loose else 1e-6)
+    assert found.lower <= true.upper * (1.0 + 1e-6)
+    assert true.lower <= found.upper <= true.upper * 1.02
+    assert ("levelled flows" in set(found.table()["how"])) == loose
+    assert ("length has no form in CVXPY" in str(found)) == loose
+    assert not loose or any("length has no form" in each for each in found.assumed)
+
+
 def test_a_large_graph_with_few_busy_edges():
     rng = np.random.default_rng(7)
     graph = nx.grid_2d_graph(15, 15)

@@ -10,7 +10,7 @@ from factories import interrupt
 from path_cases import GRID, problem_of
 
 import graphreg as gr
-from graphreg.running import driver
+from graphreg.running import checking, driver
 from graphreg.running.checkpoints import archive
 from graphreg.tuning.warm import Warm
 
@@ -76,7 +76,7 @@ def test_an_interruption_within_a_run_drops_the_half_done_point():
 def test_an_interruption_of_a_point_that_is_certified_all_the_same(monkeypatch):
     """Ctrl-C falls into a solve that has its gap already: the path ends there, and does not go on."""
     problem, _ = problem_of()
-    last, ends = driver._Run.last, []
+    last, ends = checking.Checks.last, []
 
     def interrupted(self, state, k, ended):
         certificate = last(self, state, k, ended)
@@ -85,7 +85,7 @@ def test_an_interruption_of_a_point_that_is_certified_all_the_same(monkeypatch):
             raise KeyboardInterrupt
         return certificate
 
-    monkeypatch.setattr(driver._Run, "last", interrupted)
+    monkeypatch.setattr(checking.Checks, "last", interrupted)
     path = gr.path(problem, GRID)
     assert ends == [True] * 3
     np.testing.assert_array_equal(path.strengths, GRID[[0, -1]])

@@ -5,7 +5,8 @@ moved by tiny amounts so that conservation holds exactly; how far is bounded in 
 value is bounded over all points that near.
 """
 
-from .lower import Enclosed, Enclosure
+from .enclosed import Enclosed
+from .lower import Enclosure
 from .upper import upper_bound
 
 __all__ = ["Enclosed", "Enclosure", "upper_bound"]

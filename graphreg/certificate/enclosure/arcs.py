@@ -11,6 +11,7 @@ from scipy.sparse.csgraph import breadth_first_order, dijkstra
 from ...form import Form
 from ...inputs import components_of
 from ...terms import Array
+from ...terms.penalties import composition_of
 from .sums import Pair, Runs
 
 LEAST_ROOM = 1e-15  # of the largest number of its coordinate: an arc with less room keeps its flow
@@ -38,7 +39,7 @@ class Arcs:
         blocks: list[int] = []
         shapes: list[tuple[int, int]] = []
         for k, edge in enumerate(form.edges):
-            if edge.penalty.squares() is not None:
+            if composition_of(edge.penalty) is not None:
                 continue
             columns = edge.columns(d)
             tail = edge.tail[:, None].astype(np.int64) * d + columns

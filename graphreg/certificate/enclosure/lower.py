@@ -8,67 +8,20 @@ the point is pulled towards the middle of the domains, component by component.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 
 import numpy as np
 
 from ...form import DualPoint, Form
-from ...terms import Array, at_a_time
-from .arcs import Arcs, Forest, forest, rooms
+from ...terms import Array
+from .attempt import Attempts, zeros
 from .boxes import Box, box_value
-from .closing import ENOUGH, SWEEPS, Closing
+from .enclosed import Enclosed
 from .plain import boxes_near
-from .price_groups import tied
-from .rows import AbstractRows, Prices, RootRows, SampleRows, at_ends
 from .structure import Structure
-from .sums import EPS, MORE, Pair, Runs, total
-from .value import Value, sum_down
 
 PULLS = (1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
 AGAIN = 6  # attempts with fewer and fewer arcs and prices that may move
-
-
-@dataclass(frozen=True)
-class Enclosed:
-    """A lower bound, and the dual point next to which it was found.
-
-    Attributes
-    ----------
-    lower : (components,) array
-        A lower bound of the optimum of each component; -inf where none was found.
-    point : DualPoint
-    spread : tuple of arrays
-        An exactly conserved point has its flows within ``point.flows +- spread``.
-    why : str
-        What failed, where a bound is missing.
-    inner : bool
-        Whether the prices of the exactly conserved point lie in the relative interior of their domains.
-    off : tuple of arrays
-        It has its prices within ``point.prices +- off``; empty where that is not known.
-    """
-
-    lower: Array
-    dual_point: DualPoint
-    spread: tuple[Array, ...]
-    why: str = ""
-    inner: bool = False
-    off: tuple[Array, ...] = ()
-
-    @property
-    def value(self) -> float:
-        """The sum of the bounds, rounded downwards."""
-        return sum_down(self.lower)
-
-
-@dataclass(frozen=True)
-class _Attempt:
-    """The bound next to one point, and where that lies outside of its domains."""
-
-    bound: Enclosed
-    outside_arcs: Array  # which arcs leave their domain, over all arcs
-    outside_prices: Array  # which free prices do, over all blocks
-    beyond: Array  # components in which an edge lies outside whose flow did not move: no other forest helps there
 
 
 class Enclosure:
@@ -78,6 +31,7 @@ class Enclosure:
     def __init__(self, form: Form, like: Enclosure | None = None) -> None:
         self.form = form
         self.structure = Structure(form) if like is None else like.structure
+        self.attempt = Attempts(form, self.structure)
 
     def __call__(
         self, point: DualPoint, center: Callable[[], DualPoint | None] | None = None, least: float = np.inf
@@ -88,9 +42,9 @@ class Enclosure:
         """
         if not all(np.isfinite(x).all() for x in (*point.flows, *point.prices)):
             none = np.full(self.form.n_components, -np.inf)
-            return Enclosed(none, point, _zeros(point.flows), "flows or prices are not finite")
+            return Enclosed(none, point, zeros(point.flows), "flows or prices are not finite")
         if least < np.inf:
-            for box in boxes_near(self.structure, self.form, self.rows, point):
+            for box in boxes_near(self.structure, self.form, self.attempt.rows, point):
                 found = self._over(box)
                 if found.value >= least:
                     return found
@@ -140,17 +94,19 @@ class Enclosure:
         inner = other.inner and (one.inner or bool(take.all()))
         return Enclosed(lower, point, _chosen(edges, one.spread, other.spread), why, inner, off)
 
-    @cached_property
-    def rows(self) -> list[AbstractRows]:
-        return self.structure.rows(self.form)
-
     # ---- one attempt, and again with less that moves ----------------------------------------------------------------
     def _within(self, point: DualPoint) -> Enclosed:
         held_arcs = np.zeros(len(self.structure.arcs.tail), dtype=bool)
-        held_prices = np.zeros(sum(len(rows.nodes()) for rows in self.rows), dtype=bool)
-        best = Enclosed(np.full(self.form.n_components, -np.inf), point, _zeros(point.flows))
+        rows = self.attempt.rows
+        held_prices = np.zeros(sum(len(each.nodes()) for each in rows), dtype=bool)
+        samples = len(self.form.samples)
+        if samples < len(rows):  # flows R'q as they are, if that will do: they tie all nodes into one system
+            found = self.attempt(point, held_arcs, held_prices, samples).bound
+            if np.isfinite(found.lower).all():
+                return found
+        best = Enclosed(np.full(self.form.n_components, -np.inf), point, zeros(point.flows))
         for _ in range(AGAIN):
-            found = self._attempt(point, held_arcs, held_prices)
+            found = self.attempt(point, held_arcs, held_prices, len(rows))
             best = found.bound if not np.isfinite(best.lower).any() else self._better(best, found.bound)
             arcs, prices = held_arcs | found.outside_arcs, held_prices | found.outside_prices
             same = np.array_equal(arcs, held_arcs) and np.array_equal(prices, held_prices)
@@ -158,184 +114,6 @@ class Enclosure:
                 break
             held_arcs, held_prices = arcs, prices
         return best
-
-    def _attempt(self, point: DualPoint, held_arcs: Array, held_prices: Array) -> _Attempt:
-        """The bound where some arcs and prices stay as they are."""
-        form, arcs = self.form, self.structure.arcs
-        prices = [rows.start(a) for rows, a in zip(self.rows, self._given(point), strict=True)]
-        pulls = [rows.pull(each.high) for rows, each in zip(self.rows, prices, strict=True)]
-        u = arcs.flat(point.flows)
-        tree = forest(arcs, rooms(form, arcs, point.flows), self._largest(prices, u), held_arcs)
-        room = np.concatenate([np.zeros(0), *(rows.room(each) for rows, each in zip(self.rows, prices, strict=True))])
-        room[held_prices] = 0.0
-        vertex = np.where(tree.group == tree.grounded, -1, tree.group)[:-1]
-        totals = Totals(vertex, tree, arcs, u)
-        closing = Closing(self.rows, room, tied(self.rows, vertex, tree.count), totals.fixed)
-        if closing.idle:
-            closing.settle(prices)
-            pulls = [rows.pull(each.high) for rows, each in zip(self.rows, prices, strict=True)]
-        base, error, failed = self._closed(closing, totals, prices, pulls)
-        flows, spread = self._rooted(prices, *self._carried(tree, point.flows, base, error, prices))
-        return self._judged(prices, flows, spread, failed, tree)
-
-    def _given(self, point: DualPoint) -> list[Array]:
-        return [*point.prices, *(point.flows[k] for k, _ in self.structure.roots)]
-
-    def _largest(self, prices: list[Prices], u: Array) -> Array:
-        """The largest number of each coordinate, |x_rj a_r| or |u_ej|: what counts as rounding there."""
-        d = self.form.d
-        top = np.zeros(d)
-        if len(u):
-            np.maximum.at(top, self.structure.arcs.tail % d, np.abs(u))
-        for block, each in zip(self.form.samples, prices, strict=False):
-            a, X = np.abs(each.high), block.X
-            if X is None:
-                top = np.maximum(top, a.max(axis=0, initial=0.0))
-            else:
-                tops = [_column_top(X, np.ascontiguousarray(each)) for each in a.reshape(len(a), -1).T]
-                top = np.maximum(top, np.stack(tops, axis=1).ravel())
-        return top
-
-    def _closed(
-        self, closing: Closing, totals: Totals, prices: list[Prices], pulls: list[Pair]
-    ) -> tuple[list[Array], Array, dict[int, str]]:
-        """What the prices pull at each coordinate once the totals are taken away: summands, and their error."""
-        base = [part for pull in pulls for part in (pull.high, pull.low)]
-        error = np.sum([pull.error for pull in pulls], axis=0) if pulls else np.zeros(self.form.shape)
-        low, low_error = self._lows(prices)
-        T = totals([*base, *low], error + low_error)
-        for sweep in range(SWEEPS):
-            if sweep:
-                T = totals([*base, *low], error + low_error)
-            worst = closing.move(prices, T)
-            low, low_error = self._lows(prices)
-            if worst <= ENOUGH:
-                break
-        return [*base, *low], error + low_error, closing.failures(T)
-
-    def _lows(self, prices: list[Prices]) -> tuple[list[Array], Array]:
-        """What the low parts of the prices pull: summands, and a bound of their error and of what prices that depend on
-        others lack."""
-        parts: list[Array] = []
-        error = np.zeros(self.form.shape)
-        for rows, each in zip(self.rows, prices, strict=True):
-            if each.low.any():
-                pull = rows.pull(each.low)
-                parts += [pull.high, pull.low]
-                error = error + pull.error
-            error = error + rows.slack(each)
-        return parts, error
-
-    # ---- flows ------------------------------------------------------------------------------------------------------
-    def _carried(
-        self,
-        tree: Forest,
-        flows: tuple[Array, ...],
-        base: list[Array],
-        error: Array,
-        prices: list[Prices],
-    ) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-        """Flows moved along the forest, twice, and how far they are from conserving exactly."""
-        arcs = self.structure.arcs
-        pulled = total(base, [error]) if base else Pair(*(np.zeros(self.form.shape) for _ in range(3)))
-        inner = np.flatnonzero(tree.arc >= 0)
-        arc = tree.arc[inner]
-        sign = np.where(arcs.tail[arc] == inner, -1.0, 1.0)
-        u = arcs.flat(flows)
-        for _ in range(2):
-            left = self._residual(pulled, arcs.fold(u, flows))
-            signed = (left.high + left.low).ravel()
-            gathered = tree.gather(np.maximum(signed, 0.0)) - tree.gather(np.maximum(-signed, 0.0))
-            u[arc] += sign * gathered[inner]
-        found = arcs.fold(u, flows)
-        left = self._residual(pulled, found)
-        off = np.abs(left.high + left.low) * (1.0 + EPS) + left.error
-        for rows, each in zip(self.rows, prices, strict=True):
-            off = off + rows.reach(each.spread)
-        around = np.zeros(len(u))
-        around[arc] = tree.gather(off.ravel() * MORE)[inner] * MORE
-        return found, arcs.fold(around, _zeros(flows))
-
-    def _residual(self, pulled: Pair, flows: tuple[Array, ...]) -> Pair:
-        """K'u + X'a at every coordinate."""
-        parts, errors = [pulled.high, pulled.low], [pulled.error]
-        for k, runs in self.structure.arc_runs:
-            edge = self.form.edges[k]
-            each = runs.sums(at_ends(edge, flows[k], -flows[k])).within(edge.coordinates, self.form.shape)
-            parts += [each.high, each.low]
-            errors.append(each.error)
-        return total(parts, errors)
-
-    def _rooted(
-        self, prices: list[Prices], flows: tuple[Array, ...], spread: tuple[Array, ...]
-    ) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-        """With the flows R'q of the edges that are stated by roots, and how far these are from exact ones."""
-        found, around = list(flows), list(spread)
-        for (k, R), each in zip(self.structure.roots, prices[len(self.form.samples) :], strict=True):
-            q, off = each.interval()
-            found[k] = q @ R
-            around[k] = (off @ np.abs(R) + (len(R) + 2) * EPS * (np.abs(q) @ np.abs(R))) * MORE
-        return tuple(found), tuple(around)
-
-    # ---- the value --------------------------------------------------------------------------------------------------
-    def _judged(
-        self,
-        prices: list[Prices],
-        flows: tuple[Array, ...],
-        spread: tuple[Array, ...],
-        failed: dict[int, str],
-        tree: Forest,
-    ) -> _Attempt:
-        form = self.form
-        value = Value(form)
-        outside = [np.zeros(0, dtype=bool)]
-        for rows, each, where in zip(self.rows, prices, self.structure.wheres, strict=True):
-            if isinstance(rows, SampleRows):
-                outside.append(value.samples(rows, each, where))
-            elif isinstance(rows, RootRows):
-                outside.append(value.roots(rows, each, where))
-        bad_arcs = [np.zeros(0, dtype=bool)]
-        beyond = np.zeros(form.n_components, dtype=bool)
-        used = np.zeros(len(self.structure.arcs.tail), dtype=bool)
-        used[tree.arc[tree.arc >= 0]] = True
-        moved = self.structure.arcs.fold(used, flows)
-        for k, where in zip(self.structure.arcs.blocks, self.structure.edge_wheres, strict=True):
-            bad = value.edges(form.edges[k], flows[k], spread[k], where)
-            bad_arcs.append(np.repeat(bad, flows[k].shape[1]))
-            if bad.any():
-                beyond[form.component[form.edges[k].tail[bad & ~moved[k].any(axis=1)]]] = True
-        lower = value.down()
-        for group, reason in failed.items():
-            at = np.flatnonzero(tree.group[:-1] == group)
-            lower[form.component[at // form.d]] = -np.inf
-            value.why.append(self._named(at, reason))
-        intervals = [each.interval() for each in prices[: len(form.samples)]]
-        point = DualPoint(flows, tuple(a for a, _ in intervals))
-        why, off = "; ".join(value.why[:3]), tuple(off for _, off in intervals)
-        found = Enclosed(lower, point, spread, why, value.inner, off)
-        return _Attempt(found, np.concatenate(bad_arcs), np.concatenate(outside), beyond)
-
-    def _named(self, at: Array, reason: str) -> str:
-        names = self.form.space.names
-        columns = list(dict.fromkeys(names[j] for j in (at % self.form.d).tolist()))
-        node = self.form.labels[int(at[0]) // self.form.d]
-        return f"{reason} (column {', '.join(map(repr, columns[:4]))} at node {node!r})"
-
-
-class Totals:
-    """What each group without a way to the ground has in total."""
-
-    def __init__(self, vertex: Array, tree: Forest, arcs: Arcs, u: Array) -> None:
-        self.inside, self.group, self.count = vertex >= 0, vertex[vertex >= 0], tree.count
-        self.coordinates = Runs(self.group, tree.count)
-        self.fixed = tree.carried_out(arcs, u) or Pair(*np.zeros((3, tree.count)))
-
-    def __call__(self, pulls: list[Array], error: Array) -> Pair:
-        """From what the prices pull at its coordinates, and from its arcs that do not move."""
-        sums = [self.coordinates.sums(pull.ravel()[self.inside]) for pull in pulls]
-        slack = np.bincount(self.group, error.ravel()[self.inside], self.count) * MORE
-        parts = [part for each in [*sums, self.fixed] for part in (each.high, each.low)]
-        return total(parts, [each.error for each in [*sums, self.fixed]] + [slack])
 
 
 def _between(point: DualPoint, middle: DualPoint, t: float) -> DualPoint:
@@ -348,15 +126,3 @@ def _between(point: DualPoint, middle: DualPoint, t: float) -> DualPoint:
 def _chosen(rows: list[Array], one: tuple[Array, ...], other: tuple[Array, ...]) -> tuple[Array, ...]:
     """The other arrays in these rows."""
     return tuple(np.where(take, b, a) for take, a, b in zip(rows, one, other, strict=True))
-
-
-def _zeros(arrays: tuple[Array, ...]) -> tuple[Array, ...]:
-    return tuple(np.zeros(x.shape) for x in arrays)
-
-
-def _column_top(X: Array, a: Array) -> Array:
-    """max over r of |x_rj a_r|, some rows at a time."""
-    top = np.zeros(X.shape[1])
-    for some in at_a_time(1 << 14, len(X)):
-        top = np.maximum(top, (np.abs(X[some]) * a[some, None]).max(axis=0, initial=0.0))
-    return top

@@ -1,7 +1,7 @@
 """Prices as they enter the conservation: what they pull at the nodes, exactly, and the rows of the small systems.
 
-Samples are rows of X at their node. A quadratic form 1/2 ||Rz||^2 with fewer rows than coordinates is that many squared
-samples on each edge: its flow is R'q with free numbers q, and these are its prices.
+Samples are rows of X at their node. A penalty h(Rz) with fewer rows than coordinates is as good as that many samples on
+each edge: its flow is R'q with free numbers q, and these are its prices.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 
 from ...form import EdgeBlock, SampleBlock
 from ...terms import Array
+from ...terms.penalties import AbstractPenalty
 from .sums import DUST, EPS, MORE, Pair, Runs, total, two_sum
 
 
@@ -270,10 +271,11 @@ class SampleRows(AbstractRows):
 
 @dataclass(frozen=True)
 class RootRows(AbstractRows):
-    """The edges of a quadratic form with the root R (r, k): numbers q (m, r), of which the flows are R'q."""
+    """The edges of a penalty h(Rz) with R (r, k): numbers q (m, r), of which the flows are R'q."""
 
     edge: EdgeBlock
     R: Array
+    h: AbstractPenalty
     n: int
     d: int
 
@@ -308,7 +310,8 @@ class RootRows(AbstractRows):
         return out * MORE
 
     def room(self, prices: Prices) -> Array:
-        return np.repeat(self.edge.weight, len(self.R))
+        c = self.edge.weight[:, None]
+        return (c * np.minimum(self.h.room(prices.high / c), 1.0)).ravel()
 
     def nodes(self) -> Array:
         return np.repeat(np.arange(len(self.edge.tail)), len(self.R))

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...form import Form
 from ...terms import Array
+from ...terms.penalties import composition_of
 from .arcs import Arcs, Forest, forest_of
 from .price_groups import Tied, tied, tied_alike
 from .rows import AbstractRows, Design, RootRows, SampleRows, at_ends
@@ -50,22 +51,22 @@ class Structure:
         self.form = form
         self.n, self.d = form.shape
         self.designs = [Design(block.node, block.X, form.n) for block in form.samples]
-        each = [(k, edge.penalty.squares()) for k, edge in enumerate(form.edges)]
-        self.roots = [(k, R) for k, R in each if R is not None]  # stated by the root of a quadratic form
-        self.blocks = tuple(k for k, R in each if R is None)  # the other edge blocks, which have arcs
+        each = [(k, composition_of(edge.penalty)) for k, edge in enumerate(form.edges)]
+        self.roots = [(k, *found) for k, found in each if found is not None]  # whose flows are R'q
+        self.blocks = tuple(k for k, found in each if found is None)  # the other edge blocks, which have arcs
         self._ways: Ways | None = None
 
     def rows(self, form: Form) -> list[AbstractRows]:
         """The prices of a form of this structure."""
         pairs = zip(form.samples, self.designs, strict=True)
         samples: list[AbstractRows] = [SampleRows(block, design, self.n, self.d) for block, design in pairs]
-        return samples + [RootRows(form.edges[k], R, self.n, self.d) for k, R in self.roots]
+        return samples + [RootRows(form.edges[k], R, h, self.n, self.d) for k, R, h in self.roots]
 
     @cached_property
     def wheres(self) -> list[Runs]:
         """For each block of prices its samples or edges by component."""
         form = self.form
-        at = [block.node for block in form.samples] + [form.edges[k].tail for k, _ in self.roots]
+        at = [block.node for block in form.samples] + [form.edges[k].tail for k, _, _ in self.roots]
         return [Runs(form.component[nodes], form.n_components) for nodes in at]
 
     @cached_property

@@ -73,18 +73,19 @@ class Value(Bound):
         return rows.of_samples(bad)
 
     def roots(self, rows: RootRows, each: Prices, where: Runs) -> Array:
-        """Add -sum ||q||^2 / 2c - <q, R center>."""
-        edge, R = rows.edge, rows.R
+        """Add -sum c h*(q/c) - <q, R center>; which q belong to flows outside their domain."""
+        edge, R, c = rows.edge, rows.R, rows.edge.weight[:, None]
         q, around = each.interval()
-        top = np.abs(q) + around
-        value = np.einsum("ij,ij->i", top, top) * (0.5 * (1.0 + (6 + len(R)) * EPS)) / edge.weight
-        self.add(-value, where, 2 * EPS, live(q, around))
+        b = q / c
+        value = rows.h.conjugate_bound(b, around / c * (1.0 + 2 * EPS) + EPS * np.abs(b))
+        value, bad = self.finite(value, edge.tail, f"a flow of {edge.name}")
+        self.add(-(edge.weight * value), where, EPS, live(q, around))
         if edge.center is not None:
             t = [_dot_pair(edge.center, row) for row in R]
             high, low, slack = (np.stack([x[k] for x in t], axis=1) for k in range(3))
             self.products(each, -high, -low, where)
             self.spend(((np.abs(q) + around) * slack).sum(axis=1), where)
-        return np.zeros(each.high.size, dtype=bool)
+        return np.repeat(bad, len(R))
 
     def edges(self, edge: EdgeBlock, u: Array, around: Array, where: Runs) -> Array:
         """Add -sum c phi*(u/c) - <u, center>; which edges' flows lie outside their domain."""

@@ -59,13 +59,14 @@ def other_points(rows: AbstractRows) -> Iterator[Trial]:
     yield from _slopes(rows)
     yield from _middles(rows, points)
     yield from _boxes(rows)
-    R = rows.root()
-    if R is not None:
+    root = rows.root()
+    if root is not None:
+        R, h = root
         for x in [rows.x, *points]:
-            value, square = rows.value(x), ((x @ R.T) ** 2).sum(axis=1) / 2
-            said = {"x": x, "value(x)": value, "1/2 ||Rx||^2": square}
-            law = "value(x) >= 1/2 ||Rx||^2 with the R of squares()"
-            yield Trial(law, square - value, np.abs(value) + square, said, x, rows.b, "below", _near(rows, x))
+            value, inner = rows.value(x), h.value(x @ R.T)
+            said = {"x": x, "value(x)": value, "h(Rx)": inner}
+            law = "value(x) >= h(Rx) with the R and h of composed(), or 1/2 ||Rx||^2 with the R of squares()"
+            yield Trial(law, inner - value, np.abs(value) + inner, said, x, rows.b, "below", _near(rows, x))
 
 
 def _fenchel_young(rows: AbstractRows, conjugate: Array, name: str, points: list[Array]) -> Iterator[Trial]:

@@ -12,7 +12,7 @@ import numpy as np
 from ...form import EdgeBlock, Form, SampleBlock
 from ...terms import Array
 from ...terms.losses import AbstractLoss, AbstractSmoothLoss
-from ...terms.penalties import AbstractConstraint, AbstractPenalty, AbstractSmoothPenalty
+from ...terms.penalties import AbstractConstraint, AbstractPenalty, AbstractSmoothPenalty, composition_of
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ class AbstractRows(ABC):
         """mu, where the term says that f - mu/2 ||.||^2 is convex."""
 
     @abstractmethod
-    def root(self) -> Array | None:
-        """R, where the term says that f(x) = 1/2 ||Rx||^2."""
+    def root(self) -> tuple[Array, AbstractPenalty] | None:
+        """R and h, where the term says that f(x) = h(Rx)."""
 
     # ---- how it is spoken of ---------------------------------------------------------------------------------------
     @abstractmethod
@@ -131,8 +131,8 @@ class PenaltyRows(AbstractRows):
     def convexity(self) -> float:
         return self.term.strong_convexity()
 
-    def root(self) -> Array | None:
-        return self.term.squares()
+    def root(self) -> tuple[Array, AbstractPenalty] | None:
+        return composition_of(self.term)
 
     def at(self, row: int) -> str:
         labels, e = self.form.labels, self.place[row]

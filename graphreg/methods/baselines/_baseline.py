@@ -13,7 +13,7 @@ from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from ...certificate import Certificate, Certifier
+from ...certificate import Certificate, Certifier, violated
 from ...clock import OutOfTimeError, afresh
 from ...form import Form, placed
 from ...network import with_servers
@@ -82,8 +82,4 @@ def in_problem(form: Form, own: Certificate, gap: float) -> Certificate:
             bounds = certifier.certify(w, None, None, gap)
         except OutOfTimeError:
             bounds = certifier.best()
-        if np.isfinite(form.primal(w)):
-            return bounds
-    broken = [edge.name for edge in form.edges if not np.isfinite(edge.values(w)).all()]
-    note = f"the parameters violate {', '.join(dict.fromkeys(broken))}, so the objective is +inf at them"
-    return replace(bounds, primal=np.inf, scope="none", w=w, note=note, rounding=0.0)
+        return bounds if np.isfinite(form.primal(w)) else violated(bounds, w)

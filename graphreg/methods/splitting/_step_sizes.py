@@ -38,12 +38,15 @@ class StepSizes:
 
     def _largest(self, edges: list[EdgeBlock], root: Array, s: float) -> float:
         steps = [(1.0 if edge.ground else 0.5) / s if self.sigma is None else self.sigma for edge in edges]
-        L = sum(sigma * (edge.transposed @ edge.K) for edge, sigma in zip(edges, steps, strict=True))
-        M = sp.csr_array(sp.diags_array(root) @ L @ sp.diags_array(root))
+        most, long = max(steps), float(root.max())  # by which steps are divided first: their product may overflow
+        L = sum(sigma / most * (edge.transposed @ edge.K) for edge, sigma in zip(edges, steps, strict=True))
+        M = sp.csr_array(sp.diags_array(root / long) @ L @ sp.diags_array(root / long))
         if len(root) <= DENSE:
-            return float(np.linalg.eigvalsh(M.toarray())[-1])
-        begin = np.random.default_rng(0).standard_normal(len(root))
-        return float(eigsh(M, k=1, which="LA", v0=begin, return_eigenvectors=False)[0])
+            largest = np.linalg.eigvalsh(M.toarray())[-1]
+        else:
+            begin = np.random.default_rng(0).standard_normal(len(root))
+            largest = eigsh(M, k=1, which="LA", v0=begin, return_eigenvectors=False)[0]
+        return float(largest) * long * long * most
 
 
 def _at_nodes(form: Form, degree: Array, default: Array, tau: float | Mapping[Hashable, float] | None) -> Array:

@@ -177,9 +177,9 @@ def _rounds(of: Instance, p0: float, p: float, T: int) -> tuple[int, list[int]]:
     less what it passed on from the root."""
     run = of.problem().solve(gr.AsyncL2GD(p_global=p0, p_cluster=p), rounds=T, seed=0, gap=0.0, on_failure="return")
     table = run.ledger.by_edge().query("purpose == 'method'")
-    between = int(table[table["sender"] == "root"]["messages"].iloc[0])
+    between = int(table.loc[table["sender"] == "root", "messages"].to_numpy()[0])
     firsts = [int(np.flatnonzero(of.cluster == j)[0]) for j in range(len(of.lam))]
-    return between, [int(table[table["receiver"] == i]["messages"].iloc[0]) - between for i in firsts]
+    return between, [int(table.loc[table["receiver"] == i, "messages"].to_numpy()[0]) - between for i in firsts]
 
 
 @claim(

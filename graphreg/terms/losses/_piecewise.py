@@ -11,7 +11,7 @@ import numpy as np
 from ...lazy import cp
 from ..bounds import ULP, ends, shown
 from ..records import Array
-from .base import INSIDE, AbstractLoss
+from .loss import INSIDE, AbstractLoss
 
 
 @dataclass(frozen=True)

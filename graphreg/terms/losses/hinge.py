@@ -12,7 +12,8 @@ from ..bounds import ULP, half_square
 from ..records import Array, Descent, Notation, Stated
 from ._piecewise import AbstractPiecewiseLinearLoss, smooth_rise
 from ._samples import AbstractTwoClasses
-from .base import AbstractLoss, AbstractPeakedLoss
+from .base import AbstractPeakedLoss
+from .loss import AbstractLoss
 
 
 @dataclass(frozen=True)

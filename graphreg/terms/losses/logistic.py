@@ -11,7 +11,8 @@ from ...lazy import cp
 from ..bounds import ULP, ends, shown
 from ..records import Array, Notation, Stated
 from ._samples import AbstractTwoClasses
-from .base import INSIDE, AbstractPeakedLoss
+from .base import AbstractPeakedLoss
+from .loss import INSIDE
 
 
 @dataclass(frozen=True)

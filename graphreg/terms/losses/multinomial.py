@@ -14,8 +14,9 @@ from ...errors import DataError, TermError
 from ...lazy import cp
 from ..bounds import ULP, ends, shown
 from ..records import Array, Coordinate, Descent, Notation, Stated
-from .base import INSIDE, AbstractSmoothLoss
+from .base import AbstractSmoothLoss
 from .coding import classes_of, named_classes, one_hot
+from .loss import INSIDE
 
 ROUNDING = 1e-14  # of the sum of a sample's prices over the classes
 

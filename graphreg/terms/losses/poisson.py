@@ -10,8 +10,9 @@ import numpy as np
 from ...lazy import cp
 from ..bounds import ULP, ends, shown
 from ..records import Array, Notation, Stated
-from .base import INSIDE, AbstractPeakedLoss
+from .base import AbstractPeakedLoss
 from .coding import counts
+from .loss import INSIDE
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from .linf import LInf as LInf
 from .non_negative import NonNegative as NonNegative
 from .quadratic import Quadratic as Quadratic
 from .squared_l2 import SquaredL2 as SquaredL2
+from .squared_l2 import composition_of as composition_of
 from .zero import Zero as Zero
 
 import_files(__name__, __path__)

@@ -11,26 +11,33 @@ import numpy as np
 
 from ...errors import TermError
 from ...lazy import cp
-from ..derivatives import Jets
 from ..records import Array, Notation, RecessionCone
 from ._conic import ConeProgramme
-from ._newton import Problems, minimisers
+from ._newton import FURTHEST, WIDTHS, Problems, minimisers, starts
 from ._rows import LEAST_SLACK, column, row_norm
+from ._smoothed import Smoothed
 from .base import AbstractOneSided, AbstractPenalty
 
 NEWTON_MARGIN = 1e-12  # relative; of what Newton's method leaves, whose square is missed
-NEAR = 3e-4  # step of a prox that stands for z: what a solver leaves of it is large against shorter ones
+MOST_MARGIN = 1e-7  # of a conjugate, relative; it is more where the maximiser is far out
+PROX_GAIN = 1e-13  # relative; what Newton's method may still gain at a prox, the square of how far it is off
+NEAR = 3e-4  # how far away, relatively, a prox stands for z: what a solver leaves of it is large against shorter ways
+LEAST_PULL = 1e-6  # of a prox, relative to step * phi: far less is 0 but where phi does not grow
+LEAST_SLOPE = 1e-3  # of phi, relative to its strength, by which a way is measured
 NO_GAUGE = 1e-8  # a gauge of unit vectors that is the rounding of 0: whether phi* is finite there is asked again
+LEAST_LENGTH = 1e-4  # of a prox, relative to v, as far as a cone programme is scaled for it
 OUTWARD = 1e-8  # gauges are inflated by this, and clipped points are put this far inside
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AbstractConePenalty(AbstractPenalty):
-    """phi on rows of k coordinates, with a prox and a conjugate that Clarabel finds, for many rows in one solve.
+    """phi on rows of k coordinates, for many rows at once: with a prox and a conjugate that Newton's method finds where
+    phi is smooth but for kinks that are known, and Clarabel elsewhere.
 
-    ``phi*`` is evaluated on the safe side: a dual bound of the solver, with a relative margin of 1e-9, and +inf unless
-    the solver proved a bound. Its domain is ``gauge(u) <= 1``, where the gauge is ``max <u, z>`` over the z at which
-    the recession function of phi is at most 1 (Rockafellar, Convex Analysis, theorem 13.3), inflated by 1e-8.
+    ``phi*`` is evaluated on the safe side: that of a smooth function below phi, or a dual bound of the solver with a
+    relative margin of 1e-9, and +inf unless one was found. Its domain is ``gauge(u) <= 1``, where the gauge is
+    ``max <u, z>`` over the z at which the recession function of phi is at most 1 (Rockafellar, Convex Analysis, theorem
+    13.3), inflated by 1e-8.
     """
 
     function: Callable[[Any], Any]  # of one row, in CVXPY
@@ -38,7 +45,7 @@ class AbstractConePenalty(AbstractPenalty):
     programme: ConeProgramme
     homogeneous: bool  # phi(t z) = t phi(z) for t > 0: phi* is the indicator of {gauge <= 1}
     everywhere: bool  # phi* is finite everywhere
-    jets: Jets | None  # of a function that is smooth
+    smooth: Smoothed | None  # what is below phi, where its kinks are known
     written: Notation
 
     @property
@@ -54,34 +61,70 @@ class AbstractConePenalty(AbstractPenalty):
         return self.of_rows(z)
 
     def prox(self, v: Array, step: Any) -> Array:
+        p, live = np.zeros(v.shape), np.flatnonzero(v.any(axis=1))
         step = np.broadcast_to(np.asarray(step, dtype=float), (len(v),))
-        p, found = self._newton(step, v, 1.0)
-        rest = ~found
-        p[rest] = self.programme.prox(v[rest], step[rest])
-        if self.homogeneous:  # what the solver leaves of a fused row
-            p[row_norm(p) <= OUTWARD * row_norm(v)] = 0.0
+        if len(live):
+            p[live] = self._prox(v[live], step[live])
         return p
+
+    def _prox(self, v: Array, step: Array) -> Array:
+        size = row_norm(v)
+        if self.homogeneous:
+            pull = np.maximum(size, LEAST_PULL * step * self.programme.strength)
+            p = self.programme.prox(v, step, size, pull)
+            p[row_norm(p) <= OUTWARD * size] = 0.0  # what the solver leaves of a fused row
+            return p
+        start, length = starts(self.value, step, v, 1.0)
+        p, _, left = self._newton(step, v, 1.0, length, size, start)
+        rest = ~((left <= PROX_GAIN * size * length) & np.isfinite(self.value(p)))
+        if rest.any():
+            length, pull = np.maximum(length, LEAST_LENGTH * size), np.maximum(self._pull(step, start), size)
+            p[rest] = self.programme.prox(v[rest], step[rest], length[rest], pull[rest])
+        return p
+
+    def _pull(self, factor: Array, start: Array) -> Array:
+        """About the slope of ``factor phi`` where minimisers are sought; just beyond, where it is flat until there."""
+        phi = self.value(start)
+        slope = np.where(phi > 0.0, phi, self.value(2.0 * start)) / np.maximum(row_norm(start), 1e-300)
+        return factor * np.where(np.isfinite(slope), slope, 0.0)
 
     def conjugate(self, u: Array) -> Array:
         inside = np.flatnonzero(self.gauge(u) <= 1.0)
         out = np.full(len(u), np.inf)
-        if self.homogeneous:
-            out[inside] = 0.0
-            return out
-        u = self.span(u[inside])
-        z, found = self._newton(np.ones(len(u)), u, 0.0)
-        top, product = self.value(z), (u * z).sum(axis=1)
-        top = product - top + NEWTON_MARGIN * (np.abs(product) + np.abs(top))
-        rest = ~(found & np.isfinite(top))
-        top[rest] = self.programme.conjugate(u[rest])
-        out[inside] = top
+        out[inside] = 0.0 if self.homogeneous else self.largest(self.span(u[inside]))
         return out
 
-    def _newton(self, factor: Array, linear: Array, near: float) -> tuple[Array, Array]:
-        """The minimisers of ``factor phi(p) - <linear, p> + near/2 ||p||^2``, and where they were found."""
-        if self.jets is None:
-            return np.zeros(linear.shape), np.zeros(len(linear), dtype=bool)
-        return minimisers(Problems(self.jets, factor, linear, np.full(len(linear), near)))
+    def largest(self, u: Array) -> Array:
+        """An upper bound of ``max <u, z> - phi(z)`` for each row, as near as it was found; +inf where none was."""
+        out, live = np.zeros(len(u)), np.flatnonzero(u.any(axis=1))
+        if not len(live):
+            return out
+        u, one = u[live], np.ones(len(live))
+        start, length = starts(self.value, one, u, 0.0)
+        pull = np.maximum(self._pull(one, start), row_norm(u))
+        z, least, left = self._newton(one, u, 0.0, length, pull, start)
+        margin = NEWTON_MARGIN * np.abs(u * z).sum(axis=1) + 10.0 * left
+        top = np.maximum(margin - least, 0.0)
+        rest = ~(np.isfinite(margin) & (margin <= MOST_MARGIN * (top + pull * length)))
+        endless = length >= FURTHEST
+        top[endless], rest = np.inf, rest & ~endless
+        if rest.any():
+            length = np.maximum(length, self.programme.least_length)
+            top[rest] = self.programme.conjugate(u[rest], length[rest], pull[rest])
+        out[live] = top
+        return out
+
+    def _newton(
+        self, factor: Array, linear: Array, near: float, length: Array, pull: Array, start: Array
+    ) -> tuple[Array, Array, Array]:
+        """The minimisers for phi, or for a smooth function just below it, what is least, and by how much that is
+        missed."""
+        if self.smooth is None:
+            none = np.zeros(len(start))
+            return np.zeros(start.shape), none, none + np.inf
+        none = np.empty((len(start), 0))
+        point, left = minimisers(Problems(self.smooth, factor, linear, near, length, pull, none), start)
+        return point.p, point.value, left
 
     def cvxpy(self, Z: Any) -> Any:
         if self.programme.stacks:
@@ -89,7 +132,7 @@ class AbstractConePenalty(AbstractPenalty):
         return cp.hstack([self.function(Z[i]) for i in range(Z.shape[0])])
 
     def accuracy(self) -> float:
-        return 1e-7 if self.jets is not None and self.is_even else 1e-6
+        return 1e-7 if self.smooth is not None and not self.smooth.arguments and self.is_even else 1e-6
 
     def called(self) -> str:
         return self.written.value.removesuffix("(%z)")
@@ -109,8 +152,9 @@ class AbstractConePenalty(AbstractPenalty):
         # where phi ignores coordinates this is exact; along other directions rounding alone is allowed for
         rounding = 0.0 if self.programme.ignored is not None else 1e-12
         in_span = row_norm(u - within) <= rounding * row_norm(u)
-        support = self.programme.support(within)
-        support = np.where(support > NO_GAUGE * row_norm(u), support * (1.0 + OUTWARD), 0.0)
+        support = self.programme.support(within) * (1.0 + OUTWARD)
+        if not self.homogeneous:
+            support = np.where(support * self.programme.strength > NO_GAUGE * row_norm(u), support, 0.0)
         return np.where(in_span, support, np.inf)
 
     def gauge_at_zero(self, u: Array) -> Array:
@@ -131,10 +175,21 @@ class AbstractConePenalty(AbstractPenalty):
         return np.where(g1 <= limit, 1.0, np.clip(t, 0.0, 1.0))
 
     def subgradient(self, z: Array) -> Array:
-        if self.jets is not None:
-            return self.clip(self.jets(z).slope[:, 0])
-        step, zero = NEAR, (z == 0).all(axis=1)[:, None]
-        return self.clip(np.where(zero, 0.0, (z - self.prox(z, step)) / step))
+        zero, phi = (z == 0).all(axis=1), self.value(z)
+        with np.errstate(all="ignore"):
+            u = self._slopes(z)
+            rest = ~np.isfinite(u).all(axis=1) & ~zero
+            size = row_norm(z)  # the way to the prox is then a share NEAR of z, or longer
+            slope = np.maximum(phi / size, LEAST_SLOPE * self.programme.strength)
+            step = (NEAR * size / np.where(np.isfinite(slope), slope, self.programme.strength))[rest]
+        u[rest] = (z[rest] - self.prox(z[rest], step)) / column(step)
+        return self.clip(np.where(zero[:, None], 0.0, u))  # phi is least at 0
+
+    def _slopes(self, z: Array) -> Array:
+        """Gradients of the smooth function just below phi; NaN where there is none."""
+        if self.smooth is None:
+            return np.full(z.shape, np.nan)
+        return self.smooth.jets(np.hstack([z, WIDTHS[-1] * self.smooth.sizes(z)])).slope[:, 0]
 
     def conductance(self, u: Array) -> Array:
         slack = np.maximum(1.0 - self.gauge(u), LEAST_SLACK)

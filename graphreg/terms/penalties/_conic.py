@@ -24,7 +24,9 @@ from ..records import Array
 TOLERANCES = (1e-12, 1e-8)  # tried in this order: tight, then Clarabel's default
 MARGIN = 1e-9  # relative; added to what the solver found, on the safe side
 TOGETHER = 200  # rows that one solve takes
-LEAST_SIZE = 1e-4  # rows are scaled to norm 1 before a prox, and smaller ones by this much
+LEAST_LENGTH = 1e-3  # relative to b
+POOR = 1e-4  # duality gap, of that kind, of what proves nothing
+GOOD = 1e-10  # duality gap, where all that matters is of order 1, of a row that is not solved again
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +42,17 @@ class Optima:
     def found(self) -> Array:
         """Which have a minimiser, (m,)."""
         return np.isfinite(self.value)
+
+    @property
+    def gap(self) -> Array:
+        """How far the bounds are from the values, (m,)."""
+        return np.abs(self.value - self.bound)
+
+    def put(self, rows: Array, other: Optima) -> None:
+        """What is better of some others, in some rows."""
+        better = np.nan_to_num(other.gap, nan=np.inf) < np.nan_to_num(self.gap[rows], nan=np.inf)
+        for each in fields(self):
+            getattr(self, each.name)[rows[better]] = getattr(other, each.name)[better]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +70,7 @@ class ConeProgramme:
     b: Array
     dims: Any  # CVXPY's ConeDims
     lineality: Array
+    strength: float = 1.0  # about phi(z) / ||z||
 
     @property
     def homogeneous(self) -> bool:
@@ -70,46 +84,46 @@ class ConeProgramme:
         aligned = np.minimum(np.abs(share), np.abs(share - 1.0)).max(initial=0.0) < 1e-9
         return share > 0.5 if aligned else None
 
-    def prox(self, v: Array, step: Array) -> Array:
-        """argmin over p of ``step * phi(p) + 1/2 ||p - v||^2`` for each row."""
-        size = np.linalg.norm(v, axis=1)
-        live = np.flatnonzero(size > 0.0)
-        out = np.zeros(v.shape)
-        if not len(live):
-            return out
-        v, step, size = v[live], step[live], np.maximum(size[live], self._least_size)[:, None]
-        # solved for x / size: the cones are the same, and b becomes b / size
-        q = (step[:, None] * self.q + self._on_z(-v)) / size
-        best = self._minimise(step, 1.0, q, self.A, self.b / size, [])
+    def prox(self, v: Array, step: Array, length: Array, pull: Array) -> Array:
+        """argmin over p of ``step * phi(p) + 1/2 ||p - v||^2`` for each row v != 0. ``length`` is about that of p, and
+        ``pull`` how large gradients are."""
+        best = self._scaled(step, v, 1.0, length, pull)
         if not best.found.all():
             i = int(np.argmin(best.found))
             raise SolverError(f"Clarabel could not evaluate the prox at v = {v[i]} with step {step[i]:g}")
-        out[live] = best.x[:, : self.k] * size
-        return out
+        return best.x[:, : self.k] * length[:, None]
+
+    def _scaled(self, factor: Array, linear: Array, near: float, length: Array, pull: Array) -> Optima:
+        """The optima of ``(factor phi(p) - <linear, p> + near/2 ||p||^2) / (pull length)`` in x / length, but for the
+        constant of phi: the cones are the same, b becomes b / length, and all that matters is of order 1."""
+        q = (factor[:, None] * self.q - self._on_z(linear)) / pull[:, None]
+        unit = length / pull
+        return self._minimise(unit * factor, unit * near, q, self.A, self.b / length[:, None], [])
 
     @cached_property
-    def _least_size(self) -> float:
-        return max(LEAST_SIZE, 1e-3 * float(np.abs(self.b).max(initial=0.0)))
+    def least_length(self) -> float:
+        """Shorter rows are solved for as if they were so long: b / length is then not too large."""
+        return LEAST_LENGTH * float(np.abs(self.b).max(initial=0.0))
 
     def value(self, z: Array) -> Array:
         """phi at each row as the cones have it."""
         fixed = sparse.csc_array(sparse.vstack([self.A, sparse.eye_array(self.k, len(self.q))]))
         b = np.hstack([np.broadcast_to(self.b, (len(z), len(self.b))), z])
-        q = np.broadcast_to(self.q, (len(z), len(self.q)))
-        best = self._minimise(np.ones(len(z)), 0.0, q, fixed, b, [_clarabel().ZeroConeT(self.k)])
-        return np.where(best.found, best.value + self.constant, np.inf)
+        q, none = np.broadcast_to(self.q / self.strength, (len(z), len(self.q))), np.zeros(len(z))
+        best = self._minimise(none + 1.0 / self.strength, none, q, fixed, b, [_clarabel().ZeroConeT(self.k)])
+        return np.where(best.found, best.value * self.strength + self.constant, np.inf)
 
-    def conjugate(self, u: Array) -> Array:
-        """An upper bound of sup over z of <u, z> - phi(z) for each row, as tight as the solver; +inf unless it proved
-        one."""
-        size = np.maximum(np.linalg.norm(u, axis=1), 1.0)  # solved for x / size, as in prox
-        q = (self.q + self._on_z(-u)) / size[:, None]
-        best = self._minimise(np.ones(len(u)), 0.0, q, self.A, self.b / size[:, None], [])
+    def conjugate(self, u: Array, length: Array, pull: Array) -> Array:
+        """An upper bound of sup over z of <u, z> - phi(z) for each row u != 0, as tight as the solver; +inf unless it
+        proved one. ``length`` and ``pull`` are as in `prox`."""
+        best = self._scaled(np.ones(len(u)), u, 0.0, length, pull)
+        unit = length * pull
         with np.errstate(invalid="ignore"):
-            product = size * np.einsum("ij,ij->i", u, best.x[:, : self.k])
-            phi = product + size**2 * best.value + self.constant
-            top = -(size**2) * np.minimum(best.value, best.bound) - self.constant
-            return np.where(best.found, top + MARGIN * (np.abs(product) + np.abs(phi)), np.inf)
+            product = length * np.einsum("ij,ij->i", u, best.x[:, : self.k])
+            phi = product + unit * best.value + self.constant
+            top = -unit * np.minimum(best.value, best.bound) - self.constant
+            close = best.found & (best.gap <= POOR)
+            return np.where(close, top + MARGIN * (np.abs(product) + np.abs(phi)), np.inf)
 
     def support(self, u: Array) -> Array:
         """An upper bound of max <u, z> where the recession function of phi is at most 1, for each row.
@@ -124,8 +138,9 @@ class ConeProgramme:
         clarabel, flat = _clarabel(), len(b) - len(self.b) - 1
         cones = ([clarabel.ZeroConeT(flat)] if flat else []) + [clarabel.NonnegativeConeT(1)]
         q = self._on_z(-u[live] / size[live, None])
-        best = self._minimise(np.zeros(len(live)), 0.0, q, A, np.broadcast_to(b, (len(live), len(b))), cones)
-        most = -np.minimum(best.value, best.bound) * size[live] * (1.0 + MARGIN)
+        none = np.zeros(len(live))
+        best = self._minimise(none, none, q, A, np.broadcast_to(b, (len(live), len(b))), cones)
+        most = -np.minimum(best.value, best.bound) * size[live] / self.strength * (1.0 + MARGIN)
         out[live] = np.where(best.found, most, np.inf)
         return out
 
@@ -133,7 +148,8 @@ class ConeProgramme:
     def _recession(self) -> tuple[Any, Array]:
         """A and b of `support`, which are the same for every row."""
         flat = linalg.orth(self.P.toarray()).T
-        A = sparse.csc_array(sparse.vstack([self.A, sparse.csc_array(flat), sparse.csc_array(self.q[None])]))
+        slope = sparse.csc_array(self.q[None] / self.strength)
+        A = sparse.csc_array(sparse.vstack([self.A, sparse.csc_array(flat), slope]))
         return A, np.concatenate([np.zeros(len(self.b) + len(flat)), [1.0]])
 
     def support_at_zero(self, u: Array) -> Array:
@@ -171,39 +187,48 @@ class ConeProgramme:
     def _on_z(self, v: Array) -> Array:
         return np.hstack([v, np.zeros((len(v), len(self.q) - self.k))])
 
-    def _minimise(self, scale: Array, near: float, q: Array, A: Any, b: Array, further: list[Any]) -> Optima:
+    def _minimise(self, scale: Array, near: Array, q: Array, A: Any, b: Array, further: list[Any]) -> Optima:
         """Clarabel's answers to min 1/2 x'Qx + q'x over the cones and ``further`` ones, a programme per row, with
         Q = scale P, and ``near`` more on the diagonal of z. Many are solved as one."""
-        parts = [
-            self._together(scale[at : at + TOGETHER], near, q[at : at + TOGETHER], A, b[at : at + TOGETHER], further)
-            for at in range(0, max(len(q), 1), TOGETHER)
-        ]
-        return _joined(parts)
+        rows = [slice(at, at + TOGETHER) for at in range(0, max(len(q), 1), TOGETHER)]
+        return _joined([self._together(scale[at], near[at], q[at], A, b[at], further) for at in rows])
 
-    def _together(self, scale: Array, near: float, q: Array, A: Any, b: Array, further: list[Any]) -> Optima:
-        """The same in one solve; where that has no answer, in two halves, and in the end row by row."""
+    def _together(self, scale: Array, near: Array, q: Array, A: Any, b: Array, further: list[Any]) -> Optima:
+        """The same in one solve; what that leaves poor again in halves, and in the end row by row."""
+        m = len(q)
+        best = Optima(np.full(q.shape, np.nan), np.full(m, np.nan), np.full(m, np.nan))
+        if m == 0:
+            return best
+        for tolerance in TOLERANCES if m == 1 else TOLERANCES[:1]:
+            status, answer = self._solved(scale, near, q, A, b, further, tolerance)
+            # a prox has one minimiser, and nothing is proved by it
+            if status in ("Solved", "AlmostSolved") or (m == 1 and near[0] > 0.0 and status == "InsufficientProgress"):
+                best.put(np.arange(m), answer)
+            if m == 1 and (best.gap[0] <= GOOD or status.endswith("Infeasible")):
+                break
+        poor = np.flatnonzero(~(best.gap <= GOOD))
+        if m == 1 or not len(poor):
+            return best
+        half = (len(poor) + 1) // 2
+        for at in (poor[:half], poor[half:]):
+            best.put(at, self._together(scale[at], near[at], q[at], A, b[at], further))
+        return best
+
+    def _solved(
+        self, scale: Array, near: Array, q: Array, A: Any, b: Array, further: list[Any], tolerance: float
+    ) -> tuple[str, Optima]:
+        """What one solve says, and its answer."""
         from cvxpy.reductions.solvers.conic_solvers.clarabel_conif import dims_to_solver_cones
 
         m, n = q.shape
-        if m == 0:
-            return Optima(np.empty((0, n)), np.empty(0), np.empty(0))
         P, Z = self._upper
-        Q = _block_diagonal(P, scale[:, None] * P.data + near * Z.data)
+        Q = _block_diagonal(P, scale[:, None] * P.data + near[:, None] * Z.data)
         blocks = _block_diagonal(A, np.broadcast_to(A.data, (m, A.nnz)))
         cones = [each for _ in range(m) for each in (*dims_to_solver_cones(self.dims), *further)]
-        for tolerance in TOLERANCES if m == 1 else TOLERANCES[:1]:
-            answer = _clarabel().DefaultSolver(Q, q.ravel(), blocks, b.ravel(), cones, _settings(tolerance)).solve()
-            status = str(answer.status)
-            # a prox has one minimiser, and nothing is proved by it
-            if status in ("Solved", "AlmostSolved") or (m == 1 and near > 0.0 and status == "InsufficientProgress"):
-                x, y = np.asarray(answer.x).reshape(m, n), np.asarray(answer.z).reshape(m, -1)
-                return _bounded(x, y, scale[:, None] * (x @ self.P) + near * self._on_z(x[:, : self.k]), q, A, b)
-            if m == 1 and status.endswith("Infeasible"):
-                break
-        if m == 1:
-            return Optima(np.full((1, n), np.nan), np.full(1, np.nan), np.full(1, np.nan))
-        halves = [slice(0, m // 2), slice(m // 2, m)]
-        return _joined([self._together(scale[at], near, q[at], A, b[at], further) for at in halves])
+        answer = _clarabel().DefaultSolver(Q, q.ravel(), blocks, b.ravel(), cones, _settings(tolerance)).solve()
+        x, y = np.asarray(answer.x).reshape(m, n), np.asarray(answer.z).reshape(m, -1)
+        Qx = scale[:, None] * (x @ self.P) + near[:, None] * self._on_z(x[:, : self.k])
+        return str(answer.status), _bounded(x, y, Qx, q, A, b)
 
     @cached_property
     def _upper(self) -> tuple[Any, Any]:

@@ -1,18 +1,17 @@
-"""Convex functions of one number that are piecewise quadratic: as a calculus of derivatives, and as what a prox needs.
-
-A `Curve` is a derivative, so that sums, multiples and changes of variable are a line each. `Sides` are several such
-functions h_j >= 0 with h_j(0) = 0, one for each coordinate, told outwards from 0: every number in it is >= 0, so that
-values, proxes and conjugates are sums without cancellation.
-"""
+"""Functions of one number that are piecewise quadratic, as a calculus of derivatives: sums, multiples and changes of
+variable are a line each."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
+from typing import Any
 
 import numpy as np
 
+from ...lazy import cp
+from ..derivatives import Line
 from ..records import Array
 
 
@@ -34,7 +33,9 @@ class Curve:
         """Whether the function is affine."""
         return not len(self.knots) and not self.bend.any()
 
-    def __add__(self, other: Curve) -> Curve:
+    def __add__(self, other: Any) -> Any:
+        if not isinstance(other, Curve):
+            return NotImplemented  # a `Function` adds itself
         knots = np.union1d(self.knots, other.knots)
         starts = np.concatenate([[-np.inf], knots])
         pieces = [np.searchsorted(each.knots, starts, side="right") for each in (self, other)]
@@ -48,11 +49,57 @@ class Curve:
         """The derivative of ``factor * h``."""
         return Curve(self.knots, factor * self.slope, factor * self.bend)
 
-    def at(self, factor: float, shift: float) -> Curve:
+    def at(self, factor: float, shift: float = 0.0) -> Curve:
         """The derivative of ``h(factor * x + shift)``."""
         way = slice(None, None, 1 if factor > 0.0 else -1)
         slope = factor * (self.slope + self.bend * shift)
         return Curve(((self.knots - shift) / factor)[way], slope[way], (factor * factor * self.bend)[way])
+
+    def jet(self, x: Array) -> Line:
+        """Values from 0 at 0, slopes, curvatures, and the sizes of what the values are sums of, at x (n,); at a knot
+        what is to its right."""
+        if not len(self.knots):  # in half the time
+            value = (self.slope[0] + 0.5 * self.bend[0] * x) * x
+            return Line(value, self.slope[0] + self.bend[0] * x, np.broadcast_to(self.bend[0], x.shape), np.abs(value))
+        piece = np.searchsorted(self.knots, x, side="right")
+        anchor, base = (each[piece] for each in self._anchors)
+        slope, bend, on = self.slope[piece], self.bend[piece], x - anchor
+        mean = slope + 0.5 * bend * (x + anchor)
+        return Line(base + mean * on, slope + bend * x, bend, np.abs(base) + np.abs(mean * on))
+
+    @cached_property
+    def _anchors(self) -> tuple[Array, Array]:
+        """Where each piece is begun from, on the side of 0, and the value there."""
+        here = int(np.searchsorted(self.knots, 0.0, side="right"))
+        anchor, base = np.zeros(len(self.slope)), np.zeros(len(self.slope))
+        for i in [*range(here, len(self.knots)), *range(here - 1, -1, -1)]:
+            piece, beyond = (i, i + 1) if i >= here else (i + 1, i)
+            mean = self.slope[piece] + 0.5 * self.bend[piece] * (self.knots[i] + anchor[piece])
+            anchor[beyond] = self.knots[i]
+            base[beyond] = base[piece] + mean * (self.knots[i] - anchor[piece])
+        return anchor, base
+
+    def written(self, x: Any) -> Any:
+        """The function in CVXPY, 0 at 0, of each entry; of one that bends everywhere alike, or nowhere."""
+        line, kinks, bend = self.parts()
+        parts = [line * x] if line else []
+        parts += [jump * (cp.abs(x) if size else cp.pos(x - knot) - max(-knot, 0.0)) for knot, jump, size in kinks]
+        parts += [0.5 * bend * cp.square(x)] if bend else []
+        return sum(parts[1:], parts[0]) if parts else 0.0 * x
+
+    def parts(self) -> tuple[float, list[tuple[float, float, bool]], float]:
+        """A slope, kinks (knot, jump, whether it is of the absolute value) and a curvature, whose sum it is."""
+        if (self.bend != self.bend[0]).any():
+            raise MixedError
+        jumps = np.diff(self.slope)
+        if np.array_equal(self.knots, [0.0]) and self.slope[0] == -self.slope[1]:
+            return 0.0, [(0.0, float(self.slope[1]), True)], float(self.bend[0])
+        kinks = [(float(knot), float(jump), False) for knot, jump in zip(self.knots, jumps, strict=True)]
+        return float(self.slope[0]), kinks, float(self.bend[0])
+
+
+class MixedError(Exception):
+    """A piece of a quadratic function inside of another function: it has no formula here."""
 
 
 LINE = Curve.of([], [1.0])
@@ -92,84 +139,6 @@ def lines_of(curve: Curve, at_zero: float) -> list[tuple[float, float]] | None:
         b = b + (curve.slope[i + 1] - curve.slope[i]) * curve.knots[i]
         lines[i] = (float(curve.slope[i]), float(b))
     return list(lines.values())
-
-
-@dataclass(frozen=True, eq=False)
-class Sides:
-    """h_j >= 0, h_j(0) = 0 for x >= 0, for each of q coordinates, all (q, r): piece i begins at ``start`` and is
-    ``length`` long; there the slope jumps by ``jump`` to ``low``, and from there on grows by ``rise`` at the rate
-    ``bend``. Where a coordinate has fewer pieces the rest is 0."""
-
-    start: Array
-    length: Array
-    low: Array
-    jump: Array
-    rise: Array
-    bend: Array
-    last: Array  # (q,), the slope at infinity: the end of the domain of the conjugate
-
-    @staticmethod
-    def of(curves: Sequence[Curve]) -> Sides:
-        """The side x >= 0 of functions that are least at 0."""
-        sides = [_outwards(curve) for curve in curves]
-        r = max(len(side[0]) for side in sides)
-        start, length, low, jump, rise, bend = (
-            np.array([np.pad(side[i], (0, r - len(side[i]))) for side in sides]) for i in range(6)
-        )
-        last = np.array([side[2][-1] + side[4][-1] for side in sides])
-        return Sides(start, length, low, jump, rise, bend, last)
-
-    @property
-    def first(self) -> Array:
-        """The slope at 0, (q,)."""
-        return self.low[:, 0]
-
-    @property
-    def is_smooth(self) -> bool:
-        """Whether no slope jumps."""
-        return bool((self.jump <= 1e-15 * self.low).all())
-
-    def value(self, x: Array) -> Array:
-        """h_j at x >= 0, (m, q)."""
-        d = np.clip(x[:, :, None] - self.start, 0.0, self.length)
-        return ((self.low + 0.5 * self.bend * d) * d).sum(axis=2)
-
-    def slope(self, x: Array) -> Array:
-        """h_j' at x >= 0; that to the left where it jumps, and 0 at 0."""
-        on = x[:, :, None] > self.start
-        d = np.clip(x[:, :, None] - self.start, 0.0, self.length)
-        return np.where(on, self.jump + self.bend * d, 0.0).sum(axis=2)
-
-    def curvature(self, x: Array) -> Array:
-        """h_j'' at x >= 0; where it jumps, that to the right."""
-        d = x[:, :, None] - self.start
-        return (self.bend * ((d >= 0.0) & (d < self.length))).sum(axis=2)
-
-    def prox(self, v: Array, step: Array) -> Array:
-        """The p with ``p + step h_j'(p) = v``, for v >= 0: along each piece as far as v reaches."""
-        t = step[:, None, None]
-        room = v[:, :, None] - self.start - t * self.low
-        return np.clip(room / (1.0 + t * self.bend), 0.0, self.length).sum(axis=2)
-
-    def conjugate(self, u: Array) -> Array:
-        """h_j* at u >= 0: the integral of what has the slope u."""
-        over = u[:, :, None] - self.low
-        across = self.start * np.clip(over + self.jump, 0.0, self.jump)
-        c = np.clip(over, 0.0, self.rise)
-        along = c * (self.start + 0.5 * c / np.where(self.bend > 0.0, self.bend, np.inf))
-        return np.where(u <= self.last, (across + along).sum(axis=2), np.inf)
-
-
-def _outwards(curve: Curve) -> tuple[Array, ...]:
-    """Starts, lengths, slopes at the starts, jumps there, what they rise by, and bends of the pieces of x >= 0."""
-    start = np.concatenate([[0.0], curve.knots[curve.knots > 0.0]])
-    length = np.append(np.diff(start), np.inf)
-    piece = np.searchsorted(curve.knots, start, side="right")
-    bend = curve.bend[piece]
-    low = np.maximum(curve.slope[piece] + bend * start, 0.0)  # of a function that is least at 0
-    rise = np.where(bend > 0.0, bend * np.where(bend > 0.0, length, 0.0), 0.0)
-    jump = np.maximum(low - np.append(0.0, (low + rise)[:-1]), 0.0)
-    return start, length, low, jump, rise, bend
 
 
 def total(curves: Sequence[Curve]) -> Curve:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,15 @@ from ...errors import ConvexityError, TermError
 from ...escaping import upright
 from ...lazy import cp
 from ..convexity import not_convex
-from ..derivatives import KinkedError, jets
+from ..derivatives import KinkedError
 from ..records import Array, Notation
-from ._cone_penalty import ConePenalty, OneSidedConePenalty
+from ._cone_penalty import AbstractConePenalty, ConePenalty, OneSidedConePenalty
 from ._conic import ConeProgramme, cone_programme
 from ._domain import evaluated, inside, refuse_inexact
 from ._recognise import closed_form
+from ._rows import row_norm
 from ._rowwise import domain_of, rowwise
+from ._smoothed import smoothed
 from .base import AbstractOneSided
 from .penalty import AbstractPenalty
 
@@ -84,7 +87,7 @@ def examine(function: Callable[[Any], Any], rows: bool, k: int, name: str) -> Ab
     closed = closed_form(expression, variable, z, phi)
     if closed is not None and isinstance(closed, AbstractOneSided) != even:
         return closed
-    programme = cone_programme(row_function, k)
+    programme = replace(cone_programme(row_function, k), strength=_strength(z, phi))
     if wrong := _disagreement(programme, z[2:6], phi[2:6]):
         raise TermError(f"the penalty {name} {wrong}; where an atom is approximated, pass it approx=False")
     homogeneous = programme.homogeneous and all(
@@ -92,12 +95,22 @@ def examine(function: Callable[[Any], Any], rows: bool, k: int, name: str) -> Ab
     )
     kind = ConePenalty if even else OneSidedConePenalty
     together = _together(expression, variable, z, phi) or (lambda z: values(function, rows, z))
-    everywhere = not homogeneous and _everywhere(programme)
     try:
-        smooth = jets(expression, variable)
+        smooth = smoothed(expression, variable)
     except KinkedError:
         smooth = None
-    return kind(row_function, together, programme, homogeneous, everywhere, smooth, notation(name, homogeneous))
+    found = kind(row_function, together, programme, homogeneous, False, smooth, notation(name, homogeneous))
+    return replace(found, everywhere=True) if _is_finite_everywhere(found, k) else found
+
+
+def _strength(z: Array, phi: Array) -> float:
+    """The power of 2 next to phi(z) / ||z|| at the rows z nearest to length 1."""
+    fair = np.isfinite(phi) & (phi > 0.0)
+    if not fair.any():
+        return 1.0
+    length = row_norm(z[fair])
+    i = int(np.abs(np.log(length)).argmin())
+    return 2.0 ** float(np.rint(np.log2(phi[fair][i] / length[i])))
 
 
 def points(k: int) -> Array:
@@ -122,7 +135,7 @@ def _disagreement(programme: ConeProgramme, z: Array, phi: Array) -> str:
     """What CVXPY's cones make of a value that its formulas give, where that is something else."""
     finite = np.isfinite(phi)
     cones = programme.value(z)
-    off = finite & ~(np.abs(cones - np.where(finite, phi, 0.0)) <= AGREEMENT * (1.0 + np.abs(phi)))
+    off = finite & ~(np.abs(cones - np.where(finite, phi, 0.0)) <= AGREEMENT * (programme.strength + np.abs(phi)))
     i = int(off.argmax())
     return f"is {phi[i]:.9g} at z = {z[i]} and CVXPY's cones make it {cones[i]:.9g}" if off.any() else ""
 
@@ -146,14 +159,14 @@ def _close(a: Array, b: Array) -> bool:
     return bool(np.isclose(a, b, rtol=ROUNDING, atol=ROUNDING * 1e-3).all())
 
 
-def _everywhere(programme: ConeProgramme) -> bool:
-    """Whether phi* is finite everywhere: far beyond where the gauge of any axis ends, if it does."""
-    axes = np.vstack([np.eye(programme.k), -np.eye(programme.k)])
-    gauge = programme.support(axes)
-    if (gauge > 1e-2).any():
+def _is_finite_everywhere(phi: AbstractConePenalty, k: int) -> bool:
+    """Whether phi* is finite far beyond where the gauge of any axis ends, if it does."""
+    axes = np.vstack([np.eye(k), -np.eye(k)])
+    if phi.homogeneous or phi.programme.lineality.shape[1]:
         return False
-    far = np.maximum(1e3, 10.0 / np.maximum(gauge, 1e-7))
-    return bool(np.isfinite(programme.conjugate(axes * far[:, None])).all())
+    strength = phi.programme.strength
+    far = strength * np.maximum(1e3, 10.0 / np.maximum(phi.gauge(axes) * strength, 1e-7))
+    return bool(np.isfinite(phi.largest(axes * far[:, None])).all())
 
 
 def notation(name: str, homogeneous: bool) -> Notation:

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..records import Array
-from ._curves import Sides
+from ._curves import Curve
+from ._sides import Sides
 
 FEW = 8  # numbers or functions that are written out; of more the first ones
 
@@ -43,6 +44,26 @@ def typeset(text: str) -> str:
 def times(factor: float) -> str:
     """'0.5 ', and nothing for 1."""
     return "" if factor == 1.0 else f"{factor:g} "
+
+
+def signed(factor: float) -> str:
+    """'-0.5 ', '-', and nothing for 1."""
+    return "-" + times(-factor) if factor < 0.0 else times(factor)
+
+
+def terms(curve: Curve, x: str) -> list[str]:
+    """The function that has this derivative, 0 at 0, as summands of a formula; without their constants."""
+    line, kinks, bend = curve.parts()
+    each = [f"{signed(line)}{x}"] if line else []
+    for knot, jump, size in kinks:
+        past = x if knot == 0.0 else f"{x} {'-' if knot > 0.0 else '+'} {abs(knot):g}"
+        each.append(signed(jump) + (f"|{x}|" if size else f"max({past}, 0)"))
+    return each + ([f"{signed(0.5 * bend)}{x}^2"] if bend else [])
+
+
+def plus(formula: str, constant: float) -> str:
+    """With a constant added."""
+    return formula if abs(constant) < 1e-15 else f"{formula} {'+' if constant > 0.0 else '-'} {abs(constant):g}"
 
 
 def vector(values: Array) -> str:

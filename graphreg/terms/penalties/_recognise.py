@@ -1,23 +1,28 @@
-"""What is recognised in the tree of a CVXPY function: sums of norms, squares and piecewise quadratic functions.
+"""What is recognised in the tree of a CVXPY function: the penalties that have a closed form, or a root of one number.
 
-The tree is read as ``constant + sum of h(variable) + 1/2 z'Qz``, where a variable is a coordinate of z or a norm of
-some coordinates, and each h is piecewise quadratic. What is read so is compared with the function before it is used
-(see `closed_form`), so that a tree that was misread costs a closed form and nothing else.
+What is read (see `_reading`) is compared with the function before it is used, so that a tree that was misread costs a
+closed form and nothing else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import reduce
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..linear import affine_map, dense
 from ..records import Array
-from ._composed import Ridged, Thresholded, blocks, radial
-from ._curves import LINE, NOTHING, Curve, lines_of, upper_envelope
+from ._analysis_l1 import AnalysisL1, AnalysisNorm
+from ._blocks import blocks
+from ._composed import Ridged, Thresholded
+from ._curves import NOTHING, Curve, MixedError
+from ._entries import Entry, NormOf, UnknownError, weight_of
+from ._functions import Function, function
+from ._k_largest_norm import KLargestNorm
+from ._norm_beside_l2 import NormBesideL2
+from ._radial import radial
+from ._reading import read
+from ._rooted import OfNorm, rooted_separable
 from ._rooted_norms import EllipsoidNorm, PNorm, ScaledNorm
 from ._separable import AbstractSeparable, separable
 from .base import AbstractNorm
@@ -29,245 +34,25 @@ from .quadratic import Quadratic
 from .squared_l2 import SquaredL2
 
 AGREEMENT = 1e-12  # relative; of what was recognised and the function
+CANCELLED = 2.0**-48  # of constants that a formula adds and takes away
 WELL_POSED = 1e6  # condition number of an R up to which ||Rz|| has a dual norm to speak of
+WELL_SPREAD = 1e3  # and of an A up to which the Gram matrix of its rows tells them apart
 
 
-class UnknownError(Exception):
-    """A part of the tree that is not recognised."""
-
-
-@dataclass(frozen=True, eq=False)
-class NormOf:
-    """The p-norm of Az, A (r, k)."""
-
-    p: float
-    A: Array
-
-
-Variable = int | NormOf
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A constant, functions of variables that are 0 where these are 0, and a quadratic form ``z'Qz / 2``."""
-
-    constant: float = 0.0
-    curves: dict[Variable, Curve] = field(default_factory=dict["Variable", Curve])
-    Q: Any = 0.0
-
-    def __add__(self, other: Entry) -> Entry:
-        curves = dict(self.curves)
-        for variable, curve in other.curves.items():
-            curves[variable] = curves[variable] + curve if variable in curves else curve
-        return Entry(self.constant + other.constant, curves, self.Q + other.Q)
-
-    def times(self, factor: float) -> Entry:
-        if factor == 0.0:
-            return Entry()
-        curves = {variable: curve.times(factor) for variable, curve in self.curves.items()}
-        return Entry(factor * self.constant, curves, factor * self.Q)
-
-    @property
-    def used(self) -> dict[Variable, Curve]:
-        """The variables on which it depends."""
-        return {v: c for v, c in self.curves.items() if len(c.knots) or c.bend.any() or c.slope.any()}
-
-    def row(self, k: int) -> Array:
-        """a (k,) where it is a'z."""
-        a = np.zeros(k)
-        for variable, curve in self.used.items():
-            if isinstance(variable, NormOf) or not curve.is_line:
-                raise UnknownError
-            a[variable] = curve.slope[0]
-        if self.constant != 0.0 or np.any(self.Q):
-            raise UnknownError
-        return a
-
-    def line(self) -> tuple[Variable | None, float, float]:
-        """(variable, a, b) where it is ``a * variable + b``."""
-        used = self.used
-        if len(used) > 1 or np.any(self.Q) or not all(curve.is_line for curve in used.values()):
-            raise UnknownError
-        return next(((v, float(c.slope[0]), self.constant) for v, c in used.items()), (None, 0.0, self.constant))
-
-    def lines(self) -> tuple[Variable | None, list[tuple[float, float]]]:
-        """The variable, and the lines whose maximum it is."""
-        used = self.used
-        if len(used) > 1 or np.any(self.Q):
-            raise UnknownError
-        for variable, curve in used.items():
-            found = lines_of(curve, self.constant)
-            if found is None:
-                raise UnknownError
-            return variable, found
-        return None, [(0.0, self.constant)]
-
-
-def read(expression: Any, z: Any) -> list[Entry]:
-    """The entries of an expression of the variable z, in CVXPY's order."""
-    from cvxpy.atoms.affine.affine_atom import AffAtom
-
-    if expression is z:
-        return [Entry(curves={j: LINE}) for j in range(z.size)]
-    if expression.is_constant():
-        return [Entry(float(each)) for each in dense(expression.value).ravel(order="F")]
-    if isinstance(expression, AffAtom):
-        return _linear(expression, z)
-    reader = _READERS.get(type(expression).__name__.removesuffix("Approx"))
-    if reader is None:
-        raise UnknownError
-    return reader(expression, [read(arg, z) for arg in expression.args], z.size)
-
-
-def _linear(atom: Any, z: Any) -> list[Entry]:
-    base, matrices = affine_map(atom)
-    out = [Entry(float(each)) for each in base]
-    for arg, matrix in zip(atom.args, matrices, strict=True):
-        for entry, column in zip(read(arg, z), matrix.T, strict=True) if matrix is not None else ():
-            for row in np.flatnonzero(column):
-                out[row] = out[row] + entry.times(float(column[row]))
-    return out
-
-
-# ---- atoms -----------------------------------------------------------------------------------------------------------
-def _of_one(f: Callable[[float], float], curve: Curve) -> Callable[[Entry], Entry]:
-    """f of ``a * variable + b``, f with this derivative."""
-
-    def composed(entry: Entry) -> Entry:
-        variable, a, b = entry.line()
-        return Entry(f(b), {} if variable is None else {variable: curve.at(a, b)})
-
-    return composed
-
-
-_ABS = _of_one(abs, Curve.of([0.0], [-1.0, 1.0]))
-_SQUARE = _of_one(lambda x: x * x, Curve.of([], [0.0], [2.0]))
-
-
-def _huber(atom: Any, args: list[list[Entry]], k: int) -> list[Entry]:
-    M = float(atom.M.value)
-    curve = Curve.of([-M, M], [-2.0 * M, 0.0, 2.0 * M], [0.0, 2.0, 0.0])
-    return [_of_one(lambda x: x * x if abs(x) <= M else M * (2.0 * abs(x) - M), curve)(entry) for entry in args[0]]
-
-
-def _power(atom: Any, args: list[list[Entry]], k: int) -> list[Entry]:
-    if float(atom.p.value) != 2.0:
-        raise UnknownError
-    return [_SQUARE(entry) for entry in args[0]]
-
-
-def _maximum(atom: Any, args: list[list[Entry]], k: int) -> list[Entry]:
-    size = max(len(arg) for arg in args)
-    return [_largest([arg[i if len(arg) > 1 else 0] for arg in args]) for i in range(size)]
-
-
-def _largest(entries: Sequence[Entry]) -> Entry:
-    found = [entry.lines() for entry in entries]
-    variables = {variable for variable, _ in found if variable is not None}
-    lines = [line for _, each in found for line in each]
-    if len(variables) > 1:
-        raise UnknownError
-    return Entry(max(b for _, b in lines), {variable: upper_envelope(lines) for variable in variables})
-
-
-def _max(atom: Any, args: list[list[Entry]], k: int) -> list[Entry]:
-    _single(atom)
-    try:
-        return [_largest(args[0])]
-    except UnknownError:  # of absolute values?
-        return [_norm(np.inf, [_whose_size(entry) for entry in args[0]], k)]
-
-
-def _whose_size(entry: Entry) -> Entry:
-    """a z_j where the entry is ``a |z_j|``."""
-    variable, lines = entry.lines()
-    low, high = min(lines), max(lines)
-    if variable is None or len(lines) != 2 or low != (-high[0], high[1]) or high[1] != 0.0:
-        raise UnknownError
-    return Entry(curves={variable: LINE.times(high[0])})
-
-
-def _norm1(atom: Any, args: list[list[Entry]], k: int) -> list[Entry]:
-    _single(atom)
-    return [_sum([_ABS(entry) for entry in args[0]])]
-
-
-def _norm_inf(atom: Any, args: list[list[Entry]], k: int) -> list[Entry]:
-    _single(atom)
-    return [_norm(np.inf, args[0], k)]
-
-
-def _pnorm(atom: Any, args: list[list[Entry]], k: int) -> list[Entry]:
-    _single(atom)
-    return [_norm(float(atom.p), args[0], k)]
-
-
-def _norm(p: float, entries: Sequence[Entry], k: int) -> Entry:
-    A = np.array([entry.row(k) for entry in entries])
-    A = A[A.any(axis=1)]
-    if p < 1.0 or not len(A):
-        raise UnknownError
-    if len(A) == 1 and np.count_nonzero(A) == 1:
-        return _ABS(entries[0] if len(entries) == 1 else _entry(A[0]))
-    return Entry(curves={NormOf(p, A): Curve.of([], [1.0])})
-
-
-def _quad_over_lin(atom: Any, args: list[list[Entry]], k: int) -> list[Entry]:
-    _single(atom)
-    if not atom.args[1].is_constant():
-        raise UnknownError
-    over = float(atom.args[1].value)
-    try:
-        A = np.array([entry.row(k) for entry in args[0]])
-    except UnknownError:
-        return [_sum([_SQUARE(entry) for entry in args[0]]).times(1.0 / over)]
-    return [Entry(Q=A.T @ A * (2.0 / over))]
-
-
-def _quad_form(atom: Any, args: list[list[Entry]], k: int) -> list[Entry]:
-    A, P = np.array([entry.row(k) for entry in args[0]]), dense(atom.args[1].value)
-    return [Entry(Q=A.T @ (P + P.T) @ A)]
-
-
-def _single(atom: Any) -> None:
-    if atom.size != 1:
-        raise UnknownError
-
-
-def _sum(entries: Sequence[Entry]) -> Entry:
-    return reduce(lambda one, other: one + other, entries, Entry())
-
-
-def _entry(row: Array) -> Entry:
-    return Entry(curves={int(j): LINE.times(float(row[j])) for j in np.flatnonzero(row)})
-
-
-_READERS: dict[str, Callable[[Any, list[list[Entry]], int], list[Entry]]] = {
-    "abs": lambda atom, args, k: [_ABS(entry) for entry in args[0]],
-    "huber": _huber,
-    "Power": _power,
-    "maximum": _maximum,
-    "max": _max,
-    "norm1": _norm1,
-    "norm_inf": _norm_inf,
-    "Pnorm": _pnorm,
-    "quad_over_lin": _quad_over_lin,
-    "QuadForm": _quad_form,
-}
-
-
-# ---- what stands in closed form --------------------------------------------------------------------------------------
 def closed_form(expression: Any, z: Any, rows: Array, values: Array) -> AbstractPenalty | None:
     """The penalty that a function of the variable z is, in closed form; None where it is not recognised, or where what
     was recognised has other values (m,) at the rows (m, k)."""
     try:
-        phi = _assembled(read(expression, z)[0], z.size)
-    except UnknownError:
+        entry = read(expression, z)[0]
+        phi = _assembled(entry, z.size)
+        phi.notation  # noqa: B018 - raises where it has no formula
+    except (UnknownError, MixedError):
         return None
+    rounding = CANCELLED * sum(h.level for h in entry.curves.values() if isinstance(h, Function))
     with np.errstate(all="ignore"):
         found = phi.value(rows)
-    off = np.abs(found - values) <= AGREEMENT * (np.abs(values) + np.abs(rows).max(axis=1))
-    return phi if off.all() else None
+        near = np.abs(found - values) <= AGREEMENT * (np.abs(values) + np.abs(rows).max(axis=1)) + rounding
+    return phi if (near | (found == values)).all() else None
 
 
 def _assembled(entry: Entry, k: int) -> AbstractPenalty:
@@ -275,13 +60,13 @@ def _assembled(entry: Entry, k: int) -> AbstractPenalty:
     Q = entry.Q * np.ones((k, k))
     curves = [entry.curves.get(j, NOTHING) for j in range(k)]
     norms = [(v, curve) for v, curve in entry.used.items() if isinstance(v, NormOf)]
-    plain = not norms and all(curve.is_line for curve in curves)
+    plain = not norms and all(isinstance(curve, Curve) and curve.is_line for curve in curves)
     if plain and Q.any():
         return SquaredL2() if np.array_equal(Q, np.eye(k)) else Quadratic(Q)
     return blocks([(columns, _block(columns, curves, Q, norms)) for columns in _connected(k, Q, norms)])
 
 
-def _connected(k: int, Q: Array, norms: Sequence[tuple[NormOf, Curve]]) -> Iterator[Array]:
+def _connected(k: int, Q: Array, norms: Sequence[tuple[NormOf, Curve | Function]]) -> Iterator[Array]:
     """The classes of coordinates that Q or a norm connects; those that nothing connects are one class."""
     from scipy.sparse.csgraph import connected_components
 
@@ -297,25 +82,59 @@ def _connected(k: int, Q: Array, norms: Sequence[tuple[NormOf, Curve]]) -> Itera
         yield np.flatnonzero(label == each)
 
 
-def _block(columns: Array, curves: Sequence[Curve], Q: Array, norms: Sequence[tuple[NormOf, Curve]]) -> AbstractPenalty:
+def _block(
+    columns: Array, curves: Sequence[Curve | Function], Q: Array, norms: Sequence[tuple[NormOf, Curve | Function]]
+) -> AbstractPenalty:
     here = [(norm, curve) for norm, curve in norms if norm.A[:, columns].any()]
     own, Q = [curves[j] for j in columns], Q[np.ix_(columns, columns)]
     diagonal = np.diag(Q)
     if not here and np.array_equal(Q, np.diag(diagonal)):
         return _separable([curve + Curve.of([], [0.0], [q]) for curve, q in zip(own, diagonal, strict=True)])
-    weights = np.array([_weight(curve) for curve in own])
+    weights = np.array([weight_of(curve) for curve in own])
     if not here:
         if weights.any():
             raise UnknownError
         return Quadratic(Q)
-    if len(here) > 1 or not np.array_equal(Q, np.eye(len(columns)) * Q[0, 0]):
+    if not np.array_equal(Q, np.eye(len(columns)) * Q[0, 0]):
         raise UnknownError
-    phi = _normed(here[0][0].p, here[0][0].A[:, columns], here[0][1], plain=not weights.any())
+    if all(norm.is_l1 and isinstance(curve, Curve) and curve.is_line for norm, curve in here):
+        phi = _analysis(
+            [
+                *((norm.A[:, columns], _factor(curve)) for norm, curve in here),
+                *zip(np.eye(len(columns)), weights, strict=True),
+            ]
+        )
+        weights = np.zeros(len(columns))
+    else:
+        phi = _together([_normed(norm, norm.A[:, columns], curve, not weights.any()) for norm, curve in here])
     phi = Ridged(phi, float(Q[0, 0])) if Q.any() else phi
     return Thresholded(weights, phi) if weights.any() else phi
 
 
-def _separable(curves: Sequence[Curve]) -> AbstractPenalty:
+def _analysis(rows: Sequence[tuple[Array, float]]) -> AbstractPenalty:
+    """The sum of w ``|a'z|`` over rows a, w."""
+    A, w = np.vstack([a for a, w in rows if w]), np.array([w for _, w in rows if w])
+    r, k = A.shape
+    if r > k or not np.linalg.cond(w[:, None] * A) < WELL_SPREAD:
+        raise UnknownError
+    return AnalysisNorm(A, w) if r == k else AnalysisL1(A, w)
+
+
+def _together(norms: Sequence[AbstractPenalty]) -> AbstractPenalty:
+    """The sum of norms of the same coordinates: of one, or of one and a multiple of the Euclidean norm."""
+    if len(norms) == 1:
+        return norms[0]
+    for one, other in (norms, norms[::-1]) if len(norms) == 2 else ():
+        c = other.factor if isinstance(other, ScaledNorm) else 1.0
+        if isinstance(one, AbstractNorm) and isinstance(other.norm if isinstance(other, ScaledNorm) else other, L2):
+            return NormBesideL2(one, c)
+    raise UnknownError
+
+
+def _separable(functions: Sequence[Curve | Function]) -> AbstractPenalty:
+    curves = [h for h in functions if isinstance(h, Curve)]
+    if len(curves) < len(functions):
+        return rooted_separable([function(h) for h in functions])
     phi: AbstractSeparable = separable(curves)
     plain = all(
         np.array_equal(c.knots, [0.0]) and np.array_equal(c.slope, [-1, 1]) and not c.bend.any() for c in curves
@@ -323,18 +142,9 @@ def _separable(curves: Sequence[Curve]) -> AbstractPenalty:
     return L1() if plain else phi
 
 
-def _weight(curve: Curve) -> float:
-    """w where the function is ``w |z_j|``."""
-    if curve.is_line and not curve.slope.any():
-        return 0.0
-    if curve.bend.any() or not np.array_equal(curve.knots, [0.0]) or curve.slope[0] != -curve.slope[1]:
-        raise UnknownError
-    return float(curve.slope[1])
-
-
-def _normed(p: float, A: Array, curve: Curve, plain: bool) -> AbstractPenalty:
-    """A function of the p-norm of Az. Unless ``plain`` it may not change with the signs of coordinates."""
-    k = A.shape[1]
+def _normed(norm: NormOf, A: Array, curve: Curve | Function, plain: bool) -> AbstractPenalty:
+    """A function of the norm of Az. Unless ``plain`` it may not change with the signs of coordinates."""
+    p, k = norm.p, A.shape[1]
     scale = _common_size(A) if p != 2.0 or not plain else None
     gram = A.T @ A
     if p == 2.0 and np.allclose(gram, gram[0, 0] * np.eye(k), rtol=1e-15, atol=0.0):
@@ -343,10 +153,12 @@ def _normed(p: float, A: Array, curve: Curve, plain: bool) -> AbstractPenalty:
         return _scaled(EllipsoidNorm(np.linalg.qr(A)[1]), curve)
     if scale is None:
         raise UnknownError
-    right = curve.at(scale, 0.0)
-    if p == 2.0 and not (len(right.knots) == 0 and not right.bend.any()):
+    right = curve.at(scale)
+    if p == 2.0 and isinstance(right, Curve) and not right.is_line:
         return radial(right)
-    return _scaled(L2() if p == 2.0 else LInf() if np.isinf(p) else PNorm(p), right)
+    if np.isfinite(norm.largest):
+        return _scaled(KLargestNorm(norm.largest), right)
+    return _scaled({1.0: L1(), 2.0: L2(), np.inf: LInf()}.get(p) or PNorm(p), right)
 
 
 def _common_size(A: Array) -> float | None:
@@ -356,9 +168,16 @@ def _common_size(A: Array) -> float | None:
     return float(sizes[0]) if single and np.all(sizes == sizes[0]) else None
 
 
-def _scaled(norm: AbstractNorm, curve: Curve) -> AbstractPenalty:
-    """A multiple of a norm."""
-    if not curve.is_line:
-        raise UnknownError
-    c = float(curve.slope[0])
+def _scaled(norm: AbstractNorm, curve: Curve | Function) -> AbstractPenalty:
+    """A function of a norm."""
+    if isinstance(curve, Function) or not curve.is_line:
+        return OfNorm(norm, curve)
+    c = _factor(curve)
     return norm if c == 1.0 else ScaledNorm(norm, c)
+
+
+def _factor(curve: Curve | Function) -> float:
+    """c where the function is ``c x``."""
+    if isinstance(curve, Function) or not curve.is_line:
+        raise UnknownError
+    return float(curve.slope[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, final
@@ -16,6 +17,7 @@ from ..records import Array, Notation
 from ._formulas import FEW, typeset, vector
 from ._rows import column, row_norm, split
 from .base import AbstractNorm
+from .penalty import AbstractPenalty
 
 NEWTON_STEPS = 60
 
@@ -45,6 +47,9 @@ class ScaledNorm(AbstractNorm):
 
     def extent(self, k: int) -> float:
         return self.norm.extent(k) / self.factor
+
+    def parts(self) -> Sequence[tuple[float, AbstractPenalty]]:
+        return [(self.factor, self.norm)]
 
     def cvxpy(self, Z: Any) -> Any:
         domain, value = split(self.norm.cvxpy(Z))
@@ -134,10 +139,10 @@ class PNorm(AbstractRootedNorm):
 
     def direction(self, v: Array, s: Array) -> tuple[Array, Array, Array]:
         if self.p >= 2.0:
-            y = _power_root(s[:, None], 1.0, self.p - 1.0, np.abs(v))
+            y = power_root(s[:, None], 1.0, self.p - 1.0, np.abs(v))
             dual = y ** (self.p - 1.0)
         else:
-            dual = _power_root(1.0, s[:, None], self.q - 1.0, np.abs(v))
+            dual = power_root(1.0, s[:, None], self.q - 1.0, np.abs(v))
             y = dual ** (self.q - 1.0)
         return np.copysign(y, v), np.copysign(dual, v), _p_norm(y, self.p)
 
@@ -237,7 +242,7 @@ def _p_norm(z: Array, p: float) -> Array:
     return size * ((np.abs(z) / size[:, None]) ** p).sum(axis=1) ** (1.0 / p)
 
 
-def _power_root(a: Any, b: Any, e: float, v: Array) -> Array:
+def power_root(a: Any, b: Any, e: float, v: Array) -> Array:
     """y >= 0 with ``a y + b y^e = v``, e >= 1, by Newton's method from above: the function is convex."""
     if e == 1.0:
         return v / (a + b)

@@ -34,9 +34,12 @@ def rowwise(expression: Any, z: Any) -> Rows:
 
 
 def _one_by_one(atom: Any, args: list[Array]) -> Array:
-    known = _TOGETHER.get(type(atom).__name__)
+    kind = type(atom).__name__.removesuffix("Approx")
+    if kind == "Pnorm" and atom.size == 1 and float(atom.p) == 2.0:
+        return np.linalg.norm(args[0], axis=1)[:, None]
+    known = _TOGETHER.get(kind)
     if known is not None and atom.size == 1:
-        return known(args[0])[:, None]
+        return known(*args)[:, None]
     shapes = [arg.shape for arg in atom.args]
     return np.array(
         [
@@ -48,10 +51,12 @@ def _one_by_one(atom: Any, args: list[Array]) -> Array:
     ).reshape(len(args[0]), atom.size)
 
 
-_TOGETHER: dict[str, Callable[[Array], Array]] = {
+_TOGETHER: dict[str, Callable[..., Array]] = {
     "norm1": lambda x: np.abs(x).sum(axis=1),
     "norm_inf": lambda x: np.abs(x).max(axis=1),
     "max": lambda x: x.max(axis=1),
+    "quad_over_lin": lambda x, y: (x * x).sum(axis=1) / y[:, 0],
+    "log_sum_exp": lambda x: np.logaddexp.reduce(x, axis=1),
 }
 
 

@@ -31,13 +31,17 @@ class LInf(AbstractNorm):
         return self.dual_norm(np.abs(u) + eta)
 
     def project_dual(self, u: Array, radius: Any) -> Array:
-        level = _level(u, radius)
-        inner = u - np.clip(u, -level, level)
-        # the level carries the rounding of large rows, so the radius is enforced once more
+        # from the largest entry downwards, which keeps the digits of a ball that is small beside u
+        size = np.abs(u)
+        top = size.max(axis=1, keepdims=True, initial=0.0)
+        depth = top - size
+        inner = np.copysign(np.minimum(np.maximum(_depth(depth, radius) - depth, 0.0), size), u)
         return inner * column(radius / np.maximum(self.dual_norm(inner), radius))
 
     def prox(self, v: Array, step: Any) -> Array:
-        level = _level(v, step)
+        size = np.abs(v)
+        top = size.max(axis=1, keepdims=True, initial=0.0)
+        level = np.maximum(top - _depth(top - size, step), 0.0)
         return np.where(self.dual_norm(v)[:, None] <= column(step), 0.0, np.clip(v, -level, level))
 
     def cvxpy(self, Z: Any) -> Any:
@@ -56,9 +60,9 @@ class LInf(AbstractNorm):
         )
 
 
-def _level(v: Array, radius: Any) -> Array:
-    """The level t >= 0 of each row, (m, 1), with sum_j max(|v_j| - t, 0) <= radius; 0 for rows inside the ball."""
-    ordered = -np.sort(-np.abs(v), axis=1)
-    levels = (np.cumsum(ordered, axis=1) - column(radius)) / np.arange(1, v.shape[1] + 1)
-    last = np.maximum((ordered > levels).sum(axis=1) - 1, 0)
-    return np.maximum(np.take_along_axis(levels, last[:, None], axis=1), 0.0)
+def _depth(depth: Array, radius: Any) -> Array:
+    """The t of each row, (m, 1), with sum_j max(t - depth_j, 0) = radius; the least depth is 0."""
+    ordered = np.sort(depth, axis=1)
+    found = (np.cumsum(ordered, axis=1) + column(radius)) / np.arange(1, depth.shape[1] + 1)
+    last = np.maximum((ordered < found).sum(axis=1) - 1, 0)
+    return np.take_along_axis(found, last[:, None], axis=1)

@@ -187,15 +187,20 @@ class AbstractPenalty(ABC):
         By default from `conjugate`, whose values are trusted to 16 units in the last place: phi* is convex, and largest
         at the ends.
         """
-        return largest_around(self.conjugate, u, spread)
+        return largest_around(self.conjugate, u, spread, rowwise=True)
 
     def value_bound(self, z: Array, spread: Array) -> Array:
         """An upper bound of phi over each box ``z +- spread``, (m,). By default from `value`, trusted as `conjugate`
         is."""
-        return largest_around(self.value, z, spread)
+        return largest_around(self.value, z, spread, rowwise=True)
 
     def squares(self) -> Array | None:
         """R (r, k) with r < k where phi is 1/2 ||Rz||^2: its flows are R'q with r free numbers q. None elsewhere."""
+        return None
+
+    def composed(self) -> tuple[Array, AbstractPenalty] | None:
+        """R (r, k) with r < k independent rows, and a penalty h on r coordinates, where phi(z) = h(Rz): its flows are
+        R'q with r free numbers q, and phi*(R'q) = h*(q). None elsewhere, and where `squares` says it."""
         return None
 
     def interior(self, k: int) -> Array:

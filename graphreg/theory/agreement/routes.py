@@ -6,6 +6,7 @@ On trees in closed form. Else electrical flows are levelled, by conductances tha
 conic programme settles the rest, on a graph in which nodes far from busy edges are merged: a direction that is constant
 on merged nodes is a direction, so its bound holds; and where the loads within merged nodes are no larger than it, it is
 the value. Else the ends of the edges on which they are larger are given free, and so on: few edges bind as a rule.
+Where a penalty has no form in CVXPY there is no such programme, and the bounds are those of the levelled flows.
 """
 
 from __future__ import annotations
@@ -47,6 +48,8 @@ class Routes:
     how : list of str
     ended : str
         What cut it short, "interrupted" or "out of time": the bounds of some components are then further apart.
+    loose : str
+        Why the bounds of components with cycles are those of levelled flows, as a sentence; empty where they are not.
     """
 
     flows: Flows
@@ -55,6 +58,7 @@ class Routes:
     lower: Array
     how: list[str]
     ended: str = ""
+    loose: str = ""
 
 
 def route(network: Network, r: Array) -> Routes:
@@ -121,7 +125,13 @@ def _settle(network: Network, r: Array, found: _Best, cyclic: Array, floor: Arra
     below ``floor``."""
     for flows, w in _level(network, r):
         found.offer(network.conserved(flows, r), w)
-    _refine(network, r, found, cyclic, floor)
+    if not _unwritten(network):
+        _refine(network, r, found, cyclic, floor)
+
+
+def _unwritten(network: Network) -> str:
+    """The penalties of which no conic programme can be made, by name; empty where one can."""
+    return ", ".join(dict.fromkeys(b.penalty.called() for b in network.blocks if b.penalty.unwritten()))
 
 
 class _Best:
@@ -171,11 +181,18 @@ class _Best:
 
     def routes(self, cyclic: Array, ended: str) -> Routes:
         kinds = zip(self.network.n_edges, cyclic, self.network.acyclic, strict=True)
+        unwritten = _unwritten(self.network) if cyclic.any() else ""
+        cycles = ended or ("levelled flows" if unwritten else "conic")
         how = [
-            "no edges" if m == 0 else ended or "conic" if hard else "closed form on a tree" if tree else "nothing flows"
+            "no edges" if m == 0 else cycles if hard else "closed form on a tree" if tree else "nothing flows"
             for m, hard, tree in kinds
         ]
-        return Routes(self.flows, self.direction, self.upper, np.minimum(self.lower, self.upper), how, ended)
+        loose = (
+            f"{unwritten} has no form in CVXPY (from_prox takes one as cvxpy=), so that no conic programme brings the "
+            "bounds of components with cycles together"
+        )
+        loose = loose if unwritten else ""
+        return Routes(self.flows, self.direction, self.upper, np.minimum(self.lower, self.upper), how, ended, loose)
 
 
 def _cut(network: Network, flows: Flows) -> Array:
@@ -221,7 +238,7 @@ def _level(network: Network, r: Array) -> list[tuple[Flows, Array]]:
     reweighted least squares: they lessen the p-norm of the loads), and the directions of their potentials."""
     z, flows = network.electrical(r)
     out = [(flows, -z)]
-    if not all(isinstance(block.penalty, AbstractNorm) for block in network.blocks):
+    if not (_unwritten(network) or all(isinstance(block.penalty, AbstractNorm) for block in network.blocks)):
         return out  # dual norms that are programmes themselves
     roots, step = network.weights, 1.5 / (POWER - 1.0)
     for _ in range(LEVELS):

@@ -157,6 +157,7 @@ class StrengthMax(StatedNumber):
             f"  certified: {self.lower:.10g} <= it <= {self.upper:.10g}; binding is the component of {first!r} "
             f"({count} nodes), {self.routes.how[binding]}",
             *([f"  CUT SHORT: {self.ended}; more time brings the bounds together"] if self.ended else []),
+            *([f"  LOOSE: {self.routes.loose}"] if self.routes.loose else []),
         ]
 
     def __repr__(self) -> str:
@@ -242,5 +243,6 @@ def _record(vary: Varying, smooth: SmoothObjective, solution: Solution, routes: 
         "the upper bound rests on flows that are conserved to rounding (consensus.flows), the lower one on a direction "
         "(direction): no solver's word is taken",
         *([f"CUT SHORT ({routes.ended}): both bounds hold, and are further apart than need be"] * bool(routes.ended)),
+        *([f"both bounds hold, and may be further apart than need be: {routes.loose}"] * bool(routes.loose)),
     )
     return StrengthMax(upper, lower, upper, consensus, w, vary, routes, assumed=assumed)

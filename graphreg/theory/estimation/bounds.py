@@ -28,7 +28,7 @@ from ...inputs import Graph
 from ...oracles import NodeGradients, without_gradient
 from ...tables import Stated
 from ...terms import Array
-from ..arguments import form_of, parameters_of, per_node
+from ..arguments import all_parameters, form_of, per_node
 from ..curvature import Curvature
 from ..network import Network
 from .compatibility import CompatibilityFactor, factor, norm_of
@@ -131,7 +131,7 @@ def error_bound(
     checks.seed(seed, "seed", MethodError)
     form = form_of(problem, "error_bound").frozen()
     edge = _edges(form)
-    w = parameters_of(truth, form, "the true parameters")
+    w = all_parameters(truth, form, "the true parameters")
     network = Network((edge,), (edge.base_weight,), form.shape)
     noise, assumed = _noise(form, w, covariance, int(checks.count(draws, "draws", MethodError)), seed)
     quantile = 1.0 if covariance is None else quantile

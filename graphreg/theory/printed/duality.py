@@ -13,7 +13,7 @@ from ...form import Form
 from ...oracles import NodeGradients
 from ...terms import Array
 from ...terms.losses import AbstractQuadraticLoss
-from ..arguments import form_of, parameters_of
+from ..arguments import all_parameters, form_of
 
 OFF = 1e-12  # of the numbers at a node: what lies further off the row space is no rounding
 ROUNDING = 1e-12  # of the capacity of an edge
@@ -59,7 +59,7 @@ def gap(problem: Any, w: Any, flows: Any) -> float:
     for block in form.samples:
         if not isinstance(block.loss, AbstractQuadraticLoss):
             raise MethodError(f"the gap (34) is computed for squared and mean losses; here is {block.loss.called()}")
-    point, u = parameters_of(w, form, "the parameters"), _flows(flows, form)
+    point, u = all_parameters(w, form, "the parameters"), _flows(flows, form)
     dual = 0.0
     for edge, each in zip(form.edges, u, strict=True):
         inside = edge.clip(each)
@@ -116,7 +116,7 @@ def edge_residuals(problem: Any, w: Any, flows: Any) -> tuple[Array, ...]:
     True
     """
     form = form_of(problem, "the condition (25)").frozen()
-    point, out = parameters_of(w, form, "the parameters"), list[Array]()
+    point, out = all_parameters(w, form, "the parameters"), list[Array]()
     for edge, u in zip(form.edges, _flows(flows, form), strict=True):
         c = edge.weight[:, None]
         z = edge.difference(point) / c

@@ -13,7 +13,8 @@ CLUSTERS, CONSENSUS = "known clusters", "decentralised inference"
 
 
 class Place(NamedTuple):
-    """``as_printed`` and ``right`` are what to write for either; empty where nothing of the library computes it."""
+    """``as_printed`` and ``right`` are what to write for either; empty where nothing of the library computes it.
+    ``unnamed`` says why nothing computes what is printed."""
 
     paper: str
     place: str
@@ -21,6 +22,7 @@ class Place(NamedTuple):
     holds: str
     as_printed: str = ""
     right: str = ""
+    unnamed: str = ""
 
 
 P = "gr.theory.printed."
@@ -54,8 +56,8 @@ PLACES = (
         "(35)",
         "for every subset A of C without i_0",
         "for every one but the empty set, for which it says 0 < 0",
-        "",
-        "gr.theory.well_connected(graph, demand)",
+        right="gr.theory.well_connected(graph, demand)",
+        unnamed="as printed no cluster is well-connected: the answer would be no for every graph",
     ),
     Place(
         GTV,
@@ -70,6 +72,7 @@ PLACES = (
         "(63)",
         "u = sum_i s_i sum_r a_r u_r",
         "s_i / ||s_i|| in place of s_i",
+        unnamed="a flow within the proof of Theorem 2: nothing that the paper reports is computed from it",
     ),
     Place(
         FUSED,
@@ -92,6 +95,7 @@ PLACES = (
         "(8)",
         "p log(|E| / xi), for the l1 norm, too",
         "log(p |E| / xi) for the l1 norm",
+        unnamed="a rate: it has a constant C_lambda, of which only the existence is stated",
     ),
     Place(
         FUSED,
@@ -130,6 +134,7 @@ PLACES = (
         "Theorem 4.1, bound",
         "2 kappa^2 C_psi log T / T",
         "4 kappa^2 C_psi by its own algebra",
+        unnamed="C_psi is a supremum over a set of parameters that the theorem assumes and does not give",
     ),
     Place(
         CLUSTERS,
@@ -168,16 +173,16 @@ PLACES = (
         "Algorithm 2, input",
         "1 < a_0, a_1 < 1",
         "0 < a_1, a_2 < 1",
-        "",
-        "gr.AsyncAL2SGD(a1=a1, a2=a2)",
+        right="gr.AsyncAL2SGD(a1=a1, a2=a2)",
+        unnamed="no number is above 1 and below 1, and a_0 is used nowhere",
     ),
     Place(
         CLUSTERS,
         "Corollary 4.4",
         "p_0 T rounds between clusters",
         "rho T more, to refresh x",
-        "",
-        "solution.ledger",
+        right="solution.ledger",
+        unnamed="an order without its constants: no number follows from it",
     ),
     Place(
         CLUSTERS,
@@ -192,6 +197,7 @@ PLACES = (
         "Proposition 5.3",
         "in general another estimator than (5.2)",
         "the same one: (5.2) is the BLUP",
+        unnamed="a statement on two estimators, which are one: there is no other to be computed",
     ),
     Place(
         CLUSTERS,
@@ -214,6 +220,7 @@ PLACES = (
         "Table 1",
         "squared errors",
         "their roots: norms",
+        unnamed="the heading of a table of results: its numbers are right under another name",
     ),
     Place(
         CONSENSUS,
@@ -228,6 +235,7 @@ PLACES = (
         "(12), (14)",
         "p_k for w_k, f_m for f_k, a missing transpose",
         "w_k, f_k, and the transpose",
+        unnamed="letters that the slides do not define: there is nothing that they say as printed",
     ),
 )
 
@@ -238,8 +246,9 @@ def differences() -> Table:
     Returns
     -------
     Table
-        One row per place: paper, place (an equation, a theorem), print, holds, as_printed and right, the latter two
-        what to write for what is printed and for what holds; empty where nothing of the library computes it.
+        One row per place: paper, place (an equation, a theorem), print, holds; as_printed and right, what to write for
+        what is printed and for what holds, empty where nothing of the library computes it; and unnamed, why nothing
+        computes what is printed.
 
     Examples
     --------

@@ -1,0 +1,37 @@
+"""The commands on proofs: check one, and name the problem that one must be of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from . import exits
+from .program import FILE, SECONDS, main, with_model
+
+
+@main.command()
+@click.argument("proof", type=FILE)
+@click.option("--model", metavar="HASH", help="The model that it must be a proof of; see `graphreg hash`.")
+@click.option("--no-flint", is_flag=True, help="Compute with the standard library alone.")
+@click.option("--seconds", type=SECONDS, default=3600.0, show_default=True, help="The most it may take.")
+@click.pass_context
+def verify(ctx: click.Context, proof: Path, model: str | None, no_flint: bool, seconds: float) -> None:
+    """Check a proof in exact arithmetic: a file that `solve --proof`, or Solution.prove in Python, has written.
+
+    The checker is one file that imports nothing of graphreg and runs alone, on any machine with Python.
+    """
+    from ..verify import main as check
+
+    options = ["--seconds", str(seconds), *(["--no-flint"] if no_flint else []), *(["--model", model] if model else [])]
+    ctx.exit(check([str(proof), *options]))
+
+
+@main.command("hash")
+@with_model
+def hash_(read: Any) -> None:
+    """Print the hash by which proofs name the problem in a model file."""
+    from ..certificate.proof import model_hash
+
+    exits.say(model_hash(read.problem.form))

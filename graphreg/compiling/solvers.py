@@ -1,0 +1,118 @@
+"""Conic solvers: what each is asked, in which order, and how it ends, breaks down or is broken off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import scipy.sparse as sp
+
+from ..breakdown import cause, panic
+from ..clock import OutOfTimeError, awaited, carry_out
+from ..errors import SolverError
+from ..lazy import cp
+
+_TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11, "accept_unknown": True}
+_SHORT = {**_TIGHT, "max_step_fraction": 0.9, "min_terminate_step_length": 1e-8}
+
+# What a solver is asked, in this order, until the certificate suffices: (in units of the data?, its options). First
+# its defaults, then tight tolerances, in both units: solvers stop on absolute tolerances, so that very small or large
+# responses want the units of the data, while losses of very different sizes are better told apart in the user's.
+# Clarabel's exponential cones (logistic losses) sometimes stall; shorter steps, or no equilibration, get past that.
+Attempt = tuple[bool, dict[str, Any]]
+ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
+    "CLARABEL": (
+        (True, {}),
+        (True, _TIGHT),
+        (False, _TIGHT),
+        (False, _SHORT),
+        (True, _SHORT),
+        (True, {**_SHORT, "equilibrate_enable": False}),
+    ),
+    "SCS": ((True, {}), (True, {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 200_000})),
+    "OSQP": ((True, {}), (True, {"eps_abs": 1e-10, "eps_rel": 1e-10, "max_iter": 200_000})),
+    "ECOS": ((True, {}), (True, {"abstol": 1e-11, "reltol": 1e-11, "feastol": 1e-11})),
+}
+
+
+def attempts(solver: str, kind: str) -> tuple[Attempt, ...]:
+    """The attempts with a solver; its defaults alone where nothing is known of it. The dual form has no units."""
+    known = ATTEMPTS.get(solver_name(solver), ((True, {}),))
+    return tuple(attempt for attempt in known if kind == "primal" or attempt[0])
+
+
+TIME_LIMITS = {"CLARABEL": "time_limit", "SCS": "time_limit_secs", "OSQP": "time_limit"}
+
+
+def time_limit(solver: str, seconds: float | None) -> dict[str, Any]:
+    """The option by which a solver ends after so many seconds: it looks at the clock between its iterations, not while
+    CVXPY compiles. Nothing for solvers of which no such option is known."""
+    name = TIME_LIMITS.get(solver_name(solver))
+    return {} if seconds is None or name is None else {name: seconds}
+
+
+@cache
+def solver_name(solver: str) -> str:
+    """The name under which CVXPY knows an installed solver. It looks for all of them, which takes longer than many a
+    small solve: once for each that is there."""
+    installed = cp.installed_solvers()
+    if solver.upper() not in installed:
+        raise SolverError(
+            f"the solver {solver!r} is not installed; there are {', '.join(s.lower() for s in installed)}"
+        )
+    return solver.upper()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a solve: the status that CVXPY reports, or the cause of a breakdown."""
+
+    status: str = ""
+    cause: str = ""
+
+    @property
+    def denies(self) -> bool:
+        """Whether the solver says that there is no point, or no bound."""
+        from cvxpy.settings import INF_OR_UNB
+
+        return self.status in INF_OR_UNB
+
+    def __str__(self) -> str:
+        return f"failed ({self.cause})" if self.cause else self.status
+
+
+def listening(solver: Any) -> None:
+    """CVXPY's interface to Clarabel, which asks between two iterations whether anybody still waits for the result; by
+    itself it would work on after Ctrl-C, and an interpreter that ends would have to wait for it."""
+    import clarabel
+    from cvxpy.reductions.solvers.conic_solvers.clarabel_conif import dims_to_solver_cones
+
+    def solve_via_data(data: Any, warm_start: bool, verbose: bool, options: Any, cache: Any = None) -> Any:
+        del warm_start, cache
+        size, cones = len(data["c"]), dims_to_solver_cones(data["dims"])
+        P = sp.csc_array(sp.triu(data["P"])) if "P" in data else sp.csc_array((size, size))
+        settings = solver.parse_solver_opts(verbose, options)
+        made = clarabel.DefaultSolver(P, data["c"], data["A"], data["b"], cones, settings)  # pyright: ignore[reportAttributeAccessIssue]  (no types)
+        still = awaited()
+        made.set_termination_callback(lambda info: not still())
+        return made.solve()
+
+    solver.solve_via_data = solve_via_data
+
+
+def breakdown_of(work: Callable[[], Any]) -> str:
+    """Carries out what CVXPY or a solver does; the cause where it breaks down, but for errors that CVXPY has names
+    for."""
+    try:
+        carry_out(work)
+    except (OutOfTimeError, cp.SolverError, cp.error.DCPError):  # pyright: ignore[reportAttributeAccessIssue]
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever it is
+        return cause(error)
+    except BaseException as error:
+        if not panic(error):
+            raise
+        return cause(error)
+    return ""

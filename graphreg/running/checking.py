@@ -1,0 +1,201 @@
+"""The checks of a run: what a screen, a repair or a polish shows of a state, noted in the trace and in the ledger."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..certificate import Certificate, Certifier, feasible
+from ..clock import LAST, afresh, alarm
+from ..form import settles
+from ..network import Ledger
+from .budget import Budget
+from .polish import applies, guess, merged, polish
+from .schedule import MAYBE, Schedule
+from .snapshot import Checked, Snapshot
+from .trace import Record, Trace
+
+if TYPE_CHECKING:
+    from ..methods import AbstractIteration, Point, Start
+
+EXTRA = 0.1  # of the seconds that a run may take: what the last certificate may take beyond them
+
+
+@dataclass
+class Checks:
+    """The points of one run, judged."""
+
+    method: AbstractIteration
+    certifier: Certifier
+    budget: Budget
+    ledger: Ledger
+    schedule: Schedule
+    trace: Trace = field(default_factory=Trace)
+    began: float = field(default_factory=lambda: time.perf_counter())  # noqa: PLW0108 - the clock of the moment
+    unknowns: int | None = None  # of the last guess of a polish
+    longest: float = 0.0  # seconds that a certificate took, which the last one will take, too
+
+    def elapsed(self) -> float:
+        return time.perf_counter() - self.began
+
+    def begun(self, start: Start | None) -> str:
+        """Why the run ends before its first round: where a start with flows meets the gap. Whoever has proved bounds of
+        it before needs none here."""
+        if start is None or start[1] is None or self.budget.gap == 0.0 or self.certifier.best_dual is not None:
+            return ""
+        point = start[0], start[1], None
+        if not self.screen(point, 0) <= MAYBE * self.budget.gap:
+            return ""
+        certificate = self.certified(point, 0)
+        return "failed" if certificate.contradiction else "gap" if certificate.holds(self.budget.gap) else ""
+
+    # ---- what a checkpoint keeps of them ----------------------------------------------------------------------------
+    def noted(self) -> Checked:
+        """What later checks depend on."""
+        schedule, records = replace(self.schedule), list(self.trace.records)
+        return Checked(schedule, self.certifier.remembered(), records, self.unknowns, self.trace.check_seconds)
+
+    def restore(self, stored: Snapshot) -> None:
+        """Go on from there."""
+        checked, asked = stored.checks, self.schedule  # the budget may change from call to call
+        self.certifier = self.method.judge(stored.state, self.certifier)
+        self.schedule = replace(checked.schedule, target=asked.target, polishes=asked.polishes, every=asked.every)
+        self.certifier.recall(checked.certifier)
+        self.unknowns = checked.unknowns
+        self.trace.records[:] = checked.records
+        self.trace.check_seconds = checked.check_seconds
+        self.ledger.accounts.update(stored.sent)
+        self.began -= stored.seconds
+
+    # ---- between rounds ---------------------------------------------------------------------------------------------
+    def check(self, state: Any, k: int) -> str:
+        """Why the run ends after round k, from what a screen, a repair or a polish shows; empty where it goes on."""
+        if not np.isfinite(self.method.point(state)[0]).all():
+            return "failed"
+        if self.method.searches(state):
+            return ""
+        self.certifier = self.method.judge(state, self.certifier)
+        if self.schedule.polish_now(k) and self.polish(state, k):
+            return "gap"
+        screen = self.screen(self.method.point(state), k)
+        self.schedule.saw(k, screen)
+        if not self.schedule.repairs(k, screen):
+            return ""
+        certificate = self.certify(state, k)
+        self.schedule.repaired(k, screen, certificate.relative_gap)
+        if certificate.holds(self.budget.gap) or certificate.contradiction:
+            return "failed" if certificate.contradiction else "gap"
+        return "recession" if self.certifier.recedes() else ""  # the iterates would run to infinity
+
+    def last(self, state: Any, k: int, ended: str) -> Certificate:
+        """The certificate that the run ends with."""
+        if ended in ("gap", "failed", "recession"):
+            return self.certifier.best()
+        self.certifier = self.method.judge(state, self.certifier)
+        if self.budget.gap == 0.0:  # the iterate after exactly so many rounds is asked for, not the best one
+            self.certifier.best_primal = None
+        return self.certify(state, k)
+
+    def so_far(self, state: Any, k: int) -> None:
+        """Certify the last state, where this takes neither too long nor is interrupted; nobody is called back. Without
+        a state the run was still being set up."""
+        self.budget = replace(self.budget, callback=None)
+        with afresh(max(LAST, EXTRA * (self.budget.seconds or 0.0))):
+            if state is None:
+                start, form = self.budget.start, self.certifier.form
+                self.certifier.consider(feasible(form, np.zeros(form.shape) if start is None else start[0]))
+            else:
+                self.certifier = self.method.judge(state, self.certifier)
+                self.certify(state, k)
+
+    def screen(self, point: Point, k: int) -> float:
+        at = time.perf_counter()
+        before = self.certifier.repair.exchanges
+        screen = self.certifier.screen(*point)
+        screen = np.inf if np.isnan(screen) else screen  # inf - inf, where no point satisfies all constraints
+        spent = self.certifier.repair.exchanges - before  # to balance flows that the method does not have
+        self._charge(1 + spent + self._settling(point), 1 + spent)
+        self._note(Record(k, self.elapsed(), screen, False, self.certifier.screened), at)
+        return screen
+
+    def certify(self, state: Any, k: int) -> Certificate:
+        point = self.method.point(state)
+        inside = self.method.inside_flows(state) if self.budget.gap > 0 and applies(self.certifier.form) else None
+        if inside is not None:
+            w, numbers = merged(self.certifier.form, point[0], inside)
+            if not self.method.central:
+                self.ledger.sum("certificate", numbers)  # as a polish, no step that neighbours could take alone
+            self.certifier.consider(w)
+        return self.certified(point, k)
+
+    def certified(self, point: Point, k: int) -> Certificate:
+        """The certificate of a point, charged and noted."""
+        at = time.perf_counter()
+        before = self.certifier.repair.exchanges
+        with alarm():
+            certificate = self.certifier.certify(*point, self.budget.gap)
+        self.longest = max(self.longest, time.perf_counter() - at)
+        spent = self.certifier.repair.exchanges - before
+        self._charge(spent + self._settling(point), spent)
+        gap = certificate.relative_gap if certificate.valid else np.inf
+        self._note(Record(k, self.elapsed(), gap, certificate.valid, certificate.primal, certificate.dual), at)
+        return certificate
+
+    def polish(self, state: Any, k: int) -> bool:
+        """Whether a polish of the state meets the gap."""
+        at = time.perf_counter()
+        with alarm():
+            done = self._polish(state)
+        self.trace.polish_seconds += time.perf_counter() - at
+        if done:
+            found = self.certifier.best()
+            record = Record(k, self.elapsed(), found.relative_gap, True, found.primal, found.dual)
+            self._note(record, time.perf_counter())
+        return done
+
+    def _polish(self, state: Any) -> bool:
+        form, certifier = self.certifier.form, self.certifier
+        w, flows, _ = self.method.point(state)
+        found = None if flows is None else guess(form, flows)
+        unknowns = None if found is None else found.S.shape[1]  # pyright: ignore[reportOptionalSubscript]  (scipy has no types)
+        settled, self.unknowns = unknowns == self.unknowns, unknowns
+        if found is None or not settled:  # only a guess that was made twice is worth a try
+            return False
+        before = certifier.repair.exchanges
+        polished = polish(certifier.repair, w, found)
+        numbers = (unknowns or 0) * ((unknowns or 0) + 3) // 2  # a gradient and a symmetric Hessian
+        self.ledger.sum("adaptation", numbers, polished.sums)
+        self._charge(certifier.repair.exchanges - before, certifier.repair.exchanges - before)
+        if polished.dual_point is None:
+            return False
+        certifier.gap = self.budget.gap
+        certifier.admit(polished.w, polished.dual_point)
+        return certifier.best().holds(self.budget.gap)
+
+    def _settling(self, point: Point) -> int:
+        """Exchanges for latent nodes that the certifier settles: up and down a tree, once each way across an edge."""
+        return int(point[1] is None and settles(self.certifier.form))
+
+    def _charge(self, exchanges: int, reductions: int) -> None:
+        if self.method.central:  # all data are in one place, and nothing is sent
+            return
+        self.ledger.exchange("certificate", times=exchanges)
+        self.ledger.sum("certificate", 2, reductions)
+
+    def known(self) -> str:
+        """The last check, for a progress bar; empty before the first."""
+        if not self.trace.records:
+            return ""
+        last = self.trace.records[-1]
+        return f"gap{'' if last.certified else ' about'} {last.relative_gap:.1e}, target {self.budget.gap:.0e}"
+
+    def _note(self, record: Record, at: float) -> None:
+        messages, size = self.ledger.sent()
+        record = replace(record, messages=messages, bytes=size)
+        self.trace.records.append(record)
+        self.trace.check_seconds += time.perf_counter() - at
+        if self.budget.callback is not None:
+            self.budget.callback(record)

@@ -1,0 +1,163 @@
+"""Penalties from CVXPY that are not recognised: Newton's method through smooth functions, and cone programmes."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import networkx as nx
+import numpy as np
+import pytest
+from scipy.special import lambertw
+
+import graphreg as gr
+from graphreg.terms.penalties import AbstractPenalty, _examine
+from graphreg.terms.penalties._cone_penalty import AbstractConePenalty, ConePenalty
+from graphreg.testing import check_penalty
+
+P = 1.5
+RIGHT = {
+    "larger": lambda z: cp.maximum(cp.norm(z), cp.sum_squares(z)),
+    "largest": lambda z: cp.sum(cp.maximum(cp.abs(z), cp.square(z))),
+    "barrier": lambda z: -cp.sum(cp.log(1 - z**2)),
+    "exponential": lambda z: cp.exp(cp.norm(z)) - 1,
+    "root": lambda z: cp.norm(cp.hstack([z, 1])) - 1,
+    "power": lambda z: cp.sum(cp.power(cp.abs(z), P)),
+    "over": lambda z: cp.quad_over_lin(z, 9 - cp.norm_inf(z)),
+    "two largest": lambda z: cp.sum_largest(cp.abs(z), 2),
+    "strong": lambda z: 1000 * (cp.norm_inf(z) + 0.5 * cp.norm(z)),
+    "weak": lambda z: 1e-4 * (cp.norm_inf(z) + 0.5 * cp.norm(z)),
+    "weak power": lambda z: 1e-4 * cp.power(cp.norm(z), P),
+}
+
+
+@pytest.fixture
+def derive(monkeypatch):
+    """Penalties on k coordinates that no closed form is known for."""
+    monkeypatch.setattr(_examine, "closed_form", lambda *_: None)
+
+    def derived(function, k=3) -> AbstractConePenalty:
+        found = AbstractPenalty.from_cvxpy(function).acting_on(k)
+        assert isinstance(found, AbstractConePenalty)
+        return found
+
+    return derived
+
+
+@pytest.mark.parametrize("name", ["power", "strong", *(pytest.param(each, marks=pytest.mark.whole) for each in RIGHT)])
+def test_what_is_right_passes_the_check(name, derive):
+    derive(RIGHT[name])
+    report = check_penalty(AbstractPenalty.from_cvxpy(RIGHT[name]), k=2)
+    assert report.ok, str(report)
+
+
+class DoubledStep(ConePenalty):
+    def prox(self, v, step):
+        return super().prox(v, 2.0 * np.asarray(step))
+
+
+class OffConjugate(ConePenalty):
+    def largest(self, u):
+        return (1.0 - 1e-5) * super().largest(u)
+
+
+class MissingHalf(ConePenalty):
+    def value(self, z):
+        return 0.5 * super().value(z)
+
+
+@pytest.mark.parametrize(
+    ("kind", "laws"),
+    [
+        (DoubledStep, {"prox fenchel young", "cvxpy argmin"}),
+        (OffConjugate, {"fenchel young everywhere"}),
+        (MissingHalf, {"prox fenchel young", "cvxpy value"}),
+    ],
+)
+def test_what_is_broken_fails_the_check(kind, laws, derive):
+    phi = derive(RIGHT["power"], 1)
+    fields = {name: getattr(phi, name) for name in phi.__dataclass_fields__}
+    found = {failure.law for failure in check_penalty(kind(**fields), k=1).failures}
+    assert laws <= found
+
+
+def wild(k=3):
+    """Rows from tiny to huge, with ties and zeros."""
+    rng = np.random.default_rng(0)
+    v = rng.normal(size=(60, k)) * np.logspace(-4, 4, 60)[:, None]
+    v[::5, 0], v[1::5, 1] = 0.0, v[1::5, 0]
+    return v
+
+
+def test_the_prox_of_a_maximum_is_that_of_its_pieces(derive):
+    phi, v, step = derive(RIGHT["larger"]), wild(), np.logspace(2, -2, 60)
+    t = np.linalg.norm(v, axis=1)
+    # the slope is 1 below length 1 and twice the length above
+    r = np.where(t <= 1.0 + step, np.maximum(t - step, 0.0), np.maximum(t / (1.0 + 2.0 * step), 1.0))
+    np.testing.assert_allclose(phi.prox(v, step), v * (r / t)[:, None], rtol=1e-7, atol=1e-8)
+    u = v
+    top = np.where(t <= 1.0, 0.0, np.where(t <= 2.0, t - 1.0, t**2 / 4.0))
+    np.testing.assert_allclose(phi.conjugate(u), top, rtol=1e-7, atol=1e-7)
+    assert (phi.conjugate(u) >= top * (1.0 - 1e-14)).all()
+
+
+def test_the_prox_of_an_exponential_is_lamberts_function(derive):
+    phi, v = derive(RIGHT["exponential"]), wild()
+    v = v[np.linalg.norm(v, axis=1) < 500.0]
+    t, step = np.linalg.norm(v, axis=1), 0.3
+    r = np.maximum(t - lambertw(step * np.exp(t)).real, 0.0)
+    np.testing.assert_allclose(np.linalg.norm(phi.prox(v, step), axis=1), r, rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["larger", "power", "root", "strong", "two largest"])
+@pytest.mark.parametrize("factor", [2.0**-20, 2.0**20])
+def test_a_factor_is_a_change_of_units(name, factor, derive):
+    phi, scaled = derive(RIGHT[name]), derive(lambda z: factor * RIGHT[name](z))
+    v = wild()[10:50]
+    size = np.linalg.norm(v, axis=1, keepdims=True)
+    apart = np.abs(scaled.prox(v, 0.7 / factor) - phi.prox(v, 0.7)) / size
+    assert apart.max() <= 1e-6
+    np.testing.assert_allclose(factor * scaled.gauge(factor * v), factor * phi.gauge(v), rtol=1e-7)
+    u = v / np.maximum(1.0, 2.0 * phi.gauge(v))[:, None]
+    np.testing.assert_allclose(scaled.conjugate(factor * u), factor * phi.conjugate(u), rtol=1e-6)
+    apart = np.abs(scaled.subgradient(v) / factor - phi.subgradient(v)).max(axis=1)
+    assert (apart <= 1e-3 * np.abs(phi.subgradient(v)).max(axis=1)).all()
+
+
+def test_a_strong_norm_has_a_conjugate_that_is_not_finite_everywhere(derive):
+    phi = derive(lambda z: 1e9 * (cp.norm_inf(z) + cp.norm(z)))
+    assert np.isinf(phi.conjugate(np.full((1, 3), 1e10))).all()
+    assert (phi.conjugate(np.full((1, 3), 1e7)) == 0.0).all()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [RIGHT["root"], RIGHT["strong"], lambda z: cp.sum(cp.maximum(0.3 * z, -0.7 * z)) + cp.square(cp.pos(z[0]))],
+)
+def test_a_bounded_domain_of_the_conjugate_is_found(function, derive):
+    phi = derive(function)
+    assert not phi.everywhere
+    assert np.isinf(phi.conjugate(np.full((1, 3), -2e3))).all()
+
+
+@pytest.mark.parametrize("name", ["larger", "power", "over", "exponential", "barrier"])
+def test_a_conjugate_that_is_finite_everywhere_is_found(name, derive):
+    assert derive(RIGHT[name]).everywhere
+
+
+def test_rows_do_not_see_one_another(derive):
+    phi, v = derive(RIGHT["over"]), wild()
+    alone = np.vstack([phi.prox(v[i : i + 1], 0.5) for i in range(0, 60, 6)])
+    np.testing.assert_allclose(phi.prox(v, 0.5)[::6], alone, rtol=1e-9, atol=1e-9)
+    assert phi.prox(np.empty((0, 3)), 1.0).shape == (0, 3)
+    assert phi.conjugate(np.empty((0, 3))).shape == (0,)
+
+
+def test_both_routes_agree_on_a_kinked_function(derive):
+    penalty = AbstractPenalty.from_cvxpy(RIGHT["larger"])
+    rng = np.random.default_rng(3)
+    data = gr.NodeData.from_dict({i: (rng.normal(size=(5, 3)), rng.normal(size=5)) for i in range(5)})
+    graph = nx.path_graph(4)
+    graph.add_node(4)
+    problem = gr.Problem(gr.SquaredLoss(data) + 0.1 * gr.TotalVariation(graph, penalty))
+    exact, run = problem.solve(), problem.solve(gr.PrimalDual(), seconds=20)
+    assert exact.status == run.status == "certified"
+    assert max(exact.certificate.dual, run.certificate.dual) <= min(exact.objective, run.objective)
