@@ -136,7 +136,9 @@ def run(
     if rounds in look:
         seen[rounds] = state.theta.reshape(shape)
     got = method.gathered(state)
-    per_copy = {name: each.reshape(copies, -1, *each.shape[1:]) for name, each in got.items() if isinstance(each, np.ndarray)}
+    per_copy = {
+        name: each.reshape(copies, -1, *each.shape[1:]) for name, each in got.items() if isinstance(each, np.ndarray)
+    }
     return per_copy, seen
 
 

@@ -197,7 +197,9 @@ def sparse(at: Trial, rings: tuple[int, ...], T: int, sizes: tuple[int, ...]) ->
     allowed = gr.theory.largest_network(10_000, exponent=q).order
     table: list[dict[str, Any]] = [{"K": K, "beta": each} for K, each in zip(sizes, beta, strict=True)]
     return Evidence.of(
-        equal("bias over the mean step, rings", found, at.given(np.array([Ring(K).beta() for K in rings])), 1.25, "ratio"),
+        equal(
+            "bias over the mean step, rings", found, at.given(np.array([Ring(K).beta() for K in rings])), 1.25, "ratio"
+        ),
         equal("exponent of K in beta, and q", p, q, 0.05, "absolute"),
         equal("order of K by the library, q = 2", gr.theory.largest_network(10_000, exponent=2.0).order, 1.0 / 13.0),
         at_least("order of K at which the bias vanishes, less that of Theorem 6", 1.0 / (2.0 * p + 1.0) - allowed, 0.0),

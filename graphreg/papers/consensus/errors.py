@@ -75,7 +75,9 @@ def proposition_1(at: Trial, copies: int, batches: int) -> Evidence:
     etas, taus = np.array([0.04, 0.02, 0.01, 0.005]), (1, 5)
     cells = [{"eta": eta / tau, "tau": tau, "copies": copies} for tau in taus for eta in etas.tolist()]
     found = at.replicate(_settled, cells, batches)
-    mean, error = (np.array([f([e["error"] for e in cell]) for cell in found]).reshape(2, -1) for f in (np.mean, np.std))
+    mean, error = (
+        np.array([f([e["error"] for e in cell]) for cell in found]).reshape(2, -1) for f in (np.mean, np.std)
+    )
     error = error / np.sqrt(batches - 1.0)
     slopes = [np.polyfit(np.log(etas), np.log(row), 1)[0] for row in mean]
     constant = at.given(limit(Design(10, 300)))
@@ -92,7 +94,9 @@ def proposition_1(at: Trial, copies: int, batches: int) -> Evidence:
 
 
 # ---- over time -------------------------------------------------------------------------------------------------------
-def _over_time(rng: np.random.Generator, *, K: int, T: int, alpha: float, copies: int, neighbours: int) -> dict[str, Any]:
+def _over_time(
+    rng: np.random.Generator, *, K: int, T: int, alpha: float, copies: int, neighbours: int
+) -> dict[str, Any]:
     """Consensus errors and squared errors of the mean at steps T/20 to T, in each of the copies."""
     of = bounded(K, T, neighbours)
     _, seen = run(of.problem(rng, copies), copies, gr.LocalSGD(steps(alpha), **PLAIN), T, 0.3, at=times(T))
@@ -159,7 +163,7 @@ def drawn_over_time(name: str, label: str, power: int) -> Any:
 
 SIZES: dict[str, Any] = {
     "quick": {"Ks": (20, 50, 100), "alphas": (0.6, 0.8), "T": 800, "nodes": 200, "batches": 4},
-    "full": {"Ks": (50, 100, 200, 400, 800), "alphas": (0.6, 0.8), "T": 3000, "nodes": 800, "batches": 10},
+    "full": {"Ks": (50, 100, 200, 400, 800), "alphas": (0.6, 0.8), "T": 3000, "nodes": 800, "batches": 5},
 }
 
 
@@ -213,9 +217,7 @@ def figure_5(at: Trial, T: int, **sizes: Any) -> Evidence:
     seen = observed(at, T=T, **sizes)
     table = _table(seen, "off", T)
     late = [float(each["off"][-4:].mean()) for each in seen.values()]
-    stated = at.given(
-        [bounded(K, T, 2).noise * eta_at(alpha, times(T)[-4:]).mean() / (2.0 * K) for K, alpha in seen]
-    )
+    stated = at.given([bounded(K, T, 2).noise * eta_at(alpha, times(T)[-4:]).mean() / (2.0 * K) for K, alpha in seen])
     return Evidence.of(
         equal("error in the last third", late, stated, 1.5, "ratio"),
         table=[row | {"late": a, "noise eta/(2 K)": b} for row, a, b in zip(table, late, stated, strict=True)],
@@ -233,7 +235,7 @@ def figure_5(at: Trial, T: int, **sizes: Any) -> Evidence:
     expected=Verdict.HOLDS,
     experiment=True,
     quick={"Ks": (10, 40), "alphas": (0.8, 1.0), "T": 800, "nodes": 200, "batches": 4},
-    full={"Ks": (50, 100, 200, 400, 800), "alphas": (0.6, 0.8, 1.0), "T": 3000, "nodes": 800, "batches": 10},
+    full={"Ks": (50, 100, 200, 400, 800), "alphas": (0.6, 0.8, 1.0), "T": 3000, "nodes": 800, "batches": 5},
 )
 def theorem_2(at: Trial, T: int, **sizes: Any) -> Evidence:
     seen, d, table, ratios = observed(at, T=T, **sizes), 6, list[dict[str, Any]](), list[float]()
@@ -248,6 +250,8 @@ def theorem_2(at: Trial, T: int, **sizes: Any) -> Evidence:
         table.append({"K": K, "alpha": alpha, "at T": mean[-1], "bound": bound[-1], "largest ratio": ratios[-1]})
     return Evidence.of(
         at_most("mean square error over the bound, over all steps", ratios, 1.0),
-        at_least("K times the error at T over eta_T, largest K", float(sizes["Ks"][-1] * table[-1]["at T"] / eta[-1]), 0.5),
+        at_least(
+            "K times the error at T over eta_T, largest K", float(sizes["Ks"][-1] * table[-1]["at T"] / eta[-1]), 0.5
+        ),
         table=table,
     )

@@ -124,7 +124,12 @@ def single_pass(at: Trial) -> Evidence:
     theta = at.rng(1).standard_normal((6, 6))
     gathered = [
         problem.solve(
-            gr.LocalSGD(1e-300, tau=1000, replacement=again), rounds=30, seed=0, gap=0.0, start=theta, on_failure="return"
+            gr.LocalSGD(1e-300, tau=1000, replacement=again),
+            rounds=30,
+            seed=0,
+            gap=0.0,
+            start=theta,
+            on_failure="return",
         ).gathered
         for again in (False, True)
     ]

@@ -116,9 +116,7 @@ def hessians(at: Trial, copies: int, replications: int) -> Evidence:
     ]
     mean, error = np.array(rows).T
     return Evidence.of(
-        equal(
-            "K a E|H_hat - H|^2, K = 5, 20, a = 2, 50", mean, p * (p + 3.0), 4.0, "standard errors", error
-        ),
+        equal("K a E|H_hat - H|^2, K = 5, 20, a = 2, 50", mean, p * (p + 3.0), 4.0, "standard errors", error),
         at_most("coverage with K a = 20", held[0], 0.9),
         equal("coverage with K a = 3000", held[2], LEVEL, 4.0, "standard errors", error_of(replications)),
         table=table,
@@ -227,7 +225,9 @@ def _figure_6(figure: Any, data: dict[str, Any]) -> None:
     figure=_figure_6,
 )
 def figure_6(at: Trial, Ks: tuple[int, ...], Ts: tuple[int, ...], replications: int) -> Evidence:
-    cells = [{"K": K, "T": T, "alpha": alpha, "start": 1.0, "a": 200} for K in Ks for T in Ts for alpha in (1.0, 0.8, 0.6)]
+    cells = [
+        {"K": K, "T": T, "alpha": alpha, "start": 1.0, "a": 200} for K in Ks for T in Ts for alpha in (1.0, 0.8, 0.6)
+    ]
     found = dict(zip([(c["K"], c["T"], c["alpha"]) for c in cells], gather(at, cells, replications, 500), strict=True))
     held = {(K, T, *kind): coverage(found[K, T, kind[1]][kind[0]]) for K in Ks for T in Ts for kind in KINDS}
     error, last = error_of(replications), Ts[-1]
@@ -244,8 +244,16 @@ def figure_6(at: Trial, Ks: tuple[int, ...], Ts: tuple[int, ...], replications: 
     }
     return Evidence.of(
         equal(f"coverage of the one-step regions at T = {last}", one, at.given(LEVEL), 4.0, "standard errors", error),
-        at_most("mean coverage of the averages, alpha = .6, at the least T less that at the largest", np.mean(early) - np.mean(late), 0.0),
-        at_most("mean coverage of the averages, alpha = .6, less that of the one-step estimator", np.mean(late) - np.mean(one), 0.0),
+        at_most(
+            "mean coverage of the averages, alpha = .6, at the least T less that at the largest",
+            np.mean(early) - np.mean(late),
+            0.0,
+        ),
+        at_most(
+            "mean coverage of the averages, alpha = .6, less that of the one-step estimator",
+            np.mean(late) - np.mean(one),
+            0.0,
+        ),
         table=table,
         data={"Ks": Ks, "curves": curves},
     )

@@ -128,6 +128,8 @@ def average(at: Trial, T: int, T_sampled: int, copies: int) -> Evidence:
     mean = variances(T, D, alpha)[1]
     recursion = float(variances(T_sampled, D, alpha)[1][0])
     return Evidence.of(
-        equal("variance of runs and by recursion", of_runs.var(), recursion, 4.0, "standard errors", in_errors(of_runs)),
+        equal(
+            "variance of runs and by recursion", of_runs.var(), recursion, 4.0, "standard errors", in_errors(of_runs)
+        ),
         equal("T Var(average)", T * mean, at.given(SIGMA2) / H**2, 1.08, "ratio"),
     )
