@@ -1,8 +1,8 @@
 """How many clients: the conditions on K of Theorems 3, 5 and 6, where the clients' Hessians differ.
 
-Clients that step along gradients b_k = grad F_k(theta*) of their own disagree: theta_k - mean = -eta u_k to first order,
-u = (I - L)^-1 L b, L = C - 11'/K. Where their Hessians differ this moves the mean by eta beta, beta = H^-1 sum_k w_k H_k u_k,
-and the one-step estimator keeps as much, as H^-1 is applied to gradients at the theta_k, not at their mean.
+Clients that step along gradients b_k = grad F_k(theta*) of their own disagree: theta_k - mean = -eta u_k to first
+order, u = (I - L)^-1 L b, L = C - 11'/K. Where their Hessians differ this moves the mean by eta beta, beta = H^-1 sum_k
+w_k H_k u_k, and the one-step estimator keeps as much, as H^-1 is applied to gradients at the theta_k, not at the mean.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Ring:
         return np.repeat(np.exp(0.8 * np.cos(2.0 * np.pi * np.arange(self.kinds) / self.kinds)), self.times)
 
     @property
-    def C(self) -> Array:
+    def mixing(self) -> Array:
         """As in Figure 2 between kinds, and even within each: the eigenvalues of the ring, and 0."""
         even = np.full((self.times, self.times), 1.0 / self.times)
         return np.kron(matrix(nx.cycle_graph(self.kinds)), even)
@@ -47,7 +47,7 @@ class Ring:
         n = len(self.x)
         y = np.tile([1.0] * round(SHARE * M) + [0.0] * round((1.0 - SHARE) * M), n)
         data = gr.NodeData.from_arrays(np.repeat(self.x, M)[:, None], y, np.repeat(np.arange(n), M))
-        graph = nx.from_numpy_array((self.C > 0.0).astype(int) - np.eye(n, dtype=int))
+        graph = nx.from_numpy_array((self.mixing > 0.0).astype(int) - np.eye(n, dtype=int))
         for *_, attributes in graph.edges(data=True):
             attributes.clear()
         ridge = RIDGE / n * gr.NodePenalty(gr.SquaredL2())
@@ -70,7 +70,7 @@ class Ring:
         """What the estimators are off by, over the mean of the steps."""
         b, H = self.derivatives(self.truth())
         n = len(b)
-        L = self.C - 1.0 / n
+        L = self.mixing - 1.0 / n
         u = np.linalg.solve(np.eye(n) - L, L @ b)
         return float(H @ u / H.sum())
 
@@ -85,7 +85,7 @@ class Ring:
 def biases(of: Ring, alpha: float, ends: tuple[int, ...]) -> dict[str, Array]:
     """Of both estimators after T steps of gr.LocalSGD along full gradients, started at theta*, over the mean step."""
     steps, truth = gr.DecreasingStep(D, GAMMA, alpha), of.truth()
-    method = gr.LocalSGD(steps, batch=M, replacement=False, shuffle=False, mixing=of.C)
+    method = gr.LocalSGD(steps, batch=M, replacement=False, shuffle=False, mixing=of.mixing)
     view = view_of(of.problem().form, 1, 0)
     state = method.init(view, (np.full((len(of.x), 1), truth), None))
     out: dict[str, list[float]] = {"average": [], "one-step": []}
@@ -110,8 +110,8 @@ def mean_step(T: Array, alpha: float) -> Array:
 @claim(
     "consensus.thm3-condition",
     "Theorem 3",
-    "The average is efficient for K = o(T^(2 alpha - 1)): where Hessians differ it is off by beta times the mean step, of "
-    "the order T^-alpha, which is of the order of its standard error at K = T^(2 alpha - 1).",
+    "The average is efficient for K = o(T^(2 alpha - 1)): where Hessians differ it is off by beta times the mean "
+    "step, of the order T^-alpha, which is of the order of its standard error at K = T^(2 alpha - 1).",
     stated="K = o(T^(2 alpha - 1))",
     expected=Verdict.HOLDS,
     perturbation=0.5,
@@ -147,8 +147,8 @@ def average_condition(at: Trial, ends: tuple[int, ...]) -> Evidence:
     "The one-step estimator with alpha = 1 is efficient as long as K = o(T).",
     stated="K = o(T)",
     expected=Verdict.CORRECTED,
-    correction="K = o(T/log^2 T): where Hessians differ it is off by beta times the mean step, D log(T)/T, so that at K = "
-    "T/log(T) the bias in standard errors grows like log(T)^(1/2); with equal Hessians beta = 0.",
+    correction="K = o(T/log^2 T): where Hessians differ it is off by beta times the mean step, D log(T)/T, so that at "
+    "K = T/log(T) the bias in standard errors grows like log(T)^(1/2); with equal Hessians beta = 0.",
     perturbation=0.5,
     experiment=True,
     quick={"ends": (300, 1000, 3000)},
@@ -179,9 +179,9 @@ def one_step_condition(at: Trial, ends: tuple[int, ...]) -> Evidence:
 @claim(
     "consensus.thm6-sparse",
     "Theorem 6",
-    "Where the spectral gap closes as K^-q the one-step estimator (tau = alpha = 1) is efficient for K = o(T^(1/(6q + 1))). "
-    "On rings, q = 2, beta grows as K^2, so that its bias vanishes for K = o(T^(1/5)), up to logarithms: the condition is "
-    "sufficient, and more than this bias asks for.",
+    "Where the spectral gap closes as K^-q the one-step estimator (tau = alpha = 1) is efficient for K = o(T^(1/(6q + "
+    "1))). On rings, q = 2, beta grows as K^2, so that its bias vanishes for K = o(T^(1/5)), up to logarithms: the "
+    "condition is sufficient, and more than this bias asks for.",
     stated="K = o(T^(1/(6q + 1)))",
     expected=Verdict.HOLDS,
     perturbation=0.6,

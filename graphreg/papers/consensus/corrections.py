@@ -46,8 +46,8 @@ def _compared(at: Trial, name: str, eta: float, theta: Array, A: Array, b: Array
 @claim(
     "consensus.exact-diffusion",
     "Discussion, Exact Diffusion (Yuan et al., 2020)",
-    "Exact diffusion, psi+ = theta - eta g, theta+ = (I + C)/2 (psi+ + theta - psi), ends at theta* with a constant step, "
-    "where decentralised gradient descent keeps a bias.",
+    "Exact diffusion, psi+ = theta - eta g, theta+ = (I + C)/2 (psi+ + theta - psi), ends at theta* with a constant "
+    "step, where decentralised gradient descent keeps a bias.",
     stated="bias corrected",
     expected=Verdict.HOLDS,
 )
@@ -102,12 +102,12 @@ def _coverages(figure: Any, data: dict[str, Any]) -> None:
 @claim(
     "consensus.heterogeneous-hessians",
     "Theorem 5 and Theorem 4, where the clients' Hessians differ",
-    "The 95% regions of local SGD hold theta* with probability near .95. (In the experiments of the paper all clients have "
-    "the same Hessian; here the covariates have scales of their own at each client, log-standard deviation .5.)",
+    "The 95% regions of local SGD hold theta* with probability near .95. (In the experiments of the paper all clients "
+    "have the same Hessian; here the covariates have scales of their own at each client, log-standard deviation .5.)",
     stated=0.95,
     expected=Verdict.CORRECTED,
-    correction="Clients that disagree by eta_t pull the mean off where their Hessians differ; with gradient tracking or "
-    "exact diffusion in the place of local SGD the one-step regions hold.",
+    correction="Clients that disagree by eta_t pull the mean off where their Hessians differ; with gradient tracking "
+    "or exact diffusion in the place of local SGD the one-step regions hold.",
     perturbation=0.3,
     experiment=True,
     quick={"K": 20, "T": 1000, "replications": 100, "alphas": (1.0, 0.8)},

@@ -17,8 +17,8 @@ from ._instances import PLAIN, Array, Design, consensus_error, matrix, network, 
 @claim(
     "consensus.design",
     "section 5, Data Generating Process; Assumption 6",
-    "With phi_kj = delta ((k - 1) - (K - 1)/2) the clients' heterogeneity is bounded, sum_k w_k |grad F - grad F_k|^2 <= "
-    "kappa^2 for a kappa that does not depend on K.",
+    "With phi_kj = delta ((k - 1) - (K - 1)/2) the clients' heterogeneity is bounded, sum_k w_k |grad F - grad F_k|^2 "
+    "<= kappa^2 for a kappa that does not depend on K.",
     stated="bounded",
     expected=Verdict.CORRECTED,
     correction="It is kappa^2 = d delta^2 (K^2 - 1)/12, which grows with K; theta* = 0 holds.",
@@ -43,8 +43,8 @@ def bounded(K: int, T: int, neighbours: int) -> Design:
 
 # ---- Proposition 1 ---------------------------------------------------------------------------------------------------
 def limit(of: Design) -> float:
-    """The consensus error over eta^2 as eta -> 0 where all H_k = I, in stationarity (tau = 1): with the gradients b_k at
-    theta*, L = C - 11'/K, (1/K) |(I - L)^-1 L b|^2 + (1/K) tr(L^2 (I - L^2)^-1) mean_k tr S_k."""
+    """The consensus error over eta^2 as eta -> 0 where all H_k = I, in stationarity (tau = 1): with the gradients b_k
+    at theta*, L = C - 11'/K, (1/K) |(I - L)^-1 L b|^2 + (1/K) tr(L^2 (I - L^2)^-1) mean_k tr S_k."""
     K = of.nodes
     L = matrix(network(K, of.neighbours)) - 1.0 / K
     drift = np.linalg.solve(np.eye(K) - L, L @ (of.truth - of.phi))
@@ -129,7 +129,8 @@ def observed(
 
 def eta_at(alpha: float, t: Any) -> Array:
     step = steps(alpha)
-    assert step.D is not None and step.gamma is not None
+    assert step.D is not None
+    assert step.gamma is not None
     return step.D * (np.asarray(t) + 1.0 + step.gamma) ** -alpha
 
 
@@ -183,8 +184,8 @@ def _curves(seen: dict[tuple[int, float], dict[str, Array]], name: str, T: int) 
 @claim(
     "consensus.fig4",
     "Figure 4",
-    "The consensus error over the steps, K = 50 to 800, alpha = .6 and .8 (the text has no numbers; delta such that kappa "
-    "= 1, K/2 neighbours): for each K it falls as eta_t^2, Proposition 1.",
+    "The consensus error over the steps, K = 50 to 800, alpha = .6 and .8 (the text has no numbers; delta such that "
+    "kappa = 1, K/2 neighbours): for each K it falls as eta_t^2, Proposition 1.",
     stated="curves without numbers in the text",
     expected=Verdict.HOLDS,
     perturbation=0.5,
@@ -228,9 +229,9 @@ def figure_5(at: Trial, T: int, **sizes: Any) -> Evidence:
 @claim(
     "consensus.thm2-mse",
     "Theorem 2, (9)",
-    "For alpha <= 1, D > 2/mu, eta_1 <= 1/mu: E|mean_T - theta*|^2 <= v_1 eta_T/K + v_2 eta_T^2, v_1 = D b_4 (sigma^2 + 3 "
-    "L_xi kappa^2)/(D mu - 1). (Of v_2 only its second member, gamma^2/D^2 |theta_0 - theta*|^2, can be computed, as the "
-    "c_0 of the first is incomplete: the bound with it is smaller, and is what is checked.)",
+    "For alpha <= 1, D > 2/mu, eta_1 <= 1/mu: E|mean_T - theta*|^2 <= v_1 eta_T/K + v_2 eta_T^2, v_1 = D b_4 (sigma^2 "
+    "+ 3 L_xi kappa^2)/(D mu - 1). (Of v_2 only its second member, gamma^2/D^2 |theta_0 - theta*|^2, can be computed, "
+    "as the c_0 of the first is incomplete: the bound with it is smaller, and is what is checked.)",
     stated="a bound of the order eta_T/K",
     expected=Verdict.HOLDS,
     experiment=True,

@@ -70,7 +70,8 @@ def mixes(at: Trial) -> Evidence:
 @claim(
     "consensus.neighbours",
     "section 5, Network setup",
-    "Where |k - k'| <= K_neighbor/2 or |k - k'| >= K - K_neighbor/2 are connected, each node has K_neighbor neighbours.",
+    "Where |k - k'| <= K_neighbor/2 or |k - k'| >= K - K_neighbor/2 are connected, each node has K_neighbor "
+    "neighbours.",
     stated="K_neighbor",
     expected=Verdict.CORRECTED,
     correction="So it is for even numbers; for odd ones it is one less.",
@@ -104,11 +105,11 @@ def saving(at: Trial) -> Evidence:
         problem.solve(gr.LocalSGD(0.01, tau=tau, mixing=C), rounds=60, seed=0, gap=0.0, on_failure="return").ledger
         for tau in taus.tolist()
     ]
-    messages, bytes_ = (np.array([each["method"] for each in of]) for of in zip(*((s.messages, s.bytes) for s in sent)))
+    messages, size = (np.array([getattr(each, name)["method"] for each in sent]) for name in ("messages", "bytes"))
     stated = 1.0 - 1.0 / at.given(taus)
     return Evidence.of(
         equal("messages saved, tau = 1, 2, 3, 5, 10", 1.0 - messages / messages[0], stated),
-        equal("bytes saved", 1.0 - bytes_ / bytes_[0], stated),
+        equal("bytes saved", 1.0 - size / size[0], stated),
     )
 
 
@@ -205,8 +206,8 @@ def _table_1(figure: Any, data: dict[str, Any]) -> None:
 @claim(
     "consensus.table1",
     "Table 1",
-    "The spectral gap of the lazy Metropolis matrix closes as K^-q: q = 0 for expanders and Erdos-Renyi graphs, 2/k for "
-    "k-dimensional tori, 1 for 2-D grids, 2 for stars and cycles; by Theorem 6 K = o(T^(1/(6q + 1))).",
+    "The spectral gap of the lazy Metropolis matrix closes as K^-q: q = 0 for expanders and Erdos-Renyi graphs, 2/k "
+    "for k-dimensional tori, 1 for 2-D grids, 2 for stars and cycles; by Theorem 6 K = o(T^(1/(6q + 1))).",
     stated="q = 0, 2/k, 1, 2, 2, 0",
     expected=Verdict.CORRECTED,
     correction="For the star q = 1, not 2.",

@@ -92,8 +92,9 @@ def _samples(problem: gr.Problem) -> tuple[Array, Array]:
 @claim(
     "consensus.hessian-samples",
     "(12), Theorem 4: K a(T) -> infinity",
-    "The H_k need not be estimated consistently: with a samples at each of K clients E|H_hat - H|_F^2 = c/(K a), here c "
-    "= E|x|^4 - d = p (p + 3), p = d - 1. Regions need K a(T) large: .78, .88, .94 with a = 2, 10, 300 at K = 10 (ours).",
+    "The H_k need not be estimated consistently: with a samples at each of K clients E|H_hat - H|_F^2 = c/(K a), here "
+    "c = E|x|^4 - d = p (p + 3), p = d - 1. Regions need K a(T) large: .78, .88, .94 with a = 2, 10, 300 at K = 10 "
+    "(ours).",
     stated="small a(T) suffices as K grows",
     expected=Verdict.HOLDS,
     perturbation=0.3,
@@ -156,8 +157,8 @@ def _chi_square(at: Trial, values: Array) -> Evidence:
 @claim(
     "consensus.thm5-onestep",
     "Theorem 5",
-    "With alpha = 1 and K = o(T) sqrt(T K) S^-1/2 H (one-step - theta*) -> N(0, I): the squared norm is chi-square with d "
-    "degrees of freedom, also from a start that is far (equal Hessians).",
+    "With alpha = 1 and K = o(T) sqrt(T K) S^-1/2 H (one-step - theta*) -> N(0, I): the squared norm is chi-square "
+    "with d degrees of freedom, also from a start that is far (equal Hessians).",
     stated="chi-square, d",
     expected=Verdict.HOLDS,
     perturbation=0.3,
@@ -213,9 +214,9 @@ def _figure_6(figure: Any, data: dict[str, Any]) -> None:
 @claim(
     "consensus.fig6",
     "Figure 6",
-    "Absolute coverage errors of the 95% regions of the one-step estimator (alpha = 1, .8, .6) and of the average (alpha "
-    "= .8, .6), delta = .2 (the text has no numbers; K, T, D, gamma, neighbours, start are ours): those of the one-step "
-    "estimator vanish, those of the average are larger and fall with T.",
+    "Absolute coverage errors of the 95% regions of the one-step estimator (alpha = 1, .8, .6) and of the average "
+    "(alpha = .8, .6), delta = .2 (the text has no numbers; K, T, D, gamma, neighbours, start are ours): those of the "
+    "one-step estimator vanish, those of the average are larger and fall with T.",
     stated="curves without numbers in the text",
     expected=Verdict.HOLDS,
     perturbation=0.3,
@@ -235,9 +236,9 @@ def figure_6(at: Trial, Ks: tuple[int, ...], Ts: tuple[int, ...], replications: 
         {"K": K, "T": T, "estimator": name, "alpha": alpha, "coverage": each, "standard error": error}
         for (K, T, name, alpha), each in held.items()
     ]
-    one = [each for (_, T, name, _), each in held.items() if name == "one-step" and T == last]
-    early = [each for (_, T, name, alpha), each in held.items() if name == "average" and T != last and alpha == 0.6]
-    late = [each for (_, T, name, alpha), each in held.items() if name == "average" and T == last and alpha == 0.6]
+    one = [each for (_, T, name, _), each in held.items() if name == "one-step" and last == T]
+    early = [each for (_, T, name, alpha), each in held.items() if name == "average" and last != T and alpha == 0.6]
+    late = [each for (_, T, name, alpha), each in held.items() if name == "average" and last == T and alpha == 0.6]
     curves = {
         str(K): {f"{n}, alpha = {a}": [[T, abs(held[K, T, n, a] - LEVEL), error] for T in Ts] for n, a in KINDS}
         for K in Ks

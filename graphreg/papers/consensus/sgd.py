@@ -25,7 +25,7 @@ def variances(T: int, D: Array, alpha: Array) -> tuple[Array, Array]:
 
 
 def sampled(rng: np.random.Generator, D: float, alpha: float, T: int, copies: int) -> tuple[Array, Array]:
-    """theta_T and the average of so many runs of gr.LocalSGD at a single client, whose gradients are h theta - noise."""
+    """theta_T and the average of so many runs of gr.LocalSGD at one client, whose gradients are h theta - noise."""
     x = np.sqrt(H)
     y = np.sqrt(SIGMA2) / x * (rng.exponential(size=copies * T) - 1.0)
     data = gr.NodeData.from_arrays(np.full((copies * T, 1), x), y, np.repeat(np.arange(copies), T))
