@@ -15,7 +15,11 @@ from ...form import Form
 from ...network import InProcess, Ledger, LocalView, WholeGraph, arcs_of, mixing_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
-PLAIN = {"batch": 1, "replacement": False, "shuffle": False}  # a single pass through independent samples
+PLAIN: dict[str, Any] = {
+    "batch": 1,
+    "replacement": False,
+    "shuffle": False,
+}  # a single pass through independent samples
 D, GAMMA = {1.0: 2.5, 0.8: 2.0, 0.6: 1.0}, {1.0: 20.0, 0.8: 20.0, 0.6: 50.0}  # by alpha; the text gives none
 
 
@@ -100,6 +104,13 @@ class Design:
         v = self.truth - self.phi
         first, rest = v[:, 0] ** 2, (v[:, 1:] ** 2).sum(axis=1)
         return float((first * self.d + rest * (self.d + 2) + self.d - first - rest).mean())
+
+
+def samples_of(problem: gr.Problem) -> tuple[Array, Array]:
+    """X (samples, d) and y (samples,) of a problem, node by node."""
+    [block] = problem.form.samples
+    assert block.X is not None
+    return np.asarray(block.X), np.asarray(block.y)
 
 
 # ---- runs ------------------------------------------------------------------------------------------------------------

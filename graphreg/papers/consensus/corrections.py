@@ -9,15 +9,14 @@ import numpy as np
 import graphreg as gr
 
 from .. import Evidence, Trial, Verdict, at_least, at_most, claim, equal
-from ._instances import Array, Design, matrix, network
+from ._instances import Array, Design, matrix, network, samples_of
 from .inference import LEVEL, coverage, error_of, gather
 
 
 # ---- constant steps, full gradients ----------------------------------------------------------------------------------
 def _quadratics(problem: gr.Problem, K: int) -> tuple[Array, Array]:
     """A_k and b_k of grad f_k = A_k theta - b_k, by hand."""
-    [block] = problem.form.samples
-    X, y = block.X.reshape(K, -1, problem.form.d), block.y.reshape(K, -1)
+    X, y = (each.reshape(K, -1, *each.shape[1:]) for each in samples_of(problem))
     m = X.shape[1]
     return np.einsum("kmi,kmj->kij", X, X) / (K * m), np.einsum("kmi,km->ki", X, y) / (K * m)
 

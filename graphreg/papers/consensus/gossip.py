@@ -35,7 +35,7 @@ FIGURE_2 = [
 def figure_2(at: Trial) -> Evidence:
     printed = np.array(FIGURE_2)
     graph: nx.Graph[int] = nx.empty_graph(6)
-    graph.add_edges_from(np.argwhere(np.triu(printed, 1)).tolist())
+    graph.add_edges_from((int(i), int(j)) for i, j in np.argwhere(np.triu(printed, 1)))
     stated = at.given(printed)
     return Evidence.of(
         equal("C", matrix(graph), stated, 1e-12), equal("sums of the rows", stated.sum(axis=1), 1.0, 1e-12)

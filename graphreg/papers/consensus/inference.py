@@ -10,7 +10,7 @@ from scipy.stats import chi2
 import graphreg as gr
 
 from .. import Evidence, Trial, Verdict, at_least, at_most, claim, equal
-from ._instances import PLAIN, Array, Design, normalised, run, steps
+from ._instances import PLAIN, Array, Design, normalised, run, samples_of, steps
 
 D, LEVEL = 6, 0.95
 HELD = float(chi2.ppf(LEVEL, D))
@@ -66,7 +66,7 @@ def sums_of_a_run(at: Trial) -> Evidence:
     found = problem.solve(tool, rounds=T, gap=0.0, on_failure="return", observe=look)
     assert found.observed is not None
     theta = found.observed["state.theta"][:T]
-    X, y = (np.swapaxes(each.reshape(K, T, -1), 0, 1) for each in _samples(problem))
+    X, y = (np.swapaxes(each.reshape(K, T, -1), 0, 1) for each in samples_of(problem))
     G = X * (np.einsum("tkd,tkd->tk", X, theta)[..., None] - y)  # grad f_k, (T, K, d)
     w = at.given(np.full(K, 1.0 / K))
     S_k = np.einsum("tki,tkj->kij", G, G) / T - np.einsum("ki,kj->kij", G.mean(axis=0), G.mean(axis=0))
@@ -82,11 +82,6 @@ def sums_of_a_run(at: Trial) -> Evidence:
         equal("one-step estimator", regions["one-step"].estimate.to_numpy(), one_step, 1e-9),
         equal("coefficients", len(regions["average"].names), d, 0.0),
     )
-
-
-def _samples(problem: gr.Problem) -> tuple[Array, Array]:
-    [block] = problem.form.samples
-    return block.X, block.y
 
 
 @claim(
@@ -206,7 +201,7 @@ def _figure_6(figure: Any, data: dict[str, Any]) -> None:
             axes.errorbar(Ts, off, yerr=error, capsize=2.5, markersize=4.0, linewidth=1.0, label=name)
         axes.axhline(0.0, color="0.8", lw=0.8, zorder=0)
         axes.set(xlabel="samples of each client T", ylabel="|coverage - .95|", xscale="log", title=f"K = {K}")
-        axes.set_xticks(Ts, [str(int(T)) for T in Ts], minor=False)
+        axes.set_xticks(data["Ts"], list(map(str, data["Ts"])), minor=False)
         axes.minorticks_off()
     sheets[0].legend(fontsize=7)
 
@@ -256,5 +251,5 @@ def figure_6(at: Trial, Ks: tuple[int, ...], Ts: tuple[int, ...], replications: 
             0.0,
         ),
         table=table,
-        data={"Ks": Ks, "curves": curves},
+        data={"Ks": Ks, "Ts": Ts, "curves": curves},
     )
