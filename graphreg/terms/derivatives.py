@@ -46,30 +46,25 @@ class Jet:
 
 Smooth = tuple[Callable[[Array], Array], Callable[[Array], Array], Callable[[Array], Array]]  # f, f' and f''
 Jets = Callable[[Array], Jet]
-Kinked = Callable[[Any, list[Jets]], Jets | None]  # (atom, its arguments) -> what stands for it; None where it may stay
 
 
-def jets(expression: Any, z: Any, kinked: Kinked = lambda atom, args: None) -> Jets:
-    """The numbers of an expression of the variable z, with their derivatives, at rows that begin with z.
+def jets(expression: Any, z: Any) -> Jets:
+    """The numbers of an expression of the variable z, with their derivatives.
 
     Raises
     ------
     KinkedError
-        Where it holds an atom that is not known to be smooth, and for which ``kinked`` gives nothing.
+        Where it holds an atom that is not known to be smooth.
     """
     from cvxpy.atoms.affine.affine_atom import AffAtom
 
     k = z.size
     if expression is z:
-        return lambda rows: Jet(
-            rows[:, :k], np.broadcast_to(np.eye(k), (len(rows), k, k)), np.zeros((len(rows), k, k, k))
-        )
+        return lambda rows: Jet(rows, np.broadcast_to(np.eye(k), (len(rows), k, k)), np.zeros((len(rows), k, k, k)))
     if expression.is_constant():
         flat = dense(expression.value).ravel(order="F")
         return lambda rows: _constant(np.broadcast_to(flat, (len(rows), len(flat))), k)
-    args = [jets(arg, z, kinked) for arg in expression.args]
-    if (instead := kinked(expression, args)) is not None:
-        return instead
+    args = [jets(arg, z) for arg in expression.args]
     if isinstance(expression, AffAtom):
         base, matrices = affine_map(expression)
         pairs = [(arg, M) for arg, M in zip(args, matrices, strict=True) if M is not None]

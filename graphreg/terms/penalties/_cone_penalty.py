@@ -11,11 +11,11 @@ import numpy as np
 
 from ...errors import TermError
 from ...lazy import cp
+from ..derivatives import Jets
 from ..records import Array, Notation, RecessionCone
 from ._conic import ConeProgramme
-from ._newton import FURTHEST, WIDTHS, Problems, minimisers, starts
+from ._newton import FURTHEST, Problems, minimisers, starts
 from ._rows import LEAST_SLACK, column, row_norm
-from ._smoothed import Smoothed
 from .base import AbstractOneSided, AbstractPenalty
 
 NEWTON_MARGIN = 1e-12  # relative; of what Newton's method leaves, whose square is missed
@@ -32,10 +32,10 @@ OUTWARD = 1e-8  # gauges are inflated by this, and clipped points are put this f
 @dataclass(frozen=True, eq=False, repr=False)
 class AbstractConePenalty(AbstractPenalty):
     """phi on rows of k coordinates, for many rows at once: with a prox and a conjugate that Newton's method finds where
-    phi is smooth but for kinks that are known, and Clarabel elsewhere.
+    phi is smooth, and Clarabel elsewhere.
 
-    ``phi*`` is evaluated on the safe side: that of a smooth function below phi, or a dual bound of the solver with a
-    relative margin of 1e-9, and +inf unless one was found. Its domain is ``gauge(u) <= 1``, where the gauge is
+    ``phi*`` is evaluated on the safe side: with a margin, or a dual bound of the solver with a relative margin of 1e-9,
+    and +inf unless one was found. Its domain is ``gauge(u) <= 1``, where the gauge is
     ``max <u, z>`` over the z at which the recession function of phi is at most 1 (Rockafellar, Convex Analysis, theorem
     13.3), inflated by 1e-8.
     """
@@ -45,7 +45,7 @@ class AbstractConePenalty(AbstractPenalty):
     programme: ConeProgramme
     homogeneous: bool  # phi(t z) = t phi(z) for t > 0: phi* is the indicator of {gauge <= 1}
     everywhere: bool  # phi* is finite everywhere
-    smooth: Smoothed | None  # what is below phi, where its kinks are known
+    smooth: Jets | None  # of a function without kinks
     written: Notation
 
     @property
@@ -117,13 +117,11 @@ class AbstractConePenalty(AbstractPenalty):
     def _newton(
         self, factor: Array, linear: Array, near: float, length: Array, pull: Array, start: Array
     ) -> tuple[Array, Array, Array]:
-        """The minimisers for phi, or for a smooth function just below it, what is least, and by how much that is
-        missed."""
+        """The minimisers, what is least, and by how much that is missed."""
         if self.smooth is None:
             none = np.zeros(len(start))
             return np.zeros(start.shape), none, none + np.inf
-        none = np.empty((len(start), 0))
-        point, left = minimisers(Problems(self.smooth, factor, linear, near, length, pull, none), start)
+        point, left = minimisers(Problems(self.smooth, factor, linear, near, length, pull), start)
         return point.p, point.value, left
 
     def cvxpy(self, Z: Any) -> Any:
@@ -132,7 +130,7 @@ class AbstractConePenalty(AbstractPenalty):
         return cp.hstack([self.function(Z[i]) for i in range(Z.shape[0])])
 
     def accuracy(self) -> float:
-        return 1e-7 if self.smooth is not None and not self.smooth.arguments and self.is_even else 1e-6
+        return 1e-7 if self.smooth is not None and self.is_even else 1e-6
 
     def called(self) -> str:
         return self.written.value.removesuffix("(%z)")
@@ -186,10 +184,8 @@ class AbstractConePenalty(AbstractPenalty):
         return self.clip(np.where(zero[:, None], 0.0, u))  # phi is least at 0
 
     def _slopes(self, z: Array) -> Array:
-        """Gradients of the smooth function just below phi; NaN where there is none."""
-        if self.smooth is None:
-            return np.full(z.shape, np.nan)
-        return self.smooth.jets(np.hstack([z, WIDTHS[-1] * self.smooth.sizes(z)])).slope[:, 0]
+        """Gradients of a smooth phi; NaN where there is none."""
+        return np.full(z.shape, np.nan) if self.smooth is None else self.smooth(z).slope[:, 0]
 
     def conductance(self, u: Array) -> Array:
         slack = np.maximum(1.0 - self.gauge(u), LEAST_SLACK)

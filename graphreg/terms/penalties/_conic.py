@@ -48,11 +48,12 @@ class Optima:
         """How far the bounds are from the values, (m,)."""
         return np.abs(self.value - self.bound)
 
-    def put(self, rows: Array, other: Optima) -> None:
-        """What is better of some others, in some rows."""
+    def put(self, rows: Array, other: Optima) -> Array:
+        """What is better of some others, in some rows; and where it is, a mask of these."""
         better = np.nan_to_num(other.gap, nan=np.inf) < np.nan_to_num(self.gap[rows], nan=np.inf)
         for each in fields(self):
             getattr(self, each.name)[rows[better]] = getattr(other, each.name)[better]
+        return better
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,15 +88,29 @@ class ConeProgramme:
     def prox(self, v: Array, step: Array, length: Array, pull: Array) -> Array:
         """argmin over p of ``step * phi(p) + 1/2 ||p - v||^2`` for each row v != 0. ``length`` is about that of p, and
         ``pull`` how large gradients are."""
-        best = self._scaled(step, v, 1.0, length, pull)
+        best, length, _ = self._scaled(step, v, 1.0, length, pull)
         if not best.found.all():
             i = int(np.argmin(best.found))
             raise SolverError(f"Clarabel could not evaluate the prox at v = {v[i]} with step {step[i]:g}")
         return best.x[:, : self.k] * length[:, None]
 
-    def _scaled(self, factor: Array, linear: Array, near: float, length: Array, pull: Array) -> Optima:
+    def _scaled(
+        self, factor: Array, linear: Array, near: float, length: Array, pull: Array
+    ) -> tuple[Optima, Array, Array]:
         """The optima of ``(factor phi(p) - <linear, p> + near/2 ||p||^2) / (pull length)`` in x / length, but for the
-        constant of phi: the cones are the same, b becomes b / length, and all that matters is of order 1."""
+        constant of phi: the cones are the same, b becomes b / length, and all that matters is of order 1. Where kinks
+        hide how long p is, the rows of ``linear`` tell; with the lengths and pulls that were used."""
+        best = self._in_units(factor, linear, near, length, pull)
+        poor = np.flatnonzero(~(best.gap <= POOR))
+        if len(poor):
+            size = np.maximum(np.linalg.norm(linear[poor], axis=1), 1.0 if near == 0.0 else self.least_length)
+            again = self._in_units(factor[poor], linear[poor], near, size, size)
+            better = poor[best.put(poor, again)]
+            length, pull = np.array(length), np.array(pull)
+            length[better] = pull[better] = size[np.isin(poor, better)]
+        return best, length, pull
+
+    def _in_units(self, factor: Array, linear: Array, near: float, length: Array, pull: Array) -> Optima:
         q = (factor[:, None] * self.q - self._on_z(linear)) / pull[:, None]
         unit = length / pull
         return self._minimise(unit * factor, unit * near, q, self.A, self.b / length[:, None], [])
@@ -116,7 +131,7 @@ class ConeProgramme:
     def conjugate(self, u: Array, length: Array, pull: Array) -> Array:
         """An upper bound of sup over z of <u, z> - phi(z) for each row u != 0, as tight as the solver; +inf unless it
         proved one. ``length`` and ``pull`` are as in `prox`."""
-        best = self._scaled(np.ones(len(u)), u, 0.0, length, pull)
+        best, length, pull = self._scaled(np.ones(len(u)), u, 0.0, length, pull)
         unit = length * pull
         with np.errstate(invalid="ignore"):
             product = length * np.einsum("ij,ij->i", u, best.x[:, : self.k])

@@ -12,7 +12,7 @@ from ...errors import ConvexityError, TermError
 from ...escaping import upright
 from ...lazy import cp
 from ..convexity import not_convex
-from ..derivatives import KinkedError
+from ..derivatives import KinkedError, jets
 from ..records import Array, Notation
 from ._cone_penalty import AbstractConePenalty, ConePenalty, OneSidedConePenalty
 from ._conic import ConeProgramme, cone_programme
@@ -20,7 +20,6 @@ from ._domain import evaluated, inside, refuse_inexact
 from ._recognise import closed_form
 from ._rows import row_norm
 from ._rowwise import domain_of, rowwise
-from ._smoothed import smoothed
 from .base import AbstractOneSided
 from .penalty import AbstractPenalty
 
@@ -96,7 +95,7 @@ def examine(function: Callable[[Any], Any], rows: bool, k: int, name: str) -> Ab
     kind = ConePenalty if even else OneSidedConePenalty
     together = _together(expression, variable, z, phi) or (lambda z: values(function, rows, z))
     try:
-        smooth = smoothed(expression, variable)
+        smooth = jets(expression, variable)
     except KinkedError:
         smooth = None
     found = kind(row_function, together, programme, homogeneous, False, smooth, notation(name, homogeneous))

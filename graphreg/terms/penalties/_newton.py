@@ -1,4 +1,4 @@
-"""Newton's method on many rows at once: smooth functions, and kinked ones by smooth functions that come near them."""
+"""Newton's method on many rows at once, for smooth functions of a few coordinates."""
 
 from __future__ import annotations
 
@@ -7,12 +7,9 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
+from ..derivatives import Jets
 from ..records import Array
-from ._smoothed import Smoothed
 
-WIDTHS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)  # of the kinks, relative to the numbers that meet there
-SHARP, SHARP_STEPS = 1e-14, 4  # a width at which Newton's method ends at once, or only away from kinks
-ROUGH = 1e-3  # what may be left to gain with kinks of a width, relative to the width
 LEAST_GAIN = 1e-18  # relative to the energy; what is aimed at
 NOTHING = 1e-6  # relative; of a gradient or a step that is as good as 0
 STEPS, HALVINGS = 40, 30
@@ -27,20 +24,19 @@ EPS = 2.0**-52
 class Problems:
     """minimise over p: ``factor f(p) - <linear, p> + near/2 ||p||^2``, for each row."""
 
-    f: Smoothed
+    f: Jets
     factor: Array  # (m,)
     linear: Array  # (m, k)
     near: float
     length: Array  # (m,): about that of p
     pull: Array  # (m,): how large gradients are
-    widths: Array  # (m, kinks)
 
     def take(self, rows: Array) -> Problems:
-        names = ("factor", "linear", "length", "pull", "widths")
+        names = ("factor", "linear", "length", "pull")
         return replace(self, **{name: getattr(self, name)[rows] for name in names})
 
     def at(self, p: Array) -> Point:
-        jet, c = self.f.jets(np.hstack([p, self.widths])), self.factor[:, None]
+        jet, c = self.f(p), self.factor[:, None]
         value = self.factor * jet.value[:, 0] - (self.linear * p).sum(axis=1) + self.near * (p * p).sum(axis=1) / 2
         bend = c[:, :, None] * jet.bend[:, 0] + self.near * np.eye(p.shape[1])
         return Point(p, value, c * jet.slope[:, 0] + self.near * p - self.linear, bend)
@@ -91,8 +87,7 @@ def starts(value: Callable[[Array], Array], factor: Array, linear: Array, near: 
     """Where `minimisers` begin: points (m, k) where ``factor phi(p) - <linear, p> + near/2 ||p||^2`` is finite, and
     about as long as the minimisers; and lengths (m,).
 
-    The best points of the row of ``linear`` and of its coordinates, and their largest length: kinks may leave nothing
-    to gain along most directions. Lengths are powers of 2.
+    The best points of the row of ``linear`` and of its coordinates, and their largest length. Lengths are powers of 2.
     """
     m, k = linear.shape
     ways = np.vstack([linear, *(linear * axis for axis in np.eye(k))]) if k > 1 else linear
@@ -115,24 +110,10 @@ def starts(value: Callable[[Array], Array], factor: Array, linear: Array, near: 
 
 
 def minimisers(problems: Problems, start: Array) -> tuple[Point, Array]:
-    """The minimisers, along those with ever narrower kinks, and what may still be gained there, (m,); inf where they
-    were not found."""
+    """The minimisers, and what may still be gained there, (m,); inf where they were not found."""
     with np.errstate(all="ignore"):
-        sizes = _sizes(problems.f, start, problems.length)
-        here = replace(problems, widths=sizes).at(start)
-        for width in WIDTHS if len(problems.f.arguments) else WIDTHS[-1:]:
-            problems = replace(problems, widths=width * sizes)
-            enough = ROUGH * width if width > WIDTHS[-1] else LEAST_GAIN
-            here = _descended(problems, _within(problems, here.p, start), enough)
-        left = _left(problems, here)
-        if len(problems.f.arguments):  # away from all kinks these may as well be sharp
-            problems = replace(problems, widths=SHARP * sizes)
-            sharp = _descended(problems, here.p, LEAST_GAIN, SHARP_STEPS)
-            then = _left(problems, sharp)
-            better = np.flatnonzero(then <= SHARP * problems.energy(here.p))
-            here.put(better, sharp.take(better))
-            left[better] = then[better]
-    return here, left
+        here = _descended(problems, start)
+        return here, _left(problems, here)
 
 
 def _left(problems: Problems, here: Point) -> Array:
@@ -150,32 +131,14 @@ def _arrived(problems: Problems, here: Point, step: Array) -> Array:
     return here.defined & (flat | still) & (problems.length < FURTHEST)
 
 
-def _sizes(f: Smoothed, p: Array, length: Array) -> Array:
-    """How large the numbers are that meet at each kink around p, (m, kinks)."""
-    m, k = p.shape
-    axes = np.vstack([np.eye(k), -np.eye(k)])
-    found = f.sizes(np.vstack([p, (length[:, None] * axes[:, None, :]).reshape(-1, k)]))
-    return np.fmax.reduce(np.where(np.isfinite(found), found, np.nan).reshape(1 + 2 * k, m, -1))
-
-
-def _within(problems: Problems, p: Array, start: Array) -> Array:
-    """p, pulled back towards ``start`` to where the function is finite: with wider kinks its domain is wider."""
-    for _ in range(HALVINGS):
-        out = ~problems.at(p).defined
-        if not out.any():
-            break
-        p = np.where(out[:, None], 0.5 * (p + start), p)
-    return p
-
-
-def _descended(problems: Problems, p: Array, enough: float, steps: int = STEPS) -> Point:
-    """Newton's method from p, until what is still gained is a share of ``enough`` of the energy."""
+def _descended(problems: Problems, p: Array) -> Point:
+    """Newton's method from p, until hardly anything is gained."""
     best = problems.at(p.copy())  # which is written to
     live = np.arange(len(p))
-    for _ in range(steps):
+    for _ in range(STEPS):
         here = best.take(live)
         step = here.step()
-        go = np.flatnonzero(~(here.gain(step) <= enough * problems.take(live).energy(here.p)))
+        go = np.flatnonzero(~(here.gain(step) <= LEAST_GAIN * problems.take(live).energy(here.p)))
         live = live[go]
         if not len(live):
             break
