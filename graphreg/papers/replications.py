@@ -12,6 +12,7 @@ import numpy as np
 
 from ..clock import progress_bar
 from ..errors import MethodWarning
+from .breaking_off import heeded
 from .kept import Kept
 from .records import plain
 
@@ -80,7 +81,7 @@ def _one(unit: Callable[..., Any], task: Task, seed: int) -> dict[str, Any]:
     """One replication. Its random numbers depend on the seed, the number and the cell alone."""
     cell, number = task
     words = np.frombuffer(repr(sorted(plain(cell).items())).encode(), dtype=np.uint8)
-    with quiet():
+    with heeded(), quiet():
         return plain(unit(np.random.default_rng([seed, number, *map(int, words)]), **cell))
 
 

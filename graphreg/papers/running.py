@@ -11,6 +11,7 @@ from typing import Any
 
 from .. import checks
 from ..errors import ModelError, ModelFileError
+from .breaking_off import heeded
 from .declaring import SCALES, Declaration, chosen
 from .kept import Kept
 from .records import Evidence, Verdict, plain
@@ -166,7 +167,7 @@ class Runner:
         whole = files if len(files) == len(declared.data) else {}
         at = Trial(declared.seed, whole, replications, declared.perturbation if self.perturbation else 0.0)
         try:
-            with quiet():
+            with heeded(), quiet():
                 found: Any = declared.function(at, **declared.settings(self.scale))
         except ModelFileError:  # of the folder of results
             raise

@@ -31,7 +31,7 @@ BAD_CALLS = {
     "text seconds": ({"seconds": "1"}, ModelError, ["seconds", "'1'"]),
     "start shape": ({"start": np.zeros((2, 3))}, ModelError, ["(3, 3)", "(2, 3)"]),
     "start number": ({"start": 0.0}, ModelError, ["(3, 3)", "()"]),
-    "start nan": ({"start": np.full((3, 3), np.nan)}, ModelError, ["start", "NaN"]),
+    "start nan": ({"start": np.full((3, 3), np.nan)}, ModelError, ["start", "finite", "nan"]),
     "start text": ({"start": "warm"}, ModelError, ["start", "'warm'"]),
     "start ragged": ({"start": [[1, 2], [3]]}, ModelError, ["start", "array"]),
     "on_failure": ({"on_failure": "ignore"}, ModelError, ["on_failure", "'ignore'", "'return'"]),

@@ -1,0 +1,149 @@
+"""Section VI-A: high-dimensional linear regression, Table I and Figure 2."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+import graphreg as gr
+
+from .. import Evidence, Trial, Verdict, at_least, at_most, claim, equal
+from ..figures import curve, mark
+from ._networks import Array, LinearModels, algorithm_1, block_model, in_order
+
+LAM, P_IN, P_OUT, NOISE = 1e-2, 0.5, 1e-2, 1e-3
+STATED = {"Algorithm 1": 1.42e-5, "IFCA": 2.82, "FedAvg": 2.86}
+
+
+def _drawn(rng: np.random.Generator, sizes: tuple[int, ...], d: int, m: int) -> LinearModels:
+    """Parameters of {0, 0.5}^d for each cluster."""
+    centres = 0.5 * rng.integers(0, 2, (len(sizes), d))
+    truth = np.repeat(centres, sizes, axis=0).astype(float)
+    return LinearModels.drawn(rng, block_model(rng, sizes, P_IN, P_OUT), truth, m, NOISE)
+
+
+def _fitted(problem: gr.Problem, method: Any, rounds: int) -> Array:
+    """The parameters that a baseline has after so many rounds, or earlier where its own gap is closed."""
+    run = problem.solve(method, rounds=rounds, gap=1e-9, seed=0, on_failure="return")
+    return in_order(problem, run.coef)
+
+
+# ---- Table I ---------------------------------------------------------------------------------------------------------
+READINGS = {"l1": ("l1", None), "l2": ("l2", None), "l1, sums": ("l1", 2.0)}  # the penalty, and the scale of the losses
+
+
+def _table_1(rng: np.random.Generator, *, size: int, d: int, m: int, rounds: int) -> dict[str, Any]:
+    net = _drawn(rng, (size, size), d, m)
+    out = dict[str, Any]()
+    for name, (penalty, scale) in READINGS.items():
+        w = algorithm_1(net.problem(penalty, LAM, scale), rounds)
+        out[name] = {"MSE (39)": net.mse(w), "labels": net.label_error(w)}
+    problem = net.problem("l2", LAM)
+    methods = {
+        "FedAvg": gr.FedAvg(),
+        "IFCA from 0": gr.IFCA(2, starts=1, start="zero"),
+        "IFCA": gr.IFCA(2),
+    }
+    for name, method in methods.items():
+        w = _fitted(problem, method, rounds)
+        out[name] = {"MSE (39)": net.mse(w), "labels": net.label_error(w)}
+    out["quarter"] = float(((net.truth[0] - net.truth[-1]) ** 2).sum() / 4.0)
+    return out
+
+
+@claim(
+    "gtv.table1",
+    "Table I",
+    "Two clusters of 100 nodes, d = 100, m = 10, p_in = 0.5, p_out = 0.01, noise 1e-3, lambda = 0.01, 1000 rounds: the "
+    "MSE (39) of Algorithm 1, IFCA and FedAvg.",
+    stated=STATED,
+    expected=Verdict.CORRECTED,
+    correction="1.42e-5 is met with the l1 norm and sums of squared errors in place of the means (38), which give an "
+    "MSE a hundred times as large; the draw matters by a factor of two. FedAvg is the pooled fit, ||w_1 - w_2||^2"
+    " / 4 off. IFCA's 2.82 is its failure from equal starts, where it fits one model to all; from random starts it is "
+    "better than Algorithm 1.",
+    perturbation=3.0,
+    experiment=True,
+    quick={"size": 100, "d": 100, "m": 10, "rounds": 1000, "count": 1},
+    full={"size": 100, "d": 100, "m": 10, "rounds": 1000, "count": 5},
+)
+def table_1(at: Trial, size: int, d: int, m: int, rounds: int, count: int) -> Evidence:
+    [runs] = at.replicate(_table_1, [{"size": size, "d": d, "m": m, "rounds": rounds}], count)
+    errors = {name: [run[name]["MSE (39)"] for run in runs] for name in runs[0] if name != "quarter"}
+    found = {name: float(np.median(values)) for name, values in errors.items()}
+    distance = [f / run["quarter"] for f, run in zip(errors["FedAvg"], runs, strict=True)]
+    first, ifca = STATED["Algorithm 1"], STATED["IFCA"]
+    return Evidence.of(
+        equal("Algorithm 1, l1", found["l1"], first, 2.0, "ratio"),
+        equal("Algorithm 1, l2", found["l2"], first, 2.0, "ratio"),
+        equal("IFCA, random starts", found["IFCA"], ifca, 2.0, "ratio"),
+        corrected=[
+            equal("Algorithm 1, l1, sums of squared errors", at.given(found["l1, sums"]), first, 2.0, "ratio"),
+            equal("FedAvg", at.given(found["FedAvg"]), STATED["FedAvg"], 1.5, "ratio"),
+            equal("FedAvg over ||w_1 - w_2||^2 / 4, in each draw", distance, 1.0, 1.2, "ratio"),
+            equal("IFCA from 0", at.given(found["IFCA from 0"]), ifca, 1.5, "ratio"),
+            at_most("IFCA, random starts, below Algorithm 1 as stated", found["IFCA"], first),
+        ],
+        table=[
+            {
+                "method": name,
+                "MSE (39), median": found[name],
+                "least": min(values),
+                "largest": max(values),
+                "labels, median": float(np.median([run[name]["labels"] for run in runs])),
+            }
+            for name, values in errors.items()
+        ],
+    )
+
+
+# ---- Figure 2 --------------------------------------------------------------------------------------------------------
+METHODS = ("Algorithm 1", "Algorithm 1, sums", "IFCA", "C_FedAvg", "FedAvg")
+
+
+def _several(rng: np.random.Generator, *, k: int, size: int, d: int, m: int, rounds: int) -> dict[str, Any]:
+    net = _drawn(rng, (size,) * k, d, m)
+    problem = net.problem("l1", LAM)
+    clusters: dict[Hashable, int] = {i: i // size for i in range(k * size)}
+    methods = {"IFCA": gr.IFCA(k), "C_FedAvg": gr.ClusteredFedAvg(clusters), "FedAvg": gr.FedAvg()}
+    found = {name: net.mse(_fitted(problem, method, rounds)) for name, method in methods.items()}
+    sums = net.mse(algorithm_1(net.problem("l1", LAM, 2.0), rounds))
+    return {"Algorithm 1": net.mse(algorithm_1(problem, rounds)), "Algorithm 1, sums": sums, **found}
+
+
+def _draw(figure: Any, data: dict[str, Any]) -> None:
+    axes = figure.subplots()
+    for name, values in data["curves"].items():
+        curve(axes, data["k"], values, name)
+    mark(axes, [2, 2, 2], list(STATED.values()), "stated in Table I (k = 2, d = 100)")
+    axes.set_xticks(data["k"])
+    axes.set(xlabel="number of clusters, k", ylabel="MSE (39)", yscale="log")
+    figure.legend(fontsize="small", loc="outside right upper")
+
+
+@claim(
+    "gtv.fig2",
+    "Figure 2",
+    "The model of Table I with k = 2 to 10 clusters, 2000 rounds: the MSE (39) of Algorithm 1 lies far below that of "
+    "FedAvg for every k, and above that of FedAvg with known clusters, the benchmark.",
+    stated="curves without printed numbers, MSE from 1e-6 to 1",
+    expected=Verdict.HOLDS,
+    experiment=True,
+    quick={"k": (2, 4), "size": 30, "d": 30, "m": 5, "rounds": 1000, "count": 2},
+    full={"k": tuple(range(2, 11)), "size": 100, "d": 100, "m": 10, "rounds": 2000, "count": 5},
+    figure=_draw,
+)
+def several_clusters(at: Trial, k: Any, size: int, d: int, m: int, rounds: int, count: int) -> Evidence:
+    cells = [{"k": each, "size": size, "d": d, "m": m, "rounds": rounds} for each in k]
+    runs = at.replicate(_several, cells, count)
+    curves = {name: [[run[name] for run in each] for each in runs] for name in METHODS}
+    means = {name: np.array([np.mean(each) for each in values]) for name, values in curves.items()}
+    return Evidence.of(
+        at_most("Algorithm 1 over FedAvg, by k", means["Algorithm 1"] / means["FedAvg"], 0.1),
+        at_most("with sums of squared errors", means["Algorithm 1, sums"] / means["FedAvg"], 0.001),
+        at_least("Algorithm 1 over FedAvg with known clusters", means["Algorithm 1"] / means["C_FedAvg"], 1.0),
+        table=[{"k": each, **{name: means[name][j] for name in METHODS}} for j, each in enumerate(k)],
+        data={"k": list(k), "curves": curves},
+    )
