@@ -33,6 +33,20 @@ def test_exact_diffusion_is_its_recursion(batch):
         np.testing.assert_allclose(state.theta, theta, atol=1e-12)
 
 
+def test_exact_diffusion_with_decreasing_steps_shrinks_its_correction():
+    problem = network(scales=0.3)
+    view, step = view_of(problem.form), gr.DecreasingStep(0.2, 5.0, 0.8)
+    method, half = gr.ExactDiffusion(step), mixing_of(view, "metropolis", lazy=True).matrix(view.form)
+    state = method.init(view, None)
+    theta = psi = np.zeros(view.form.shape)
+    eta = 8 * 0.2 * (np.arange(41) + 6.0) ** -0.8  # n eta_t
+    for k in range(40):
+        new = theta - eta[k] * view.gradients.full(theta)
+        theta, psi = half @ (new + (eta[k] / eta[k - 1] if k else 1.0) * (theta - psi)), new
+        state = method.step(state)
+        np.testing.assert_allclose(state.theta, theta, atol=1e-12)
+
+
 @pytest.mark.parametrize("batch", [None, 3])
 @pytest.mark.parametrize("lazy", [True, False])
 def test_gradient_tracking_is_its_recursion(batch, lazy):

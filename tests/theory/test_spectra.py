@@ -164,6 +164,13 @@ def test_large_graphs_by_inverse_iteration(graph):
     assert found.components["residual"].iloc[0] <= 1e-10
 
 
+@pytest.mark.parametrize("K", [256, 512])
+def test_rings_whose_count_meets_a_pivot_of_0(K):
+    """A path of K/2 - 1 nodes with fixed ends has the second eigenvalue of the ring."""
+    found = gr.theory.mixing(nx.cycle_graph(K))
+    assert found.gap == pytest.approx(2.0 / 3.0 * (1.0 - np.cos(2.0 * np.pi / K)), rel=1e-9)
+
+
 def test_an_eigenvalue_that_was_passed_over_is_counted():
     """The law of inertia: below the third eigenvalue there are two, so that it is not taken for the second."""
     from graphreg.theory.spectra.spectrum import _count_below, laplacian

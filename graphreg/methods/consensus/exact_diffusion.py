@@ -19,11 +19,14 @@ class ExactDiffusion(AbstractTracking):
         theta+ = (I + C)/2 (psi+ + theta - psi),        psi_0 = theta_0.
 
     As (I - C)/2 = 1/2 K' diag(c) K, the sum of all corrections is theta - psi = -eta K'u with a flow u on every edge,
-    and the round is, step for step the same,
+    and the round is, with a constant step the same,
 
         phi    = theta - eta (g + K'u)              (sent to the neighbours: d numbers)
         u+     = u + c / (2 eta) K phi
         theta+ = theta - eta (g + K'u+).
+
+    With decreasing steps the second form is what is computed, the first with (eta_t / eta_{t-1}) (theta - psi) in the
+    place of theta - psi: flows keep their size, and corrections shrink with the step.
 
     At a fixed point all theta_i agree and (K'u)_i = -grad f_i: u are the flows of the certificate.
 

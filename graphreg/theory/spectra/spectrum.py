@@ -88,7 +88,11 @@ def _slowest(L: sp.csr_array) -> Array:
 
 def _count_below(L: sp.csr_array, shift: float) -> int | None:
     """How many eigenvalues are smaller than the shift: the negative pivots of L - shift I; None where the factorisation
-    had to pivot off the diagonal."""
+    had to pivot off the diagonal, or met a pivot of 0 (rings: a path of n/2 - 1 nodes with fixed ends has the
+    eigenvalue of the ring)."""
     n = L.shape[0]  # pyright: ignore[reportOptionalSubscript]
-    lu = factor(L - shift * sp.eye_array(n))
+    try:
+        lu = factor(L - shift * sp.eye_array(n))
+    except RuntimeError:
+        return None
     return int((lu.U.diagonal() < 0).sum()) if np.array_equal(lu.perm_r, lu.perm_c) else None

@@ -1,0 +1,135 @@
+"""Stochastic gradient descent at one client: Lemma 1 and (7)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import graphreg as gr
+
+from .. import Evidence, Trial, Verdict, at_least, claim, equal
+from ._instances import PLAIN, Array, run
+
+H, SIGMA2 = 1.5, 2.0  # the curvature of F_1, and the variance of the gradients
+
+
+def variances(T: int, D: Array, alpha: Array) -> tuple[Array, Array]:
+    """Of theta_T and of the average of theta_0, ..., theta_{T-1}, by recursion, eta_t = D t^-alpha and theta_0 fixed:
+    theta <- theta - eta (h theta - noise)."""
+    v, covariance, total = np.zeros((3, len(D)))  # of theta_t; of theta_t and the sum of those before; of this sum
+    for t in range(1, T + 1):
+        total += 2.0 * covariance + v
+        eta = D * t**-alpha
+        covariance = (1.0 - eta * H) * (covariance + v)
+        v = (1.0 - eta * H) ** 2 * v + eta**2 * SIGMA2
+    return v, total / T**2
+
+
+def sampled(rng: np.random.Generator, D: float, alpha: float, T: int, copies: int) -> tuple[Array, Array]:
+    """theta_T and the average of so many runs of gr.LocalSGD at one client, whose gradients are h theta - noise."""
+    x = np.sqrt(H)
+    y = np.sqrt(SIGMA2) / x * (rng.exponential(size=copies * T) - 1.0)
+    data = gr.NodeData.from_arrays(np.full((copies * T, 1), x), y, np.repeat(np.arange(copies), T))
+    got, seen = run(
+        gr.Problem(gr.SquaredLoss(data)), copies, gr.LocalSGD(gr.DecreasingStep(D, 0.0, alpha), **PLAIN), T, 0.0, at=[T]
+    )
+    return seen[T].ravel(), got["mean"].ravel()
+
+
+def lemma_1(D: Array, alpha: Array) -> Array:
+    """sigma^2(alpha, D), (6)."""
+    return np.where(alpha < 1.0, D * SIGMA2 / (2.0 * H), D**2 * SIGMA2 / (2.0 * H * D - 1.0))
+
+
+def in_errors(values: Array) -> float:
+    """The standard error of a variance."""
+    return float(((values - values.mean()) ** 2).std() / np.sqrt(len(values)))
+
+
+@claim(
+    "consensus.lemma1",
+    "Lemma 1, (6)",
+    "T^alpha Var(theta_T) -> D sigma^2/(2 F'') for 1/2 < alpha < 1, and D^2 sigma^2/(2 F'' D - 1) for alpha = 1.",
+    stated="(6)",
+    expected=Verdict.HOLDS,
+    perturbation=0.3,
+    quick={"T": 30_000, "T_sampled": 200, "copies": 2000},
+    full={"T": 1_000_000, "T_sampled": 2000, "copies": 2000},
+)
+def last_iterate(at: Trial, T: int, T_sampled: int, copies: int) -> Evidence:
+    D, alpha = np.array([0.8, 0.5, 1.2, 0.6, 1.0, 2.0]), np.array([0.8, 0.7, 0.6, 1.0, 1.0, 1.0])
+    limit = lemma_1(at.given(D), alpha)
+    by_recursion = variances(T_sampled, D, alpha)[0]
+    found, errors = np.zeros(3), np.zeros(3)
+    for k, which in enumerate((0, 4, 5)):
+        theta, _ = sampled(at.rng(k), float(D[which]), float(alpha[which]), T_sampled, copies)
+        found[k], errors[k] = theta.var(), in_errors(theta)
+    scaled = T**alpha * variances(T, D, alpha)[0]
+    table = [
+        {"alpha": a, "D": d, "T^alpha Var": s, "stated limit": v}
+        for a, d, s, v in zip(alpha, D, scaled, limit, strict=True)
+    ]
+    return Evidence.of(
+        equal(
+            "variance of runs and by recursion", found, by_recursion[[0, 4, 5]], 4.0, "standard errors", error=errors
+        ),
+        equal("T^alpha Var(theta_T)", scaled, limit, 1.06, "ratio"),
+        table=table,
+    )
+
+
+@claim(
+    "consensus.lemma1-condition",
+    "Lemma 1, (6)",
+    "For alpha = 1 and some D > 0, T Var(theta_T) -> D^2 sigma^2 / (2 F'' D - 1).",
+    stated="for some D > 0",
+    expected=Verdict.CORRECTED,
+    correction="For D > 1/(2 F'') alone; below, the print is negative, and Var(theta_T) falls like T^(-2 F'' D).",
+    perturbation=0.1,
+)
+def needs_a_long_step(at: Trial) -> Evidence:
+    D, alpha, ends = np.array([0.1 / H, 0.2 / H]), np.ones(2), (3000, 12_000)
+    v = np.array([variances(T, D, alpha)[0] for T in ends])
+    rate = -np.log(v[1] / v[0]) / np.log(ends[1] / ends[0])
+    return Evidence.of(
+        equal("T Var(theta_T), F'' D = .1 and .2", ends[1] * v[1], lemma_1(D, alpha), 1.05, "ratio"),
+        corrected=[equal("exponent of T in Var(theta_T)", rate, 2.0 * H * at.given(D), 0.01, "absolute")],
+    )
+
+
+@claim(
+    "consensus.lemma1-efficiency",
+    "after Lemma 1",
+    "With alpha = 1 theta_T is inefficient unless D = 1/F'': sigma^2(1, D) is least there, and then sigma^2/F''^2.",
+    stated="D = 1/F''",
+    expected=Verdict.HOLDS,
+)
+def best_step(at: Trial) -> Evidence:
+    D = np.linspace(0.51, 3.0, 200) / H
+    best = lemma_1(at.given(np.array([1.0 / H])), np.ones(1))
+    return Evidence.of(
+        equal("sigma^2(1, 1/F'')", best, SIGMA2 / H**2),
+        at_least("sigma^2(1, D) over sigma^2/F''^2", lemma_1(D, np.ones(200)) / (SIGMA2 / H**2), 1.0 - 1e-12),
+    )
+
+
+@claim(
+    "consensus.pr-efficiency",
+    "(7)",
+    "sqrt(T) (average - theta*) -> N(0, sigma^2/F''^2) for 1/2 < alpha < 1: no step is inefficient.",
+    stated="sigma^2/F''^2",
+    expected=Verdict.HOLDS,
+    perturbation=0.3,
+    quick={"T": 30_000, "T_sampled": 200, "copies": 2000},
+    full={"T": 1_000_000, "T_sampled": 2000, "copies": 2000},
+)
+def average(at: Trial, T: int, T_sampled: int, copies: int) -> Evidence:
+    D, alpha = np.array([0.8, 0.5, 1.2, 0.8]), np.array([0.8, 0.7, 0.6, 0.6])
+    _, of_runs = sampled(at.rng(), 0.8, 0.8, T_sampled, copies)
+    mean = variances(T, D, alpha)[1]
+    recursion = float(variances(T_sampled, D, alpha)[1][0])
+    return Evidence.of(
+        equal(
+            "variance of runs and by recursion", of_runs.var(), recursion, 4.0, "standard errors", in_errors(of_runs)
+        ),
+        equal("T Var(average)", T * mean, at.given(SIGMA2) / H**2, 1.08, "ratio"),
+    )
