@@ -199,7 +199,11 @@ def test_a_start_saves_rounds():
 
 @pytest.mark.parametrize(
     ("start", "said"),
-    [(np.zeros((3, 3)), "shape"), (np.full((8, 3), np.nan), "finite, got .nan.* at the node 0"), (np.zeros(24), "shape")],
+    [
+        (np.zeros((3, 3)), "shape"),
+        (np.full((8, 3), np.nan), "finite, got .nan.* at the node 0"),
+        (np.zeros(24), "shape"),
+    ],
 )
 def test_a_wrong_start(start, said):
     with pytest.raises(gr.errors.ModelError, match=said):
