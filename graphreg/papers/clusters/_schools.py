@@ -36,14 +36,14 @@ class Schools:
 
     @staticmethod
     def split(path: str, number: int) -> Schools:
-        frame = pd.read_csv(path)
+        frame: Any = pd.read_csv(path)
         frame["high"] = (frame["mAch"] > frame["mAch"].median()).astype(int)
         frame["minority"], frame["female"] = (frame["minrty"] == "Yes") * 1.0, (frame["sx"] == "Female") * 1.0
         each = frame.drop_duplicates("school").set_index("school")
-        thirds = pd.qcut(each["meanses"], 3, labels=["low", "middle", "high"]).astype(str)
+        thirds: Any = pd.qcut(each["meanses"], 3, labels=["low", "middle", "high"])
         order = pd.Series(np.random.default_rng(number).random(len(frame)), index=frame.index)
         rank = order.groupby(frame["school"]).rank(pct=True)
-        return Schools(frame[rank > 0.2], frame[rank <= 0.2], (each["sector"] + ", " + thirds).to_dict())
+        return Schools(frame[rank > 0.2], frame[rank <= 0.2], (each["sector"] + ", " + thirds.astype(str)).to_dict())
 
     @property
     def loss(self) -> gr.LogisticLoss:
@@ -70,5 +70,5 @@ class Schools:
         link = (X * coefficients.loc[self.test["school"]].to_numpy()).sum(axis=1)
         sign = 2.0 * self.test["high"].to_numpy() - 1.0
         scores = pd.DataFrame({"entropy": np.logaddexp(0.0, -sign * link), "right": (sign * link > 0.0) * 1.0})
-        means = scores.groupby(self.test["school"].to_numpy()).mean()
+        means: Any = scores.groupby(self.test["school"].to_numpy()).mean()
         return np.minimum(means["entropy"].to_numpy(), LARGEST), means["right"].to_numpy()

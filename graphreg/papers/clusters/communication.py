@@ -40,7 +40,7 @@ def _rounds(of: Instance, method: Any, eps: float) -> dict[str, float]:
     """Rounds to an accuracy, and of these the ones that communicate, by the ledger."""
     stop, reached = _until(of, method, eps)
     run = of.problem().solve(method, rounds=stop, seed=0, gap=0.0, on_failure="return")
-    sent = run.ledger.by_edge().query("purpose == 'method'")
+    sent: Any = run.ledger.by_edge().query("purpose == 'method'")
     between = float(sent[sent["sender"] == "root"]["messages"].iloc[0])
     within = float(sent[sent["receiver"] == 0]["messages"].iloc[0]) - between
     return {"reached": float(reached), "iterations": stop, "between": between, "within": within}
@@ -138,7 +138,7 @@ def _end(rng: np.random.Generator, *, instance: int, eps: float) -> dict[str, An
         off = run.observed["state.theta"][-1][: len(star)] - star
         out[name] = (off**2).sum() / (star**2).sum()
         if name == "longer":
-            sent = run.ledger.by_edge().query("purpose == 'method' and sender == 'root'")["messages"]
+            sent: Any = run.ledger.by_edge().query("purpose == 'method' and sender == 'root'")["messages"]
             out["between"] = float(sent.iloc[0]) / rounds
     return out
 

@@ -51,8 +51,8 @@ class Election:
     @staticmethod
     @lru_cache(2)
     def read(counties: Path, history: Path) -> Election:
-        frame = pd.read_csv(counties, dtype={"fips": str})
-        frame = frame[frame["state_gt50"] == 1]
+        every: Any = pd.read_csv(counties, dtype={"fips": str})
+        frame = every[every["state_gt50"] == 1]
         states = sorted(set(frame["state"]))
         side = pd.read_csv(history).set_index("state")["class"]
         fips = frame.groupby("state")["fips"].first().str[:2]
