@@ -26,7 +26,7 @@ MARGIN = 1e-9  # relative; added to what the solver found, on the safe side
 TOGETHER = 200  # rows that one solve takes
 LEAST_LENGTH = 1e-3  # relative to b
 POOR = 1e-4  # duality gap, of that kind, of what proves nothing
-GOOD = 1e-10  # duality gap, where all that matters is of order 1, of a row that is not solved again
+GOOD = 1e-8  # duality gap, where all that matters is of order 1, of a row that is not solved again
 
 
 @dataclass(frozen=True, eq=False)
