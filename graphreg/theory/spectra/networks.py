@@ -119,6 +119,9 @@ def largest_network(
     one-step, alpha = 1     gap of order K^-q      o(T^(1 / (6 q + 1))), Theorem 6
     ======================  =====================  =========================
 
+    Theorem 5 as printed. Where Hessians differ among nodes, the one-step estimator keeps a bias of the size of the mean
+    step, log(T) / T, which asks for K = o(T / log(T)^2) (``graphreg papers run --claim consensus.thm5-condition``).
+
     Parameters
     ----------
     T : int
