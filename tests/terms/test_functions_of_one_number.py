@@ -102,6 +102,23 @@ def test_values_near_zero_do_not_cancel():
     np.testing.assert_allclose(barrier.value(z), -np.log1p(-((z0 / 9.0) ** 2)), rtol=1e-13)
 
 
+@pytest.mark.parametrize("knot", [0.0, 1e-3])
+def test_kinks_count_where_the_rest_cancels(knot):
+    def function(z):
+        return cp.sum(cp.logistic(2 * z) - z) - z.size * np.log(2.0) + 0.1 * cp.sum(cp.pos(cp.abs(z) - knot))
+
+    phi, z = own(function).acting_on(1), np.geomspace(1e-7, 0.3, 400)[:, None]
+    assert type(phi).__name__ == "RootedSeparable"
+    want = np.log(np.cosh(z[:, 0])) + 0.1 * np.maximum(z[:, 0] - knot, 0.0)
+    np.testing.assert_allclose(phi.value(z), want, rtol=1e-9, atol=2e-16)
+    u = np.array([[0.05], [0.1004], [0.11]])
+    best = phi.prox(1e6 * u, 1e6)
+    below = (u * np.hstack([best, 0.999 * best, 1.001 * best])).T - np.array(
+        [phi.value(t) for t in (best, 0.999 * best, 1.001 * best)]
+    )
+    assert (below <= phi.conjugate(u) + 1e-17).all()
+
+
 def test_a_prox_stays_where_the_function_is_finite():
     phi = own(ONE_SIDED["power where it is defined"]).acting_on(1)
     v = np.array([[-1e6], [-1.0], [-1e-9], [0.0]])

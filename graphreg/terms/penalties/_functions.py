@@ -88,6 +88,11 @@ class Through:
         return self.factor * float(self.atom.value(np.array(self.shift)))
 
     @property
+    def smooth_until(self) -> float:
+        """As in `Function`."""
+        return 0.0 if self.atom.kind == "huber" else self.inner.smooth_until
+
+    @property
     def level(self) -> float:
         """How large the constants are that are taken off, and what the rounding of a shift adds to them."""
         slope = float(np.nan_to_num(self.atom.slopes(np.array(self.shift))[0], posinf=0.0))
@@ -125,6 +130,8 @@ class Largest:
 
     factor: float
     parts: tuple[tuple[Function, float], ...]
+
+    smooth_until = 0.0  # which is the largest may change anywhere
 
     @property
     def level(self) -> float:
@@ -177,6 +184,12 @@ class Function:
         return Function(self.curve + other.curve, (*self.parts, *other.parts))
 
     __radd__ = __add__
+
+    @property
+    def smooth_until(self) -> float:
+        """An x > 0 up to which it has no knot beyond 0."""
+        knots = self.curve.knots[self.curve.knots > 0.0]
+        return min([float(knots.min(initial=np.inf)), *(part.smooth_until for part in self.parts)])
 
     @property
     def level(self) -> float:

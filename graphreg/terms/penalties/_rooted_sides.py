@@ -111,9 +111,10 @@ def jet(h: Function, x: Array) -> Line:
 
 def sharp(h: Function, x: Array) -> Line:
     """The same; values and slopes that are small against what they are sums of are integrals of the curvature instead,
-    h(x) = integral of (x - s) h''(s), by two rules of Gauss: where these agree, it is smooth there."""
+    h(x) = h'(0) x + integral of (x - s) h''(s), up to the first knot, by two rules of Gauss that must agree."""
     line = jet(h, x)
-    near = np.flatnonzero((line.size > CANCELS * np.abs(line.value)) & (x > 0.0) & np.isfinite(line.size))
+    cancels = (line.size > CANCELS * np.abs(line.value)) & np.isfinite(line.size)
+    near = np.flatnonzero(cancels & (x > 0.0) & (x < h.smooth_until))
     if not len(near):
         return line
     y = x[near]
@@ -127,9 +128,10 @@ def sharp(h: Function, x: Array) -> Line:
 
 
 def _integrals(h: Function, x: Array, s: Array, w: Array) -> tuple[Array, Array]:
-    """The integrals of h'' and of (x - s) h'' from 0 to x, by a rule with nodes s and weights w on (0, 1)."""
+    """h' and h from the integrals of h'' and of (x - s) h'' from 0 to x, by a rule with nodes s and weights w."""
     bend = h.jet(np.outer(x, s).ravel()).bend.reshape(len(x), len(s))
-    return x * (bend @ w), x * x * (bend @ (w * (1.0 - s)))
+    first = max(float(jet(h, np.zeros(1)).slope[0]), 0.0)
+    return first + x * (bend @ w), x * (first + x * (bend @ (w * (1.0 - s))))
 
 
 def _limit(h: Function) -> float:
