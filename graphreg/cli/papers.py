@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from . import exits
 FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
 OUT = Path("papers-out")
+WORTH_SAYING, BETWEEN = 60.0, 60.0  # seconds left, and seconds between two times that they are said
 
 names_argument = click.argument("names", nargs=-1, metavar="[PAPER | ID]...")
 claim_option = click.option("--claim", "claims", metavar="ID", multiple=True, help="This claim; may be repeated.")
@@ -71,12 +73,20 @@ def run(ctx: click.Context, names: tuple[str, ...], claims: tuple[str, ...], out
     runner = papers.Runner(out=out, progress=None, **options)
     todo = papers.chosen(*names, *claims)
     found: list[Any] = []
+    outlook, said = papers.Outlook(runner.scale, runner.processes), -BETWEEN
+    new = {id: each for id, each in todo.items() if runner.kept(each).seconds is None}
     for number, declared in enumerate(todo.values(), 1):
+        began, left = time.perf_counter(), outlook.left(new.values())
+        if left > WORTH_SAYING and began - said >= BETWEEN:
+            exits.say(f"about {papers.duration(left)} left", err=True)
+            said = began
         try:
             found.append(runner.run(declared))
         except KeyboardInterrupt:
             exits.say(f"{papers.summary(found)}\nWhat is done is in {out}: the same command goes on there.", err=True)
             raise
+        if new.pop(declared.id, None):
+            outlook.tell(declared, time.perf_counter() - began)
         exits.say(f"[{number}/{len(todo)}] {papers.line(found[-1])}")
     exits.say(papers.summary(found))
     ctx.exit(exits.LAW_BROKEN if any(each.unexplained for each in found) else exits.CERTIFIED)

@@ -6,6 +6,8 @@ from .declaring import claim as claim
 from .declaring import declarations as declarations
 from .declaring import titles as titles
 from .declaring import uncheckable as uncheckable
+from .outlook import Outlook as Outlook
+from .outlook import duration as duration
 from .pages import drawn as drawn
 from .pages import line as line
 from .pages import summary as summary

@@ -43,6 +43,7 @@ class Declaration:
     extras: tuple[str, ...] = ()
     perturbation: float = 1e-3
     experiment: bool = False
+    minutes: float = 1.0
     figure: Callable[[Any, dict[str, Any]], None] | None = None
     function: Function | None = None
 
@@ -126,6 +127,8 @@ def claim(id: str, source: str, statement: str, **declared: Any) -> Callable[[Fu
         How much `Trial.given` changes an input where a test tampers with it; relative, 1e-3 by default.
     experiment : bool, optional
         Whether it takes seconds, so that the tests leave it out by default.
+    minutes : float, optional
+        About how many minutes it takes at full scale on one core, for the estimate of the time left; 1 by default.
     figure : callable, optional
         ``figure(figure, data)`` draws on a matplotlib Figure what `Evidence` holds as data.
     """

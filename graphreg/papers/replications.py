@@ -6,6 +6,8 @@ import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,7 +29,7 @@ class Replications:
     ----------
     kept : Kept
     key : dict
-        What all replications of the claim have in common: its id, and the version of its code.
+        What all replications of the claim have in common: its id, its data, and the version of its code.
     processes : int
     progress : bool or None
         Whether a bar with an estimate of the time left is shown; None: where stderr is a terminal.
@@ -38,51 +40,55 @@ class Replications:
     processes: int = 1
     progress: bool | None = False
 
-    def carried_out(self, unit: Callable[..., Any], tasks: Sequence[Task], seed: int) -> list[dict[str, Any]]:
-        """The results of all tasks, in their order."""
+    def carried_out(
+        self, unit: Callable[..., Any], tasks: Sequence[Task], seed: int, files: Mapping[str, Path] | None = None
+    ) -> list[dict[str, Any]]:
+        """The results of all tasks, in their order; ``files``: real data that the unit is given."""
         key = {**self.key, "unit": unit.__qualname__, "seed": seed}
         of = [{"cell": plain(cell), "number": number} for cell, number in tasks]
         there = self.kept.lines(key)
         found: list[Any] = [there.get(json.dumps(each, sort_keys=True)) for each in of]
         todo = [place for place, content in enumerate(found) if content is None]
         shown = {"total": len(tasks), "initial": len(tasks) - len(todo), "desc": self.key.get("id"), "unit": "run"}
+        one = partial(_one, unit, seed=seed, files=None if files is None else dict(files))
         with progress_bar(self.progress, **shown) as tell:
-            for place, content in self._computed(unit, {place: tasks[place] for place in todo}, seed):
+            for place, content in self._computed(one, {place: tasks[place] for place in todo}):
                 self.kept.append(key, of[place], content)
                 found[place] = content
                 tell(1)
         return found
 
     def _computed(
-        self, unit: Callable[..., Any], todo: Mapping[int, Task], seed: int
+        self, one: Callable[[Task], dict[str, Any]], todo: Mapping[int, Task]
     ) -> Iterator[tuple[int, dict[str, Any]]]:
         """Results as they come; Ctrl-C ends the processes."""
         if self.processes == 1 or len(todo) < 2:
             for place, task in todo.items():
-                yield place, _one(unit, task, seed)
+                yield place, one(task)
             return
         from joblib import Parallel, delayed
         from joblib.externals.loky import get_reusable_executor
 
         pool = Parallel(n_jobs=self.processes, backend="loky", return_as="generator_unordered", max_nbytes=None)
         try:
-            found: Any = pool(delayed(_placed)(place, unit, task, seed) for place, task in todo.items())
+            found: Any = pool(delayed(_placed)(place, one, task) for place, task in todo.items())
             yield from found
         except BaseException:
             get_reusable_executor(reuse=True).shutdown(wait=False, kill_workers=True)  # pyright: ignore[reportArgumentType]
             raise
 
 
-def _placed(place: int, unit: Callable[..., Any], task: Task, seed: int) -> tuple[int, dict[str, Any]]:
-    return place, _one(unit, task, seed)
+def _placed(place: int, one: Callable[[Task], dict[str, Any]], task: Task) -> tuple[int, dict[str, Any]]:
+    return place, one(task)
 
 
-def _one(unit: Callable[..., Any], task: Task, seed: int) -> dict[str, Any]:
+def _one(unit: Callable[..., Any], task: Task, *, seed: int, files: Mapping[str, Path] | None) -> dict[str, Any]:
     """One replication. Its random numbers depend on the seed, the number and the cell alone."""
     cell, number = task
     words = np.frombuffer(repr(sorted(plain(cell).items())).encode(), dtype=np.uint8)
+    rng = np.random.default_rng([seed, number, *map(int, words)])
     with heeded(), quiet():
-        return plain(unit(np.random.default_rng([seed, number, *map(int, words)]), **cell))
+        return plain(unit(rng, **cell) if files is None else unit(rng, files, **cell))
 
 
 def quiet() -> warnings.catch_warnings[None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from hashlib import file_digest
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -156,6 +157,7 @@ class Runner:
             "settings": plain(settings),
             "seed": declared.seed,
             "code": declared.code if self.out else "",
+            "data": {name: _digest(path) for name, path in files.items()} if self.out else {},
         }
 
     def _computed(
@@ -163,7 +165,8 @@ class Runner:
     ) -> tuple[Evidence | None, str]:
         """The evidence, or why there is none. Whatever an author's function raises is a claim that was not computed."""
         assert declared.function is not None
-        replications = Replications(kept, {name: key[name] for name in ("id", "code")}, self.processes, self.progress)
+        same = {name: key[name] for name in ("id", "code", "data")}
+        replications = Replications(kept, same, self.processes, self.progress)
         whole = files if len(files) == len(declared.data) else {}
         at = Trial(declared.seed, whole, replications, declared.perturbation if self.perturbation else 0.0)
         try:
@@ -206,6 +209,12 @@ class Runner:
             **same, settings=whole, verdict=verdict, evidence=evidence, seconds=seconds, reason=reason, note=note
         )
         return row if lacking else replace(row, unexplained=_unexplained(row))
+
+
+def _digest(path: Path) -> str:
+    """Of a file of real data: with other content it is another file."""
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()[:16]
 
 
 def _unexplained(row: Claim) -> str:

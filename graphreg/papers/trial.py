@@ -70,9 +70,17 @@ class Trial:
         return self.files.get(name)
 
     def replicate(
-        self, unit: Callable[..., Mapping[str, Any]], cells: Sequence[Mapping[str, Any]], count: int
+        self,
+        unit: Callable[..., Mapping[str, Any]],
+        cells: Sequence[Mapping[str, Any]],
+        count: int,
+        *,
+        with_files: bool = False,
     ) -> list[list[dict[str, Any]]]:
         """``count`` replications of an experiment at each of some cells: ``unit(rng, **cell)`` returns numbers by name.
+
+        With ``with_files`` it is called as ``unit(rng, files, **cell)``, where ``files`` are the paths of the real data
+        by name.
 
         Each replication has random numbers of its own, is computed in one of the processes of the run, and is kept:
         what was computed before an interruption, or with another ``count``, is not computed again.
@@ -83,7 +91,7 @@ class Trial:
             By cell, by replication.
         """
         tasks = [(dict(cell), number) for cell in cells for number in range(count)]
-        flat = self.replications.carried_out(unit, tasks, self.seed)
+        flat = self.replications.carried_out(unit, tasks, self.seed, self.files if with_files else None)
         return [flat[k * count : (k + 1) * count] for k in range(len(cells))]
 
 

@@ -80,3 +80,14 @@ def test_ctrl_c(out, monkeypatch):
     result = run("papers", "run", *out)
     assert result.exit_code == exits.INTERRUPTED
     assert "goes on" in result.stderr
+
+
+def test_a_long_run_says_how_long_it_will_take(out, monkeypatch):
+    """But not of what is kept."""
+    quick = lambda at, n=1: Evidence.of(at_most("x", 2.0, 3.0))  # noqa: E731
+    long = {"experiment": True, "full": {"n": 2}, "minutes": 150.0}
+    mine = Declaration("clusters.mine", "(1)", "Two and two.", "four", Verdict.HOLDS, function=quick, **long)
+    monkeypatch.setattr("graphreg.papers.chosen", lambda *_: {mine.id: mine})
+    assert "left" not in run("papers", "run", *out).stderr
+    assert "about 2.5 h left" in run("papers", "run", "--scale", "full", *out).stderr
+    assert "left" not in run("papers", "run", "--scale", "full", *out).stderr

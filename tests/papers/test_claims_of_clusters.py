@@ -78,7 +78,7 @@ def test_schools_are_judged_pupil_by_pupil(tmp_path):
     frame["ses"], frame["mAch"] = rng.standard_normal(n), rng.standard_normal(n)
     frame["meanses"], frame["sector"] = frame["school"] / 6.0, np.where(frame["school"] % 2, "Public", "Catholic")
     frame.to_csv(tmp_path / "schools.csv", index=False)
-    schools = Schools.split(str(tmp_path / "schools.csv"), 0)
+    schools = Schools.split(tmp_path / "schools.csv", 0)
     assert schools.test.groupby("school").size().tolist() == [2] * 6
     assert not set(schools.test.index) & set(schools.train.index)
     assert schools.clusters[5] == "Public, high"

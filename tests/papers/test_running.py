@@ -13,7 +13,20 @@ import pytest
 
 import graphreg as gr
 from graphreg.errors import ModelError, ModelFileError
-from graphreg.papers import Declaration, Evidence, Runner, Trial, Verdict, at_least, at_most, chosen, equal, running
+from graphreg.papers import (
+    Declaration,
+    Evidence,
+    Outlook,
+    Runner,
+    Trial,
+    Verdict,
+    at_least,
+    at_most,
+    chosen,
+    duration,
+    equal,
+    running,
+)
 from graphreg.papers.declaring import _files, _register
 
 CALLS = []
@@ -286,6 +299,41 @@ def test_processes_change_nothing(tmp_path):
     together = Runner(out=tmp_path, processes=2).run(declared(many, quick={"count": 2}))
     assert together.evidence == alone.evidence
     assert len((next(tmp_path.rglob("*.jsonl"))).read_text().splitlines()) == 5
+
+
+def read(rng, files, *, n):
+    CALLS.append(n)
+    return {"size": files["a.csv"].stat().st_size, "drawn": rng.random()}
+
+
+def test_replications_are_given_real_data_and_another_file_is_another_result(tmp_path):
+    """Whatever folder the data are in."""
+
+    def sizes(at):
+        [found] = at.replicate(read, [{"n": 1}], 2, with_files=True)
+        return Evidence.of(at_least("size", found[0]["size"], 1.0))
+
+    claim, out = declared(sizes, data=("a.csv",)), tmp_path / "out"
+    for folder, content in (("one", "abc"), ("two", "abc"), ("three", "abcd")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.csv").write_text(content)
+    found = [Runner(out=out, data=tmp_path / name).run(claim) for name in ("one", "two", "three")]
+    assert [each.evidence.checks[0].computed for each in found] == [(3.0,), (3.0,), (4.0,)]
+    assert CALLS == [1, 1, 1, 1], "not computed again where the data were moved"
+
+
+# ---- the time left ---------------------------------------------------------------------------------------------------
+def test_the_time_left_follows_from_what_is_declared_and_how_fast_it_goes():
+    short, long = declared(), declared(experiment=True, full={"n": 9}, minutes=30.0)
+    outlook = Outlook("full")
+    assert outlook.left([short, long]) == 1.0 + 1800.0
+    assert Outlook("full", 2).left([long]) == 900.0
+    assert Outlook("quick").left([long]) == 5.0
+    outlook.tell(long, 3600.0)
+    assert outlook.left([long]) == pytest.approx(3600.0, rel=0.05)
+    uncheckable = Declaration("clusters.not", "(1)", "Two.", "four", Verdict.UNCHECKED, reason="no data")
+    assert outlook.left([uncheckable]) == 0.0
+    assert [duration(each) for each in (8.0, 720.0, 12600.0)] == ["8 s", "12 min", "3.5 h"]
 
 
 # ---- names -----------------------------------------------------------------------------------------------------------

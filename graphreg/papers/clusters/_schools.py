@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ class Schools:
     clusters: dict[Any, str]
 
     @staticmethod
-    def split(path: str, number: int) -> Schools:
+    def split(path: Path, number: int) -> Schools:
         frame: Any = pd.read_csv(path)
         frame["high"] = (frame["mAch"] > frame["mAch"].median()).astype(int)
         frame["minority"], frame["female"] = (frame["minrty"] == "Yes") * 1.0, (frame["sx"] == "Female") * 1.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,36 +17,39 @@ from ._schools import FILE, Schools
 MODELS = ("personalised", "local", "single model")
 
 
-def _scores(rng: np.random.Generator, *, path: str, split: int, gamma: float, grid: list[float], folds: int) -> Any:
+def _scores(
+    rng: np.random.Generator, files: Mapping[str, Path], *, split: int, gamma: float, grid: list[float], folds: int
+) -> dict[str, Any]:
     """Cross-entropy per pupil by cross-validation on the pupils of the training, at one gamma and every lambda."""
     lam = gr.Parameter(1.0, name="lambda")
-    problem = Schools.split(path, split).model(gamma, lam)
+    problem = Schools.split(files[FILE], split).model(gamma, lam)
     found = gr.cross_validate(
         problem, grid, folds, method=gr.InteriorPoint(), gap=1e-4, seed=split, refit=False, progress=False
     )
     return {"scores": found.mean}
 
 
-def _judged(rng: np.random.Generator, *, path: str, split: int, gamma: float, lam: float) -> dict[str, Any]:
+def _judged(
+    rng: np.random.Generator, files: Mapping[str, Path], *, split: int, gamma: float, lam: float
+) -> dict[str, Any]:
     """Cross-entropy and accuracy on the test, by school and model."""
-    schools, out = Schools.split(path, split), dict[str, Any]()
+    schools, out = Schools.split(files[FILE], split), dict[str, Any]()
     for name, coefficients in schools.coefficients(gamma, lam).items():
         entropy, accuracy = schools.judged(coefficients)
         out |= {f"{name}: entropy": entropy, f"{name}: accuracy": accuracy}
     return out
 
 
-def _tuned(at: Trial, path: str, step: float, splits: int, folds: int) -> list[dict[str, Any]]:
+def _tuned(at: Trial, step: float, splits: int, folds: int) -> list[dict[str, Any]]:
     """For each split gamma and lambda of the least score on the grid 10^-2, ..., 10^2."""
     grid = [float(x) for x in 10.0 ** np.arange(-2.0, 2.0 + step / 2.0, step)]
     cells = [
-        {"path": path, "split": split, "gamma": gamma, "grid": grid, "folds": folds}
-        for split in range(splits)
-        for gamma in grid
+        {"split": split, "gamma": gamma, "grid": grid, "folds": folds} for split in range(splits) for gamma in grid
     ]
-    scores = np.array([row[0]["scores"] for row in at.replicate(_scores, cells, 1)]).reshape(splits, -1)
+    found = at.replicate(_scores, cells, 1, with_files=True)
+    scores = np.array([row[0]["scores"] for row in found]).reshape(splits, -1)
     best = [divmod(int(each.argmin()), len(grid)) for each in scores]
-    return [{"path": path, "split": k, "gamma": grid[g], "lam": grid[top]} for k, (g, top) in enumerate(best)]
+    return [{"split": k, "gamma": grid[g], "lam": grid[top]} for k, (g, top) in enumerate(best)]
 
 
 def _summary(entropy: Array, accuracy: Array) -> dict[str, Any]:
@@ -94,8 +99,8 @@ def _distributions(figure: Any, data: dict[str, Any]) -> None:
     figure=_distributions,
 )
 def schools(at: Trial, step: float, splits: int, folds: int) -> Evidence:
-    cells = _tuned(at, str(at.file(FILE)), step, splits, folds)
-    rows = [row[0] for row in at.replicate(_judged, cells, 1)]
+    cells = _tuned(at, step, splits, folds)
+    rows = [row[0] for row in at.replicate(_judged, cells, 1, with_files=True)]
     entropy = {name: np.array([row[f"{name}: entropy"] for row in rows]) for name in MODELS}
     accuracy = {name: np.array([row[f"{name}: accuracy"] for row in rows]) for name in MODELS}
     table = [{"model": name} | _summary(entropy[name], accuracy[name]) for name in MODELS]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -114,11 +115,15 @@ def scores(y: Array, link: Array) -> dict[str, float]:
     }
 
 
-def split(of: Election, reading: str, rng: np.random.Generator) -> dict[str, dict[str, float]]:
-    """The scores of the four methods on a third of the counties, fitted on the others."""
-    X, N = of.predictors(reading), len(of.y)
-    train = np.zeros(N, dtype=bool)
-    train[rng.permutation(N)[: 2 * N // 3]] = True
+def split(rng: np.random.Generator, files: Mapping[str, Path]) -> dict[str, dict[str, dict[str, float]]]:
+    """The scores of the four methods on a third of the counties, fitted on the others; by reading and method."""
+    of = Election.read(files[COUNTIES], files[HISTORY])
+    train = np.zeros(len(of.y), dtype=bool)
+    train[rng.permutation(len(of.y))[: 2 * len(of.y) // 3]] = True
+    return {reading: _scored(of, of.predictors(reading), train) for reading in READINGS}
+
+
+def _scored(of: Election, X: Array, train: Array) -> dict[str, dict[str, float]]:
     loss, ridge = fitted(X[train], of.y[train], of.node[train])
     i, j, statistic = tested(loss + ridge)
     kept = np.flatnonzero(statistic <= threshold(X.shape[1], len(statistic)))
@@ -132,15 +137,7 @@ def split(of: Election, reading: str, rng: np.random.Generator) -> dict[str, dic
         problem = gr.Problem(loss + ridge + STRENGTH * gr.TotalVariation(graph, gr.L1()))
         coef[name] = problem.solve(gr.PrimalDual(), gap=1e-3).coef
     test = ~train
-    out = {name: scores(of.y[test], np.einsum("rj,rj->r", X[test], w[of.node[test]])) for name, w in coef.items()}
-    return {**out, "pairs kept": {"share": len(kept) / len(statistic)}}
-
-
-@lru_cache(8)
-def study(of: Path, history: Path, reading: str, splits: int) -> list[dict[str, dict[str, float]]]:
-    """Some splits of the counties; the same for every claim."""
-    election = Election.read(of, history)
-    return [split(election, reading, np.random.default_rng([2020, number])) for number in range(splits)]
+    return {name: scores(of.y[test], np.einsum("rj,rj->r", X[test], w[of.node[test]])) for name, w in coef.items()}
 
 
 def outlines(path: Path) -> dict[str, list[Array]]:

@@ -22,7 +22,7 @@ from ._election import (
     Election,
     fitted,
     outlines,
-    study,
+    split,
     tested,
     threshold,
 )
@@ -35,12 +35,10 @@ SPLITS = {"quick": {"splits": 2}, "full": {"splits": 50}}
 
 def _studied(at: Trial, splits: int) -> tuple[dict[str, dict[str, float]], list[dict[str, Any]]]:
     """Mean accuracies by reading and method, and the table of all scores."""
-    counties, history = at.file(COUNTIES), at.file(HISTORY)
-    assert counties is not None
-    assert history is not None
+    [found] = at.replicate(split, [{}], splits, with_files=True)
     mean, table = dict[str, dict[str, float]](), list[dict[str, Any]]()
     for reading in READINGS:
-        runs = study(counties, history, reading, splits)
+        runs = [each[reading] for each in found]
         mean[reading] = {name: float(np.mean([run[name]["accuracy"] for run in runs])) for name in METHODS}
         for name in METHODS:
             sd = float(np.std([run[name]["accuracy"] for run in runs], ddof=1)) if splits > 1 else 0.0
