@@ -3,8 +3,11 @@
 # Importing a file declares its commands.
 from . import beginnings as beginnings
 from . import commands as commands
+from . import graphs as graphs
 from . import laws as laws
+from . import predicting as predicting
 from . import proofs as proofs
+from . import strengths as strengths
 from .papers import papers
 from .program import main as main
 

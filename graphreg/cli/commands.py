@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from .. import escaping
 from . import exits
-from .program import FILE, FOLDER, SECONDS, force_option, gap_option, json_option, main, quiet_option, with_model
-
-PAGE = (
-    "<!doctype html>\n<html><head><meta charset='utf-8'><title>graphreg audit</title></head><body>\n{}</body></html>\n"
+from .outputs import Outputs, to_page, with_outputs
+from .program import (
+    FILE,
+    FOLDER,
+    SECONDS,
+    force_option,
+    gap_option,
+    json_option,
+    main,
+    method_option,
+    quiet_option,
+    with_model,
 )
 
 
@@ -28,9 +36,7 @@ class _WithExample(click.Command):
 
 @main.command(cls=_WithExample)
 @with_model
-@click.option(
-    "--method", metavar="METHOD", help="Instead of that in the model file: NAME or 'NAME(option=value, ...)'."
-)
+@method_option
 @gap_option
 @click.option("--rounds", type=click.IntRange(min=1), help="At most so many rounds of an iterative method.")
 @click.option("--seconds", type=SECONDS, help="At most so many seconds of an iterative method.")
@@ -63,7 +69,7 @@ def solve(  # noqa: PLR0913, PLR0917 - one argument per option
     from . import folder, results
 
     said = not (quiet or as_json)
-    chosen = _method(method, read)
+    chosen = chosen_method(method, read)
     place = folder.Folder.prepare(out, force) if out is not None else None
     if proof is not None:
         folder.check_new(proof, force, "--proof")
@@ -105,26 +111,16 @@ def solve(  # noqa: PLR0913, PLR0917 - one argument per option
 @gap_option
 @click.option("--seconds", type=SECONDS, default=60.0, show_default=True, help="The budget of each method.")
 @click.option("--seed", type=click.IntRange(min=0), help="For methods that draw random numbers.")
-@click.option("--csv", type=FILE, help="Write the table to this file.")
-@click.option(
-    "--picture", type=FILE, help="Draw the gaps against rounds, messages, bytes and seconds in this PNG file."
-)
-@force_option
-@quiet_option
-@json_option
+@with_outputs("the gaps against rounds, messages, bytes and seconds")
 @click.pass_context
-def compare(  # noqa: PLR0913, PLR0917 - one argument per option
+def compare(
     ctx: click.Context,
     read: Any,
+    to: Outputs,
     names: tuple[str, ...],
     gap: float | None,
     seconds: float,
     seed: int | None,
-    csv: Path | None,
-    picture: Path | None,
-    force: bool,
-    quiet: bool,
-    as_json: bool,
 ) -> None:
     """Run every method that applies, or those named, and set the answers side by side.
 
@@ -132,33 +128,29 @@ def compare(  # noqa: PLR0913, PLR0917 - one argument per option
     """
     import graphreg as gr
 
-    from . import folder, results
-
-    methods: dict[str, Any] = {name: _method(name, read) or read.method for name in names}
-    for file, option in ((csv, "--csv"), (picture, "--picture")):
-        if file is not None:
-            folder.check_new(file, force, option)
-    if picture is not None and folder.find_spec("matplotlib") is None:
-        raise click.UsageError(folder.NO_PICTURES)
+    methods: dict[str, Any] = {name: chosen_method(name, read) or read.method for name in names}
     target: float = read.options.get("gap", 1e-6) if gap is None else gap
     seed = read.options.get("seed") if seed is None else seed
-    shown = False if quiet else None
-    found = gr.compare(read.problem, methods or None, gap=target, seconds=seconds, seed=seed, progress=shown)
-    table = found.table()
-    if as_json:
-        rows = results.plain({str(name): row.to_dict() for name, row in table.iterrows()})
-        exits.say_json({"versions": results.versions(), "methods": rows, "reference": found.reference})
-    elif not quiet:
-        exits.say(f"{read}\n\n{found}\n(above: the objective minus the best lower bound of all)")
-    if csv is not None:
-        folder.write_all(csv.parent, {csv.name: escaping.table(table.rename_axis("method").reset_index())})
-    undrawn: dict[str, str] = {}
-    if picture is not None:
-        drawn, undrawn = folder.draw_all({picture.name: lambda: folder.draw_comparison(found)})
-        folder.write_all(picture.parent, drawn)
-    exits.say_undrawn(undrawn)
+    found = gr.compare(read.problem, methods or None, gap=target, seconds=seconds, seed=seed, progress=to.progress)
+    table = found.table().rename_axis("method")
+    rows = {str(name): row.to_dict() for name, row in table.iterrows()}
+    undrawn = to.deliver(
+        found,
+        table.reset_index(),
+        {"methods": rows, "reference": found.reference},
+        partial(_draw_comparison, found),
+        f"{read}\n\n{found}\n(above: the objective minus the best lower bound of all)",
+    )
     codes = [exits.of_status(entry.status) for entry in found.entries.values()]
     ctx.exit(exits.INTERRUPTED if exits.INTERRUPTED in codes else min(codes) or exits.of_status("certified", undrawn))
+
+
+def _draw_comparison(found: Any, figure: Any) -> None:
+    from ..plots import comparison_figure
+    from ..plots.comparing import SIZE
+
+    figure.set_size_inches(*SIZE)
+    comparison_figure(found, figure)
 
 
 @main.command()
@@ -189,7 +181,7 @@ def audit(ctx: click.Context, read: Any, algorithm: str, html: Path | None, forc
     report = gr.audit(read.problem, given, **options)
     exits.say(str(report))
     if html is not None:
-        folder.write_all(html.parent, {html.name: PAGE.format(report.to_html()).encode()})
+        folder.write_all(html.parent, {html.name: to_page("graphreg audit", report.to_html())})
     ctx.exit(exits.of_audit(report))
 
 
@@ -200,7 +192,7 @@ def methods(read: Any) -> None:
     exits.say(str(read.problem.methods()))
 
 
-def _method(text: str | None, model: Any) -> Any:
+def chosen_method(text: str | None, model: Any) -> Any:
     """The method that an option names; None where that is the model file's own, which has its options."""
     from . import methods
 

@@ -36,6 +36,7 @@ family = "SquaredLoss"           # sum_i 1/m_i sum_r (x_r'w_i - y_r)^2 / 2
 [total_variation]
 penalty = "L2"                   # + 0.3 sum over edges of ||w_i - w_j||: neighbours become equal where they can
 strength = 0.3
+parameter = "lam"                # a name, so that `graphreg path` and `graphreg cv` can vary it
 
 [node_penalty]
 penalty = "SquaredL2"            # + 0.001 sum over stations of ||w_i||^2 / 2, without the intercept

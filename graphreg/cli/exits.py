@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Collection, Mapping
+import warnings
+from collections.abc import Collection, Generator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -81,13 +83,22 @@ class Commands(click.Group):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")
         try:
-            return super().invoke(ctx)
+            with _warnings_said():
+                return super().invoke(ctx)
         except GraphregError as error:
             say("Error: " + " ".join(str(error).split()), err=True)
             ctx.exit(of_error(error))
         except KeyboardInterrupt:
             click.echo("Interrupted.", err=True)
             ctx.exit(INTERRUPTED)
+
+
+@contextmanager
+def _warnings_said() -> Generator[None]:
+    """A context in which warnings are one line on stderr, without the place in the code."""
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_: say("Warning: " + " ".join(str(message).split()), err=True)
+        yield
 
 
 def table() -> str:

@@ -155,19 +155,12 @@ def _pictures(solution: gr.Solution) -> dict[str, Callable[[], bytes]]:
     return drawings
 
 
-def draw_comparison(comparison: gr.Comparison) -> bytes:
-    """The figure of a comparison."""
-    from ..plots import comparison_figure
-    from ..plots.comparing import SIZE
-
-    return _png(lambda figure: comparison_figure(comparison, figure), SIZE)
-
-
 def _draw(plot: str, solution: gr.Solution, size: tuple[float, float]) -> bytes:
-    return _png(lambda figure: getattr(plots, plot)(solution, ax=figure.subplots()), size)
+    return png(lambda figure: getattr(plots, plot)(solution, ax=figure.subplots()), size)
 
 
-def _png(draw: Callable[[Any], Any], size: tuple[float, float]) -> bytes:
+def png(draw: Callable[[Any], Any], size: tuple[float, float] = (8.0, 5.0)) -> bytes:
+    """The picture that ``draw`` makes of a matplotlib Figure."""
     from matplotlib.figure import Figure  # not pyplot: no window, and no state of the whole program
 
     figure = Figure(figsize=size, layout="constrained")

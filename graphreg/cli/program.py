@@ -47,6 +47,9 @@ def with_model(command: Callable[..., None]) -> Callable[..., None]:
     return read_first
 
 
+method_option = click.option(
+    "--method", metavar="METHOD", help="Instead of that in the model file: NAME or 'NAME(option=value, ...)'."
+)
 gap_option = click.option("--gap", type=click.FloatRange(min=0), help="The relative gap to be certified.")
 quiet_option = click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")

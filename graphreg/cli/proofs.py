@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from . import exits
-from .program import FILE, SECONDS, main, with_model
+from .program import FILE, SECONDS, force_option, gap_option, main, quiet_option, with_model
 
 
 @main.command()
@@ -26,6 +26,39 @@ def verify(ctx: click.Context, proof: Path, model: str | None, no_flint: bool, s
 
     options = ["--seconds", str(seconds), *(["--no-flint"] if no_flint else []), *(["--model", model] if model else [])]
     ctx.exit(check([str(proof), *options]))
+
+
+@main.command()
+@with_model
+@click.argument("file", type=FILE)
+@click.option(
+    "--claim",
+    "claims",
+    multiple=True,
+    type=click.Choice(["near", "fused", "split"]),
+    help="What else is to be proved of every edge; repeatable.",
+)
+@gap_option
+@click.option("--seconds", type=SECONDS, help="At most so many seconds for the answer.")
+@force_option
+@quiet_option
+@click.pass_context
+def prove(
+    ctx: click.Context, read: Any, file: Path, claims: tuple[str, ...], force: bool, quiet: bool, **asked: Any
+) -> None:
+    """Solve the problem in a model file, and write a proof of the answer's bounds into FILE.
+
+    `graphreg verify FILE` checks it; so does the file verify.py alone, on a machine without graphreg.
+    """
+    from . import folder
+
+    folder.check_new(file, force, "FILE")
+    given = {key: value for key, value in asked.items() if value is not None}
+    solution = read.solve(progress=False if quiet else None, on_failure="return", **given)
+    proved = solution.prove(file, claims)
+    if not quiet:
+        exits.say(proved)
+    ctx.exit(exits.of_status(solution.status))
 
 
 @main.command("hash")

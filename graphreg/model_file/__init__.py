@@ -7,11 +7,12 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..checks import switch
 from ..errors import ModelFileError
 from ..inputs import Graph
+from ..messages import near
 from ..methods import AbstractMethod
 from ..problem import Problem
 from ..running import Solution
@@ -24,7 +25,11 @@ from .place import text_of as text_of
 from .samples import SampleTable, read_samples
 from .schema import Section, read_tables
 from .tables import Folders
+from .tables import read_table as read_table
 from .terms import Sources, build_problem, build_terms
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["ModelFile", "SampleTable", "read_model"]
 
@@ -80,6 +85,42 @@ class ModelFile:
             return self.problem.solve(method or self.method, **asked)
         with Place(self.path.name, "[solve]").named():
             return self.problem.solve(self.method, **asked)
+
+    @property
+    def graphs_by_name(self) -> dict[str | None, Graph]:
+        """The graphs by the ``name`` of their table."""
+        names = [each.get("name") for each in listed(self.content.get("graph", []))]
+        return dict(zip(names, self.graphs, strict=True))
+
+    def rows_like(self, path: str | Path, name: str | None = None) -> pd.DataFrame:
+        """The rows of another table as `Solution.predict` takes them: derived columns are computed, and features
+        standardised as those of the data were. All rows are kept.
+
+        Parameters
+        ----------
+        path : path
+            CSV or Parquet, with the columns of the data but for the target and the weights.
+        name : str, optional
+            The ``name`` of the [[data]] that the rows are like, where there are several.
+
+        Raises
+        ------
+        ModelFileError, DataError
+            Where the table or a column is not there, or the name is none of them; the message names it.
+
+        Examples
+        --------
+        >>> file = gr.read_model(folder / "model.toml")
+        >>> len(file.solve().predict(file.rows_like(folder / "stations.csv")))
+        80
+        """
+        known = {each.name: each for each in self.samples}
+        if name is None and len(known) > 1:
+            raise ModelFileError(f"there are several [[data]]; name one of them: {', '.join(map(repr, known))}")
+        if name is not None and name not in known:
+            raise ModelFileError(f"no [[data]] has the name {name!r}; {near(name, [str(each) for each in known])}")
+        samples = next(iter(known.values())) if name is None else known[name]
+        return samples.prepared(read_table(path, "rows", samples.label_columns), Path(path).name)
 
     def __str__(self) -> str:
         observed = {label for samples in self.samples for label in samples.labels}

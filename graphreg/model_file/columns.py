@@ -59,6 +59,11 @@ def _check_formula(frame: pd.DataFrame, formula: str, place: Place) -> None:
             place.refuse(f"{formula!r} has {part!r}, which is not allowed; write {ALLOWED}")
 
 
+def names_in(formula: str) -> set[str]:
+    """The columns and functions that a formula names."""
+    return {node.id for node in ast.walk(ast.parse(formula.strip(), mode="eval")) if isinstance(node, ast.Name)}
+
+
 def _is_arithmetic(node: ast.AST) -> bool:
     if isinstance(node, ast.Constant):
         return type(node.value) in (int, float)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import DataError
 from ..escaping import visible
 from ..inputs import NodeData
-from .columns import Standardised, derive, keep, standardise
+from .columns import Standardised, derive, keep, names_in, standardise
 from .place import Place, listed
 from .schema import DataKeys
 from .tables import Folders, check_columns, label_list
@@ -63,6 +63,27 @@ class SampleTable:
                 offset=keys.offset,
                 intercept=keys.intercept,
             )
+
+    @property
+    def label_columns(self) -> list[str]:
+        """The columns of labels that every row needs."""
+        return [self.keys.node]
+
+    def prepared(self, frame: pd.DataFrame, file: str) -> pd.DataFrame:
+        """Other rows, as these are: with those derived columns that the predictors need, and standardised."""
+        keys, place = self.keys, Place(file)
+        needed = {*self.features, *([keys.offset] if keys.offset else [])}
+        wanted: dict[str, str] = {}
+        for name, formula in reversed((keys.derive or {}).items()):
+            if name in needed:
+                wanted[name] = formula
+                needed |= names_in(formula)
+        frame = derive(frame, dict(reversed(wanted.items())), place.at("derive"))
+        check_columns(frame, [*self.features, *([keys.offset] if keys.offset else [])], file, place)
+        if self.standardised is None:
+            return frame
+        center, scale = self.standardised.center, self.standardised.scale
+        return frame.assign(**{name: (frame[name] - center[name]) / scale[name] for name in center})
 
     def by_node(self, column: str, place: Place) -> dict[str, str]:
         """The value of a column of labels at each node, where it must be the same in all rows."""

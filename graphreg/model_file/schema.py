@@ -57,6 +57,7 @@ class LossKeys:
 
     family: str
     strength: float = 1.0
+    parameter: str | None = None
     data: str | None = None
     keep: dict[str, Any] | None = None
 
@@ -67,6 +68,7 @@ class TotalVariationKeys:
 
     penalty: str | dict[str, Any]
     strength: float = 1.0
+    parameter: str | None = None
     graph: str | None = None
     features: list[str] | None = None
 
@@ -85,6 +87,7 @@ class NodePenaltyKeys:
 
     penalty: str | dict[str, Any]
     strength: float = 1.0
+    parameter: str | None = None
     weights: dict[str, float] | None = None
     center: list[float] | dict[str, list[float]] | None = None
     features: list[str] | None = None
@@ -100,6 +103,7 @@ class HierarchyKeys:
     gamma: float | dict[str, float] | None = None
     penalty: str | dict[str, Any] | None = None
     strength: float = 1.0
+    parameter: str | None = None
     data: str | None = None
 
 

@@ -125,6 +125,17 @@ def _parquet(path: Path, place: Place, labels: Iterable[str], leading: int) -> p
     return frame
 
 
+def read_table(path: str | Path, what: str, labels: Sequence[str]) -> pd.DataFrame:
+    """A table that no model file names, with these columns of labels, all of which must be there and filled in."""
+    path = Path(path)
+    place = Place(what)
+    frame, file = Folders(path.parent, path.parent, outside=True).read(path.name, place, labels)
+    check_columns(frame, labels, file, place)
+    for name in labels:
+        _ = label_list(frame, name, file, place)
+    return frame
+
+
 def check_columns(frame: pd.DataFrame, names: Sequence[str], file: str, place: Place) -> None:
     """Every name must be a column of the frame."""
     for name in names:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from ..errors import GraphregError
 from ..inputs import Graph
 from ..messages import near
 from ..problem import Problem
-from ..terms import Consensus, Hierarchy, Model, NodePenalty, TotalVariation, feature_of
+from ..terms import Consensus, Hierarchy, Model, NodePenalty, Parameter, TotalVariation, feature_of
 from ..terms.penalties import AbstractConstraint, SquaredL2
 from .families import make, make_inline
 from .place import Place, listed
@@ -35,6 +35,7 @@ class Sources:
     graphs: Mapping[str | None, Graph]
     folders: Sequence[Path] | None  # where modules of the user's own are looked for first; None: they are not run
     used: set[tuple[str, str | None]]
+    parameters: dict[str, Parameter] = field(default_factory=dict[str, Parameter])
 
     def data(self, name: str | None, place: Place) -> SampleTable:
         return self._pick("data", self.samples, name, place)
@@ -141,19 +142,34 @@ def build_terms(tables: Mapping[str, list[Section]], sources: Sources) -> list[T
         for section in tables[name]:
             with section.place.named():
                 term = build(section, sources)
-                strength = getattr(section.keys, "strength", 1.0)
                 _check_strength(section, getattr(term, "penalty", None))
-                terms.append(Term(Model.of(term if strength == 1.0 else strength * term), section.place))
+                strength = _strength(section, sources.parameters)
+                whole = term if isinstance(strength, float) and strength == 1.0 else strength * term
+                terms.append(Term(Model.of(whole), section.place))
     _check_features(tables, terms)
     return terms
 
 
+def _strength(section: Section, parameters: dict[str, Parameter]) -> float | Parameter:
+    """The strength of a term: a number, or the Parameter that it is named. Terms that name the same share it."""
+    name, value = getattr(section.keys, "parameter", None), getattr(section.keys, "strength", 1.0)
+    if name is None:
+        return value
+    known = parameters.setdefault(name, Parameter(value, name=name))
+    if known.value != value:
+        section.place.at("strength").refuse(
+            f"the parameter {name!r} has two values, {known.value:g} and {value:g}; give it one, or two names"
+        )
+    return known
+
+
 def _check_strength(section: Section, penalty: Any) -> None:
     """A constraint takes no strength; said here, because 1 would pass."""
-    if isinstance(penalty, AbstractConstraint) and "strength" in section.given:
-        section.place.at("strength").refuse(
-            f"{type(penalty).__name__} is a constraint and takes no strength; leave the key out"
-        )
+    for key in ("strength", "parameter"):
+        if isinstance(penalty, AbstractConstraint) and key in section.given:
+            section.place.at(key).refuse(
+                f"{type(penalty).__name__} is a constraint and takes no {key}; leave the key out"
+            )
 
 
 def _check_features(tables: Mapping[str, list[Section]], terms: Sequence[Term]) -> None:

@@ -31,7 +31,7 @@ def some_parameters(problem: Problem) -> list[Parameter]:
         raise ModelError(f"the Parameter {idle!r} scales a term without edges, so that it changes nothing; add edges")
     raise ModelError(
         "the model has no Parameter that could vary; write lam = gr.Parameter(0.1, name='lam') and lam * term in place "
-        "of the number"
+        'of the number; in a model file, parameter = "lam" beside the strength of a term'
     )
 
 

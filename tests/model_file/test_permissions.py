@@ -58,18 +58,25 @@ def test_there_are_commands_that_open_a_model_file():
     assert {"solve", "compare", "methods", "hash", "audit"} <= set(COMMANDS)
 
 
+@pytest.mark.filterwarnings("ignore:.*samples for 2 coefficients")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_asks_and_says_so(folder, command):
     name = f"tattle_{command}"
     (folder / f"{name}.py").write_text(TATTLE)
-    path = write(folder, {**BASE, "total_variation": {"penalty": f"{name}:P"}})
-    more = ["PrimalDual"] if command == "audit" else []
+    path = write(folder, {**BASE, "total_variation": {"penalty": f"{name}:P", "parameter": "lam"}})
+    more = {
+        "audit": ["PrimalDual"],
+        "predict": [folder / "visits.csv"],
+        "prove": [folder / "proof.json"],
+        "path": ["--strengths", "0.1"],
+        "cv": ["--strengths", "0.1", "--folds", "2"],
+    }.get(command, [])
     done = run(command, path, *more)
     assert done.exit_code == 2
     assert "--allow-code" in done.stderr
     assert not (folder / f"{name}.ran").exists()
     if command not in ("compare", "audit"):  # which take long
-        assert run(command, path, "--allow-code").exit_code == 0
+        assert run(command, path, *more, "--allow-code").exit_code == 0
     said = " ".join(run(command, "--help").output.split())
     assert "--allow-code Run modules that the model file names" in said
     assert "--allow-outside Let paths in the model file leave its folder" in said

@@ -1,0 +1,131 @@
+"""The commands on graphs: which edges to trust, and whether clusters are guaranteed to be recovered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from . import exits
+from .outputs import Outputs, with_outputs
+from .program import FILE, SECONDS, main, with_model
+
+if TYPE_CHECKING:
+    from ..inputs import Graph
+    from ..model_file import ModelFile
+    from ..terms import Model
+
+seconds_option = click.option("--seconds", type=SECONDS, help="A budget of time.")
+
+
+@main.command()
+@with_model
+@click.option("--all-pairs", is_flag=True, help="Test all pairs of nodes, in place of the edges of the graph.")
+@click.option("--graph", "name", metavar="NAME", help="Which [[graph]] of the model file, where there are several.")
+@click.option(
+    "--covariance",
+    type=click.Choice(["auto", "chow", "robust", "model", "HC0", "HC1", "HC2", "HC3", "HC4"]),
+    default="auto",
+    show_default=True,
+)
+@click.option(
+    "--correction",
+    type=click.Choice(["bonferroni", "bh", "none"]),
+    default="bonferroni",
+    show_default=True,
+    help="For testing many edges at once.",
+)
+@click.option("--alpha", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.05, show_default=True)
+@click.option("--feature", "features", metavar="NAME", multiple=True, help="Compare this alone; repeatable.")
+@seconds_option
+@with_outputs("the graph with the edges that were removed")
+@click.pass_context
+def edges(
+    ctx: click.Context,
+    read: Any,
+    to: Outputs,
+    all_pairs: bool,
+    name: str | None,
+    correction: str,
+    features: tuple[str, ...],
+    **asked: Any,
+) -> None:
+    """Test for every edge whether its two nodes have the same parameters, and keep the edges where nothing speaks
+    against it.
+
+    Each node is fitted alone, by its loss and its node penalties in the model file.
+    """
+    import graphreg as gr
+
+    from ..plots import plot_selection
+
+    graph = None if all_pairs else _graph(read, name)
+    asked |= {"correction": None if correction == "none" else correction, "features": features or None}
+    found = gr.inference.select_edges(_local(read), graph, **asked)
+    rows = found.tests.to_dict("records")
+    undrawn = to.deliver(
+        found,
+        found.tests,
+        {"edges": rows, "removed": len(found.removed)},
+        lambda figure: plot_selection(found, ax=figure.subplots()),
+        f"{found}\n\n{found.tests}",
+    )
+    ctx.exit(exits.of_status("certified", undrawn))
+
+
+def _graph(read: ModelFile, name: str | None) -> Graph:
+    graphs = read.graphs_by_name
+    if not graphs:
+        raise click.UsageError("the model file has no [graph]; say --all-pairs to test all pairs of nodes")
+    if name is None and len(graphs) == 1:
+        return next(iter(graphs.values()))
+    if name not in graphs:
+        names = ", ".join(str(each) for each in graphs if each is not None)
+        raise click.UsageError(f"--graph: name one of the graphs of the model file{': ' if names else ''}{names}")
+    return graphs[name]
+
+
+def _local(read: ModelFile) -> Model:
+    """The losses and node penalties of a model: what each node is fitted by alone."""
+    from ..terms import Model, NodePenalty
+    from ..terms.losses import AbstractLoss
+
+    return Model(tuple(each for each in read.problem.model.terms if isinstance(each[1], (AbstractLoss, NodePenalty))))
+
+
+@main.command()
+@with_model
+@click.option(
+    "--clusters",
+    type=FILE,
+    help="A table with the columns node and cluster, as `solve --out` writes; by default the clusters of the answer.",
+)
+@seconds_option
+@with_outputs("the graph with the sets of nodes that are too loosely connected")
+@click.pass_context
+def recover(ctx: click.Context, read: Any, to: Outputs, clusters: Path | None, **asked: Any) -> None:
+    """Whether a partition into clusters is guaranteed to be recovered, at which strengths, and where it is not, which
+    nodes are too loosely connected (generalised total variation, Theorem 2)."""
+    import graphreg as gr
+
+    partition = read.solve(progress=to.progress).clusters().labels if clusters is None else _partition(clusters)
+    found = gr.theory.recovery(read.problem, partition, **asked)
+    table = found.table.reset_index()
+    document = {
+        "guaranteed": found.guaranteed,
+        "strength": found.strength,
+        "interval": found.interval,
+        "clusters": table.to_dict("records"),
+        "reasons": found.reasons,
+    }
+    undrawn = to.deliver(found, table, document, lambda figure: found.plot(ax=figure.subplots()))
+    ctx.exit(exits.of_status("certified", undrawn))
+
+
+def _partition(file: Path) -> dict[str, str]:
+    """The cluster of each node, from a table."""
+    from ..model_file import read_table
+
+    frame = read_table(file, "--clusters", ["node", "cluster"])
+    return dict(zip(frame["node"], frame["cluster"], strict=True))

@@ -1,0 +1,126 @@
+"""What a command gives: text, and where it is asked for a table, a page, a picture or one JSON document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import wraps
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .. import escaping
+from . import exits
+from .program import FILE, force_option, json_option, quiet_option
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>
+<style>body {{ font: 15px/1.45 sans-serif; max-width: 75em; margin: 2em auto; padding: 0 1em; color: #222 }}
+img {{ max-width: 100% }}</style></head>
+<body>
+<h1>{title}</h1>
+{body}
+</body></html>
+"""
+
+
+def to_page(title: str, body: str) -> bytes:
+    """An HTML page that needs no other file; the body is HTML."""
+    return PAGE.format(title=escape(title), body=body).encode()
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Where a command is to put what it finds.
+
+    Attributes
+    ----------
+    csv, html, picture : Path or None
+    force, quiet, as_json : bool
+    """
+
+    csv: Path | None
+    html: Path | None
+    picture: Path | None
+    force: bool
+    quiet: bool
+    as_json: bool
+
+    @property
+    def progress(self) -> bool | None:
+        """For ``progress=``: a bar where stderr is a terminal, but with --quiet none."""
+        return False if self.quiet else None
+
+    def check(self) -> None:
+        """Refuse files that exist, and a picture that nothing can draw; before anything is computed."""
+        from . import folder
+
+        for file, option in ((self.csv, "--csv"), (self.html, "--html"), (self.picture, "--picture")):
+            if file is not None:
+                folder.check_new(file, self.force, option)
+        if self.picture is not None and folder.find_spec("matplotlib") is None:
+            raise click.UsageError(folder.NO_PICTURES)
+
+    def deliver(
+        self,
+        found: Any,
+        table: pd.DataFrame,
+        document: Mapping[str, Any],
+        draw: Callable[[Any], Any] | None = None,
+        text: str = "",
+    ) -> dict[str, str]:
+        """Say what was found and write the files; why a picture could not be drawn, by its name.
+
+        ``draw`` is given a matplotlib Figure; ``text`` is said in place of what ``found`` says.
+        """
+        from . import folder, results
+
+        if self.as_json:
+            exits.say_json(results.plain({"versions": results.versions(), **document}))
+        elif not self.quiet:
+            exits.say(text or str(found))
+        if self.csv is not None:
+            folder.write_all(self.csv.parent, {self.csv.name: escaping.table(table)})
+        if self.html is not None:
+            title = f"graphreg {click.get_current_context().info_name}"
+            folder.write_all(self.html.parent, {self.html.name: to_page(title, found._repr_html_())})
+        undrawn: dict[str, str] = {}
+        if self.picture is not None and draw is not None:
+            drawn, undrawn = folder.draw_all({self.picture.name: lambda: folder.png(draw)})
+            folder.write_all(self.picture.parent, drawn)
+        exits.say_undrawn(undrawn)
+        return undrawn
+
+
+def with_outputs(picture: str = "") -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A command with the options --csv, --html, --picture (where ``picture`` says what it shows), --force, --quiet and
+    --json, which it is given as ``to``, an `Outputs`."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def call(
+            *args: Any,
+            csv: Path | None,
+            html: Path | None,
+            force: bool,
+            quiet: bool,
+            as_json: bool,
+            picture: Path | None = None,
+            **options: Any,
+        ) -> None:
+            to = Outputs(csv, html, picture, force, quiet, as_json)
+            to.check()
+            command(*args, to=to, **options)
+
+        wrapped = json_option(quiet_option(force_option(call)))
+        if picture:
+            wrapped = click.option("--picture", type=FILE, help=f"Draw {picture} in this PNG file.")(wrapped)
+        wrapped = click.option("--html", type=FILE, help="Write what is found as a page to this file.")(wrapped)
+        return click.option("--csv", type=FILE, help="Write the table to this file.")(wrapped)
+
+    return decorate

@@ -1,0 +1,194 @@
+"""The commands that vary a strength: the path, cross-validation, and the largest strength that matters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .. import escaping
+from . import exits
+from .commands import chosen_method
+from .outputs import Outputs, with_outputs
+from .program import FILE, SECONDS, gap_option, main, with_model
+
+method_option = click.option(
+    "--method", metavar="METHOD", help="NAME or 'NAME(option=value, ...)'; by default the fastest that applies."
+)
+parameter_option = click.option(
+    "--parameter", metavar="NAME", help="Which parameter of the model file varies; by default its only one."
+)
+seconds_option = click.option("--seconds", type=SECONDS, help="A budget of time for all of it.")
+checkpoint_option = click.option(
+    "--checkpoint", type=FILE, help="Keep what is finished in this file; where it is there, go on from it."
+)
+
+
+class Values(click.ParamType[Any]):
+    """ "0.1,0.3,1" as numbers, or "20" as how many there are to be."""
+
+    name = "values"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            if value.strip().isdecimal():
+                return int(value)
+            return [float(each) for each in value.split(",")]
+        except ValueError:
+            self.fail(f"{value!r} is neither numbers between commas, as 0.1,0.3,1, nor how many there are to be", param)
+
+
+class NamedValues(Values):
+    """Values, or "lam=0.1,0.3": those of one parameter."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        name, equals, values = value.rpartition("=")
+        return (name.strip() if equals else None), super().convert(values, param, ctx)
+
+
+def code_of(complete: bool, certified: bool, ended: str, undrawn: dict[str, str]) -> int:
+    """The exit code of several solves."""
+    if ended == "interrupted":
+        return exits.INTERRUPTED
+    return exits.of_status("certified" if complete and certified else "budget", undrawn)
+
+
+@main.command()
+@with_model
+@click.option(
+    "--strengths",
+    type=Values(),
+    default="50",
+    show_default=True,
+    help="Numbers between commas, or how many, evenly spaced on a logarithmic scale below strength-max.",
+)
+@parameter_option
+@method_option
+@gap_option
+@seconds_option
+@checkpoint_option
+@click.option("--events", type=FILE, help="Write which edges fuse and split, and where, to this CSV file.")
+@with_outputs("the coefficients along the path")
+@click.pass_context
+def path(
+    ctx: click.Context, read: Any, to: Outputs, method: str | None, gap: float | None, events: Path | None, **asked: Any
+) -> None:
+    """Solve the problem in a model file at many strengths, each certified.
+
+    Which strength varies is said in the model file: parameter = "lam" beside strength = 0.3.
+    """
+    import graphreg as gr
+
+    from . import folder
+
+    if events is not None:
+        folder.check_new(events, to.force, "--events")
+    asked["gap"] = read.options.get("gap", 1e-6) if gap is None else gap
+    how = chosen_method(method, read)
+    found = gr.path(read.problem, method=how, progress=to.progress, on_failure="return", **asked)
+    rows = {f"{strength:.10g}": solution.table().to_dict("index") for strength, solution in found.solutions.items()}
+    document = {"parameter": found.parameter.name, "path": found.table().to_dict("records"), "coefficients": rows}
+    if events is not None:
+        folder.write_all(events.parent, {events.name: escaping.table(found.events())})
+    undrawn = to.deliver(
+        found, found.table(), {**document, "ended": found.ended}, lambda figure: found.plot(ax=figure.subplots())
+    )
+    certified = all(solution.status == "certified" for solution in found)
+    ctx.exit(code_of(found.complete, certified, found.ended, undrawn))
+
+
+@main.command()
+@with_model
+@click.option(
+    "--strengths",
+    "given",
+    type=NamedValues(),
+    multiple=True,
+    help="Numbers between commas, or how many (20); NAME=0.1,0.3 for each of several parameters.",
+)
+@click.option("--folds", type=click.IntRange(min=2), default=5, show_default=True)
+@click.option(
+    "--by",
+    type=click.Choice(["sample", "node"]),
+    default="sample",
+    show_default=True,
+    help="Hold out samples of every node, or whole nodes.",
+)
+@click.option("--scoring", type=click.Choice(["loss", "mse", "mae", "accuracy", "log_loss", "auc"]), default="loss")
+@click.option(
+    "--rule",
+    type=click.Choice(["min", "1se"]),
+    default="min",
+    show_default=True,
+    help="The best score; or the strongest regularisation within one standard error of it.",
+)
+@method_option
+@gap_option
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the folds.")
+@seconds_option
+@click.option("--jobs", type=int, default=1, show_default=True, help="Processes; -1: as many as processors.")
+@checkpoint_option
+@with_outputs("the scores")
+@click.pass_context
+def cv(
+    ctx: click.Context,
+    read: Any,
+    to: Outputs,
+    given: tuple[tuple[str | None, Any], ...],
+    method: str | None,
+    gap: float | None,
+    **asked: Any,
+) -> None:
+    """Choose the strengths of the problem in a model file by cross-validation, and solve it there.
+
+    Which strengths are to be chosen is said in the model file: parameter = "lam" beside strength = 0.3.
+    """
+    import graphreg as gr
+
+    asked["gap"] = read.options.get("gap", 1e-6) if gap is None else gap
+    how = chosen_method(method, read)
+    found = gr.cross_validate(read.problem, _grid(given), method=how, progress=to.progress, **asked)
+    table = found.table().reset_index()
+    chosen = found.chosen if found.complete and found.usable.any() else None
+    refit = found.solution
+    document = {
+        "points": table.to_dict("records"),
+        "chosen": chosen,
+        "rule": found.rule,
+        "ended": found.ended,
+        "coefficients": None if refit is None else refit.table().to_dict("index"),
+    }
+    undrawn = to.deliver(found, table, document, lambda figure: found.plot(ax=figure.subplots()))
+    certified = chosen is not None and (refit is None or refit.status == "certified")
+    ctx.exit(code_of(found.complete, certified, found.ended, undrawn))
+
+
+def _grid(given: tuple[tuple[str | None, Any], ...]) -> Any:
+    """What --strengths says, as `cross_validate` takes it."""
+    if not given:
+        return None
+    if len(given) == 1 and given[0][0] is None:
+        return given[0][1]
+    if any(name is None for name, _ in given):
+        raise click.UsageError("--strengths was given more than once; write NAME=0.1,0.3 for each parameter")
+    return dict(given)
+
+
+@main.command("strength-max")
+@with_model
+@parameter_option
+@seconds_option
+@with_outputs()
+@click.pass_context
+def strength_max(ctx: click.Context, read: Any, to: Outputs, **asked: Any) -> None:
+    """The smallest strength from which on all nodes of a component agree: a larger one changes nothing.
+
+    It has a certified lower and upper bound, and says which component binds.
+    """
+    import graphreg as gr
+
+    found = gr.strength_max(read.problem, **asked)
+    numbers = {"strength_max": found.value, "lower": found.lower, "upper": found.upper, "ended": found.ended}
+    to.deliver(found, found.table(), numbers)
+    ctx.exit(code_of(not found.ended, True, found.ended, {}))
