@@ -12,7 +12,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo quick test lint listings counts bench soundness proofs resume failures methods statistics audits papers
+.PHONY: help demo quick test lint listings counts bench soundness proofs resume failures methods statistics audits papers docs
 .PHONY: clean
 
 help:
@@ -31,6 +31,7 @@ help:
 	@echo "make statistics  measure sizes, powers, coverages and times, beside what is promised"
 	@echo "make papers      compute again what the papers state, and judge it by its numbers"
 	@echo "make audits      plant bugs in algorithms, and see whether audits find and name them"
+	@echo "make docs        build the documentation as a site in out/site"
 	@echo "make clean       remove .venv, caches and build outputs"
 
 demo: $(VENV)/.installed-demo
@@ -101,6 +102,10 @@ failures methods statistics audits: $(VENV)/.installed-test
 
 papers: $(VENV)/.installed-test
 	$(RUN) -m graphreg papers run --processes 2 $(ARGS)
+
+# The site opens from the disk: out/site/index.html.
+docs: $(VENV)/.installed-docs
+	$(RUN) -m mkdocs build --quiet $(ARGS)
 
 clean:
 	rm -rf $(VENV) build dist out papers-out *.egg-info .pytest_cache .ruff_cache .hypothesis

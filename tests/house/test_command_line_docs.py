@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 
 import pytest
 from model_files import write
-from places import DOCS, README, ROOT
+from places import DOCS, ROOT
 
 import graphreg as gr
 from graphreg.cli import folder as _folder
@@ -96,9 +96,3 @@ def test_tables_begin_as_shown(folder):
     shown = [block.body for block in BLOCKS if block.language == "text"]
     for name in ("stations.csv", "river.csv"):
         assert any((folder / name).read_text().startswith(each) for each in shown), f"how {name} begins is not shown"
-
-
-def test_the_readme_shows_the_example():
-    readme = README.read_text(encoding="utf-8")
-    shown = [tomllib.loads(found["body"]) for found in FENCE.finditer(readme) if found["language"] == "toml"]
-    assert shown == [tomllib.loads(MODEL)]

@@ -7,7 +7,7 @@ import shlex
 from dataclasses import dataclass
 
 import pytest
-from places import README, ROOT
+from places import DOCS, README, ROOT
 
 import graphreg as gr
 
@@ -67,8 +67,16 @@ def test_python_blocks_run_in_order(tmp_path, monkeypatch):
 
 
 def test_every_public_name_is_spoken_of():
-    words = set(re.findall(r"\w+", README.read_text(encoding="utf-8")))
+    words = set(re.findall(r"\w+", (DOCS / "what-there-is.md").read_text(encoding="utf-8")))
     assert not sorted(set(gr.__all__) - words)
+
+
+def test_the_readme_is_short_and_its_links_lead_somewhere():
+    text = README.read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 200
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", text)
+    assert len(links) > 10
+    assert not [link for link in links if not (ROOT / link).exists()]
 
 
 def test_make_targets_exist():

@@ -1,0 +1,128 @@
+"""What the documentation site adds to the pages in docs/: the reference, the examples, and formulas without scripts."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from html import unescape
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import graphreg as gr
+from latex2mathml.converter import convert
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLES = ROOT / "examples"
+FORMULA = re.compile(r'<(span|div) class="arithmatex">(.*?)</\1>', re.S)
+OUTSIDE = re.compile(r"\[([^\]]*)\]\((?:\.\./)+(examples|benchmarks)(?:/([\w./-]*))?\)")
+
+REFERENCE: dict[str, tuple[str, list[str]]] = {
+    "problem": ("Problems and answers", ["Problem", "Solution", "Certificate", "Comparison", "compare", "load"]),
+    "inputs": ("Data and graphs", ["NodeData", "Graph", "ModelFile", "read_model"]),
+    "terms": (
+        "Sums along edges and at nodes",
+        ["Model", "Parameter", "TotalVariation", "Consensus", "NodePenalty", "Hierarchy"],
+    ),
+    "losses": ("Losses", []),
+    "penalties": ("Penalties", []),
+    "methods": ("Methods", []),
+    "tuning": ("Strengths", ["path", "cross_validate", "strength_max"]),
+    "runs": ("Runs", ["Checkpoint", "Observer", "Actors", "Faults", "Availability", "audit", "Audit"]),
+    "own": (
+        "Terms and methods of your own",
+        ["Loss", "Penalty", "AbstractQuadraticLoss", "AbstractPeakedLoss", "AbstractPiecewiseLinearLoss"]
+        + ["AbstractNorm", "AbstractConstraint", "AbstractOneSided", "AbstractSmoothPenalty", "AbstractIteration"]
+        + ["AbstractFixedPoint", "Acceleration", "DecreasingStep"],
+    ),
+}
+KINDS = {"losses": "loss", "penalties": "penalty", "methods": "method"}
+ROOMS = ("theory", "inference", "plots", "testing", "datasets", "papers", "sklearn", "errors")
+
+
+# ---- pages that nobody writes ----------------------------------------------------------------------------------------
+def on_files(files: Files, config: Any) -> Files:
+    """Add the pages of the reference and of the examples."""
+    for name, (title, listed) in REFERENCE.items():
+        names = listed or sorted(declared(KINDS[name]))
+        body = "\n\n".join(f"::: {_place(getattr(gr, each))}" for each in names)
+        _add(files, config, f"reference/{name}.md", f"# {title}\n\n{body}\n")
+    for room in ROOMS:
+        _add(files, config, f"reference/{room}.md", _room(room))
+    scripts = sorted(EXAMPLES.glob("*.py"))
+    for script in scripts:
+        _add(files, config, f"examples/{script.stem}.md", _example(script))
+    rows = "\n".join(f"- [{each.stem}]({each.stem}.md): {_first_line(each)}" for each in scripts)
+    _add(files, config, "examples/index.md", f"# Examples\n\nOne script for each task; each runs as it is.\n\n{rows}\n")
+    return files
+
+
+def _add(files: Files, config: Any, path: str, content: str) -> None:
+    files.append(File.generated(config, path, content=content))
+
+
+def declared(kind: str) -> dict[str, type]:
+    """The losses, penalties or methods by name."""
+    base = gr.catalogue.BASES[kind]
+    return {name: getattr(gr, name) for name in gr.catalogue.__all__ if issubclass(getattr(gr, name), base)}
+
+
+def _place(thing: Any) -> str:
+    """Where a class or a function is written, for mkdocstrings."""
+    return f"{thing.__module__}.{thing.__qualname__}"
+
+
+def _room(room: str) -> str:
+    """The public names of a module."""
+    try:
+        module = import_module(f"graphreg.{room}")
+    except ImportError:
+        return f"# graphreg.{room}\n\nIt needs an extra that is not installed here.\n"
+    names = getattr(module, "__all__", [each for each in vars(module) if not each.startswith("_")])
+    things = [getattr(module, each) for each in names]
+    found = [
+        each
+        for each in things
+        if (inspect.isclass(each) or inspect.isfunction(each)) and each.__module__.startswith("graphreg") and each.__doc__
+    ]
+    places = dict.fromkeys(_place(inspect.unwrap(each)) for each in found)
+    intro = inspect.getdoc(module) or ""
+    return f"# graphreg.{room}\n\n{intro}\n\n" + "\n\n".join(f"::: {place}" for place in places) + "\n"
+
+
+def _example(script: Path) -> str:
+    text = script.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    intro = ast.get_docstring(tree) or ""
+    code = "\n".join(text.splitlines()[tree.body[0].end_lineno or 0 :]).strip()
+    return f"# {script.name}\n\n{intro}\n\n```python\n{code}\n```\n"
+
+
+def _first_line(script: Path) -> str:
+    return (ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or "").split("\n")[0]
+
+
+# ---- links and formulas ----------------------------------------------------------------------------------------------
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
+    """Links out of docs/ lead to the pages of the examples; what has no page is a name."""
+    up = "../" * page.file.src_uri.count("/")
+
+    def linked(found: re.Match[str]) -> str:
+        text, folder, rest = found.group(1), found.group(2), found.group(3) or ""
+        if folder == "examples":
+            return f"[{text}]({up}examples/{Path(rest).stem or 'index'}.md)"
+        return f"`{folder}/{rest}`"
+
+    return OUTSIDE.sub(linked, markdown)
+
+
+def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
+    """LaTeX as MathML, which browsers show without a script."""
+
+    def typeset(found: re.Match[str]) -> str:
+        latex = unescape(found.group(2)).strip()
+        return convert(latex[2:-2], display="block" if latex.startswith("\\[") else "inline")
+
+    return FORMULA.sub(typeset, html)
