@@ -10,9 +10,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import graphreg as gr
 from latex2mathml.converter import convert
 from mkdocs.structure.files import File, Files
+
+import graphreg as gr
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples"
@@ -33,9 +34,21 @@ REFERENCE: dict[str, tuple[str, list[str]]] = {
     "runs": ("Runs", ["Checkpoint", "Observer", "Actors", "Faults", "Availability", "audit", "Audit"]),
     "own": (
         "Terms and methods of your own",
-        ["Loss", "Penalty", "AbstractQuadraticLoss", "AbstractPeakedLoss", "AbstractPiecewiseLinearLoss"]
-        + ["AbstractNorm", "AbstractConstraint", "AbstractOneSided", "AbstractSmoothPenalty", "AbstractIteration"]
-        + ["AbstractFixedPoint", "Acceleration", "DecreasingStep"],
+        [
+            "Loss",
+            "Penalty",
+            "AbstractQuadraticLoss",
+            "AbstractPeakedLoss",
+            "AbstractPiecewiseLinearLoss",
+            "AbstractNorm",
+            "AbstractConstraint",
+            "AbstractOneSided",
+            "AbstractSmoothPenalty",
+            "AbstractIteration",
+            "AbstractFixedPoint",
+            "Acceleration",
+            "DecreasingStep",
+        ],
     ),
 }
 KINDS = {"losses": "loss", "penalties": "penalty", "methods": "method"}
@@ -85,7 +98,9 @@ def _room(room: str) -> str:
     found = [
         each
         for each in things
-        if (inspect.isclass(each) or inspect.isfunction(each)) and each.__module__.startswith("graphreg") and each.__doc__
+        if (inspect.isclass(each) or inspect.isfunction(each))
+        and each.__module__.startswith("graphreg")
+        and each.__doc__
     ]
     places = dict.fromkeys(_place(inspect.unwrap(each)) for each in found)
     intro = inspect.getdoc(module) or ""

@@ -103,6 +103,10 @@ class ModelFile:
         name : str, optional
             The ``name`` of the [[data]] that the rows are like, where there are several.
 
+        Returns
+        -------
+        DataFrame of pandas
+
         Raises
         ------
         ModelFileError, DataError
