@@ -147,12 +147,12 @@ def mixing_of(view: LocalView, given: MixingMatrix | str, lazy: bool) -> Mixing:
     """The mixing on the edges of a local view.
 
     By Metropolis and Hastings c_ij = 1 / (max(d_i, d_j) + 1), d_i the number of neighbours (slides, Figure 2): one
-    exchange of a number. ``lazy``: of (C + I)/2, whose eigenvalues are not negative.
+    exchange of a number, recorded as adaptation. ``lazy``: of (C + I)/2, whose eigenvalues are not negative.
     """
     i, j = np.split(view.arcs.source, 2)  # the ends of each pair
     if isinstance(given, str):
         degree = np.bincount(view.arcs.target, minlength=view.form.n).astype(float)
-        degree = view.engine.exchange(degree[:, None], parameters=False)[:, 0]
+        degree = view.engine.exchange(degree[:, None], parameters=False, purpose="adaptation")[:, 0]
         c = 1.0 / (np.maximum(degree[i], degree[j]) + 1.0)
     else:
         c = given.between(view, i, j)
