@@ -199,7 +199,7 @@ def _table_1(figure: Any, data: dict[str, Any]) -> None:
         style = {"color": "0.5", "marker": "*", "ls": ":"} if k == 6 else {"color": INK[k], "marker": MARKERS[k]}
         axes.plot(nodes, gaps, label=name, markersize=4.0, linewidth=1.0, **style)
     axes.set(xlabel="number of nodes K", ylabel="spectral gap 1 - rho, lazy Metropolis", xscale="log", yscale="log")
-    figure.legend(*axes.get_legend_handles_labels(), fontsize=7, ncols=3, loc="outside lower center")
+    figure.legend(*axes.get_legend_handles_labels(), ncols=3, loc="outside lower center")
 
 
 @claim(

@@ -120,7 +120,7 @@ def _draw(figure: Any, data: dict[str, Any]) -> None:
     mark(axes, [2, 2, 2], list(STATED.values()), "stated in Table I (k = 2, d = 100)")
     axes.set_xticks(data["k"])
     axes.set(xlabel="number of clusters, k", ylabel="MSE (39)", yscale="log")
-    figure.legend(fontsize="small", loc="outside right upper")
+    figure.legend(ncols=3, loc="outside lower center")
 
 
 @claim(
