@@ -98,8 +98,9 @@ class MixingMatrix:
         return MixingMatrix(labels, array)
 
     def wrong(self, form: Form, lazy: bool) -> tuple[str, ...]:
-        """What of Assumption 1 does not hold on the communication graph, as sentences: C symmetric, non-negative,
-        rows of sum 1, positive exactly on edges (and the diagonal), no other eigenvalue of modulus 1."""
+        """What does not hold on the communication graph, as sentences, of Assumption 1 and of what the slides ask of C
+        before it: symmetric, non-negative, rows of sum 1, positive exactly on edges (and the diagonal), no other
+        eigenvalue of modulus 1."""
         if len(self.values) != form.n:
             return (f"the mixing matrix is of {len(self.values)} nodes, and the problem has {form.n}",)
         nodes = set(form.labels)

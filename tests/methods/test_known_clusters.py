@@ -122,7 +122,7 @@ def test_the_constants_of_theorem_4_3():
         assert K["C2"] > K["C1"]
         assert p0 == pytest.approx(2 * K["C1"] / (K["C1"] + K["C2"] + L))  # Corollary 4.4
         assert p == pytest.approx((K["C2"] - K["C1"]) / (K["C2"] - K["C1"] + L))
-        assert tau == pytest.approx(K["C1"] / K["C2"])  # A.6
+        assert tau == pytest.approx(K["C1"] / K["C2"])  # appendix A.6
         smooth = K["C1"] + K["C2"] + L
         L_F = L + c.gamma.max()
         eta = 0.25 / max(L_F, smooth)

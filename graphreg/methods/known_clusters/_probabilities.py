@@ -107,7 +107,7 @@ def probabilities_of(view: LocalView, constants: ClusterConstants, coins: Coins)
         max{ 2 C1 / p0,  C2 max_j kappa_j,  L / (1 - p0) max_j 1 / (1 - p_j) },
         kappa_j = 2 tau_j^2 / p0 + (1 - tau_j)^2 / ((1 - p0) p_j),
 
-    which is 2 / (p0 + 2 (1 - p0) p_j) at Proposition 3.3's tau_j (proof of Lemma A.1).
+    which is 2 / (p0 + 2 (1 - p0) p_j) at Proposition 3.3's tau_j (its proof, appendix A.3).
     """
     C1, C2, L = constants.C1, constants.C2, constants.L
     most = np.maximum(C1, C2)
