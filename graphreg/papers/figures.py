@@ -15,7 +15,7 @@ FEW = 2.75  # decades: a logarithmic axis with no more has numbers between the p
 INK = ("black", "0.55", "0.3", "0.7", "0.15", "0.45")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 3)))
 MARKERS = ("o", "s", "^", "D", "v", "x")
-TYPE = {"font.size": 9.5, "axes.titlesize": 9.5, "axes.labelsize": 9.5, "legend.fontsize": 8.5}
+TYPE: dict[Any, float] = {"font.size": 9.5, "axes.titlesize": 9.5, "axes.labelsize": 9.5, "legend.fontsize": 8.5}
 
 
 def draw(figure: Callable[[Any, dict[str, Any]], None], data: Mapping[str, Any]) -> bytes:
@@ -31,7 +31,8 @@ def draw(figure: Callable[[Any, dict[str, Any]], None], data: Mapping[str, Any])
     from matplotlib.figure import Figure  # not pyplot: no window, and no state of the whole program
 
     cycle = cycler(color=INK) + cycler(linestyle=DASHES) + cycler(marker=MARKERS)
-    with mpl.rc_context({"axes.prop_cycle": cycle, "image.cmap": "Greys", **TYPE}):
+    looks: dict[Any, Any] = {"axes.prop_cycle": cycle, "image.cmap": "Greys", **TYPE}
+    with mpl.rc_context(looks):
         sheet = Figure(figsize=SIZE, layout="constrained")
         figure(sheet, dict(data))
         for axes in sheet.axes:
