@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import ModelError
 
-SIZE = (6.4, 4.0)  # inches; none should be wider, as pages make all equally wide and so type smaller
+SIZE = (6.4, 4.0)  # inches; a wider sheet has small type where a page is fitted to it
 FEW = 2.75  # decades: a logarithmic axis with no more has numbers between the powers of ten, too
 INK = ("black", "0.55", "0.3", "0.7", "0.15", "0.45")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 3)))
