@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
 OUT = Path("papers-out")
 WORTH_SAYING, BETWEEN = 60.0, 60.0  # seconds left, and seconds between two times that they are said
+WIDTH = 100  # columns
 
 names_argument = click.argument("names", nargs=-1, metavar="[PAPER | ID]...")
 claim_option = click.option("--claim", "claims", metavar="ID", multiple=True, help="This claim; may be repeated.")
@@ -21,6 +23,12 @@ out_option = click.option("--out", type=FOLDER, default=OUT, show_default=True, 
 data_option = click.option(
     "--data", type=FOLDER, help="The folder of real data; by default $GRAPHREG_DATA, or ../shared/data."
 )
+
+
+def _folded(text: str) -> str:
+    """The lines in no more than 100 columns, with what does not fit indented below."""
+    fold = textwrap.TextWrapper(WIDTH, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
+    return "\n".join("\n".join(fold.wrap(line)) for line in text.splitlines())
 
 
 @click.group()
@@ -46,7 +54,7 @@ def list_(names: tuple[str, ...], claims: tuple[str, ...], out: Path, data: Path
         exits.say_json([each.to_json() for each in found])
         return
     for each in found:
-        exits.say(f"{papers.line(each)}\n    {each.source}: {each.statement}")
+        exits.say(_folded(f"{papers.line(each)}\n    {each.source}: {each.statement}"))
     exits.say(papers.summary(found))
 
 
@@ -87,7 +95,7 @@ def run(ctx: click.Context, names: tuple[str, ...], claims: tuple[str, ...], out
             raise
         if new.pop(declared.id, None):
             outlook.tell(declared, time.perf_counter() - began)
-        exits.say(f"[{number}/{len(todo)}] {papers.line(found[-1])}")
+        exits.say(_folded(f"[{number}/{len(todo)}] {papers.line(found[-1])}"))
     exits.say(papers.summary(found))
     ctx.exit(exits.LAW_BROKEN if any(each.unexplained for each in found) else exits.CERTIFIED)
 

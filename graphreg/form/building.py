@@ -39,13 +39,13 @@ def build(model: Model) -> Form:
 
 
 def distinct(labels: Sequence[Hashable], taken: set[Hashable]) -> list[Hashable]:
-    """The labels of latent nodes; one that is taken (by a node, or by another hierarchy) is numbered: (label, 2)."""
+    """The labels of latent nodes; one that is taken (by a node, or by another hierarchy) is numbered: "root (2)"."""
     out: list[Hashable] = []
     for label in labels:
         name, number = label, 1
         while name in taken:
             number += 1
-            name = (label, number)
+            name = f"{label} ({number})"
         out.append(name)
         taken.add(name)
     return out

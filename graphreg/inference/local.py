@@ -3,7 +3,7 @@
     w_i = argmin f_i + (smooth ground edges of i),    Var(w_i) = H_i^-1 S_i H_i^-1
 
 H_i the Hessian at w_i, S_i a covariance of the score sum_r s_r l'_r x_r (Huber's sandwich; White 1980, MacKinnon and
-White 1985 and Cribari-Neto 2004 for its corrections in small samples; of graph-fused M-estimation Lemma S3.4).
+White 1985 and Cribari-Neto 2004 for its corrections in small samples; of graph-fused M-estimation Lemma S.3.4).
 """
 
 from __future__ import annotations

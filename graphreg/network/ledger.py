@@ -41,6 +41,9 @@ class Account:
 class Ledger:
     """Messages and bytes: what the method sends, what its adaptation sends, what certificates and inference cost.
 
+    The method's are the messages of its rounds. Adaptation is all by which nodes set a method up or change its
+    settings: degrees that neighbours tell each other once, bounds of steps, sums for a balance or a restart.
+
     It counts what is really sent: a message along an arc holds the coordinates that its edges couple, or as many
     numbers as were given; a sum over all nodes is a message up and one down each edge of a spanning forest (and to
     and from the first root, where there are several components). ``by_edge()`` and ``by_level()`` split it up.

@@ -98,8 +98,9 @@ class MixingMatrix:
         return MixingMatrix(labels, array)
 
     def wrong(self, form: Form, lazy: bool) -> tuple[str, ...]:
-        """What of Assumption 1 does not hold on the communication graph, as sentences: C symmetric, non-negative,
-        rows of sum 1, positive exactly on edges (and the diagonal), no other eigenvalue of modulus 1."""
+        """What does not hold on the communication graph, as sentences, of Assumption 1 and of what the slides ask of C
+        before it: symmetric, non-negative, rows of sum 1, positive exactly on edges (and the diagonal), no other
+        eigenvalue of modulus 1."""
         if len(self.values) != form.n:
             return (f"the mixing matrix is of {len(self.values)} nodes, and the problem has {form.n}",)
         nodes = set(form.labels)
@@ -147,12 +148,12 @@ def mixing_of(view: LocalView, given: MixingMatrix | str, lazy: bool) -> Mixing:
     """The mixing on the edges of a local view.
 
     By Metropolis and Hastings c_ij = 1 / (max(d_i, d_j) + 1), d_i the number of neighbours (slides, Figure 2): one
-    exchange of a number. ``lazy``: of (C + I)/2, whose eigenvalues are not negative.
+    exchange of a number, recorded as adaptation. ``lazy``: of (C + I)/2, whose eigenvalues are not negative.
     """
     i, j = np.split(view.arcs.source, 2)  # the ends of each pair
     if isinstance(given, str):
         degree = np.bincount(view.arcs.target, minlength=view.form.n).astype(float)
-        degree = view.engine.exchange(degree[:, None], parameters=False)[:, 0]
+        degree = view.engine.exchange(degree[:, None], parameters=False, purpose="adaptation")[:, 0]
         c = 1.0 / (np.maximum(degree[i], degree[j]) + 1.0)
     else:
         c = given.between(view, i, j)

@@ -10,6 +10,7 @@ from .calculus import Strength as Strength
 from .calculus import positive as positive
 from .convexity import not_convex as not_convex
 from .hierarchy import Hierarchy as Hierarchy
+from .hierarchy import cluster_name as cluster_name
 from .hierarchy import latent_label as latent_label
 from .hierarchy import tree_levels as tree_levels
 from .padding import Batch as Batch

@@ -34,7 +34,8 @@ class Hierarchy(AbstractTerm):
     ----------
     clusters : mapping
         A cluster label per node, or a list of nodes per cluster, or such lists nested in dicts of any depth (all
-        leaves at the same depth).
+        leaves at the same depth). The latent node of a top cluster is called by the cluster's label; where some
+        cluster has the label of a node, all of them are called "cluster LABEL".
     weights : sequence
         One weight per level from the leaves upwards, each a positive number, a `Parameter`, or a mapping from
         labels (of the nodes at that level: leaves first, then clusters) to positive numbers.
@@ -114,7 +115,7 @@ class Hierarchy(AbstractTerm):
             name = f"Hierarchy({self.penalty.called()}), level {role.level}"
             ends = np.array(tail), np.array(head)
             edges.append(EdgeBlock(phi, strength * scale, *ends, each, None, None, role, name))
-        return Lowered(edges=tuple(edges), latent=tuple(latent_label(path) for path in latent))
+        return Lowered(edges=tuple(edges), latent=tuple(_latent_labels(latent, space)))
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,7 @@ class AlphaHierarchy(AbstractTerm):
             up = np.full(int(tied.sum()), root)
             ones, name = np.ones(len(up)), "Hierarchy, level 2 (alpha = 1)"
             edges.append(EdgeBlock(Zero(), Strength(), places[tied], up, ones, None, None, high, name))
-        latent = [latent_label(path) for path in clusters]
+        latent = _latent_labels(list(clusters), space)
         if len(edges) > 1:
             latent.append(ROOT)
         return Lowered(edges=tuple(edges), latent=tuple(latent))
@@ -201,6 +202,19 @@ def tree_levels(clusters: Any) -> list[dict[Any, tuple[Hashable, ...]]]:
 def latent_label(path: tuple[Hashable, ...]) -> Hashable:
     """The root is 'root', a top cluster its own label, a deeper one the path of labels that leads to it."""
     return ROOT if not path else path[0] if len(path) == 1 else path
+
+
+def cluster_name(label: Hashable) -> str:
+    """The label of a cluster's latent node where a node has the cluster's own label."""
+    return f"cluster {label}"
+
+
+def _latent_labels(paths: Sequence[tuple[Hashable, ...]], space: Space) -> list[Hashable]:
+    labels = [latent_label(path) for path in paths]
+    if not any(label in space.index for label in labels):
+        return labels
+    tops = [len(path) == 1 for path in paths]
+    return [cluster_name(label) if top else label for label, top in zip(labels, tops, strict=True)]
 
 
 def _is_group(value: Any) -> bool:

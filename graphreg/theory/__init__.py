@@ -23,6 +23,7 @@ from .spectra.connectivity import AlgebraicConnectivity as AlgebraicConnectivity
 from .spectra.connectivity import algebraic_connectivity as algebraic_connectivity
 from .spectra.gossip import MixingRate as MixingRate
 from .spectra.gossip import mixing as mixing
+from .spectra.gossip import mixing_matrix as mixing_matrix
 from .spectra.networks import LargestNetwork as LargestNetwork
 from .spectra.networks import SparsenessExponent as SparsenessExponent
 from .spectra.networks import largest_network as largest_network

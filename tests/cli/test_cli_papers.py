@@ -25,6 +25,7 @@ def test_claims_are_listed_without_being_computed(out):
     assert {each["verdict"] for each in listed} == {None, "cannot be checked"}
     assert not out[1].exists()
     text = run("papers", "list", *SOME, *out).stdout
+    assert max(map(len, text.splitlines())) <= 100
     assert "not run" in text
     assert "2 claims" in text
 

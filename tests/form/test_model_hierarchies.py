@@ -1,4 +1,4 @@
-"""Hierarchies as models: trees of clusters, and the forms of Section 5 that agree with them."""
+"""Hierarchies as models: trees of clusters, and the form with alpha that agrees with them."""
 
 from __future__ import annotations
 
@@ -37,6 +37,25 @@ def test_clusters_by_label_and_as_lists_are_the_same_tree(rng):
     for table, inner in zip(tables[1:], latent[1:], strict=True):
         np.testing.assert_allclose(table, tables[0], atol=1e-5)
         np.testing.assert_allclose(inner, latent[0], atol=1e-5)
+
+
+def test_clusters_with_the_labels_of_nodes_have_names_in_words():
+    """Numbered nodes in numbered clusters; the answer is that of clusters called otherwise."""
+    data = gr.NodeData.from_dict({k: (np.eye(2), [0.0, k]) for k in range(4)})
+    loss, weights = gr.SquaredLoss(data), ({0: 1.0, 1: 2.0, 2: 0.5, 3: 1.5}, {0: 0.4, 7: 0.8})
+    numbered = solve(loss + gr.Hierarchy({0: 0, 1: 0, 2: 7, 3: 7}, weights))
+    lettered = solve(loss + gr.Hierarchy({0: "p", 1: "p", 2: "q", 3: "q"}, (weights[0], {"p": 0.4, "q": 0.8})))
+    assert list(numbered.latent) == ["cluster 0", "cluster 7", "root"]  # alike, though no node is called 7
+    for ours, theirs in zip(numbered.latent.values(), lettered.latent.values(), strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-6)
+    np.testing.assert_allclose(numbered.flows[0, "cluster 0"], lettered.flows[0, "p"], atol=1e-6)
+    apart = solve(loss + gr.Hierarchy({0: 8, 1: 8, 2: 9, 3: 9}, (1.0, 1.0)))
+    assert list(apart.latent) == [8, 9, "root"]
+    with_alpha = gr.Hierarchy.from_alpha({0: 0, 1: 0, 2: 7, 3: 7}, alpha={0: 0.5, 7: 1.0}, gamma=1.0)
+    assert list(solve(loss + with_alpha).latent) == ["cluster 0", "cluster 7", "root"]
+    twice = gr.Hierarchy({0: 0, 1: 0, 2: 1, 3: 1}, (1.0, 1.0)) + gr.Hierarchy({0: 0, 2: 0, 1: 1, 3: 1}, (1.0, 1.0))
+    names = ["cluster 0", "cluster 1", "root", "cluster 0 (2)", "cluster 1 (2)", "root (2)"]
+    assert list(solve(loss + twice).latent) == names
 
 
 def test_a_tree_of_three_levels_is_its_graph(rng):

@@ -172,6 +172,15 @@ def test_pfedme_with_a_pull_of_each_node():
     assert far.own.primal > exact.objective * (1 + 1e-6)  # several local steps end elsewhere
 
 
+def test_pfedme_ends_with_the_mean_of_its_models_and_not_with_its_w():
+    lam = np.linspace(0.5, 2.0, N)
+    method = gr.PFedMe(dict(enumerate(lam)), beta=0.5)
+    early = chain().solve(method, gap=0, rounds=2, observe="state.model")
+    np.testing.assert_allclose(early.own.w[-1], lam @ early.coef / lam.sum(), rtol=1e-9)
+    w = early.observed["state.model"][-1][0]
+    assert np.abs(early.own.w[-1] - w).max() > 0.01 * np.abs(w).max()
+
+
 # ---- IFCA ------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("start", ["random", "data"])
 def test_ifca_finds_the_clusters_and_stays(start):

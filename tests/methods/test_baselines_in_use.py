@@ -200,7 +200,7 @@ def test_a_server_beside_a_node_of_that_name():
     data = gr.NodeData.from_dict({label: (None, [x]) for label, x in (("server", 1.0), ("b", 3.0))})
     problem = gr.Problem(gr.MeanLoss(data) + gr.TotalVariation(nx.Graph([("server", "b")]), gr.L2()))
     found = problem.solve(gr.Pooled(), gap=1e-10)
-    assert found.own.form.latent == (("server", 2),)
+    assert found.own.form.latent == ("server (2)",)
     np.testing.assert_allclose(found.coef, 2.0, rtol=1e-4)
 
 

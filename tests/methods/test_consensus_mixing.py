@@ -37,7 +37,7 @@ def test_metropolis_and_hastings_is_the_matrix_of_figure_2():
     view = view_of(slides().form)
     mixing = mixing_of(view, "metropolis", lazy=False)
     np.testing.assert_allclose(mixing.matrix(view.form), FIGURE_2, atol=1e-15)
-    assert view.engine.ledger.bytes["method"] == 2 * 9 * 8  # one number each way
+    assert view.engine.ledger.bytes["adaptation"] == 2 * 9 * 8  # one number each way
     lazy = mixing_of(view, "metropolis", lazy=True).matrix(view.form)
     np.testing.assert_allclose(lazy, (FIGURE_2 + np.eye(6)) / 2, atol=1e-15)
     values = np.sort(np.abs(np.linalg.eigvals(FIGURE_2)))

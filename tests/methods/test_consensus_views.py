@@ -50,14 +50,14 @@ class Recorder(InProcess):
         super().__init__(ledger)
         self.sent = []
 
-    def exchange(self, values, along=None, *, parameters=True):
+    def exchange(self, values, along=None, *, parameters=True, purpose="method"):
         n = len(values)
         received = np.full((n, n), True)
         if along is not None:
             received = np.eye(n, dtype=bool)
             received[self.ledger.arcs.target[along], self.ledger.arcs.source[along]] = True
         self.sent.append((values.copy(), received))
-        return super().exchange(values, along, parameters=parameters)
+        return super().exchange(values, along, parameters=parameters, purpose=purpose)
 
     def reduce(self, values, purpose="adaptation"):
         total = super().reduce(values, purpose)
@@ -73,7 +73,7 @@ class Replayer:
         self.whole, self.sent = whole, iter(sent)
         self.i = int(whole.ids[whole.own][0])
 
-    def exchange(self, values, along=None, *, parameters=True):
+    def exchange(self, values, along=None, *, parameters=True, purpose="method"):
         present, received = next(self.sent)
         own = self.whole.own
         np.testing.assert_allclose(values[own], present[self.whole.ids[own]], rtol=1e-9, atol=1e-11)

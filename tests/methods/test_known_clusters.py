@@ -26,6 +26,28 @@ import graphreg as gr
 from graphreg.form.latent import settled
 
 
+# ---- options by cluster ----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("method", [gr.AsyncL2GD, gr.AsyncAL2SGD])
+@pytest.mark.parametrize("engine", [None, gr.Actors()])
+def test_options_are_given_by_the_users_own_labels(method, engine):
+    """Also where clusters are numbered like nodes, and so have nodes of other names."""
+    rng = np.random.default_rng(0)
+    X, node = rng.standard_normal((40, 2)), np.repeat(range(4), 10)
+    data = gr.NodeData.from_arrays(X, X @ [1.0, -1.0] + rng.standard_normal(40) + node, node)
+    runs = []
+    for labels in ((0, 1), ("p", "q")):
+        tree = gr.Hierarchy({k: labels[k // 2] for k in range(4)}, weights=(2.0, 1.0))
+        problem = gr.Problem(gr.SquaredLoss(data) + tree)
+        options = {"p_cluster": dict(zip(labels, (0.5, 0.2), strict=True)), "p_global": 0.3}
+        runs.append(problem.solve(method(**options), rounds=8, gap=0, seed=1, engine=engine, on_failure="return").coef)
+        with pytest.raises(gr.errors.MethodError, match="p_cluster names 'z'"):
+            problem.solve(method(p_cluster={"z": 0.5, labels[1]: 0.2}), rounds=1)
+    np.testing.assert_array_equal(*runs)
+    other = method(p_cluster=dict(zip(labels, (0.2, 0.5), strict=True)), p_global=0.3)
+    swapped = problem.solve(other, rounds=8, gap=0, seed=1, engine=engine, on_failure="return").coef
+    assert not np.array_equal(swapped, runs[0])
+
+
 # ---- the model -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", CASES)
 def test_the_tree_with_its_latent_nodes_minimised_out_is_the_form_with_alpha(name):
@@ -122,7 +144,7 @@ def test_the_constants_of_theorem_4_3():
         assert K["C2"] > K["C1"]
         assert p0 == pytest.approx(2 * K["C1"] / (K["C1"] + K["C2"] + L))  # Corollary 4.4
         assert p == pytest.approx((K["C2"] - K["C1"]) / (K["C2"] - K["C1"] + L))
-        assert tau == pytest.approx(K["C1"] / K["C2"])  # A.6
+        assert tau == pytest.approx(K["C1"] / K["C2"])  # appendix A.6
         smooth = K["C1"] + K["C2"] + L
         L_F = L + c.gamma.max()
         eta = 0.25 / max(L_F, smooth)

@@ -14,6 +14,7 @@ from graphreg.papers.gtv._images import Images, _divergence
 from graphreg.papers.gtv._instances import Instance
 from graphreg.papers.gtv._networks import LinearModels, block_model, chain
 from graphreg.papers.gtv._perceptrons import Perceptrons, Training
+from graphreg.papers.gtv.high_dimension import one_more_draw
 
 IDS = (
     "duality optimality optimality-norms norm-dual flow-scalar convex-clustering locally-weighted alg1-fixed-point "
@@ -35,6 +36,15 @@ def test_the_corrections_are_needed(name, far):
     """The figures by which the print fails."""
     evidence = Runner().run(declarations()[f"gtv.{name}"]).evidence
     assert max(check.deviation for check in evidence.printed) > far
+
+
+def test_a_stated_number_may_be_one_more_of_the_draws():
+    """It is refused once in a hundred times where it is one, and where it is a hundred times as large."""
+    logs = 0.25 * np.random.default_rng(0).standard_normal((1000, 6)) - 11.0
+    held = [one_more_draw("draws", np.exp(each[1:]), float(np.exp(each[0]))).holds for each in logs]
+    assert np.mean(held) == pytest.approx(0.99, abs=0.01)
+    far = [one_more_draw("draws", np.exp(each[1:]), 100.0 * float(np.exp(each[0]))).holds for each in logs]
+    assert np.mean(far) < 0.01
 
 
 def test_losses_by_hand():

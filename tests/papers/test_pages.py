@@ -122,6 +122,41 @@ def test_figures_are_grey_and_have_labels(pyplot):
     draw(colours, {})
 
 
+def test_logarithmic_axes_of_few_decades_have_plain_numbers(pyplot):
+    kept = []
+
+    def lines(figure, data):
+        few, many, own = kept[:] = figure.subplots(1, 3)
+        few.plot([3, 400], [0.2, 5.0])
+        many.plot([1, 2], [1e-7, 1.0])
+        own.plot([12, 48], [12, 48])
+        for axes in kept:
+            axes.set(xlabel="x", ylabel="y", xscale="log", yscale="log")
+        own.set_xticks([12, 48], ["12", "48"])
+
+    draw(lines, {})
+    few, many = ([each.get_text() for each in axes.get_yticklabels()] for axes in kept[:2])
+    assert [x for x in few if x in {"0.2", "0.5", "1", "2", "5"}] == ["0.2", "0.5", "1", "2", "5"]
+    assert not any("10" in x for x in few)
+    assert {x.get_text() for x in kept[0].get_xticklabels()} >= {"5", "10", "20", "50", "100", "200"}
+    assert any("10^{-4}" in x for x in many)  # as powers of ten
+    assert [x.get_text() for x in kept[2].get_xticklabels()] == ["12", "48"]
+
+
+def test_panels_that_share_an_axis_have_its_label_once(pyplot):
+    kept = []
+
+    def panels(figure, data):
+        kept[:] = figure.subplots(2, 2, sharex=True, sharey=data["sharey"]).ravel()
+        for axes in kept:
+            axes.set(xlabel="x", ylabel="y")
+
+    draw(panels, {"sharey": True})
+    assert [(axes.get_xlabel(), axes.get_ylabel()) for axes in kept] == [("", "y"), ("", ""), ("x", "y"), ("x", "")]
+    draw(panels, {"sharey": False})
+    assert [axes.get_ylabel() for axes in kept] == ["y"] * 4
+
+
 def test_figures_of_claims_and_those_that_fail(claims, pyplot, monkeypatch):
     known = DECLARED["clusters.alg2-linear"]
     data = {"rounds": [0, 10], "excess": {"corrected": [1.0, 0.1], "printed": [1.0, 1.0]}}

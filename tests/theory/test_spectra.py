@@ -246,6 +246,37 @@ def test_a_matrix_of_the_users_own():
         theory.mixing(graph, wrong)
 
 
+def test_the_mixing_matrix_is_that_of_the_methods():
+    """A gossip of LocalSGD alone, with steps of nearly 0, is theta <- C theta."""
+    graph = nx.relabel_nodes(nx.random_geometric_graph(7, 0.6, seed=3), dict(enumerate("gfedcba")))
+    data = gr.NodeData.from_arrays(None, np.zeros((7, 1)), list(graph))
+    problem, theta = gr.Problem(gr.MeanLoss(data) + gr.Consensus(graph)), np.arange(7.0)[:, None] ** 2
+    C = theory.mixing_matrix(graph)
+    assert list(C.index) == list(C.columns) == list(graph)
+    seen = problem.solve(gr.LocalSGD(1e-300), start=theta, rounds=3, gap=0, observe="state.theta").observed
+    np.testing.assert_allclose(seen["state.theta"][3], np.linalg.matrix_power(C.to_numpy(), 3) @ theta, rtol=1e-12)
+    d = dict(graph.degree)
+    for i in graph:
+        for j in graph:
+            if i != j:
+                assert C.loc[i, j] == pytest.approx(graph.has_edge(i, j) / (max(d[i], d[j]) + 1), abs=1e-15)
+    np.testing.assert_allclose(C.sum(), 1.0)
+    pd.testing.assert_frame_equal(theory.mixing_matrix(graph, lazy=True), (C + np.eye(7)) / 2)
+    assert theory.mixing(graph).gap == pytest.approx(spectral_gap(C.to_numpy()), rel=1e-9)
+
+
+def test_mixing_matrices_of_few_edges_and_of_the_users_own():
+    assert theory.mixing_matrix(nx.empty_graph(3)).to_numpy().tolist() == np.eye(3).tolist()
+    path = nx.path_graph(["a", "b", "c"])
+    C = {"a": {"a": 0.5, "b": 0.5}, "b": {"a": 0.5, "b": 0.2, "c": 0.3}, "c": {"b": 0.3, "c": 0.7}}
+    assert theory.mixing_matrix(path, C).loc["c"].tolist() == pytest.approx([0.0, 0.3, 0.7])
+    C["a"] = {"a": 0.9, "b": 0.5}
+    with pytest.raises(GraphError, match=r"the row of 'a' in the mixing matrix sums to 1\.4"):
+        theory.mixing_matrix(path, C)
+    with pytest.raises(MethodError, match="lazy must be True or False"):
+        theory.mixing_matrix(path, lazy="no")
+
+
 def test_graphs_that_never_agree_and_that_agree_at_once():
     apart = theory.mixing(nx.empty_graph(4))
     assert (apart.gap, apart.rho, apart.time()) == (0.0, 1.0, np.inf)

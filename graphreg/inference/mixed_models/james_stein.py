@@ -13,9 +13,9 @@ says that in general it is another one.) The James-Stein variant of Proposition 
     Q_i = T_i S_i T_i',    T_i = (A_i + P_i)^-1 P_i,
 
 the shrinkage of Bock (1975) for the error ||w_i - w_i*||^2: own samples and random effects are independent of theta_-i,
-so that it lowers the mean squared error wherever q_i > 2 and the variances are known. In the model of (A.12), y_i ~
-N(theta_i, I), theta_i ~ N(theta, I), it is C_i = 1 - 2 (d - 2) / ((n - 1) ||mean_-i||^2), and the weights are
-(n + 1) / 2n of y_i and (n - 1) / 2n of the mean of the others (printed the other way round).
+so that it lowers the mean squared error wherever q_i > 2 and the variances are known. In the model of Proposition 5.4,
+y_i ~ N(theta_i, I), theta_i ~ N(theta, I), it is C_i = 1 - 2 (d - 2) / ((n - 1) ||mean_-i||^2), and the weights are
+(n + 1) / 2n of y_i and (n - 1) / 2n of the mean of the others (its proof, appendix A.12, prints the other way round).
 """
 
 from __future__ import annotations

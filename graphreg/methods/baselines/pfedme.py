@@ -36,8 +36,10 @@ class PFedMe(AbstractBaseline):
         minimise over w  sum_i F_i(w),     F_i(w) = min over theta of  f_i(theta) + lam_i/2 ||theta - w||^2,
 
     jointly over all theta_i and w: SquaredL2 edges of weight lam_i between the clients and a latent server. ``coef``
-    holds the personal models theta_i; w is the last row of ``solution.own.w``. (The paper has (1/N) sum_i F_i and the
-    same lam for all.) A round is
+    holds the personal models theta_i. The last row of ``solution.own.w`` is the best w for these, their mean
+    ``sum_i lam_i theta_i / sum_j lam_j``, and not the w of the last round, which lags behind it unless all has
+    converged; an observer sees that one as ``"state.model"``. (The paper has (1/N) sum_i F_i and the same lam for all.)
+    A round is
 
         theta_i <- argmin f_i(theta) + lam_i/2 ||theta - w_i||^2,   w_i <- w_i - step_size (w_i - theta_i)
         w <- (1 - beta) w + beta sum_i lam_i w_i / sum_j lam_j

@@ -34,7 +34,7 @@ class ExactDiffusion(AbstractTracking):
     ----------
     step_size : float or DecreasingStep, optional
         eta, in units of 1 / curvature of the summands f_i (not of their mean). By default 1 / max L_i; any step below
-        2 / max L_i converges linearly whatever the network, where the sum is strongly convex (Li, Shi and Yan, A
+        2 / max L_i converges linearly whatever the network, where every f_i is strongly convex (Li, Shi and Yan, A
         decentralized proximal-gradient method with network independent step-sizes, 2019; Alghunaim, Ryu, Yuan and
         Sayed 2021, Theorem 1). The maximum is bounded by sums over all nodes (four numbers each), recorded as
         adaptation. A `DecreasingStep` is in units of its own.
@@ -51,7 +51,7 @@ class ExactDiffusion(AbstractTracking):
     """
 
     sends = "the parameters after the gradient step, both ways across every edge"
-    source = "2 / max L_i (Li, Shi and Yan 2019, Theorem 1)"
+    source = "2 / max L_i (Li, Shi and Yan 2019)"
     lazy = True  # (I + C)/2
 
     step_size: float | DecreasingStep | None = checked(STEP, None)

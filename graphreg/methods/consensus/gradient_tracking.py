@@ -34,8 +34,8 @@ class GradientTracking(AbstractTracking):
     ----------
     step_size : float or DecreasingStep, optional
         eta, in units of 1 / curvature of the summands f_i (not of their mean). With lazy mixing any step below
-        2 / max L_i converges linearly whatever the network, where the sum is strongly convex (Alghunaim, Ryu, Yuan and
-        Sayed, Decentralized proximal gradient algorithms with linear convergence rates, 2021, Theorem 1 with
+        2 / max L_i converges linearly whatever the network, where every f_i is strongly convex (Alghunaim, Ryu, Yuan
+        and Sayed, Decentralized proximal gradient algorithms with linear convergence rates, 2021, Theorem 1 with
         A = C^2, B^2 = I - C, which needs C to be positive); half of it by default. With a smallest eigenvalue
         lambda < -1/3 of C the bound is ((1 + lambda) / lambda)^2 / (2 max L_i), which is necessary (nodes of one and
         the same Hessian oscillate beyond it); lambda is bounded by 2 min c_ii - 1. Both are found from sums over all

@@ -6,8 +6,9 @@ the view; what belongs to a cluster stands at it and at its clients.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from ...form import Form
 from ...messages import unmatched
 from ...network import LocalView, without_tree
 from ...oracles import NodeGradients, unbounded, without_gradient
-from ...terms import Array
+from ...terms import Array, cluster_name
 from ..base import AbstractIteration, warn
 from ._clusters import SAME, ClusterConstants, cluster_of, learn
 
@@ -38,9 +39,9 @@ class Coins:
         known = {
             form.labels[j]: None for e in form.edges if not e.ground for j in e.head[e.tail < form.space.n_observed]
         }
-        return (
-            *unmatched("p_cluster", self.p_cluster, known, "cluster"),
-            *unmatched("tau", self.tau, known, "cluster"),
+        given = {"p_cluster": self.p_cluster, "tau": self.tau}
+        return tuple(
+            said for name, each in given.items() for said in unmatched(name, _named(each, known), known, "cluster")
         )
 
     @property
@@ -107,7 +108,7 @@ def probabilities_of(view: LocalView, constants: ClusterConstants, coins: Coins)
         max{ 2 C1 / p0,  C2 max_j kappa_j,  L / (1 - p0) max_j 1 / (1 - p_j) },
         kappa_j = 2 tau_j^2 / p0 + (1 - tau_j)^2 / ((1 - p0) p_j),
 
-    which is 2 / (p0 + 2 (1 - p0) p_j) at Proposition 3.3's tau_j (proof of Lemma A.1).
+    which is 2 / (p0 + 2 (1 - p0) p_j) at Proposition 3.3's tau_j (its proof, appendix A.3).
     """
     C1, C2, L = constants.C1, constants.C2, constants.L
     most = np.maximum(C1, C2)
@@ -154,7 +155,16 @@ def _of_clusters(view: LocalView, option: PerCluster, label: Hashable, otherwise
         return np.full(view.form.n, float(option))
     if label is not None:
         return np.full(view.form.n, float(option[label]))
-    return np.array([float(option.get(view.form.labels[j], 0.0)) for j in cluster_of(view)])
+    names = [view.form.labels[j] for j in cluster_of(view)]
+    given = _named(option, names)
+    return np.array([float(given.get(name, 0.0)) for name in names])
+
+
+def _named(option: Any, names: Collection[Hashable]) -> Any:
+    """A mapping by clusters with the labels of their latent nodes, which may be others than the clusters' own."""
+    if not isinstance(option, Mapping):
+        return option
+    return {cluster_name(key) if cluster_name(key) in names else key: each for key, each in option.items()}
 
 
 def _check(view: LocalView, constants: ClusterConstants, p0: Array, p: Array, tau: Array) -> None:

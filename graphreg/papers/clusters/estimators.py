@@ -125,7 +125,7 @@ def against_both(at: Trial) -> Evidence:
 
 @claim(
     "clusters.prop5.3",
-    "Proposition 5.3, A.11",
+    "Proposition 5.3, appendix A.11",
     "For any design the best linear unbiased estimator given all data (X_i, y_i) has at most the mean squared error of "
     "the minimiser of (5.2), and in general it is another one, for example where X_i is not I.",
     stated="in general different",
@@ -149,7 +149,7 @@ def given_all_data(at: Trial) -> Evidence:
 # ---- James-Stein -----------------------------------------------------------------------------------------------------
 @claim(
     "clusters.A12",
-    "A.12",
+    "appendix A.12",
     "The best linear unbiased estimator of theta_1 is (n - 1)/2n y_1 + (n + 1)/2n times the mean of the others, for "
     "y_i ~ N(theta_i, I), theta_i ~ N(thetabar, I).",
     stated="(n - 1)/2n and (n + 1)/2n",

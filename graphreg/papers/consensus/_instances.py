@@ -12,7 +12,7 @@ import numpy as np
 import graphreg as gr
 
 from ...form import Form
-from ...network import InProcess, Ledger, LocalView, WholeGraph, arcs_of, mixing_of
+from ...network import InProcess, Ledger, LocalView, WholeGraph, arcs_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
 PLAIN: dict[str, Any] = {
@@ -36,11 +36,9 @@ def network(K: int, neighbours: int) -> nx.Graph[int]:
     return graph
 
 
-def matrix(graph: Any, lazy: bool = False) -> Array:
+def matrix(graph: Any) -> Array:
     """C of a graph, as the methods for a consensus have it."""
-    data = gr.NodeData.from_arrays(None, np.zeros((len(graph), 1)), list(graph))
-    form = gr.Problem(gr.MeanLoss(data) + gr.Consensus(graph)).form
-    return mixing_of(LocalView(form, InProcess(Ledger(arcs_of(form), form.labels))), "metropolis", lazy).matrix(form)
+    return gr.theory.mixing_matrix(graph).to_numpy()
 
 
 # ---- the design ------------------------------------------------------------------------------------------------------

@@ -155,8 +155,7 @@ def drawn_over_time(name: str, label: str, power: int) -> Any:
             last, eta = np.mean(list(curves.values())[-1][-1]), eta_at(float(alpha), data["t"])
             axes.plot(data["t"], last * (eta / eta[-1]) ** power, color="black", ls=":", marker="", lw=2.0, label=name)
             axes.set(xlabel="SGD steps t", ylabel=label, xscale="log", yscale="log", title=f"alpha = {alpha}")
-            axes.xaxis.set_minor_formatter("")
-        sheets[0].legend(fontsize=7)
+        sheets[0].legend()
 
     return draw
 

@@ -100,9 +100,8 @@ def neighbours(at: Trial) -> Evidence:
 )
 def saving(at: Trial) -> Evidence:
     problem, taus = Design(6, 12).problem(at.rng()), np.array([1, 2, 3, 5, 10])
-    C = matrix(network(6, 4))  # given, as otherwise the degrees are sent once
     sent = [
-        problem.solve(gr.LocalSGD(0.01, tau=tau, mixing=C), rounds=60, seed=0, gap=0.0, on_failure="return").ledger
+        problem.solve(gr.LocalSGD(0.01, tau=tau), rounds=60, seed=0, gap=0.0, on_failure="return").ledger
         for tau in taus.tolist()
     ]
     messages, size = (np.array([getattr(each, name)["method"] for each in sent]) for name in ("messages", "bytes"))
@@ -200,7 +199,7 @@ def _table_1(figure: Any, data: dict[str, Any]) -> None:
         style = {"color": "0.5", "marker": "*", "ls": ":"} if k == 6 else {"color": INK[k], "marker": MARKERS[k]}
         axes.plot(nodes, gaps, label=name, markersize=4.0, linewidth=1.0, **style)
     axes.set(xlabel="number of nodes K", ylabel="spectral gap 1 - rho, lazy Metropolis", xscale="log", yscale="log")
-    figure.legend(*axes.get_legend_handles_labels(), fontsize=7, ncols=3, loc="outside lower center")
+    figure.legend(*axes.get_legend_handles_labels(), ncols=3, loc="outside lower center")
 
 
 @claim(
@@ -257,9 +256,9 @@ def nonresponse(at: Trial, rounds: int) -> Evidence:
     problem, p = Design(12, 20, scales=0.3).problem(at.rng()), np.array([0.0, 0.25, 0.5, 0.75])
     best = problem.solve(gap=1e-12, on_failure="return").coef[0]
     share, off = np.zeros(4), np.zeros((4, 2))
-    look, arcs, C = gr.Observer("state.theta", rounds=[rounds // 10, rounds]), 2 * 24, matrix(network(12, 4))
+    look, arcs = gr.Observer("state.theta", rounds=[rounds // 10, rounds]), 2 * 24
     for k, each in enumerate(p.tolist()):
-        method = gr.LocalSGD(gr.DecreasingStep(alpha=1.0), batch=None, nonresponse=each, mixing=C)
+        method = gr.LocalSGD(gr.DecreasingStep(alpha=1.0), batch=None, nonresponse=each)
         run = problem.solve(method, rounds=rounds, seed=k, gap=0.0, on_failure="return", observe=look)
         assert run.observed is not None
         share[k] = run.ledger.messages["method"] / (rounds * arcs)

@@ -203,7 +203,7 @@ def _figure_6(figure: Any, data: dict[str, Any]) -> None:
         axes.set(xlabel="samples of each client T", ylabel="|coverage - .95|", xscale="log", title=f"K = {K}")
         axes.set_xticks(data["Ts"], list(map(str, data["Ts"])), minor=False)
         axes.minorticks_off()
-    sheets[0].legend(fontsize=7)
+    sheets[0].legend()
 
 
 @claim(

@@ -168,11 +168,16 @@ def _reached(rng: np.random.Generator, p0: float, batch: int, rounds: int) -> di
     }
 
 
+SHAPES = {"full gradients": "(1 - p0) / p0", "batches of 10": "(1 - p0 + v) / p0"}
+
+
 def _draw(figure: Any, data: dict[str, Any]) -> None:
     axes = figure.subplots()
-    for name in ("full gradients", "batches of 10"):
+    for name in SHAPES:
         curve(axes, data["p0"], data[name], name)
-        axes.plot(data["p0"], data[f"{name}, fitted"], color="black", linewidth=0.7, marker="")
+    for (name, shape), dashes in zip(SHAPES.items(), ("-", "--"), strict=True):
+        fitted = data[f"{name}, fitted"]
+        axes.plot(data["p0"], fitted, color="0.6", linewidth=0.8, linestyle=dashes, marker="", label=f"fitted: {shape}")
     first = np.mean(data["full gradients"][0])
     axes.plot(data["p0"], first * data["p0"][0] / np.array(data["p0"]), "k:", marker="", label="stated: 1 / p0")
     axes.set(xscale="log", yscale="log", xlabel="p0 (probability of being there)", ylabel="mean squared error per node")

@@ -61,12 +61,12 @@ def _draw_table(figure: Any, data: dict[str, Any]) -> None:
     )  # fmt: skip
     axes.set(
         xlabel="method",
-        ylabel="accuracy on held-out counties (bars: sd over splits)",
+        ylabel="held-out accuracy (bars: sd over splits)",
         xlim=(-0.4, 3.7),
         ylim=(0.68, 1.05),
     )
     axes.set_xticks(x + 0.15, METHODS)
-    axes.legend(fontsize=7, loc="upper left")
+    axes.legend(loc="upper left")
 
 
 @claim(
@@ -181,7 +181,6 @@ def _draw_map(figure: Any, data: dict[str, Any]) -> None:
     figure.legend(
         handles=[*handles, Patch(facecolor="1.0", edgecolor="0.25", label="not considered")],
         loc="outside right",
-        fontsize=7,
     )
     figure.set_size_inches(6.0, 6.4)
 

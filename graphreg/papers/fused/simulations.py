@@ -62,6 +62,7 @@ def _means(runs: list[list[dict[str, float]]], name: str) -> Array:
 
 # ---- Figure 1 --------------------------------------------------------------------------------------------------------
 def _draw_figure_1(figure: Any, data: dict[str, Any]) -> None:
+    figure.set_size_inches(6.4, 5.0)
     panels = figure.subplots(2, len(data["n"]), sharex=True, sharey=True, squeeze=False)
     names = (FUSED, SELECTED, ORACLE, LOCAL, GLOBAL)
     for axes, (corruption, n), samples in zip(panels.flat, data["panels"], data["samples"], strict=True):
@@ -72,8 +73,9 @@ def _draw_figure_1(figure: Any, data: dict[str, Any]) -> None:
             xlabel="|V| (nodes)",
             ylabel="squared error per node",
             title=f"corruption {corruption}, n = {n}",
+            xticks=data["V"],
         )
-    figure.legend(*panels.flat[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize=7)
+    figure.legend(*panels.flat[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
 
 
 @claim(
@@ -138,14 +140,16 @@ def _growth(means: Array) -> float:
 
 # ---- Figure 2 --------------------------------------------------------------------------------------------------------
 def _draw_figure_2(figure: Any, data: dict[str, Any]) -> None:
+    figure.set_size_inches(6.4, 2.2 + 1.7 * len(data["n"]))
     panels = figure.subplots(len(data["n"]), len(data["V"]), sharex=True, sharey=True, squeeze=False)
     for axes, (n, V), samples in zip(panels.flat, data["panels"], data["samples"], strict=True):
         for name in (FUSED, SELECTED, LOCAL_ES, ORACLE, LOCAL, GLOBAL):
             curve(axes, data["corruption"], samples[name], name)
-        axes.axvline(0.2, color="black", linewidth=0.8, linestyle=":")
-        axes.set(yscale="log", xlabel="corruption (share of pairs flipped)", ylabel="squared error per node")
-        axes.set_title(f"|V| = {V}, n = {n}; dotted: stated crossing of Fed-ADMM and Local", fontsize=7)
-    figure.legend(*panels.flat[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize=7)
+        axes.axvline(0.2, color="black", linewidth=0.8, linestyle=":", label="stated: Fed-ADMM crosses Local")
+        axes.set(
+            yscale="log", xlabel="corruption (share)", ylabel="squared error per node", title=f"|V| = {V}, n = {n}"
+        )
+    figure.legend(*panels.flat[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
 
 
 @claim(

@@ -28,10 +28,12 @@ def series(
 
 
 def panels(figure: Any, data: dict[str, Any], x: str, end: float) -> None:
-    """A panel for each penalty, with means and standard errors over the replications; what lies below the end of the
-    paper's axis is drawn there."""
-    axes = figure.subplots(1, len(data["panels"]), sharey=True, squeeze=False)[0]
-    figure.set_size_inches(3.3 * len(axes), 3.4)
+    """A panel for each penalty, two in a row, with means and standard errors over the replications; what lies below the
+    end of the paper's axis is drawn there."""
+    rows = len(data["panels"]) // 2 + 1  # a place is left for the legend
+    sheet = figure.subplots(rows, 2, sharey=True, squeeze=False).ravel()
+    figure.set_size_inches(6.4, 2.8 * rows)
+    axes, rest = sheet[: len(data["panels"])], sheet[len(data["panels"]) :]
     for ax, (penalty, lines) in zip(axes, data["panels"].items(), strict=True):
         for label, line in lines.items():
             curve(ax, line["x"], np.maximum(line["values"], end).tolist(), label)
@@ -39,7 +41,9 @@ def panels(figure: Any, data: dict[str, Any], x: str, end: float) -> None:
         ax.set_yscale("log")
         ax.set_ylim(bottom=end / 3.0)
         ax.set_title(LABELS[penalty])
-        ax.set_xlabel(x, fontsize="small")
+        ax.set_xlabel(x)
         ax.set_ylabel("MSE (39)")
         ax.grid(visible=True, which="major", linewidth=0.3)
-    axes[-1].legend(fontsize="small", loc="lower right")
+    for ax in rest:
+        ax.set_axis_off()
+    rest[0].legend(*axes[0].get_legend_handles_labels(), loc="center")

@@ -32,7 +32,7 @@ def _cells(p_out: Any, levels: Any, name: str, rest: dict[str, Any]) -> list[dic
 
 
 def _draw(end: float) -> Any:
-    return lambda figure, data: panels(figure, data, "probability of edges between clusters, p_out (1)", end)
+    return lambda figure, data: panels(figure, data, "edge probability p_out (1)", end)
 
 
 @claim(
@@ -167,7 +167,7 @@ def _draw_sizes(figure: Any, data: dict[str, Any]) -> None:
         curve(axes, data["sizes"], values, label)
     axes.set_xticks(data["sizes"])
     axes.set(xlabel="nodes of the second cluster, N_2", ylabel="MSE (39)", yscale="log")
-    axes.legend(fontsize="small")
+    axes.legend()
 
 
 @claim(

@@ -32,7 +32,7 @@ def _cells(eps: Any, levels: Any, name: str, rest: dict[str, Any]) -> list[dict[
 
 
 def _draw(end: float) -> Any:
-    return lambda figure, data: panels(figure, data, "weight of the edge between the clusters, eps (1)", end)
+    return lambda figure, data: panels(figure, data, "edge weight eps (1)", end)
 
 
 @claim(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.stats import t
 
 import graphreg as gr
 
-from .. import Evidence, Trial, Verdict, at_least, at_most, claim, equal
+from .. import Check, Evidence, Trial, Verdict, at_least, at_most, claim, equal
 from ..figures import curve, mark
 from ._networks import Array, LinearModels, algorithm_1, block_model, in_order
 
@@ -53,6 +54,14 @@ def _table_1(rng: np.random.Generator, *, size: int, d: int, m: int, rounds: int
     return out
 
 
+def one_more_draw(what: str, draws: Sequence[float], stated: float) -> Check:
+    """Whether the stated number can be one more of the draws: its logarithm lies in their 99% prediction interval, mean
+    +- t_(n-1) s (1 + 1/n)^(1/2) with s their standard deviation. So the tolerance is what the draws leave open."""
+    logs = np.log(draws)
+    error, most = logs.std(ddof=1) * np.sqrt(1.0 + 1.0 / len(logs)), t.ppf(0.995, len(logs) - 1)
+    return equal(f"log MSE, {what}", logs.mean(), np.log(stated), float(most), "standard errors", error)
+
+
 @claim(
     "gtv.table1",
     "Table I",
@@ -61,35 +70,38 @@ def _table_1(rng: np.random.Generator, *, size: int, d: int, m: int, rounds: int
     stated=STATED,
     expected=Verdict.CORRECTED,
     correction="1.42e-5 is met with the l1 norm and sums of squared errors in place of the means (38), which give an "
-    "MSE a hundred times as large; the draw matters by a factor of two. FedAvg is the pooled fit, ||w_1 - w_2||^2"
-    " / 4 off. IFCA's 2.82 is its failure from equal starts, where it fits one model to all; from random starts it is "
-    "better than Algorithm 1.",
-    perturbation=3.0,
+    "MSE a hundred times as large: with sums it lies in the 99% prediction interval of one more draw. FedAvg is the "
+    "pooled fit, ||w_1 - w_2||^2 / 4 off. IFCA's 2.82 is its failure from equal starts, where in most draws it fits "
+    "one model to nearly all; from random starts it is better than Algorithm 1.",
+    perturbation=100.0,
     experiment=True,
-    quick={"size": 100, "d": 100, "m": 10, "rounds": 1000, "count": 1},
-    full={"size": 100, "d": 100, "m": 10, "rounds": 1000, "count": 5},
+    quick={"size": 100, "d": 100, "m": 10, "rounds": 1000, "count": 3},
+    full={"size": 100, "d": 100, "m": 10, "rounds": 1000, "count": 20},
 )
 def table_1(at: Trial, size: int, d: int, m: int, rounds: int, count: int) -> Evidence:
     [runs] = at.replicate(_table_1, [{"size": size, "d": d, "m": m, "rounds": rounds}], count)
     errors = {name: [run[name]["MSE (39)"] for run in runs] for name in runs[0] if name != "quarter"}
-    found = {name: float(np.median(values)) for name, values in errors.items()}
-    distance = [f / run["quarter"] for f, run in zip(errors["FedAvg"], runs, strict=True)]
-    first, ifca = STATED["Algorithm 1"], STATED["IFCA"]
+    over = [found / run["quarter"] for found, run in zip(errors["FedAvg"], runs, strict=True)]
+    failures = sum(found > 0.5 * run["quarter"] for found, run in zip(errors["IFCA from 0"], runs, strict=True))
+    excess = (d + 1.0) / (2.0 * size * m)  # of the pooled fit's own error beside it, to first order
+    first, ifca, fed_avg = STATED["Algorithm 1"], STATED["IFCA"], STATED["FedAvg"]
     return Evidence.of(
-        equal("Algorithm 1, l1", found["l1"], first, 2.0, "ratio"),
-        equal("Algorithm 1, l2", found["l2"], first, 2.0, "ratio"),
-        equal("IFCA, random starts", found["IFCA"], ifca, 2.0, "ratio"),
+        one_more_draw("Algorithm 1, l1", errors["l1"], first),
+        one_more_draw("Algorithm 1, l2", errors["l2"], first),
+        one_more_draw("IFCA, random starts", errors["IFCA"], ifca),
         corrected=[
-            equal("Algorithm 1, l1, sums of squared errors", at.given(found["l1, sums"]), first, 2.0, "ratio"),
-            equal("FedAvg", at.given(found["FedAvg"]), STATED["FedAvg"], 1.5, "ratio"),
-            equal("FedAvg over ||w_1 - w_2||^2 / 4, in each draw", distance, 1.0, 1.2, "ratio"),
-            equal("IFCA from 0", at.given(found["IFCA from 0"]), ifca, 1.5, "ratio"),
-            at_most("IFCA, random starts, below Algorithm 1 as stated", found["IFCA"], first),
+            one_more_draw("Algorithm 1, l1, sums of squared errors", errors["l1, sums"], at.given(first)),
+            one_more_draw("FedAvg", errors["FedAvg"], at.given(fed_avg)),
+            one_more_draw("FedAvg, beside IFCA as stated", errors["FedAvg"], at.given(ifca)),
+            at_least("draws in which IFCA from 0 is nearer to FedAvg than to the truth", failures, 1.0),
+            at_least("FedAvg over ||w_1 - w_2||^2 / 4, every draw", over, 1.0),
+            at_most("the same: 1 and twice the first-order error of the fit", over, 1.0 + 2.0 * excess),
+            at_most("IFCA, random starts, every draw, and Algorithm 1 as stated", errors["IFCA"], first),
         ],
         table=[
             {
                 "method": name,
-                "MSE (39), median": found[name],
+                "MSE (39), median": float(np.median(values)),
                 "least": min(values),
                 "largest": max(values),
                 "labels, median": float(np.median([run[name]["labels"] for run in runs])),
@@ -120,7 +132,7 @@ def _draw(figure: Any, data: dict[str, Any]) -> None:
     mark(axes, [2, 2, 2], list(STATED.values()), "stated in Table I (k = 2, d = 100)")
     axes.set_xticks(data["k"])
     axes.set(xlabel="number of clusters, k", ylabel="MSE (39)", yscale="log")
-    figure.legend(fontsize="small", loc="outside right upper")
+    figure.legend(ncols=3, loc="outside lower center")
 
 
 @claim(

@@ -39,17 +39,17 @@ def _run(rng: np.random.Generator, *, truth: str, nodes: int, rounds: int, stren
 
 
 def _draw(figure: Any, data: dict[str, Any]) -> None:
-    axes = figure.subplots(2, 4, squeeze=False)
-    figure.set_size_inches(10.0, 5.4)
-    for row, (name, panels) in zip(axes, data["panels"].items(), strict=True):
-        for ax, (title, points) in zip(row, panels.items(), strict=True):
+    axes = figure.subplots(4, 2, sharex="col", sharey="col", squeeze=False)
+    figure.set_size_inches(6.4, 8.6)
+    for column, (name, panels) in zip(axes.T, data["panels"].items(), strict=True):
+        for ax, (title, points) in zip(column, panels.items(), strict=True):
             x, y = np.array(points).T
             ax.plot(x, y, linestyle="none", marker="o", markersize=4.0, fillstyle="none", color="black")
-            ax.set_title(title, fontsize="small")
+            ax.set_title(title)
             ax.set(xlabel="first parameter (1)", ylabel="second parameter (1)")
             ax.set_xlim(*FRAMES[name][0])
             ax.set_ylim(*FRAMES[name][1])
-        row[0].set_title(f"truth: {name}", fontsize="small")
+        column[0].set_title(f"truth: {name}")
 
 
 @claim(

@@ -6,9 +6,9 @@ flows within the capacities carry r away, and so the smallest such strength is
     strength_max  =  min over flows u with K'u = -r  of  max_e ||u_e||_* / A_e
                   =  max over directions w  of  -<r, w> / sum_e A_e phi((Kw)_e)
 
-(GTV minimisation, (24)-(27) at a consensus: the flows of Theorem 1). On trees the flow is unique: what flows through an
-edge is the sum of r over the subtree that it cuts off. Otherwise a conic programme is solved. Either way the value is
-bounded from both sides by what is shown: flows and a direction.
+(GTV minimisation: the dual (24), for norms (27) with the conditions (28), at a consensus). On trees the flow is unique:
+what flows through an edge is the sum of r over the subtree that it cuts off. Otherwise a conic programme is solved.
+Either way the value is bounded from both sides by what is shown: flows and a direction.
 """
 
 from __future__ import annotations

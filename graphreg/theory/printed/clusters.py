@@ -1,5 +1,5 @@
 """Personalised federated learning with known clusters as printed: (2.2), Proposition 3.2, the likelihood of section 5,
-A.1, and the weights of A.12."""
+the gradients of appendix A.1, and the weights of appendix A.12."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ def network_mean(problem: Any, theta: Any) -> Array:
 
 
 def cluster_gradients(problem: Any, w: Any) -> Array:
-    """The gradients of (2.3) in the cluster centres w_j, as A.1 of Personalised FL with known clusters prints them:
+    """The gradients of (2.3) in the cluster centres w_j, as appendix A.1 of Personalised FL with known clusters
+    prints them:
 
         sum_i in j (theta_i - w_j) + lambda_j (w_j - wbar).
 
@@ -80,7 +81,7 @@ def cluster_gradients(problem: Any, w: Any) -> Array:
     >>> gr.theory.printed.cluster_gradients(tree, tree.solve().certificate.w).shape
     (2, 2)
     """
-    tree, values = _read(problem, w, "A.1", latent=True)
+    tree, values = _read(problem, w, "appendix A.1", latent=True)
     out, centers = np.zeros_like(values), values[tree.cluster[tree.clients]]
     np.add.at(out, tree.cluster[tree.clients], values[tree.clients] - centers)
     j = tree.rooted
@@ -191,9 +192,9 @@ def communication_rounds(p_global: float, p_cluster: float, rounds: float) -> tu
 
 
 def james_stein_weights(n: int) -> tuple[float, float]:
-    """The weights of y_1 and of the mean of the other y_i in the best linear unbiased estimator of theta_1, as A.12 of
-    Personalised FL with known clusters prints them: ((n - 1) / 2n, (n + 1) / 2n), for y_i ~ N(theta_i, I) and theta_i ~
-    N(thetabar, I). They are the wrong way round: (n + 1) / 2n is the weight of y_1
+    """The weights of y_1 and of the mean of the other y_i in the best linear unbiased estimator of theta_1, as appendix
+    A.12 of Personalised FL with known clusters prints them: ((n - 1) / 2n, (n + 1) / 2n), for y_i ~ N(theta_i, I) and
+    theta_i ~ N(thetabar, I). They are the wrong way round: (n + 1) / 2n is the weight of y_1
     (`graphreg.inference.james_stein` has them right), and only so does the James-Stein variant of Proposition 5.4
     dominate the estimator.
 

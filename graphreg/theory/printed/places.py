@@ -179,8 +179,8 @@ PLACES = (
     Place(
         CLUSTERS,
         "Corollary 4.4",
-        "p_0 T rounds between clusters",
-        "rho T more, to refresh x",
+        "p_0 (1 - p_0) T rounds between clusters",
+        "p_0 T, as theta moves in every round, and rho T more, to refresh x",
         right="solution.ledger",
         unnamed="an order without its constants: no number follows from it",
     ),
@@ -201,7 +201,7 @@ PLACES = (
     ),
     Place(
         CLUSTERS,
-        "A.1",
+        "appendix A.1",
         "sum_i (theta_i - w_j) + lambda_j (w_j - wbar)",
         "sum_i gamma_i (w_j - theta_i) + lambda_j (w_j - wbar)",
         f"{P}cluster_gradients(problem, w)",
@@ -209,7 +209,7 @@ PLACES = (
     ),
     Place(
         CLUSTERS,
-        "A.12",
+        "appendix A.12",
         "the weights (n - 1)/2n of y_1 and (n + 1)/2n of the others",
         "the other way round",
         f"{P}james_stein_weights(n)",
@@ -232,7 +232,7 @@ PLACES = (
     ),
     Place(
         CONSENSUS,
-        "(12), (14)",
+        "(12), and S after it",
         "p_k for w_k, f_m for f_k, a missing transpose",
         "w_k, f_k, and the transpose",
         unnamed="letters that the slides do not define: there is nothing that they say as printed",

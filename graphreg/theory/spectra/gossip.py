@@ -1,4 +1,4 @@
-"""How fast gossip mixes: the spectral gap of the mixing matrix of a graph."""
+"""How fast gossip mixes: the mixing matrix of a graph, and its spectral gap."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from ... import checks
 from ...errors import GraphError, MethodError
 from ...form import EdgeBlock, Form
 from ...inputs import Graph
-from ...network import METROPOLIS, InProcess, Ledger, LocalView, MixingMatrix, arcs_of, mixing_of
+from ...network import METROPOLIS, InProcess, Ledger, LocalView, Mixing, MixingMatrix, arcs_of, mixing_of
 from ...tables import Stated
 from ...terms import IN_GRAPH, Space, Strength
 from ...terms.penalties import Zero
@@ -87,26 +88,77 @@ def mixing(graph: Any, mixing: Any = METROPOLIS, lazy: bool = False) -> MixingRa
     GraphError
         For a matrix of the user's that is none for the graph; it names the entry.
     """
-    graph, given = Graph.of(graph), MixingMatrix.of(mixing, "gossip")
-    form, lazy = _form(graph), bool(checks.switch(lazy, "lazy", MethodError))
-    if isinstance(given, MixingMatrix):
-        wrong = given.wrong(form, True)
-        if wrong:
-            raise GraphError("; ".join(wrong))
+    graph, form, given, lazy = _gossip(graph, mixing, lazy)
     components = int(graph.components().max()) + 1
     assumed = _assumed(given, lazy)
     if graph.n_nodes == 1:
         return MixingRate(0.0, 1.0, np.nan, np.nan, 1, 1, assumed=assumed)
     if graph.n_edges == 0:
         return MixingRate(1.0, 0.0, 1.0, 1.0, graph.n_nodes, components, assumed=assumed)
-    view = LocalView(form, InProcess(Ledger(arcs_of(form), form.labels)))
-    (c,) = mixing_of(view, given, lazy).weights
+    (c,) = _on_edges(form, given, lazy).weights
     L = laplacian(graph.tail, graph.head, c, graph.n_nodes)  # C = I - L
     least = 1.0 - largest(L).value
     slow = connectivity(L).value if components == 1 else 0.0
     gap = min(slow, 1.0 + least)
     gap = gap if gap > ROUNDING else 0.0
     return MixingRate(1.0 - gap, gap, 1.0 - slow, least, graph.n_nodes, components, assumed=assumed)
+
+
+def mixing_matrix(graph: Any, mixing: Any = METROPOLIS, lazy: bool = False) -> pd.DataFrame:
+    """The matrix C by which nodes mix in a gossip, theta <- C theta: as `LocalSGD`, `GradientTracking` and
+    `ExactDiffusion` have it on this graph.
+
+    By default, as Metropolis and Hastings have it,
+
+        c_ij = 1 / (max(d_i, d_j) + 1)  on edges,    c_ii = 1 - sum over j of c_ij,    0 elsewhere,
+
+    d_i the number of neighbours (Boyd, Ghosh, Prabhakar and Shah 2006; Figure 2 of the slides on decentralised
+    inference). Its rows sum to 1, and it is symmetric: the mean over the nodes stays.
+
+    Parameters
+    ----------
+    graph : networkx.Graph, Graph or sparse adjacency
+        Its weights are of no concern.
+    mixing : "metropolis", array, DataFrame or {i: {j: c_ij}}
+        As for `mixing`; a matrix of the user's is checked.
+    lazy : bool
+        Whether to take (C + I) / 2, as `ExactDiffusion` always does, and `GradientTracking` by default.
+
+    Returns
+    -------
+    pandas.DataFrame
+        (n, n), rows and columns by node label, in node order; what the methods take as ``mixing=``.
+
+    Raises
+    ------
+    GraphError
+        For a matrix of the user's that is none for the graph; it names the entry.
+
+    Examples
+    --------
+    >>> print(gr.theory.mixing_matrix(nx.path_graph(["a", "b", "c"])).round(3))
+           a      b      c
+    a  0.667  0.333  0.000
+    b  0.333  0.333  0.333
+    c  0.000  0.333  0.667
+    """
+    graph, form, given, lazy = _gossip(graph, mixing, lazy)
+    labels = pd.Index(list(graph.labels), dtype=object, tupleize_cols=False)
+    return pd.DataFrame(_on_edges(form, given, lazy).matrix(form), labels, labels)
+
+
+def _gossip(graph: Any, mixing: Any, lazy: Any) -> tuple[Graph, Form, MixingMatrix | str, bool]:
+    """The arguments of both, read and checked."""
+    graph, given = Graph.of(graph), MixingMatrix.of(mixing, "gossip")
+    form, lazy = _form(graph), bool(checks.switch(lazy, "lazy", MethodError))
+    wrong = given.wrong(form, True) if isinstance(given, MixingMatrix) else ()
+    if wrong:
+        raise GraphError("; ".join(wrong))
+    return graph, form, given, lazy
+
+
+def _on_edges(form: Form, given: MixingMatrix | str, lazy: bool) -> Mixing:
+    return mixing_of(LocalView(form, InProcess(Ledger(arcs_of(form), form.labels))), given, lazy)
 
 
 def _form(graph: Graph) -> Form:
