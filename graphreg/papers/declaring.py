@@ -95,7 +95,7 @@ def _files(module: ModuleType, found: dict[str, ModuleType]) -> dict[str, Module
     return found
 
 
-_DECLARED: dict[str, Declaration] = {}
+_DECLARED: dict[str, tuple[Declaration, str]] = {}  # with the name of the file
 
 
 def claim(id: str, source: str, statement: str, **declared: Any) -> Callable[[Function], Declaration]:
@@ -144,18 +144,19 @@ def claim(id: str, source: str, statement: str, **declared: Any) -> Callable[[Fu
 
 def uncheckable(id: str, source: str, statement: str, *, stated: Any, reason: str) -> None:
     """Declare a claim that nothing can be computed of, with the reason; in a file of its paper."""
-    _register(Declaration(id, source, statement, stated, Verdict.UNCHECKED, reason=reason), "")
+    made = Declaration(id, source, statement, stated, Verdict.UNCHECKED, reason=reason)
+    _register(made, f"{__package__}.{made.paper}.")
 
 
 def _register(declared: Declaration, module: str) -> None:
     """Put a claim among those that are found by their ids; ``module`` declares it, in the folder of a paper."""
-    folder = module.removeprefix(f"{__package__}.").partition(".")[0]
-    if module and folder != declared.paper:
+    folder, _, file = module.removeprefix(f"{__package__}.").partition(".")
+    if folder != declared.paper:
         raise ModelError(f"{declared.id} stands in the folder of {folder}; its id begins with the name of its folder")
-    before = _DECLARED.get(declared.id)
+    before, _ = _DECLARED.get(declared.id, (None, ""))
     if before is not None and _name(before.function) != _name(declared.function):
         raise ModelError(f"{declared.id} is declared twice; give one of the two another id")
-    _DECLARED[declared.id] = declared
+    _DECLARED[declared.id] = declared, file
 
 
 def _name(function: Function | None) -> Any:
@@ -172,11 +173,16 @@ def titles() -> dict[str, str]:
 
 
 def declarations() -> dict[str, Declaration]:
-    """All claims by id, paper by paper, in the order in which they are declared."""
-    for paper in titles():
+    """All claims by id, paper by paper, file by file in the ``ORDER`` that the paper's folder gives; new files last."""
+    places: dict[str, tuple[int, ...]] = {}
+    for number, paper in enumerate(titles()):
         module = import_module(f"{__package__}.{paper}")
         import_files(module.__name__, module.__path__)
-    return {id: each for paper in titles() for id, each in _DECLARED.items() if each.paper == paper}
+        order = getattr(module, "ORDER", ())
+        for id, (each, file) in _DECLARED.items():
+            if each.paper == paper:
+                places[id] = number, order.index(file) if file in order else len(order)
+    return {id: _DECLARED[id][0] for id in sorted(places, key=places.__getitem__)}
 
 
 def chosen(*names: str) -> dict[str, Declaration]:
