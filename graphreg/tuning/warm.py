@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 from ..certificate import Certificate
-from ..clock import OutOfTimeError, left, look
+from ..clock import GRACE, OutOfTimeError, left, look
 from ..form import Form
 from ..methods import AbstractMethod, Exact, Interior, InteriorPoint, PrimalDual, Start
 from ..network import LocalView
@@ -40,6 +41,11 @@ def standby(method: AbstractMethod, form: Form) -> tuple[tuple[AbstractMethod, .
         most = int(STEPS * max(_multiplications(form), CHEAP))
         return (InteriorPoint(), *iterates), min(most, PrimalDual.most_rounds)
     return iterates, None
+
+
+def _falls_short(solution: Solution, most: int | None) -> bool:
+    """Whether a run, of so many rounds at most, ended without the gap that was asked for, with time to spare."""
+    return solution.status == "no_certificate" or (solution.status == "budget" and solution.rounds == most)
 
 
 def _takes_newton_steps(form: Form) -> bool:
@@ -134,13 +140,13 @@ class Warm:
         budget = replace(self.budget, rounds=rounds, start=start, warm_start=self.warm_start, known=known)
         compiler = self.problem._compiler  # pyright: ignore[reportPrivateUsage]
         solution = solve(form, self.method, replace(budget, seconds=left()), compiler)
-        spent = solution.status == "budget" and solution.rounds == self.most
-        cut = self.warm_start.cut or (self.budget.rounds is None and solution.status == "budget" and not spent)
+        short = _falls_short(solution, self.most)
+        cut = self.warm_start.cut or (self.budget.rounds is None and solution.status == "budget" and not short)
         if cut:
             self.warm_start = replace(before, cut=True)
         if cut and solution.status != "certified":
             raise OutOfTimeError
-        if spent or solution.status == "no_certificate":
+        if short:
             solution = self._taken_over(form, solution, before)
         if solution.status == "interrupted":  # what is half done is not gone on from
             self.warm_start = before
@@ -204,3 +210,21 @@ class Warm:
             w = w + t * (w - further.w)
             flows = tuple(u + t * (u - v) for u, v in zip(flows, further.dual_point.flows, strict=True))
         return w, tuple(edge.clip(u) for edge, u in zip(form.edges, flows, strict=True))
+
+
+def refit(problem: Problem, method: AbstractMethod, gap: float, seed: int, usual: bool) -> Solution:
+    """The solution from nothing at the values that the Parameters have now, also where the time is nearly up; of the
+    usual method's standby where it falls short."""
+
+    def solved(by: AbstractMethod, rounds: int | None, start: Solution | None) -> Solution:
+        seconds = None if (rest := left()) is None else max(rest, GRACE)
+        more: dict[str, Any] = {"seconds": seconds, "seed": seed, "start": start, "progress": False}
+        return problem.solve(by, gap=gap, rounds=rounds, on_failure="return", **more)
+
+    standbys, most = standby(method, problem.form) if usual else ((), None)
+    solution = solved(method, most, None)
+    for other in standbys:
+        if not _falls_short(solution, most):
+            break
+        solution = solved(other, None, solution)
+    return solution

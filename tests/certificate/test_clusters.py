@@ -13,6 +13,7 @@ import pytest
 from own_terms import Elastic, OwnL1
 
 import graphreg as gr
+from graphreg.certificate import cluster_count
 
 
 # ---- exact optima ----------------------------------------------------------------------------------------------------
@@ -230,3 +231,35 @@ def test_the_sentence_says_what_is_proved():
         str(proved)
         == "2 clusters of sizes 2, 1; edges: 1 fused, 1 split, 0 undecided (every edge is decided by a proof)"
     )
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 5])
+def test_clusters_are_components_of_what_is_near_on_all_coordinates(seed):
+    """Read off the table by hand: a pair that one term splits, or that no term ties on some coordinate, is apart."""
+    rng = np.random.default_rng(seed)
+    graph = nx.gnm_random_graph(12, 16, seed=seed)
+    truth = np.repeat([[2.0, -1.0], [-2.0, -1.0], [0.0, 3.0]], 4, axis=0)
+    X, node = rng.standard_normal((240, 2)), np.repeat(np.arange(12), 20)
+    y = (X * truth[node]).sum(axis=1) + 0.1 * rng.standard_normal(240)
+    model = gr.SquaredLoss(gr.NodeData.from_arrays(X, y, node, features=["a", "b"]))
+    which = [["a"], ["b"], None] if seed % 2 else [["a"], ["b"]]
+    for features in which:
+        weights = 10.0 ** rng.uniform(-2, 0.5, graph.number_of_edges())
+        nx.set_edge_attributes(graph, dict(zip(graph.edges, weights, strict=True)), "weight")
+        model = model + 0.5 * gr.TotalVariation(graph.copy(), gr.L1(), features=features)
+    solution = gr.Problem(model).solve(gap=1e-10)
+    found = solution.clusters()
+    table = found.edges[["tail", "head", "state"]].to_numpy(dtype=object)
+    ties, split = {}, set()
+    for block, rows in zip(solution.form.edges, np.split(table, len(which)), strict=True):
+        for tail, head, state in rows.tolist():
+            if state == "split":
+                split.add((tail, head))
+            if state in ("near", "fused"):
+                ties.setdefault((tail, head), set()).update((0, 1) if block.features is None else block.features)
+    joined = nx.Graph([pair for pair, columns in ties.items() if len(columns) == 2 and pair not in split])
+    joined.add_nodes_from(range(12))
+    groups = {frozenset(group) for group in nx.connected_components(joined)}
+    assert {frozenset(group) for group in found.members()} == groups
+    assert 1 < len(groups) < 12  # neither all nor none
+    assert cluster_count(solution.certificate) == found.count == len(groups)
