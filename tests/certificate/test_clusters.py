@@ -14,6 +14,7 @@ from own_terms import Elastic, OwnL1
 
 import graphreg as gr
 from graphreg.certificate import cluster_count
+from graphreg.certificate.edges.clusters import _joined, _together
 
 
 # ---- exact optima ----------------------------------------------------------------------------------------------------
@@ -233,33 +234,34 @@ def test_the_sentence_says_what_is_proved():
     )
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, 5])
-def test_clusters_are_components_of_what_is_near_on_all_coordinates(seed):
-    """Read off the table by hand: a pair that one term splits, or that no term ties on some coordinate, is apart."""
-    rng = np.random.default_rng(seed)
-    graph = nx.gnm_random_graph(12, 16, seed=seed)
-    truth = np.repeat([[2.0, -1.0], [-2.0, -1.0], [0.0, 3.0]], 4, axis=0)
-    X, node = rng.standard_normal((240, 2)), np.repeat(np.arange(12), 20)
-    y = (X * truth[node]).sum(axis=1) + 0.1 * rng.standard_normal(240)
-    model = gr.SquaredLoss(gr.NodeData.from_arrays(X, y, node, features=["a", "b"]))
+@pytest.mark.parametrize("seed", range(6))
+def test_clusters_are_components_of_what_is_tied_on_all_coordinates(seed):
+    """By hand, of states drawn at random: a pair that one term splits, or that no term ties on some coordinate, is
+    apart."""
+    rng, graph = np.random.default_rng(seed), nx.gnm_random_graph(12, 18, seed=seed)
+    data = gr.NodeData.from_arrays(np.ones((12, 2)), np.zeros(12), np.arange(12), features=["a", "b"])
     which = [["a"], ["b"], None] if seed % 2 else [["a"], ["b"]]
-    for features in which:
-        weights = 10.0 ** rng.uniform(-2, 0.5, graph.number_of_edges())
-        nx.set_edge_attributes(graph, dict(zip(graph.edges, weights, strict=True)), "weight")
-        model = model + 0.5 * gr.TotalVariation(graph.copy(), gr.L1(), features=features)
-    solution = gr.Problem(model).solve(gap=1e-10)
-    found = solution.clusters()
-    table = found.edges[["tail", "head", "state"]].to_numpy(dtype=object)
+    tied = sum([gr.TotalVariation(graph, gr.L1(), features=features) for features in which], start=gr.SquaredLoss(data))
+    form = gr.Problem(tied).form
+    share = {"fused": 0.4, "near": 0.4, "split": 0.1, "undecided": 0.1}
+    ends = [(edge, rng.choice(list(share), 18, p=list(share.values()))) for edge in form.edges]
     ties, split = {}, set()
-    for block, rows in zip(solution.form.edges, np.split(table, len(which)), strict=True):
-        for tail, head, state in rows.tolist():
-            if state == "split":
-                split.add((tail, head))
+    for edge, states in ends:
+        for *pair, state in zip(edge.tail, edge.head, states, strict=True):
             if state in ("near", "fused"):
-                ties.setdefault((tail, head), set()).update((0, 1) if block.features is None else block.features)
+                ties.setdefault(tuple(pair), set()).update((0, 1) if edge.features is None else edge.features)
+            if state == "split":
+                split.add(tuple(pair))
     joined = nx.Graph([pair for pair, columns in ties.items() if len(columns) == 2 and pair not in split])
     joined.add_nodes_from(range(12))
-    groups = {frozenset(group) for group in nx.connected_components(joined)}
-    assert {frozenset(group) for group in found.members()} == groups
-    assert 1 < len(groups) < 12  # neither all nor none
-    assert cluster_count(solution.certificate) == found.count == len(groups)
+    number = _joined(form, ends, _together)
+    groups = {frozenset(np.flatnonzero(number == k).tolist()) for k in set(number.tolist())}
+    assert groups == {frozenset(map(int, group)) for group in nx.connected_components(joined)}
+
+
+def test_the_count_alone_is_that_of_the_clusters():
+    y = np.repeat([0.0, 3.0, 4.0], 8) + 0.1 * np.random.default_rng(0).standard_normal(24)
+    loss = gr.MeanLoss(gr.NodeData.from_arrays(None, y, np.arange(24) // 4))
+    for strength, count in ((1e-3, 6), (0.3, 3), (30.0, 1)):
+        solution = gr.Problem(loss + strength * gr.TotalVariation(nx.path_graph(6), gr.L1())).solve(gap=1e-9)
+        assert cluster_count(solution.certificate) == solution.clusters().count == count

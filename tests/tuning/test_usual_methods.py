@@ -73,7 +73,7 @@ def test_rounds_that_were_asked_for_are_all_that_is_spent(monkeypatch):
     monkeypatch.setattr("graphreg.tuning.warm.STEPS", 3e-4)
     path = gr.path(dense(), STRENGTHS, rounds=4, gap=1e-12)
     assert [solution.status for solution in path] == ["budget"] * 3
-    assert [solution.rounds for solution in path] == [4] * 3
+    assert [(solution.method, solution.rounds) for solution in path] == [("PrimalDual", 4)] * 3
     assert path.complete
     asked = gr.path(dense(), STRENGTHS, method=gr.PrimalDual())
     assert {solution.method for solution in asked} == {"PrimalDual"}
