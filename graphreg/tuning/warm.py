@@ -19,6 +19,7 @@ from ..terms import Parameter
 
 MOST = 1e10  # multiplications, by a bound, for which `InteriorPoint` is taken without being asked for
 CHEAP = 1e4  # multiplications of a factorisation for each parameter, up to which it is taken first
+FEWER = 10  # times the rounds before `InteriorPoint` takes over, after each time that it did
 STEPS = 0.05  # of the same: about as many rounds of `PrimalDual` take as long as a run of `InteriorPoint`
 
 
@@ -180,6 +181,8 @@ class Warm:
         """Take an answer for the last one, where it is near an optimum."""
         if solution.certificate.valid and solution.status not in RAISES:
             self.begin(strength, solution.certificate)
+        if self.most is not None and solution.method == InteriorPoint().name:  # it took over, and may well again
+            self.most = max(self.most // FEWER, 1)
 
     def begin(self, strength: float | None, certificate: Certificate) -> None:
         """Take what is known at a strength for the last answer."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -86,3 +88,17 @@ def test_where_newton_steps_fall_short_as_well_rounds_go_on(monkeypatch):
     solution = warm.solve(0.1)
     assert (solution.status, solution.method) == ("certified", "PrimalDual")
     assert solution.rounds > 3
+
+
+def test_where_newton_steps_took_over_they_do_so_sooner(monkeypatch):
+    """After every point that they had to solve there are a tenth of the rounds, also of a path that goes on."""
+    monkeypatch.setattr("graphreg.tuning.warm.STEPS", 3e-3)
+    monkeypatch.setattr(gr.PrimalDual, "step", lambda self, state: replace(state, round=state.round + 1))  # in vain
+    warm = Warm(dense())
+    assert warm.most == 61
+    found = warm.solve(STRENGTHS[0])
+    assert (found.status, found.method, warm.most) == ("certified", "InteriorPoint", 6)
+    going_on = Warm(dense())
+    for most in (6, 1, 1):
+        going_on.learn(STRENGTHS[0], found)
+        assert going_on.most == most
