@@ -14,6 +14,7 @@ from .convexity import strong_convexity as strong_convexity
 from .definite import factor as factor
 from .edges.clusters import STATES as STATES
 from .edges.clusters import Clusters as Clusters
+from .edges.clusters import cluster_count as cluster_count
 from .edges.clusters import clusters as clusters
 from .edges.near import upper_gap as upper_gap
 from .enclosure.enclosed import Enclosed as Enclosed

@@ -23,8 +23,14 @@ def strong_convexity(form: Form) -> float:
     """A mu with P - mu/2 ||w||^2 convex: a proved lower bound of the least eigenvalue of the least Hessian.
 
     For large problems that of the nodes alone (their samples and ground edges), where it is positive. 0 where nothing
-    is proved; the matrix of more than `SPARSE` parameters is not looked at.
+    is proved; the matrix of more than `SPARSE` parameters is not looked at. Computed once for the strengths of what
+    is curved, as `node_convexity` is.
     """
+    curved = [edge for edge in form.edges if edge_modulus(edge, form.width(edge)) > 0]
+    return form.once("strong convexity", _strengths(form, curved), lambda: _strong_convexity(form))
+
+
+def _strong_convexity(form: Form) -> float:
     size = form.n * form.d
     if size > DENSE:
         local = float(node_convexity(form).min(initial=np.inf))
@@ -37,8 +43,17 @@ def strong_convexity(form: Form) -> float:
 
 
 def node_convexity(form: Form) -> Array:
-    """mu_i (n,) with P - 1/2 sum_i mu_i ||w_i||^2 convex, from the samples and ground edges of each node alone."""
-    return group_convexity(form, np.arange(form.n), form.n)
+    """mu_i (n,) with P - 1/2 sum_i mu_i ||w_i||^2 convex, from the samples and ground edges of each node alone.
+
+    No strength of a penalty between nodes changes them: along these they are found once.
+    """
+    key = _strengths(form, [edge for edge in form.edges if edge.ground])
+    return form.once("node convexity", key, lambda: group_convexity(form, np.arange(form.n), form.n))
+
+
+def _strengths(form: Form, edges: list[EdgeBlock]) -> tuple[float, ...]:
+    """The strengths of the samples and of some edges."""
+    return tuple(float(block.strength) for block in (*form.samples, *edges))
 
 
 def group_convexity(form: Form, member: Array, count: int) -> Array:

@@ -57,7 +57,7 @@ def _estimates(A: Array, diagonal: Array) -> Array:
     root = np.sqrt(diagonal)
     values, V = np.linalg.eigh(A / (root[:, :, None] * root[:, None, :]))
     regular = values[:, 0] > len(root[0]) * 4 * U
-    inverse = np.einsum("gij,gj,gkj->gik", V, 1.0 / np.where(values > 0, values, 1.0), V)
+    inverse = np.matmul(V / np.where(values > 0, values, 1.0)[:, None, :], V.transpose(0, 2, 1))
     inverse /= root[:, :, None] * root[:, None, :]
     scale = np.abs(inverse).max(axis=(1, 2), keepdims=True)
     top = np.linalg.eigvalsh(inverse / scale)[:, -1] * scale[:, 0, 0]

@@ -16,6 +16,7 @@ from .inexact import gradient_steps as gradient_steps
 from .inexact import without_steps as without_steps
 from .newton import NewtonSystem as NewtonSystem
 from .newton import Rows as Rows
+from .newton import filled_work as filled_work
 from .newton import work as work
 from .nodeprox import AbstractNodeProx as AbstractNodeProx
 from .nodeprox import Memory as Memory

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ..clock import GRACE, left
 from ..errors import ModelError
 from ..escaping import visible
 from ..form import Form
@@ -24,6 +23,7 @@ from .fold_runs import FoldRun, placed
 from .folds import Fold, Folds, nodes_of
 from .points import Grid
 from .scoring import Scorer, held
+from .warm import refit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -170,15 +170,10 @@ class CrossValidation:
         """Give the Parameters of the problem the chosen values."""
         self.grid.assign(self.index(self.rule))
 
-    def refitted(self, method: AbstractMethod, seed: int) -> CrossValidation:
+    def refitted(self, method: AbstractMethod, seed: int, usual: bool) -> CrossValidation:
         """With the solution of all data at the chosen point."""
         with self.grid.at(self.index(self.rule)):
-            seconds = left()
-            seconds = None if seconds is None else max(seconds, GRACE)
-            solution = self.problem.solve(
-                method, gap=self.gap, seconds=seconds, seed=seed, progress=False, on_failure="return"
-            )
-        return replace(self, solution=solution)
+            return replace(self, solution=refit(self.problem, method, self.gap, seed, usual))
 
     # ---- tables --------------------------------------------------------------------------------------------------
     @cached_property

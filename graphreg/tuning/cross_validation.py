@@ -136,7 +136,9 @@ def cross_validate(  # noqa: PLR0913
             found = _carried_out(found, task, stored, jobs, progress)
         if found.ended == "out of time" and not found.runs:
             raise nothing_yet("cross_validate")
-        return found.refitted(task.method, task.seed) if refit and found.complete and found.usable.any() else found
+        if not (refit and found.complete and found.usable.any()):
+            return found
+        return found.refitted(task.method, task.seed, task.usual)
 
 
 def _carried_out(

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..certificate import cluster_count
 from ..clock import OutOfTimeError, alarm, deadline, until
 from ..errors import FailedError, MethodError, ModelError, WorkerError
 from ..form import Form
@@ -121,7 +122,7 @@ class Task:
                     raise KeyboardInterrupt
                 links[k] = _links(self.form, solution.certificate.w, fold.test)
                 statuses[k], gaps[k] = solution.status, solution.certificate.relative_gap
-                clusters[k] = solution.clusters().count
+                clusters[k] = cluster_count(solution.certificate)
                 tick(1)
         except (ModelError, MethodError) as error:
             raise type(error)(f"fold {fold.name!r}: {error}") from error

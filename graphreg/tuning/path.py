@@ -189,9 +189,11 @@ def path(  # noqa: PLR0913
         Which one varies, any of the model; by default its only one. It has its value again afterwards, whatever
         happens.
     method : AbstractMethod, optional
-        By default `InteriorPoint` where it applies, there is more than one parameter per node, and a bound of its work
-        per step is at most 1e10 multiplications (maps and chains, not large dense or random graphs); a point where it
-        does not reach the gap is handed to `PrimalDual`. Else `PrimalDual` where that applies, else `Exact`.
+        By default `InteriorPoint` where it applies, there is more than one parameter per node, and a step takes at most
+        1e4 multiplications for each parameter (maps and chains, not dense or random graphs); a point where it does not
+        reach the gap is handed to `PrimalDual`. Else `PrimalDual` where that applies, and a point that would take it
+        longer than `InteriorPoint` is handed to that, where a bound of the work of a step is at most 1e10
+        multiplications. Else `Exact`.
     gap : float
         The relative gap asked for at each strength, as in `Problem.solve`.
     rounds : int, optional

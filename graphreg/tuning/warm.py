@@ -5,27 +5,57 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 from ..certificate import Certificate
-from ..clock import OutOfTimeError, left, look
+from ..clock import GRACE, OutOfTimeError, left, look
 from ..form import Form
 from ..methods import AbstractMethod, Exact, Interior, InteriorPoint, PrimalDual, Start
 from ..network import LocalView
-from ..oracles import work
+from ..oracles import filled_work, work
 from ..problem import RAISES, Problem
 from ..running import Budget, Solution, WarmStart, around, solve, view_of
 from ..terms import Parameter
 
 MOST = 1e10  # multiplications, by a bound, for which `InteriorPoint` is taken without being asked for
+CHEAP = 1e4  # multiplications of a factorisation for each parameter, up to which it is taken first
+FEWER = 10  # times the rounds before `InteriorPoint` takes over, after each time that it did
+STEPS = 0.05  # of the same: about as many rounds of `PrimalDual` take as long as a run of `InteriorPoint`
 
 
 def usual_method(problem: Problem) -> AbstractMethod:
-    """`InteriorPoint` where it applies, its factors stay small and there is more than one parameter per node (with one,
-    rounds of `PrimalDual` cost next to nothing), else `PrimalDual`, else `Exact`."""
+    """`InteriorPoint` where it applies, its factors are cheap and there is more than one parameter per node (with one,
+    rounds of `PrimalDual` cost next to nothing), else `PrimalDual`, else `Exact`. Of `InteriorPoint` and `PrimalDual`
+    the other is `standby`."""
     form = problem.form
-    if not InteriorPoint().missing(form) and form.d > 1 and work(form) <= MOST:
+    iterates = not PrimalDual().missing(form)
+    if _takes_newton_steps(form) and not (iterates and _multiplications(form) > CHEAP):
         return InteriorPoint()
-    return Exact() if PrimalDual().missing(form) else PrimalDual()
+    return PrimalDual() if iterates else Exact()
+
+
+def standby(method: AbstractMethod, form: Form) -> tuple[tuple[AbstractMethod, ...], int | None]:
+    """What takes over where the usual method does not reach the gap, one after the other, and after how many rounds at
+    the latest; None: where it gives up by itself."""
+    iterates = () if PrimalDual().missing(form) else (PrimalDual(),)
+    if isinstance(method, PrimalDual) and _takes_newton_steps(form):
+        most = int(STEPS * max(_multiplications(form), CHEAP))
+        return (InteriorPoint(), *iterates), min(most, PrimalDual.most_rounds)
+    return iterates, None
+
+
+def _falls_short(solution: Solution, most: int | None) -> bool:
+    """Whether a run, of so many rounds at most, ended without the gap that was asked for, with time to spare."""
+    return solution.status == "no_certificate" or (solution.status == "budget" and solution.rounds == most)
+
+
+def _takes_newton_steps(form: Form) -> bool:
+    return not InteriorPoint().missing(form) and form.d > 1 and work(form) <= MOST
+
+
+def _multiplications(form: Form) -> float:
+    """Of a factorisation, for each parameter."""
+    return filled_work(form) / (form.n * form.d)
 
 
 NEAR = 3.2  # the ratio of two strengths between whose iterates `InteriorPoint` begins; further apart, anew is better
@@ -74,7 +104,7 @@ class Warm:
     gap, rounds, seed
         Of each solve; see `Problem.solve`.
     usual : bool
-        Whether the method is the usual one: `PrimalDual` takes over where it does not reach the gap.
+        Whether the method is the usual one: `standby` takes over where it does not reach the gap.
     """
 
     def __init__(
@@ -87,8 +117,10 @@ class Warm:
         usual: bool = False,
     ) -> None:
         self.problem = problem
-        self.usual = usual or method is None
         self.method = usual_method(problem) if method is None else method
+        own = usual or method is None
+        self.standby, most = standby(self.method, problem.form) if own else ((), None)
+        self.most = most if rounds is None else None  # rounds after which the standby takes over
         self.warm_start = WarmStart()
         self.budget = Budget(gap, rounds, progress=False, seed=seed)
         self.known: list[tuple[float | None, Certificate]] = []  # the last two answers, with their strengths
@@ -105,22 +137,18 @@ class Warm:
         form, before = self.problem.form.frozen(), replace(self.warm_start)
         start = self._enclosed(strength) if isinstance(self.method, InteriorPoint) else self._start(form, strength)
         known = None if self.top is None or strength != self.top[0] else self.top[1]
-        budget = replace(self.budget, start=start, warm_start=self.warm_start, known=known, seconds=left())
+        rounds = self.budget.rounds if self.most is None else self.most
+        budget = replace(self.budget, rounds=rounds, start=start, warm_start=self.warm_start, known=known)
         compiler = self.problem._compiler  # pyright: ignore[reportPrivateUsage]
-        solution = solve(form, self.method, budget, compiler)
-        cut = self.warm_start.cut or (self.budget.rounds is None and solution.status == "budget")
+        solution = solve(form, self.method, replace(budget, seconds=left()), compiler)
+        short = _falls_short(solution, self.most)
+        cut = self.warm_start.cut or (self.budget.rounds is None and solution.status == "budget" and not short)
         if cut:
             self.warm_start = replace(before, cut=True)
         if cut and solution.status != "certified":
             raise OutOfTimeError
-        if self.usual and solution.status == "no_certificate" and not PrimalDual().missing(form):
-            start = solution.certificate.w, solution.certificate.dual_point.flows
-            other = WarmStart()
-            budget = replace(self.budget, start=start, warm_start=other, seconds=left())
-            solution = solve(form, PrimalDual(), budget, compiler)
-            self.warm_start.interrupted |= other.interrupted
-            if other.cut:
-                self.warm_start = replace(before, cut=True)
+        if short:
+            solution = self._taken_over(form, solution, before)
         if solution.status == "interrupted":  # what is half done is not gone on from
             self.warm_start = before
         elif self.warm_start.cut:
@@ -129,6 +157,19 @@ class Warm:
             self.learn(strength, solution)
             if isinstance(self.method, InteriorPoint) and strength is not None and self.warm_start.state is not None:
                 self.between[strength] = self.warm_start.state.early
+        return solution
+
+    def _taken_over(self, form: Form, solution: Solution, before: WarmStart) -> Solution:
+        """The solution of the first on standby that reaches the gap, each from where the one before it ended."""
+        for method in self.standby:
+            start, other = (solution.certificate.w, solution.certificate.dual_point.flows), WarmStart()
+            budget = replace(self.budget, start=start, warm_start=other, seconds=left())
+            solution = solve(form, method, budget, self.problem._compiler)  # pyright: ignore[reportPrivateUsage]
+            self.warm_start.interrupted |= other.interrupted
+            if other.cut:
+                self.warm_start = replace(before, cut=True)
+            if other.cut or solution.status != "no_certificate":
+                break
         return solution
 
     def order(self, count: int) -> list[int]:
@@ -140,6 +181,8 @@ class Warm:
         """Take an answer for the last one, where it is near an optimum."""
         if solution.certificate.valid and solution.status not in RAISES:
             self.begin(strength, solution.certificate)
+        if self.most is not None and solution.method == InteriorPoint().name:  # it took over, and may well again
+            self.most = max(self.most // FEWER, 1)
 
     def begin(self, strength: float | None, certificate: Certificate) -> None:
         """Take what is known at a strength for the last answer."""
@@ -170,3 +213,21 @@ class Warm:
             w = w + t * (w - further.w)
             flows = tuple(u + t * (u - v) for u, v in zip(flows, further.dual_point.flows, strict=True))
         return w, tuple(edge.clip(u) for edge, u in zip(form.edges, flows, strict=True))
+
+
+def refit(problem: Problem, method: AbstractMethod, gap: float, seed: int, usual: bool) -> Solution:
+    """The solution from nothing at the values that the Parameters have now, also where the time is nearly up; of the
+    usual method's standby where it falls short."""
+
+    def solved(by: AbstractMethod, rounds: int | None, start: Solution | None) -> Solution:
+        seconds = None if (rest := left()) is None else max(rest, GRACE)
+        more: dict[str, Any] = {"seconds": seconds, "seed": seed, "start": start, "progress": False}
+        return problem.solve(by, gap=gap, rounds=rounds, on_failure="return", **more)
+
+    standbys, most = standby(method, problem.form) if usual else ((), None)
+    solution = solved(method, most, None)
+    for other in standbys:
+        if not _falls_short(solution, most):
+            break
+        solution = solved(other, None, solution)
+    return solution

@@ -13,6 +13,8 @@ import pytest
 from own_terms import Elastic, OwnL1
 
 import graphreg as gr
+from graphreg.certificate import cluster_count
+from graphreg.certificate.edges.clusters import _joined, _together
 
 
 # ---- exact optima ----------------------------------------------------------------------------------------------------
@@ -230,3 +232,36 @@ def test_the_sentence_says_what_is_proved():
         str(proved)
         == "2 clusters of sizes 2, 1; edges: 1 fused, 1 split, 0 undecided (every edge is decided by a proof)"
     )
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_clusters_are_components_of_what_is_tied_on_all_coordinates(seed):
+    """By hand, of states drawn at random: a pair that one term splits, or that no term ties on some coordinate, is
+    apart."""
+    rng, graph = np.random.default_rng(seed), nx.gnm_random_graph(12, 18, seed=seed)
+    data = gr.NodeData.from_arrays(np.ones((12, 2)), np.zeros(12), np.arange(12), features=["a", "b"])
+    which = [["a"], ["b"], None] if seed % 2 else [["a"], ["b"]]
+    tied = sum([gr.TotalVariation(graph, gr.L1(), features=features) for features in which], start=gr.SquaredLoss(data))
+    form = gr.Problem(tied).form
+    share = {"fused": 0.4, "near": 0.4, "split": 0.1, "undecided": 0.1}
+    ends = [(edge, rng.choice(list(share), 18, p=list(share.values()))) for edge in form.edges]
+    ties, split = {}, set()
+    for edge, states in ends:
+        for *pair, state in zip(edge.tail, edge.head, states, strict=True):
+            if state in ("near", "fused"):
+                ties.setdefault(tuple(pair), set()).update((0, 1) if edge.features is None else edge.features)
+            if state == "split":
+                split.add(tuple(pair))
+    joined = nx.Graph([pair for pair, columns in ties.items() if len(columns) == 2 and pair not in split])
+    joined.add_nodes_from(range(12))
+    number = _joined(form, ends, _together)
+    groups = {frozenset(np.flatnonzero(number == k).tolist()) for k in set(number.tolist())}
+    assert groups == {frozenset(map(int, group)) for group in nx.connected_components(joined)}
+
+
+def test_the_count_alone_is_that_of_the_clusters():
+    y = np.repeat([0.0, 3.0, 4.0], 8) + 0.1 * np.random.default_rng(0).standard_normal(24)
+    loss = gr.MeanLoss(gr.NodeData.from_arrays(None, y, np.arange(24) // 4))
+    for strength, count in ((1e-3, 6), (0.3, 3), (30.0, 1)):
+        solution = gr.Problem(loss + strength * gr.TotalVariation(nx.path_graph(6), gr.L1())).solve(gap=1e-9)
+        assert cluster_count(solution.certificate) == solution.clusters().count == count

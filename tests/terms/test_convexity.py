@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import networkx as nx
@@ -113,9 +114,37 @@ def test_the_sparse_and_the_dense_way_agree(seed, monkeypatch):
     form = drawn(rng, 30, 2, 1, decades=1.0, ridge=0.0)  # no node is strongly convex alone
     dense = strong_convexity(form)
     monkeypatch.setattr(convexity, "DENSE", 0)
-    sparse = strong_convexity(form)
+    sparse = strong_convexity(replace(form))  # a copy that remembers nothing
     assert sparse == pytest.approx(dense, rel=1e-3)
     judged(form, sparse, tight=True)
+
+
+def test_moduli_are_found_once_along_a_path(monkeypatch):
+    """No strength of a penalty between nodes changes those of the nodes; one of losses or node penalties does."""
+    calls, least = [], convexity.least_of_stack
+    monkeypatch.setattr(convexity, "least_of_stack", lambda A, share: calls.append(len(A)) or least(A, share))
+    rng = np.random.default_rng(0)
+    data = gr.NodeData.from_arrays(rng.standard_normal((12, 2)), rng.standard_normal(12), np.repeat([0, 1, 2], 4))
+    factor, lam, ridge = (gr.Parameter(1.0, name=name) for name in ("factor", "lam", "ridge"))
+    tied = lam * gr.TotalVariation(nx.path_graph(3), gr.SquaredL2())
+    problem = gr.Problem(factor * gr.SquaredLoss(data) + tied + ridge * gr.NodePenalty(gr.SquaredL2()))
+
+    def moduli():
+        form = problem.form.frozen()
+        found = node_convexity(form), strong_convexity(form)
+        anew = replace(form)
+        assert np.array_equal(found[0], group_convexity(anew, np.arange(3), 3))
+        assert found[1] == strong_convexity(anew)
+        return len(calls) - 2, calls.clear()
+
+    assert moduli()[0] == 2
+    assert moduli()[0] == 0
+    lam.value = 5.0
+    assert moduli()[0] == 1  # of the whole, as the penalty is curved
+    factor.value = 3.0
+    assert moduli()[0] == 2
+    ridge.value = 0.1
+    assert moduli()[0] == 2
 
 
 def test_a_long_chain_with_data_at_its_ends():

@@ -121,13 +121,24 @@ def clusters(certificate: Certificate, prove: bool = False, splitter: Splitter |
             interrupted = True
     tables = [claim.table(form) for claim in claims]
     table, ends = _table(tables), [(c.edge, c.state) for c in claims]
-    number = _joined(form, ends, lambda state: np.isin(state, ("fused", "near")))
+    number = _joined(form, ends, _together)
     least = _joined(form, ends, lambda state: state != "split")
     most = _joined(form, ends, lambda state: state == "fused")
     first = {old: new for new, old in enumerate(dict.fromkeys(number.tolist()))}
     by_label = {label: first[int(k)] for label, k in zip(form.labels, number, strict=False)}
     between = len(np.unique(least)), len(np.unique(most))
     return Clusters(table, by_label, certificate.valid and bool(table["certain"].all()), between, interrupted)
+
+
+def cluster_count(certificate: Certificate) -> int:
+    """``clusters(certificate).count``, without the tables."""
+    ends = [(claim.edge, claim.state) for claim in _claims(certificate)]
+    return len(np.unique(_joined(certificate.form, ends, _together)))
+
+
+def _together(state: Array) -> Array:
+    """Which edges are inside a cluster."""
+    return (state == "fused") | (state == "near")
 
 
 @dataclass
@@ -238,20 +249,20 @@ def _joined(
 ) -> Array:
     """The component of each node in the graph of the pairs that chosen edges join: on all coordinates, by all terms
     together, and none of the terms of the pair being split."""
-    covered: dict[tuple[int, int], set[int]] = {}
-    whole, apart = list[Array](), set[tuple[int, int]]()
+    covered: dict[int, set[int]] = {}
+    whole, apart = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
     for edge, state in ends:
-        pairs = np.stack([edge.tail, edge.head], axis=1)
-        apart.update(map(tuple, pairs[state == "split"].tolist()))
+        pairs = edge.tail.astype(np.int64) * form.n + edge.head
+        apart.append(pairs[state == "split"])
         mask = chosen(state)
         if edge.features is None:
             whole.append(pairs[mask])
         else:  # on some coordinates: a cluster only where the terms together cover all of them
-            for i, j in pairs[mask].tolist():
-                covered.setdefault((i, j), set()).update(map(int, edge.features))
-    joined = [tuple(pair) for part in whole for pair in part.tolist()]
-    joined += [pair for pair, columns in covered.items() if len(columns) == form.d]
-    links = np.array([pair for pair in joined if pair not in apart], dtype=int).reshape(-1, 2)
+            for pair in pairs[mask].tolist():
+                covered.setdefault(pair, set()).update(map(int, edge.features))
+    whole.append(np.array([pair for pair, columns in covered.items() if len(columns) == form.d], dtype=np.int64))
+    joined = np.concatenate(whole)
+    links = np.stack(np.divmod(joined[~np.isin(joined, np.concatenate(apart))], form.n), axis=1)
     number = components_of(links[:, 0], links[:, 1], form.n)[1]
     return number[: form.space.n_observed] if observed else number
 

@@ -38,8 +38,8 @@ class InteriorPoint(AbstractIteration):
     than their Hessian says, it is cut back, and the next Hessians are moved towards the largest ones.
     Flows and prices follow from the linearisation, so that they are conserved and need no repair.
 
-    A round is one step; nothing is decentralised about it. It is the usual method of `path`: a start between the
-    iterates of two neighbouring strengths needs about four steps.
+    A round is one step; nothing is decentralised about it. It is the usual method of `path` where factors are cheap: a
+    start between the iterates of two neighbouring strengths needs about four steps.
 
     References
     ----------
