@@ -47,7 +47,7 @@ class _Run:
             return "budget"
         if budget.seconds is not None and self.checks.elapsed() + self.checks.longest > budget.seconds:
             return "budget"
-        return "" if k < most else "limit" if budget.rounds is None and budget.seconds is None else "budget"
+        return "" if k < most else "limit" if budget.rounds is None else "budget"
 
     # ---- where a run begins, and what is kept of it ----------------------------------------------------------------
     def begin(self, view: LocalView) -> tuple[Any, int, str]:

@@ -102,3 +102,11 @@ def test_where_newton_steps_took_over_they_do_so_sooner(monkeypatch):
     for most in (6, 1, 1):
         going_on.learn(STRENGTHS[0], found)
         assert going_on.most == most
+
+
+def test_a_method_at_its_own_limit_is_not_out_of_time(monkeypatch):
+    """Where seconds are allowed, too: what takes over has them."""
+    monkeypatch.setattr(gr.InteriorPoint, "most_rounds", 1)
+    found = gr.path(problem_of(nx.path_graph(8)), [0.1, 0.3], seconds=100.0)
+    assert found.complete
+    assert {solution.status for solution in found} == {"certified"}
