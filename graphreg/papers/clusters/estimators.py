@@ -207,7 +207,7 @@ def shrinkage(at: Trial, count: int) -> Evidence:
         table.append(
             {**cell, "James-Stein": shrunken.mean(), "unbiased": unbiased.mean(), "standard error": errors[-1]}
         )
-    return Evidence.of(at_least("what is gained", gains, 0.0, 3.0, "standard errors", errors), table=table)
+    return Evidence.of(at_least("what is gained, in standard errors", np.divide(gains, errors), 3.0), table=table)
 
 
 uncheckable(

@@ -95,6 +95,36 @@ def largest_load(at: Trial) -> Evidence:
     )
 
 
+@claim(
+    "fused.eq7",
+    "(7), and section 3.1.1, end",
+    "With probability 1 - xi, rho^2 = ||Pi_Ker(D) Psi||_F^2 / |V| is at most a constant times sigma^2 K p log(1 / xi) "
+    "/ (n |V|); its mean is sigma^2 p K / (n |V|), K the components of G.",
+    stated="sigma^2 p K / (n |V|)",
+    expected=Verdict.HOLDS,
+    perturbation=0.3,
+)
+def shift(at: Trial) -> Evidence:
+    """Normal gradients of variance 1/n; K n |V| rho^2 is chi-square with p K degrees of freedom."""
+    V, n, xi, draws = 24, 30, 0.1, 400
+    table = []
+    for parts in (1, 2, 6):
+        graph = gr.Graph.of(nx.disjoint_union_all([nx.cycle_graph(V // parts)] * parts))
+        D = graph.difference().toarray()
+        kernel = np.eye(V) - np.linalg.pinv(D) @ D
+        for p in (1, 5):
+            psi = at.rng(parts, p).standard_normal((draws, V, p)) / np.sqrt(n)
+            rho2 = ((kernel @ psi) ** 2).sum(axis=(1, 2)) / V
+            row = {"K": parts, "p": p, "mean of rho^2": rho2.mean(), "error": rho2.std(ddof=1) / np.sqrt(draws)}
+            table.append({**row, "0.9 quantile": np.quantile(rho2, 1.0 - xi), "stated": p * parts / (n * V)})
+    mean, error, high, stated = (np.array([row[name] for row in table]) for name in list(table[0])[2:])
+    return Evidence.of(
+        equal("mean of rho^2", mean, at.given(stated), 4.0, "standard errors", error),
+        at_most("its 0.9 quantile, beside 1.5 sigma^2 K p log(1 / xi) / (n |V|)", high, 1.5 * stated * np.log(1.0 / xi)),
+        table=table,
+    )
+
+
 # ---- Theorem 3.2 -----------------------------------------------------------------------------------------------------
 BASE: dict[str, Any] = {"V": 20, "n": 40, "false": 4}
 
