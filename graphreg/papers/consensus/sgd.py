@@ -133,3 +133,24 @@ def average(at: Trial, T: int, T_sampled: int, copies: int) -> Evidence:
         ),
         equal("T Var(average)", T * mean, at.given(SIGMA2) / H**2, 1.08, "ratio"),
     )
+
+
+@claim(
+    "consensus.pr-one",
+    "section 4, Drawback of the PR-procedure, and Motivation",
+    "With alpha = 1 the average is consistent at the rate sqrt(T), and not efficient: T Var(average) -> sigma^2/F''^2 "
+    "times 2 F'' D/(2 F'' D - 1) for D > 1/(2 F''). (The factor is ours.)",
+    stated="not statistically efficient, but sqrt(T K)-consistent",
+    expected=Verdict.HOLDS,
+    perturbation=0.3,
+    quick={"T": 30_000},
+    full={"T": 1_000_000},
+)
+def average_at_one(at: Trial, T: int) -> Evidence:
+    D = np.array([1.0, 1.5, 2.0, 4.0]) / H
+    found = T * variances(T, D, np.ones(4))[1] / (SIGMA2 / H**2)
+    factor = 2.0 * H * at.given(D) / (2.0 * H * at.given(D) - 1.0)
+    return Evidence.of(
+        equal("T Var(average) over sigma^2/F''^2, F'' D = 1, 1.5, 2, 4", found, factor, 1.02, "ratio"),
+        at_least("its least value, which is 1 where the average is efficient", found.min(), 1.1),
+    )

@@ -174,7 +174,9 @@ def _draw(figure: Any, data: dict[str, Any]) -> None:
         curve(axes, data["p0"], data[name], name)
         axes.plot(data["p0"], data[f"{name}, fitted"], color="black", linewidth=0.7, marker="")
     first = np.mean(data["full gradients"][0])
-    axes.plot(data["p0"], first * data["p0"][0] / np.array(data["p0"]), "k:", marker="", label="the bound's shape: 1 / p0")
+    axes.plot(
+        data["p0"], first * data["p0"][0] / np.array(data["p0"]), "k:", marker="", label="the bound's shape: 1 / p0"
+    )
     axes.set(xscale="log", yscale="log", xlabel="p0 (probability of being there)", ylabel="mean squared error per node")
     axes.legend()
 

@@ -80,6 +80,8 @@ def by_theorem_2(at: Trial) -> Evidence:
         equal("on the star: the critical value, and max_i ||grad L_i(wbar)|| / A_i", table[0]["critical"], letter),
         equal("on the star: Theorem 2's value, and that", table[0]["Theorem 2"], letter, 1e-6),
         at_least("Theorem 2's value over the critical one, on all graphs", list(ratio.values()), 1.0, 1e-6),
-        at_least("the same on the cycle, the complete graph or the wheel, where it is largest", max(ratio.values()), 1.1),
+        at_least(
+            "the same on the cycle, the complete graph or the wheel, where it is largest", max(ratio.values()), 1.1
+        ),
         table=table,
     )
