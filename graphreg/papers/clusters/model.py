@@ -23,9 +23,13 @@ from ._instances import Array, Instance
 )
 def minimisers(at: Trial) -> Evidence:
     of = Instance.drawn(at.rng())
-    found = of.problem().solve(gap=1e-12, on_failure="return")
-    total = at.given(of.total)
-    return Evidence.of(equal("theta", found.coef, of.minimiser(of.penalty(of.lam / (of.lam + total))), 1e-6))
+    alpha = of.lam / (of.lam + at.given(of.total))
+    stated = of.minimiser(of.penalty(alpha))
+    both = [of.problem(each).solve(gap=1e-12, on_failure="return").coef for each in (None, of.alpha)]
+    return Evidence.of(
+        equal("theta of (2.3), by gr.Hierarchy", both[0], stated, 1e-6),
+        equal("theta of (2.1), by gr.Hierarchy.from_alpha", both[1], stated, 1e-6),
+    )
 
 
 @claim(
