@@ -39,7 +39,7 @@ def _on_a_path(rng: np.random.Generator, V: int, jump: float) -> tuple[gr.Proble
 )
 def error_bound(at: Trial) -> Evidence:
     errors, bounds, right, limits = list[float](), list[float](), list[float](), list[float]()
-    ours, stated = list[float](), list[float]()
+    ours, stated, library, letter = list[float](), list[float](), list[Any](), list[Any]()
     for k, (V, jump) in enumerate(((40, 100.0), (60, 100.0), (20, 30.0), (40, 30.0))):
         problem, lam, truth = _on_a_path(at.rng(k), V, jump)
         printed = gr.theory.printed.error_bound(problem, truth)
@@ -54,11 +54,16 @@ def error_bound(at: Trial) -> Evidence:
         psi = at.given(problem.oracles().gradient(truth))  # of f_i = M_i / V
         ours.append(found.required)
         stated.append(float(np.abs(np.linalg.pinv(D).T @ psi).max()))
+        library.append((printed.strength, printed.bound))
+        rho2, lam2 = (V * psi.mean()) ** 2, V * stated[-1] ** 2  # of M_i = V f_i
+        # kappa = 1; two edges meet at the node in the middle, so that kappa_S = sqrt(2) / |(1, -2, 1)|
+        letter.append((np.sqrt(lam2), 2.0 * (rho2 + 4.0 * 2.0 * lam2 / np.sqrt(2.0 / 6.0))))
     return Evidence.of(
         at_most("squared error at the printed lambda, paths", errors, bounds),
         corrected=[
             at_most("squared error at the lambda of the proof", right, limits),
             equal("that lambda, R*{(D^+)' Psi} / |V|", ours, stated, 1e-8),
+            equal("printed lambda and (6), gr.theory.printed.error_bound and to the letter", library, letter, 1e-8),
         ],
         table=[
             {"squared error, printed lambda": a, "(6)": b, "lambda of the proof": c, "(6) corrected": d}
