@@ -35,6 +35,14 @@ def sampled(rng: np.random.Generator, D: float, alpha: float, T: int, copies: in
     return seen[T].ravel(), got["mean"].ravel()
 
 
+def without_noise(D: float, alpha: float, ends: tuple[int, ...]) -> list[float]:
+    """theta after some steps of gr.LocalSGD from 1 along h theta."""
+    data = gr.NodeData.from_arrays(np.full((max(ends), 1), np.sqrt(H)), np.zeros(max(ends)), np.zeros(max(ends), int))
+    method = gr.LocalSGD(gr.DecreasingStep(D, 0.0, alpha), **PLAIN)
+    _, seen = run(gr.Problem(gr.SquaredLoss(data)), 1, method, max(ends), 1.0, at=ends)
+    return [float(seen[t].item()) for t in ends]
+
+
 def lemma_1(D: Array, alpha: Array) -> Array:
     """sigma^2(alpha, D), (6)."""
     return np.where(alpha < 1.0, D * SIGMA2 / (2.0 * H), D**2 * SIGMA2 / (2.0 * H * D - 1.0))
@@ -63,7 +71,8 @@ def last_iterate(at: Trial, T: int, T_sampled: int, copies: int) -> Evidence:
     for k, which in enumerate((0, 4, 5)):
         theta, _ = sampled(at.rng(k), float(D[which]), float(alpha[which]), T_sampled, copies)
         found[k], errors[k] = theta.var(), in_errors(theta)
-    scaled = T**alpha * variances(T, D, alpha)[0]
+    scaled, ends = T**alpha * variances(T, D, alpha)[0], (1, 2, 7)
+    letter = [float(np.prod(1.0 - H * 0.5 * np.arange(1.0, t + 1.0) ** -0.7)) for t in ends]
     table = [
         {"alpha": a, "D": d, "T^alpha Var": s, "stated limit": v}
         for a, d, s, v in zip(alpha, D, scaled, limit, strict=True)
@@ -71,6 +80,11 @@ def last_iterate(at: Trial, T: int, T_sampled: int, copies: int) -> Evidence:
     return Evidence.of(
         equal(
             "variance of runs and by recursion", found, by_recursion[[0, 4, 5]], 4.0, "standard errors", error=errors
+        ),
+        equal(
+            "theta after 1, 2, 7 steps without noise, and the products",
+            without_noise(0.5, 0.7, ends),
+            letter,
         ),
         equal("T^alpha Var(theta_T)", scaled, limit, 1.06, "ratio"),
         table=table,

@@ -177,9 +177,11 @@ def _instances(at: Trial, count: int) -> list[tuple[Instance, gr.Problem, Any, A
     full={"count": 100},
 )
 def fusion(at: Trial, count: int) -> Evidence:
-    spread, constant, found = [], [], []
+    spread, constant, found, margins = [], [], [], []
     label = _labels()
     for of, problem, guarantee, phi in _instances(at, count):
+        if isinstance(phi, gr.L2):
+            margins.append(_least_margin(of, guarantee.interval[0]))
         solution = solved(problem)
         means = np.array([solution.coef[label == c].mean(axis=0) for c in (0, 1)])
         spread.append(float(np.abs(solution.coef - means[label]).max()))
@@ -189,9 +191,32 @@ def fusion(at: Trial, count: int) -> Evidence:
         assert guarantee.guaranteed
     return Evidence.of(
         at_least("guaranteed instances", len(spread), count // 2),
+        equal("l2: the margin of (35) at the least lambda that is guaranteed, by all subsets", margins, 1.0, 1e-6),
         at_most("distance of the solution from its means over the clusters", spread, 1e-5),
         equal("the optimum, and that over parameters constant on each cluster", found, constant, 1e-7),
     )
+
+
+def _least_margin(of: Instance, lam: float) -> float:
+    """Of Definition 1 to the letter, the lesser of both clusters."""
+    label, (outside, shift, delta) = _labels(), _parts_of_35(of)
+    demand, margins = outside + shift + delta / lam, list[float]()
+    for c, first in enumerate((0, NODES[0])):
+        own, inner = label == c, (label[of.tail] == c) & (label[of.head] == c)
+        part = Instance(of.X[own], of.y[own], of.tail[inner] - first, of.head[inner] - first, of.A[inner])
+        margins.append(_margin(part, demand[own]))
+    return min(margins)
+
+
+def _parts_of_35(of: Instance) -> tuple[Array, Array, Array]:
+    """What (35) adds up at each node, for l2: weights of edges to the other cluster, beta_i |dC| / alpha, delta_i."""
+    label = _labels()
+    between = label[of.tail] != label[of.head]
+    outside = np.bincount(np.concatenate([of.tail[between], of.head[between]]), np.tile(of.A[between], 2), of.n)
+    means = np.array([of.pooled(label == c) for c in (0, 1)])[label]
+    beta = np.linalg.eigvalsh(of.hessians)[:, -1]
+    alpha = np.array([np.linalg.eigvalsh(of.hessians[label == c].sum(axis=0))[0] for c in (0, 1)])[label]
+    return outside, beta * of.A[between].sum() / alpha, np.linalg.norm(of.gradients(means), axis=1)
 
 
 def _merged(of: Instance, phi: Any, lam: float) -> gr.Solution:
@@ -250,14 +275,9 @@ def proof(at: Trial) -> Evidence:
     of = _two_clusters(at.rng(0), boundary=0.05)
     clusters = dict(enumerate(label.tolist()))
     table = gr.theory.recovery(of.problem(gr.L2(), lam), clusters).table
-    between = label[of.tail] != label[of.head]
-    outside = np.bincount(np.concatenate([of.tail[between], of.head[between]]), np.tile(of.A[between], 2), of.n)
-    means = np.array([of.pooled(label == c) for c in (0, 1)])[label]
-    beta = np.linalg.eigvalsh(of.hessians)[:, -1]
-    alpha = np.array([np.linalg.eigvalsh(of.hessians[label == c].sum(axis=0))[0] for c in (0, 1)])[label]
-    delta, cut = np.linalg.norm(of.gradients(means), axis=1), of.A[between].sum()
-    demand = at.given(outside) + beta * cut / alpha + delta / lam
-    in_55 = outside + 2.0 * beta * cut / alpha + delta / lam
+    outside, shift, delta = _parts_of_35(of)
+    demand = at.given(outside) + shift + delta / lam
+    in_55 = outside + 2.0 * shift + delta / lam
     s = _demands_of_57(of, lam)
     return Evidence.of(
         at_most("the bound by (55) and (56), over lambda d_i", in_55 / demand, 1.0),
