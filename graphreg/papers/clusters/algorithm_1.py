@@ -46,7 +46,7 @@ def unbiased(at: Trial) -> Evidence:
     return _compared(at, of, coins, theta, "gr.AsyncL2GD")
 
 
-def _compared(at: Trial, of: Instance, coins: Coins, theta: Array, method: str, count: int = 40) -> Evidence:
+def _compared(at: Trial, of: Instance, coins: Coins, theta: Array, method: str, count: int = 80) -> Evidence:
     """E[G] by (3.2), and the first steps of the library from theta: each is an outcome, and each kind as frequent as
     its probability says."""
     every, chances = _outcomes(of, coins, theta)
@@ -154,7 +154,7 @@ def communication(at: Trial, T: int) -> Evidence:
     even = replace(drawn, gamma=np.ones(9), lam=np.ones(3))
     between, within = _rounds(even, p0, p, T)
     every, own = _rounds(drawn, p0, p, T)
-    printed = gr.theory.printed.communication_rounds(p0, p, T)
+    printed = p0 * (1.0 - p0) * T, (1.0 - p0) * p * (1.0 - p) * T
 
     def compared(what: str, found: Any, stated: float) -> Check:
         error = np.sqrt(stated * (1.0 - stated / T))
@@ -169,6 +169,7 @@ def communication(at: Trial, T: int) -> Evidence:
             compared("within each, equal weights", within, q**2 * p * (1.0 - p) * T),
             compared("between clusters, unequal weights", every, (1.0 - q) * T),
             compared("within each, unequal weights", own, q * p * T),
+            equal("gr.theory.printed.communication_rounds", gr.theory.printed.communication_rounds(p0, p, T), printed),
         ],
         table=[{"cluster": j, "equal weights": within[j], "unequal weights": own[j]} for j in range(k)],
     )

@@ -104,7 +104,7 @@ def rate(at: Trial, runs: int) -> Evidence:
     expected=Verdict.CORRECTED,
     correction="There are p_0 T, as theta moves in every round and no average is known, and rho T more to refresh x.",
     perturbation=0.3,
-    quick={"T": 1000},
+    quick={"T": 3000},
     full={"T": 100_000},
 )
 def refreshes(at: Trial, T: int) -> Evidence:
