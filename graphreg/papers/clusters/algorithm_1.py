@@ -206,10 +206,8 @@ def variance(at: Trial) -> Evidence:
         found.append(float(chances @ ((G - G_star) ** 2).sum(axis=(1, 2))))
         bounds.append(_bound(of, coins, theta - star))
     shares = np.array(found) / bounds
-    return Evidence.of(
-        at_most("E||G(theta) - G(theta*)||^2 over its bound, at 40 random points and coins", shares, 1.0, 1e-12),
-        table=[{"largest share of the bound": shares.max(), "least": shares.min()}],
-    )
+    check = at_most("E||G(theta) - G(theta*)||^2 over its bound, at 40 random points and coins", shares, 1.0, 1e-12)
+    return Evidence.of(check, table=[{"largest share of the bound": shares.max(), "least": shares.min()}])
 
 
 def _direction(of: Instance, rng: np.random.Generator, trial: int) -> Array:
@@ -279,8 +277,8 @@ def probabilities(at: Trial, grid: int) -> Evidence:
         tau.append(float(Coins.balanced(p0, np.array([p])).tau[0]))
         stated.append((2.0 * C1 + L, 1.0) if near else (C1 + C2 + L, C1 / C2))
         rounds.append(((1.0 - p0) * p0 * least[-1], (1.0 - p0) * p * (1.0 - p) * least[-1]))
-        S = C1 + C2 + L
-        far = 2.0 * C1 * (S - 2.0 * C1) / S, L * (C2 - C1) / (S - 2.0 * C1)
+        S, spare = C1 + C2 + L, C2 - C1 + L
+        far = 2.0 * C1 * spare / S, L * (C2 - C1) / spare
         orders.append((2.0 * C1 * L / (2.0 * C1 + L), 0.0) if near else far)
         table.append(
             {"C_1": C1, "C_2": C2, "L": L, "p_0": p0, "p_j": p, "(3.5) over the least of the grid": shares[-1]}
