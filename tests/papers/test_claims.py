@@ -18,6 +18,9 @@ def computed_and_perturbed(declared):
         pytest.skip(claim.reason)
     assert not claim.unexplained
     assert claim.verdict == declared.expected
+    if claim.verdict == Verdict.CORRECTED:
+        held = [check.what for check in claim.evidence.printed if check.holds]
+        assert not held, f"{declared.id}: the print holds here, so that nothing would notice if it did not: {held}"
     equalities = [check for check in claim.evidence.checks if check.relation == "="]
     if equalities and claim.verdict != Verdict.FAILS:
         changed = Runner(perturbation=True).run(declared)

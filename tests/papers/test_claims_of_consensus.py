@@ -15,7 +15,8 @@ from graphreg.papers.consensus.sgd import SIGMA2, H, variances
 IDS = (
     "lemma1 pr-efficiency mixing metropolis saving single-pass prop1 thm2-mse thm3-normality thm3-condition "
     "thm4-region thm5-onestep thm5-condition thm6-sparse table1 hessian-samples fig4 fig5 fig6 heterogeneous-hessians "
-    "tracking exact-diffusion nonresponse star neighbours design lemma1-condition lemma1-efficiency eq13-14"
+    "tracking exact-diffusion nonresponse star neighbours design lemma1-condition lemma1-efficiency eq13-14 "
+    "pr-one"
 )
 
 

@@ -11,7 +11,7 @@ from graphreg.papers.fused._instances import Study
 IDS = (
     "examples closed-form-18 eq20-eq17 alg1-optimum alg1-step thm4.1-rate alg2-unbiased alg2-optimum cor4.2-p0 freeze "
     "kernel prop3.3 fidelity-range kappa-bound thm3.1 thm3.2-rate lemmaS3.4 edge-statistic edge-size thm3.4 fig1 fig2 "
-    "figS1 table1 figS2 l1-extension"
+    "figS1 table1 figS2 l1-extension eq7 eq8"
 )
 
 

@@ -63,8 +63,9 @@ def _nesterov(of: Instance, eps: float) -> int:
 
 def _counted(rng: np.random.Generator, *, instance: int, lam: float, eps: float) -> dict[str, Any]:
     of = _drawn(instance, lam)
-    (_, L), C1 = curvature(of), float((of.alpha[of.cluster] * of.gamma).max())
-    return {"C_1/L": C1 / L, "Nesterov": _nesterov(of, eps)} | _rounds(of, gr.AsyncAL2SGD(), eps)
+    (mu, L), C1 = curvature(of), float((of.alpha[of.cluster] * of.gamma).max())
+    order = np.sqrt(min(C1, L) / mu) * np.log(1.0 / eps)
+    return {"C_1/L": C1 / L, "order": order, "Nesterov": _nesterov(of, eps)} | _rounds(of, gr.AsyncAL2SGD(), eps)
 
 
 KINDS = {
@@ -86,12 +87,11 @@ def _by_strength(figure: Any, data: dict[str, Any]) -> None:
     "clusters.communication",
     "section 4, Corollary 4.4",
     "Algorithm 2 enjoys optimal communication complexity regardless of the relation between the regularisation and the "
-    "smoothness of the f_i, in a single cluster, and by the authors' hypothesis with several: so it takes no more "
-    "rounds between clusters than Nesterov's method on F.",
+    "smoothness of the f_i, in a single cluster, and by the authors' hypothesis with several: the rounds between "
+    "clusters are of the order sqrt(min(C_1, L)/mu) log(1/eps), the optimal one of Hanzely et al. (2020a). (Ours: "
+    "Nesterov's method on F takes far more where C_1 is below L/50, and fewer where it is above L/10.)",
     stated="optimal",
-    expected=Verdict.CORRECTED,
-    correction="With the parameters of the theory it takes far fewer where C_1 is below L/50, and more where it is "
-    "above L/10: there each refresh and each coin costs a round, and the constants tell.",
+    expected=Verdict.HOLDS,
     experiment=True,
     quick={"lams": (0.3, 3.0, 30.0, 300.0), "eps": 1e-4, "instances": 1},
     full={"lams": (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0), "eps": 1e-4, "instances": 5},
@@ -100,19 +100,20 @@ def _by_strength(figure: Any, data: dict[str, Any]) -> None:
 def against_nesterov(at: Trial, lams: tuple[float, ...], eps: float, instances: int) -> Evidence:
     cells = [{"instance": k, "lam": lam, "eps": eps} for lam in lams for k in range(instances)]
     rows = [row[0] for row in at.replicate(_counted, cells, 1)]
-    columns = ("C_1/L", "iterations", "reached", *KINDS)
+    columns = ("C_1/L", "order", "iterations", "reached", *KINDS)
     found = {name: np.array([row[name] for row in rows]).reshape(len(lams), -1) for name in columns}
     mean = {name: values.mean(axis=1) for name, values in found.items()}
     share, weak, strong = mean["between"] / mean["Nesterov"], mean["C_1/L"] < 1.0 / 50.0, mean["C_1/L"] > 0.1
+    constant = mean["between"] / mean["order"]
     return Evidence.of(
-        at_most("rounds between clusters over those of Nesterov's method", share, 1.0),
-        corrected=[
-            at_least("runs that reach the accuracy", mean["reached"], 1.0),
-            at_most("the same where C_1 < L/50", share[weak], 1.0),
-            at_least("the same where C_1 > L/10", share[strong], 1.0),
-        ],
+        at_least("runs that reach the accuracy", mean["reached"], 1.0),
+        at_most("rounds between clusters over sqrt(min(C_1, L)/mu) log(1/eps)", constant, 1.0),
+        at_most("the largest of these over the least", constant.max() / constant.min(), 2.0),
+        at_most("rounds between clusters over those of Nesterov's method, C_1 < L/50", share[weak], 1.0),
+        at_least("the same where C_1 > L/10", share[strong], 1.0),
         table=[
-            {"lambda": lam, "C_1/L": mean["C_1/L"][k], "iterations": mean["iterations"][k]}
+            {"lambda": lam, "C_1/L": mean["C_1/L"][k], "over the order": constant[k]}
+            | {"iterations": mean["iterations"][k]}
             | {label: mean[name][k] for name, label in KINDS.items()}
             for k, lam in enumerate(lams)
         ],

@@ -104,7 +104,7 @@ def rate(at: Trial, runs: int) -> Evidence:
     expected=Verdict.CORRECTED,
     correction="There are p_0 T, as theta moves in every round and no average is known, and rho T more to refresh x.",
     perturbation=0.3,
-    quick={"T": 1000},
+    quick={"T": 3000},
     full={"T": 100_000},
 )
 def refreshes(at: Trial, T: int) -> Evidence:
@@ -155,7 +155,7 @@ def samples(at: Trial) -> Evidence:
     "clusters.thm4.3",
     "Theorem 4.3",
     "Algorithm 2 (corrected, see clusters.alg2-linear) takes O((1/rho + sqrt(L/(rho mu))) log 1/eps) rounds, L of "
-    "Lemma 4.2: over three decades of gamma the constant stays below 2.",
+    "Lemma 4.2: over three decades of gamma the constant stays below 2, and varies by less than a factor of 2.",
     stated="O((1/rho + sqrt(L/(rho mu))) log 1/eps)",
     expected=Verdict.HOLDS,
     experiment=True,
@@ -170,7 +170,11 @@ def iterations(at: Trial, gammas: tuple[float, ...], eps: float) -> Evidence:
         order = (1.0 / rho + np.sqrt(L / (rho * mu))) * np.log(1.0 / eps)
         table.append({"gamma": gamma, "L": L, "order": order, "rounds": _until(of, rho, eps, int(2.0 * order))})
     shares = [row["rounds"] / row["order"] for row in table]
-    return Evidence.of(at_most("rounds over the order", shares, 2.0), table=table)
+    return Evidence.of(
+        at_most("rounds over the order", shares, 2.0),
+        at_most("the largest of these over the least", max(shares) / min(shares), 2.0),
+        table=table,
+    )
 
 
 def _until(of: Instance, rho: float, eps: float, most: int) -> float:

@@ -23,9 +23,13 @@ from ._instances import Array, Instance
 )
 def minimisers(at: Trial) -> Evidence:
     of = Instance.drawn(at.rng())
-    found = of.problem().solve(gap=1e-12, on_failure="return")
-    total = at.given(of.total)
-    return Evidence.of(equal("theta", found.coef, of.minimiser(of.penalty(of.lam / (of.lam + total))), 1e-6))
+    alpha = of.lam / (of.lam + at.given(of.total))
+    stated = of.minimiser(of.penalty(alpha))
+    both = [of.problem(each).solve(gap=1e-12, on_failure="return").coef for each in (None, of.alpha)]
+    return Evidence.of(
+        equal("theta of (2.3), by gr.Hierarchy", both[0], stated, 1e-6),
+        equal("theta of (2.1), by gr.Hierarchy.from_alpha", both[1], stated, 1e-6),
+    )
 
 
 @claim(
@@ -144,11 +148,22 @@ def likelihood_of_the_linear_model(at: Trial) -> Evidence:
     difference = problem.value(theta) - problem.value(other)
     likelihood = gr.theory.printed.likelihood
 
+    def letter(theta: Array) -> float:
+        j, fit = of.cluster, ((np.einsum("imj,ij->im", of.X, theta) - of.y) ** 2).sum()
+        top = ((theta - of.network_mean(of.alpha) @ theta) ** 2).sum(axis=1)
+        centre = np.linalg.norm(theta - of.cluster_mean() @ theta, axis=1)
+        return float(fit + 0.5 * (of.gamma * (of.alpha[j] * top + (1.0 - of.alpha[j]) * centre)).sum())
+
     def right(theta: Array) -> float:
         fit = 0.5 * ((np.einsum("imj,ij->im", of.X, theta) - of.y) ** 2).sum()
         return fit + 0.5 * np.einsum("ij,il,lj->", theta, of.penalty(alpha), theta)
 
     return Evidence.of(
         equal("between two points, as printed", likelihood(problem, theta) - likelihood(problem, other), difference),
-        corrected=[equal("between two points, with both corrections", right(theta) - right(other), difference)],
+        corrected=[
+            equal("between two points, with both corrections", right(theta) - right(other), difference),
+            equal(
+                "as printed, gr.theory.printed.likelihood and to the letter", likelihood(problem, theta), letter(theta)
+            ),
+        ],
     )

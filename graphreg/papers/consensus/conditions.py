@@ -168,7 +168,7 @@ def one_step_condition(at: Trial, ends: tuple[int, ...]) -> Evidence:
     return Evidence.of(
         at_most("bias in standard errors at K = T/log T, T = 1e32 over T = 1e8", errors[1.0][-1] / errors[1.0][1], 1.0),
         corrected=[
-            equal("bias over the mean step", found, beta, 1.25, "ratio"),
+            equal("bias over the mean step", found, beta, 1.1, "ratio"),
             equal("the same with two clients of each kind", twice, found[:1], 1e-6),
             at_most("bias at K = T/log^3 T, T = 1e32 over T = 1e8", errors[3.0][-1] / errors[3.0][1], 0.8),
         ],

@@ -10,7 +10,7 @@ import graphreg as gr
 
 from .. import Evidence, Trial, Verdict, at_least, at_most, claim, equal
 from ._instances import Array, Design, matrix, network, samples_of
-from .inference import LEVEL, coverage, error_of, gather
+from .inference import LEVEL, coverage, error_of, gather, halves
 
 
 # ---- constant steps, full gradients ----------------------------------------------------------------------------------
@@ -132,6 +132,7 @@ def unlike(at: Trial, K: int, T: int, replications: int, alphas: tuple[float, ..
         equal("one-step regions, local SGD", held["LocalSGD"], LEVEL, 4.0, "standard errors", error),
         corrected=[
             equal("one-step regions, both corrections", right, at.given(LEVEL), 4.0, "standard errors", error),
+            halves("one-step regions, both corrections", [each["one-step"] for each in found[len(alphas) :]]),
             at_most("least coverage of local SGD's one-step regions", min(held["LocalSGD"]), 0.7),
         ],
         table=table,

@@ -35,6 +35,14 @@ def sampled(rng: np.random.Generator, D: float, alpha: float, T: int, copies: in
     return seen[T].ravel(), got["mean"].ravel()
 
 
+def without_noise(D: float, alpha: float, ends: tuple[int, ...]) -> list[float]:
+    """theta after some steps of gr.LocalSGD from 1 along h theta."""
+    data = gr.NodeData.from_arrays(np.full((max(ends), 1), np.sqrt(H)), np.zeros(max(ends)), np.zeros(max(ends), int))
+    method = gr.LocalSGD(gr.DecreasingStep(D, 0.0, alpha), **PLAIN)
+    _, seen = run(gr.Problem(gr.SquaredLoss(data)), 1, method, max(ends), 1.0, at=ends)
+    return [float(seen[t].item()) for t in ends]
+
+
 def lemma_1(D: Array, alpha: Array) -> Array:
     """sigma^2(alpha, D), (6)."""
     return np.where(alpha < 1.0, D * SIGMA2 / (2.0 * H), D**2 * SIGMA2 / (2.0 * H * D - 1.0))
@@ -63,7 +71,8 @@ def last_iterate(at: Trial, T: int, T_sampled: int, copies: int) -> Evidence:
     for k, which in enumerate((0, 4, 5)):
         theta, _ = sampled(at.rng(k), float(D[which]), float(alpha[which]), T_sampled, copies)
         found[k], errors[k] = theta.var(), in_errors(theta)
-    scaled = T**alpha * variances(T, D, alpha)[0]
+    scaled, ends = T**alpha * variances(T, D, alpha)[0], (1, 2, 7)
+    letter = [float(np.prod(1.0 - H * 0.5 * np.arange(1.0, t + 1.0) ** -0.7)) for t in ends]
     table = [
         {"alpha": a, "D": d, "T^alpha Var": s, "stated limit": v}
         for a, d, s, v in zip(alpha, D, scaled, limit, strict=True)
@@ -71,6 +80,11 @@ def last_iterate(at: Trial, T: int, T_sampled: int, copies: int) -> Evidence:
     return Evidence.of(
         equal(
             "variance of runs and by recursion", found, by_recursion[[0, 4, 5]], 4.0, "standard errors", error=errors
+        ),
+        equal(
+            "theta after 1, 2, 7 steps without noise, and the products",
+            without_noise(0.5, 0.7, ends),
+            letter,
         ),
         equal("T^alpha Var(theta_T)", scaled, limit, 1.06, "ratio"),
         table=table,
@@ -132,4 +146,25 @@ def average(at: Trial, T: int, T_sampled: int, copies: int) -> Evidence:
             "variance of runs and by recursion", of_runs.var(), recursion, 4.0, "standard errors", in_errors(of_runs)
         ),
         equal("T Var(average)", T * mean, at.given(SIGMA2) / H**2, 1.08, "ratio"),
+    )
+
+
+@claim(
+    "consensus.pr-one",
+    "section 4, Drawback of the PR-procedure, and Motivation",
+    "With alpha = 1 the average is consistent at the rate sqrt(T), and not efficient: T Var(average) -> sigma^2/F''^2 "
+    "times 2 F'' D/(2 F'' D - 1) for D > 1/(2 F''). (The factor is ours.)",
+    stated="not statistically efficient, but sqrt(T K)-consistent",
+    expected=Verdict.HOLDS,
+    perturbation=0.3,
+    quick={"T": 30_000},
+    full={"T": 1_000_000},
+)
+def average_at_one(at: Trial, T: int) -> Evidence:
+    D = np.array([1.0, 1.5, 2.0, 4.0]) / H
+    found = T * variances(T, D, np.ones(4))[1] / (SIGMA2 / H**2)
+    factor = 2.0 * H * at.given(D) / (2.0 * H * at.given(D) - 1.0)
+    return Evidence.of(
+        equal("T Var(average) over sigma^2/F''^2, F'' D = 1, 1.5, 2, 4", found, factor, 1.02, "ratio"),
+        at_least("its least value, which is 1 where the average is efficient", found.min(), 1.1),
     )

@@ -8,7 +8,7 @@ import numpy as np
 
 import graphreg as gr
 
-from .. import Evidence, Trial, Verdict, at_most, claim, equal
+from .. import Evidence, Trial, Verdict, at_least, at_most, claim, equal
 from ..figures import curve
 from ._instances import Array, Study, squared
 from .algorithm_1 import condition_2
@@ -179,7 +179,9 @@ def _draw(figure: Any, data: dict[str, Any]) -> None:
         fitted = data[f"{name}, fitted"]
         axes.plot(data["p0"], fitted, color="0.6", linewidth=0.8, linestyle=dashes, marker="", label=f"fitted: {shape}")
     first = np.mean(data["full gradients"][0])
-    axes.plot(data["p0"], first * data["p0"][0] / np.array(data["p0"]), "k:", marker="", label="stated: 1 / p0")
+    axes.plot(
+        data["p0"], first * data["p0"][0] / np.array(data["p0"]), "k:", marker="", label="the bound's shape: 1 / p0"
+    )
     axes.set(xscale="log", yscale="log", xlabel="p0 (probability of being there)", ylabel="mean squared error per node")
     axes.legend()
 
@@ -188,12 +190,11 @@ def _draw(figure: Any, data: dict[str, Any]) -> None:
     "fused.cor4.2-p0",
     "Corollary 4.2",
     "Where devices are there with probability p_0 the mean squared error of the mean of all iterates is at most "
-    "2 kappa^2 C_psi log(T) / (p_0 T): it grows like 1 / p_0.",
-    stated="1 / p_0",
-    expected=Verdict.CORRECTED,
-    correction="The bound holds, and 1/p_0 is the second moment of the weighted gradient, not its variance: with full "
-    "gradients the error is in proportion to (1 - p_0) / p_0, steeper than 1/p_0 and 0 at p_0 = 1; a mini-batch of "
-    "variance v beside ||grad||^2 = 1 makes it (1 - p_0 + v) / p_0.",
+    "2 kappa^2 C_psi log(T) / (p_0 T), with the step of (20). (Ours: 1/p_0 is the second moment of the weighted "
+    "gradient, the error goes with its variance, (1 - p_0) / p_0 with full gradients and (1 - p_0 + v) / p_0 with "
+    "mini-batches of variance v beside ||grad||^2 = 1.)",
+    stated="2 kappa^2 C_psi log(T) / (p_0 T)",
+    expected=Verdict.HOLDS,
     quick={"rounds": 600, "replications": 6},
     full={"rounds": 5000, "replications": 40},
     experiment=True,
@@ -208,17 +209,15 @@ def dropout(at: Trial, rounds: int, replications: int) -> Evidence:
     v, p0 = found[-1][0]["variance"], np.array(CHANCES)
     shapes = np.array([(1.0 - p0) / p0, (1.0 - p0 + v) / p0])
     slopes = [float(np.polyfit(np.log(shape), np.log(row), 1)[0]) for shape, row in zip(shapes, means, strict=True)]
-    printed = -np.polyfit(np.log(p0[2:]), np.log(means[0, 2:]), 1)[0]
+    steeper = -np.polyfit(np.log(p0[2:]), np.log(means[0, 2:]), 1)[0]
     fitted = shapes * np.exp((np.log(means) - np.log(shapes)).mean(axis=1))[:, None]
     samples = [[one["error"] for one in runs] for runs in found]
     k = len(CHANCES)
     return Evidence.of(
         at_most("squared error, beside the bound", means, bounds),
-        equal("exponent of 1/p_0, full gradients, p_0 from 0.35 to 0.9", printed, 1.0, 0.3, "absolute"),
-        corrected=[
-            equal("exponent of (1 - p_0) / p_0, full gradients", slopes[0], at.given(1.0), 0.2, "absolute"),
-            equal("exponent of (1 - p_0 + v) / p_0, batches of 10", slopes[1], at.given(1.0), 0.2, "absolute"),
-        ],
+        equal("exponent of (1 - p_0) / p_0, full gradients", slopes[0], at.given(1.0), 0.2, "absolute"),
+        equal("exponent of (1 - p_0 + v) / p_0, batches of 10", slopes[1], at.given(1.0), 0.2, "absolute"),
+        at_least("exponent of 1/p_0, full gradients, p_0 from 0.35 to 0.9: more than 1", steeper, 1.3),
         table=[
             {"p_0": p, "full gradients": a, "batches of 10": b, "stated bound": c}
             for p, a, b, c in zip(CHANCES, means[0], means[1], bounds[0], strict=True)

@@ -39,7 +39,7 @@ def _on_a_path(rng: np.random.Generator, V: int, jump: float) -> tuple[gr.Proble
 )
 def error_bound(at: Trial) -> Evidence:
     errors, bounds, right, limits = list[float](), list[float](), list[float](), list[float]()
-    ours, stated = list[float](), list[float]()
+    ours, stated, library, letter = list[float](), list[float](), list[Any](), list[Any]()
     for k, (V, jump) in enumerate(((40, 100.0), (60, 100.0), (20, 30.0), (40, 30.0))):
         problem, lam, truth = _on_a_path(at.rng(k), V, jump)
         printed = gr.theory.printed.error_bound(problem, truth)
@@ -54,11 +54,16 @@ def error_bound(at: Trial) -> Evidence:
         psi = at.given(problem.oracles().gradient(truth))  # of f_i = M_i / V
         ours.append(found.required)
         stated.append(float(np.abs(np.linalg.pinv(D).T @ psi).max()))
+        library.append((printed.strength, printed.bound))
+        rho2, lam2 = (V * psi.mean()) ** 2, V * stated[-1] ** 2  # of M_i = V f_i
+        # kappa = 1; two edges meet at the node in the middle, so that kappa_S = sqrt(2) / |(1, -2, 1)|
+        letter.append((np.sqrt(lam2), 2.0 * (rho2 + 4.0 * 2.0 * lam2 / np.sqrt(2.0 / 6.0))))
     return Evidence.of(
         at_most("squared error at the printed lambda, paths", errors, bounds),
         corrected=[
             at_most("squared error at the lambda of the proof", right, limits),
             equal("that lambda, R*{(D^+)' Psi} / |V|", ours, stated, 1e-8),
+            equal("printed lambda and (6), gr.theory.printed.error_bound and to the letter", library, letter, 1e-8),
         ],
         table=[
             {"squared error, printed lambda": a, "(6)": b, "lambda of the proof": c, "(6) corrected": d}
@@ -88,9 +93,43 @@ def largest_load(at: Trial) -> Evidence:
         row = {"p": p, "0.9 quantile of lambda^2": size, "stated": scale * p * np.log((V - 1) / xi)}
         table.append({**row, "log(p |E| / xi)": scale * np.log(p * (V - 1) / xi)})
     found, stated, less = (np.array([row[name] for row in table]) for name in list(table[0])[1:])
+    shares = (found / less).min()
     return Evidence.of(
         at_most("lambda^2, beside 2 sigma^2 / gamma_G^2 p log(|E| / xi) / (n |V|)", found, 2.0 * stated),
         at_most("lambda^2, beside the same with log(p |E| / xi)", found, 2.0 * less),
+        at_most("its share of that, the largest over the least of p = 1 to 64", (found / less).max() / shares, 2.0),
+        table=table,
+    )
+
+
+@claim(
+    "fused.eq7",
+    "(7), and section 3.1.1, end",
+    "With probability 1 - xi, rho^2 = ||Pi_Ker(D) Psi||_F^2 / |V| is at most a constant times sigma^2 K p log(1 / xi) "
+    "/ (n |V|); its mean is sigma^2 p K / (n |V|), K the components of G.",
+    stated="sigma^2 p K / (n |V|)",
+    expected=Verdict.HOLDS,
+    perturbation=0.3,
+)
+def shift(at: Trial) -> Evidence:
+    """Normal gradients of variance 1/n; K n |V| rho^2 is chi-square with p K degrees of freedom."""
+    V, n, xi, draws = 24, 30, 0.1, 400
+    table = []
+    for parts in (1, 2, 6):
+        graph = gr.Graph.of(nx.disjoint_union_all([nx.cycle_graph(V // parts)] * parts))
+        D = graph.difference().toarray()
+        kernel = np.eye(V) - np.linalg.pinv(D) @ D
+        for p in (1, 5):
+            psi = at.rng(parts, p).standard_normal((draws, V, p)) / np.sqrt(n)
+            rho2 = ((kernel @ psi) ** 2).sum(axis=(1, 2)) / V
+            row = {"K": parts, "p": p, "mean of rho^2": rho2.mean(), "error": rho2.std(ddof=1) / np.sqrt(draws)}
+            table.append({**row, "0.9 quantile": np.quantile(rho2, 1.0 - xi), "stated": p * parts / (n * V)})
+    mean, error, high, stated = (np.array([row[name] for row in table]) for name in list(table[0])[2:])
+    return Evidence.of(
+        equal("mean of rho^2", mean, at.given(stated), 4.0, "standard errors", error),
+        at_most(
+            "its 0.9 quantile, beside 1.5 sigma^2 K p log(1 / xi) / (n |V|)", high, 1.5 * stated * np.log(1.0 / xi)
+        ),
         table=table,
     )
 

@@ -131,6 +131,7 @@ def size(at: Trial, pairs: int) -> Evidence:
         corrected=[
             equal("rejections, one variance for both nodes", shares["Chow"], level, 3.0, "standard errors", error),
             at_most("rejections, sandwich", shares["robust"], LEVEL, 3.0, "standard errors", error),
+            at_least("rejections, sandwich, not fewer than a fifth of that", shares["robust"], LEVEL / 5.0),
         ],
         table=table,
     )
