@@ -256,8 +256,8 @@ def regularisers(at: Trial) -> Evidence:
     "Corollary 3.6",
     "Where C_2 > C_1, p_0 = 2 C_1 / (C_1 + C_2 + L) and p_j = (C_2 - C_1) / (C_2 - C_1 + L) minimise the bound (3.5); "
     "where C_2 <= C_1, p_0 = 2 C_1 / (2 C_1 + L) and p_j = 0 do. It is C_1 + C_2 + L there, or 2 C_1 + L, the "
-    "tau_j of Proposition 3.3 is C_1 / C_2, or 1 (appendix A.6), and the orders of the rounds that communicate follow from "
-    "Proposition 3.2.",
+    "tau_j of Proposition 3.3 is C_1 / C_2, or 1 (appendix A.6), and the orders of the rounds that communicate follow "
+    "from Proposition 3.2.",
     stated="optimal",
     expected=Verdict.HOLDS,
     quick={"grid": 200},

@@ -104,7 +104,7 @@ def saving(at: Trial) -> Evidence:
         problem.solve(gr.LocalSGD(0.01, tau=tau), rounds=60, seed=0, gap=0.0, on_failure="return").ledger
         for tau in taus.tolist()
     ]
-    method = gr.LocalSGD(0.01, tau=5, mixing=C)
+    method = gr.LocalSGD(0.01, tau=5)
     first = [problem.solve(method, rounds=t, gap=0.0, on_failure="return").ledger.messages["method"] for t in (4, 5, 9)]
     messages, size = (np.array([getattr(each, name)["method"] for each in sent]) for name in ("messages", "bytes"))
     stated = 1.0 - 1.0 / at.given(taus)
