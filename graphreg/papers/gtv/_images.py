@@ -37,27 +37,27 @@ class Images:
     @staticmethod
     def drawn(rng: np.random.Generator, file: Path | None, clusters: int, nodes: int, m: int, m_val: int) -> Images:
         """From MNIST, or from the digits of scikit-learn where ``file`` is None; no image twice at a node."""
-        pixels, digit = _read(file)
+        pixels, most, digit = _read(file)
         parts = list[tuple[Array, Array]]()
         for c in range(clusters):
             own = np.flatnonzero(digit // 2 == c)
             for _ in range(nodes):
                 some = rng.choice(own, m + m_val, replace=False)
-                parts.append((pixels[some], digit[some]))
+                parts.append((pixels[some] / most, digit[some]))
         X, label = np.stack([x for x, _ in parts]), np.stack([each for _, each in parts])
         return Images(X[:, :m], label[:, :m], X[:, m:], label[:, m:])
 
 
-def _read(file: Path | None) -> tuple[Array, Array]:
-    """Grey levels from 0 to 1, and digits."""
+def _read(file: Path | None) -> tuple[Array, float, Array]:
+    """Grey levels, the highest there may be, and digits."""
     if file is None:
         from sklearn.datasets import load_digits
 
         digits: Any = load_digits()
-        return digits.data / 16.0, digits.target
+        return digits.data, 16.0, digits.target
     with np.load(file) as found:
         images, digit = (found[name] for name in found)
-    return images.reshape(len(images), -1) / 255.0, digit.astype(int)
+    return images.reshape(len(images), -1), 255.0, digit.astype(int)
 
 
 def similar(images: Images, seed: int, each: int) -> nx.Graph:

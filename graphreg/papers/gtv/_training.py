@@ -90,9 +90,11 @@ class Training:
 
     def _trained(self, penalty: Any = None, method: Any = None) -> Curve:
         curve: Curve = []
-        gr.neural.train(
-            self.local, penalty, rounds=self.rounds, method=method, callback=lambda _, w: curve.append(self._accuracy(w))
-        )
+
+        def look(k: int, w: Array) -> None:
+            curve.append(self._accuracy(w))
+
+        gr.neural.train(self.local, penalty, rounds=self.rounds, method=method, callback=look)
         return curve
 
     def algorithm_1(self, lam: float) -> Curve:

@@ -14,9 +14,9 @@ from ._training import Curve, Training, one_thread
 FILE = "mnist_train.npz"
 DATA: Any = {"data": (FILE,), "stand_in": "the digits of scikit-learn, 8 x 8 pixels", "extras": ("sklearn",)}
 NETWORKS: Any = {**DATA, "extras": ("sklearn", "torch"), "experiment": True}
-METHOD = {"hidden": 16, "inner": 5, "step": 0.1, "rounds": 50}
-QUICK = {"nodes": 5, "m": 20, "m_val": 200, "each": 20, **METHOD}
-FULL = {"nodes": 20, "m": 400, "m_val": 100, "each": 400, **METHOD, "hidden": 32}
+QUICK = {"nodes": 5, "m": 20, "m_val": 200, "each": 20, "hidden": 16, "inner": 5, "step": 0.1, "rounds": 50}
+FULL = {"nodes": 20, "m": 400, "m_val": 100, "each": 100, "hidden": 32, "inner": 5, "step": 0.03, "rounds": 50}
+METHOD = ("hidden", "inner", "step", "rounds")  # a step is below 2/(L_i + deg_i), and some nodes have 18 neighbours
 NO_CERTIFICATE = "Networks are no convex problem: accuracies, and no bounds. "
 
 
