@@ -59,8 +59,7 @@ class _NetworkView(LocalView):
     @of_losses
     def proxes(self) -> tuple[AbstractNodeProx, ...]:
         assert self.networks is not None
-        index = self.form.space.index
-        return (_InexactProx(np.array([index[label] for label in self.networks.labels]), self.networks),)
+        return (_InexactProx(np.arange(len(self.networks.data)), self.networks),)  # the first nodes: see _form
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +69,7 @@ class Trained:
     Attributes
     ----------
     labels : tuple
-        The nodes.
+        The nodes: those that have data, in the order of the data, and then the others of the graph.
     w : (n, d)
         Their parameters.
     objectives : tuple of float
@@ -139,7 +138,8 @@ def train(
         By default Algorithm 1 of GTV minimisation, ``PrimalDual(balance=1, relaxation=1)``, whose steps 1/deg_i suit
         losses with a curvature of about 1.
     callback : callable, optional
-        ``callback(k, w)`` before the first round (k = 0) and after each, w (n, d).
+        ``callback(k, w)`` before the first round (k = 0) and after each, w (n, d): rows of the nodes that have data, in
+        the order of ``networks.labels``, and then of the others.
 
     Returns
     -------
@@ -174,16 +174,15 @@ def train(
     chosen = PrimalDual(balance=1.0, relaxation=1.0) if method is None else method
     form = _form(networks, Model(()) if penalty is None else Model.of(penalty))
     _check_method(chosen, form)
-    target, iteration = form, chosen
-    if isinstance(chosen, AbstractBaseline):
-        target, iteration = chosen.target(form), chosen.iteration
+    baseline = isinstance(chosen, AbstractBaseline)
+    target, iteration = (chosen.target(form), chosen.iteration) if baseline else (form, chosen)
     view, n = _NetworkView(target, InProcess(Ledger()), networks=networks), form.space.n_observed
     state = iteration.init(view, (np.tile(networks.start, (target.n, 1)), None))
-    rows, objectives, w = view.proxes[0].nodes, list[float](), np.zeros(form.shape)
+    objectives, w = list[float](), np.zeros(form.shape)
     for k in range(rounds + 1):
         state = iteration.step(state) if k else state
         w = iteration.point(state)[0]
-        if target is not form:  # without its servers, and with the latent nodes of the penalty
+        if baseline:  # without its servers, and with the latent nodes of the penalty
             w = placed(form, np.pad(w[:n], ((0, form.n - n), (0, 0))))
         lost = np.flatnonzero(~np.isfinite(w).all(axis=1))
         if len(lost):
@@ -191,7 +190,7 @@ def train(
                 f"the parameters at the node {form.labels[lost[0]]!r} are not finite after round {k}; let the "
                 "optimizer take smaller steps"
             )
-        objectives.append(float(networks.losses(w[rows]).sum()) + form.primal(w))
+        objectives.append(float(networks.losses(w[: len(networks.data)]).sum()) + form.primal(w))
         if callback is not None:
             callback(k, w[:n])
     return Trained(networks, form.labels[:n], w[:n], tuple(objectives), chosen.label)
@@ -205,9 +204,9 @@ def _form(networks: LocalNetworks, model: Model) -> Form:
                 f"train takes penalties, got the loss {term.called()}; the losses are those of the networks"
             )
     nodes = dict.fromkeys(label for _, term in model.terms for label in term.nodes())
-    index = {label: i for i, label in enumerate(nodes or networks.labels)}
-    for said in unknown_labels("data", networks.labels, index):
+    for said in unknown_labels("data", networks.labels, nodes) if nodes else ():
         raise DataError(said)
+    index = {label: i for i, label in enumerate(dict.fromkeys((*networks.labels, *nodes)))}
     return lower(model, Space(index, networks.coordinates, np.arange(networks.d)))
 
 
