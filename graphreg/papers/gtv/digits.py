@@ -163,8 +163,7 @@ def _rounds_to(level: float, values: Curve) -> int | None:
 
 
 CORRECTION = (
-    NO_CERTIFICATE
-    + "Algorithm 1 ends as high as the others up to two standard errors, and not higher than all of them; "
+    NO_CERTIFICATE + "Algorithm 1 ends as high as the others up to two standard errors, and not higher than all; "
     "a round has as many gradient steps in each. The paper prints no settings of the others; these are ours."
 )
 
