@@ -2,6 +2,7 @@
 
 from .building import build as build
 from .building import distinct as distinct
+from .building import lower as lower
 from .form import DualPoint as DualPoint
 from .form import EdgeBlock as EdgeBlock
 from .form import Form as Form

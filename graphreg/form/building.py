@@ -20,7 +20,11 @@ def build(model: Model) -> Form:
     losses = [term for _, term in model.terms if isinstance(term, AbstractLoss)]
     if not losses:
         raise DataError("the model has no loss, so there are no data to fit; add one, for instance SquaredLoss(data)")
-    space = _space(model, losses)
+    return lower(model, _space(model, losses))
+
+
+def lower(model: Model, space: Space) -> Form:
+    """The canonical form of a model over a given space of parameters; it may have no loss."""
     latent: list[Hashable] = []
     samples: list[SampleBlock] = []
     edges: list[EdgeBlock] = []

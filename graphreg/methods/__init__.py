@@ -11,7 +11,8 @@ from .base import METHOD as METHOD
 from .base import AbstractIteration, AbstractMethod
 from .base import Point as Point
 from .base import Start as Start
-from .baselines._baseline import AbstractBaseline
+from .baselines._baseline import AbstractBaseline as AbstractBaseline
+from .baselines.pfedme import PFedMe as PFedMe
 from .consensus._decreasing import DecreasingStep as DecreasingStep
 from .consensus.exact_diffusion import ExactDiffusion as ExactDiffusion
 from .consensus.gradient_tracking import GradientTracking as GradientTracking

@@ -29,3 +29,4 @@ from .view import LocalView as LocalView
 from .view import Memories as Memories
 from .view import Scales as Scales
 from .view import WholeGraph as WholeGraph
+from .view import of_losses as of_losses

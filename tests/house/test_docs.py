@@ -16,12 +16,14 @@ from graphreg.methods import METHODS
 from graphreg.testing import check_method
 
 RUN_BY_OTHERS = ("command-line",)  # tests/house/test_command_line_docs.py
+NEEDS = {"networks": "torch"}  # modules that are not installed everywhere
 PAGES = sorted(page.stem for page in DOCS.glob("*.md") if "```python" in page.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("document", [page for page in PAGES if page not in RUN_BY_OTHERS])
 def test_the_python_runs(document, capsys, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib").use("Agg")
+    pytest.importorskip(NEEDS.get(document, "numpy"))
     monkeypatch.chdir(tmp_path)
     module_of(document)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import numpy as np
 from scipy.spatial import KDTree
 
@@ -28,35 +29,40 @@ class Images:
     X_val: Array
     label_val: Array
 
+    @property
+    def classes(self) -> int:
+        """How many digits there are in all clusters."""
+        return int(self.label.max()) + 1
+
     @staticmethod
     def drawn(rng: np.random.Generator, file: Path | None, clusters: int, nodes: int, m: int, m_val: int) -> Images:
         """From MNIST, or from the digits of scikit-learn where ``file`` is None; no image twice at a node."""
-        pixels, digit = _read(file)
+        pixels, most, digit = _read(file)
         parts = list[tuple[Array, Array]]()
         for c in range(clusters):
             own = np.flatnonzero(digit // 2 == c)
             for _ in range(nodes):
                 some = rng.choice(own, m + m_val, replace=False)
-                parts.append((pixels[some], digit[some]))
+                parts.append((pixels[some] / most, digit[some]))
         X, label = np.stack([x for x, _ in parts]), np.stack([each for _, each in parts])
         return Images(X[:, :m], label[:, :m], X[:, m:], label[:, m:])
 
 
-def _read(file: Path | None) -> tuple[Array, Array]:
-    """Grey levels from 0 to 1, and digits."""
+def _read(file: Path | None) -> tuple[Array, float, Array]:
+    """Grey levels, the highest there may be, and digits."""
     if file is None:
         from sklearn.datasets import load_digits
 
         digits: Any = load_digits()
-        return digits.data / 16.0, digits.target
+        return digits.data, 16.0, digits.target
     with np.load(file) as found:
         images, digit = (found[name] for name in found)
-    return images.reshape(len(images), -1) / 255.0, digit.astype(int)
+    return images.reshape(len(images), -1), 255.0, digit.astype(int)
 
 
-def similar(images: Images, seed: int, each: int) -> tuple[Array, Array, Array]:
-    """tail, head and A of the graph: t-SNE of ``each`` images of every node to the plane, a Kullback-Leibler distance
-    of any two nodes, edges to the four nearest nodes, A = exp(-distance)."""
+def similar(images: Images, seed: int, each: int) -> nx.Graph:
+    """The graph: t-SNE of ``each`` training images of every node to the plane, a Kullback-Leibler distance of any two
+    nodes, edges to the four nearest nodes, of weight A = exp(-distance)."""
     from sklearn.manifold import TSNE
 
     n, pixels = len(images.X), images.X.shape[2]
@@ -67,9 +73,10 @@ def similar(images: Images, seed: int, each: int) -> tuple[Array, Array, Array]:
     distance = np.maximum(0.5 * (divergence + divergence.T), 0.0)
     np.fill_diagonal(distance, np.inf)
     nearest = np.argsort(distance, axis=1)[:, :NEIGHBOURS]
-    pairs = {(min(i, j), max(i, j)) for i, row in enumerate(nearest.tolist()) for j in row}
-    tail, head = np.array(sorted(pairs)).T
-    return tail, head, np.exp(-distance[tail, head])
+    pairs = sorted({(min(i, j), max(i, j)) for i, row in enumerate(nearest.tolist()) for j in row})
+    graph = nx.empty_graph(n)
+    graph.add_weighted_edges_from((i, j, float(np.exp(-distance[i, j]))) for i, j in pairs)
+    return graph
 
 
 def _divergence(points: Array, own: KDTree, other: KDTree) -> float:
