@@ -95,6 +95,7 @@ def _distributions(figure: Any, data: dict[str, Any]) -> None:
     data=(FILE,),
     experiment=True,
     quick={"step": 1.0, "splits": 2, "folds": 2},
+    minutes=20.0,
     full={"step": 0.125, "splits": 2, "folds": 5},
     figure=_distributions,
 )

@@ -196,6 +196,7 @@ def _draw(figure: Any, data: dict[str, Any]) -> None:
     stated="2 kappa^2 C_psi log(T) / (p_0 T)",
     expected=Verdict.HOLDS,
     quick={"rounds": 600, "replications": 6},
+    minutes=15.0,
     full={"rounds": 5000, "replications": 40},
     experiment=True,
     perturbation=1.0,

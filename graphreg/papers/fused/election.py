@@ -80,6 +80,7 @@ def _draw_table(figure: Any, data: dict[str, Any]) -> None:
     data=(COUNTIES, HISTORY),
     experiment=True,
     quick=SPLITS["quick"],
+    minutes=2.0,
     full=SPLITS["full"],
     figure=_draw_table,
 )
@@ -120,6 +121,7 @@ def accuracies(at: Trial, splits: int) -> Evidence:
     experiment=True,
     perturbation=0.1,
     quick=SPLITS["quick"],
+    minutes=2.0,
     full=SPLITS["full"],
 )
 def within_states(at: Trial, splits: int) -> Evidence:

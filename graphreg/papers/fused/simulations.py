@@ -89,6 +89,7 @@ def _draw_figure_1(figure: Any, data: dict[str, Any]) -> None:
     correction="With lambda by cross-validation, as the text says, Fed-ADMM is better than Local at corruption 0.2, "
     "too (lambda = 0 is Local), and its error falls with |V|; it is above Local's with the lambda of Theorem 3.1.",
     quick={"V": [20, 60], "n": [50], "replications": 1, "points": 5},
+    minutes=240.0,
     full={"V": [20, 40, 60, 80, 100], "n": [50, 100, 200], "replications": 100, "points": 12},
     experiment=True,
     figure=_draw_figure_1,
@@ -163,6 +164,7 @@ def _draw_figure_2(figure: Any, data: dict[str, Any]) -> None:
     correction="With lambda by cross-validation Fed-ADMM stays below Local at every corruption; with the lambda of "
     "Theorem 3.1 it exceeds Local from 0.2 on.",
     quick={"V": [20], "n": [50], "corruption": [0.0, 0.2, 0.9], "replications": 1, "points": 5},
+    minutes=600.0,
     full={
         "V": [40, 60, 80],
         "n": [50, 100],
@@ -270,6 +272,7 @@ def _draw_learning(figure: Any, data: dict[str, Any]) -> None:
     "1/sqrt(t), or like 1/t. With batches of 10 SGD is as fast to a hundredth of the squared distance, with the one "
     "steps or with the others: (4) is strongly convex.",
     quick={"V": [40], "n": [50], "rounds": 1000, "replications": 1},
+    minutes=20.0,
     full={"V": [40, 60, 80], "n": [50, 100], "rounds": 10_000, "replications": 20},
     experiment=True,
     figure=_draw_learning,

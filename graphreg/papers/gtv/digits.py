@@ -109,6 +109,7 @@ def similarity(at: Trial, clusters: Any, setting: dict[str, Any]) -> Evidence:
     correction=NO_CERTIFICATE + "With lambda = 1000 it is one model for each connected component of the graph; the "
     "graph that is described falls into the clusters, and lambda = 1000 does as well as lambda = 1.",
     quick={"setting": QUICK},
+    minutes=3.0,
     full={"setting": FULL},
     figure=_draw,
     **NETWORKS,
@@ -177,6 +178,7 @@ CORRECTION = (
     expected=Verdict.CORRECTED,
     correction=CORRECTION,
     quick={"setting": QUICK},
+    minutes=3.0,
     full={"setting": FULL},
     figure=_draw,
     **NETWORKS,
@@ -194,6 +196,7 @@ def two_clusters(at: Trial, setting: dict[str, Any]) -> Evidence:
     expected=Verdict.CORRECTED,
     correction=CORRECTION,
     quick={"setting": QUICK},
+    minutes=5.0,
     full={"setting": FULL},
     figure=_draw,
     **NETWORKS,

@@ -76,6 +76,7 @@ def one_more_draw(what: str, draws: Sequence[float], stated: float) -> Check:
     perturbation=100.0,
     experiment=True,
     quick={"size": 100, "d": 100, "m": 10, "rounds": 1000, "count": 3},
+    minutes=5.0,
     full={"size": 100, "d": 100, "m": 10, "rounds": 1000, "count": 20},
 )
 def table_1(at: Trial, size: int, d: int, m: int, rounds: int, count: int) -> Evidence:
@@ -144,6 +145,7 @@ def _draw(figure: Any, data: dict[str, Any]) -> None:
     expected=Verdict.HOLDS,
     experiment=True,
     quick={"k": (2, 4), "size": 30, "d": 30, "m": 5, "rounds": 1000, "count": 2},
+    minutes=100.0,
     full={"k": tuple(range(2, 11)), "size": 100, "d": 100, "m": 10, "rounds": 2000, "count": 5},
     figure=_draw,
 )
