@@ -194,6 +194,7 @@ def _curves(seen: dict[tuple[int, float], dict[str, Array]], name: str, T: int) 
     perturbation=0.5,
     experiment=True,
     **SIZES,
+    minutes=5.0,
     figure=drawn_over_time("eta_t^2", "consensus error", 2),
 )
 def figure_4(at: Trial, T: int, **sizes: Any) -> Evidence:
@@ -215,6 +216,7 @@ def figure_4(at: Trial, T: int, **sizes: Any) -> Evidence:
     perturbation=0.6,
     experiment=True,
     **SIZES,
+    minutes=8.0,
     figure=drawn_over_time("eta_t", "mean square error", 1),
 )
 def figure_5(at: Trial, T: int, **sizes: Any) -> Evidence:
