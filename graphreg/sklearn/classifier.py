@@ -50,7 +50,7 @@ class GraphClassifier(ClassifierMixin, AbstractGraphEstimator):
     array(['yes'], dtype='<U3')
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - as scikit-learn has it
         self,
         graph: Any = None,
         strength: float = 1.0,
@@ -90,7 +90,7 @@ class GraphClassifier(ClassifierMixin, AbstractGraphEstimator):
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
-            raise DataError(f"GraphClassifier needs rows of two classes or more, got the one class {self.classes_[0]!r}")
+            raise DataError(f"GraphClassifier needs rows of two classes, got the one class {self.classes_[0]!r}")
         return codes
 
     def decision_function(self, X: Any, *, node: Any = None) -> Array:

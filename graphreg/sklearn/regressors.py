@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_pinball_score, d2_tweedie_score, r2_score
 from sklearn.utils.validation import check_array
@@ -12,13 +11,14 @@ from sklearn.utils.validation import check_array
 from ..terms import Array
 from ..terms.losses import QuantileLoss
 from .base import AbstractGraphEstimator
+from .rows import FLOATS
 
 
 class AbstractGraphRegressor(RegressorMixin, AbstractGraphEstimator):
     """An estimator of numbers."""
 
     def _coded(self, y: Array) -> Array:
-        return check_array(y, ensure_2d=False, dtype=np.float64, input_name="y", estimator=self)
+        return check_array(y, ensure_2d=False, input_name="y", estimator=self, **FLOATS)
 
     def predict(self, X: Any, *, node: Any = None) -> Array:
         """What is expected of the target of each row, from the model of its node.
@@ -118,7 +118,7 @@ class GraphRegressor(AbstractGraphRegressor):
     (1,)
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - as scikit-learn has it
         self,
         graph: Any = None,
         strength: float = 1.0,
@@ -218,7 +218,7 @@ class GraphQuantileRegressor(AbstractGraphRegressor):
     True
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - as scikit-learn has it
         self,
         graph: Any = None,
         strength: float = 1.0,

@@ -15,6 +15,8 @@ from ..errors import DataError
 from ..inputs import column_of, listed, seen
 from ..terms import Array
 
+FLOATS: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64}  # what features are read as
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -42,7 +44,7 @@ def rows_of(estimator: Any, X: Any, node: Any, reset: bool) -> Rows:
     """
     column = estimator.node
     if column is None:
-        X = dense(validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=np.float64))
+        X = dense(validate_data(estimator, X, reset=reset, **FLOATS))
         if node is not None:
             check_consistent_length(X, node)
         return Rows(X, None if node is None else listed(node))
@@ -52,7 +54,7 @@ def rows_of(estimator: Any, X: Any, node: Any, reset: bool) -> Rows:
         )
     validate_data(estimator, X, reset=reset, skip_check_array=True)
     rest, labels, place = taken(X, column)
-    rest = check_array(rest, accept_sparse="csr", dtype=np.float64, estimator=estimator, input_name="X")
+    rest = check_array(rest, estimator=estimator, input_name="X", **FLOATS)
     return Rows(dense(rest), labels, place)
 
 
@@ -71,9 +73,9 @@ def taken(X: Any, column: Any) -> tuple[Any, list[Hashable], int]:
             "DataFrame (in a pipeline: set_output(transform='pandas')), the position of the column, or leave node= "
             "out here and give the labels to fit and predict as node="
         )
-    array = X.tocsc() if sp.issparse(X) else np.asarray(X)
+    array: Any = X.tocsc() if sp.issparse(X) else np.asarray(X)
     place = _position(column, array.shape[1])
-    labels = array[:, [place]].toarray()[:, 0] if sp.issparse(X) else array[:, place]
+    labels = dense(array[:, [place]])[:, 0]
     return array[:, np.delete(np.arange(array.shape[1]), place)], labels.tolist(), place
 
 
