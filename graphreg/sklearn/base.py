@@ -109,8 +109,6 @@ class AbstractGraphEstimator(BaseEstimator, ABC):
             )
         weights = weights_of(sample_weight, rows.X, dtype=np.float64, ensure_non_negative=True)
         counting = np.flatnonzero(weights)
-        if not len(counting):
-            raise DataError("all sample weights are 0; give at least one row a positive weight")
         labels = [ALL] * len(y) if rows.labels is None else rows.labels
         data = NodeData.from_arrays(
             rows.X[counting],
@@ -146,6 +144,8 @@ class AbstractGraphEstimator(BaseEstimator, ABC):
         self.gap_ = self.solution_.certificate.relative_gap
         self.by_node_ = by_node
         self.nodes_: tuple[Hashable, ...] = self.solution_.labels
+        form = self.solution_.form
+        self.reached_ = np.isin(form.component, form.component[form.samples[0].node])
         self.coef_, self.intercept_ = self._read(self.solution_)
         if self.unseen == "pooled":
             self.pooled_solution_ = self._solution(pooled(loss, self.ridge, len(self.nodes_)))
@@ -204,20 +204,18 @@ class AbstractGraphEstimator(BaseEstimator, ABC):
             return np.zeros(count, dtype=np.intp)
         if not self.by_node_:
             raise DataError(f"this {name} was fitted without nodes; leave node= out, or give fit the labels, too")
-        known: dict[Hashable, int] = {label: k for k, label in enumerate(self.nodes_)}
-        for label in self.solution_.free:
-            del known[label]
+        known: dict[Hashable, int] = {label: k for k, label in enumerate(self.nodes_) if self.reached_[k]}
         if self.unseen == "error":
             for row, label in enumerate(labels):
                 if label not in known:
-                    raise DataError(f"row {row} is at {label!r}, {self._why(label)}; {REMEDY}")
+                    raise DataError(f"row {row} is at {label!r}, {self._why(label)}")
         return np.array([known.get(label, len(self.nodes_)) for label in labels], dtype=np.intp)
 
     def _why(self, label: Hashable) -> str:
         """Why a node has no model of its own."""
         if label in self.nodes_:
-            return "a node that no path of edges joins to one with data"
-        return f"which is none of the {len(self.nodes_)} nodes{did_you_mean(label, self.nodes_)}"
+            return f"a node that no path of edges joins to one with rows; {REMEDY}"
+        return f"which is none of the {len(self.nodes_)} nodes ({REMEDY}){did_you_mean(label, self.nodes_)}"
 
     def _response(self, link: Array) -> Array:
         """What the loss expects of a target at linear predictors."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
+from sklearn.utils import assert_all_finite
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -87,10 +88,11 @@ class GraphClassifier(ClassifierMixin, AbstractGraphEstimator):
         return "LogisticLoss" if len(self.classes_) == 2 else "MultinomialLoss"
 
     def _coded(self, y: Array) -> Array:
+        assert_all_finite(y, input_name="y", estimator_name=type(self).__name__)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
-            raise DataError(f"GraphClassifier needs rows of two classes, got the one class {self.classes_[0]!r}")
+            raise DataError(f"GraphClassifier needs rows of two classes, got {self.classes_.tolist()}")
         return codes
 
     def decision_function(self, X: Any, *, node: Any = None) -> Array:

@@ -96,6 +96,8 @@ class GraphRegressor(AbstractGraphRegressor):
         Whether the relative gap is proved to be at most ``gap``.
     gap_ : float
         The relative gap that is proved; inf where none is.
+    reached_ : array of bool, shape (n,)
+        Whether edges join a node to one that has rows; others have no model.
     by_node_ : bool
         Whether rows had nodes.
     pooled_coef_, pooled_intercept_, pooled_solution_

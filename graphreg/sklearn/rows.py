@@ -66,7 +66,8 @@ def taken(X: Any, column: Any) -> tuple[Any, list[Hashable], int]:
         names = list(frame.columns)
         if column not in names and is_whole(column):
             column = names[_position(column, len(names))]
-        return frame.drop(column).to_native(), column_of(frame, column).to_list(), names.index(column)
+        labels = column_of(frame, column).to_list()
+        return frame.drop(column).to_native(), labels, names.index(column)
     if not is_whole(column):
         raise DataError(
             f"node={column!r} names a column of a DataFrame, and X is a {type(X).__name__}, without names; give a "
