@@ -95,6 +95,15 @@ class AbstractGraphEstimator(BaseEstimator, ABC):
         Returns
         -------
         self
+
+        Raises
+        ------
+        ModelError, GraphError, DataError
+            For a parameter, a graph, or rows that cannot be used; the message names the parameter, the edge, the node
+            or the row. All are ValueErrors.
+        UnboundedError, FailedError
+            Where there is no answer that could be given. Of any other that is not certified a ConvergenceWarning says
+            why, and what to do.
         """
         self._check_parameters()
         if y is None:
@@ -147,6 +156,9 @@ class AbstractGraphEstimator(BaseEstimator, ABC):
         form = self.solution_.form
         self.reached_ = np.isin(form.component, form.component[form.samples[0].node])
         self.coef_, self.intercept_ = self._read(self.solution_)
+        self.pooled_solution_: Solution | None = None
+        self.pooled_coef_: Array | None = None
+        self.pooled_intercept_: Array | None = None
         if self.unseen == "pooled":
             self.pooled_solution_ = self._solution(pooled(loss, self.ridge, len(self.nodes_)))
             coef, intercept = self._read(self.pooled_solution_)
@@ -185,7 +197,7 @@ class AbstractGraphEstimator(BaseEstimator, ABC):
         check_is_fitted(self)
         rows = rows_of(self, X, node, reset=False)
         at, coef, intercept = self._places(rows.labels, len(rows.X)), self.coef_, self.intercept_
-        if self.unseen == "pooled":
+        if self.pooled_coef_ is not None and self.pooled_intercept_ is not None:
             coef = np.concatenate([coef, self.pooled_coef_[None]])
             intercept = np.concatenate([intercept, self.pooled_intercept_[None]])
         return np.einsum("md,m...d->m...", rows.X, coef[at]) + intercept[at]
@@ -205,7 +217,7 @@ class AbstractGraphEstimator(BaseEstimator, ABC):
         if not self.by_node_:
             raise DataError(f"this {name} was fitted without nodes; leave node= out, or give fit the labels, too")
         known: dict[Hashable, int] = {label: k for k, label in enumerate(self.nodes_) if self.reached_[k]}
-        if self.unseen == "error":
+        if self.pooled_solution_ is None:
             for row, label in enumerate(labels):
                 if label not in known:
                     raise DataError(f"row {row} is at {label!r}, {self._why(label)}")

@@ -22,6 +22,10 @@ def _has_probabilities(estimator: GraphClassifier) -> bool:
     return estimator.loss is None or named("loss", estimator.loss) in (LogisticLoss, MultinomialLoss)
 
 
+def _takes_many_classes(loss: Any) -> bool:
+    return loss is None or named("loss", loss) is MultinomialLoss
+
+
 class GraphClassifier(ClassifierMixin, AbstractGraphEstimator):
     """Classification at the nodes of a graph: logistic regression for two classes, multinomial for more.
 
@@ -82,6 +86,11 @@ class GraphClassifier(ClassifierMixin, AbstractGraphEstimator):
         )
         self.loss = loss
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = _takes_many_classes(self.loss)
+        return tags
+
     def _family(self) -> Any:
         if self.loss is not None:
             return self.loss
@@ -93,6 +102,11 @@ class GraphClassifier(ClassifierMixin, AbstractGraphEstimator):
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise DataError(f"GraphClassifier needs rows of two classes, got {self.classes_.tolist()}")
+        if len(self.classes_) > 2 and not _takes_many_classes(self.loss):
+            raise DataError(
+                f"Only binary classification is supported by loss={self.loss!r}. The type of the target is multiclass: "
+                f"{self.classes_.tolist()}; leave loss= out"
+            )
         return codes
 
     def decision_function(self, X: Any, *, node: Any = None) -> Array:
@@ -127,6 +141,11 @@ class GraphClassifier(ClassifierMixin, AbstractGraphEstimator):
         Returns
         -------
         array, shape (M,)
+
+        Raises
+        ------
+        DataError
+            At a node that has no model, with its row; see ``unseen``.
         """
         link = self._link(X, node)
         return self.classes_[(link > 0).astype(np.intp) if link.ndim == 1 else link.argmax(axis=1)]

@@ -32,6 +32,11 @@ class AbstractGraphRegressor(RegressorMixin, AbstractGraphEstimator):
         Returns
         -------
         array of float, shape (M,)
+
+        Raises
+        ------
+        DataError
+            At a node that has no model, with its row; see ``unseen``.
         """
         return self._response(self._link(X, node))
 
@@ -101,7 +106,7 @@ class GraphRegressor(AbstractGraphRegressor):
     by_node_ : bool
         Whether rows had nodes.
     pooled_coef_, pooled_intercept_, pooled_solution_
-        The single model, where ``unseen="pooled"``.
+        The single model, where ``unseen="pooled"``; else None.
     n_features_in_, feature_names_in_
         Of X as it was given, with the column of the nodes.
 

@@ -43,6 +43,11 @@ def rows_of(estimator: Any, X: Any, node: Any, reset: bool) -> Rows:
     ``reset`` says that the estimator is to remember the columns; otherwise they must be those that it remembers.
     """
     column = estimator.node
+    if isinstance(node, str):
+        raise DataError(
+            f"node must hold one label per row, got {node!r}; a column is named where the estimator is made, as in "
+            f"{type(estimator).__name__}(..., node={node!r})"
+        )
     if column is None:
         X = dense(validate_data(estimator, X, reset=reset, **FLOATS))
         if node is not None:

@@ -27,17 +27,21 @@ def estimators():
             # Rounds of a loss with kinks end anywhere within the gap, so that a small one is asked for.
             rounds = each is GraphQuantileRegressor and isinstance(method, (gr.PrimalDual, gr.ADMM))
             yield each(method=method, gap=1e-12) if rounds else each(method=method)
+    yield GraphRegressor(loss="HuberLoss")
+    yield GraphClassifier(loss="SquaredHingeLoss")
+    yield GraphClassifier(loss="MultinomialLoss", penalty="SquaredL2", fit_intercept=False)
 
 
 def cases():
     for estimator in estimators():
+        usual = repr(estimator) == f"{type(estimator).__name__}()"
         for _, check in estimator_checks_generator(estimator):
-            name = "default" if estimator.method is None else estimator.method.name
             called = getattr(check, "func", check).__name__
-            marks = [] if estimator.method is None else [pytest.mark.whole]
-            if name == "Exact" and isinstance(estimator, SMOOTH) and "sample_weight_equivalence" in called:
+            marks = [] if usual else [pytest.mark.whole]
+            rough = isinstance(estimator.method, gr.Exact) and isinstance(estimator, SMOOTH)
+            if rough and "sample_weight_equivalence" in called:
                 marks.append(ROUGH)
-            yield pytest.param(estimator, check, id=f"{type(estimator).__name__}-{name}-{called}", marks=marks)
+            yield pytest.param(estimator, check, id=f"{estimator!r}-{called}", marks=marks)
 
 
 @pytest.mark.parametrize(("estimator", "check"), list(cases()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import pickle
 from functools import partial
 
@@ -281,6 +282,16 @@ def test_a_fit_is_reproducible_where_the_method_draws():
     assert (answers[0] != answers[2]).any()
 
 
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_examples_of_docstrings_run(estimator):
+    names = {each.__name__: each for each in ESTIMATORS} | {"np": np}
+    said = []
+    for test in doctest.DocTestFinder(recurse=False).find(estimator, estimator.__name__, globs=names):
+        assert test.examples
+        doctest.DocTestRunner(verbose=False).run(test, out=said.append)
+    assert not said, "".join(said)
+
+
 # ---- what is said ----------------------------------------------------------------------------------------------------
 def test_what_is_not_certified_warns():
     with pytest.warns(ConvergenceWarning, match=r"GraphRegressor is not certified \(no_certificate\): .*1e-17"):
@@ -312,6 +323,8 @@ def test_what_is_not_certified_warns():
         (ModelError, r"GraphRegressor\(strength=...\)", lambda: GraphRegressor(strength=-1).fit(F, Y)),
         (ModelError, r"GraphRegressor\(unseen=...\)", lambda: GraphRegressor(unseen="pool").fit(F, Y)),
         (ModelError, "tau", lambda: GraphQuantileRegressor(quantile=1.5).fit(F, Y)),
+        (DataError, "Only binary", lambda: GraphClassifier(loss="HingeLoss").fit(F, np.arange(len(F)) % 3)),
+        (DataError, r"GraphRegressor\(..., node='cohort'\)", lambda: GraphRegressor(GRAPH).fit(X, Y, node="cohort")),
         (ValueError, "inconsistent numbers", lambda: GraphRegressor(GRAPH).fit(F, Y, node=NODE[:5])),
     ],
 )
