@@ -11,19 +11,26 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
-from ..errors import DataError
+from ..errors import DataError, GraphregError
+from ..inputs import NodeData
 from ..terms import Array
-from ..terms.losses import LogisticLoss, MultinomialLoss
+from ..terms.losses import AbstractLoss
+from ..tuning import is_probabilistic
 from .base import AbstractGraphEstimator
-from .writing import named
+from .writing import ALL, loss_of
+
+
+def _tried(loss: Any, count: int) -> AbstractLoss | None:
+    """The loss on one row of each of so many classes; None where it does not take them."""
+    try:
+        return loss_of(loss, NodeData.from_arrays(np.zeros((count, 1)), np.arange(count), [ALL] * count))
+    except GraphregError:
+        return None
 
 
 def _has_probabilities(estimator: GraphClassifier) -> bool:
-    return estimator.loss is None or named("loss", estimator.loss) in (LogisticLoss, MultinomialLoss)
-
-
-def _takes_many_classes(loss: Any) -> bool:
-    return loss is None or named("loss", loss) is MultinomialLoss
+    tried = None if estimator.loss is None else _tried(estimator.loss, 2)
+    return estimator.loss is None or (tried is not None and is_probabilistic(tried))
 
 
 class GraphClassifier(ClassifierMixin, AbstractGraphEstimator):
@@ -36,7 +43,8 @@ class GraphClassifier(ClassifierMixin, AbstractGraphEstimator):
     Parameters
     ----------
     loss : str, class or callable, optional
-        Of two classes another one: "HingeLoss", "SquaredHingeLoss". These have no ``predict_proba``.
+        Another loss of classes, given as in `GraphRegressor`. "HingeLoss" and "SquaredHingeLoss" take two classes and
+        have no ``predict_proba``. "MultinomialLoss" has two coefficient vectors also where there are two classes.
     graph, strength, node, penalty, ridge, fit_intercept, unseen, method, gap, seconds, random_state
         See `GraphRegressor`; its attributes are those of this, too.
 
@@ -44,7 +52,7 @@ class GraphClassifier(ClassifierMixin, AbstractGraphEstimator):
     ----------
     classes_ : array, shape (K,)
         The classes, sorted; of any type. Classes of which all rows have weight 0 are none.
-    coef_ : array, shape (n, d), or (n, K, d) of more than two classes
+    coef_ : array, shape (n, d), or (n, K, d) of a multinomial loss
     intercept_ : array, shape (n,), or (n, K)
 
     Examples
@@ -88,7 +96,7 @@ class GraphClassifier(ClassifierMixin, AbstractGraphEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = _takes_many_classes(self.loss)
+        tags.classifier_tags.multi_class = self.loss is None or _tried(self.loss, 3) is not None
         return tags
 
     def _family(self) -> Any:
@@ -101,8 +109,10 @@ class GraphClassifier(ClassifierMixin, AbstractGraphEstimator):
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
-            raise DataError(f"GraphClassifier needs rows of two classes, got {self.classes_.tolist()}")
-        if len(self.classes_) > 2 and not _takes_many_classes(self.loss):
+            raise DataError(
+                f"GraphClassifier needs rows of two classes or more, got one class, {self.classes_.tolist()}"
+            )
+        if len(self.classes_) > 2 and not self.__sklearn_tags__().classifier_tags.multi_class:
             raise DataError(
                 f"Only binary classification is supported by loss={self.loss!r}. The type of the target is multiclass: "
                 f"{self.classes_.tolist()}; leave loss= out"
@@ -116,7 +126,8 @@ class GraphClassifier(ClassifierMixin, AbstractGraphEstimator):
         -------
         array of float
         """
-        return self._link(X, node)
+        link = self._link(X, node)
+        return link[:, 1] - link[:, 0] if link.shape[1:] == (2,) else link
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any, *, node: Any = None) -> Array:
@@ -147,7 +158,7 @@ class GraphClassifier(ClassifierMixin, AbstractGraphEstimator):
         DataError
             At a node that has no model, with its row; see ``unseen``.
         """
-        link = self._link(X, node)
+        link = self.decision_function(X, node=node)
         return self.classes_[(link > 0).astype(np.intp) if link.ndim == 1 else link.argmax(axis=1)]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, node: Any = None) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from sklearn.base import RegressorMixin
@@ -9,9 +10,9 @@ from sklearn.metrics import d2_pinball_score, d2_tweedie_score, r2_score
 from sklearn.utils.validation import check_array
 
 from ..terms import Array
-from ..terms.losses import QuantileLoss
 from .base import AbstractGraphEstimator
 from .rows import FLOATS
+from .writing import named
 
 
 class AbstractGraphRegressor(RegressorMixin, AbstractGraphEstimator):
@@ -257,7 +258,7 @@ class GraphQuantileRegressor(AbstractGraphRegressor):
         self.quantile = quantile
 
     def _family(self) -> Any:
-        return lambda data: QuantileLoss(data, tau=self.quantile)
+        return partial(named("loss", "QuantileLoss"), tau=self.quantile)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, node: Any = None) -> float:
         """D^2, the share of the pinball loss that is explained: scikit-learn's ``d2_pinball_score``.

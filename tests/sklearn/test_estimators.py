@@ -114,6 +114,21 @@ def test_losses_and_penalties_by_name_class_and_object(penalty, loss, meant):
     assert model.solution_.table().columns.tolist() == ["intercept", *MEASURED]
 
 
+def test_two_classes_may_have_coefficients_each():
+    y = target_of(GraphClassifier, Y)
+    model, usual = (
+        fitted(GraphClassifier, loss=loss, penalty="SquaredL2", ridge=0.0) for loss in ("MultinomialLoss", None)
+    )
+    assert model.coef_.shape == (8, 2, 3)
+    # Of two vectors v and -v the norm counts twice: with half the strength for the difference 2 v
+    half = fitted(GraphClassifier, penalty="SquaredL2", ridge=0.0, strength=0.025)
+    assert model.decision_function(X) == pytest.approx(half.decision_function(X), abs=1e-3)
+    assert model.predict_proba(X) == pytest.approx(half.predict_proba(X), abs=1e-3)
+    assert (model.predict(X) == half.predict(X)).all()
+    assert model.score(X, y) > 0.7
+    assert model.decision_function(X) != pytest.approx(usual.decision_function(X), abs=1e-3)
+
+
 def test_constraints_on_edges_take_no_strength():
     model = fitted(penalty="Zero", unseen="pooled")
     assert np.ptp(model.coef_, axis=0) == pytest.approx(0.0)
@@ -124,6 +139,7 @@ def test_hinge_losses_have_no_probabilities():
     model = fitted(GraphClassifier, loss="HingeLoss")
     assert not hasattr(model, "predict_proba")
     assert hasattr(GraphClassifier(loss="LogisticLoss"), "predict_proba")
+    assert not hasattr(GraphClassifier(loss="LogLoss"), "predict_proba")
     assert model.score(X, target_of(GraphClassifier, Y)) > 0.7
 
 
@@ -313,7 +329,7 @@ def test_what_is_not_certified_warns():
         (DataError, "no column 'cohrt'; did you mean", lambda: GraphRegressor(GRAPH, node="cohrt").fit(X, Y)),
         (DataError, "X is a ndarray, without names", lambda: GraphRegressor(GRAPH, node="cohort").fit(F, Y)),
         (DataError, "node=7 is the position", lambda: GraphRegressor(GRAPH, node=7).fit(F, Y)),
-        (DataError, r"two classes, got \['a'\]", lambda: GraphClassifier().fit(F, ["a"] * len(F))),
+        (DataError, r"got one class, \['a'\]", lambda: GraphClassifier().fit(F, ["a"] * len(F))),
         (DataError, "targets >= 0", lambda: GraphPoissonRegressor().fit(F, Y)),
         (GraphError, "must be alike", lambda: GraphRegressor(X).fit(F, Y, node=NODE)),
         (DataError, "is not a node of the model", lambda: GraphRegressor([("m0", "m1")]).fit(F, Y, node=NODE)),
