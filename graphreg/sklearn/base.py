@@ -29,7 +29,7 @@ from .writing import ALL, loss_of, pooled, problem_of
 
 UNUSABLE = ("failed", "unbounded")  # there is no point that could be given with a warning
 UNSEEN = ("error", "pooled")
-FEW = 5000  # rows up to which `Exact` is fastest for losses with kinks (measured at 2,000 and 10,000, of 6 features)
+FEW = 4000  # rows up to which `Exact` costs no more than rounds (measured: 1,000 to 8,000 rows of 6 features)
 REMEDY = "fit with unseen='pooled' to predict such rows by the best single model of all nodes"
 
 
