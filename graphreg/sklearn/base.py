@@ -32,6 +32,8 @@ UNSEEN = ("error", "pooled")
 FEW = 4000  # rows up to which `Exact` costs no more than rounds (measured: 1,000 to 8,000 rows of 6 features)
 REMEDY = "fit with unseen='pooled' to predict such rows by the best single model of all nodes"
 
+HINT = " Here ridge= reaches all but the intercepts: edges to other nodes hold these, or fit_intercept=False."
+
 
 class AbstractGraphEstimator(BaseEstimator, ABC):
     """An estimator whose parameters describe a problem. Its kinds say which loss it has, how targets are coded, and
@@ -178,7 +180,8 @@ class AbstractGraphEstimator(BaseEstimator, ABC):
         if solution.status in UNUSABLE:
             raise RAISES[solution.status](solution.message, solution)
         if solution.status != "certified":
-            said = f"{type(self).__name__} is not certified ({solution.status}): {solution.message}"
+            hint = HINT if solution.status == "unattained" else ""
+            said = f"{type(self).__name__} is not certified ({solution.status}): {solution.message}{hint}"
             warnings.warn(said, ConvergenceWarning, stacklevel=4)
         return solution
 

@@ -36,7 +36,10 @@ def graph_of(graph: Any) -> Graph:
     """The graph that an estimator is given: what `Graph.of` takes, a list of edges, or a DataFrame of weights."""
     if is_frame(graph):
         if list(graph.index) != list(graph.columns):
-            raise GraphError("the frame of a graph holds the weight of each pair: its index and columns must be alike")
+            raise GraphError(
+                "the frame of a graph holds the weight of each pair, so that its index and columns must be alike; of a "
+                "frame with a row per edge give .to_numpy().tolist()"
+            )
         return Graph.from_sparse(graph.to_numpy(), labels=list(graph.index))
     known = isinstance(graph, (Graph, np.ndarray, str)) or is_networkx(graph) or sp.issparse(graph)
     return Graph.of(graph) if known or not isinstance(graph, Iterable) else Graph.from_edges(graph)
