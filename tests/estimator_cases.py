@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -18,6 +20,7 @@ BANDS = 4
 ESTIMATORS = (GraphRegressor, GraphClassifier, GraphPoissonRegressor, GraphQuantileRegressor)
 
 
+@cache
 def cohorts():
     """The diabetes patients that scikit-learn ships, standardised, with the cohort of each; and the graph of cohorts:
     bands of age by sex, those next to each other joined."""
@@ -30,6 +33,12 @@ def cohorts():
         nx.add_path(graph, [f"{sex}{b}" for b in range(BANDS)])
     graph.add_edges_from((f"f{b}", f"m{b}") for b in range(BANDS))
     return X, (raw["target"] - raw["target"].mean()) / raw["target"].std(), graph
+
+
+def fitted(estimator=GraphRegressor, **options):
+    """An estimator at a strength at which the cohorts differ, fitted to the patients."""
+    X, y, graph = cohorts()
+    return estimator(graph, **{"strength": 0.05, "node": "cohort", **options}).fit(X, target_of(estimator, y))
 
 
 def target_of(estimator, y):
