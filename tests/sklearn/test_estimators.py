@@ -1,4 +1,4 @@
-"""The estimators fit the problems that their docstrings state, take rows as scikit-learn does, say what is certified."""
+"""The estimators fit the problems that their docstrings state, take rows as scikit-learn does, say what is proved."""
 
 from __future__ import annotations
 
