@@ -80,7 +80,18 @@ __all__ = [
 __all__ += catalogue.__all__
 
 # imported when first used: `gr.testing.check_penalty(...)`
-_SUBMODULES = ("datasets", "explain", "inference", "neural", "papers", "plots", "testing", "theory", "tuning")
+_SUBMODULES = (
+    "datasets",
+    "explain",
+    "inference",
+    "neural",
+    "papers",
+    "plots",
+    "sklearn",
+    "testing",
+    "theory",
+    "tuning",
+)
 _LATER = {
     "ModelFile": "model_file",
     "cross_validate": "tuning",

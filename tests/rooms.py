@@ -41,7 +41,7 @@ ROOMS = (  # from the ground up; files of the top, and folders
     *("datasets", "tuning", "neural", "plots"),
     "catalogue",
     FACE,  # what follows is written as a user would write it, on the public names
-    *("papers", "model_file", "cli", "__main__"),
+    *("papers", "model_file", "sklearn", "cli", "__main__"),
 )
 
 

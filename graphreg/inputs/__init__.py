@@ -1,8 +1,10 @@
 """What a user brings: graphs, and samples per node, read from whatever holds them."""
 
+from .columns import column_of as column_of
 from .columns import is_frame as is_frame
 from .columns import is_series as is_series
 from .columns import listed as listed
+from .columns import seen as seen
 from .data import NodeData as NodeData
 from .graph import Graph as Graph
 from .incidence import components_of as components_of

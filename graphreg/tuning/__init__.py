@@ -6,3 +6,5 @@ from .noise import NoiseStrength as NoiseStrength
 from .noise import noise_strength as noise_strength
 from .path import Path as Path
 from .path import path as path
+from .scoring import is_probabilistic as is_probabilistic
+from .warm import usual_method as usual_method

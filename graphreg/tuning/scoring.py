@@ -181,7 +181,7 @@ def _binary(loss: AbstractLoss) -> bool:
     return _classifies(loss) and loss.design()[1].ndim == 1
 
 
-def _is_probabilistic(loss: AbstractLoss) -> bool:
+def is_probabilistic(loss: AbstractLoss) -> bool:
     """Whose value is -log of the probability of the class, which is its response: as is tried."""
     if not _classifies(loss):
         return False
@@ -209,7 +209,7 @@ SCORES = {
         Scorer("mse", False, partial(_mean, _squared), f"{MEAN} the squared error", _is_numeric, NUMERIC),
         Scorer("mae", False, partial(_mean, _absolute), f"{MEAN} the absolute error", _is_numeric, NUMERIC),
         Scorer("accuracy", True, partial(_mean, _hits), SHARE, _classifies, "classification losses"),
-        Scorer("log_loss", False, partial(_mean, _loss), LOG, _is_probabilistic, CODED),
+        Scorer("log_loss", False, partial(_mean, _loss), LOG, is_probabilistic, CODED),
         Scorer("auc", True, _auc, CURVE, _binary, "losses of two classes"),
     )
 }

@@ -1,0 +1,270 @@
+"""Regressions: of means, of counts, of quantiles."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from sklearn.base import RegressorMixin
+from sklearn.metrics import d2_pinball_score, d2_tweedie_score, r2_score
+from sklearn.utils.validation import check_array
+
+from ..terms import Array
+from .base import AbstractGraphEstimator
+from .rows import FLOATS
+from .writing import named
+
+
+class AbstractGraphRegressor(RegressorMixin, AbstractGraphEstimator):
+    """An estimator of numbers."""
+
+    def _coded(self, y: Array) -> Array:
+        return check_array(y, ensure_2d=False, input_name="y", estimator=self, **FLOATS)
+
+    def predict(self, X: Any, *, node: Any = None) -> Array:
+        """What is expected of the target of each row, from the model of its node.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame, shape (M, d)
+        node : sequence of M labels, optional
+            As in ``fit``.
+
+        Returns
+        -------
+        array of float, shape (M,)
+
+        Raises
+        ------
+        DataError
+            At a node that has no model, with its row; see ``unseen``.
+        """
+        return self._response(self._link(X, node))
+
+
+class GraphRegressor(AbstractGraphRegressor):
+    """Regression at the nodes of a graph.
+
+    Node i has a model of its own, an intercept b_i and coefficients w_i; along the edges models are pulled together.
+    With v_r the weights of the rows at node i and V_i their sum, A_e the weights of the edges e = (i, j),
+
+        minimise    sum_i 1/V_i sum_(r at i) v_r l(b_i + x_r'w_i; y_r)
+                  + strength sum_e A_e phi((b_i, w_i) - (b_j, w_j))  +  ridge sum_i 1/2 ||w_i||^2,
+
+    over the models of all nodes, those without rows included; l(x; y) = 1/2 (x - y)^2 by default. With phi = ||.||_2,
+    the network lasso, models of neighbours may become equal. The intercepts have no ridge, and are part of the
+    differences along edges. The answer is certified: ``solution_`` bounds the optimum from both sides, and where the
+    bounds are further apart than ``gap`` asks a ConvergenceWarning says so.
+
+    Parameters
+    ----------
+    graph : Graph, networkx.Graph, scipy sparse adjacency, DataFrame of weights or sequence of edges, optional
+        Its nodes are the labels that rows may have. Without a graph every node is fitted by itself; without nodes there
+        is one model for all rows.
+    strength : float
+        How strongly neighbours are pulled together, in units of the loss: at 0 there are no edges, and from some value
+        on all models of a component are equal (``gr.strength_max(estimator.problem_)``). The default is a place to
+        begin, and no recommendation: search for it.
+    node : column name or position, optional
+        The column of X that holds the labels; it is no feature. By default they are given to ``fit``, ``predict`` and
+        ``score`` as ``node=``.
+    penalty : str or Penalty
+        phi, by the name of its class or as an object: "L2", "L1", "LInf", "SquaredL2", ``gr.HuberNorm(0.5)``.
+    loss : str, class or callable, optional
+        l, by its name or class, or a function of NodeData: "HuberLoss", ``functools.partial(gr.HuberLoss, delta=2.0)``.
+    ridge : float
+        Why there is one: without it a node with few rows has many models that are optimal.
+    fit_intercept : bool
+    unseen : {"error", "pooled"}
+        What is predicted at a node that has no model: one that the graph lacks, or one that no path joins to rows.
+        "pooled" is the best single model (b, w) for all nodes: b_i = b and w_i = w in the formula.
+    method : AbstractMethod, optional
+        By default that of `graphreg.path`: InteriorPoint for smooth losses, else PrimalDual or Exact.
+    gap : float
+        The relative gap asked for, see `Problem.solve`.
+    seconds : float, optional
+        A budget of time for each solve.
+    random_state : int or RandomState, optional
+        Of methods that draw random numbers.
+
+    Attributes
+    ----------
+    nodes_ : tuple of hashables
+        All nodes, in the order of the graph.
+    coef_ : array, shape (n, d)
+        The coefficients, one row per node.
+    intercept_ : array, shape (n,)
+    solution_ : Solution
+        The answer with its certificate: ``solution_.clusters()``, ``solution_.table()``, ``solution_.summary()``.
+    problem_ : Problem
+        With the Parameter "strength", so that ``gr.path`` and ``gr.cross_validate`` take it.
+    certified_ : bool
+        Whether the relative gap is proved to be at most ``gap``.
+    gap_ : float
+        The relative gap that is proved; inf where none is.
+    reached_ : array of bool, shape (n,)
+        Whether edges join a node to one that has rows; others have no model.
+    by_node_ : bool
+        Whether rows had nodes.
+    pooled_coef_, pooled_intercept_, pooled_solution_
+        The single model, where ``unseen="pooled"``; else None.
+    n_features_in_, feature_names_in_
+        Of X as it was given, with the column of the nodes.
+
+    Notes
+    -----
+    Features are stored densely: a sparse X is converted, and takes 8 bytes for each of its entries, zeros included. A
+    pickled estimator holds the rows that it was fitted on, since its certificate speaks of them.
+
+    Examples
+    --------
+    >>> X, y, county = np.array([[0.0], [1.0], [0.0], [1.0]]), np.array([0.0, 1.0, 0.2, 1.2]), ["a", "a", "b", "b"]
+    >>> model = GraphRegressor([("a", "b"), ("b", "c")], strength=0.05).fit(X, y, node=county)
+    >>> model.nodes_, model.certified_
+    (('a', 'b', 'c'), True)
+    >>> model.predict([[1.0]], node=["c"]).shape
+    (1,)
+    """
+
+    def __init__(  # noqa: PLR0913 - as scikit-learn has it
+        self,
+        graph: Any = None,
+        strength: float = 1.0,
+        *,
+        node: Any = None,
+        penalty: Any = "L2",
+        loss: Any = "SquaredLoss",
+        ridge: float = 1e-3,
+        fit_intercept: bool = True,
+        unseen: str = "error",
+        method: Any = None,
+        gap: float = 1e-6,
+        seconds: float | None = None,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            graph,
+            strength,
+            node=node,
+            penalty=penalty,
+            ridge=ridge,
+            fit_intercept=fit_intercept,
+            unseen=unseen,
+            method=method,
+            gap=gap,
+            seconds=seconds,
+            random_state=random_state,
+        )
+        self.loss = loss
+
+    def _family(self) -> Any:
+        return self.loss
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, node: Any = None) -> float:
+        """R^2, the share of the variance of y that is explained: scikit-learn's ``r2_score``.
+
+        Returns
+        -------
+        float
+        """
+        return r2_score(y, self.predict(X, node=node), sample_weight=sample_weight)
+
+
+class GraphPoissonRegressor(AbstractGraphRegressor):
+    """Poisson regression of counts at the nodes of a graph, with a logarithmic link.
+
+    The problem is that of `GraphRegressor` with ``l(x; y) = exp(x) - y x`` for y >= 0: the expected count of a row at
+    node i is exp(b_i + x_r'w_i). For counts y_r over exposures t_r fit y_r / t_r with ``sample_weight=t``.
+
+    Parameters
+    ----------
+    graph, strength, node, penalty, ridge, fit_intercept, unseen, method, gap, seconds, random_state
+        See `GraphRegressor`; its attributes are those of this, too.
+
+    Examples
+    --------
+    >>> X, y, county = np.array([[0.0], [1.0], [0.0], [1.0]]), np.array([1.0, 3.0, 2.0, 4.0]), ["a", "a", "b", "b"]
+    >>> model = GraphPoissonRegressor([("a", "b")], strength=0.05).fit(X, y, node=county)
+    >>> bool((model.predict(X, node=county) > 0).all())
+    True
+    """
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = True
+        return tags
+
+    def _family(self) -> Any:
+        return "PoissonLoss"
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, node: Any = None) -> float:
+        """D^2, the share of the Poisson deviance that is explained: scikit-learn's ``d2_tweedie_score`` of power 1.
+
+        Returns
+        -------
+        float
+        """
+        return d2_tweedie_score(y, self.predict(X, node=node), sample_weight=sample_weight, power=1)
+
+
+class GraphQuantileRegressor(AbstractGraphRegressor):
+    """Quantile regression at the nodes of a graph.
+
+    The problem is that of `GraphRegressor` with ``l(x; y) = max(q (y - x), (q - 1) (y - x))``, q the quantile.
+
+    Parameters
+    ----------
+    quantile : float
+        In (0, 1); the median by default.
+    graph, strength, node, penalty, ridge, fit_intercept, unseen, method, gap, seconds, random_state
+        See `GraphRegressor`; its attributes are those of this, too.
+
+    Examples
+    --------
+    >>> X, y, county = np.array([[0.0], [1.0], [0.0], [1.0]]), np.array([0.0, 1.0, 0.2, 1.2]), ["a", "a", "b", "b"]
+    >>> GraphQuantileRegressor([("a", "b")], quantile=0.9).fit(X, y, node=county).certified_
+    True
+    """
+
+    def __init__(  # noqa: PLR0913 - as scikit-learn has it
+        self,
+        graph: Any = None,
+        strength: float = 1.0,
+        *,
+        quantile: float = 0.5,
+        node: Any = None,
+        penalty: Any = "L2",
+        ridge: float = 1e-3,
+        fit_intercept: bool = True,
+        unseen: str = "error",
+        method: Any = None,
+        gap: float = 1e-6,
+        seconds: float | None = None,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            graph,
+            strength,
+            node=node,
+            penalty=penalty,
+            ridge=ridge,
+            fit_intercept=fit_intercept,
+            unseen=unseen,
+            method=method,
+            gap=gap,
+            seconds=seconds,
+            random_state=random_state,
+        )
+        self.quantile = quantile
+
+    def _family(self) -> Any:
+        return partial(named("loss", "QuantileLoss"), tau=self.quantile)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, node: Any = None) -> float:
+        """D^2, the share of the pinball loss that is explained: scikit-learn's ``d2_pinball_score``.
+
+        Returns
+        -------
+        float
+        """
+        return d2_pinball_score(y, self.predict(X, node=node), sample_weight=sample_weight, alpha=self.quantile)

@@ -1,0 +1,128 @@
+"""The estimators know the node of each row: by a column, by an argument, by the graph, or not at all."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from estimator_cases import ESTIMATORS, MEASURED, cohorts, fitted
+from sklearn.linear_model import Ridge
+
+import graphreg as gr
+from graphreg.errors import DataError
+from graphreg.sklearn import GraphRegressor
+
+X, Y, GRAPH = cohorts()
+NODE, F = X["cohort"], X[MEASURED].to_numpy()
+EDGES = list(GRAPH.edges)
+
+
+@pytest.mark.parametrize(
+    ("given", "node"),
+    [
+        (X, "cohort"),
+        (X, 3),
+        (X, -1),
+        (pl.from_pandas(X), "cohort"),
+        (X.to_numpy(), 3),
+        (X.assign(cohort=pd.Categorical(NODE)), "cohort"),
+    ],
+    ids=["name", "position", "from the end", "polars", "array", "categorical"],
+)
+def test_the_column_of_the_nodes(given, node):
+    model = GraphRegressor(GRAPH, 0.05, node=node).fit(given, Y)
+    other = GraphRegressor(GRAPH, 0.05).fit(F, Y, node=NODE)
+    assert model.nodes_ == other.nodes_ == tuple(GRAPH)
+    assert (model.n_features_in_, other.n_features_in_) == (4, 3)
+    assert model.coef_ == pytest.approx(other.coef_)
+    assert model.predict(given) == pytest.approx(other.predict(F, node=NODE))
+    assert model.score(given, Y) == pytest.approx(other.score(F, Y, node=list(NODE)))
+
+
+def test_labels_that_are_numbers_may_stand_in_a_sparse_matrix():
+    number = NODE.map({label: k for k, label in enumerate(GRAPH)})
+    graph = gr.Graph.from_edges([(list(GRAPH).index(a), list(GRAPH).index(b)) for a, b in EDGES], nodes=range(8))
+    whole = sp.csr_array(np.c_[F, number])
+    model = GraphRegressor(graph, 0.05, node=3).fit(whole, Y)
+    assert model.predict(whole) == pytest.approx(
+        GraphRegressor(graph, 0.05).fit(F, Y, node=number).predict(F, node=number)
+    )
+
+
+def test_a_row_is_predicted_by_the_model_of_its_node():
+    model = fitted()
+    for label in ("f0", "m3"):
+        k, row = model.nodes_.index(label), X.iloc[[0]].assign(cohort=label)
+        assert model.predict(row) == pytest.approx(model.intercept_[k] + F[:1] @ model.coef_[k])
+    assert np.ptp([model.predict(X.iloc[[0]].assign(cohort=label))[0] for label in GRAPH]) > 0.01
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        gr.Graph.from_networkx(GRAPH),
+        EDGES,
+        pd.DataFrame(EDGES).assign(weight=1.0).to_numpy().tolist(),
+        pd.DataFrame(
+            nx.to_numpy_array(GRAPH),
+            index=list(GRAPH),
+            columns=list(GRAPH),
+        ),
+    ],
+    ids=["Graph", "edges", "edges with weights", "frame"],
+)
+def test_graphs_in_every_form(graph):
+    model = GraphRegressor(graph, 0.05, node="cohort").fit(X, Y)
+    assert model.predict(X) == pytest.approx(fitted().predict(X), abs=1e-4)
+
+
+def test_a_node_without_rows_has_the_parameters_that_the_graph_gives_it():
+    seen = X[NODE != "m1"]
+    model = GraphRegressor(GRAPH, 0.05, node="cohort", penalty="SquaredL2", ridge=0.0, gap=1e-9).fit(
+        seen, Y[seen.index]
+    )
+    k = model.nodes_.index("m1")
+    mean = np.mean([model.coef_[model.nodes_.index(other)] for other in GRAPH["m1"]], axis=0)
+    assert model.coef_[k] == pytest.approx(mean, abs=1e-5)
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_a_node_that_the_graph_lacks_is_refused_or_pooled():
+    strange = X.iloc[:2].assign(cohort=["f0", "f00"])
+    with pytest.raises(DataError, match=r"row 1 is at 'f00', which is none of the 8 nodes .*unseen='pooled'.*'f0'"):
+        fitted().predict(strange)
+    model = fitted(unseen="pooled")
+    assert model.pooled_solution_.status == "certified"
+    answer = model.predict(strange)
+    assert answer[0] == pytest.approx(fitted().predict(strange[:1])[0])
+    assert answer[1] == pytest.approx(model.pooled_intercept_ + F[1] @ model.pooled_coef_)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_the_pooled_model_is_where_all_nodes_agree(estimator):
+    model = fitted(estimator, strength=1e3, unseen="pooled", ridge=0.01)
+    assert model.coef_ == pytest.approx(np.tile(model.pooled_coef_, (8, 1)), abs=2e-3)
+    assert model.solution_.objective == pytest.approx(model.pooled_solution_.objective, rel=1e-5)
+
+
+def test_a_node_that_no_path_joins_to_rows_has_no_model():
+    graph = GRAPH.copy()
+    graph.add_edge("x0", "x1")
+    model = GraphRegressor(graph, 0.05, node="cohort").fit(X, Y)
+    with pytest.raises(DataError, match="'x1', a node that no path of edges joins to one with rows; fit with unseen"):
+        model.predict(X.assign(cohort="x1"))
+    model.set_params(unseen="pooled").fit(X, Y)
+    assert model.predict(X[:1].assign(cohort="x1")) == pytest.approx(
+        model.pooled_intercept_ + F[:1] @ model.pooled_coef_
+    )
+
+
+def test_without_a_graph_or_at_strength_0_nodes_are_fitted_by_themselves():
+    for options in ({"graph": None}, {"graph": GRAPH, "strength": 0}):
+        model = GraphRegressor(node="cohort", ridge=0.1, **options).fit(X, Y)
+        rows = (NODE == "f2").to_numpy()
+        alone = Ridge(alpha=0.1 * rows.sum()).fit(F[rows], Y[rows])
+        assert model.coef_[model.nodes_.index("f2")] == pytest.approx(alone.coef_, abs=1e-5)
