@@ -22,7 +22,7 @@ from pathlib import Path
 from types import ModuleType
 
 PAGES = next(folder for folder in Path(__file__).resolve().parents if (folder / "docs").exists()) / "docs" / "tutorials"
-NOTEBOOKS = ()
+NOTEBOOKS = ("duality",)
 BLOCK = re.compile(r"^```(?P<language>python|text)[ \t]*\n(?P<body>.*?)^```[ \t]*\n", re.M | re.S)
 PICTURE = re.compile(r"^!\[[^\]]*\]\((?P<file>[^/)]+)\)[ \t]*\n", re.M)
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])")
@@ -114,7 +114,8 @@ def notebook(source: str) -> str:
     folded = False  # inside <details>, an answer: its Python is a cell that is shut
     for kind, text in _pieces(PICTURE.sub("", source)):
         if kind == "python":
-            folds: dict[str, object] = {"jupyter": {"source_hidden": True}} if folded else {}
+            shut = folded or "savefig(" in text  # answers, and pictures
+            folds: dict[str, object] = {"jupyter": {"source_hidden": True}} if shut else {}
             cells.append(_cell("code", text, len(cells), folds) | {"execution_count": None, "outputs": []})
             continue
         begins, ends = text.rfind("<details>"), text.rfind("</details>")
