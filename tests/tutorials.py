@@ -118,7 +118,7 @@ def notebook(source: str) -> str:
             folds: dict[str, object] = {"jupyter": {"source_hidden": True}} if shut else {}
             cells.append(_cell("code", text, len(cells), folds) | {"execution_count": None, "outputs": []})
             continue
-        begins, ends = text.rfind("<details>"), text.rfind("</details>")
+        begins, ends = text.rfind("<details"), text.rfind("</details>")
         said = text.replace("</details>", "", 1) if folded else text
         folded = begins > ends or (folded and ends < 0)
         if begins > ends:
