@@ -25,6 +25,7 @@ PAGES = next(folder for folder in Path(__file__).resolve().parents if (folder / 
 NOTEBOOKS = ("duality",)
 BLOCK = re.compile(r"^```(?P<language>python|text)[ \t]*\n(?P<body>.*?)^```[ \t]*\n", re.M | re.S)
 PICTURE = re.compile(r"^!\[[^\]]*\]\((?P<file>[^/)]+)\)[ \t]*\n", re.M)
+EMPTY = re.compile(r"<details[^>]*>\s*<summary>[^<]*</summary>\s*</details>")  # what was folded is a cell of its own
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])")
 LEFT_OUT = "..."
 TINY = 1e-5  # gaps and what rounding leaves: below this only the size is compared to it
@@ -123,8 +124,9 @@ def notebook(source: str) -> str:
         folded = begins > ends or (folded and ends < 0)
         if begins > ends:
             said += "\n\n</details>"  # the cell ends here, and the answer goes on in the next one
-        if said.strip():
-            cells.append(_cell("markdown", said, len(cells), {}))
+        for part in re.split(r"^(?=## )", EMPTY.sub("", said), flags=re.M):
+            if part.strip():
+                cells.append(_cell("markdown", part, len(cells), {}))
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     book = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
     return json.dumps(book, indent=1, ensure_ascii=False) + "\n"
