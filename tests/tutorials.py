@@ -129,7 +129,7 @@ def notebook(source: str) -> str:
                 cells.append(_cell("markdown", part, len(cells), {}))
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     book = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
-    return json.dumps(book, indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(book, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
 
 def _pieces(source: str) -> Iterator[tuple[str, str]]:
