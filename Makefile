@@ -12,8 +12,8 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo quick test lint listings counts bench soundness proofs resume failures methods statistics audits papers docs
-.PHONY: clean
+.PHONY: help demo quick test lint listings counts bench soundness proofs resume failures methods statistics audits papers
+.PHONY: tutorials docs clean
 
 help:
 	@echo "make demo        run examples/demo.py"
@@ -21,6 +21,7 @@ help:
 	@echo "make test        run the tests; with ARGS=--whole all of their sweeps"
 	@echo "make lint        check style, format and types"
 	@echo "make listings    write the tables of docs and the list of types again, from the classes"
+	@echo "make tutorials   write what the tutorials print, their pictures, and the lecture's notebook again"
 	@echo "make counts      count what the type checker is told to overlook"
 	@echo "make bench       measure speed against CVXPY and other packages"
 	@echo "make soundness   search for a certificate that lies"
@@ -58,6 +59,9 @@ lint: $(VENV)/.installed-dev
 
 listings: $(VENV)/.installed-test
 	$(RUN) tests/listings.py
+
+tutorials: $(VENV)/.installed-test
+	PYTHONPATH=. $(RUN) tests/tutorials.py $(ARGS)
 
 # The numbers beside the rules that pyproject.toml turns off.
 counts: $(VENV)/.installed-dev

@@ -6,6 +6,7 @@ import importlib
 import re
 
 import pytest
+import tutorials
 from documents import FENCE, module_of
 from places import DOCS
 from test_layers import imports_of
@@ -26,6 +27,48 @@ def test_the_python_runs(document, capsys, tmp_path, monkeypatch):
     pytest.importorskip(NEEDS.get(document, "numpy"))
     monkeypatch.chdir(tmp_path)
     module_of(document)
+
+
+@pytest.mark.parametrize("page", sorted(tutorials.PAGES.glob("*.md")), ids=lambda page: page.stem)
+def test_tutorials_do_what_they_say(page, tmp_path, monkeypatch):
+    """Their Python runs and prints what they show; so do their pictures; links lead somewhere."""
+    pytest.importorskip("matplotlib").use("Agg")
+    monkeypatch.chdir(tmp_path)
+    for block in tutorials.run(page):
+        if block.text is not None:
+            assert tutorials.agrees(block.text["body"], block.printed), (
+                f"{page.name} says other things (make tutorials)"
+            )
+    for picture in tutorials.pictures(page):
+        assert (tmp_path / picture).exists(), f"no block saves {picture}"
+        assert (tutorials.PAGES / picture).exists(), f"{picture} is not there (make tutorials)"
+    text = page.read_text(encoding="utf-8")
+    for link in re.findall(r"\]\((?!https?:)([^)#]+)", text):
+        assert (tutorials.PAGES / link).exists(), f"{page.name} links to {link}"
+
+
+@pytest.mark.parametrize("name", tutorials.NOTEBOOKS)
+def test_notebooks_are_written_from_their_pages(name):
+    source = (tutorials.PAGES / f"{name}.md").read_text(encoding="utf-8")
+    written = (tutorials.PAGES / f"{name}.ipynb").read_text(encoding="utf-8")
+    assert written == tutorials.notebook(source), f"{name}.ipynb is stale; run make tutorials"
+
+
+@pytest.mark.parametrize(
+    ("said", "printed", "agree"),
+    [
+        ("gap 1.5e-09 of 3.2\n", "gap 7.1e-10 of 3.2001\n", True),
+        ("gap 1.5e-09\n", "gap 2e-4\n", False),
+        ("3.2 rounds\n", "3.3 rounds\n", False),
+        ("certified\n", "budget\n", False),
+        ("a  1\n...\nz 2\n", "a 1\nb 7\nc\nz 2\n", True),
+        ("a 1\n...\nz 2\n", "a 1\nb 7\n", False),
+        ("a 1\n", "a 1\nb 2\n", False),
+        ("km4 1\n", "km5 1\n", False),
+    ],
+)
+def test_what_a_page_shows_is_compared(said, printed, agree):
+    assert tutorials.agrees(said, printed) is agree
 
 
 def test_every_law_of_methods_is_listed():
