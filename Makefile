@@ -109,7 +109,7 @@ papers: $(VENV)/.installed-test
 
 # The site opens from the disk: out/site/index.html.
 docs: $(VENV)/.installed-docs
-	$(RUN) -m mkdocs build --quiet $(ARGS)
+	NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build --quiet $(ARGS)
 
 clean:
 	rm -rf $(VENV) build dist out papers-out *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -277,8 +277,8 @@ def probabilities(at: Trial, grid: int) -> Evidence:
         tau.append(float(Coins.balanced(p0, np.array([p])).tau[0]))
         stated.append((2.0 * C1 + L, 1.0) if near else (C1 + C2 + L, C1 / C2))
         rounds.append(((1.0 - p0) * p0 * least[-1], (1.0 - p0) * p * (1.0 - p) * least[-1]))
-        S, spare = C1 + C2 + L, C2 - C1 + L
-        far = 2.0 * C1 * spare / S, L * (C2 - C1) / spare
+        S, rest = C1 + C2 + L, C2 - C1 + L
+        far = 2.0 * C1 * rest / S, L * (C2 - C1) / rest
         orders.append((2.0 * C1 * L / (2.0 * C1 + L), 0.0) if near else far)
         table.append(
             {"C_1": C1, "C_2": C2, "L": L, "p_0": p0, "p_j": p, "(3.5) over the least of the grid": shares[-1]}
