@@ -39,6 +39,11 @@ def page(text: object) -> str:
 
 def printed(frame: pd.DataFrame, **how: Any) -> str:
     """A table for a terminal; ``how`` are arguments of ``DataFrame.to_string``."""
+    return readable(frame).to_string(**how)
+
+
+def readable(frame: pd.DataFrame) -> pd.DataFrame:
+    """A copy of a table whose texts, labels and names are `visible`."""
     import pandas as pd
 
     shown = _named(pd.DataFrame(frame), visible)
@@ -46,7 +51,7 @@ def printed(frame: pd.DataFrame, **how: Any) -> str:
         if not pd.api.types.is_numeric_dtype(kind):
             texts = [visible(each) if isinstance(each, str) else each for each in shown.iloc[:, j]]
             shown.isetitem(j, pd.Series(texts, shown.index, object if kind.kind == "O" else None))  # None stays None
-    return shown.to_string(**how)
+    return shown
 
 
 def _seen(text: str, kept: str) -> str:

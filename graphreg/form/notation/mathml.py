@@ -1,0 +1,219 @@
+"""Formulas as MathML, for pages that have no LaTeX: a reader of the LaTeX that the library itself writes.
+
+A command that it does not know is shown as it stands, and what is not closed ends with the formula: of the notation of
+a term of the user's nothing is refused here.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable
+
+TOKEN = re.compile(r"\\[a-zA-Z]+|\\.|\d+(?:\.\d+)?|\s+|.", re.S)
+GREEK = {
+    **dict(zip("alpha beta gamma delta epsilon zeta eta theta kappa lambda mu nu xi".split(), "αβγδϵζηθκλμνξ", strict=True)),
+    **dict(zip("pi rho sigma tau phi chi psi omega".split(), "πρστφχψω", strict=True)),
+    **dict(zip("Gamma Delta Theta Lambda Sigma Phi".split(), "ΓΔΘΛΣΦ", strict=True)),
+    **{"varepsilon": "ε", "iota": "ι", "ell": "ℓ", "infty": "∞", "partial": "∂"},
+}
+OPERATORS = {
+    **{"le": "≤", "ge": "≥", "ne": "≠", "in": "∈", "cdot": "⋅", "times": "×", "circ": "∘", "top": "⊤", "sim": "∼"},
+    **{"Rightarrow": "⇒", "ldots": "…", "backslash": "\\"},
+}
+FENCES = {"langle": "⟨", "rangle": "⟩", "lVert": "‖", "rVert": "‖", "|": "‖"}
+FUNCTIONS = ("log", "exp", "max", "min", "sup", "inf")
+BELOW = ("sum", "max", "min", "sup", "inf")  # what stands below these in a formula on a line of its own
+SPACES = {"quad": "1em", "qquad": "2em", ",": "0.17em", ";": "0.28em", " ": "0.25em", ":": "0.22em", "!": "0"}
+UPRIGHT = {"\\backslash": "\\", "\\sim": "~", "\\ ": " "} | {"\\" + c: c for c in "_#${}&%"}
+DOUBLE_STRUCK = {"C": "ℂ", "N": "ℕ", "R": "ℝ", "Z": "ℤ"}
+
+
+def to_mathml(latex: str, own_line: bool = True) -> str:
+    """A formula as an element ``math``; on a line of its own, or within a sentence.
+
+    Examples
+    --------
+    >>> to_mathml("w_i", own_line=False)
+    '<math><msub><mi>w</mi><mi>i</mi></msub></math>'
+    """
+    return _math(_Reader(latex).row(), own_line)
+
+
+def to_sentence(latex: str) -> str:
+    """Words with symbols among them, as HTML: words wrap as those of a page do, what is between them is MathML."""
+    out = ""
+    formula: list[str] = []
+    for node in [*_Reader(latex).row(), "<mtext></mtext>"]:
+        if node.startswith("<mtext>"):
+            words = node.removeprefix("<mtext>").removesuffix("</mtext>").replace("\u00a0", " ")
+            out += (_math(formula, False) if formula else "") + words
+            formula = []
+        else:
+            formula.append(node)
+    return out
+
+
+def _math(nodes: list[str], own_line: bool) -> str:
+    display = ' display="block" style="text-align:left;margin:0.2em 0"' if own_line else ""
+    return f"<math{display}>{''.join(nodes)}</math>"
+
+
+class _Reader:
+    """A formula, read from left to right."""
+
+    def __init__(self, latex: str) -> None:
+        self.tokens = TOKEN.findall(latex)
+        self.at = 0
+
+    def next(self) -> str:
+        """The token that stands here; empty at the end."""
+        self.at += 1
+        return self.tokens[self.at - 1] if self.at <= len(self.tokens) else ""
+
+    def see(self) -> str:
+        return self.tokens[self.at] if self.at < len(self.tokens) else ""
+
+    def skip(self) -> None:
+        while self.see().isspace():
+            self.at += 1
+
+    def row(self, closing: str = "") -> list[str]:
+        """The nodes up to a token, which is read too, or to the end."""
+        nodes: list[str] = []
+        while (token := self.see()) and token != closing:
+            if token.isspace():
+                self.at += 1
+            else:
+                nodes.append(self.scripted())
+        self.at += 1
+        return nodes
+
+    def scripted(self) -> str:
+        """A node with what stands below and above it."""
+        name = self.see().removeprefix("\\")
+        base, below = self.atom(), ""
+        above: list[str] = []
+        while (mark := self.see()) in ("_", "^", "'") and mark:
+            self.at += 1
+            if mark == "'":
+                above.append("<mo>′</mo>")
+            elif mark == "_":
+                below = self.argument()
+            else:
+                above.append(self.argument())
+        kind = "munder munderover mover" if name in BELOW else "msub msubsup msup"
+        under, both, over = kind.split()
+        if below and above:
+            return f"<{both}>{base}{below}{_row(above)}</{both}>"
+        if below:
+            return f"<{under}>{base}{below}</{under}>"
+        return f"<{over}>{base}{_row(above)}</{over}>" if above else base
+
+    def argument(self) -> str:
+        """What stands in braces, or the one symbol that follows (of a number its first digit)."""
+        self.skip()
+        token = self.see()
+        if token[:1].isdigit() and len(token) > 1:
+            self.tokens[self.at] = token[1:]
+            return f"<mn>{token[0]}</mn>"
+        return self.atom() if token else "<mrow></mrow>"
+
+    def atom(self) -> str:
+        """One symbol, one command with its arguments, or what stands in braces."""
+        token = self.next()
+        if token == "{":
+            return _row(self.row("}"))
+        if token[:1] == "\\" and len(token) > 1:
+            return self.command(token[1:])
+        if token[:1].isdigit():
+            return f"<mn>{token}</mn>"
+        if token.isalpha():
+            return f"<mi>{html.escape(token)}</mi>"
+        return _operator({"-": "−", "*": "∗", "'": "′"}.get(token, token), fence=token in "()[]|")
+
+    def command(self, name: str) -> str:
+        known: dict[str, Callable[[], str]] = {
+            "text": lambda: f"<mtext>{html.escape(_kept(self.inside()))}</mtext>",
+            "mathrm": lambda: _upright(self.upright()),
+            "mathbf": lambda: f"<mi>{''.join(map(_bold, self.inside()))}</mi>",
+            "mathbb": lambda: f"<mi>{''.join(DOUBLE_STRUCK.get(c, c) for c in self.inside())}</mi>",
+            "frac": lambda: f"<mfrac>{self.argument()}{self.argument()}</mfrac>",
+            "tfrac": lambda: f'<mstyle displaystyle="false"><mfrac>{self.argument()}{self.argument()}</mfrac></mstyle>',
+            "left": lambda: self.fenced(),
+            "hat": lambda: self.argument() and "<mo>^</mo>",  # how escaping.py writes this character
+            "textstyle": lambda: "<mrow></mrow>",
+            "sum": lambda: "<mo>∑</mo>",
+        }
+        if name in known:
+            return known[name]()
+        if name in GREEK:
+            return f"<mi>{GREEK[name]}</mi>"
+        if name in FUNCTIONS:
+            return f"<mi>{name}</mi>" + ("" if self.see() in ("_", "(") else '<mspace width="0.17em"/>')
+        if name in SPACES:
+            return f'<mspace width="{SPACES[name]}"/>'
+        if name in OPERATORS or name in FENCES:
+            return _operator(OPERATORS.get(name) or FENCES[name], fence=name in FENCES)
+        if len(name) == 1 and not name.isalpha():
+            return _operator(name, fence=name in "{}")
+        return f"<mtext>{html.escape(chr(92) + name)}</mtext>"
+
+    def inside(self) -> str:
+        """The text in braces."""
+        self.skip()
+        if self.next() != "{":
+            return self.tokens[self.at - 1] if self.at <= len(self.tokens) else ""
+        parts: list[str] = []
+        while (token := self.next()) not in ("}", ""):
+            parts.append(token)
+        return "".join(parts)
+
+    def upright(self) -> str:
+        """The characters of a word that `graphreg.escaping.upright` has written."""
+        self.skip()
+        written, deep = "", 1 if self.next() == "{" else 0
+        while deep and (token := self.next()):
+            deep += (token == "{") - (token == "}")
+            if token == "\\hat":
+                self.argument()
+                written += "^"
+            elif token.startswith("\\"):
+                written += UPRIGHT.get(token, token)
+                if token in ("\\backslash", "\\sim"):
+                    self.skip()
+            elif token not in "{}":
+                written += token
+        return written
+
+    def fenced(self) -> str:
+        """What stands between ``\\left`` and ``\\right``."""
+        opening = self.atom()
+        inner = self.row("\\right")
+        return _row([opening, *inner, self.atom()])
+
+
+def _row(nodes: list[str]) -> str:
+    return nodes[0] if len(nodes) == 1 else f"<mrow>{''.join(nodes)}</mrow>"
+
+
+def _kept(words: str) -> str:
+    """The words, with spaces at their ends that do not vanish."""
+    return re.sub("^ | $", "\u00a0", words)
+
+
+def _operator(sign: str, fence: bool) -> str:
+    still = ' stretchy="false"' if fence else ""
+    return f"<mo{still}>{html.escape(sign)}</mo>"
+
+
+def _upright(word: str) -> str:
+    variant = ' mathvariant="normal"' if len(word) == 1 else ""
+    return f"<mi{variant}>{html.escape(word)}</mi>"
+
+
+def _bold(c: str) -> str:
+    for first, bold in (("A", 0x1D400), ("a", 0x1D41A), ("0", 0x1D7CE)):
+        if c.isascii() and c.isalnum() and 0 <= ord(c) - ord(first) < (10 if first == "0" else 26):
+            return chr(bold + ord(c) - ord(first))
+    return html.escape(c)
