@@ -9,6 +9,7 @@ import ctypes
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -170,22 +171,42 @@ def in_time(function: Callable[P, T]) -> Callable[P, T]:
 
 @contextmanager
 def progress_bar(shown: bool | None, **how: Any) -> Generator[Callable[..., None]]:
-    """A bar on stderr where ``shown``; None: where that is a terminal. ``how`` are arguments of tqdm.
+    """A bar on stderr where ``shown``, in notebooks a widget where there are widgets; None: where stderr is a terminal,
+    and in notebooks after a second. ``how`` are arguments of tqdm.
 
     What it gives is called with the number of steps that are done, and with a text to show beside the bar.
     """
-    if not (sys.stderr.isatty() if shown is None else shown):
+    if not (sys.stderr.isatty() or in_notebook() if shown is None else shown):
         yield lambda steps, text="": None
         return
-    from tqdm import tqdm
-
-    with tqdm(leave=False, **how) as bar:
+    if shown is None and in_notebook():
+        how = {"delay": 1.0, **how}  # a bar that comes and goes leaves an empty line in the page
+    with _tqdm()(leave=False, **how) as bar:
 
         def tell(steps: int, text: str = "") -> None:
             bar.set_postfix_str(visible(text), refresh="delay" not in how)  # a refresh would not wait
             bar.update(steps)
 
         yield tell
+
+
+def in_notebook() -> bool:
+    """Whether this is the kernel of a notebook."""
+    shell = sys.modules.get("IPython")
+    running = None if shell is None else shell.get_ipython()
+    return running is not None and "IPKernelApp" in running.config
+
+
+def _tqdm() -> Any:
+    """The bar that fits the place: in a notebook a widget, without a word text where there are no widgets."""
+    from tqdm import TqdmWarning, tqdm
+
+    if not in_notebook():
+        return tqdm
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TqdmWarning)
+        from tqdm.auto import tqdm as fitting
+    return fitting
 
 
 def carry_out(work: Callable[[], T]) -> T:

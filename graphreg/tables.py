@@ -21,9 +21,9 @@ def assumed_lines(assumed: Sequence[str]) -> list[str]:
     """The assumptions of a result, one item each, as lines of its printed form."""
     head, rest = "assumed: ", "         "
     lines: list[str] = []
-    for sentence in assumed:
+    for each in assumed:
         first = head if not lines else rest
-        lines += textwrap.wrap(sentence, WIDTH, initial_indent=first, subsequent_indent=rest)
+        lines += textwrap.wrap(each, WIDTH, initial_indent=first, subsequent_indent=rest)
     return lines
 
 
@@ -133,5 +133,10 @@ class Table(LabelledTable):
     __repr__ = __str__
 
     def _repr_html_(self) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
-        shown = as_html(self) if len(self) else sentence("(no rows)")
-        return str(block(title(self.attrs.get("title", "")), shown, assumed_html(self.assumed)))
+        return str(block(whole_html(self)))
+
+
+def whole_html(table: Table) -> Html:
+    """A table with its title and its assumptions, for a notebook."""
+    shown = as_html(table) if len(table) else sentence("(no rows)")
+    return Html("".join((title(table.attrs.get("title", "")), shown, assumed_html(table.assumed))))

@@ -18,7 +18,9 @@ def frame_of(n, seed=0):
     node = np.repeat(np.arange(n), 8)
     X = rng.normal(size=(8 * n, 3))
     level = X[:, 0] * np.where(node < n / 2, 1.0, -1.0) + 0.3 * rng.normal(size=8 * n)
-    return pd.DataFrame({"node": [f"station {k:03d}" for k in node], "rain": X[:, 0], "temp": X[:, 1], "wind": X[:, 2], "level": level})
+    return pd.DataFrame(
+        {"node": [f"station {k:03d}" for k in node], "rain": X[:, 0], "temp": X[:, 1], "wind": X[:, 2], "level": level}
+    )
 
 
 def read(frame):

@@ -51,7 +51,7 @@ class Finding:
         return page(f"{MARKS[self.outcome]}  {self.evidence:{WIDTH}s} {self.sentence}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Audit:
     """A referee's report on an algorithm.
 
@@ -175,6 +175,10 @@ class Audit:
                 f"(relative gap {certificate.relative_gap:.2e}, certified)"
             )
         return lines
+
+    def __repr__(self) -> str:
+        fails = sum(each.outcome == "fails" for each in self.findings)
+        return f"<Audit of {visible(self.algorithm)}: {self.verdict}; {len(self.findings)} findings, {fails} fail>"
 
     @property
     def cost(self) -> str:

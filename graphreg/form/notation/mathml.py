@@ -11,22 +11,35 @@ import re
 from collections.abc import Callable
 
 TOKEN = re.compile(r"\\[a-zA-Z]+|\\.|\d+(?:\.\d+)?|\s+|.", re.S)
-GREEK = {
-    **dict(zip("alpha beta gamma delta epsilon zeta eta theta kappa lambda mu nu xi".split(), "αβγδϵζηθκλμνξ", strict=True)),
-    **dict(zip("pi rho sigma tau phi chi psi omega".split(), "πρστφχψω", strict=True)),
-    **dict(zip("Gamma Delta Theta Lambda Sigma Phi".split(), "ΓΔΘΛΣΦ", strict=True)),
-    **{"varepsilon": "ε", "iota": "ι", "ell": "ℓ", "infty": "∞", "partial": "∂"},
-}
+GREEK = re.findall(  # entities of HTML as they are
+    r"\w+",
+    "alpha beta gamma delta epsilon varepsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau phi chi psi "
+    "omega Gamma Delta Theta Lambda Sigma Phi ell",
+)
+LETTERS = {**{name: f"&{name};" for name in GREEK}, "infty": "&infin;", "partial": "&part;"}
 OPERATORS = {
-    **{"le": "≤", "ge": "≥", "ne": "≠", "in": "∈", "cdot": "⋅", "times": "×", "circ": "∘", "top": "⊤", "sim": "∼"},
-    **{"Rightarrow": "⇒", "ldots": "…", "backslash": "\\"},
+    "le": "&le;",
+    "ge": "&ge;",
+    "ne": "&ne;",
+    "in": "&isin;",
+    "cdot": "&sdot;",
+    "times": "&times;",
+    "circ": "&compfn;",
+    "top": "&top;",
+    "sim": "&sim;",
+    "Rightarrow": "&rArr;",
+    "ldots": "&hellip;",
+    "backslash": "\\",
+    "sum": "&sum;",
+    "-": "&minus;",
+    "*": "&lowast;",
+    "'": "&prime;",
 }
-FENCES = {"langle": "⟨", "rangle": "⟩", "lVert": "‖", "rVert": "‖", "|": "‖"}
+FENCES = {"langle": "&lang;", "rangle": "&rang;", "lVert": "&Vert;", "rVert": "&Vert;"}
 FUNCTIONS = ("log", "exp", "max", "min", "sup", "inf")
 BELOW = ("sum", "max", "min", "sup", "inf")  # what stands below these in a formula on a line of its own
 SPACES = {"quad": "1em", "qquad": "2em", ",": "0.17em", ";": "0.28em", " ": "0.25em", ":": "0.22em", "!": "0"}
 UPRIGHT = {"\\backslash": "\\", "\\sim": "~", "\\ ": " "} | {"\\" + c: c for c in "_#${}&%"}
-DOUBLE_STRUCK = {"C": "ℂ", "N": "ℕ", "R": "ℝ", "Z": "ℤ"}
 
 
 def to_mathml(latex: str, own_line: bool = True) -> str:
@@ -46,7 +59,7 @@ def to_sentence(latex: str) -> str:
     formula: list[str] = []
     for node in [*_Reader(latex).row(), "<mtext></mtext>"]:
         if node.startswith("<mtext>"):
-            words = node.removeprefix("<mtext>").removesuffix("</mtext>").replace("\u00a0", " ")
+            words = node.removeprefix("<mtext>").removesuffix("</mtext>").replace("&nbsp;", " ")
             out += (_math(formula, False) if formula else "") + words
             formula = []
         else:
@@ -55,7 +68,7 @@ def to_sentence(latex: str) -> str:
 
 
 def _math(nodes: list[str], own_line: bool) -> str:
-    display = ' display="block" style="text-align:left;margin:0.2em 0"' if own_line else ""
+    display = ' displaystyle="true"' if own_line else ""
     return f"<math{display}>{''.join(nodes)}</math>"
 
 
@@ -63,7 +76,7 @@ class _Reader:
     """A formula, read from left to right."""
 
     def __init__(self, latex: str) -> None:
-        self.tokens = TOKEN.findall(latex)
+        self.tokens = TOKEN.findall(latex.replace(r"\|", r"\rVert "))
         self.at = 0
 
     def next(self) -> str:
@@ -94,14 +107,16 @@ class _Reader:
         name = self.see().removeprefix("\\")
         base, below = self.atom(), ""
         above: list[str] = []
+        self.skip()
         while (mark := self.see()) in ("_", "^", "'") and mark:
             self.at += 1
             if mark == "'":
-                above.append("<mo>′</mo>")
+                above.append(_operator("'"))
             elif mark == "_":
                 below = self.argument()
             else:
                 above.append(self.argument())
+            self.skip()
         kind = "munder munderover mover" if name in BELOW else "msub msubsup msup"
         under, both, over = kind.split()
         if below and above:
@@ -130,33 +145,30 @@ class _Reader:
             return f"<mn>{token}</mn>"
         if token.isalpha():
             return f"<mi>{html.escape(token)}</mi>"
-        return _operator({"-": "−", "*": "∗", "'": "′"}.get(token, token), fence=token in "()[]|")
+        return _operator(token, fence=token in "()[]|")
 
     def command(self, name: str) -> str:
         known: dict[str, Callable[[], str]] = {
-            "text": lambda: f"<mtext>{html.escape(_kept(self.inside()))}</mtext>",
+            "text": lambda: f"<mtext>{_kept(self.inside())}</mtext>",
             "mathrm": lambda: _upright(self.upright()),
-            "mathbf": lambda: f"<mi>{''.join(map(_bold, self.inside()))}</mi>",
-            "mathbb": lambda: f"<mi>{''.join(DOUBLE_STRUCK.get(c, c) for c in self.inside())}</mi>",
+            "mathbf": lambda: f'<mi style="font-weight:bold">{html.escape(self.inside())}</mi>',
+            "mathbb": lambda: f"<mi>&{html.escape(self.inside())}opf;</mi>",
             "frac": lambda: f"<mfrac>{self.argument()}{self.argument()}</mfrac>",
             "tfrac": lambda: f'<mstyle displaystyle="false"><mfrac>{self.argument()}{self.argument()}</mfrac></mstyle>',
-            "left": lambda: self.fenced(),
+            "left": self.fenced,
             "hat": lambda: self.argument() and "<mo>^</mo>",  # how escaping.py writes this character
             "textstyle": lambda: "<mrow></mrow>",
-            "sum": lambda: "<mo>∑</mo>",
         }
         if name in known:
             return known[name]()
-        if name in GREEK:
-            return f"<mi>{GREEK[name]}</mi>"
+        if name in LETTERS:
+            return f"<mi>{LETTERS[name]}</mi>"
         if name in FUNCTIONS:
             return f"<mi>{name}</mi>" + ("" if self.see() in ("_", "(") else '<mspace width="0.17em"/>')
         if name in SPACES:
             return f'<mspace width="{SPACES[name]}"/>'
-        if name in OPERATORS or name in FENCES:
-            return _operator(OPERATORS.get(name) or FENCES[name], fence=name in FENCES)
-        if len(name) == 1 and not name.isalpha():
-            return _operator(name, fence=name in "{}")
+        if name in OPERATORS or name in FENCES or not name.isalpha():
+            return _operator(name, fence=name in FENCES or name in "{}")
         return f"<mtext>{html.escape(chr(92) + name)}</mtext>"
 
     def inside(self) -> str:
@@ -198,22 +210,15 @@ def _row(nodes: list[str]) -> str:
 
 
 def _kept(words: str) -> str:
-    """The words, with spaces at their ends that do not vanish."""
-    return re.sub("^ | $", "\u00a0", words)
+    """The words in HTML, with spaces at their ends that do not vanish."""
+    return re.sub("^ | $", "&nbsp;", html.escape(words))
 
 
-def _operator(sign: str, fence: bool) -> str:
+def _operator(name: str, fence: bool = False) -> str:
     still = ' stretchy="false"' if fence else ""
-    return f"<mo{still}>{html.escape(sign)}</mo>"
+    return f"<mo{still}>{OPERATORS.get(name) or FENCES.get(name) or html.escape(name)}</mo>"
 
 
 def _upright(word: str) -> str:
     variant = ' mathvariant="normal"' if len(word) == 1 else ""
     return f"<mi{variant}>{html.escape(word)}</mi>"
-
-
-def _bold(c: str) -> str:
-    for first, bold in (("A", 0x1D400), ("a", 0x1D41A), ("0", 0x1D7CE)):
-        if c.isascii() and c.isalnum() and 0 <= ord(c) - ord(first) < (10 if first == "0" else 26):
-            return chr(bold + ord(c) - ord(first))
-    return html.escape(c)
