@@ -17,6 +17,7 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from . import checks
+from .display import Line, in_notebook
 from .errors import BudgetError
 from .escaping import visible
 
@@ -181,7 +182,7 @@ def progress_bar(shown: bool | None, **how: Any) -> Generator[Callable[..., None
         return
     if shown is None and in_notebook():
         how = {"delay": 1.0, **how}  # a bar that comes and goes leaves an empty line in the page
-    with _tqdm()(leave=False, **how) as bar:
+    with _bar(leave=False, **how) as bar:
 
         def tell(steps: int, text: str = "") -> None:
             bar.set_postfix_str(visible(text), refresh="delay" not in how)  # a refresh would not wait
@@ -190,23 +191,17 @@ def progress_bar(shown: bool | None, **how: Any) -> Generator[Callable[..., None
         yield tell
 
 
-def in_notebook() -> bool:
-    """Whether this is the kernel of a notebook."""
-    shell = sys.modules.get("IPython")
-    running = None if shell is None else shell.get_ipython()
-    return running is not None and "IPKernelApp" in running.config
-
-
-def _tqdm() -> Any:
-    """The bar that fits the place: in a notebook a widget, without a word text where there are no widgets."""
-    from tqdm import TqdmWarning, tqdm
-
+def _bar(**how: Any) -> Any:
+    """The bar that fits the place: in a notebook a widget, or a line of text where there are no widgets."""
     if not in_notebook():
-        return tqdm
+        from tqdm import tqdm
+
+        return tqdm(**how)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TqdmWarning)
-        from tqdm.auto import tqdm as fitting
-    return fitting
+        warnings.simplefilter("ignore")  # tqdm warns where there are no widgets
+        from tqdm import auto
+    widgets = auto.notebook_tqdm is not auto.std_tqdm
+    return auto.tqdm(**how) if widgets else auto.tqdm(file=Line(), **how)
 
 
 def carry_out(work: Callable[[], T]) -> T:

@@ -44,14 +44,14 @@ def printed(frame: pd.DataFrame, **how: Any) -> str:
     return readable(frame).to_string(**how)
 
 
-def readable(frame: pd.DataFrame) -> pd.DataFrame:
-    """A copy of a table whose texts, labels and names are `visible`."""
+def readable(frame: pd.DataFrame, most: int | None = LONGEST) -> pd.DataFrame:
+    """A copy of a table whose texts, labels and names are `visible`; of those in cells so many characters at most."""
     import pandas as pd
 
     shown = _named(pd.DataFrame(frame), visible)
     for j, kind in enumerate(shown.dtypes):
         if not pd.api.types.is_numeric_dtype(kind):
-            texts = [_within(each, visible) for each in shown.iloc[:, j]]
+            texts = [_within(each, lambda text: visible(text, most)) for each in shown.iloc[:, j]]
             shown.isetitem(j, pd.Series(texts, shown.index, object if kind.kind == "O" else None))  # None stays None
     return shown
 

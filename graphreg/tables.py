@@ -14,6 +14,7 @@ from .display import Html, Shown, block, more, sentence, sentences, title
 from .escaping import page, printed, readable
 
 WIDTH = 118
+CELL = 200  # characters of a text in a cell of a notebook
 MOST, FEW = 40, 20  # of a table with more than so many rows so few are printed
 
 
@@ -31,12 +32,12 @@ def as_html(frame: pd.DataFrame, **how: Any) -> Html:
     """A table for a notebook, of the size that pandas' options allow; names are escaped. ``how`` are arguments of
     ``DataFrame.to_html``."""
     n, most, few = len(frame), pd.get_option("display.max_rows"), pd.get_option("display.min_rows")
-    how = {"border": 0, "max_cols": pd.get_option("display.max_columns"), "na_rep": "", **how}
+    how = {"border": 0, "max_cols": pd.get_option("display.max_columns"), "na_rep": "-", **how}
     if not most or n <= most:
-        return Html(readable(frame).to_html(**how))
+        return Html(readable(frame, CELL).to_html(**how))
     few = min(few or most, most)
     ends = frame.iloc[[*range(few), *range(n - few, n)]]  # of these pandas leaves out the middle
-    return Html(readable(ends).to_html(max_rows=few, **how) + more(n, few))
+    return Html(readable(ends, CELL).to_html(max_rows=few, **how) + more(n, few))
 
 
 def assumed_html(assumed: Sequence[str]) -> Html:

@@ -13,11 +13,11 @@ GAP = 1e-4
 
 
 def frame_of(n, seed=0):
-    """Eight samples at each node; the first half of the nodes has other coefficients than the second."""
+    """Sixteen samples at each node; the first half of the nodes has other coefficients than the second."""
     rng = np.random.default_rng(seed)
-    node = np.repeat(np.arange(n), 8)
-    X = rng.normal(size=(8 * n, 3))
-    level = X[:, 0] * np.where(node < n / 2, 1.0, -1.0) + 0.3 * rng.normal(size=8 * n)
+    node = np.repeat(np.arange(n), 16)
+    X = rng.normal(size=(16 * n, 3))
+    level = X[:, 0] * np.where(node < n / 2, 1.0, -1.0) + 0.3 * rng.normal(size=16 * n)
     return pd.DataFrame(
         {"node": [f"station {k:03d}" for k in node], "rain": X[:, 0], "temp": X[:, 1], "wind": X[:, 2], "level": level}
     )
@@ -97,7 +97,7 @@ def results(n):
         "MixingRate": theory.mixing(graph),
         "AlgebraicConnectivity": theory.algebraic_connectivity(graph),
         "GraphFidelity": theory.graph_fidelity(graph, halves),
-        "Rate": theory.rate(graph, halves, 8, 3),
+        "Rate": theory.rate(graph, halves, 16, 3),
         "CompatibilityFactor": theory.compatibility_factor(graph, list(graph.edges)[:3]),
         "NoiseStrength": tuning.noise_strength(between, draws=20, seed=0, progress=False),
         "LocalRegions": regions,

@@ -189,15 +189,16 @@ class Certificate(Shown):
 
     def __repr__(self) -> str:
         if not self.valid:
-            return f"<Certificate: none; {visible(self.note, 200)}>"
-        return f"<Certificate: {self.dual:.6g} <= optimum <= {self.primal:.6g}, relative gap {self.relative_gap:.2g}>"
+            return f"<{type(self).__name__}: none; {visible(self.note, 200)}>"
+        bounds = f"{self.dual:.6g} <= optimum <= {self.primal:.6g}"
+        return f"<{type(self).__name__}: {bounds}, relative gap {self.relative_gap:.2g}>"
 
     def _html(self) -> Iterable[Html]:
         if not self.valid:
             yield title("No certificate")
             yield sentence(self.note)
             return
-        yield title(f"Certificate: {self.dual:.10g} <= optimum <= {self.primal:.10g}")
+        yield title(f"{type(self).__name__}: {self.dual:.10g} <= optimum <= {self.primal:.10g}")
         known: dict[str, object] = {
             "gap": f"{self.gap:.3g}, of which {self.charge:.2g} is the charge for rounding",
             "relative gap": f"{self.relative_gap:.3g}",

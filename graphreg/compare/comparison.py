@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+SHORT = dict.fromkeys(("above", "relative_gap", "seconds", "own_gap"), "{:.3g}".format)
+FORMATS: Any = {"objective": "{:.10g}".format, **SHORT}
+
+
 @dataclass(frozen=True, repr=False)
 class Comparison(Shown):
     """What several methods reached on one problem, and at what cost.
@@ -149,7 +153,7 @@ class Comparison(Shown):
         from ..tables import as_html
 
         yield title(f"Comparison of {len(self.entries)} methods")
-        yield as_html(self.table(), float_format="{:.6g}".format, na_rep="-")
+        yield as_html(self.table(), formatters=FORMATS)
         yield from map(sentence, self._remarks())
 
     def _remarks(self) -> list[str]:
@@ -164,11 +168,9 @@ class Comparison(Shown):
         return [*lines, f"reference: {self.reference}"]
 
     def __str__(self) -> str:
-        short = dict.fromkeys(("above", "relative_gap", "seconds", "own_gap"), "{:.3g}".format)
-        formats: Any = {"objective": "{:.10g}".format, **short}
         table = self.table()
         table[[*SENT]] = table[[*SENT]].astype(object).where(table[[*SENT]].notna(), "-")
-        return page("\n".join([printed(table, formatters=formats, na_rep="-"), *self._remarks()]))
+        return page("\n".join([printed(table, formatters=FORMATS, na_rep="-"), *self._remarks()]))
 
 
 LEAST = 1e-9  # the relative gap to which the optimum is known well enough, whatever is asked of the methods

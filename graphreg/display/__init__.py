@@ -1,5 +1,8 @@
 """What notebooks show of an object: small pieces of HTML, in which everything that is given is escaped."""
 
+from .brief import Brief as Brief
+from .notebook import Line as Line
+from .notebook import in_notebook as in_notebook
 from .pieces import Html as Html
 from .pieces import block as block
 from .pieces import details as details

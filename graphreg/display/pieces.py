@@ -16,6 +16,9 @@ LINE = "border:none;border-bottom:1px solid;border-color:color-mix(in srgb, curr
 CELL = "text-align:left;vertical-align:top;padding:0.15em 1em 0.15em 0;background:none"
 NUMBER = CELL.replace("left", "right")
 QUIET = "opacity:0.8"
+WIDE = "max-width:60em"
+PARAGRAPH = f"margin:0.3em 0;{WIDE}"
+NO_LATEX = "mathjax_ignore tex2jax_ignore"  # MathJax 3 and 2
 
 
 class Html(str):
@@ -34,12 +37,12 @@ def html(value: object, most: int | None = LONGEST) -> Html:
 
 def title(words: object) -> Html:
     """A heading."""
-    return Html(f'<p style="margin:0.3em 0"><strong>{html(words, None)}</strong></p>')
+    return Html(f'<p style="{PARAGRAPH}"><strong>{html(words, None)}</strong></p>')
 
 
 def sentence(words: object, quiet: bool = False) -> Html:
     """A paragraph."""
-    return Html(f'<p style="margin:0.3em 0{";" + QUIET if quiet else ""}">{html(words, None)}</p>')
+    return Html(f'<p style="{PARAGRAPH}{";" + QUIET if quiet else ""}">{html(words, None)}</p>')
 
 
 def sentences(heading: str, each: Iterable[object]) -> Html:
@@ -47,7 +50,7 @@ def sentences(heading: str, each: Iterable[object]) -> Html:
     items = "".join(f"<li>{html(one, None)}</li>" for one in each)
     if not items:
         return Html("")
-    return Html(f'<div style="{QUIET}">{sentence(heading)}<ul style="margin:0 0 0.3em">{items}</ul></div>')
+    return Html(f'<div style="{QUIET};{WIDE}">{sentence(heading)}<ul style="margin:0 0 0.3em">{items}</ul></div>')
 
 
 def facts(known: Mapping[str, object]) -> Html:
@@ -57,7 +60,7 @@ def facts(known: Mapping[str, object]) -> Html:
         f'<tr><th {head}>{html(name)}</th><td style="{CELL}">{html(value, None)}</td></tr>'
         for name, value in known.items()
     )
-    return Html(f'<table style="margin:0.3em 0;border:none">{rows}</table>')
+    return Html(f'<table style="margin:0.3em 0;border:none;{WIDE}">{rows}</table>')
 
 
 def table(columns: Sequence[object], rows: Iterable[Sequence[Any]]) -> Html:
@@ -92,5 +95,5 @@ def details(summary: object, *inner: Html) -> Html:
 
 
 def block(*parts: Html) -> Html:
-    """All of what is shown of an object."""
-    return Html(f'<div style="max-width:60em;overflow-x:auto">{"".join(parts)}</div>')
+    """All of what is shown of an object. In it no dollar of a name begins a formula of MathJax's."""
+    return Html(f'<div class="{NO_LATEX}" style="overflow-x:auto">{"".join(parts)}</div>')

@@ -88,9 +88,6 @@ class Judgement(Certificate):
 
         return prove(self, path)
 
-    def __repr__(self) -> str:
-        return super().__repr__().replace("<Certificate", "<Judgement", 1)
-
     def _html(self) -> Iterable[Html]:
         yield from super()._html()
         if self.moved:

@@ -6,14 +6,14 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from ..checks import Check, is_number
-from ..display import Html, Shown, inside, sentence, table, title
+from ..display import Brief, Html, Shown, inside, sentence, table, title
 from ..errors import GraphregError, TermError
 from ..escaping import visible
 from ..messages import shown
@@ -35,7 +35,6 @@ def positive(value: Any, what: str, wanted: str = "a positive number", remedy: s
 
 
 NAME = Check("text that is not empty", lambda given: isinstance(given, str) and given.strip() != "")
-LONG = 200  # characters of what is given to a term, as ``repr`` shows it
 SWITCH_OFF = "; leave the term out to switch it off"
 
 
@@ -170,13 +169,8 @@ class _Summand(Shown):
             yield sentence(f"no problem yet: {error}", quiet=True)
 
 
-class AbstractTerm(_Summand, ABC):
+class AbstractTerm(Brief, _Summand):
     """Something that can stand in a model: a loss on the nodes, or a penalty on edges."""
-
-    def __repr__(self) -> str:
-        known: Any = fields(self) if is_dataclass(self) else ()
-        each = [f"{field.name}={visible(repr(getattr(self, field.name)), LONG)}" for field in known if field.repr]
-        return f"{type(self).__qualname__}({', '.join(each)})"
 
     @abstractmethod
     def lower(self, space: Space, strength: Strength) -> Lowered:

@@ -53,7 +53,7 @@ class Proved(Shown):
     def _html(self) -> Iterable[Html]:
         yield title(f"Proved in exact numbers: {float(self.lower)!r} <= infimum <= {float(self.upper)!r}")
         yield facts({"of the problem": self.hash, "in the file": self.path, "checked by": CHECK})
-        yield sentences("also proved:", self.claims[:SHOWN])
+        yield sentences("what is proved:", self.claims[:SHOWN])
         yield more(len(self.claims), SHOWN)
 
 

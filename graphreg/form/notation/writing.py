@@ -13,6 +13,7 @@ from .mathml import to_mathml, to_sentence
 
 WIDTH = 110  # of a printed page
 SHORT_HEADING = 12  # in LaTeX a longer one has a line of its own
+ROW = '<tr style="background:none">'  # formulas are no table to the reader
 COLUMN = 62  # formulas up to this long have their note beside them, longer ones below
 GREEK = frozenset(
     {"alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "kappa", "lambda", "mu", "nu", "xi", "pi"}
@@ -184,14 +185,14 @@ class Written(ShownFormula):
 
 def _rows_html(rows: Iterable[Row], own_line: bool) -> Html:
     """Formulas with their notes beside them."""
-    cell, lines = 'style="text-align:left;padding:0.15em 1.5em 0.15em 0;background:none"', ""
+    cell, lines = 'style="text-align:left;padding:0.15em 1.5em 0.15em 0"', ""
     for row in rows:
         formula = to_mathml(row.math.latex) if own_line else to_sentence(row.math.latex)
         if row.note:
-            lines += f"<tr><td {cell}>{formula}</td><td {cell}>{to_sentence(row.note.latex)}</td></tr>"
+            lines += f"{ROW}<td {cell}>{formula}</td><td {cell}>{to_sentence(row.note.latex)}</td></tr>"
         else:
-            lines += f'<tr><td {cell} colspan="2">{formula}</td></tr>'
-    return Html(f'<table style="margin:0 0 0 1em;border:none">{lines}</table>')
+            lines += f'{ROW}<td {cell} colspan="2">{formula}</td></tr>'
+    return Html(f'<table style="margin:0 0 0 1em;border:none;font-size:inherit">{lines}</table>')
 
 
 def _section_text(section: Section) -> str:
