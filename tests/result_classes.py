@@ -16,10 +16,15 @@ from graphreg.terms.penalties import AbstractPenalty
 
 ROOMS = ("datasets", "explain", "inference", "testing", "theory", "tuning")
 ASKED = (AbstractMethod, AbstractTerm, AbstractPenalty)  # what users write; what these return the library asks for
-INNER = {  # what users may look into and the library works with
-    "Form": "its arrays are the library's own",
-    "Oracles": "functions",
-    "PlainProblem": "the numbers of a random problem once more",
+INNER = {  # the library's own records, which can be reached from results; they are not gone into
+    *("Account", "Arcs", "ConicProblem", "EdgeBlock", "Form", "Held", "Outcome", "Presence", "Role", "SampleBlock"),
+    *("Batch", "CoefficientTree", "Group", "Network", "PlainProblem", "Routes", "Varying"),
+    *("Edge", "Math", "Row", "Section"),  # parts of formulas and claims
+    *("DataKeys", "Folders", "Place", "SampleTable", "Standardised"),  # what a model file says
+}
+WRITTEN = {  # what users make themselves: options and parameters, of no size
+    *("Acceleration", "Actors", "Availability", "Checkpoint", "Columns", "DecreasingStep", "Faults", "Observer"),
+    *("Parameter", "Strength", "Scorer"),
 }
 
 
@@ -55,7 +60,7 @@ def annotations_of(thing):
         function = value.func if isinstance(value, cached_property) else getattr(function, "__func__", function)
         if not name.startswith("_") and inspect.isfunction(function):
             yield function.__annotations__.get("return", "")
-    yield from (kind for name, kind in thing.__dict__.get("__annotations__", {}).items() if not name.startswith("_"))
+    yield from (kind for name, kind in inspect.get_annotations(thing).items() if not name.startswith("_"))
 
 
 @cache
@@ -73,11 +78,9 @@ def given_back():
         if not thing.__module__.startswith("graphreg"):
             continue
         if inspect.isclass(thing):
-            if issubclass(thing, ASKED) or issubclass(thing, Exception):
+            if thing.__name__ in {*INNER, *WRITTEN} or issubclass(thing, (*ASKED, Exception)):
                 continue
             if not thing.__name__.startswith("_"):
                 found[thing.__name__] = thing
-            if thing.__name__ in INNER:
-                continue
         todo += [each for annotation in annotations_of(thing) for each in named_in(annotation, thing)]
     return found

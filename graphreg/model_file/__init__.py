@@ -11,6 +11,7 @@ from typing import Any
 
 from ..checks import switch
 from ..errors import ModelFileError
+from ..escaping import visible
 from ..inputs import Graph
 from ..methods import AbstractMethod
 from ..problem import Problem
@@ -29,7 +30,7 @@ from .terms import Sources, build_problem, build_terms
 __all__ = ["ModelFile", "SampleTable", "read_model"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ModelFile:
     """A model file that was read.
 
@@ -80,6 +81,9 @@ class ModelFile:
             return self.problem.solve(method or self.method, **asked)
         with Place(self.path.name, "[solve]").named():
             return self.problem.solve(self.method, **asked)
+
+    def __repr__(self) -> str:
+        return f"<ModelFile {visible(self.path.name)!r}: {self.problem!r}>"
 
     def __str__(self) -> str:
         observed = {label for samples in self.samples for label in samples.labels}

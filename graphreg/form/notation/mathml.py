@@ -26,7 +26,7 @@ OPERATORS = {
     "times": "&times;",
     "circ": "&compfn;",
     "top": "&top;",
-    "sim": "&sim;",
+    "sim": "~",
     "Rightarrow": "&rArr;",
     "ldots": "&hellip;",
     "backslash": "\\",
