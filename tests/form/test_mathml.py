@@ -101,6 +101,5 @@ def test_names_are_shown_and_not_obeyed(name):
     assert not unprintable(page)
     assert "<script" not in page
     if name in ("a dollar", "two dollars", "specials", "TeX that reads"):
-        assert re.sub(r"\s", "", visible(EVERY[name])) in re.sub(
-            r"[\s\u00a0]", "", html.unescape(re.sub("<[^>]*>", "", page))
-        )
+        text = html.unescape(re.sub("<[^>]*>", "", page))
+        assert re.sub(r"\s", "", visible(EVERY[name])) in re.sub(r"\s", "", text)
