@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ..display import Html, html, sentence, table, title
+from ..display import Html, html, sentence, title
+from ..display import table as html_table
 from ..escaping import visible
 from ..form import Form
 from ..tables import LabelledTable, Printed, Stated, assumed_html
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from .record import Certificate
 
 TITLE = "what is missing of the optimality conditions"
-TOLD = 1e-3  # of the gap
+SHARE = 1e-3  # of the gap
 PART, LENGTH = "part of the gap", "length"
 COLUMNS = ("condition", "term", "measure", "residual", "scaled", "worst_at", "worst")
 ASSUMED = (
@@ -82,8 +83,8 @@ class KKT(Stated):
         return f"<KKT: {len(self.table)} conditions, gap {self.gap:.3g}>"
 
     def _sum(self) -> str:
-        told = abs(self.lost) > max(self.charge, TOLD * self.gap)
-        lost = f"; {self.lost:.2g} of it double precision loses" if told else ""
+        counts = abs(self.lost) > max(self.charge, SHARE * self.gap)
+        lost = f"; {self.lost:.2g} of it double precision loses" if counts else ""
         return (
             f"the parts add up to {self.total:.6g}; the certified gap is {self.gap:.6g}, of which {self.charge:.2g} is "
             f"the charge for rounding{lost}"
@@ -106,7 +107,9 @@ class KKT(Stated):
             (LENGTH, ("lengths", "of", "largest", "scaled", "at", "")),
         ):
             rows = [[*row[:2], *row[3:]] for row in self.table.itertuples(index=False, name=None) if row[2] == measure]
-            yield table(columns, [[*row[:2], _short(row[2]), _short(row[3]), *_at(*row[4:], measure)] for row in rows])
+            yield html_table(
+                columns, [[*row[:2], _short(row[2]), _short(row[3]), *_at(*row[4:], measure)] for row in rows]
+            )
         yield sentence(self._sum())
         yield assumed_html(self.assumed)
 
@@ -131,8 +134,8 @@ def kkt(certificate: Certificate) -> KKT:
         return KKT(none, certificate.gap, certificate.charge, certificate.note, assumed=())
     rows = [*_parts(form, certificate), *_lengths(form, certificate)]
     names = pd.Series([row[-2] for row in rows], dtype=object)  # pairs stay pairs
-    told = LabelledTable([(*row[:-2], None, row[-1]) for row in rows], columns=list(COLUMNS)).assign(worst_at=names)
-    return KKT(told, certificate.gap, certificate.charge, assumed=ASSUMED)
+    table = LabelledTable([(*row[:-2], None, row[-1]) for row in rows], columns=list(COLUMNS)).assign(worst_at=names)
+    return KKT(table, certificate.gap, certificate.charge, assumed=ASSUMED)
 
 
 Line = tuple[str, str, str, float, float, Any, float]

@@ -1,4 +1,5 @@
-"""Formulas as MathML, for pages that have no LaTeX: a reader of the LaTeX that the library itself writes.
+"""Formulas as MathML, for pages that have no LaTeX: a reader of the LaTeX that the library itself writes. What is left
+where a page loses the elements, as notebooks of strangers do, reads ``x_r^2 / (2 s_r)``.
 
 A command that it does not know is shown as it stands, and what is not closed ends with the formula: of the notation of
 a term of the user's nothing is refused here.
@@ -47,8 +48,8 @@ def to_mathml(latex: str, own_line: bool = True) -> str:
 
     Examples
     --------
-    >>> to_mathml("w_i", own_line=False)
-    '<math><msub><mi>w</mi><mi>i</mi></msub></math>'
+    >>> to_mathml("w", own_line=False)
+    '<math><mi>w</mi></math>'
     """
     return _math(_Reader(latex).row(), own_line)
 
@@ -115,15 +116,16 @@ class _Reader:
             elif mark == "_":
                 below = self.argument()
             else:
-                above.append(self.argument())
+                above.append(_script("^", self.argument()))
             self.skip()
         kind = "munder munderover mover" if name in BELOW else "msub msubsup msup"
         under, both, over = kind.split()
+        after = _unseen(" ") if name in BELOW else ""
         if below and above:
-            return f"<{both}>{base}{below}{_row(above)}</{both}>"
+            return f"<{both}>{base}{_script('_', below)}{_row(above)}</{both}>{after}"
         if below:
-            return f"<{under}>{base}{below}</{under}>"
-        return f"<{over}>{base}{_row(above)}</{over}>" if above else base
+            return f"<{under}>{base}{_script('_', below)}</{under}>{after}"
+        return f"<{over}>{base}{_row(above)}</{over}>{after}" if above else base
 
     def argument(self) -> str:
         """What stands in braces, or the one symbol that follows (of a number its first digit)."""
@@ -153,8 +155,8 @@ class _Reader:
             "mathrm": lambda: _upright(self.upright()),
             "mathbf": lambda: f'<mi style="font-weight:bold">{html.escape(self.inside())}</mi>',
             "mathbb": lambda: f"<mi>&{html.escape(self.inside())}opf;</mi>",
-            "frac": lambda: f"<mfrac>{self.argument()}{self.argument()}</mfrac>",
-            "tfrac": lambda: f'<mstyle displaystyle="false"><mfrac>{self.argument()}{self.argument()}</mfrac></mstyle>',
+            "frac": lambda: _fraction(self.argument(), self.argument()),
+            "tfrac": lambda: f'<mstyle displaystyle="false">{_fraction(self.argument(), self.argument())}</mstyle>',
             "left": self.fenced,
             "hat": lambda: self.argument() and "<mo>^</mo>",  # how escaping.py writes this character
             "textstyle": lambda: "<mrow></mrow>",
@@ -164,9 +166,9 @@ class _Reader:
         if name in LETTERS:
             return f"<mi>{LETTERS[name]}</mi>"
         if name in FUNCTIONS:
-            return f"<mi>{name}</mi>" + ("" if self.see() in ("_", "(") else '<mspace width="0.17em"/>')
+            return f"<mi>{name}</mi>" + ("" if self.see() in ("_", "(") else f'<mspace width="0.17em"/>{_unseen(" ")}')
         if name in SPACES:
-            return f'<mspace width="{SPACES[name]}"/>'
+            return f'<mspace width="{SPACES[name]}"/>{_unseen(" ")}'
         if name in OPERATORS or name in FENCES or not name.isalpha():
             return _operator(name, fence=name in FENCES or name in "{}")
         return f"<mtext>{html.escape(chr(92) + name)}</mtext>"
@@ -203,6 +205,25 @@ class _Reader:
         opening = self.atom()
         inner = self.row("\\right")
         return _row([opening, *inner, self.atom()])
+
+
+def _unseen(text: str) -> str:
+    """What pages do not show, and what is left where the elements of a formula are taken out of them, as of a notebook
+    that is not trusted, or of what is copied."""
+    return f'<mtext style="font-size:0">{text}</mtext>'
+
+
+def _script(mark: str, node: str) -> str:
+    """What stands below or above, as one node."""
+    end = ")" if node.startswith("<mrow>") and not node.startswith('<mrow><mo stretchy="false">(') else ""
+    return f"<mrow>{_unseen(mark + '(' * len(end))}{node}{_unseen(end) if end else ''}</mrow>"
+
+
+def _fraction(above: str, below: str) -> str:
+    slash = _unseen("/(") if below.startswith("<mrow>") else _unseen("/")
+    end = _unseen(")") if below.startswith("<mrow>") else ""
+    start, close = (_unseen("("), _unseen(")")) if above.startswith("<mrow>") else ("", "")
+    return f"<mfrac><mrow>{start}{above}{close}{slash}</mrow><mrow>{below}{end}</mrow></mfrac>{_unseen(' ')}"
 
 
 def _row(nodes: list[str]) -> str:
