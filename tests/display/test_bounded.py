@@ -21,7 +21,7 @@ from graphreg.tables import Stated
 A_FEW_LINES = (3, 500)
 A_SCREEN = (45, 4600)
 A_LIST = (80, 6000)  # of all methods, whatever the problem
-PAGE = 25_000  # characters of HTML
+PAGE = 30_000  # characters of HTML; of a problem with its dual and its conditions
 TEXTS = (pd.DataFrame, Written, Summary, gr.inference.EstimatorComparison)  # which ``repr`` shows as ``print`` does
 WITHOUT_A_PAGE = {  # what a line says in full
     *("Better", "Compiled", "Components", "DualPoint", "Failure", "Finding", "Fold", "FoldRun", "Folds", "Grid"),

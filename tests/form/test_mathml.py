@@ -75,10 +75,10 @@ def test_a_formula(latex, markup):
     [
         ("x_r^2", "x_r^2"),
         ("u^{(1)}_e", "u_e^(1)"),
-        (r"\tfrac12 (x_r^\top w_i - y_r)^2", "1/2 (x_r^Tw_i-y_r)^2"),
+        (r"\tfrac12 (x_r^\top w_i - y_r)^2", "1/2 (x_r^T w_i - y_r)^2"),
         (r"\sum_{r \text{ at } i} a_r \, x_r", "∑_(r at i) a_r x_r"),
-        (r"\frac{a + 1}{2 s}", "(a+1)/(2s)"),
-        (r"\lambda \, \|w_i - w_j\|_2", "λ ‖w_i-w_j‖_2"),
+        (r"\frac{a + 1}{2 s}", "(a + 1)/(2 s)"),
+        (r"\lambda \, \|w_i - w_j\|_2", "λ ‖w_i - w_j‖_2"),
         ("l'(t)", "l'(t)"),
     ],
 )

@@ -77,7 +77,7 @@ class _Reader:
     """A formula, read from left to right."""
 
     def __init__(self, latex: str) -> None:
-        self.tokens = TOKEN.findall(latex.replace(r"\|", r"\rVert "))
+        self.tokens = ["\\rVert" if token == "\\|" else token for token in TOKEN.findall(latex)]
         self.at = 0
 
     def next(self) -> str:
@@ -96,10 +96,12 @@ class _Reader:
         """The nodes up to a token, which is read too, or to the end."""
         nodes: list[str] = []
         while (token := self.see()) and token != closing:
-            if token.isspace():
-                self.at += 1
-            else:
+            if not token.isspace():
                 nodes.append(self.scripted())
+                continue
+            self.at += 1
+            if nodes and self.see() not in ("", closing) and not nodes[-1].endswith(_unseen(" ")):
+                nodes.append(_unseen(" "))
         self.at += 1
         return nodes
 
@@ -108,8 +110,7 @@ class _Reader:
         name = self.see().removeprefix("\\")
         base, below = self.atom(), ""
         above: list[str] = []
-        self.skip()
-        while (mark := self.see()) in ("_", "^", "'") and mark:
+        while (mark := self.mark()) in ("_", "^", "'") and mark:
             self.at += 1
             if mark == "'":
                 above.append(_operator("'"))
@@ -117,7 +118,6 @@ class _Reader:
                 below = self.argument()
             else:
                 above.append(_script("^", self.argument()))
-            self.skip()
         kind = "munder munderover mover" if name in BELOW else "msub msubsup msup"
         under, both, over = kind.split()
         after = _unseen(" ") if name in BELOW else ""
@@ -126,6 +126,13 @@ class _Reader:
         if below:
             return f"<{under}>{base}{_script('_', below)}</{under}>{after}"
         return f"<{over}>{base}{_row(above)}</{over}>{after}" if above else base
+
+    def mark(self) -> str:
+        """The token that stands here, spaces before a script left out."""
+        after = self.tokens[self.at + 1] if self.at + 1 < len(self.tokens) else ""
+        if self.see().isspace() and after in ("_", "^"):
+            self.at += 1
+        return self.see()
 
     def argument(self) -> str:
         """What stands in braces, or the one symbol that follows (of a number its first digit)."""
