@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
+from importlib import import_module
 from typing import Any, ParamSpec, TypeVar
 
 from . import checks
@@ -199,7 +200,7 @@ def _bar(**how: Any) -> Any:
         return tqdm(**how)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # tqdm warns where there are no widgets
-        from tqdm import auto
+        auto: Any = import_module("tqdm.auto")
     widgets = auto.notebook_tqdm is not auto.std_tqdm
     return auto.tqdm(**how) if widgets else auto.tqdm(file=Line(), **how)
 

@@ -65,7 +65,7 @@ def _seen(text: str, kept: str) -> str:
 def _within(each: Any, write: Callable[[str], str]) -> Any:
     """A text as ``write`` writes it, those in a tuple as well; what is no text stays."""
     if isinstance(each, tuple):
-        return tuple(_within(one, write) for one in each)  # pyright: ignore[reportUnknownVariableType]
+        return tuple(_within(one, write) for one in each)
     return write(each) if isinstance(each, str) else each
 
 

@@ -55,7 +55,7 @@ class LabelledTable(pd.DataFrame):
     def __repr__(self) -> str:
         return page(super().__repr__())  # pandas itself escapes the ends of lines
 
-    def _repr_html_(self) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def _repr_html_(self) -> str:
         return str(block(as_html(self)))
 
 
@@ -133,7 +133,7 @@ class Table(LabelledTable):
 
     __repr__ = __str__
 
-    def _repr_html_(self) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def _repr_html_(self) -> str:
         return str(block(whole_html(self)))
 
 

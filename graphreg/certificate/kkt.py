@@ -69,7 +69,8 @@ class KKT(Stated):
     @property
     def total(self) -> float:
         """The sum of the parts of the gap: P - Q as they were computed."""
-        return float(self.table["residual"][self.table["measure"] == PART].sum())
+        pairs = zip(self.table["measure"], self.table["residual"], strict=True)
+        return sum(float(residual) for measure, residual in pairs if measure == PART)
 
     @property
     def lost(self) -> float:
@@ -108,7 +109,7 @@ class KKT(Stated):
         ):
             rows = [[*row[:2], *row[3:]] for row in self.table.itertuples(index=False, name=None) if row[2] == measure]
             yield html_table(
-                columns, [[*row[:2], _short(row[2]), _short(row[3]), *_at(*row[4:], measure)] for row in rows]
+                columns, [[*row[:2], _short(row[2]), _short(row[3]), *_at(row[4], row[5], measure)] for row in rows]
             )
         yield sentence(self._sum())
         yield assumed_html(self.assumed)

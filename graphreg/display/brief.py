@@ -14,7 +14,7 @@ def briefly(value: object) -> str:
     """The value as ``repr`` shows it, in one line; of an array its shape, of what is long the beginning and the end."""
     shape: Any = getattr(value, "shape", None)
     if isinstance(shape, tuple):
-        sizes: tuple[Any, ...] = shape  # pyright: ignore[reportUnknownVariableType]
+        sizes: tuple[Any, ...] = shape
         return f"<{type(value).__name__} of the shape {sizes}>"
     return visible(repr(value), LONG)
 

@@ -18,8 +18,11 @@ class Shown(ABC):
     def _html(self) -> Iterable[Html]:
         """What is shown, from top to bottom."""
 
+    def __html__(self) -> str:
+        return "".join(self._html())
+
     def _repr_html_(self) -> str:
-        return str(block(*self._html()))
+        return str(block(inside(self)))
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """What Jupyter asks for: the same in several media. The arguments are wishes, which it carries out itself."""
@@ -45,4 +48,4 @@ class ShownFormula(Shown):
 
 def inside(shown: Shown) -> Html:
     """All that is shown of an object, to stand within what is shown of another."""
-    return Html("".join(shown._html()))
+    return Html(shown.__html__())

@@ -71,7 +71,7 @@ class Flows(Shown, Mapping[tuple[Hashable, Hashable], Array]):
 
     def __repr__(self) -> str:
         table = self.table()
-        return f"<Flows on {len(self)} edges, {int(table['saturated'].sum())} saturated; print(flows.table())>"
+        return f"<Flows on {len(self)} edges, {np.count_nonzero(table['saturated'])} saturated; print(flows.table())>"
 
     def __str__(self) -> str:
         return str(self.table())
@@ -80,7 +80,7 @@ class Flows(Shown, Mapping[tuple[Hashable, Hashable], Array]):
         from ..tables import as_html, assumed_html
 
         table = self.table()
-        full = int(table["saturated"].sum())
+        full = np.count_nonzero(table["saturated"])
         yield title(f"Flows on {len(self)} edges; {full} of {len(table)} are at their capacity")
         yield as_html(table)
         yield assumed_html(table.assumed)

@@ -34,7 +34,7 @@ class Overview(pd.DataFrame):
 
     __repr__ = __str__
 
-    def _repr_html_(self) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def _repr_html_(self) -> str:
         rows = [
             (name, "yes" if row["applies"] else "no", *(row[word] for word in ("missing", "needs", "sends")))
             for name, row in self.to_dict("index").items()
