@@ -61,11 +61,12 @@ def test_a_console_of_ipython_is_no_notebook(monkeypatch):
 
 
 def test_a_bar_is_one_line_that_is_gone_at_the_end(notebook, capsys):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")  # there are no widgets, and no word of it
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
         with progress_bar(True, total=3, desc="path", unit=" strengths", mininterval=0.0) as tell:
             for _ in range(3):
                 tell(1, "lam 0.1")
+    assert not warned, "there are no widgets, and no word of it"
     assert len(notebook) == 1
     assert any("path" in state and "1/3" in state and "lam 0.1" in state for state in notebook[0])
     assert notebook[0][-1] == ""
