@@ -9,13 +9,16 @@ import ctypes
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
+from importlib import import_module
 from typing import Any, ParamSpec, TypeVar
 
 from . import checks
+from .display import Line, in_notebook
 from .errors import BudgetError
 from .escaping import visible
 
@@ -170,22 +173,36 @@ def in_time(function: Callable[P, T]) -> Callable[P, T]:
 
 @contextmanager
 def progress_bar(shown: bool | None, **how: Any) -> Generator[Callable[..., None]]:
-    """A bar on stderr where ``shown``; None: where that is a terminal. ``how`` are arguments of tqdm.
+    """A bar on stderr where ``shown``, in notebooks a widget where there are widgets; None: where stderr is a terminal,
+    and in notebooks after a second. ``how`` are arguments of tqdm.
 
     What it gives is called with the number of steps that are done, and with a text to show beside the bar.
     """
-    if not (sys.stderr.isatty() if shown is None else shown):
+    if not (sys.stderr.isatty() or in_notebook() if shown is None else shown):
         yield lambda steps, text="": None
         return
-    from tqdm import tqdm
-
-    with tqdm(leave=False, **how) as bar:
+    if shown is None and in_notebook():
+        how = {"delay": 1.0, **how}  # a bar that comes and goes leaves an empty line in the page
+    with _bar(leave=False, **how) as bar:
 
         def tell(steps: int, text: str = "") -> None:
             bar.set_postfix_str(visible(text), refresh="delay" not in how)  # a refresh would not wait
             bar.update(steps)
 
         yield tell
+
+
+def _bar(**how: Any) -> Any:
+    """The bar that fits the place: in a notebook a widget, or a line of text where there are no widgets."""
+    if not in_notebook():
+        from tqdm import tqdm
+
+        return tqdm(**how)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # tqdm warns where there are no widgets
+        auto: Any = import_module("tqdm.auto")
+    widgets = auto.notebook_tqdm is not auto.std_tqdm
+    return auto.tqdm(**how) if widgets else auto.tqdm(file=Line(), **how)
 
 
 def carry_out(work: Callable[[], T]) -> T:

@@ -15,6 +15,8 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pandas as pd
 
 LONGEST = 60  # characters of a name in a printed table or formula
@@ -39,14 +41,19 @@ def page(text: object) -> str:
 
 def printed(frame: pd.DataFrame, **how: Any) -> str:
     """A table for a terminal; ``how`` are arguments of ``DataFrame.to_string``."""
+    return readable(frame).to_string(**how)
+
+
+def readable(frame: pd.DataFrame, most: int | None = LONGEST) -> pd.DataFrame:
+    """A copy of a table whose texts, labels and names are `visible`; of those in cells so many characters at most."""
     import pandas as pd
 
     shown = _named(pd.DataFrame(frame), visible)
     for j, kind in enumerate(shown.dtypes):
         if not pd.api.types.is_numeric_dtype(kind):
-            texts = [visible(each) if isinstance(each, str) else each for each in shown.iloc[:, j]]
+            texts = [_within(each, lambda text: visible(text, most)) for each in shown.iloc[:, j]]
             shown.isetitem(j, pd.Series(texts, shown.index, object if kind.kind == "O" else None))  # None stays None
-    return shown.to_string(**how)
+    return shown
 
 
 def _seen(text: str, kept: str) -> str:
@@ -55,14 +62,19 @@ def _seen(text: str, kept: str) -> str:
     return "".join(c if c.isprintable() or c in kept else ascii(c)[1:-1] for c in text)
 
 
+def _within(each: Any, write: Callable[[str], str]) -> Any:
+    """A text as ``write`` writes it, those in a tuple as well; what is no text stays."""
+    if isinstance(each, tuple):
+        return tuple(_within(one, write) for one in each)
+    return write(each) if isinstance(each, str) else each
+
+
 def _named(frame: pd.DataFrame, write: Any) -> pd.DataFrame:
     """A copy of the frame whose labels and names of columns are written so; what is no text stays."""
     import pandas as pd
 
     def inside(each: Any) -> Any:
-        if isinstance(each, tuple):
-            return tuple(map(inside, each))
-        return write(each) if isinstance(each, str) else each
+        return _within(each, write)
 
     copy = frame.copy(deep=False)
     for axis in ("index", "columns"):

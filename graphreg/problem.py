@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ import numpy as np
 from . import checks
 from .breakdown import Watched
 from .compiling import conic
+from .display import Html, ShownFormula, details, inside, title
 from .engines.actors import Actors
 from .errors import (
     CheckpointError,
@@ -42,7 +43,7 @@ RAISES: dict[str, type[SolveError]] = {
 }
 
 
-class Problem:
+class Problem(ShownFormula):
     """A convex problem on a graph, from a model (a sum of terms).
 
     Parameters
@@ -419,6 +420,12 @@ class Problem:
     def __repr__(self) -> str:
         n, d = self.form.space.n_observed, self.form.d
         return f"<Problem: {n} nodes x {d} coordinates, {len(self.model.terms)} terms>"
+
+    def _html(self) -> Iterable[Html]:
+        yield title("Problem")
+        yield inside(notation.primal(self.form))
+        yield details("the dual", inside(self.dual()))
+        yield details("the optimality conditions", inside(self.kkt()))
 
 
 def problem_of(value: Any, taker: str) -> Problem:

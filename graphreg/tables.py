@@ -1,28 +1,48 @@
-"""Tables that say what they rest on: DataFrames whose printed form ends with their assumptions."""
+"""Tables that say what they rest on: DataFrames whose printed form, and whose HTML, ends with their assumptions."""
 
 from __future__ import annotations
 
 import textwrap
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
 
-from .escaping import page, printed
+from .display import Html, Shown, block, more, sentence, sentences, title
+from .escaping import page, printed, readable
 
 WIDTH = 118
+CELL = 200  # characters of a text in a cell of a notebook
+MOST, FEW = 40, 20  # of a table with more than so many rows so few are printed
 
 
 def assumed_lines(assumed: Sequence[str]) -> list[str]:
     """The assumptions of a result, one item each, as lines of its printed form."""
     head, rest = "assumed: ", "         "
     lines: list[str] = []
-    for sentence in assumed:
+    for each in assumed:
         first = head if not lines else rest
-        lines += textwrap.wrap(sentence, WIDTH, initial_indent=first, subsequent_indent=rest)
+        lines += textwrap.wrap(each, WIDTH, initial_indent=first, subsequent_indent=rest)
     return lines
+
+
+def as_html(frame: pd.DataFrame, **how: Any) -> Html:
+    """A table for a notebook, of the size that pandas' options allow; names are escaped. ``how`` are arguments of
+    ``DataFrame.to_html``."""
+    n, most, few = len(frame), pd.get_option("display.max_rows"), pd.get_option("display.min_rows")
+    how = {"border": 0, "max_cols": pd.get_option("display.max_columns"), "na_rep": "-", **how}
+    if not most or n <= most:
+        return Html(readable(frame, CELL).to_html(**how))
+    few = min(few or most, most)
+    ends = frame.iloc[[*range(few), *range(n - few, n)]]  # of these pandas leaves out the middle
+    return Html(readable(ends, CELL).to_html(max_rows=few, **how) + more(n, few))
+
+
+def assumed_html(assumed: Sequence[str]) -> Html:
+    """The assumptions of a result for a notebook."""
+    return sentences("assumed:", assumed)
 
 
 class LabelledTable(pd.DataFrame):
@@ -35,6 +55,9 @@ class LabelledTable(pd.DataFrame):
     def __repr__(self) -> str:
         return page(super().__repr__())  # pandas itself escapes the ends of lines
 
+    def _repr_html_(self) -> str:
+        return str(block(as_html(self)))
+
 
 def by_label(values: Any, labels: Iterable[Any], columns: Iterable[Any], name: str = "node") -> pd.DataFrame:
     """A DataFrame with a row per label; labels stay what they are, tuples as well."""
@@ -43,17 +66,40 @@ def by_label(values: Any, labels: Iterable[Any], columns: Iterable[Any], name: s
 
 
 @dataclass(frozen=True)
-class Stated(ABC):
+class Printed:
+    """A table among the lines of a result; ``how`` are arguments of ``DataFrame.to_string``."""
+
+    frame: pd.DataFrame
+    how: dict[str, Any]
+
+    @staticmethod
+    def of(frame: pd.DataFrame, **how: Any) -> Printed:
+        return Printed(frame, how)
+
+    def __str__(self) -> str:
+        return printed(self.frame, max_rows=MOST, min_rows=FEW, **self.how)
+
+    def to_html(self) -> Html:
+        return as_html(self.frame, **self.how)
+
+
+@dataclass(frozen=True)
+class Stated(Shown):
     """A result with ``assumed``, the sentences that it rests on; ``print`` shows its lines and then these."""
 
     assumed: tuple[str, ...] = field(kw_only=True, repr=False)
 
     @abstractmethod
-    def _lines(self) -> Sequence[str]:
+    def _lines(self) -> Sequence[str | Printed]:
         """What it says."""
 
+    def _html(self) -> Iterable[Html]:
+        for k, line in enumerate(self._lines()):
+            yield line.to_html() if isinstance(line, Printed) else (sentence if k else title)(line)
+        yield assumed_html(self.assumed)
+
     def __str__(self) -> str:
-        return page("\n".join([*self._lines(), *assumed_lines(self.assumed)]))
+        return page("\n".join([*map(str, self._lines()), *assumed_lines(self.assumed)]))
 
 
 @dataclass(frozen=True)
@@ -82,7 +128,16 @@ class Table(LabelledTable):
         return tuple(self.attrs.get("assumed", ()))
 
     def __str__(self) -> str:
-        shown = printed(self, max_rows=40) if len(self) else "(no rows)"
+        shown = str(Printed.of(self, show_dimensions="truncate")) if len(self) else "(no rows)"
         return page("\n".join([str(self.attrs.get("title", "")), shown, *assumed_lines(self.assumed)]).lstrip("\n"))
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return str(block(whole_html(self)))
+
+
+def whole_html(table: Table) -> Html:
+    """A table with its title and its assumptions, for a notebook."""
+    shown = as_html(table) if len(table) else sentence("(no rows)")
+    return Html("".join((title(table.attrs.get("title", "")), shown, assumed_html(table.assumed))))

@@ -42,7 +42,9 @@ HOSTILE = {
 }
 EVERY = {**HOSTILE, "nothing": "", "a zero": "a\0b"}
 
-TAGS = {"div", "style", "table", "thead", "tbody", "tr", "th", "td", "p"}
+TAGS = {"div", "table", "thead", "tbody", "tr", "th", "td", "p", "strong", "ul", "li", "details", "summary"}
+FORMULAS = {"math", "mrow", "mi", "mn", "mo", "mtext", "mspace", "mstyle", "mfrac"}
+FORMULAS |= {"msub", "msup", "msubsup", "munder", "mover", "munderover"}
 
 
 def unprintable(text: str) -> set[str]:

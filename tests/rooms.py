@@ -25,6 +25,7 @@ ROOMS = (  # from the ground up; files of the top, and folders
     *(
         "version",
         "escaping",
+        "display",
         "errors",
         "declaring",
         "messages",

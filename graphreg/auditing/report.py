@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..certificate import Certificate
+from ..display import Html, block
 from ..escaping import page, visible
 from ..problem import Problem
 from ..terms import Array
@@ -27,6 +28,7 @@ MARKS = {
     "not tried": "skip",
 }
 WIDTH = 11
+LEFT = '<td style="text-align:left">'
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class Finding:
         return page(f"{MARKS[self.outcome]}  {self.evidence:{WIDTH}s} {self.sentence}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Audit:
     """A referee's report on an algorithm.
 
@@ -176,6 +178,10 @@ class Audit:
             )
         return lines
 
+    def __repr__(self) -> str:
+        fails = sum(each.outcome == "fails" for each in self.findings)
+        return f"<Audit of {visible(self.algorithm)}: {self.verdict}; {len(self.findings)} findings, {fails} fail>"
+
     @property
     def cost(self) -> str:
         """What the main run sent, in words."""
@@ -201,10 +207,11 @@ class Audit:
         first, *rest = [html.escape(line) for line in str(self).splitlines()]
         below = rest[sum(len(str(each).splitlines()) for each in self.findings) :]
         rows = "".join(
-            f"<tr><td>{html.escape(visible(each.evidence))}</td><td>{html.escape(each.outcome)}</td>"
-            f"<td>{html.escape(visible(each.sentence, None))}</td></tr>"
+            f"<tr>{LEFT}{html.escape(visible(each.evidence))}</td>{LEFT}{html.escape(each.outcome)}</td>"
+            f"{LEFT}{html.escape(visible(each.sentence, None))}</td></tr>"
             for each in self.findings
         )
         return f"<h3>{first}</h3>\n<table>{rows}</table>\n<p>{'<br>'.join(below)}</p>\n"
 
-    _repr_html_ = to_html
+    def _repr_html_(self) -> str:
+        return str(block(Html(self.to_html())))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..display import Html, Shown, details, facts, inside, sentence, title
+from ..escaping import visible
 from ..form import DualPoint, Form
 from ..terms import Array
 from .common_model.best_common import common
@@ -16,6 +18,8 @@ from .convexity import strong_convexity
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from .kkt import KKT
 
 
 def relative(gap: float, primal: float, dual: float, floor: float) -> float:
@@ -25,8 +29,8 @@ def relative(gap: float, primal: float, dual: float, floor: float) -> float:
     return gap / yardstick if yardstick > 0 else (0.0 if gap == 0 else float("inf"))
 
 
-@dataclass(frozen=True)
-class Certificate:
+@dataclass(frozen=True, repr=False)
+class Certificate(Shown):
     """``dual <= optimum <= primal``, by weak duality at explicitly feasible points.
 
     Attributes
@@ -164,6 +168,45 @@ class Certificate:
         return table.assign(
             **{end: pd.Series([row[k] for row in rows], dtype=object) for k, end in ((1, "tail"), (2, "head"))}
         )
+
+    def kkt(self) -> KKT:
+        """The optimality conditions in numbers: what is missing of each, and at which node or edge most.
+
+        Returns
+        -------
+        KKT
+            ``.table`` (one row per condition and term), ``.total``, ``.gap``, and ``.reason`` where there is none.
+
+        Examples
+        --------
+        >>> found = solution.certificate.kkt()
+        >>> bool(abs(found.total - found.gap) <= 1.01 * found.charge)
+        True
+        """
+        from .kkt import kkt
+
+        return kkt(self)
+
+    def __repr__(self) -> str:
+        if not self.valid:
+            return f"<{type(self).__name__}: none; {visible(self.note, 200)}>"
+        bounds = f"{self.dual:.6g} <= optimum <= {self.primal:.6g}"
+        return f"<{type(self).__name__}: {bounds}, relative gap {self.relative_gap:.2g}>"
+
+    def _html(self) -> Iterable[Html]:
+        if not self.valid:
+            yield title("No certificate")
+            yield sentence(self.note)
+            return
+        yield title(f"{type(self).__name__}: {self.dual:.10g} <= optimum <= {self.primal:.10g}")
+        known: dict[str, object] = {
+            "gap": f"{self.gap:.3g}, of which {self.charge:.2g} is the charge for rounding",
+            "relative gap": f"{self.relative_gap:.3g}",
+        }
+        if np.isfinite(self.distance):
+            known["distance"] = f"at most {self.distance:.3g} from the optimal parameters, over all nodes"
+        yield facts(known | ({"note": self.note} if self.note else {}))
+        yield details("the optimality conditions in numbers", inside(self.kkt()))
 
     def __str__(self) -> str:
         if not self.valid:

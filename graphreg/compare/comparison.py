@@ -13,6 +13,7 @@ from .. import checks
 from ..auditing import AbstractAlgorithm, algorithm_of
 from ..certificate import Certificate
 from ..clock import progress_bar
+from ..display import Html, Shown, sentence, title
 from ..errors import MethodError
 from ..escaping import page, printed, visible
 from ..methods import METHOD, AbstractMethod, Exact, listed
@@ -26,8 +27,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True)
-class Comparison:
+SHORT = dict.fromkeys(("above", "relative_gap", "seconds", "own_gap"), "{:.3g}".format)
+FORMATS: Any = {"objective": "{:.10g}".format, **SHORT}
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison(Shown):
     """What several methods reached on one problem, and at what cost.
 
     Attributes
@@ -140,13 +145,19 @@ class Comparison:
 
         return comparison_figure(self)
 
-    def __str__(self) -> str:
-        short = dict.fromkeys(("above", "relative_gap", "seconds", "own_gap"), "{:.3g}".format)
-        formats: Any = {"objective": "{:.10g}".format, **short}
-        table = self.table()
-        table[[*SENT]] = table[[*SENT]].astype(object).where(table[[*SENT]].notna(), "-")
-        lines = [printed(table, formatters=formats, na_rep="-")]
-        lines += [
+    def __repr__(self) -> str:
+        met = sum(each.status == "certified" for each in self.entries.values())
+        return f"<Comparison of {len(self.entries)} methods, {met} certified; bound {self.bound:.8g}>"
+
+    def _html(self) -> Iterable[Html]:
+        from ..tables import as_html
+
+        yield title(f"Comparison of {len(self.entries)} methods")
+        yield as_html(self.table(), formatters=FORMATS)
+        yield from map(sentence, self._remarks())
+
+    def _remarks(self) -> list[str]:
+        lines = [
             f"{visible(name)}: {e.status}. {e.message}" for name, e in self.entries.items() if e.status != "certified"
         ]
         uncounted = [visible(name) for name in self.solutions if self.sent.get(name, ()) is None]
@@ -154,7 +165,12 @@ class Comparison:
             lines.append(f"nobody counts the messages of {', '.join(uncounted)}")
         if self.not_run:
             lines.append(f"interrupted before these began: {', '.join(map(visible, self.not_run))}")
-        return page("\n".join([*lines, f"reference: {self.reference}"]))
+        return [*lines, f"reference: {self.reference}"]
+
+    def __str__(self) -> str:
+        table = self.table()
+        table[[*SENT]] = table[[*SENT]].astype(object).where(table[[*SENT]].notna(), "-")
+        return page("\n".join([printed(table, formatters=FORMATS, na_rep="-"), *self._remarks()]))
 
 
 LEAST = 1e-9  # the relative gap to which the optimum is known well enough, whatever is asked of the methods

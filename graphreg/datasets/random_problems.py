@@ -32,7 +32,7 @@ STRUCTURES = ("one graph", "two graphs", "hierarchy", "feature subset", "node pe
 HARD = ("collinear columns", "column scales", "unscaled intercept", "extreme strengths")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RandomProblem:
     """A random problem, as a model and, written down independently of it, as plain numbers.
 
@@ -59,6 +59,9 @@ class RandomProblem:
     condition: float
     model: Model
     plain: PlainProblem
+
+    def __repr__(self) -> str:
+        return f"<RandomProblem {self.description}>"
 
     @cached_property
     def problem(self) -> Problem:

@@ -49,7 +49,7 @@ ALL_STRUCTURES = (*STRUCTURES, "consensus")
 FEW_ROUNDS = (1, 2, 5)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class WildProblem:
     """A wild problem, as a model and, written down independently of it, as plain numbers; and how to ask for it.
 
@@ -80,6 +80,9 @@ class WildProblem:
     gap: float
     rounds: int | None
     from_zero: bool
+
+    def __repr__(self) -> str:
+        return f"<WildProblem {self.description}>"
 
     @cached_property
     def problem(self) -> Problem:

@@ -14,21 +14,27 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..escaping import visible
 from ..inputs import components_of
 from ..terms import Array, EdgeBlock, SampleBlock, Space, alike, shared
 
 T = TypeVar("T")
+LONGEST_REPR = 300  # characters
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DualPoint:
     """Flows per edge block and prices per sample block."""
 
     flows: tuple[Array, ...]
     prices: tuple[Array, ...]
 
+    def __repr__(self) -> str:
+        flows, prices = (", ".join(str(part.shape) for part in each) for each in (self.flows, self.prices))
+        return f"<DualPoint: flows of the shapes {flows or 'none'}; prices {prices or 'none'}>"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Form:
     """A problem in canonical form over n nodes (first ``n_observed`` of the user's, then the latent ones)."""
 
@@ -36,6 +42,11 @@ class Form:
     latent: tuple[Hashable, ...]
     samples: tuple[SampleBlock, ...]
     edges: tuple[EdgeBlock, ...]
+
+    def __repr__(self) -> str:
+        latent = f", {len(self.latent)} of them latent" if self.latent else ""
+        terms = [block.loss.called() for block in self.samples] + [edge.name for edge in self.edges]
+        return visible(f"<Form: {self.n} nodes x {self.d} coordinates{latent}; {', '.join(terms)}>", LONGEST_REPR)
 
     @property
     def n(self) -> int:

@@ -29,7 +29,7 @@ GAP = 1e-9  # relative, to which estimates are to be certified
 SUSPICIOUS = 1e-6  # below this share of the curvature of its design a fit may be on its way to infinity
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LocalFits:
     """The local estimates of all nodes that have data.
 
@@ -49,6 +49,9 @@ class LocalFits:
     coef: Array
     hessian: Array
     counts: Array
+
+    def __repr__(self) -> str:
+        return f"<LocalFits of {int(self.fitted.sum())} of {len(self.counts)} nodes, {self.form.d} coordinates each>"
 
     @property
     def fitted(self) -> Array:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import checks
+from .. import checks, display
 from ..errors import DataError
+from ..escaping import visible
 from ..messages import did_you_mean
 from .columns import (
     Array,
@@ -32,9 +34,11 @@ from .samples import Where, assembled, design, label_list, offsets, stacked, wid
 if TYPE_CHECKING:
     from narwhals.stable.v2.typing import IntoDataFrame
 
+SHOWN = 10  # features and nodes in a notebook
+
 
 @dataclass(frozen=True, eq=False)
-class NodeData:
+class NodeData(display.Shown):
     """The samples of all nodes, stacked; each belongs to one node. Use the constructors, which check what they read.
 
     Attributes
@@ -335,3 +339,17 @@ class NodeData:
         target = "target" if len(self.targets) == 1 else "targets"
         targets = f"{target} {shown(self.targets)}" if self.targets else "no target"
         return f"NodeData: {self.n_samples} samples at {len(self.labels)} nodes ({each} each), {features}, {targets}"
+
+    def _html(self) -> Iterable[display.Html]:
+        counts = self.counts().tolist()
+        yield display.title(repr(self))
+        columns = [] if self.X is None else list(zip(self.features, self.X.T, strict=True))
+        rows = [(name, x.mean(), x.std(), x.min(), x.max()) for name, x in columns[:SHOWN]]
+        if rows:
+            yield display.table(
+                ("feature", "mean", "std", "min", "max"), [(row[0], *map(float, row[1:])) for row in rows]
+            )
+            yield display.more(len(columns), len(rows))
+        nodes = [(visible(label), count) for label, count in islice(zip(self.labels, counts, strict=True), SHOWN)]
+        shown = display.table(("node", "samples"), nodes)
+        yield display.details("samples at the nodes", shown, display.more(len(counts), len(nodes)))

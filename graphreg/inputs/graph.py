@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from .. import checks
+from ..display import Html, Shown, details, facts, more, table, title
 from ..errors import GraphError
+from ..escaping import visible
 from . import sources
 from .incidence import GROUND, Array, components_of, difference_matrix, groups_of, means_of, narrow
 from .reading import check_simple, checked_positions, checked_size, checked_weights, freeze, label_index, plain_label
@@ -22,9 +25,11 @@ if TYPE_CHECKING:
 
 __all__ = ["GROUND", "Graph", "components_of", "difference_matrix", "groups_of", "is_networkx", "means_of", "narrow"]
 
+SHOWN = 10  # edges in a notebook
+
 
 @dataclass(frozen=True, eq=False)
-class Graph:
+class Graph(Shown):
     """An undirected graph with positive edge weights.
 
     Isolated nodes and several components are legal; self loops, repeated edges and directions are not.
@@ -343,3 +348,19 @@ class Graph:
         low, high = (self.weight.min(), self.weight.max()) if self.n_edges else (1.0, 1.0)
         weights = "" if low == high == 1.0 else f", weights {low:.4g} to {high:.4g}"
         return f"Graph: {self.n_nodes} nodes, {self.n_edges} edges{weights}"
+
+    def _html(self) -> Iterable[Html]:
+        degree = np.bincount(np.concatenate([self.tail, self.head]), minlength=self.n_nodes)
+        alone = int((degree == 0).sum())
+        yield title(repr(self))
+        yield facts(
+            {
+                "connected components": int(self.components().max()) + 1,
+                "edges at a node": f"{degree.min()} to {degree.max()}, {degree.mean():.3g} on average"
+                + (f"; {alone} nodes have none" if alone else ""),
+            }
+        )
+        ends = zip(self.edges(), self.weight.tolist(), strict=True)
+        rows = [(visible(tail), visible(head), weight) for (tail, head), weight in islice(ends, SHOWN)]
+        if rows:
+            yield details("edges", table(("tail", "head", "weight"), rows), more(self.n_edges, len(rows)))

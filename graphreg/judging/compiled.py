@@ -11,7 +11,7 @@ from ..errors import FailedError
 from ..running import Solution, contradicted
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Compiled:
     """A problem compiled to CVXPY.
 
@@ -29,6 +29,9 @@ class Compiled:
     w: Any
     z: list[Any]
     conic: conic.ConicProblem
+
+    def __repr__(self) -> str:
+        return f"<Compiled: a problem of CVXPY, status {self.cvxpy.status}; .cvxpy.solve(...), then .read()>"
 
     def read(self) -> Solution:
         """The answer that stands in the CVXPY problem, certified by graphreg's own code.

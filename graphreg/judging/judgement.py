@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from ..certificate import Certificate, Certifier, Enclosed, Kinks, Routing, feas
 from ..certificate import common as best_common
 from ..clock import LAST, OutOfTimeError, afresh, alarm, left, look, within
 from ..compiling import conic
+from ..display import Html, sentence, table
 from ..form import Form
 from ..methods import AbstractMethod, Exact, PrimalDual
 from ..running import Budget, solve
@@ -41,7 +42,7 @@ class Step:
     seconds: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Judgement(Certificate):
     """The certificate of a point that was given: ``dual <= optimum <= primal``, where ``primal`` is the objective at
     that very point, so that it is at most ``gap`` above the optimum.
@@ -86,6 +87,17 @@ class Judgement(Certificate):
         from ..certificate.proof import prove
 
         return prove(self, path)
+
+    def _html(self) -> Iterable[Html]:
+        yield from super()._html()
+        if self.moved:
+            yield sentence(f"moved by at most {self.moved:.2g} to where every constraint holds")
+        if self.better is not None:
+            yield sentence(f"a better point was met, of objective {self.better.primal:.10g}: .better.w")
+        rows = [
+            (step.name, f"{step.dual:.10g}", f"{step.relative_gap:.3g}", f"{step.seconds:.2g}") for step in self.steps
+        ]
+        yield table(("lower bound from", "dual", "relative gap", "seconds"), rows)
 
     def __str__(self) -> str:
         lines = [super().__str__()]

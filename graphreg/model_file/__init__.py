@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..checks import switch
 from ..errors import ModelFileError
+from ..escaping import visible
 from ..inputs import Graph
 from ..messages import near
 from ..methods import AbstractMethod
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["ModelFile", "SampleTable", "read_model"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ModelFile:
     """A model file that was read.
 
@@ -125,6 +126,9 @@ class ModelFile:
             raise ModelFileError(f"no [[data]] has the name {name!r}; {near(name, [str(each) for each in known])}")
         samples = next(iter(known.values())) if name is None else known[name]
         return samples.prepared(read_table(path, "rows", samples.label_columns), Path(path).name)
+
+    def __repr__(self) -> str:
+        return f"<ModelFile {visible(self.path.name)!r}: {self.problem!r}>"
 
     def __str__(self) -> str:
         observed = {label for samples in self.samples for label in samples.labels}

@@ -9,12 +9,13 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
+from ..display import Brief
 from ..form import Form
 from ..terms import Array
 
 
-@dataclass(frozen=True)
-class Arcs:
+@dataclass(frozen=True, repr=False)
+class Arcs(Brief):
     """Arc k < p leads from the first to the second node of pair k, arc p + k back.
 
     Attributes

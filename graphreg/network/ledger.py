@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..checks import checked, whole
+from ..display import Html, Shown, table, title
 from ..terms import Array
 from .arcs import Arcs
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable, Iterable, Sequence
 
     import pandas as pd
 
@@ -38,7 +39,7 @@ class Account:
 
 
 @dataclass(eq=False)
-class Ledger:
+class Ledger(Shown):
     """Messages and bytes: what the method sends, what its adaptation sends, what certificates and inference cost.
 
     The method's are the messages of its rounds. Adaptation is all by which nodes set a method up or change its
@@ -209,6 +210,11 @@ class Ledger:
 
     def __repr__(self) -> str:
         return f"Ledger(rounds={self.rounds}, messages={self.messages}, bytes={self.bytes})"
+
+    def _html(self) -> Iterable[Html]:
+        messages, size = self.messages, self.bytes
+        yield title(f"Ledger: {self.rounds:,} rounds, {self.total_messages:,} messages")
+        yield table(("purpose", "messages", "bytes"), [(p, f"{messages[p]:,}", f"{size[p]:,}") for p in PURPOSES])
 
     def __str__(self) -> str:
         messages, size = self.messages, self.bytes

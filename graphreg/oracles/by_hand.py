@@ -43,6 +43,9 @@ class Oracles:
         self._links = [edge for edge in form.edges if not edge.ground]
         self._ground = [edge for edge in form.edges if edge.ground]
 
+    def __repr__(self) -> str:
+        return f"<Oracles of {self.n} nodes x {self.d} coordinates, {len(self.tail)} edges between nodes>"
+
     # ---- nodes -------------------------------------------------------------------------------------------------------
     @cached_property
     def _gradients(self) -> NodeGradients:

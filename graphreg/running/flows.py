@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..certificate import Certificate
+from ..display import Html, Shown, title
 from ..form import Form
 from ..terms import Array, EdgeBlock
 from ..terms.penalties import row_norm
@@ -22,7 +23,7 @@ ASSUMED = (
 )
 
 
-class Flows(Mapping[tuple[Hashable, Hashable], Array]):
+class Flows(Shown, Mapping[tuple[Hashable, Hashable], Array]):
     """Flows by edge: ``flows[i, j]`` is the sum over all terms of the flow (d,) from i to j, the negative of that
     from j to i; ``flows[i, None]`` that to the ground."""
 
@@ -67,6 +68,22 @@ class Flows(Mapping[tuple[Hashable, Hashable], Array]):
         if turned in self._flow:
             return -self._flow[turned]
         raise KeyError(f"{edge!r} is not an edge of the problem; edges are pairs of node labels (tail, head)")
+
+    def __repr__(self) -> str:
+        table = self.table()
+        return f"<Flows on {len(self)} edges, {np.count_nonzero(table['saturated'])} saturated; print(flows.table())>"
+
+    def __str__(self) -> str:
+        return str(self.table())
+
+    def _html(self) -> Iterable[Html]:
+        from ..tables import as_html, assumed_html
+
+        table = self.table()
+        full = np.count_nonzero(table["saturated"])
+        yield title(f"Flows on {len(self)} edges; {full} of {len(table)} are at their capacity")
+        yield as_html(table)
+        yield assumed_html(table.assumed)
 
     def __iter__(self) -> Iterator[tuple[Hashable, Hashable]]:
         return iter(self._flow)

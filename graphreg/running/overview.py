@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from ..display import block, table, title
 from ..form import Form
 from ..network import Arcs, arcs_of
 
@@ -32,6 +33,14 @@ class Overview(pd.DataFrame):
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (name, "yes" if row["applies"] else "no", *(row[word] for word in ("missing", "needs", "sends")))
+            for name, row in self.to_dict("index").items()
+        ]
+        shown = table(("method", "applies", "missing", "needs", "sends"), rows)
+        return str(block(title(self.attrs.get("sizes", "")), shown))
 
 
 def overview(form: Form, methods: Sequence[AbstractMethod]) -> Overview:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..certificate import Certificate, Clusters, clusters
 from ..checks import switch
+from ..display import Html, Shown, details, inside
 from ..escaping import page
 from ..form import Form
 from ..network import Ledger
@@ -24,12 +25,13 @@ if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
 
+    from ..certificate.kkt import KKT
     from ..certificate.proof import Proved
     from .summary import Summary
 
 
 @dataclass(frozen=True)
-class Solution:
+class Solution(Shown):
     """What a solve gave.
 
     Attributes
@@ -198,6 +200,24 @@ class Solution:
             vars(self).pop("_proved_clusters")  # the next call looks for all
         return found
 
+    def kkt(self) -> KKT:
+        """The optimality conditions in numbers: what is missing of each, and at which node or edge most.
+
+        The parts of the gap add up to the certified gap, but for the charge for rounding. Where there is no
+        certificate the table says why.
+
+        Returns
+        -------
+        KKT
+            ``.table`` (one row per condition and term), ``.total``, ``.gap``, and ``.reason`` where there is none.
+
+        Examples
+        --------
+        >>> solution.kkt().table["condition"].tolist()[0]
+        'prices are slopes of the loss'
+        """
+        return self.certificate.kkt()
+
     def prove(self, path: str | Path, claims: str | Sequence[str | tuple[Any, ...]] = ()) -> Proved:
         """Write a proof of the bounds of this answer, which anybody can check without graphreg: see docs/proofs.md.
 
@@ -302,3 +322,10 @@ class Solution:
 
     def __repr__(self) -> str:
         return f"<Solution {self.method}: {self.status}, objective {self.objective:.6g}>"
+
+    def _html(self) -> Iterable[Html]:
+        from ..tables import as_html
+
+        yield inside(self.summary())
+        yield details("the coefficients of the nodes", as_html(self.table()))
+        yield details("the optimality conditions in numbers", inside(self.kkt()))

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import networkx as nx
 import pandas as pd
 
-from ..escaping import printed
+from ..display import Html, facts, title
 from ..form import Form
-from ..tables import WIDTH, LabelledTable, Stated
+from ..tables import WIDTH, LabelledTable, Printed, Stated, assumed_html
 from ..terms import Array
 
 if TYPE_CHECKING:
@@ -43,15 +43,26 @@ class Summary(Stated):
     facts: dict[str, str]
     coefficients: pd.DataFrame
 
-    def _lines(self) -> Sequence[str]:
+    def _lines(self) -> Sequence[str | Printed]:
         indent = max(map(len, self.facts)) + 2
-        lines: list[str] = []
+        lines: list[str | Printed] = []
         for name, text in self.facts.items():
             lines += textwrap.wrap(f"{name:{indent}}{text}", WIDTH, subsequent_indent=" " * indent)
-        return [*lines, "", printed(self.coefficients, max_rows=40, float_format="{:.4g}".format), ""]
+        return [*lines, "", self._table(), ""]
 
     def __repr__(self) -> str:
         return str(self)
+
+    def _table(self) -> Printed:
+        return Printed.of(self.coefficients, float_format="{:.4g}".format)
+
+    def _html(self) -> Iterable[Html]:
+        method, _, _ = self.facts["method"].partition(",")
+        status, _, _ = self.facts["status"].partition(".")
+        yield title(f"{method}: {status}")
+        yield facts(self.facts)
+        yield self._table().to_html()
+        yield assumed_html(self.assumed)
 
 
 def summary(solution: Solution) -> Summary:

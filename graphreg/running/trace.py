@@ -6,8 +6,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..checks import checked, whole
+from ..display import Html, Shown, sentence, title
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import pandas as pd
 
 
@@ -30,8 +33,8 @@ class Record:
     bytes: int = checked(whole(0), 0)
 
 
-@dataclass
-class Trace:
+@dataclass(repr=False)
+class Trace(Shown):
     """The checks of a run in order, and the seconds that they cost; polishes, tried or taken, are counted apart."""
 
     records: list[Record] = field(default_factory=list)
@@ -47,6 +50,20 @@ class Trace:
         import pandas as pd
 
         return pd.DataFrame([vars(record) for record in self.records])
+
+    def __repr__(self) -> str:
+        if not self.records:
+            return "<Trace: no checks>"
+        last = self.records[-1]
+        word = "certified" if last.certified else "not certified"
+        return f"<Trace: {len(self)} checks; after round {last.round} relative gap {last.relative_gap:.3g}, {word}>"
+
+    def _html(self) -> Iterable[Html]:
+        from ..tables import as_html
+
+        yield title(f"Trace: {len(self)} checks, {len(self.certified())} of them certified")
+        yield as_html(self.table())
+        yield sentence("what is not certified is a cheap estimate", quiet=True)
 
     def __len__(self) -> int:
         return len(self.records)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..display import Brief
 from ..inputs import difference_matrix, narrow
 from .calculus import Strength
 from .padding import Batch, batches, gram
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from .losses.loss import AbstractLoss
 
 
-@dataclass(frozen=True)
-class SampleBlock:
+@dataclass(frozen=True, repr=False)
+class SampleBlock(Brief):
     """Samples of one loss. The predictor (M,) or (M, k) is ``A vec(w) + offset``, A sparse.
 
     The nodes are those of a form of ``n``; a term leaves n to the form that takes it.
@@ -143,8 +144,8 @@ class SampleBlock:
         return self.values(w) + self.conjugates(a) - _rowwise(a * self.predict(w))
 
 
-@dataclass(frozen=True)
-class EdgeBlock:
+@dataclass(frozen=True, repr=False)
+class EdgeBlock(Brief):
     """Edges that share one penalty; ``z = (Kw)_e - center_e`` on the coordinates ``features``.
 
     The ends are nodes of a form of ``n``. In what a term gives, indices from ``n_observed`` on are its own latent

@@ -6,14 +6,15 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable
+from abc import abstractmethod
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from ..checks import Check, is_number
-from ..errors import TermError
+from ..display import Brief, Html, Shown, inside, sentence, table, title
+from ..errors import GraphregError, TermError
 from ..escaping import visible
 from ..messages import shown
 
@@ -123,7 +124,7 @@ class Strength:
         return name if self.factor == 1.0 else f"{self.factor:.6g} {name}"
 
 
-class _Summand:
+class _Summand(Shown):
     """What terms and models have in common: ``+``, ``strength *`` and ``/ number``, all of which give models."""
 
     __array_ufunc__ = None
@@ -155,8 +156,20 @@ class _Summand:
 
     __rsub__ = __sub__
 
+    def _html(self) -> Iterable[Html]:
+        from ..form import build
+        from ..form.notation import primal
 
-class AbstractTerm(_Summand, ABC):
+        model = Model.of(self)
+        yield title(f"{type(self).__name__}: {len(model.terms)} term{'s' if len(model.terms) > 1 else ''}")
+        yield table(("strength", "term"), [(strength.text(), repr(term)) for strength, term in model.terms])
+        try:
+            yield inside(primal(build(model)))
+        except GraphregError as error:  # a part of a model, that is no problem by itself
+            yield sentence(f"no problem yet: {error}", quiet=True)
+
+
+class AbstractTerm(Brief, _Summand):
     """Something that can stand in a model: a loss on the nodes, or a penalty on edges."""
 
     @abstractmethod
@@ -181,11 +194,15 @@ class AbstractTerm(_Summand, ABC):
         return True
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Model(_Summand):
     """A sum of scaled terms, in the order in which they were written."""
 
     terms: tuple[tuple[Strength, AbstractTerm], ...]
+
+    def __repr__(self) -> str:
+        each = [("" if s == Strength() else f"{s.text()} * ") + repr(term) for s, term in self.terms]
+        return f"Model: {' + '.join(each)}"
 
     @staticmethod
     def of(value: Any) -> Model:

@@ -23,7 +23,7 @@ from .sums import check_between_nodes
 ROOT = "root"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Hierarchy(AbstractTerm):
     """A penalty on the edges of a tree whose leaves are nodes and whose inner nodes are latent.
 
@@ -118,7 +118,7 @@ class Hierarchy(AbstractTerm):
         return Lowered(edges=tuple(edges), latent=tuple(_latent_labels(latent, space)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AlphaHierarchy(AbstractTerm):
     """(2.1) of the known-clusters paper; see `Hierarchy.from_alpha`."""
 

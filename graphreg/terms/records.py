@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..checks import sequence
+from ..display import Brief
 from ..errors import TermError
 from ..escaping import upright
 from ..messages import did_you_mean, unmatched
@@ -111,8 +112,8 @@ def name_of(coordinate: Coordinate) -> str:
     return coordinate if isinstance(coordinate, str) else f"{coordinate[0]}[{coordinate[1]}]"
 
 
-@dataclass(frozen=True)
-class Space:
+@dataclass(frozen=True, repr=False)
+class Space(Brief):
     """The parameters of a problem: ``n_observed`` nodes that carry labels of the user, and the coordinates.
 
     ``coordinates`` are the names of the d columns of w: features, or pairs (feature, class) where a feature has one

@@ -47,7 +47,7 @@ def check_strength(penalty: AbstractPenalty, strength: Strength, weighted: bool,
         raise TermError(f"{where} is a constraint ({name}) and takes no weights; {remedy}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TotalVariation(AbstractTerm):
     """Generalised total variation: ``sum over edges e = (i, j) of A_e phi(w_i - w_j)``.
 
@@ -87,7 +87,7 @@ class TotalVariation(AbstractTerm):
         return not isinstance(self.penalty, AbstractConstraint)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Consensus(AbstractTerm):
     """Consensus: the indicator of ``w_i = w_j`` on every edge of a connected graph.
 
@@ -125,7 +125,7 @@ class Consensus(AbstractTerm):
         return False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NodePenalty(AbstractTerm):
     """A penalty on every node: ``sum over nodes i of weight_i phi(w_i - center)``; latent nodes have none.
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..checks import positive, seed
+from ..display import Html, Shown, sentence, sentences, table, title
 from ..escaping import page
 from ..terms import Array
 from .advice import ADVICE
@@ -42,8 +43,8 @@ class Failure:
         return page(f"{self.sentence} (by {self.by:.3g}; at {self.where})" if self.where else self.sentence)
 
 
-@dataclass(frozen=True)
-class Report:
+@dataclass(frozen=True, repr=False)
+class Report(Shown):
     """What `check_penalty` or `check_loss` found.
 
     Attributes
@@ -71,11 +72,25 @@ class Report:
     def __bool__(self) -> bool:
         return self.ok
 
-    def __str__(self) -> str:
+    def _title(self) -> str:
         broken = len({failure.law for failure in self.failures})
         known = f"; {len(self.untried)} not tried" if self.untried else ""
         said = "every law holds" if self.ok else f"{broken} of {len(self.laws)} laws fail"
-        lines = [f"{self.subject}: {said}{known}"]
+        return f"{self.subject}: {said}{known}"
+
+    def __repr__(self) -> str:
+        return page(f"<Report on {self._title()}>")
+
+    def _html(self) -> Iterable[Html]:
+        yield title(self._title())
+        yield table(("fails", "how"), [(each.law, str(each)) for each in self.failures]) if self.failures else Html("")
+        broken = {each.law for each in self.failures}
+        held = [law for law in self.laws if law not in broken and law not in self.untried]
+        yield sentence(f"{len(held)} laws hold: {', '.join(held)}")
+        yield sentences("not tried:", (f"{law}: {why}" for law, why in self.untried.items()))
+
+    def __str__(self) -> str:
+        lines = [self._title()]
         for law in self.laws:
             if law in self.untried:
                 lines.append(f"  skip  {law}: not tried, {self.untried[law]}")

@@ -19,6 +19,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.sparse.linalg import splu
 
 from ..certificate import factor
+from ..display import Brief
 from ..form import EdgeBlock, held_together
 from ..inputs import components_of
 from ..terms import Array
@@ -107,8 +108,8 @@ class Group:
             return factor(L + 1e-13 * sp.diags_array(L.diagonal()))
 
 
-@dataclass(frozen=True, eq=False)
-class Network:
+@dataclass(frozen=True, eq=False, repr=False)
+class Network(Brief):
     """Edge blocks with their weights A_e, on n nodes and d coordinates."""
 
     blocks: tuple[EdgeBlock, ...]

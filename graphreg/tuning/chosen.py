@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from ..display import Html, Shown, sentence, title
 from ..errors import ModelError
 from ..escaping import visible
 from ..form import Form
 from ..methods import AbstractMethod
 from ..problem import Problem
 from ..running import Solution
-from ..tables import LabelledTable, Table, assumed_lines
+from ..tables import LabelledTable, Table, as_html, assumed_html, assumed_lines
 from ..terms import Array, name_of
 from .fold_runs import FoldRun, placed
 from .folds import Fold, Folds, nodes_of
@@ -26,6 +27,8 @@ from .scoring import Scorer, held
 from .warm import refit
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from matplotlib.axes import Axes
 
 
@@ -44,7 +47,7 @@ def scores_of(form: Form, fold: Fold, run: FoldRun, scorer: Scorer, grid: Grid) 
 
 
 @dataclass(frozen=True)
-class CrossValidation:
+class CrossValidation(Shown):
     """The scores of a grid of strengths on held-out samples.
 
     Attributes
@@ -302,3 +305,9 @@ class CrossValidation:
     def __repr__(self) -> str:
         what = f"{len(self.runs)} of {len(self.folds)} folds x {len(self.grid.points)} points"
         return f"<CrossValidation: {what}; {self._choice()}>"
+
+    def _html(self) -> Iterable[Html]:
+        yield title(self._title())
+        yield as_html(self.table())
+        yield sentence(self._choice())
+        yield assumed_html(self.assumed)

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..certificate import cluster_count
 from ..clock import OutOfTimeError, alarm, deadline, until
+from ..display import Brief
 from ..errors import FailedError, MethodError, ModelError, WorkerError
 from ..form import Form
 from ..methods import AbstractMethod
@@ -25,8 +26,8 @@ from .points import Grid
 from .warm import Warm, order_of
 
 
-@dataclass(frozen=True)
-class FoldRun:
+@dataclass(frozen=True, repr=False)
+class FoldRun(Brief):
     """What one fold gave, point by point of the grid.
 
     Attributes

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import checks
+from ..display import Brief
 from ..errors import DataError, ModelError
 from ..form import Form
 from ..inputs import components_of, listed, numbered
@@ -20,8 +21,8 @@ from ..terms import Array
 from ..terms.penalties import AbstractConstraint
 
 
-@dataclass(frozen=True)
-class Fold:
+@dataclass(frozen=True, repr=False)
+class Fold(Brief):
     """One way of splitting the samples: rows to fit on, and rows held out.
 
     ``scored`` (a mask over ``test``) are those whose prediction the training data determine; ``cut_off`` the labels of
@@ -35,8 +36,8 @@ class Fold:
     cut_off: tuple[Hashable, ...]
 
 
-@dataclass(frozen=True)
-class Folds:
+@dataclass(frozen=True, repr=False)
+class Folds(Brief):
     """The folds of a cross-validation, and the sentences that say how they came about."""
 
     each: tuple[Fold, ...]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,12 +14,13 @@ import pandas as pd
 from .. import checks
 from ..certificate import STATES
 from ..clock import OutOfTimeError, progress_bar, within
+from ..display import Html, Shown, title
 from ..errors import ModelError
 from ..escaping import visible
 from ..methods import AbstractMethod
 from ..problem import RAISES, Problem, problem_of
 from ..running import Checkpoint, Solution
-from ..tables import Table, assumed_lines
+from ..tables import Table, as_html, assumed_html, assumed_lines
 from ..terms import Array, Parameter
 from .events import events
 from .grid import grid, parameter_of
@@ -39,7 +40,7 @@ ASSUMED = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Path:
+class Path(Shown):
     """The solutions of one problem along a Parameter.
 
     Attributes
@@ -138,6 +139,12 @@ class Path:
 
     def __repr__(self) -> str:
         return f"<Path of {self.parameter.name!r}: {len(self)} strengths{'' if self.complete else ', incomplete'}>"
+
+    def _html(self) -> Iterable[Html]:
+        yield title(self._title())
+        if len(self):
+            yield as_html(self.table())
+        yield assumed_html(self.assumed)
 
 
 def _row(strength: float, solution: Solution) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
-from hostile import EVERY, HOSTILE, TAGS, bare, commands, tags, unprintable
+from hostile import EVERY, FORMULAS, HOSTILE, TAGS, bare, commands, tags, unprintable
 
 import graphreg as gr
 from graphreg import escaping
@@ -75,6 +75,14 @@ def results(problem, solution, smooth):
         "kkt": problem.kkt(),
         "solution": solution,
         "clusters": solution.clusters(),
+        "flows": solution.flows,
+        "certificate": solution.certificate,
+        "judgement": problem.certify(solution.coef, gap=1e-2),
+        "conditions in numbers": solution.kkt(),
+        "summary": solution.summary(),
+        "trace": solution.trace,
+        "model": problem.model,
+        "graph": gr.Graph.of(nx.path_graph(LABELS)),
         "ledger": solution.ledger,
         "methods": problem.methods(),
         "comparison": both,
@@ -216,11 +224,13 @@ def test_pages_have_the_tags_that_are_ours(results, solution):
     }
     for name, table in tables.items():
         assert tags(table._repr_html_()) <= TAGS, name
+        assert not unprintable(table._repr_html_()), name
         for part in (table, table.head(3), table.iloc[::-1]):
             assert not unprintable(str(part) + repr(part)), name
     for each in results.values():
         if hasattr(each, "_repr_html_") and not isinstance(each, pd.DataFrame):
-            assert tags(each._repr_html_()) <= {*TAGS, "h3", "p", "br"}
+            assert tags(each._repr_html_()) <= {*TAGS, *FORMULAS, "h3", "br"}
+            assert not unprintable(each._repr_html_())
     assert tags("<b onclick='x'>") == {"b", "onclick"}
 
 

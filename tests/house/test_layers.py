@@ -42,6 +42,7 @@ EXCEPTIONS = {
     ("auditing", "plots"): Leave("Audit.plot is a shortcut to a function of plots"),
     ("compare", "plots"): Leave("Comparison.plot and Comparison.figure are shortcuts to functions of plots"),
     ("tuning", "plots"): Leave("Path.plot and CrossValidation.plot are shortcuts to functions of plots"),
+    ("terms", "form"): Leave("a model is shown as the formula that its form writes"),
     ("theory", "plots"): Leave("Recovery.plot is a shortcut to a function of plots"),
 }
 

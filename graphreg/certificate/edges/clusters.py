@@ -11,13 +11,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...display import Html, Shown, details, more, sentence, table, title
 from ...form import EdgeBlock, Form
+from ...form.notation import some
 from ...inputs import components_of
 from ...terms import Array
 from ...terms.penalties import row_norm
@@ -33,12 +35,13 @@ if TYPE_CHECKING:
 ROUNDING = 1e-9  # of the coefficients themselves: closer is equal but for rounding
 NEGLIGIBLE = 1e-3  # of the scale of each coordinate: edges whose ends are provably closer are near
 STATES = ("fused", "near", "split", "undecided")
+SHOWN = 10  # clusters in a notebook
 COLUMNS = ("term", "tail", "head", "state", "slack", "difference", "bound", "certain")
 Splitter = Callable[[Certificate, list[Array], Array], Iterator[tuple[int, list[int]]]]  # block and rows of split edges
 
 
-@dataclass(frozen=True)
-class Clusters:
+@dataclass(frozen=True, repr=False)
+class Clusters(Shown):
     """The clusters of an answer.
 
     Attributes
@@ -91,6 +94,22 @@ class Clusters:
             groups = f"{self.count} clusters, a node each"
         rest = "; interrupted, so that not all proofs were looked for" if self.interrupted else ""
         return f"{groups}; edges: {states} ({self._proved(count)}{rest})"
+
+    def __repr__(self) -> str:
+        low, high = self.count_range
+        proved = f"{low}" if low == high else f"between {low} and {high}"
+        return f"<Clusters: {self.count} of {len(self.labels)} nodes; proved: {proved}>"
+
+    def _html(self) -> Iterable[Html]:
+        from ...tables import as_html
+
+        groups = self.members()
+        yield title(f"{self.count} cluster{'s' if self.count > 1 else ''} of {len(self.labels)} nodes")
+        yield sentence(str(self))
+        rows = [(self.labels[group[0]], len(group), some(group)) for group in groups[:SHOWN]]
+        yield table(("cluster", "nodes", "which"), rows)
+        yield more(len(groups), SHOWN)
+        yield details("the edges", as_html(self.edges))
 
     def _proved(self, count: dict[str, int]) -> str:
         """What is proved, in a few words."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ... import verify
+from ...display import Html, Shown, facts, more, sentences, title
 from ...errors import ProofError
 from ...escaping import visible
 from ...form import DualPoint, EdgeBlock, Form
@@ -25,12 +26,14 @@ from .numbers import exact, exactly, text, texts
 from .optimum import exact_optimum
 from .statement import statement, write_out
 
+SHOWN = 10  # claims in a notebook
+CHECK = "python -m graphreg.verify FILE, or the file verify.py alone"
 ROUNDS = 5  # in which a primal point is tried, and moved into its constraints
 DISAGREE = 1e-6  # relative; where exact arithmetic differs more from P(w), the statement is not of this problem
 
 
 @dataclass(frozen=True)
-class Proved:
+class Proved(Shown):
     """What a proof says: ``lower <= inf P <= upper``, of the model with this ``hash``; written to ``path``."""
 
     path: Path
@@ -43,6 +46,15 @@ class Proved:
     def __str__(self) -> str:
         bounds = f"{float(self.lower)!r} <= infimum <= {float(self.upper)!r}"
         return f"{bounds}, proved in {visible(self.path, None)} of {self.hash}"
+
+    def __repr__(self) -> str:
+        return f"<Proved: {float(self.lower):.6g} <= infimum <= {float(self.upper):.6g}, {visible(self.path)}>"
+
+    def _html(self) -> Iterable[Html]:
+        yield title(f"Proved in exact numbers: {float(self.lower)!r} <= infimum <= {float(self.upper)!r}")
+        yield facts({"of the problem": self.hash, "in the file": self.path, "checked by": CHECK})
+        yield sentences("what is proved:", self.claims[:SHOWN])
+        yield more(len(self.claims), SHOWN)
 
 
 def prove(

@@ -5,3 +5,4 @@ from .text import dual as dual
 from .text import kkt as kkt
 from .text import primal as primal
 from .writing import count as count
+from .writing import some as some

@@ -9,17 +9,18 @@ James-Stein      the single cluster with its root shrunk, Proposition 5.4; of at
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from ...display import Html, Shown
 from ...errors import DataError
 from ...inputs import NodeData
 from ...messages import look_alike
-from ...tables import Table, by_label
+from ...tables import Table, by_label, whole_html
 from ...terms import Array
 from ...terms.losses import AbstractQuadraticLoss
 from .hierarchical import Described, fitted
@@ -30,7 +31,7 @@ FLAT = "single cluster and James-Stein take all nodes to lie directly under one 
 
 
 @dataclass(frozen=True, repr=False)
-class EstimatorComparison:
+class EstimatorComparison(Shown):
     """Estimates of the same nodes by several estimators.
 
     Attributes
@@ -61,6 +62,9 @@ class EstimatorComparison:
 
     def __str__(self) -> str:
         return str(self.table())
+
+    def _html(self) -> Iterable[Html]:
+        yield whole_html(self.table())
 
     __repr__ = __str__
 

@@ -20,14 +20,15 @@ y_i ~ N(theta_i, I), theta_i ~ N(theta, I), it is C_i = 1 - 2 (d - 2) / ((n - 1)
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from ...display import Html, Shown
 from ...errors import DataError, MethodError
 from ...inputs import NodeData
-from ...tables import Table, by_label
+from ...tables import Table, by_label, whole_html
 from ...terms import Array, times
 from ...terms.losses import AbstractQuadraticLoss
 from ..missing_estimates import SINGULAR, condition
@@ -37,7 +38,7 @@ from .recursion import upward
 
 
 @dataclass(frozen=True, repr=False)
-class JamesSteinEstimate:
+class JamesSteinEstimate(Shown):
     """The estimates of all nodes.
 
     Attributes
@@ -69,6 +70,9 @@ class JamesSteinEstimate:
 
     def __str__(self) -> str:
         return str(self.table())
+
+    def _html(self) -> Iterable[Html]:
+        yield whole_html(self.table())
 
     def __repr__(self) -> str:
         low, high = self.shrinkage.min(), self.shrinkage.max()

@@ -12,9 +12,8 @@ import pandas as pd
 from ... import checks
 from ...certificate import Certificate, Certifier
 from ...errors import ModelError
-from ...escaping import printed
 from ...form import build
-from ...tables import Stated, Table, by_label
+from ...tables import Printed, Stated, Table, by_label
 from ...terms import Array, Model
 from .components import Components
 from .recursion import CoefficientTree
@@ -139,7 +138,7 @@ class HierarchicalEstimate(Stated):
         return self.w - half, self.w + half
 
     # ---- printed -----------------------------------------------------------------------------------------------------
-    def _lines(self) -> list[str]:
+    def _lines(self) -> list[str | Printed]:
         c = self.components
         how = {"reml": "REML", "ml": "maximum likelihood", "given": "given variances"}[c.method]
         kind = "log-likelihood" if c.method == "ml" else "restricted log-likelihood"
@@ -148,9 +147,9 @@ class HierarchicalEstimate(Stated):
         return [
             f"Hierarchical model by {how}: {self.n_nodes} nodes{above}, {kind} {c.log_likelihood:.6f}"
             + ("" if c.converged else " (NOT converged)"),
-            printed(self.variances()),
+            Printed.of(self.variances()),
             "fixed effects (coefficients of the root):",
-            printed(self.fixed()),
+            Printed.of(self.fixed()),
             f"of the coefficients as minimisers of (5.2): {self.certificate}",
         ]
 

@@ -19,14 +19,15 @@ from functools import cached_property
 
 import numpy as np
 
+from ...display import Brief
 from ...errors import DataError
 from ...form import Form
 from ...terms import Array, times
 from ..missing_estimates import SINGULAR, condition, dependent
 
 
-@dataclass(frozen=True)
-class CoefficientTree:
+@dataclass(frozen=True, repr=False)
+class CoefficientTree(Brief):
     """The tree as positions 0 ... n - 1, the root last.
 
     Attributes

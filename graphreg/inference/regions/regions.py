@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +12,12 @@ from scipy.stats import chi2, norm
 
 from ... import checks
 from ...clock import in_time
+from ...display import Html, Shown
 from ...errors import DataError
 from ...form import Form
 from ...messages import did_you_mean
 from ...network import Ledger
-from ...tables import Stated, Table
+from ...tables import Stated, Table, whole_html
 from ...terms import Array
 from ...theory import form_of
 from ..local import local_fits
@@ -51,7 +52,7 @@ class WaldTest(Stated):
 
 
 @dataclass(frozen=True, eq=False)
-class ConfidenceRegion:
+class ConfidenceRegion(Shown):
     """An estimate that is normal about the true coefficients theta* with a known covariance V:
 
         { theta : (estimate - theta)' V^-1 (estimate - theta) <= chi2_d(level) }.
@@ -193,6 +194,9 @@ class ConfidenceRegion:
 
     def __str__(self) -> str:
         return str(self.intervals())
+
+    def _html(self) -> Iterable[Html]:
+        yield whole_html(self.intervals())
 
     def __repr__(self) -> str:
         return f"<ConfidenceRegion of {len(self.names)} coefficients: {self.title}>"

@@ -25,7 +25,7 @@ class AbstractHinge(AbstractTwoClasses, AbstractLoss):
         return replace(descent, for_ever=np.zeros_like(descent.for_ever))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class HingeLoss(AbstractHinge, AbstractPiecewiseLinearLoss):
     """The hinge of support vector machines: ``l(x; y) = max(0, 1 - y x)`` with the label y in {-1, 1}.
 
@@ -52,7 +52,7 @@ class HingeLoss(AbstractHinge, AbstractPiecewiseLinearLoss):
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SquaredHingeLoss(AbstractHinge, AbstractPeakedLoss):
     """The squared hinge: ``l(x; y) = 1/2 max(0, 1 - y x)^2`` with the label y in {-1, 1}.
 

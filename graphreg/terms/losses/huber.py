@@ -14,7 +14,7 @@ from ..records import Array, Notation, Stated
 from .base import AbstractDifferenceLoss, AbstractPeakedLoss
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class HuberLoss(AbstractDifferenceLoss, AbstractPeakedLoss):
     """Huber's loss: with r = x - y, ``1/2 r^2`` up to |r| = delta, then ``delta |r| - delta^2/2``.
 

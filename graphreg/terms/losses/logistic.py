@@ -15,7 +15,7 @@ from .base import AbstractPeakedLoss
 from .loss import INSIDE
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LogisticLoss(AbstractTwoClasses, AbstractPeakedLoss):
     """Logistic regression: ``l(x; y) = log(1 + exp(-y x))`` with the label y in {-1, 1}.
 

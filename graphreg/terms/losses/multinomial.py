@@ -21,7 +21,7 @@ from .loss import INSIDE
 ROUNDING = 1e-14  # of the sum of a sample's prices over the classes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MultinomialLoss(AbstractSmoothLoss):
     """Multinomial logistic regression: ``l(x; k) = log sum_j exp(x_j) - x_k``, one predictor per class.
 

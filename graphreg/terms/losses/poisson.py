@@ -15,7 +15,7 @@ from .coding import counts
 from .loss import INSIDE
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PoissonLoss(AbstractPeakedLoss):
     """Poisson regression with the logarithmic link: ``l(x; y) = exp(x) - y x``, without the constant log y!.
 

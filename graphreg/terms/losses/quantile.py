@@ -12,7 +12,7 @@ from ._piecewise import AbstractPiecewiseLinearLoss
 from .base import AbstractDifferenceLoss
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class QuantileLoss(AbstractDifferenceLoss, AbstractPiecewiseLinearLoss):
     """Quantile regression: ``l(x; y) = rho_tau(y - x)`` with ``rho_tau(r) = max(tau r, (tau - 1) r)``.
 

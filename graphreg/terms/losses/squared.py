@@ -11,7 +11,7 @@ from ..records import Array, Notation, Stated
 from .base import AbstractQuadraticLoss
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SquaredLoss(AbstractQuadraticLoss):
     """Least squares: ``l(x; y) = 1/2 (x - y)^2``, conjugate ``l*(b; y) = b^2/2 + b y``.
 
@@ -36,7 +36,7 @@ class SquaredLoss(AbstractQuadraticLoss):
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MeanLoss(AbstractQuadraticLoss):
     """Means: the parameter of a node is the (shrunken) mean of its rows, ``l(w; a) = 1/2 ||w - a||^2``.
 

@@ -183,11 +183,11 @@ class _Side:
 
     @property
     def text(self) -> str:
-        return f"{float(self.bound):g}" if self.bound.size == 1 else self.name
+        return f"{self.bound.item():g}" if self.bound.size == 1 else self.name
 
     @property
     def latex(self) -> str:
-        return f"{float(self.bound):g}" if self.bound.size == 1 else self.letter
+        return f"{self.bound.item():g}" if self.bound.size == 1 else self.letter
 
     def each(self, index: str, latex: bool = False) -> str:
         name = self.latex if latex else self.text

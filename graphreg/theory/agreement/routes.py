@@ -18,6 +18,7 @@ import scipy.sparse as sp
 
 from ...clock import OutOfTimeError, alarm, needed
 from ...compiling import Links, steepest
+from ...display import Brief
 from ...form import EdgeBlock
 from ...terms import Array
 from ...terms.penalties import AbstractNorm, AbstractPenalty
@@ -34,8 +35,8 @@ NEAR = 2.0**-20  # of the sizes that the conic programme sees
 ROUNDS = 12  # of the conic programme; in the last no nodes are merged
 
 
-@dataclass(frozen=True, eq=False)
-class Routes:
+@dataclass(frozen=True, eq=False, repr=False)
+class Routes(Brief):
     """Flows with K'u = -r, directions, and what they show of each component.
 
     Attributes

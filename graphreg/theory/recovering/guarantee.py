@@ -20,11 +20,10 @@ import pandas as pd
 
 from ...clock import in_time
 from ...errors import MethodError
-from ...escaping import printed
 from ...form import EdgeBlock, Form
 from ...inputs import Graph
 from ...oracles import STEPPING, without_gradient
-from ...tables import Stated, Table, by_label
+from ...tables import Printed, Stated, Table, by_label
 from ...terms import Array
 from ...terms.losses import AbstractSmoothLoss
 from ..arguments import form_of, read_clusters
@@ -106,16 +105,16 @@ class Recovery(Stated):
         word = "guaranteed" if self.guaranteed else "not guaranteed"
         return f"<Recovery: {len(self.tests)} clusters, strength {self.strength:.6g}, {word}>"
 
-    def _lines(self) -> list[str]:
+    def _lines(self) -> list[str | Printed]:
         total, loose = len(self.tests), len(self.violating)
         word = f"not guaranteed ({loose} of {total} are not well-connected)" if loose else "guaranteed"
         many = f"{total} cluster{'s' if total > 1 else ''}"
-        lines = [f"recovery of {many} at the strength {self.strength:.4g}: {word}"]
+        lines: list[str | Printed] = [f"recovery of {many} at the strength {self.strength:.4g}: {word}"]
         if self.interval is None:
             lines.append("no strength was found at which all of them are guaranteed")
         else:
             lines.append("guaranteed for strengths between {:.4g} and {:.4g}".format(*self.interval))
-        lines.append(printed(self.table, max_rows=40, float_format="{:.4g}".format))
+        lines.append(Printed.of(self.table, float_format="{:.4g}".format))
         lines += [f"cluster {cluster!r}: {why}" for cluster, why in list(self.reasons.items())[:10]]
         return lines
 

@@ -22,7 +22,7 @@ from .routing import Multiple, Routing, largest_multiple
 SHOWN = 6  # nodes that are named in a printed set
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class WellConnected(Stated):
     """Whether the demands of a cluster can be routed to one of its nodes, with the proof of either answer.
 
@@ -96,6 +96,10 @@ class WellConnected(Stated):
         if len(rest) < len(inside) > 1:
             return f"all nodes but {_named(rest)}"
         return f"node{'s' * (len(inside) > 1)} {_named(self.tightest)}"
+
+    def __repr__(self) -> str:
+        word = "well-connected" if self.holds else "not well-connected"
+        return f"<WellConnected: {word}, margin {self.margin:.4g}, source {self.source!r}>"
 
     def _lines(self) -> list[str]:
         word = "well-connected" if self.holds else "not well-connected"

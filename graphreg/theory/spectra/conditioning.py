@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,11 +10,12 @@ import numpy as np
 import pandas as pd
 
 from ...certificate import strong_convexity
+from ...display import Html, Shown
 from ...form import Form
 from ...methods import AsyncL2GD, ExactDiffusion, FedADMM, GradientTracking
 from ...network import InProcess, Ledger, LocalView, arcs_of
 from ...oracles import NodeGradients
-from ...tables import Table
+from ...tables import Table, whole_html
 from ...terms import Array
 from ...terms.losses import AbstractQuadraticLoss
 from ...terms.penalties import AbstractSmoothPenalty
@@ -23,7 +25,7 @@ from .spectrum import laplacian, largest
 
 
 @dataclass(frozen=True, eq=False)
-class Constants:
+class Constants(Shown):
     """The constants of a problem.
 
     Attributes
@@ -49,6 +51,9 @@ class Constants:
 
     def __repr__(self) -> str:
         return f"Constants of {len(self.nodes)} nodes"
+
+    def _html(self) -> Iterable[Html]:
+        yield from (whole_html(self.whole), whole_html(self.nodes))
 
 
 def constants(problem: Any) -> Constants:
