@@ -61,7 +61,7 @@ listings: $(VENV)/.installed-test
 	$(RUN) tests/listings.py
 
 tutorials: $(VENV)/.installed-test
-	PYTHONPATH=. $(RUN) tests/tutorials.py $(ARGS)
+	$(RUN) tests/tutorials.py $(ARGS)
 
 # The numbers beside the rules that pyproject.toml turns off.
 counts: $(VENV)/.installed-dev
