@@ -4,4 +4,5 @@ from .text import Written as Written
 from .text import dual as dual
 from .text import kkt as kkt
 from .text import primal as primal
+from .writing import Math as Math
 from .writing import count as count
