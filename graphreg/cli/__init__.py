@@ -5,6 +5,7 @@ from . import beginnings as beginnings
 from . import commands as commands
 from . import laws as laws
 from . import proofs as proofs
+from . import report as report
 from .papers import papers
 from .program import main as main
 

@@ -63,7 +63,7 @@ def solve(  # noqa: PLR0913, PLR0917 - one argument per option
     from . import folder, results
 
     said = not (quiet or as_json)
-    chosen = _method(method, read)
+    chosen = method_of(method, read)
     place = folder.Folder.prepare(out, force) if out is not None else None
     if proof is not None:
         folder.check_new(proof, force, "--proof")
@@ -134,7 +134,7 @@ def compare(  # noqa: PLR0913, PLR0917 - one argument per option
 
     from . import folder, results
 
-    methods: dict[str, Any] = {name: _method(name, read) or read.method for name in names}
+    methods: dict[str, Any] = {name: method_of(name, read) or read.method for name in names}
     for file, option in ((csv, "--csv"), (picture, "--picture")):
         if file is not None:
             folder.check_new(file, force, option)
@@ -200,7 +200,7 @@ def methods(read: Any) -> None:
     exits.say(str(read.problem.methods()))
 
 
-def _method(text: str | None, model: Any) -> Any:
+def method_of(text: str | None, model: Any) -> Any:
     """The method that an option names; None where that is the model file's own, which has its options."""
     from . import methods
 

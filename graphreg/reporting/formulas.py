@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable
 
 from ..form import Form, notation
 from ..form.notation import Written
-from ..terms import Array, EdgeBlock, Parameter, SampleBlock, Strength, alike
+from ..terms import EdgeBlock, Parameter, SampleBlock, Strength, alike
 from .mathml import UnknownError, mixed
 
 
@@ -18,7 +17,9 @@ def formulas(form: Form) -> str:
         ("The dual problem: flows and prices that bound the optimum from below", notation.dual(form)),
         ("The optimality (KKT) conditions: where all hold, both points are optimal", notation.kkt(form)),
     ):
-        parts.append(f"<details open><summary>{title}</summary><div class='formulas'>{_written(written)}</div></details>")
+        parts.append(
+            f"<details open><summary>{title}</summary><div class='formulas'>{_written(written)}</div></details>"
+        )
     return "".join(parts)
 
 

@@ -36,7 +36,7 @@ class Frame:
     ground : (n,)
         And the terms between a node and the ground.
     edge : dict
-        By the names of `NUMBERS`, and "weight", an array (m,) over the edges between nodes of all terms, in their order.
+        By the names of `NUMBERS`, and "weight", an array (m,) over the edges between nodes, term by term.
     state : (m,)
         The number of each edge's state among `STATES`, and 4 more where the flow uses all of its capacity.
     """

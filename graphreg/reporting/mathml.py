@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - signs of mathematics that look like letters
 """Formulas as MathML, which browsers typeset by themselves: the LaTeX that the library writes, and no more of it.
 
 Names of the user's stand in that LaTeX as `graphreg.escaping` writes them, so that no command in it is theirs; whatever
@@ -11,18 +12,27 @@ import re
 from collections.abc import Iterator
 
 TOKEN = re.compile(r"\\[a-zA-Z]+|\\.|[0-9]+(?:\.[0-9]+)?|\s+|.", re.S)
-GREEK = dict(zip("alpha beta gamma delta zeta eta theta kappa mu nu xi pi rho sigma tau psi omega".split(), "αβγδζηθκμνξπρστψω"))  # noqa: E501, SIM905
-GREEK |= {"epsilon": "ϵ", "varepsilon": "ε", "lambda": "λ", "phi": "ϕ", "chi": "χ", "iota": "ι", "ell": "ℓ"}
+GREEK = {"alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ϵ", "varepsilon": "ε", "zeta": "ζ"}
+GREEK |= {"eta": "η", "theta": "θ", "iota": "ι", "kappa": "κ", "nu": "ν", "mu": "μ", "xi": "ξ"}
+GREEK |= {"pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "phi": "ϕ", "chi": "χ", "psi": "ψ"}
+GREEK |= {"omega": "ω", "ell": "ℓ", "lambda": "λ"}
 CAPITALS = {"Gamma": "Γ", "Delta": "Δ", "Theta": "Θ", "Lambda": "Λ", "Sigma": "Σ", "Phi": "Φ"}
-OPERATORS = {"le": "≤", "ge": "≥", "ne": "≠", "in": "∈", "cdot": "·", "times": "×", "Rightarrow": "⇒", "circ": "∘"}
-OPERATORS |= {"partial": "∂", "infty": "∞", "top": "⊤", "sum": "∑", "ldots": "…", "sim": "∼", "backslash": "\\"}
-OPERATORS |= {"langle": "⟨", "rangle": "⟩", "lVert": "‖", "rVert": "‖", "|": "‖", "lvert": "|", "rvert": "|", "to": "→"}
-IDENTIFIERS = {"infty", "partial", "top", "ldots"}  # which are no operators between two things
-FUNCTIONS = {"max", "min", "log", "exp", "sup", "inf"}
-SPACES = {",": "0.17em", ":": "0.22em", ";": "0.28em", " ": "0.25em", "quad": "1em", "qquad": "2em"}
+OPERATORS = {"le": "≤", "ge": "≥", "ne": "≠", "in": "∈", "cdot": "·", "times": "×", "Rightarrow": "⇒"}
+OPERATORS |= {"circ": "∘", "sum": "∑", "sim": "∼", "backslash": "\\"}
+QUANTITIES = {"infty": "∞", "partial": "∂", "top": "⊤", "ldots": "…"}
 FENCES = {"langle": "⟨", "rangle": "⟩", "lVert": "‖", "rVert": "‖", "|": "‖", "{": "{", "}": "}"}
+SPACES = {",": "0.17em", ":": "0.22em", ";": "0.28em", " ": "0.25em", "quad": "1em", "qquad": "2em"}
+FUNCTIONS = ("max", "min", "log", "exp", "sup", "inf")
+PLAIN = {  # commands without arguments
+    **{name: f"<mi>{sign}</mi>" for name, sign in (GREEK | QUANTITIES).items()},
+    **{name: f'<mi mathvariant="normal">{sign}</mi>' for name, sign in CAPITALS.items()},
+    **{name: f"<mo>{sign}</mo>" for name, sign in OPERATORS.items()},
+    **{name: f'<mo stretchy="false">{sign}</mo>' for name, sign in FENCES.items()},
+    **{name: f"<mi>{html.escape(name)}</mi>" for name in "_#$%&"},  # escaped with a backslash
+    **{name: f'<mspace width="{width}"/>' for name, width in SPACES.items()},
+    "textstyle": "",
+}
 STYLES = {"mathbb": {"R": "ℝ"}, "mathbf": {"1": "𝟏"}}
-LITERAL = set("{}_#$%&")  # escaped with a backslash
 
 
 class UnknownError(ValueError):
@@ -105,18 +115,15 @@ class _Reader:
     def scripted(self) -> str:
         """One thing with what stands below and above it."""
         large = self.peek() in (r"\sum", r"\max", r"\min")
-        base, below, above = self.thing(), "", ""
+        base, below = self.thing(), ""
+        above: list[str] = []
         while self.peek() in ("_", "^", "'"):
             mark = self.take()
-            if mark == "'":
-                above += "<mo>′</mo>"
-            elif mark == "_":
+            if mark == "_":
                 below = self.argument()
             else:
-                above += self.argument()
-        if above.count("<mo>′</mo>") and above != "<mo>′</mo>":
-            above = f"<mrow>{above}</mrow>"
-        return _with_scripts(base, below, above, large)
+                above.append("<mo>′</mo>" if mark == "'" else self.argument())
+        return _with_scripts(base, below, "".join(above) if len(above) < 2 else f"<mrow>{''.join(above)}</mrow>", large)
 
     def argument(self) -> str:
         """A group in braces, or one token."""
@@ -125,6 +132,9 @@ class _Reader:
         if self.peek() == "{":
             self.take()
             return self.row("}")
+        token = self.peek()
+        if token[:1].isdigit() and len(token) > 1:  # of 12 only the 1
+            self.tokens[self.place : self.place + 1] = [token[0], token[1:]]
         return self.thing()
 
     def thing(self) -> str:
@@ -144,42 +154,32 @@ class _Reader:
         return f"<mo>{html.escape({'-': '−', '*': '∗', '~': ' '}.get(token, token))}</mo>"
 
     def command(self, name: str) -> str:
-        if name in GREEK:
-            return f"<mi>{GREEK[name]}</mi>"
-        if name in CAPITALS:
-            return f'<mi mathvariant="normal">{CAPITALS[name]}</mi>'
-        if name in SPACES:
-            return f'<mspace width="{SPACES[name]}"/>'
-        if name in LITERAL:
-            return f'<mo stretchy="false">{html.escape(name)}</mo>'
+        if name in PLAIN:
+            return PLAIN[name]
         if name in FUNCTIONS:
-            return f"<mi>{name}</mi><mspace width='0.1em'/>" if self.peek() not in ("_", "^") else f"<mo>{name}</mo>"
-        if name in OPERATORS:
-            tag, stretch = ("mi", "") if name in IDENTIFIERS else ("mo", ' stretchy="false"' if name in FENCES else "")
-            return f"<{tag}{stretch}>{OPERATORS[name]}</{tag}>"
-        return self.structure(name)
-
-    def structure(self, name: str) -> str:
-        """What has arguments."""
-        if name in ("frac", "tfrac"):
-            above, below = self.argument(), self.argument()
-            fraction = f"<mfrac>{above}{below}</mfrac>"
-            return f'<mstyle displaystyle="false">{fraction}</mstyle>' if name == "tfrac" else fraction
-        if name == "text":
-            return f"<mtext>{html.escape(self.raw()).replace(' ', chr(160))}</mtext>"
-        if name == "mathrm":
-            return f'<mi mathvariant="normal">{html.escape(self.upright())}</mi>'
+            return f"<mo>{name}</mo>" if self.peek() in ("_", "^") else f'<mi>{name}</mi><mspace width="0.1em"/>'
         if name in STYLES:
             letter = self.letter()
             return f"<mi>{html.escape(STYLES[name].get(letter, letter))}</mi>"
-        if name == "textstyle":
-            return ""
-        if name == "hat":
-            return f'<mover accent="true">{self.argument()}<mo>^</mo></mover>'
-        if name == "left":
-            opening, inner = self.fence(), self.row(r"\right")
-            return f"<mrow><mo>{opening}</mo>{inner}<mo>{self.fence()}</mo></mrow>"
-        raise UnknownError(f"\\{name} is not known")
+        with_arguments = {
+            "frac": self.fraction,
+            "tfrac": lambda: f'<mstyle displaystyle="false">{self.fraction()}</mstyle>',
+            "text": lambda: f"<mtext>{html.escape(self.raw()).replace(' ', chr(160))}</mtext>",
+            "mathrm": lambda: f'<mi mathvariant="normal">{html.escape(self.upright())}</mi>',
+            "hat": lambda: f'<mover accent="true">{self.argument()}<mo>^</mo></mover>',
+            "left": self.fenced,
+        }
+        if name not in with_arguments:
+            raise UnknownError(f"\\{name} is not known")
+        return with_arguments[name]()
+
+    def fraction(self) -> str:
+        above, below = self.argument(), self.argument()
+        return f"<mfrac>{above}{below}</mfrac>"
+
+    def fenced(self) -> str:
+        opening, inner = self.fence(), self.row(r"\right")
+        return f"<mrow><mo>{opening}</mo>{inner}<mo>{self.fence()}</mo></mrow>"
 
     def fence(self) -> str:
         token = self.take()

@@ -7,8 +7,10 @@ import hashlib
 import html
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from ..errors import ModelError
 from ..escaping import page as visible_lines
@@ -20,19 +22,30 @@ SCRIPTS = ("numbers.js", "graph.js", "edge.js", "bounds.js", "main.js")
 MARK = b"<!-- a report of graphreg -->"
 
 
-def page(title: str, subject: str, answer: str, assumed: Sequence[str], left_open: Sequence[str], formulas: str, data: str) -> bytes:  # noqa: E501, PLR0913, PLR0917
-    """The whole page. ``answer`` and ``formulas`` are HTML, ``data`` is JSON; all else is text and escaped here."""
+@dataclass(frozen=True)
+class Words:
+    """What a page says in words, all of it plain text."""
+
+    title: str
+    subject: str
+    answer: Sequence[str]
+    assumed: Sequence[str]
+    left_open: Sequence[str]
+
+
+def page(words: Words, formulas: str, data: str) -> bytes:
+    """The whole page. ``formulas`` is HTML and ``data`` JSON, both ready to stand in it."""
     style = _part("report.css")
     script = '(() => {\n"use strict";\n' + "".join(map(_part, SCRIPTS)) + "})();\n"
     filled = {
         "style hash": _hash(style),
         "script hash": _hash(script),
         "version": html.escape(__version__),
-        "title": text(title),
-        "subject": text(subject),
-        "answer": answer,
-        "assumed": items(assumed),
-        "open": items(left_open),
+        "title": _text(words.title),
+        "subject": _text(words.subject),
+        "answer": "".join(f"<p>{_text(each)}</p>" for each in words.answer),
+        "assumed": _items(words.assumed),
+        "open": _items(words.left_open),
         "formulas": formulas,
         "style": style,
         "script": script,
@@ -46,39 +59,51 @@ def page(title: str, subject: str, answer: str, assumed: Sequence[str], left_ope
     return "".join(parts).encode()
 
 
-def text(words: str) -> str:
+def _text(words: str) -> str:
     """Text in HTML; what is not printable is shown."""
     return html.escape(visible_lines(words).replace("\n", " "))
 
 
-def items(sentences: Sequence[str]) -> str:
+def _items(sentences: Sequence[str]) -> str:
     """The items of a list."""
-    return "".join(f"<li>{text(each)}</li>" for each in sentences)
+    return "".join(f"<li>{_text(each)}</li>" for each in sentences)
 
 
-def write(path: str | os.PathLike[str], content: bytes) -> None:
-    """Put a page in its place as a whole. A report that is there is replaced, and nothing else.
+def check_place(path: Any) -> Path:
+    """The file that a report may be written to.
 
     Raises
     ------
     ModelError
-        Where the file cannot be written, or something else has its name.
+        Where the folder is not there or cannot be written to, or something else has the name.
     """
     if not isinstance(path, (str, os.PathLike)):
         raise ModelError(f"a report is written to a file: give its path, such as 'out.html', got {shown(path)}")
-    asked = Path(path)
-    remedy = "name a file in a folder that you may write to"
+    asked = Path(os.fsdecode(path))
     try:
         place = Path(os.path.realpath(asked))
         if place.exists() and not _is_report(place):
             raise ModelError(f"{str(asked)!r} is there, and no report of graphreg; name another file, or remove it")
+        if not place.parent.is_dir():
+            raise _unwritable(asked, f"there is no folder {str(place.parent)!r}")
+        if not os.access(place.parent, os.W_OK | os.X_OK):
+            raise _unwritable(asked, "its folder is not writable")
+    except (OSError, ValueError) as error:
+        raise error if isinstance(error, ModelError) else _unwritable(asked, str(error)) from None
+    return place
+
+
+def write(place: Path, content: bytes) -> None:
+    """Put a page in its place as a whole; `ModelError` where that fails."""
+    try:
         with replacing(place) as file:
             file.write(content)
-    except (OSError, ValueError) as error:
-        if isinstance(error, ModelError):
-            raise
-        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise ModelError(f"the report cannot be written to {str(asked)!r}: {why}; {remedy}") from None
+    except OSError as error:
+        raise _unwritable(place, error.strerror or str(error)) from None
+
+
+def _unwritable(path: Path, why: str) -> ModelError:
+    return ModelError(f"the report cannot be written to {str(path)!r}: {why}; name a file in a folder of yours")
 
 
 def _is_report(place: Path) -> bool:
@@ -89,7 +114,7 @@ def _is_report(place: Path) -> bool:
 
 
 def _part(name: str) -> str:
-    return (files(__package__) / "page" / name).read_text(encoding="utf-8")
+    return (files("graphreg.reporting") / "page" / name).read_text(encoding="utf-8")
 
 
 def _hash(content: str) -> str:

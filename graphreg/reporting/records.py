@@ -5,17 +5,21 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
+from ..certificate import Certificate
 from ..compare import Comparison
 from ..errors import ModelError
 from ..escaping import visible
 from ..running import Solution
+from ..terms import Array
 
 MOST = 400  # checks of a run; of more, the first and last and evenly spaced ones
 
 
 def trace(solution: Solution) -> list[dict[str, Any]]:
-    """One entry per check: round, bytes, relative gap, bounds (null where there is none), and whether it is
-    certified."""
+    """One entry per check: round, bytes, relative gap, objective, lower bound (null where there is none) and whether
+    they are certified: at a screen the objective is that of the iterate, as computed."""
     records = solution.trace.records
     if len(records) > MOST:
         records = [records[round(k * (len(records) - 1) / (MOST - 1))] for k in range(MOST)]
@@ -24,12 +28,24 @@ def trace(solution: Solution) -> list[dict[str, Any]]:
             "round": each.round,
             "bytes": each.bytes,
             "gap": number(each.relative_gap),
-            "primal": number(each.primal) if each.certified else None,
+            "primal": number(each.primal),
             "dual": number(each.dual) if each.certified else None,
             "certified": each.certified,
         }
         for each in records
     ]
+
+
+def check(after: int, sent: int, found: Certificate) -> dict[str, Any]:
+    """An entry like those of `trace`, from a certificate."""
+    bounds = {"gap": number(found.relative_gap), "primal": number(found.primal), "dual": number(found.dual)}
+    return {"round": after, "bytes": sent, **bounds, "certified": True}
+
+
+def between_checks(solution: Solution, rounds: Array) -> Array:
+    """Bytes sent by these rounds, on straight lines between the checks of a run."""
+    known = [(0, 0), *((each.round, each.bytes) for each in solution.trace.records)]
+    return np.rint(np.interp(rounds, *np.array(sorted(known), dtype=float).T))
 
 
 def runs(solution: Solution, comparison: Comparison | None) -> list[dict[str, Any]]:

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from collections.abc import Sequence
+from pathlib import Path as Location
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from .. import checks
+from ..certificate import Certificate, Certifier
 from ..compare import Comparison
 from ..errors import ModelError
 from ..escaping import visible
 from ..form import Form
 from ..form.notation import count
 from ..running import Solution
+from ..terms import Array
 from . import picture, records, sentences
 from .formulas import formulas, with_parameter
 from .frames import Frame, of_answer, of_iterate, size_of
-from .page import page, text, write
+from .page import Words, check_place, page, write
 
 if TYPE_CHECKING:
     from ..tuning import Path
@@ -27,6 +31,11 @@ if TYPE_CHECKING:
 DATA = 4.2e6  # characters that all frames of a page may take
 MOST = 120  # frames of a page
 FULL = 1.0 - 1e-2  # of a capacity: an iterate that uses so much is drawn as saturated
+SECONDS = 20.0  # for the bounds that follow from iterates
+BETWEEN = (
+    "Those of this answer's run are the bounds that follow from its iterates, which were observed; bytes between two "
+    "checks of the run are on a straight line."
+)
 T = TypeVar("T")
 
 
@@ -39,18 +48,29 @@ def report_solution(
 ) -> None:
     """Write the report of an answer, see `Solution.report`."""
     (checks.instance(Comparison, "a Comparison, as gr.compare gives it") | None)(comparison, "comparison")
+    place = check_place(file)
     _check_point(solution)
     form = solution.form
     frames = [*_iterates(solution), of_answer(solution, _facts(solution, "the answer", "The certified answer"))]
     kind = "round" if len(frames) > 1 else "one"
     data = picture.graph(form, positions, outlines) | picture.moving(form, frames)
-    data |= {"kind": kind, "runs": records.runs(solution, comparison), "begin": picture.first_edge(frames[-1])}
+    data |= {
+        "kind": kind,
+        "runs": records.runs(solution, comparison),
+        "between": "",
+        "begin": picture.first_edge(frames[-1]),
+    }
+    seen = [check for frame in frames for check in frame.trace]
+    if len(seen) > 1:
+        data["runs"][0]["trace"] = [*seen, *(each for each in data["runs"][0]["trace"][-1:] if each["certified"])]
+        data["between"] = BETWEEN
     title = f"{solution.method} on {count(form.n, 'node')}: {solution.status}"
-    _write(file, title, solution, form, data, answer=sentences.certificate(solution))
+    _write(place, title, solution, form, data, answer=sentences.certificate(solution))
 
 
 def report_path(path: Path, file: str | os.PathLike[str], positions: Any = None, outlines: Any = None) -> None:
     """Write the report of a path, see `Path.report`."""
+    place = check_place(file)
     found = {strength: each for strength, each in path.solutions.items() if math.isfinite(each.objective)}
     if not found:
         raise ModelError("there is nothing to report: the path has no strength with a point that satisfies its problem")
@@ -69,11 +89,11 @@ def report_path(path: Path, file: str | os.PathLike[str], positions: Any = None,
     title = f"A path of {name}: {count(len(found), 'strength')}, {count(first.form.n, 'node')}"
     low, high = kept[0], kept[-1]
     form = with_parameter(path.parameter, (low[0], high[0]), (low[1].form, high[1].form))
-    _write(file, title, first, form, data, answer=_of_path(path, len(found), len(kept)), path=path)
+    _write(place, title, first, form, data, answer=_of_path(path, len(found), len(kept)), path=path)
 
 
 def _write(
-    file: str | os.PathLike[str],
+    place: Location,
     title: str,
     solution: Solution,
     form: Form,
@@ -83,9 +103,8 @@ def _write(
 ) -> None:
     assumed = [*([] if path is None else path.assumed), *sentences.assumed(solution)]
     left_open = sentences.left_open(path is not None, data["kind"] == "round")
-    words = "".join(f"<p>{text(each)}</p>" for each in answer)
-    content = page(title, sentences.subject(form), words, assumed, left_open, formulas(form), picture.script_json(data))
-    write(file, content)
+    words = Words(title, sentences.subject(form), answer, assumed, left_open)
+    write(place, page(words, formulas(form), picture.script_json(data)))
 
 
 def _check_point(solution: Solution) -> None:
@@ -106,27 +125,43 @@ def _thinned(frames: list[T], form: Form, most: int) -> list[T]:
 
 
 def _iterates(solution: Solution) -> list[Frame]:
-    """The iterates that an observer saw, where they are of the problem itself."""
+    """The iterates that an observer saw, where they are of the problem itself, with the bounds that follow."""
     observed, form = solution.observed, solution.form
     if observed is None or "w" not in observed or observed["w"].shape[1:] != form.shape or solution.own is not None:
         return []
-    flows = observed["flows"] if "flows" in observed else None
+    rows = _thinned(list(range(len(observed.rounds))), form, MOST)
+    kept = observed["flows"] if isinstance(observed.get("flows"), tuple) else None
+    flows = [None if kept is None else tuple(part[k] for part in kept) for k in rows]
+    points = list(zip(observed["w"][rows], flows, strict=True))
+    bounds, rounds = _bounds(form, points), observed.rounds[rows]
+    sent = records.between_checks(solution, rounds)
     frames: list[Frame] = []
-    for k in _thinned(list(range(len(observed.rounds))), form, MOST):
-        u = None if flows is None else tuple(part[k] for part in flows)
-        after = int(observed.rounds[k])
-        facts = {"label": f"round {after}", "round": after, "said": _of_round(solution, after), "iterate": True}
-        frames.append(of_iterate(form, observed["w"][k], u, FULL, facts))
+    for (w, u), after, bytes_, found in zip(points, rounds.tolist(), sent.tolist(), bounds, strict=True):
+        facts = {"label": f"round {after}", "round": after, "said": _of_round(after, found), "iterate": True}
+        frames.append(of_iterate(form, w, u, FULL, facts))
+        if found is not None and found.valid:
+            frames[-1].trace.append(records.check(after, int(bytes_), found))
     return frames
 
 
-def _of_round(solution: Solution, after: int) -> str:
-    said = f"After round {after}: the iterate as the method held it, which nothing certifies"
-    known = [each for each in solution.trace.certified() if each.round <= after]
-    if not known:
-        return f"{said}; no bound was known by then"
-    primal, dual = min(each.primal for each in known), max(each.dual for each in known)
-    return f"{said}; by then it was certified that {dual:.8g} ≤ optimum ≤ {primal:.8g}"
+def _bounds(form: Form, points: Sequence[tuple[Array, tuple[Array, ...] | None]]) -> list[Certificate | None]:
+    """The best bounds that follow from each point and those before it; None where there are no flows, or where the time
+    for it is over."""
+    certifier, begun = Certifier(form), time.monotonic()
+    found: list[Certificate | None] = []
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        for w, u in points:
+            late = time.monotonic() - begun > SECONDS
+            found.append(None if u is None or late else certifier.certify(w, u, None, 0.0))
+    return found
+
+
+def _of_round(after: int, found: Certificate | None) -> str:
+    said = f"After round {after}: the iterate as the method held it, not certified itself"
+    if found is None or not found.valid:
+        return f"{said}; no bound follows from it here"
+    bounds = f"{found.dual:.8g} ≤ optimum ≤ {found.primal:.8g}"
+    return f"{said}; what follows from it and those before: {bounds}, relative gap {found.relative_gap:.2g}"
 
 
 def _facts(solution: Solution, label: str, said: str) -> dict[str, Any]:

@@ -22,7 +22,8 @@ NOT_CERTIFIED = (
     "optimum is known only where this page gives a distance.",
     "Edges that are undecided, and so the number of clusters beyond its range.",
     "How the data came about, and how well the model predicts.",
-    "Shares of the gap by node and by edge: they are computed in floating point, and add up to the gap but for rounding.",
+    "Shares of the gap by node and by edge: they are computed in floating point, and add up to "
+    "the gap but for rounding.",
 )
 OF_PATHS = "Whatever happens between two strengths of the slider."
 OF_ITERATES = "Iterates of a run: parameters, flows and clusters are shown as the method held them after a round."

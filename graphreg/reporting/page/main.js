@@ -118,11 +118,11 @@ function fillTables(frame) {
 
 // ---- beginning ------------------------------------------------------------------------------------------------------
 function checks(trace) { // the slider over the checks of a run, where the frames are not its rounds
-  const certified = trace.filter((r) => r.certified), box = $("rounds");
-  $("rounds-box").hidden = certified.length < 2;
-  box.max = Math.max(certified.length - 1, 0);
+  const box = $("rounds");
+  $("rounds-box").hidden = trace.length < 2;
+  box.max = Math.max(trace.length - 1, 0);
   box.value = box.max;
-  marker = certified.length ? certified[box.max].round : null;
+  marker = trace.length ? trace[box.max].round : null;
 }
 function begin() {
   drawGraph();
@@ -141,7 +141,7 @@ function begin() {
   }
   if (D.kind === "one") checks(D.runs.length ? D.runs[0].trace : []);
   $("rounds").addEventListener("input", () => {
-    const frame = D.frames[current], trace = (D.kind === "strength" ? frame.trace : D.runs[0].trace).filter((r) => r.certified);
+    const frame = D.frames[current], trace = D.kind === "strength" ? frame.trace : D.runs[0].trace;
     marker = trace[Number($("rounds").value)].round;
     showBounds(frame, marker);
   });

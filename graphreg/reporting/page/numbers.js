@@ -56,7 +56,7 @@ function tag(name, text = null, parent = null) {
 
 // ---- axes -----------------------------------------------------------------------------------------------------------
 function decades(low, high) { // 1, 2, 5, 10, 20, ...; only the powers of ten where there are many of them
-  const many = Math.log10(high / low), steps = many > 3 ? [1] : many > 1.2 ? [1, 3] : [1, 2, 5], out = [];
+  const many = Math.log10(high / low), steps = many > 2.5 ? [1] : [1, 2, 5], out = [];
   const skip = Math.max(1, Math.ceil(many / 7));
   for (let k = Math.floor(Math.log10(low)); k <= Math.ceil(Math.log10(high)); k++)
     if (k % skip === 0) for (const s of steps) out.push(Number((s * 10 ** k).toPrecision(1)));
