@@ -42,7 +42,7 @@ def report(  # noqa: PLR0913, PLR0917 - one argument per option
     """Write one page that opens offline: the model and its dual, the certificate in words, the graph with its clusters
     and flows, and both bounds, with sliders over the rounds, or over the strengths of a path.
 
-    What an iterative method sends and holds is observed for it, but where the model file keeps a checkpoint.
+    The rounds of an iterative method are observed for it, unless the model file keeps a checkpoint.
     """
     import graphreg as gr
 

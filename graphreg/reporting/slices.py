@@ -17,6 +17,7 @@ from .frames import Frame, between
 
 POINTS = 241  # of a tabulated curve, evenly spaced on a logarithmic scale
 DECADES = 5.0
+INSIDE = 1.0 - 1e-12  # of a flow: the end of the domain itself may be outside for rounding
 
 
 def slices(form: Form, frames: list[Frame]) -> list[dict[str, Any]]:
@@ -48,14 +49,18 @@ def _kind(edge: EdgeBlock, k: int, rows: slice, frames: list[Frame]) -> dict[str
         frame.edge["slope"][rows] = frame.edge["weight"][rows]
     far = max((float(frame.edge["distance"][rows].max(initial=0.0)) for frame in frames), default=1.0) or 1.0
     steep = max((_steepest(frame, rows) for frame in frames), default=1.0) or 1.0
-    s, t = (np.append(0.0, 2.0 * end * np.logspace(-DECADES, 0.0, POINTS - 1)) for end in (far, steep))
     first = np.eye(1, k)
+    gauge = float(phi.gauge(first)[0])
+    limit = 1.0 / gauge if gauge > 0.0 else np.inf  # of the flow, beyond which h* is infinite
+    ends = 2.0 * far, min(2.0 * steep, limit)
+    s, t = (np.append(0.0, end * np.logspace(-DECADES, 0.0, POINTS - 1)) for end in ends)
     return {
         "kind": "radial",
         "s": _short(s),
         "f": _short(phi.value(s[:, None] * first)),
         "t": _short(t),
-        "g": _short(phi.conjugate(t[:, None] * first)),
+        "g": _short(phi.conjugate(INSIDE * t[:, None] * first)),
+        "limit": float(t[-1]) if t[-1] == limit else None,
     }
 
 

@@ -61,7 +61,7 @@ function showBounds(frame, marker) {
   const runs = D.kind === "strength" ? [{ name: frame.name, trace: frame.trace, end: frame.end }] : D.runs;
   const traced = runs.filter((r) => pointsOf(r).length > 1), silent = runs.filter((r) => pointsOf(r).length <= 1);
   const words = $("bounds-words"), at = marker === null ? null : traced[0] && recordAt(traced[0].trace, marker);
-  words.textContent = traced.length ? "Distances are relative to the size of the best bounds, and measured from the best bound of the other side. Marks are certified; small grey rings are objectives of iterates as they were computed. " : "";
+  words.textContent = traced.length ? "Distances are relative to the size of the best bounds, and measured from the best bound of the other side. Marks are certified; small grey rings are objectives of iterates as they were computed. The orange line is where the slider stands, on the first run. " : "";
   if (D.between) words.textContent += D.between + " ";
   for (const r of silent) words.textContent += `${r.name} has ${r.trace.length ? "one check" : "no rounds"} here, and so no picture${r.end ? `; its bounds: ${fmt(r.end.dual, 8)} ≤ optimum ≤ ${fmt(r.end.primal, 8)}` : ""}. `;
   for (const svg of [$("by-round"), $("by-bytes")]) svg.parentNode.hidden = !traced.length;
@@ -69,7 +69,7 @@ function showBounds(frame, marker) {
   const sent = traced.some((r) => r.trace.some((each) => each.bytes > 0));
   drawBounds($("by-round"), traced, "round", "rounds", marker);
   $("by-bytes").style.display = sent ? "" : "none";
-  if (sent) drawBounds($("by-bytes"), traced, "bytes", "bytes sent", at && traced.length === 1 ? at.bytes : null);
+  if (sent) drawBounds($("by-bytes"), traced, "bytes", "bytes sent", at ? at.bytes : null);
   else words.textContent += "Nothing is sent over a network, so that there is no picture by bytes. ";
   const box = $("runs-legend");
   box.replaceChildren();

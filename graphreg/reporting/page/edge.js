@@ -5,11 +5,10 @@ function sliceOf(e, frame) { // f and f* as functions, and the point
   if (s.kind === "norm") return { ...at, f: (x) => k * Math.abs(x), g: (t) => (Math.abs(t) <= k * (1 + 1e-6) ? 0 : Infinity), edge: k };
   if (s.kind === "quadratic") return { ...at, f: (x) => (k * x * x) / 2, g: (t) => (k > 0 ? (t * t) / (2 * k) : t === 0 ? 0 : Infinity) };
   if (s.kind === "equal") return { ...at, z: 0, f: (x) => (x === 0 ? 0 : Infinity), g: () => 0, wall: 0 };
-  const end = s.g.findIndex((value) => value === null);
-  return { ...at, f: (x) => k * table(s.s, s.f, Math.abs(x)), g: (t) => k * table(s.t, s.g, Math.abs(t) / k), edge: end > 0 ? k * s.t[end - 1] : undefined };
+  return { ...at, f: (x) => k * table(s.s, s.f, Math.abs(x)), g: (t) => k * table(s.t, s.g, Math.abs(t) / k), edge: s.limit === null ? undefined : k * s.limit };
 }
 function table(x, y, at) {
-  if (at > x[x.length - 1]) return Infinity;
+  if (at > x[x.length - 1] * (1 + 1e-6)) return Infinity; // the numbers have seven digits
   let low = 0, high = x.length - 1;
   while (high - low > 1) { const mid = (low + high) >> 1; if (x[mid] <= at) low = mid; else high = mid; }
   if (y[low] === null || (y[high] === null && at > x[low])) return Infinity;

@@ -142,10 +142,10 @@ function legend(frame, shade, range) {
   if (shade >= 0) [0, 4, 8].forEach((q) => item(mark("q" + q), fmt(range[0] + ((range[1] - range[0]) * (q + 0.5)) / 9, 3)));
   else {
     const sizes = sizesOf(frame), named = [...sizes.keys()].filter((k) => k < NAMED && (sizes.get(k) > 1 || n <= NAMED)).sort((a, b) => a - b);
-    for (const k of named) item(mark("c" + k, k), `${LETTERS[k]}: ${sizes.get(k)} node${sizes.get(k) > 1 ? "s" : ""}`);
+    for (const k of named) item(mark("c" + k, k), `${LETTERS[k]}: ${many(sizes.get(k), "node")}`);
     const rest = [...sizes.keys()].filter((k) => !named.includes(k)), several = rest.filter((k) => sizes.get(k) > 1).length;
-    if (several) item(mark("other"), `${several} smaller clusters`);
-    if (rest.length > several) item(mark("single"), `${rest.length - several} node${rest.length - several > 1 ? "s" : ""} by themselves`);
+    if (several) item(mark("other"), many(several, "smaller cluster"));
+    if (rest.length > several) item(mark("single"), many(rest.length - several, "node") + (rest.length - several > 1 ? " by themselves" : " by itself"));
     if (D.latent) item(mark("latent"), "latent nodes");
   }
   if (D.slices.some((s) => s.limited)) {

@@ -17,7 +17,7 @@ function changes(before, now) { // what happened since the position before
     full += a < 4 && b >= 4;
     slack += a >= 4 && b < 4;
   }
-  return `Since the position before: ${fused} edges came together, ${split} came apart or are undecided again; ${full} became saturated, ${slack} slack`;
+  return `Since the position before: ${many(fused, "edge")} came together, ${split} came apart or ${split === 1 ? "is" : "are"} undecided again; ${full} became saturated, ${slack} slack`;
 }
 
 function show() {

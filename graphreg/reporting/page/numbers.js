@@ -35,6 +35,7 @@ function power(x, digits) {
 }
 const raised = (k) => [...String(k)].map((c) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[c] || "⁻").join("");
 const plain = (x) => (x >= 1e-3 && x < 1e6 ? String(Number(x.toPrecision(3))).replace(/\B(?=(\d{3})+$)/g, x >= 1 ? "," : "") : power(x, 1));
+const many = (k, thing) => `${k} ${thing}${k === 1 ? "" : "s"}`;
 function size(x) { // of bytes
   const k = Math.min(3, Math.max(0, Math.floor(Math.log10(Math.max(x, 1)) / 3)));
   return Number((x / 1000 ** k).toPrecision(3)) + [" B", " kB", " MB", " GB"][k];
