@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from dataclasses import replace
 from itertools import pairwise
 
 import networkx as nx
@@ -259,3 +260,42 @@ def test_latent_nodes_stand_amid_their_neighbours(tmp_path):
     x = dict(zip(data["nodes"], data["x"], strict=True))
     left = next(name for name in x if "left" in name)
     assert x["a"] < x[left] < x["b"] < x["c"]
+
+
+def test_terms_on_the_same_edge_and_on_some_coordinates(tmp_path):
+    problem, graph = chain(d=3), nx.path_graph(6)
+    own = 0.1 * gr.TotalVariation(graph, gr.L1(), features=["x0"]) + gr.TotalVariation(graph, gr.SquaredL2())
+    answer = gr.Problem(gr.Model(problem.model.terms + own.terms)).solve(gap=1e-8)
+    page = written(answer, tmp_path / "a.html")
+    assert [each["kind"] for each in page.data["slices"]] == ["norm", "norm", "quadratic"]
+    assert [each["width"] for each in page.data["slices"]] == [3, 1, 3]
+    edge = page.frame(0)["edge"]
+    w = answer.coef
+    np.testing.assert_allclose(edge["distance"][5:10], np.abs(np.diff(w[:, 0])), rtol=1e-5)
+    assert page.data["edges"]["block"] == [0] * 5 + [1] * 5 + [2] * 5
+
+
+@pytest.mark.parametrize("extra", [None, 0.1 * gr.NodePenalty(gr.SquaredL2()), gr.NodePenalty(gr.NonNegative())])
+def test_problems_without_edges_between_nodes(extra, tmp_path):
+    loss = chain().model.terms[0][1]
+    page = written(gr.Problem(loss if extra is None else loss + extra).solve(), tmp_path / "a.html")
+    assert page.data["edges"]["tail"] == []
+    assert len(set(page.frame(0)["cluster"].tolist())) == 6
+
+
+def test_classes_have_coordinates_of_their_own(tmp_path):
+    rng = np.random.default_rng(0)
+    data = gr.NodeData.from_arrays(rng.standard_normal((30, 2)), np.arange(30) % 3, np.arange(30) % 2)
+    model = gr.MultinomialLoss(data) + 0.1 * gr.TotalVariation(nx.path_graph(2), gr.L2())
+    page = written(gr.Problem(model).solve(gap=1e-5), tmp_path / "a.html")
+    assert page.data["features"][:2] == ["x0[0]", "x0[1]"]
+
+
+def test_an_answer_without_a_point_is_refused(path, tmp_path):
+    lost = replace(answer_of(path), certificate=replace(answer_of(path).certificate, primal=np.inf))
+    with pytest.raises(ModelError, match="no point was found that satisfies all constraints"):
+        lost.report(tmp_path / "a.html")
+
+
+def answer_of(path):
+    return path.solution_at(path.strengths[0])
