@@ -92,9 +92,9 @@ def _component(n: int, ends: Array) -> Array:
     source = random.Random(0)
     igraph.set_random_number_generator(source)
     try:
-        circle = [[math.cos(2 * math.pi * k / n), math.sin(2 * math.pi * k / n)] for k in range(n)]
+        begin = [[math.cos(2 * math.pi * k / n), math.sin(2 * math.pi * k / n)] for k in range(n)]
         if n <= SMALL:
-            found = graph.layout_kamada_kawai(maxiter=50 * n, seed=circle)
+            found = graph.layout_kamada_kawai(maxiter=50 * n, seed=begin)
         else:
             found = graph.layout_fruchterman_reingold(niter=ROUNDS, seed=_spectral(n, ends), grid="auto")
     finally:

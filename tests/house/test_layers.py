@@ -43,7 +43,6 @@ EXCEPTIONS = {
     ("compare", "plots"): Leave("Comparison.plot and Comparison.figure are shortcuts to functions of plots"),
     ("tuning", "plots"): Leave("Path.plot and CrossValidation.plot are shortcuts to functions of plots"),
     ("running", "reporting"): Leave("Solution.report is a shortcut to a function of reporting"),
-    ("running", "compare"): Leave("what Solution.report may be given, for type checkers"),
     ("tuning", "reporting"): Leave("Path.report is a shortcut to a function of reporting"),
     ("theory", "plots"): Leave("Recovery.plot is a shortcut to a function of plots"),
 }
