@@ -114,7 +114,7 @@ def _is_report(place: Path) -> bool:
 
 
 def _part(name: str) -> str:
-    return (files("graphreg.reporting") / "page" / name).read_text(encoding="utf-8")
+    return (files("graphreg.reporting") / "assets" / name).read_text(encoding="utf-8")
 
 
 def _hash(content: str) -> str:

@@ -75,6 +75,7 @@ def test_topojson_shares_its_borders(tmp_path):
     for path in found.paths:
         start, steps = path[1:-1].split("l")
         points = np.cumsum([list(map(int, each.split(","))) for each in (start, *steps.split(" "))], axis=0)
+        assert (np.diff(points, axis=0) == 0).any(axis=1).all()  # no side of a square is slanted
         corners.append(set(map(tuple, points.tolist())))
     assert [len(each) for each in corners] == [4, 4]
     assert len(corners[0] & corners[1]) == 2
@@ -151,6 +152,16 @@ def test_layouts_repeat_and_leave_random_numbers_alone(graph):
     np.testing.assert_array_equal(first, drawn_places(len(graph), ends))
     assert np.isfinite(first).all()
     assert len(np.unique(first.round(6), axis=0)) == len(graph)
+
+
+def test_igraph_has_its_random_numbers_again():
+    igraph = pytest.importorskip("igraph")
+    found = []
+    for _ in range(2):
+        random.seed(7)
+        found.append(igraph.Graph.Erdos_Renyi(20, p=0.5).get_edgelist())
+        drawn_places(9, np.array(nx.cycle_graph(9).edges))
+    assert found[0] == found[1]
 
 
 def test_neighbours_are_drawn_near():
