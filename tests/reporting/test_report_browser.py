@@ -101,6 +101,7 @@ def test_the_keyboard_is_enough(opened, path):
     page.select_option("#edge", index=1)
     assert page.inner_text("#detail h3") == "2 — 3"
     assert "φ(z) + φ*(u) − zu" in page.inner_text("#edge-words")  # noqa: RUF001
+    assert page.eval_on_selector_all(".picked", "all => all.map((each) => each.dataset.e)") == ["2"]
     page.focus("#tables summary")
     page.keyboard.press("Enter")
     page.wait_for_selector("#table-box td")

@@ -1,6 +1,6 @@
 // The graph: drawn once; afterwards only classes and the shapes of marks change.
 const n = D.nodes.length, m = D.edges.tail.length, d = D.features.length, NAMED = 8, LETTERS = "ABCDEFGH";
-const FEW = 60, R = Math.max(5, Math.min(24, 260 / Math.sqrt(n))), WIDTHS = [1, 1.6, 2.4, 3.4, 4.6, 6];
+const FEW = 60, R = Math.max(5, Math.min(32, 260 / Math.sqrt(n))), WIDTHS = [1, 1.6, 2.4, 3.4, 4.6, 6];
 const THIN = Math.max(0.35, Math.min(2, 40 / Math.sqrt(m + 1)));
 const marks = [], outer = [], lines = [], letters = [], said = { node: [], edge: [] };
 const incident = Array.from({ length: n }, () => []);
@@ -92,10 +92,18 @@ function rangeOf(j) { // of a coefficient, over all frames
   for (const frame of D.frames.map(decoded)) for (let i = j; i < n * d; i += d) { low = Math.min(low, frame.w[i]); high = Math.max(high, frame.w[i]); }
   return [low, high];
 }
-let largestFlow = 0;
+const known = { range: new Map(), flow: null };
+function once(map, key, find) {
+  if (!map.has(key)) map.set(key, find());
+  return map.get(key);
+}
+function largestFlow() { // over all frames
+  if (known.flow === null) known.flow = D.frames.map(decoded).reduce((most, frame) => frame.edge.flow.reduce((a, b) => Math.max(a, b), most), 0) || 1;
+  return known.flow;
+}
 function edgeClass(frame, e) {
-  const used = frame.edge.used[e], full = frame.state[e] >= 4, limited = D.slices[D.edges.block[e]].limited;
-  const share = limited ? Math.min(1, used) : frame.edge.flow[e] / (largestFlow || 1);
+  const full = frame.state[e] >= 4, limited = D.slices[D.edges.block[e]].limited;
+  const share = limited ? Math.min(1, frame.edge.used[e]) : frame.edge.flow[e] / largestFlow();
   return { kind: full ? "full" : limited ? "slack" : "free", width: Math.min(5, Math.floor(share * 5.999)) };
 }
 function set(element, store, k, value, attribute) {
@@ -104,21 +112,23 @@ function set(element, store, k, value, attribute) {
   store[key] = value;
   element.setAttribute(attribute, value);
 }
+function paintEdge(frame, e) {
+  const look = edgeClass(frame, e), width = WIDTHS[look.width] * THIN * (look.kind === "full" ? 1.2 : 1);
+  set(lines[e], said.edge, e, "e " + look.kind + (picked.edge === e ? " picked" : ""), "class");
+  set(lines[e], said.edge, e, width.toFixed(2), "stroke-width");
+}
+function paintNode(frame, i, shade, range) {
+  const look = classOf(frame, i, shade, range), k = frame.cluster[i], named = shade < 0 && look[0] === "c";
+  set(marks[i], said.node, i, (outer[i] ? "m " : "n ") + look + (picked.node === i ? " picked" : ""), "class");
+  if (!outer[i]) set(marks[i], said.node, i, named ? SHAPES[k] : CIRCLE, "d");
+  if (n <= FEW) letters[i].textContent = named ? LETTERS[k] : "";
+}
+const rangeFor = (shade) => (shade >= 0 ? once(known.range, shade, () => rangeOf(shade)) : null);
 function showGraph(frame, shade) {
-  const range = shade >= 0 ? rangeOf(shade) : null;
-  if (!largestFlow) for (const each of D.frames.map(decoded)) for (const u of each.edge.flow) largestFlow = Math.max(largestFlow, u);
-  for (let e = 0; e < m; e++) {
-    const look = edgeClass(frame, e);
-    set(lines[e], said.edge, e, "e " + look.kind + (picked.edge === e ? " picked" : ""), "class");
-    set(lines[e], said.edge, e, (WIDTHS[look.width] * THIN * (look.kind === "full" ? 1.2 : 1)).toFixed(2), "stroke-width");
-  }
-  for (let i = 0; i < n; i++) {
-    const look = classOf(frame, i, shade, range), k = frame.cluster[i];
-    set(marks[i], said.node, i, (outer[i] ? "m " : "n ") + look + (picked.node === i ? " picked" : ""), "class");
-    if (!outer[i]) set(marks[i], said.node, i, shade < 0 && look[0] === "c" ? SHAPES[k] : CIRCLE, "d");
-    if (n <= FEW) letters[i].textContent = shade < 0 && look[0] === "c" ? LETTERS[k] : "";
-  }
-  $("graph").setAttribute("aria-label", `The graph: ${n} nodes, ${m} edges. ${frame.said}. ${countsOf(frame)}. The tables below have all numbers.`);
+  const range = rangeFor(shade);
+  for (let e = 0; e < m; e++) paintEdge(frame, e);
+  for (let i = 0; i < n; i++) paintNode(frame, i, shade, range);
+  $("graph").setAttribute("aria-label", `The graph: ${many(n, "node")}, ${many(m, "edge")}. ${frame.said}. ${countsOf(frame)}. The tables below have all numbers.`);
   legend(frame, shade, range);
 }
 function countsOf(frame) {

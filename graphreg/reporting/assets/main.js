@@ -35,6 +35,7 @@ function show() {
 
 function pick(what) {
   if (picked.node === what.node && picked.edge === what.edge) return;
+  const before = { ...picked };
   if (what.node !== undefined) {
     picked.node = what.node;
     picked.edge = undefined;
@@ -49,8 +50,11 @@ function pick(what) {
     fillEdges();
     $("edge").value = what.edge;
   }
-  const frame = decoded(D.frames[current]);
-  showGraph(frame, shadeOf());
+  const frame = decoded(D.frames[current]), shade = shadeOf();
+  for (const each of [before, picked]) {
+    if (each.node !== undefined) paintNode(frame, each.node, shade, rangeFor(shade));
+    if (each.edge !== undefined) paintEdge(frame, each.edge);
+  }
   showDetail(frame);
   showEdge(frame);
 }
