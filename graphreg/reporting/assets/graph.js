@@ -47,8 +47,6 @@ function drawGraph() {
   for (let i = 0; i < n; i++) {
     const map = D.shapes && i < D.shapes.length;
     const mark = map ? el("path", { d: D.shapes[i], "data-i": i }, shapes) : el("path", { transform: `translate(${D.x[i]},${D.y[i]})`, "data-i": i }, points);
-    mark.setAttribute("role", "img");
-    mark.setAttribute("id", "node-" + i);
     marks.push(mark);
     outer.push(map);
     if (n <= FEW) {

@@ -42,7 +42,6 @@ function pick(what) {
     $("node").value = what.node;
     fillEdges();
     if (incident[what.node].length) $("edge").value = "";
-    $("graph").setAttribute("aria-activedescendant", "node-" + what.node);
   } else {
     picked.edge = what.edge;
     picked.node = undefined;
