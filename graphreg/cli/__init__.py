@@ -7,6 +7,7 @@ from . import graphs as graphs
 from . import laws as laws
 from . import predicting as predicting
 from . import proofs as proofs
+from . import report as report
 from . import strengths as strengths
 from .papers import papers
 from .program import main as main

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from ..certificate.kkt import KKT
     from ..certificate.proof import Proved
+    from ..compare import Comparison
     from .summary import Summary
 
 
@@ -278,6 +279,46 @@ class Solution(Shown):
         from .saved import save
 
         save(self, path)
+
+    def report(
+        self,
+        file: str | Path,
+        *,
+        positions: Any = None,
+        outlines: Any = None,
+        comparison: Comparison | None = None,
+    ) -> None:
+        """Write the answer as one page that opens offline: the model, its dual and its optimality conditions, the
+        certificate in words, the graph, every edge with its Fenchel-Young equality, and both bounds by round and bytes.
+
+        Where the run was observed (``solve(observe=("w", "flows"))``) a slider goes through its rounds. See
+        docs/reports.md.
+
+        Parameters
+        ----------
+        file : path
+            Of the page (HTML). A report that is there is replaced, anything else is not.
+        positions : mapping or DataFrame, optional
+            A pair (x, y) per node label, y upwards, or a frame whose first two columns are x and y; a layout is
+            computed by default. Latent nodes are put amid their neighbours.
+        outlines : dict or path, optional
+            GeoJSON or TopoJSON with a polygon per node, whose id or one of whose properties is the node's label.
+        comparison : Comparison, optional
+            Of methods on the same problem, whose bounds are drawn beside those of this run.
+
+        Raises
+        ------
+        ModelError
+            Where a node has no position or no outline (it is named), there is no point that satisfies all constraints,
+            or the file cannot be written.
+
+        Examples
+        --------
+        >>> solution.report(folder / "answer.html")
+        """
+        from ..reporting import report_solution
+
+        report_solution(self, file, positions, outlines, comparison)
 
     def predict(self, frame: Any, kind: str = "response") -> pd.Series | pd.DataFrame:
         """Predictions for the rows of a frame with the columns that the data had (the target is not needed).

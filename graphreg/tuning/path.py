@@ -124,6 +124,32 @@ class Path(Shown):
 
         return plot_path(self, node, feature, ax)
 
+    def report(self, file: Any, *, positions: Any = None, outlines: Any = None) -> None:
+        """Write the path as one page that opens offline, with a slider over the strengths on which clusters fuse and
+        flows saturate; see `Solution.report` and docs/reports.md.
+
+        Parameters
+        ----------
+        file : path
+            Of the page (HTML). A report that is there is replaced, anything else is not.
+        positions : mapping or DataFrame, optional
+            A pair (x, y) per node label, y upwards.
+        outlines : dict or path, optional
+            GeoJSON or TopoJSON with a polygon per node.
+
+        Raises
+        ------
+        ModelError
+            As `Solution.report`.
+
+        Examples
+        --------
+        >>> gr.path(problem, [0.1, 0.3]).report(folder / "path.html")
+        """
+        from ..reporting import report_path
+
+        report_path(self, file, positions, outlines)
+
     def _title(self) -> str:
         statuses = [solution.status for solution in self]
         met = statuses.count("certified")

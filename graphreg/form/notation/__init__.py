@@ -4,5 +4,6 @@ from .text import Written as Written
 from .text import dual as dual
 from .text import kkt as kkt
 from .text import primal as primal
+from .writing import Math as Math
 from .writing import count as count
 from .writing import some as some

@@ -1,0 +1,167 @@
+"""What a report shows at one position of its slider: a point on the graph, node by node and edge by edge."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..certificate import STATES
+from ..form import DualPoint, Form
+from ..inputs import components_of
+from ..running import Solution
+from ..terms import Array, EdgeBlock
+from ..terms.penalties import row_norm
+
+NEGLIGIBLE = 1e-3  # of the spread of each coordinate: ends of an edge that are closer count as one in an iterate
+NUMBERS = ("distance", "flow", "used", "residual", "slope", "pull")  # of an edge, in the order of the page's data
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One position of the slider.
+
+    Attributes
+    ----------
+    facts : dict
+        What the page says of it; plain JSON.
+    w : (n, d)
+    cluster : (n,)
+        -1 for latent nodes.
+    node : (n,)
+        The part of the gap that the samples of each node hold; nan where it is not known.
+    ground : (n,)
+        And the terms between a node and the ground.
+    edge : dict
+        By the names of `NUMBERS`, and "weight", an array (m,) over the edges between nodes, term by term.
+    state : (m,)
+        The number of each edge's state among `STATES`, and 4 more where the flow uses all of its capacity.
+    """
+
+    facts: dict[str, Any]
+    w: Array
+    cluster: Array
+    node: Array
+    ground: Array
+    edge: dict[str, Array]
+    state: Array
+    trace: list[dict[str, Any]] = field(default_factory=list)
+
+
+def between(form: Form) -> list[tuple[int, EdgeBlock]]:
+    """The blocks of edges between nodes, with their places in the form."""
+    return [(k, edge) for k, edge in enumerate(form.edges) if not edge.ground]
+
+
+def ends_of(form: Form) -> Array:
+    """The tails and heads of all these edges, (m, 2)."""
+    parts = [np.stack([edge.tail, edge.head], axis=1) for _, edge in between(form)]
+    return np.concatenate(parts) if parts else np.zeros((0, 2), dtype=int)
+
+
+def of_answer(solution: Solution, facts: dict[str, Any]) -> Frame:
+    """The answer with what its certificate says of every node and edge."""
+    form, certificate, found = solution.form, solution.certificate, solution.clusters()
+    number = np.array([STATES.index(state) for state in found.edges["state"]], dtype=int)
+    table = solution.flows.table()
+    joining = np.concatenate([np.full(len(edge.tail), not edge.ground) for edge in form.edges] or [np.zeros(0, bool)])
+    full = table["saturated"].to_numpy(dtype=bool)[joining]
+    cluster = np.full(form.n, -1)
+    cluster[: form.space.n_observed] = [found.labels[label] for label in form.space.index]
+    samples, edges = certificate.residuals
+    node = np.zeros(form.n)
+    for block, residual in zip(form.samples, samples, strict=True):
+        np.add.at(node, block.node, residual)
+    numbers = _numbers(form, certificate.w, certificate.dual_point.flows, edges, number <= STATES.index("near"))
+    return Frame(facts, certificate.w, cluster, node, _ground(form, edges), numbers, number + 4 * full)
+
+
+def of_iterate(form: Form, w: Array, flows: Sequence[Array] | None, full: float, facts: dict[str, Any]) -> Frame:
+    """An iterate as its method holds it, of which nothing is certified. Nodes count as one cluster where edges join
+    them whose ends differ negligibly."""
+    u = form.nothing().flows if flows is None else tuple(flows)
+    edges = form.residuals(w, DualPoint(u, form.gradient_prices(w)))[1]
+    spread = np.maximum(w.std(axis=0), 1e-9 * np.abs(w).max(axis=0, initial=0.0))
+    near = [
+        (np.abs(edge.difference(w)) <= NEGLIGIBLE * spread[edge.coordinates]).all(axis=1) for _, edge in between(form)
+    ]
+    close = np.concatenate(near) if near else np.zeros(0, dtype=bool)
+    numbers = _numbers(form, w, u, edges, close)
+    joined = ends_of(form)[close]
+    cluster = components_of(joined[:, 0], joined[:, 1], form.n)[1]
+    cluster = np.where(np.arange(form.n) < form.space.n_observed, cluster, -1)
+    state = np.where(close, STATES.index("near"), STATES.index("undecided")) + 4 * (numbers["used"] >= full)
+    unknown = np.full(form.n, np.nan)
+    return Frame(facts, w, cluster, unknown, unknown, numbers, state)
+
+
+def _ground(form: Form, residuals: Sequence[Array]) -> Array:
+    out = np.zeros(form.n)
+    for edge, residual in zip(form.edges, residuals, strict=True):
+        if edge.ground:
+            np.add.at(out, edge.tail, residual)
+    return out
+
+
+def _numbers(
+    form: Form, w: Array, flows: Sequence[Array], residuals: Sequence[Array], together: Array
+) -> dict[str, Array]:
+    """The numbers of the edges between nodes; ``together`` are those whose ends are taken for equal."""
+    parts: list[dict[str, Array]] = []
+    begun = 0
+    for k, edge in between(form):
+        mask, begun = together[begun : begun + len(edge.tail)], begun + len(edge.tail)
+        parts.append(_of_block(edge, edge.difference(w), flows[k], residuals[k], mask))
+    return {name: np.concatenate([part[name] for part in parts] or [np.zeros(0)]) for name in (*NUMBERS, "weight")}
+
+
+def _of_block(edge: EdgeBlock, z: Array, u: Array, residual: Array, together: Array) -> dict[str, Array]:
+    """The slope c phi(q), or what stands for it, and the pull <u, q> along q: the direction of the difference, and of
+    the flow where there is no difference."""
+    c, distance, flow = edge.weight, row_norm(z), row_norm(u)
+    along = np.where((together | (distance == 0.0))[:, None], u, z)
+    length = row_norm(along)
+    unit = np.where(length[:, None] > 0.0, along / np.maximum(length, 1e-300)[:, None], np.eye(1, z.shape[1]))
+    with np.errstate(all="ignore"):
+        used = np.where(flow > 0.0, edge.penalty.gauge(u / c[:, None]), 0.0)
+        matrix = edge.penalty.quadratic(z.shape[1])
+        bend = edge.penalty.value(unit) if matrix is None else np.einsum("ej,jk,ek->e", unit, matrix, unit)
+    return {
+        "distance": distance,
+        "flow": flow,
+        "used": used,
+        "residual": residual,
+        "slope": c * bend,
+        "pull": np.einsum("ej,ej->e", unit, u),
+        "weight": c,
+    }
+
+
+# ---- as data of the page ---------------------------------------------------------------------------------------------
+def packed(frame: Frame, colour: Array) -> dict[str, Any]:
+    """The frame as JSON; ``colour`` are the names of clusters that stay the same from frame to frame."""
+    return {
+        **frame.facts,
+        "w": floats(frame.w),
+        "cluster": base64.b64encode(colour.astype("<i2").tobytes()).decode(),
+        "node": floats(frame.node),
+        "ground": floats(frame.ground),
+        "edge": [floats(frame.edge[name]) for name in NUMBERS],
+        "state": base64.b64encode(frame.state.astype("u1").tobytes()).decode(),
+        "trace": frame.trace,
+    }
+
+
+def floats(values: Array) -> str:
+    """Single precision, little end first, in base64."""
+    with np.errstate(over="ignore"):
+        return base64.b64encode(values.astype("<f4").tobytes()).decode()
+
+
+def size_of(form: Form) -> int:
+    """About how many characters a frame of the page takes."""
+    m = len(ends_of(form))
+    return (4 * form.n * (form.d + 2) + 2 * form.n + 25 * m) * 4 // 3

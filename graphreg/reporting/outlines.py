@@ -1,0 +1,215 @@
+"""Outlines of the nodes on a map, from GeoJSON or TopoJSON: read, matched by name, and drawn with few points.
+
+Coordinates that may be degrees are drawn with north upwards, and as wide as they are at their middle latitude; all
+others are taken as they are, with y downwards, as maps that are already projected have them. TopoJSON's format is that
+of https://github.com/topojson/topojson-specification.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import ModelError
+from ..messages import shown
+from ..terms import Array
+
+WIDTH = 1920  # of a picture, in its own units; coordinates are whole numbers of them
+MOST_POINTS = 120_000  # of all outlines together
+FEW = 5  # names that a message lists
+
+
+@dataclass(frozen=True)
+class Outlines:
+    """Shapes as SVG paths.
+
+    Attributes
+    ----------
+    paths : list of str
+        One per node.
+    others : list of str
+        Shapes that are no nodes.
+    place : (n, 2)
+        The middle of the largest part of each node's shape.
+    height : int
+    """
+
+    paths: list[str]
+    others: list[str]
+    place: Array
+    height: int
+
+
+@dataclass(frozen=True)
+class _Shape:
+    names: Mapping[str, str]  # what it is called: its id and its properties, as text
+    rings: list[Array]
+
+
+def outlines_of(given: Any, labels: Sequence[Hashable]) -> Outlines:
+    """The outlines of nodes.
+
+    Raises
+    ------
+    ModelError
+        For what is neither GeoJSON nor TopoJSON, shapes that are no polygons, and a node without an outline, with the
+        names that there are.
+    """
+    collections = _collections(_parsed(given))
+    shapes, key = _matching(collections, list(map(str, labels)))
+    number = {shape.names[key]: k for k, shape in enumerate(shapes) if key in shape.names}
+    own = [number[str(label)] for label in labels]
+    shapes, height = _fitted(shapes)
+    step = 1
+    drawn = [_rounded(shape.rings, step) for shape in shapes]
+    while sum(len(ring) for rings in drawn for ring in rings) > MOST_POINTS:
+        step *= 2
+        drawn = [_rounded(shape.rings, step) for shape in shapes]
+    paths = ["".join(map(_path, rings)) for rings in drawn]
+    place = np.array([_middle(max(shapes[k].rings, key=lambda ring: abs(_area(ring)))) for k in own])
+    mine = set(own)
+    return Outlines([paths[k] for k in own], [paths[k] for k in range(len(paths)) if k not in mine], place, height)
+
+
+# ---- what is given ---------------------------------------------------------------------------------------------------
+def _parsed(given: Any) -> Mapping[str, Any]:
+    """The object, from a file where a path is given."""
+    if isinstance(given, (str, Path)):
+        try:
+            raw = Path(given).read_bytes()
+            given = json.loads(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw)
+        except OSError as error:
+            raise ModelError(f"outlines: {str(given)!r} cannot be read: {error.strerror}; name another file") from None
+        except (ValueError, EOFError, RecursionError) as error:
+            raise ModelError(f"outlines: {str(given)!r} is no JSON ({error}); give GeoJSON or TopoJSON") from None
+    if not isinstance(given, Mapping) or given.get("type") not in ("FeatureCollection", "Topology"):
+        kind = given.get("type") if isinstance(given, Mapping) else given
+        raise ModelError(
+            "outlines must be GeoJSON of the type 'FeatureCollection' or TopoJSON of the type 'Topology' (a dict, or "
+            f"the path of a file), got {shown(kind)}"
+        )
+    return given
+
+
+def _collections(given: Mapping[str, Any]) -> dict[str, list[_Shape]]:
+    """The shapes by the name of their collection; GeoJSON has one."""
+    try:
+        if given["type"] == "FeatureCollection":
+            return {"features": [_shape(each, each["geometry"], None) for each in given["features"]]}
+        arcs = _arcs(given)
+        objects = {name: each.get("geometries", [each]) for name, each in given["objects"].items()}
+        return {name: [_shape(g, g, arcs) for g in each] for name, each in objects.items()}
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise ModelError(f"outlines: this is no {given['type']} as its format says ({error!r})") from None
+
+
+def _arcs(given: Mapping[str, Any]) -> list[Array]:
+    arcs = [np.array(arc, dtype=float)[:, :2] for arc in given["arcs"]]
+    if "transform" not in given:
+        return arcs
+    scale, shift = (np.array(given["transform"][name]) for name in ("scale", "translate"))
+    return [arc.cumsum(axis=0) * scale + shift for arc in arcs]
+
+
+def _shape(of: Mapping[str, Any], geometry: Mapping[str, Any] | None, arcs: list[Array] | None) -> _Shape:
+    names = {"id": str(of["id"])} if of.get("id") is not None else {}
+    names |= {str(key): str(value) for key, value in (of.get("properties") or {}).items()}
+    kind = None if geometry is None else geometry["type"]
+    if geometry is None or kind is None:
+        return _Shape(names, [])
+    if kind not in ("Polygon", "MultiPolygon"):
+        return _Shape(names, [])
+    parts = geometry["coordinates" if arcs is None else "arcs"]
+    rings = [ring for part in (parts if kind == "MultiPolygon" else [parts]) for ring in part]
+    if arcs is None:
+        return _Shape(names, [np.array(ring, dtype=float)[:, :2] for ring in rings])
+    return _Shape(names, [np.concatenate([arcs[a] if a >= 0 else arcs[~a][::-1] for a in ring]) for ring in rings])
+
+
+def _matching(collections: Mapping[str, list[_Shape]], labels: list[str]) -> tuple[list[_Shape], str]:
+    """The collection, and the id or property, that names all nodes."""
+    found: list[tuple[int, str, str]] = []
+    for name, shapes in collections.items():
+        drawable = [shape for shape in shapes if shape.rings]
+        for key in dict.fromkeys(key for shape in drawable for key in shape.names):
+            known = {shape.names[key] for shape in drawable if key in shape.names}
+            found.append((sum(label in known for label in labels), name, key))
+    if not found:
+        raise ModelError("outlines have no polygon with an id or a property, by which a node could be known")
+    best, name, key = max(found, key=lambda each: each[0])
+    shapes = [shape for shape in collections[name] if shape.rings]
+    if best == len(labels):
+        return shapes, key
+    known = {shape.names[key] for shape in shapes if key in shape.names}
+    missing = next(label for label in labels if label not in known)
+    keys = list(dict.fromkeys(repr(key) for shape in shapes for key in shape.names))
+    if best:
+        raise ModelError(
+            f"outlines have no shape whose {key!r} is {missing!r}, a node ({best} of {len(labels)} nodes have one); "
+            "add its shape, or leave outlines out"
+        )
+    values = ", ".join(map(repr, sorted(known)[:FEW]))
+    raise ModelError(
+        f"outlines: neither an id nor a property of a shape is the label of a node, such as {missing!r}. Found were "
+        f"{', '.join(keys[:FEW])}, for instance {values} as {key!r}; give each shape the label of its node as its 'id'"
+    )
+
+
+# ---- how it is drawn -------------------------------------------------------------------------------------------------
+def _fitted(shapes: list[_Shape]) -> tuple[list[_Shape], int]:
+    """The shapes in the units of the picture, and its height."""
+    points = np.concatenate([ring for shape in shapes for ring in shape.rings])
+    low, high = points.min(axis=0), points.max(axis=0)
+    degrees = bool((np.abs(points) <= [180.0, 90.0]).all()) and float(np.ptp(points, axis=0).max()) > 0
+    stretch = np.array([np.cos(np.radians((low[1] + high[1]) / 2)), -1.0]) if degrees else np.ones(2)
+    corner = np.minimum(low * stretch, high * stretch)
+    span = np.abs((high - low) * stretch)
+    unit = (WIDTH - 40) / max(float(span[0]), float(span[1]) / 1.2, 1e-300)
+    fit = [_Shape(s.names, [(ring * stretch - corner) * unit + 20 for ring in s.rings]) for s in shapes]
+    return fit, int(span[1] * unit) + 40
+
+
+def _rounded(rings: list[Array], step: int) -> list[Array]:
+    """Rings of whole multiples of the step, without points that say nothing; the largest stays in any case. Neighbours
+    share their border still: a point is rounded alike for both."""
+    kept: list[Array] = []
+    for ring in rings:
+        whole = np.rint(ring / step).astype(int) * step
+        whole = whole[np.append(True, (np.diff(whole, axis=0) != 0).any(axis=1))]
+        whole = whole[:-1] if len(whole) > 1 and (whole[0] == whole[-1]).all() else whole
+        if len(whole) > 3:
+            before, after = whole - np.roll(whole, 1, axis=0), np.roll(whole, -1, axis=0) - whole
+            whole = whole[before[:, 0] * after[:, 1] != before[:, 1] * after[:, 0]]
+        if len(whole) >= 3:
+            kept.append(whole)
+    if not kept:
+        largest = max(rings, key=lambda ring: abs(_area(ring)))
+        corner = np.rint(largest.mean(axis=0)).astype(int)
+        kept.append(corner + np.array([[0, 0], [step, 0], [step, step], [0, step]]))
+    return kept
+
+
+def _path(ring: Array) -> str:
+    steps = np.diff(ring, axis=0)
+    return f"M{ring[0][0]},{ring[0][1]}l" + " ".join(f"{x},{y}" for x, y in steps.tolist()) + "z"
+
+
+def _area(ring: Array) -> float:
+    x, y = (ring - ring[0]).T
+    return float(np.sum(x * np.roll(y, -1) - np.roll(x, -1) * y) / 2)
+
+
+def _middle(ring: Array) -> Array:
+    """The centroid of the area within."""
+    area = _area(ring)
+    if abs(area) < 1e-12:
+        return ring.mean(axis=0)
+    x, y = (ring - ring[0]).T
+    cross = x * np.roll(y, -1) - np.roll(x, -1) * y
+    return ring[0] + np.array([((z + np.roll(z, -1)) * cross).sum() / (6 * area) for z in (x, y)])

@@ -1,0 +1,197 @@
+"""Reports of answers and of paths; see docs/reports.md."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path as Location
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from .. import checks
+from ..certificate import Certificate, Certifier
+from ..compare import Comparison
+from ..errors import ModelError
+from ..escaping import visible
+from ..form import Form
+from ..form.notation import count
+from ..running import Solution
+from ..terms import Array
+from . import picture, records, sentences
+from .formulas import formulas, with_parameter
+from .frames import Frame, of_answer, of_iterate, size_of
+from .page import Words, check_place, page, write
+
+if TYPE_CHECKING:
+    from ..tuning import Path
+
+DATA = 4.2e6  # characters that all frames of a page may take
+MOST = 120  # frames of a page
+FULL = 1.0 - 1e-2  # of a capacity: an iterate that uses so much is drawn as saturated
+SECONDS = 20.0  # for the bounds that follow from iterates
+BETWEEN = (
+    "Those of this answer's run are the bounds that follow from its iterates, which were observed; bytes between two "
+    "checks of the run are on a straight line."
+)
+T = TypeVar("T")
+
+
+def report_solution(
+    solution: Solution,
+    file: str | os.PathLike[str],
+    positions: Any = None,
+    outlines: Any = None,
+    comparison: Comparison | None = None,
+) -> None:
+    """Write the report of an answer, see `Solution.report`."""
+    (checks.instance(Comparison, "a Comparison, as gr.compare gives it") | None)(comparison, "comparison")
+    place = check_place(file)
+    _check_point(solution)
+    form = solution.form
+    frames = [*_iterates(solution), of_answer(solution, _facts(solution, "the answer", "The certified answer"))]
+    kind = "round" if len(frames) > 1 else "one"
+    data = picture.graph(form, positions, outlines) | picture.moving(form, frames)
+    data |= {
+        "kind": kind,
+        "runs": records.runs(solution, comparison),
+        "between": "",
+        "begin": picture.first_edge(frames[-1]),
+    }
+    seen = [check for frame in frames for check in frame.trace]
+    if len(seen) > 1:
+        data["runs"][0]["trace"] = [*seen, *(each for each in data["runs"][0]["trace"][-1:] if each["certified"])]
+        data["between"] = BETWEEN
+    title = f"{solution.method} on {count(form.n, 'node')}: {solution.status}"
+    _write(place, title, solution, form, data, answer=sentences.certificate(solution))
+
+
+def report_path(path: Path, file: str | os.PathLike[str], positions: Any = None, outlines: Any = None) -> None:
+    """Write the report of a path, see `Path.report`."""
+    place = check_place(file)
+    found = {strength: each for strength, each in path.solutions.items() if math.isfinite(each.objective)}
+    if not found:
+        raise ModelError("there is nothing to report: the path has no strength with a point that satisfies its problem")
+    first = next(iter(found.values()))
+    kept = _thinned(list(found.items()), first.form, MOST)
+    name = visible(path.parameter.name)
+    frames: list[Frame] = []
+    for strength, solution in kept:
+        label = f"{strength:.4g}"
+        facts = _facts(solution, label, f"{name} = {label}, {solution.status}")
+        frames.append(of_answer(solution, facts))
+        frames[-1].trace.extend(records.trace(solution))
+    start = len(frames) // 2
+    data = picture.graph(first.form, positions, outlines) | picture.moving(first.form, frames)
+    data |= {"kind": "strength", "parameter": name, "start": start, "begin": picture.first_edge(frames[start])}
+    title = f"A path of {name}: {count(len(found), 'strength')}, {count(first.form.n, 'node')}"
+    low, high = kept[0], kept[-1]
+    form = with_parameter(path.parameter, (low[0], high[0]), (low[1].form, high[1].form))
+    _write(place, title, first, form, data, answer=_of_path(path, len(found), len(kept)), path=path)
+
+
+def _write(
+    place: Location,
+    title: str,
+    solution: Solution,
+    form: Form,
+    data: dict[str, Any],
+    answer: Sequence[str],
+    path: Path | None = None,
+) -> None:
+    assumed = [*([] if path is None else path.assumed), *sentences.assumed(solution)]
+    left_open = sentences.left_open(path is not None, data["kind"] == "round")
+    words = Words(title, sentences.subject(form), answer, assumed, left_open)
+    write(place, page(words, formulas(form), picture.script_json(data)))
+
+
+def _check_point(solution: Solution) -> None:
+    if not math.isfinite(solution.objective):
+        raise ModelError(
+            f"there is nothing to report: no point was found that satisfies all constraints ({solution.status}: "
+            f"{solution.message})"
+        )
+
+
+# ---- frames ----------------------------------------------------------------------------------------------------------
+def _thinned(frames: list[T], form: Form, most: int) -> list[T]:
+    """At most so many as the page has room for, evenly spaced, the first and the last among them."""
+    room = max(2, min(most, int(DATA / size_of(form))))
+    if len(frames) <= room:
+        return frames
+    return [frames[k] for k in np.unique(np.rint(np.linspace(0, len(frames) - 1, room)).astype(int)).tolist()]
+
+
+def _iterates(solution: Solution) -> list[Frame]:
+    """The iterates that an observer saw, where they are of the problem itself, with the bounds that follow."""
+    observed, form = solution.observed, solution.form
+    if observed is None or "w" not in observed or observed["w"].shape[1:] != form.shape or solution.own is not None:
+        return []
+    rows = _thinned(list(range(len(observed.rounds))), form, MOST)
+    kept = observed["flows"] if isinstance(observed.get("flows"), tuple) else None
+    flows = [None if kept is None else tuple(part[k] for part in kept) for k in rows]
+    points = list(zip(observed["w"][rows], flows, strict=True))
+    bounds, rounds = _bounds(form, points), observed.rounds[rows]
+    sent = records.between_checks(solution, rounds)
+    frames: list[Frame] = []
+    for (w, u), after, bytes_, found in zip(points, rounds.tolist(), sent.tolist(), bounds, strict=True):
+        facts = {"label": f"round {after}", "round": after, "said": _of_round(after, found), "iterate": True}
+        frames.append(of_iterate(form, w, u, FULL, facts))
+        if found is not None and found.valid:
+            frames[-1].trace.append(records.check(after, int(bytes_), found))
+    return frames
+
+
+def _bounds(form: Form, points: Sequence[tuple[Array, tuple[Array, ...] | None]]) -> list[Certificate | None]:
+    """The best bounds that follow from each point and those before it; None where there are no flows, or where the time
+    for it is over."""
+    certifier, begun = Certifier(form), time.monotonic()
+    found: list[Certificate | None] = []
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        for w, u in points:
+            late = time.monotonic() - begun > SECONDS
+            found.append(None if u is None or late else certifier.certify(w, u, None, 0.0))
+    return found
+
+
+def _of_round(after: int, found: Certificate | None) -> str:
+    said = f"After round {after}: the iterate as the method held it, not certified itself"
+    if found is None or not found.valid:
+        return f"{said}; no bound follows from it here"
+    bounds = f"{found.dual:.8g} ≤ optimum ≤ {found.primal:.8g}"
+    return f"{said}; what follows from it and those before: {bounds}, relative gap {found.relative_gap:.2g}"
+
+
+def _facts(solution: Solution, label: str, said: str) -> dict[str, Any]:
+    certificate = solution.certificate
+    bounds = f"{said}: {sentences.bounds(solution)}"
+    if certificate.valid:
+        bounds += f", relative gap {certificate.relative_gap:.2g}"
+    if any(not edge.ground for edge in solution.form.edges):
+        bounds += f"; {count(solution.clusters().count, 'cluster')}"
+    end = {"dual": records.number(certificate.dual), "primal": records.number(certificate.primal)}
+    return {
+        "label": label,
+        "name": f"{visible(solution.method)} at {label}",
+        "round": solution.rounds,
+        "said": bounds,
+        "iterate": False,
+        "end": end if certificate.valid else None,
+    }
+
+
+def _of_path(path: Path, found: int, kept: int) -> list[str]:
+    met = sum(each.status == "certified" for each in path)
+    said = [
+        f"{met} of {count(len(path), 'strength')} are certified to a relative gap of {path.gap:.3g}, each by bounds of "
+        "its own: lower bound ≤ optimum ≤ objective. The words below the slider have them."
+    ]
+    if not path.complete:
+        said.append(f"The path is incomplete ({path.ended}): {count(len(path.left), 'strength')} are missing.")
+    if kept < found:
+        said.append(f"To keep the file small the slider has {kept} of the {found} strengths, the ends among them.")
+    if found < len(path):
+        said.append(f"At {count(len(path) - found, 'strength')} no point was found; the slider leaves them out.")
+    return said

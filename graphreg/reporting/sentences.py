@@ -1,0 +1,73 @@
+"""What a report says in words: the certificate in a sentence, what it rests on, and what nothing certifies."""
+
+from __future__ import annotations
+
+import math
+
+from ..form import Form
+from ..form.notation import count
+from ..running import Solution
+
+MEANING = {
+    "certified": "the gap that was asked for is met",
+    "budget": "the budget was spent before the gap that was asked for was met; the bounds hold all the same",
+    "interrupted": "the run was broken off; the bounds hold all the same",
+    "no_certificate": "nothing bounds the optimum from below",
+    "unattained": "no minimum is attained: the infimum lies at infinity",
+    "unbounded": "the objective has no lower bound",
+    "failed": "the method failed",
+}
+NOT_CERTIFIED = (
+    "The coefficients themselves: the bounds are bounds of the objective. How far the coefficients are from an "
+    "optimum is known only where this page gives a distance.",
+    "Edges that are undecided, and so the number of clusters beyond its range.",
+    "How the data came about, and how well the model predicts.",
+    "Shares of the gap by node and by edge: they are computed in floating point, and add up to "
+    "the gap but for rounding.",
+)
+OF_PATHS = "Whatever happens between two strengths of the slider."
+OF_ITERATES = "Iterates of a run: parameters, flows and clusters are shown as the method held them after a round."
+
+
+def bounds(solution: Solution) -> str:
+    """'12.3 <= optimum <= 12.4', or that there is none."""
+    certificate = solution.certificate
+    if not certificate.valid:
+        return f"No bound on the optimum: {certificate.note}."
+    return f"{certificate.dual:.10g} ≤ optimum ≤ {certificate.primal:.10g}"
+
+
+def certificate(solution: Solution) -> list[str]:
+    """Sentences: the status, the bounds, the gap, the distance, the clusters."""
+    own = solution.certificate
+    said = [f"Status: {solution.status}: {MEANING[solution.status]}. {solution.message}"]
+    if not own.valid:
+        return [*said, bounds(solution)]
+    said.append(
+        f"The objective here is {own.primal:.10g}, and no point of this problem has one below {own.dual:.10g}: "
+        f"{bounds(solution)}. The gap is {own.gap:.3g}, relative {own.relative_gap:.3g}; rounding is counted in."
+    )
+    if math.isfinite(own.distance):
+        said.append(f"All coefficients together are at most {own.distance:.3g} from the optimal ones (Euclidean).")
+    if any(not edge.ground for edge in solution.form.edges):
+        said.append(f"Clusters: {solution.clusters()}.")
+    return said
+
+
+def assumed(solution: Solution) -> list[str]:
+    """What the bounds rest on; the last sentence of a summary speaks of its own columns."""
+    return [*solution.summary().assumed[:-1], *solution.flows.table().assumed]
+
+
+def left_open(paths: bool, iterates: bool) -> list[str]:
+    """What is not certified."""
+    return [*NOT_CERTIFIED, *[OF_PATHS] * paths, *[OF_ITERATES] * iterates]
+
+
+def subject(form: Form) -> str:
+    """'SquaredLoss + 0.3 TotalVariation(L2); 10 nodes, 9 edges'."""
+    parts = [(block.strength, block.loss.called()) for block in form.samples]
+    parts += [(edge.strength, edge.name) for edge in form.edges]
+    m = sum(len(edge.tail) for edge in form.edges if not edge.ground)
+    model = " + ".join(name if strength.text() == "1" else f"{strength.text()} {name}" for strength, name in parts)
+    return f"{model}; {count(form.n, 'node')}, {count(m, 'edge')}"

@@ -1,0 +1,132 @@
+"""Formulas of reports: the LaTeX that the library writes, all of it, as MathML."""
+
+from __future__ import annotations
+
+import html
+import re
+from xml.etree import ElementTree
+
+import networkx as nx
+import numpy as np
+import pytest
+from hostile import EVERY
+from law_cases import LOSSES, PENALTIES, RECOGNISED
+from report_cases import chain
+
+import graphreg as gr
+from graphreg.errors import ModelError
+from graphreg.escaping import visible
+from graphreg.form.notation import dual, kkt, primal
+from graphreg.reporting.formulas import formulas, with_parameter
+from graphreg.reporting.mathml import UnknownError, mathml, mixed
+
+GRAPH = nx.path_graph(3)
+DATA = gr.NodeData.from_arrays(np.eye(3)[np.arange(12) % 3], np.arange(12.0), np.arange(12) % 3)
+
+
+def every_formula(form):
+    for written in (primal(form), dual(form), kkt(form)):
+        for section in written.sections:
+            yield section.heading
+            for row in section.rows:
+                yield from (row.math, row.note)
+        for row in written.legend:
+            yield from (row.math, row.note)
+
+
+def check(form):
+    for math in every_formula(form):
+        element = ElementTree.fromstring(f"<x>{mixed(math.latex, display=True)}</x>")
+        signs = set("\\^_") | (set() if r"\{" in math.latex else set("{}"))  # that LaTeX obeys
+        assert signs & set("".join(element.itertext())) <= set(math.text), math
+    assert "<code>" not in formulas(form)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.called())
+def test_every_loss_is_typeset(loss):
+    check(gr.Problem(loss + gr.Parameter(0.2, name="lam_1") * gr.TotalVariation(GRAPH, gr.L2())).form)
+
+
+@pytest.mark.parametrize("penalty", [*PENALTIES, *RECOGNISED], ids=lambda penalty: penalty.called()[:40])
+def test_every_penalty_is_typeset(penalty):
+    tried = 0
+    for strength in (1.0, 0.3):
+        for term in (lambda: gr.TotalVariation(GRAPH, penalty), lambda: gr.NodePenalty(penalty)):
+            try:
+                problem = gr.Problem(gr.SquaredLoss(DATA) + strength * term())
+            except ModelError:  # a constraint takes no strength, a one-sided penalty no edge between nodes
+                continue
+            check(problem.form)
+            tried += 1
+    assert tried or penalty.called().startswith("Quadratic")  # of another size
+
+
+@pytest.mark.parametrize(
+    ("latex", "written"),
+    [
+        (r"\tfrac12 x", '<mstyle displaystyle="false"><mfrac><mn>1</mn><mn>2</mn></mfrac></mstyle><mi>x</mi>'),
+        ("w_i^2", "<msubsup><mi>w</mi><mi>i</mi><mn>2</mn></msubsup>"),
+        ("l'(t)", "<msup><mi>l</mi><mo>′</mo></msup>"),  # noqa: RUF001
+        (r"x_r^\top w", "<msubsup><mi>x</mi><mi>r</mi><mi>⊤</mi></msubsup><mi>w</mi>"),  # noqa: RUF001
+        (r"\sum_{e=(i,j)} \le 12.5", "<munder><mo>∑</mo><mrow>"),
+        (r"\frac{a + b}{2 c}", "<mfrac><mrow><mi>a</mi><mo>+</mo><mi>b</mi></mrow><mrow><mn>2</mn><mi>c</mi></mrow>"),
+        (r"\left(a\right)^2", "<msup><mrow><mo>(</mo><mi>a</mi><mo>)</mo></mrow><mn>2</mn></msup>"),
+        (r"a - b", "<mi>a</mi><mo>−</mo><mi>b</mi>"),  # noqa: RUF001
+        (r"\{0\}", '<mo stretchy="false">{</mo><mn>0</mn><mo stretchy="false">}</mo>'),
+    ],
+)
+def test_what_formulas_become(latex, written):
+    assert written in mathml(latex)
+
+
+def test_words_stand_outside_of_formulas():
+    assert mixed(r"\text{at node }i\text{: done}") == "at node <math><mi>i</mi></math>: done"
+    assert mixed(r"\left(\text{a and }b\right)").startswith("<math>")
+    assert mixed(r"x_{\text{low}}") == "<math><msub><mi>x</mi><mtext>low</mtext></msub></math>"
+
+
+@pytest.mark.parametrize("latex", [r"\unheard x", "{x", r"\frac{1}", r"\text{a", "x}", "a & b"])
+def test_what_is_not_known_is_refused(latex):
+    with pytest.raises((UnknownError, IndexError, ValueError)):
+        mathml(latex)
+
+
+def test_a_term_with_latex_of_its_own_is_shown_as_text():
+    class Odd(gr.L2):
+        @property
+        def notation(self):
+            from dataclasses import replace
+
+            return replace(super().notation, latex_value=r"\odd<b>(%z)")
+
+    page = formulas(chain(penalty=Odd()).form)
+    assert "<code>+ 0.1 sum_e" in page
+    assert "<b>" not in page
+
+
+@pytest.mark.parametrize("name", EVERY.values(), ids=EVERY)
+def test_hostile_names_of_strengths_are_shown(name):
+    if not name:
+        return
+    model = chain().model.terms
+    lam = gr.Parameter(0.1, name=name)
+    form = gr.Problem(gr.Model((model[0], (lam * gr.TotalVariation(nx.path_graph(6), gr.L2())).terms[0]))).form
+    page = formulas(form)
+    assert not re.findall(r"<(?!/?(?:div|p|table|tr|td|details|summary|code|math|m[a-z]+)\b)", page)
+    text = html.unescape(re.sub(r"<[^>]*>", "", page)).replace("\xa0", " ")
+    kept = re.sub(r"[\s_\\^~]", "", visible(name))
+    assert kept in re.sub(r"[\s_\\^~∼]", "", text) or len(kept) < 12  # noqa: RUF001
+
+
+def test_the_parameter_of_a_path_stands_in_its_formulas():
+    lam = gr.Parameter(0.3, name="lam")
+    terms = chain().model.terms
+    graph = nx.path_graph(6)
+    problem = gr.Problem(gr.SquaredLoss(terms[0][1].data) + 2 * lam * gr.TotalVariation(graph, gr.L2()) + terms[2][1])
+    forms = []
+    for value in (0.1, 0.7):
+        lam.value = value
+        forms.append(problem.form.frozen())
+    found = with_parameter(lam, (0.1, 0.7), (forms[0], forms[1]))
+    assert [block.strength.text() for block in (*found.samples, *found.edges)] == ["1", "2 lam", "1"]
+    assert with_parameter(lam, (0.1, 0.1), (forms[0], forms[0])) is forms[0]
