@@ -105,9 +105,9 @@ def test_a_place_is_looked_at_first(river, tmp_path):
     assert (tmp_path / "a.html").read_text() == "mine"
 
 
-def test_several_total_variations_have_no_path(tmp_path):
+def test_a_model_without_a_parameter_has_no_path(tmp_path):
     tables(tmp_path)
     model = write(tmp_path, {key: value for key, value in BASE.items() if key not in ("total_variation", "graph")})
     done = run("report", model, "--out", tmp_path / "a.html", "--strengths", "3")
     assert done.exit_code == 2
-    assert "the model has none" in done.stderr
+    assert 'parameter = "lam"' in done.stderr
