@@ -23,7 +23,8 @@ def parameters_of(
     """One vector of d numbers for each of the user's nodes, or for all nodes, latent ones last.
 
     ``given``: an array in node order; a data frame, of which rows and columns are taken by label; or a mapping from
-    labels of nodes to vectors, which may themselves be by label.
+    labels of nodes to vectors, which may themselves be by label. Where d = 1 a vector of numbers will do, and a Series
+    or a mapping from labels to numbers.
 
     Raises
     ------
@@ -34,10 +35,14 @@ def parameters_of(
     if is_frame(given):
         rows = _nodes(what, given.index, form, error)
         given = given.to_numpy()[np.ix_(rows, _columns(what, given.columns, form, error))]
-    elif isinstance(given, Mapping):
-        names, vectors = list(given), list(given.values())
+    elif isinstance(given, Mapping) or (form.d == 1 and is_series(given) and hasattr(given, "items")):
+        names, vectors = map(list, zip(*given.items(), strict=True)) if len(given) else ([], [])
+        if form.d == 1:
+            vectors = [[each] if np.ndim(each) == 0 else each for each in vectors]
         given = [_vector(vectors[k], f"{what}[{names[k]!r}]", form, error) for k in _nodes(what, names, form, error)]
     values, observed = checks.numbers(given, what, wanted, error), (form.space.n_observed, form.d)
+    if form.d == 1 and values.ndim == 1:
+        values = values[:, None]
     if values.shape not in (form.shape, observed):
         raise error(f"{what} must have the shape {observed}, got {values.shape}")
     bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
