@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 
 def plot_graph(
-    solution: Solution, positions: Mapping[Hashable, tuple[float, float]] | None = None, ax: Axes | None = None
+    solution: Solution,
+    positions: Mapping[Hashable, tuple[float, float]] | None = None,
+    ax: Axes | None = None,
+    prove: bool = False,
 ) -> Axes:
     """The graph of an answer: nodes drawn by cluster, edges by their state.
 
@@ -37,6 +40,8 @@ def plot_graph(
         spring layout (seed 0) elsewhere. Latent nodes are put amid their neighbours.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
+    prove : bool
+        Whether to look for proofs that edges are fused or split, as `Solution.clusters` does.
 
     Returns
     -------
@@ -47,9 +52,9 @@ def plot_graph(
     ModelError
         Where matplotlib is missing, or a node has no position.
     """
-    form, clusters = solution.form, solution.clusters()
+    form, clusters = solution.form, solution.clusters(prove)
     axes = axes_for(ax, (8.0, 6.0))
-    states = edge_states(solution)
+    states = edge_states(solution, prove)
     place = _layout(form, list(states), positions)
     for state, (style, colour, width) in STATES.items():
         ends = place[[pair for pair, found in states.items() if found == state]]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MOST_GROUPS = 10  # beyond so many, none has an entry in the legend
 MOST_LABELS = 40  # nodes whose labels are still legible
-LONGEST_INSIDE = 3  # characters of a label that fit inside a node
+LONGEST_INSIDE = 2  # characters of a label that fit inside a node
 THINNER = 60  # nodes from which on lines become thinner
 WEAK = 0.1  # of springs that only keep parts from flying apart, against 1
 MARKS = "oD^vphX<>"  # of groups of nodes; squares are latent nodes
@@ -112,13 +112,14 @@ def draw_group(axes: Axes, place: Array, rank: int | None, area: float, label: s
     }
     axes.scatter(*place.T, s=area if rank is not None else 0.6 * area, zorder=2, **style)
     if label is not None:
-        axes.scatter([], [], s=max(area, 40.0), label=label, **style)
+        axes.scatter([], [], s=float(np.clip(area, 40.0, 90.0)), label=label, **style)
 
 
 def write_labels(axes: Axes, labels: Sequence[Hashable], place: Array, ranks: Sequence[int | None]) -> None:
     """Short labels inside the nodes of groups, so that they can be read on the colours of these; long ones above them,
     shortened. None where there are too many to be read."""
     colours, effects = map(importlib.import_module, ("matplotlib.colors", "matplotlib.patheffects"))
+    above = 0.5 * area_of(len(labels)) ** 0.5 + 2.0
     halo: Any = effects.withStroke(linewidth=2.0, foreground="white")
     for i, label in enumerate(labels if len(labels) <= MOST_LABELS else ()):
         rank = ranks[i] if i < len(ranks) else None
@@ -127,7 +128,7 @@ def write_labels(axes: Axes, labels: Sequence[Hashable], place: Array, ranks: Se
         axes.annotate(
             picture(label),
             (place[i][0], place[i][1]),
-            xytext=(0, 0 if inside else 9),
+            xytext=(0.0, 0.0 if inside else above),
             textcoords="offset points",
             ha="center",
             va="center" if inside else "bottom",

@@ -28,6 +28,9 @@ MARGIN = 1.15  # of a diverging scale, whose ends are too dark to tell apart
 BELOW, UNKNOWN = "////", "xxxx"  # the hatches of what is below 0, and of nodes without data
 
 
+Borders = tuple[Array, list[tuple[int, int]]]  # lines, and the two nodes on both sides of each
+
+
 def plot_map(
     solution: Solution,
     shapes: Any = None,
@@ -35,6 +38,7 @@ def plot_map(
     key: str | None = None,
     unit: str = "",
     ax: Axes | None = None,
+    prove: bool = False,
 ) -> Axes:
     """A coefficient of every node on a map; bold lines are the boundaries between clusters, dotted ones stand where
     that is undecided.
@@ -59,6 +63,8 @@ def plot_map(
         Of the coefficient, for the scale of colours.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
+    prove : bool
+        Whether to look for proofs that edges are fused or split, as `Solution.clusters` does.
 
     Neighbouring rings have a boundary where they share points exactly, as in TopoJSON. At points boundaries are short
     bars across the edges that join two clusters.
@@ -81,22 +87,23 @@ def plot_map(
     'rain at 4 nodes in 2 clusters'
     """
     column, name = _feature(solution, feature)
-    values, number = solution.coef[:, column].copy(), solution.clusters().labels
+    values, clusters = solution.coef[:, column].copy(), solution.clusters(prove)
     values[[solution.form.space.index[label] for label in solution.free]] = np.nan
     axes = axes_for(ax, (7.5, 5.5))
     points = shapes is not None and _are_points(shapes)
     colours = _Colours.of(values)
     if points:
-        _draw_points(axes, solution, placed(solution.labels, (), shapes), values, colours)
+        lines, pairs = _draw_points(axes, solution, placed(solution.labels, (), shapes), values, colours)
     else:
-        _draw_areas(axes, solution, shapes, key, values, colours)
+        lines, pairs = _draw_areas(axes, solution, shapes, key, values, colours)
+    _draw_boundary(axes, lines, boundary(solution, pairs, prove))
     axes.set_axis_off()
     label = f"{name} ({visible(unit)})" if unit else name
     bar: Any = axes.figure.colorbar(colours.mapping, ax=axes, shrink=0.85, pad=0.02)
     bar.set_label(fitted(label, 0.8 * room_of(axes, 1), 10.0))
-    what = f"{name} at {count(len(values), 'node')} in {count(len(set(number.values())), 'cluster')}"
+    what = f"{name} at {count(len(values), 'node')} in {count(clusters.count, 'cluster')}"
     titled(axes, what + ("" if solution.status == "certified" else f" (not certified: {solution.status})"))
-    legend_below(axes, below=0.05)
+    legend_below(axes, below=0.1)
     return axes
 
 
@@ -137,7 +144,10 @@ class _Colours:
 
 
 # ---- areas -----------------------------------------------------------------------------------------------------------
-def _draw_areas(axes: Axes, solution: Solution, shapes: Any, key: str | None, values: Array, colours: _Colours) -> None:
+def _draw_areas(
+    axes: Axes, solution: Solution, shapes: Any, key: str | None, values: Array, colours: _Colours
+) -> Borders:
+    """Nodes as areas, and the lines between them."""
     labels, others, degrees = solution.labels, list[Rings](), False
     if shapes is None:
         cells = cells_of(labels)
@@ -167,11 +177,10 @@ def _draw_areas(axes: Axes, solution: Solution, shapes: Any, key: str | None, va
         swatch(axes, BELOW, "below 0")
     if not known.all():
         swatch(axes, UNKNOWN, "no data")
-    lines, pairs = borders([own[label] for label in labels])
-    _draw_boundary(axes, lines, boundary(solution, pairs))
     axes.autoscale_view()
     middle = np.mean(axes.get_ylim())
     axes.set_aspect(1.0 / max(np.cos(np.radians(middle)), 0.1) if degrees else 1.0)
+    return borders([own[label] for label in labels])
 
 
 def _path(rings: Rings) -> Any:
@@ -194,8 +203,8 @@ def _draw_boundary(axes: Axes, lines: Array, kinds: list[str]) -> None:
 
 
 # ---- points ----------------------------------------------------------------------------------------------------------
-def _draw_points(axes: Axes, solution: Solution, place: Array, values: Array, colours: _Colours) -> None:
-    """Nodes as points, edges as thin lines, and a bar across each edge between two clusters."""
+def _draw_points(axes: Axes, solution: Solution, place: Array, values: Array, colours: _Colours) -> Borders:
+    """Nodes as points, edges as thin lines, and a bar across each edge."""
     pairs = [np.stack([edge.tail, edge.head], axis=1) for edge in solution.form.edges if not edge.ground]
     ends = np.unique(np.concatenate([*pairs, np.zeros((0, 2), dtype=int)]), axis=0)
     ends = ends[(ends < len(values)).all(axis=1)]  # no latent nodes, which have no place
@@ -214,6 +223,6 @@ def _draw_points(axes: Axes, solution: Solution, place: Array, values: Array, co
     across = np.stack([between[:, 1, 1] - between[:, 0, 1], between[:, 0, 0] - between[:, 1, 0]], axis=1)
     middle = between.mean(axis=1)
     bars = np.stack([middle - 0.25 * across, middle + 0.25 * across], axis=1)
-    _draw_boundary(axes, bars, boundary(solution, list(map(tuple, ends.tolist()))))
     axes.margins(0.08)
     axes.set_aspect("equal")
+    return bars, list(map(tuple, ends.tolist()))

@@ -72,8 +72,8 @@ def _clusters(axes: Axes, path: Path) -> Axes:
     found = [solution.clusters() for solution in path]
     counts, (least, most) = [each.count for each in found], np.array([each.count_range for each in found]).T
     style: dict[str, Any] = {"step": "mid", "facecolor": "0.96", "edgecolor": "0.86", "hatch": "..", "linewidth": 0.0}
-    second.fill_between(path.strengths, least, most, label="clusters, between how many is proved", **style)
-    second.step(path.strengths, counts, where="mid", color="0.45", linewidth=3.0, alpha=0.6, label="clusters, counted")
+    second.fill_between(path.strengths, least, most, label="clusters: proved range", **style)
+    second.step(path.strengths, counts, where="mid", color="0.45", linewidth=3.0, alpha=0.6, label="clusters: counted")
     second.set(ylabel="clusters", ylim=(0, 1.05 * max(*most, 1)))
     second.yaxis.set_major_locator(importlib.import_module("matplotlib.ticker").MaxNLocator(integer=True))
     axes.set_zorder(second.get_zorder() + 1)

@@ -16,13 +16,13 @@ STATES: dict[str, tuple[Any, str, float]] = {  # how edges are drawn: line style
 FIRST = ("split", "near", "fused", "fused on some coordinates", "undecided")  # of several terms the first one counts
 
 
-def edge_states(solution: Solution) -> dict[tuple[int, int], str]:
+def edge_states(solution: Solution, prove: bool) -> dict[tuple[int, int], str]:
     """The state of each pair of nodes (tail, head), by their positions; latent nodes come last."""
-    form = solution.form
-    labels = solution.clusters().labels
+    form, clusters = solution.form, solution.clusters(prove)
+    labels = clusters.labels
     number = [labels[label] for label in form.space.index]
     said: dict[tuple[int, int], set[str]] = {}
-    table = iter(solution.clusters().edges["state"].tolist())  # in the order of the edge blocks
+    table = iter(clusters.edges["state"].tolist())  # in the order of the edge blocks
     for edge in form.edges:
         if edge.ground:
             continue
@@ -35,10 +35,10 @@ def edge_states(solution: Solution) -> dict[tuple[int, int], str]:
     return {pair: next(state for state in FIRST if state in found) for pair, found in said.items()}
 
 
-def boundary(solution: Solution, pairs: list[tuple[int, int]]) -> list[str]:
+def boundary(solution: Solution, pairs: list[tuple[int, int]], prove: bool) -> list[str]:
     """What stands between the two nodes of each pair: "between clusters"; "undecided", where that is all that parts
     their clusters; or nothing, within one."""
-    states, labels = edge_states(solution), solution.clusters().labels
+    states, labels = edge_states(solution, prove), solution.clusters(prove).labels
     number = [labels[label] for label in solution.labels]
     found: list[str] = []
     for i, j in pairs:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axis import Axis
@@ -17,15 +18,15 @@ STEPS = ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,))  # ticks of a decade, from many to
 class Readable(Locator):
     """1, 10, 100 over many decades, 1, 2, 5, 10 over a few, and round numbers within one."""
 
-    def __call__(self) -> Array:
+    def __call__(self) -> Sequence[float]:
         axis: Axis = self.axis  # pyright: ignore[reportAssignmentType]
         low, high = sorted(map(float, axis.get_view_interval()))
         return self.tick_values(low, high)
 
-    def tick_values(self, vmin: float, vmax: float) -> Array:
+    def tick_values(self, vmin: float, vmax: float) -> Sequence[float]:
         axis: Axis | None = self.axis  # pyright: ignore[reportAssignmentType]
         most = 8 if axis is None else int(np.clip(axis.get_tick_space(), 2, 9))
-        return readable(vmin, vmax, most)
+        return readable(vmin, vmax, most).tolist()
 
 
 def readable(low: float, high: float, most: int) -> Array:
