@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -63,13 +64,17 @@ def plot_ledger(ledger: Ledger | Solution, what: str = "messages", ax: Axes | No
             _written(total, what), (total, place), (4, 0), textcoords="offset points", va="center", fontsize=9
         )
     axes.set(xlim=(0.0, 1.18 * left.max()), ylim=(len(purposes) - 0.5, -0.5))
-    axes.xaxis.set_major_formatter(lambda value, _position: _written(value, what))
+    axes.xaxis.set_major_formatter(partial(_tick, what))
     axes.tick_params(axis="x", labelsize=9)
     axes.locator_params(axis="x", nbins=5)
     labelled(axes, what)
     titled(axes, f"{_written(left.sum(), what)}{' messages' if what == 'messages' else ''} in {of.rounds:,} rounds")
     legend_below(axes)
     return axes
+
+
+def _tick(what: str, value: float, _position: int) -> str:
+    return _written(value, what)
 
 
 def _written(value: float, what: str) -> str:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axis import Axis
-from matplotlib.ticker import FuncFormatter, Locator, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import Formatter, Locator, LogLocator, MaxNLocator, NullFormatter
 
 from ..terms import Array
 
 PLAIN = (1e-3, 1e5)  # between these all labels of an axis are plain numbers
-STEPS = ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,))  # ticks of a decade, from many to few
+STEPS = ((1.0, 2.0, 5.0), (1.0,))  # ticks of a decade, from many to few
 
 
 class Readable(Locator):
@@ -64,13 +65,17 @@ def label(value: float, ticks: Array) -> str:
     return f"{float(digits):g}e{int(power)}"
 
 
+class Written(Formatter):
+    """The labels of these ticks."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        axis: Any = self.axis
+        return label(x, np.asarray(axis.get_majorticklocs(), dtype=float))
+
+
 def scale(axis: Axis) -> None:
     """The ticks of an axis that is logarithmic already."""
-
-    def written(value: float, _position: int | None = None) -> str:
-        return label(value, np.asarray(axis.get_majorticklocs(), dtype=float))
-
     axis.set_major_locator(Readable())
-    axis.set_major_formatter(FuncFormatter(written))
+    axis.set_major_formatter(Written())
     axis.set_minor_locator(LogLocator(subs=tuple(range(2, 10)), numticks=12))
     axis.set_minor_formatter(NullFormatter())
