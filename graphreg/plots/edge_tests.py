@@ -46,7 +46,8 @@ def plot_tests(tests: Table | EdgeSelection, ax: Axes | None = None) -> Axes:
 
     Examples
     --------
-    >>> tests = gr.inference.edge_tests(gr.SquaredLoss(data), graph)
+    >>> rain = gr.NodeData.from_frame(frame, node="site", target="level", features=["rain"])
+    >>> tests = gr.inference.edge_tests(gr.SquaredLoss(rain), graph)
     >>> gr.plots.plot_tests(tests).get_title()
     '3 edges: 2 kept, 1 removed'
     """

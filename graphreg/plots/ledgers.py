@@ -73,7 +73,7 @@ def plot_ledger(ledger: Ledger | Solution, what: str = "messages", ax: Axes | No
     return axes
 
 
-def _tick(what: str, value: float, _position: int) -> str:
+def _tick(what: str, value: float, _position: float) -> str:
     return _written(value, what)
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 BOLD, OPEN = 2.0, 0.8  # widths of the lines between clusters, and where that is undecided
+MANY = 300  # nodes from which on these are thinner
 THIN = "0.55"
 MARGIN = 1.15  # of a diverging scale, whose ends are too dark to tell apart
 BELOW, UNKNOWN = "////", "xxxx"  # the hatches of what is below 0, and of nodes without data
@@ -67,7 +68,8 @@ def plot_map(
         Whether to look for proofs that edges are fused or split, as `Solution.clusters` does.
 
     Neighbouring rings have a boundary where they share points exactly, as in TopoJSON. At points boundaries are short
-    bars across the edges that join two clusters.
+    bars across the edges that join two clusters. Where y runs downwards, as in shapes that are projected for a screen,
+    ``axes.invert_yaxis()`` turns the map.
 
     Returns
     -------
@@ -96,7 +98,9 @@ def plot_map(
         lines, pairs = _draw_points(axes, solution, placed(solution.labels, (), shapes), values, colours)
     else:
         lines, pairs = _draw_areas(axes, solution, shapes, key, values, colours)
-    _draw_boundary(axes, lines, boundary(solution, pairs, prove))
+    _draw_boundary(
+        axes, lines, boundary(solution, pairs, prove), float(np.clip((MANY / len(values)) ** 0.25, 0.6, 1.0))
+    )
     axes.set_axis_off()
     label = f"{name} ({visible(unit)})" if unit else name
     bar: Any = axes.figure.colorbar(colours.mapping, ax=axes, shrink=0.85, pad=0.02)
@@ -190,13 +194,13 @@ def _path(rings: Rings) -> Any:
     return path(np.concatenate([np.concatenate([ring, ring[:1]]) for ring in rings]), np.concatenate(codes))
 
 
-def _draw_boundary(axes: Axes, lines: Array, kinds: list[str]) -> None:
+def _draw_boundary(axes: Axes, lines: Array, kinds: list[str], thin: float) -> None:
     """Bold lines on white ones, so that they are seen on dark colours; those that are open are thin and dotted."""
     collection: Any = importlib.import_module("matplotlib.collections").LineCollection
-    for kind, style, width in (("undecided", ":", OPEN), ("between clusters", "-", BOLD)):
+    for kind, style, width in (("undecided", ":", OPEN), ("between clusters", "-", thin * BOLD)):
         some = lines[np.array(kinds, dtype=object) == kind]
         if len(some):
-            under = width + (1.6 if width == BOLD else 0.0)
+            under = width + (1.6 * thin if style == "-" else 0.0)
             axes.add_collection(collection(list(some), colors="white", linewidths=under, zorder=3))
             axes.add_collection(collection(list(some), colors="black", linewidths=width, linestyles=style, zorder=3))
             axes.plot([], [], color="black", linewidth=width, linestyle=style, label=kind)
