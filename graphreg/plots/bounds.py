@@ -69,8 +69,7 @@ def plot_bounds(solutions: Solution | Sequence[Solution], x: str = "rounds", ax:
     for each in (axes, below):
         each.grid(True, which="major", color="0.92")
         each.set_axisbelow(True)
-    last = min(certified, key=lambda record: record.relative_gap)
-    titled(axes, _proved(last.dual, last.primal))
+    titled(axes, _proved(max(record.dual for record in certified), min(record.primal for record in certified)))
     legend_below(below, *axes.get_legend_handles_labels())
     return axes
 
