@@ -58,7 +58,7 @@ def plot_graph(
     place = _layout(form, list(states), positions)
     for state, (style, colour, width) in STATES.items():
         ends = place[[pair for pair, found in states.items() if found == state]]
-        draw_links(axes, ends, state, style, colour, thinned(width, form.n))
+        draw_links(axes, ends, state, style, colour, width if state == "split" else thinned(width, form.n))
     _draw_nodes(axes, form, place, clusters.labels)
     counts = Counter(states.values())
     edges = ", ".join(f"{counts[state]} {state}" for state in STATES if state in counts)

@@ -22,7 +22,7 @@ from .states import boundary
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-BOLD, OPEN = 2.0, 0.8  # widths of the lines between clusters, and where that is undecided
+BOLD, OPEN = 2.0, 1.0  # widths of the lines between clusters, and where that is undecided
 MANY = 300  # nodes from which on these are thinner
 THIN = "0.55"
 MARGIN = 1.15  # of a diverging scale, whose ends are too dark to tell apart
@@ -220,7 +220,10 @@ def _draw_points(axes: Axes, solution: Solution, place: Array, values: Array, co
     for chosen, mark, said in ((known & ~below, "o", "0 and above"), (known & below, "v", "below 0")):
         if chosen.any():
             face = colours.mapping.to_rgba(values[chosen])
-            axes.scatter(*place[chosen].T, c=face, marker=mark, label=said if colours.diverging else None, **style)
+            axes.scatter(*place[chosen].T, c=face, marker=mark, **style)
+            if colours.diverging:
+                entry = style | {"s": float(np.clip(area, 40.0, 90.0)), "linewidths": 0.6}
+                axes.scatter([], [], c="0.7", marker=mark, label=said, **entry)
     if not known.all():
         axes.scatter(*place[~known].T, s=area, c="0.3", marker="x", label="no data", zorder=2)
     between = place[ends]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ..inference import EdgeSelection
 
-DRAWN = {True: ("kept", "-", "0.25", 1.6), False: ("removed", "--", "tab:red", 0.9)}
+DRAWN = {True: ("kept", "-", "0.5", 1.6), False: ("removed", "--", "tab:red", 1.2)}
 
 
 def plot_selection(
@@ -53,7 +53,7 @@ def plot_selection(
     for keep, (name, style, colour, width) in DRAWN.items():
         rows = tests[tests["keep"] == keep]
         ends = place[[[index[a], index[b]] for a, b in zip(rows["tail"], rows["head"], strict=True)]]
-        draw_links(axes, ends, f"{name} ({len(rows)})", style, colour, thinned(width, graph.n_nodes))
+        draw_links(axes, ends, f"{name} ({len(rows)})", style, colour, thinned(width, graph.n_nodes) if keep else width)
     component = graph.components()
     for number in range(int(component.max()) + 1):
         draw_group(axes, place[np.flatnonzero(component == number)], number, area_of(graph.n_nodes), None)
