@@ -222,7 +222,7 @@ def _draw_points(axes: Axes, solution: Solution, place: Array, values: Array, co
             face = colours.mapping.to_rgba(values[chosen])
             axes.scatter(*place[chosen].T, c=face, marker=mark, **style)
             if colours.diverging:
-                entry = style | {"s": float(np.clip(area, 40.0, 90.0)), "linewidths": 0.6}
+                entry: dict[str, Any] = style | {"s": float(np.clip(area, 40.0, 90.0)), "linewidths": 0.6}
                 axes.scatter([], [], c="0.7", marker=mark, label=said, **entry)
     if not known.all():
         axes.scatter(*place[~known].T, s=area, c="0.3", marker="x", label="no data", zorder=2)
