@@ -97,5 +97,5 @@ def _draw_nodes(axes: Axes, form: Form, place: Array, labels: Mapping[Hashable, 
         draw_group(axes, place[:n][grey[number]], None, area, f"clusters of one node ({int(grey.sum())})")
     if n < form.n:
         style: dict[str, Any] = {"marker": "s", "facecolors": "white", "edgecolors": "black"}
-        axes.scatter(*place[n:].T, s=area, zorder=2, label="latent nodes", **style)
+        axes.scatter(*place[n:].T, s=0.6 * area, zorder=2, label="latent nodes", **style)
     write_labels(axes, form.labels, place, [rank.get(int(k)) for k in number])

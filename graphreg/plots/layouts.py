@@ -22,7 +22,7 @@ MOST_LABELS = 40  # nodes whose labels are still legible
 LONGEST_INSIDE = 2  # characters of a label that fit inside a node
 THINNER = 60  # nodes from which on lines become thinner
 WEAK = 0.1  # of springs that only keep parts from flying apart, against 1
-MARKS = "oD^vphX<>"  # of groups of nodes; squares are latent nodes
+MARKS = "oD^vphX<>P*"  # of groups of nodes, 11 beside 10 colours; squares are latent nodes
 DARK = 0.5  # luminance of a colour below which text on it is white
 
 

@@ -23,7 +23,7 @@ def plot_cross_validation(found: CrossValidation, ax: Axes | None = None) -> Axe
 
     Of one Parameter: the score against its value (logarithmic), one standard error up and down; the dashed line is the
     best score plus one standard error. Of two: a map of the scores. Points at which some fold was not certified have no
-    score: crosses at the foot, or empty cells.
+    score: crosses at the foot, or hatched cells.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def _map(axes: Axes, found: CrossValidation) -> None:
     axes.figure.colorbar(image, ax=axes, label=score)
     if np.isnan(table).any():
         axes.patch.set(hatch="////", edgecolor="0.35")
-        swatch(axes, "////", "not certified")
+        swatch(axes, "////", "no score")
     _mark(axes, found, place[1], place[0], (13, 7), markeredgecolor="white")
     for axis, values in ((axes.yaxis, rows), (axes.xaxis, columns)):
         shown = _some(len(values))

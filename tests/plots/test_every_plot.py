@@ -139,6 +139,16 @@ def test_long_names_stay_inside(pyplot, name):
     check_picture(LONG_DRAWN[name](long_case()))
 
 
+def test_ten_clusters_and_latent_nodes_are_told_apart(pyplot):
+    """As many clusters as a legend names, of one node each."""
+    samples = {k: ([[1.0]] * 4, [float(k)] * 4) for k in range(10)}
+    groups = {"low": range(5), "high": range(5, 10)}
+    model = gr.SquaredLoss(gr.NodeData.from_dict(samples)) + gr.Hierarchy(groups, weights=(0.1, 0.1))
+    axes = plots.plot_graph(gr.Problem(model).solve())
+    check_picture(axes)
+    assert len(handles_of(axes.figure)) == 12
+
+
 # ---- what a check finds ----------------------------------------------------------------------------------------------
 def test_a_clipped_title_is_found(pyplot):
     figure, axes = pyplot.subplots()
