@@ -13,7 +13,7 @@ ARGS ?=
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help demo quick test lint listings counts bench soundness proofs resume failures methods statistics audits papers
-.PHONY: tutorials docs clean
+.PHONY: tutorials pictures docs clean
 
 help:
 	@echo "make demo        run examples/demo.py"
@@ -33,6 +33,7 @@ help:
 	@echo "make papers      compute again what the papers state, and judge it by its numbers"
 	@echo "make audits      plant bugs in algorithms, and see whether audits find and name them"
 	@echo "make docs        build the documentation as a site in out/site"
+	@echo "make pictures    draw the pictures of the documentation again"
 	@echo "make clean       remove .venv, caches and build outputs"
 
 demo: $(VENV)/.installed-demo
@@ -110,6 +111,11 @@ papers: $(VENV)/.installed-test
 # The site opens from the disk: out/site/index.html.
 docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build --quiet $(ARGS)
+
+pictures: export OMP_NUM_THREADS := 1
+pictures: export OPENBLAS_NUM_THREADS := 1
+pictures: $(VENV)/.installed-test
+	$(RUN) docs/images/make.py $(ARGS)
 
 clean:
 	rm -rf $(VENV) build dist out papers-out *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -51,6 +51,7 @@ NAMES = {  # what a module is called now
     "site": "view",
     "star": "server_topology",
     "steepest": "steepness",
+    "plots": "graphs",
 }
 
 

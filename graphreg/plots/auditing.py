@@ -8,8 +8,8 @@ import numpy as np
 
 from ..auditing import Audit
 from ..errors import ModelError
-from ..escaping import caption, picture
-from .plots import LEAST_GAP, axes_for
+from ..escaping import picture
+from .canvas import LEAST_GAP, axes_for, labelled, legend_below, log_scale, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,10 +42,12 @@ def plot_audit(audit: Audit, ax: Axes | None = None) -> Axes:
     label = f"{picture(audit.algorithm)} ({audit.verdict})"
     axes.plot(rounds[keep], np.maximum(distance[keep], LEAST_GAP), ".-", linewidth=1.2, markersize=3, label=label)
     if np.isfinite(audit.radius):
-        axes.axhline(max(audit.radius, LEAST_GAP), color="0.5", linestyle=":", linewidth=1.0)
-    axes.set(xscale="log", yscale="log", xlabel="rounds", ylabel="distance from the optimum")
+        known = max(audit.radius, LEAST_GAP)
+        axes.axhline(known, color="0.5", linestyle=":", linewidth=1.0, label="how far the optimum itself is known")
+    log_scale(axes.xaxis, axes.yaxis)
+    labelled(axes, "rounds", "distance from the optimum")
     axes.grid(True, which="major", color="0.9")
     if ax is None:
-        axes.set_title(caption(audit.name or audit.measure, 90), fontsize="small")
-        axes.legend(frameon=False, fontsize="small")
+        titled(axes, audit.name or audit.measure, 9.0)
+        legend_below(axes)
     return axes

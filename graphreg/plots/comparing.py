@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,20 +13,13 @@ from ..errors import ModelError
 from ..escaping import caption, picture
 from ..running import Solution
 from ..terms import Array
-from .plots import LEAST_GAP, axes_for, pyplot
+from .canvas import COSTS, LEAST_GAP, axes_for, labelled, legend_below, log_scale, look, pyplot, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-AXES = {  # what a gap may be plotted against: the field of a Record, and the label
-    "rounds": ("round", "communication rounds"),
-    "messages": ("messages", "messages"),
-    "bytes": ("bytes", "bytes sent"),
-    "seconds": ("seconds", "seconds"),
-}
 SIZE = (11.0, 8.0)  # inches
-MARKS = "osD^vP*Xh<>"
 
 
 def plot_comparison(comparison: Comparison, x: str = "rounds", ax: Axes | None = None) -> Axes:
@@ -36,7 +28,7 @@ def plot_comparison(comparison: Comparison, x: str = "rounds", ax: Axes | None =
     As the bound is certified, each point of a line is a certified bound of the relative distance from the optimum.
     Large markers are the gaps that the runs certified by themselves, at their last check. Messages and bytes are those
     of the method and its adaptation, without certificates. Methods without rounds, and those that send nothing, are
-    dashed lines at what they reached.
+    horizontal lines at what they reached, with their marker at the right.
 
     Parameters
     ----------
@@ -54,19 +46,18 @@ def plot_comparison(comparison: Comparison, x: str = "rounds", ax: Axes | None =
     ModelError
         For another x, where matplotlib is missing, or where there is nothing to draw.
     """
-    checks.one_of(*AXES)(x, "x")
+    checks.one_of(*COSTS)(x, "x")
     if not np.isfinite(comparison.bound):
         raise ModelError("there is nothing to draw: no run gave a certified bound")
     axes = axes_for(ax, (8.0, 5.0))
     for k, (name, solution) in enumerate(comparison.solutions.items()):
         _draw(axes, name, solution, comparison.bound, x, k)
-    axes.set(xscale="log", yscale="log", xlabel=AXES[x][1], ylabel="relative gap")
-    ticker = importlib.import_module("matplotlib.ticker")
-    axes.xaxis.set_minor_formatter(ticker.LogFormatterMathtext(labelOnlyBase=False, minor_thresholds=(1, 0.4)))
+    log_scale(axes.xaxis, axes.yaxis)
+    labelled(axes, COSTS[x][1], "relative gap")
     axes.grid(True, which="major", color="0.9")
     if ax is None:
-        axes.set_title(_caption(comparison, 90), fontsize="small")
-        axes.legend(frameon=False, fontsize="small")
+        titled(axes, _words(comparison), 8.5)
+        legend_below(axes)
     return axes
 
 
@@ -84,37 +75,39 @@ def comparison_figure(comparison: Comparison, figure: Figure | None = None) -> F
     """
     whole: Figure = pyplot().figure(figsize=SIZE, layout="constrained") if figure is None else figure
     panels = whole.subplots(2, 2, sharey=True)
-    for x, axes in zip(AXES, panels.flat, strict=True):
+    for x, axes in zip(COSTS, panels.flat, strict=True):
         plot_comparison(comparison, x, axes)
     for axes in panels[:, 1]:
         axes.set_ylabel("")
     handles, labels = panels.flat[0].get_legend_handles_labels()
     whole.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize="small")
-    whole.suptitle(_caption(comparison, 120), fontsize="medium")
+    whole.suptitle(caption(_words(comparison), 120), fontsize="medium")
     return whole
 
 
-def _caption(comparison: Comparison, width: int) -> str:
+def _words(comparison: Comparison) -> str:
     what = "Lines: the best objective so far above the bound. Markers: the gap that the run certified by itself."
     if any(solution.own is not None for solution in comparison.solutions.values()):
         what += " Hollow: the objective above the bound, of baselines, which solve another problem."
-    return caption(f"{what} Bound: {comparison.reference}.", width)
+    return f"{what} Bound: {comparison.reference}."
 
 
 def _draw(axes: Axes, name: str, solution: Solution, bound: float, x: str, k: int) -> None:
-    colour, mark = f"C{k % 10}", MARKS[k % len(MARKS)]
+    colour, style, mark = look(k).values()
     fill = colour if solution.own is None else "white"
-    costs, gaps = _course(solution, bound, AXES[x][0])
+    costs, gaps = _course(solution, bound, COSTS[x][0])
     end = _end(solution, bound)
     if len(costs) and costs[-1] > 0:
-        axes.plot(costs, gaps, ".-", color=colour, linewidth=1.2, markersize=3)
+        axes.plot(costs, gaps, linestyle=style, marker=".", color=colour, linewidth=1.2, markersize=3)
         axes.plot([costs[-1]], [end], mark, color=colour, markerfacecolor=fill, markersize=7)
     elif x == "seconds":
         axes.plot([solution.seconds], [end], mark, color=colour, markerfacecolor=fill, markersize=7)
     else:
-        axes.axhline(end, color=colour, linestyle="--", linewidth=1.0)
-    label = f"{picture(name)} ({solution.status})"
-    axes.plot([], [], f"{mark}-", color=colour, markerfacecolor=fill, label=label)  # one entry, whatever was drawn
+        axes.axhline(end, color=colour, linestyle=style, linewidth=1.0)
+        edge: Any = axes.get_yaxis_transform()
+        axes.plot([1.0], [end], mark, color=colour, markerfacecolor=fill, markersize=7, transform=edge, clip_on=False)
+    label = f"{picture(name)} ({solution.status})"  # one entry, whatever was drawn
+    axes.plot([], [], linestyle=style, marker=mark, color=colour, markerfacecolor=fill, label=label)
 
 
 def _end(solution: Solution, bound: float) -> float:

@@ -13,15 +13,16 @@ from ..form.notation import count
 from ..messages import did_you_mean
 from ..terms import Array
 from ..theory import Recovery
-from .plots import MOST_COLOURS, axes_for, draw_links, framed, placed, write_labels
+from .canvas import axes_for, framed
+from .layouts import MOST_GROUPS, area_of, draw_group, draw_links, placed, thinned, write_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-EDGES = (  # name, line style, colour, width
-    ("between clusters", "--", "0.75", 0.9),
+EDGES: tuple[tuple[str, Any, str, float], ...] = (  # name, line style, colour, width
+    ("between clusters", ":", "0.6", 0.9),
     ("inside", "-", "0.4", 1.2),
-    ("cut of a set that is too loosely connected", "-", "tab:red", 2.2),
+    ("cut of a set that is too loosely connected", (0, (2, 1)), "tab:red", 3.0),
 )
 
 
@@ -31,7 +32,7 @@ def plot_recovery(
     positions: Mapping[Hashable, tuple[float, float]] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """The graph by clusters, with the sets that break (35) ringed in red and the edges of their cuts drawn in red.
+    """The graph by clusters, with the sets that break (35) ringed, and the edges of their cuts thick and dashed.
 
     Parameters
     ----------
@@ -66,12 +67,12 @@ def plot_recovery(
     place = np.full((len(labels), 2), np.nan)
     place[nodes] = placed([labels[i] for i in nodes], pairs, positions)
     for (name, style, colour, width), ends in zip(EDGES, kinds, strict=True):
-        draw_links(axes, place[ends], name, style, colour, width)
+        draw_links(axes, place[ends], name, style, colour, thinned(width, len(nodes)))
     _nodes(axes, place, number, loose, shown)
-    write_labels(axes, [labels[i] for i in nodes], place[nodes], len(nodes))
+    write_labels(axes, [labels[i] for i in nodes], place[nodes], number[nodes].tolist())
     holds = sum(tests[c].holds for c in shown)
     title = f"{count(len(shown), 'cluster')}, {holds} well-connected at the strength {recovery.strength:.4g}"
-    return framed(axes, title, 0.12, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=2)
+    return framed(axes, title, 0.12)
 
 
 def _kinds(recovery: Recovery, number: Array, loose: Array) -> list[Array]:
@@ -84,13 +85,12 @@ def _kinds(recovery: Recovery, number: Array, loose: Array) -> list[Array]:
 
 
 def _nodes(axes: Axes, place: Array, number: Array, loose: Array, shown: list[Hashable]) -> None:
-    area = float(np.clip(12000.0 / max(len(number), 1), 15.0, 260.0))
+    area = area_of(len(number))
     for c, name in enumerate(shown):
         which = number == c
-        said = f"cluster {picture(name)} ({count(int(which.sum()), 'node')})" if len(shown) <= MOST_COLOURS else None
-        axes.scatter(*place[which].T, s=area, color=f"C{c % 10}", zorder=2, label=said)
+        said = f"cluster {picture(name)} ({count(int(which.sum()), 'node')})" if len(shown) <= MOST_GROUPS else None
+        draw_group(axes, place[which], c, area, said)
     if loose.any():
-        style: dict[str, Any] = {"facecolors": "none", "edgecolors": "tab:red", "linewidths": 2.0}
-        axes.scatter(
-            *place[loose].T, s=1.3 * area, zorder=3, label=f"are too loosely connected ({int(loose.sum())})", **style
-        )
+        style: dict[str, Any] = {"facecolors": "none", "edgecolors": "tab:red", "linewidths": 1.6}
+        axes.scatter(*place[loose].T, s=2.2 * area, zorder=3, **style)
+        axes.scatter([], [], s=120.0, label=f"are too loosely connected ({int(loose.sum())})", **style)

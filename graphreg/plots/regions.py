@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
-from ..escaping import LONGEST, caption, picture
+from ..escaping import LONGEST, visible
 from ..terms import name_of
-from .plots import axes_for
+from .canvas import axes_for, labelled, legend_below, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,8 +49,9 @@ def plot_region(
     for at, inside, draw in ((0.0, axes.get_xlim(), axes.axvline), (0.0, axes.get_ylim(), axes.axhline)):
         if inside[0] <= at <= inside[1]:
             draw(at, color="0.7", linewidth=0.8, zorder=0)
-    axes.set_xlabel(picture(name_of(a), LONGEST))  # pyright: ignore[reportArgumentType]  (a name, or a feature and a class)
-    axes.set_ylabel(picture(name_of(b), LONGEST))  # pyright: ignore[reportArgumentType]
-    axes.set_title(caption(region.title, 50))
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3, frameon=False, fontsize=8)
+    x_name = visible(name_of(a), LONGEST)  # pyright: ignore[reportArgumentType]  (a name, or a feature and a class)
+    y_name = visible(name_of(b), LONGEST)  # pyright: ignore[reportArgumentType]
+    labelled(axes, x_name, y_name)
+    titled(axes, region.title)
+    legend_below(axes)
     return axes

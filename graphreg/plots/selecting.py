@@ -9,26 +9,29 @@ import numpy as np
 
 from ..form.notation import count
 from ..inputs import Graph
-from .plots import axes_for, draw_links, framed, placed, write_labels
+from .canvas import axes_for, framed
+from .layouts import area_of, draw_group, draw_links, placed, thinned, write_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ..inference import EdgeSelection
 
-DRAWN = {True: ("kept", "-", "0.25", 1.6), False: ("removed", "--", "tab:red", 0.9)}
+DRAWN = {True: ("kept", "-", "0.5", 1.6), False: ("removed", "--", "tab:red", 1.2)}
 
 
 def plot_selection(
     selection: EdgeSelection, positions: Mapping[Hashable, tuple[float, float]] | None = None, ax: Axes | None = None
 ) -> Axes:
-    """The tested edges, kept ones solid and removed ones dashed; nodes are coloured by component of the reduced graph.
+    """The tested edges, kept ones solid and removed ones dashed; colours and markers of the nodes are those of their
+    components in the reduced graph.
 
     Parameters
     ----------
     selection : EdgeSelection
     positions : mapping, optional
-        A pair (x, y) per node label; by default a spring layout (seed 0), with weak springs for removed edges.
+        A pair (x, y) per node label; by default the cells of a grid, where all labels are pairs (row, column), and a
+        spring layout (seed 0) elsewhere, with weak springs for removed edges.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
@@ -50,11 +53,11 @@ def plot_selection(
     for keep, (name, style, colour, width) in DRAWN.items():
         rows = tests[tests["keep"] == keep]
         ends = place[[[index[a], index[b]] for a, b in zip(rows["tail"], rows["head"], strict=True)]]
-        draw_links(axes, ends, f"{name} ({len(rows)})", style, colour, width)
+        draw_links(axes, ends, f"{name} ({len(rows)})", style, colour, thinned(width, graph.n_nodes) if keep else width)
     component = graph.components()
-    colours = [f"C{number % 10}" for number in component.tolist()]
-    axes.scatter(*place.T, s=float(np.clip(12000.0 / graph.n_nodes, 15.0, 260.0)), c=colours, zorder=2)
-    write_labels(axes, graph.labels, place, graph.n_nodes)
+    for number in range(int(component.max()) + 1):
+        draw_group(axes, place[np.flatnonzero(component == number)], number, area_of(graph.n_nodes), None)
+    write_labels(axes, graph.labels, place, component.tolist())
     groups = count(int(component.max()) + 1, "component")
     title = f"{count(graph.n_nodes, 'node')} in {groups} of the kept edges"
-    return framed(axes, title, 0.12, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=2)
+    return framed(axes, title, 0.12)

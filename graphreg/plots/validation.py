@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ModelError
-from ..escaping import LONGEST, picture
+from ..escaping import LONGEST, visible
 from ..terms import Array
 from ..tuning import CrossValidation
-from .plots import axes_for
+from .canvas import axes_for, fitted, labelled, legend_below, log_scale, room_of, swatch, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +23,7 @@ def plot_cross_validation(found: CrossValidation, ax: Axes | None = None) -> Axe
 
     Of one Parameter: the score against its value (logarithmic), one standard error up and down; the dashed line is the
     best score plus one standard error. Of two: a map of the scores. Points at which some fold was not certified have no
-    score: crosses at the foot, or empty cells.
+    score: crosses at the foot, or hatched cells.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def plot_cross_validation(found: CrossValidation, ax: Axes | None = None) -> Axe
     else:
         _map(axes, found)
     done = "" if found.complete else f" (incomplete: {len(found.runs)} of {len(found.folds)} folds)"
-    axes.set_title(f"{len(found.folds)}-fold cross-validation{done}")
+    titled(axes, f"{len(found.folds)}-fold cross-validation{done}")
     return axes
 
 
@@ -68,7 +68,8 @@ def _line(axes: Axes, found: CrossValidation) -> None:
     order = np.argsort(x)
     keep = order[found.usable[order]]
     error = np.nan_to_num(found.standard_error[keep])
-    axes.errorbar(x[keep], found.mean[keep], error, fmt=".-", color="0.3", capsize=3, linewidth=1.2, zorder=1)
+    style: dict[str, Any] = {"color": "0.3", "capsize": 3, "linewidth": 1.2, "zorder": 1}
+    axes.errorbar(x[keep], found.mean[keep], error, fmt=".-", label="mean of the folds, +- one standard error", **style)
     lost = x[~found.usable]
     if len(lost):
         foot = axes.get_xaxis_transform()
@@ -76,11 +77,13 @@ def _line(axes: Axes, found: CrossValidation) -> None:
     _mark(axes, found, x, found.mean, (11, 6), zorder=2)
     if found.complete:
         best, sign = found.index("min"), -1.0 if found.scorer.greater_is_better else 1.0
-        axes.axhline(found.mean[best] + sign * found.standard_error[best], color="0.6", linestyle="--", linewidth=1.0)
-    axes.set(xscale="log", xlabel=picture(found.grid.names[0], LONGEST), axisbelow=True)
-    axes.set_ylabel(f"held-out {picture(found.scorer.name)}, +- one standard error")
+        limit = found.mean[best] + sign * found.standard_error[best]
+        axes.axhline(limit, color="0.5", linestyle="--", linewidth=1.0, label="one standard error from the best")
+    log_scale(axes.xaxis)
+    axes.set_axisbelow(True)
+    labelled(axes, visible(found.grid.names[0], LONGEST), f"held-out {visible(found.scorer.name, LONGEST)}")
     axes.grid(True, which="major", color="0.92")
-    axes.legend(frameon=False)
+    legend_below(axes)
 
 
 def _map(axes: Axes, found: CrossValidation) -> None:
@@ -91,13 +94,17 @@ def _map(axes: Axes, found: CrossValidation) -> None:
     table[place] = np.where(found.usable, found.mean, np.nan)
     colours = "viridis" if found.scorer.greater_is_better else "viridis_r"  # the brighter the better
     image = axes.imshow(table, origin="lower", aspect="auto", cmap=colours)
-    axes.figure.colorbar(image, ax=axes, label=f"held-out {picture(found.scorer.name)}")
+    score = fitted(f"held-out {visible(found.scorer.name, LONGEST)}", room_of(axes, 1), 10.0)
+    axes.figure.colorbar(image, ax=axes, label=score)
+    if np.isnan(table).any():
+        axes.patch.set(hatch="////", edgecolor="0.35")
+        swatch(axes, "////", "no score")
     _mark(axes, found, place[1], place[0], (13, 7), markeredgecolor="white")
-    for axis, values, name in zip((axes.yaxis, axes.xaxis), (rows, columns), found.grid.names, strict=True):
+    for axis, values in ((axes.yaxis, rows), (axes.xaxis, columns)):
         shown = _some(len(values))
         axis.set_ticks(shown, [f"{values[j]:.3g}" for j in shown])
-        axis.set_label_text(picture(name, LONGEST))
-    axes.legend(loc="upper left", bbox_to_anchor=(0.0, -0.12), ncols=2, frameon=False)
+    labelled(axes, visible(found.grid.names[1], LONGEST), visible(found.grid.names[0], LONGEST))
+    legend_below(axes)
 
 
 def _some(count: int, most: int = 10) -> Array:

@@ -22,8 +22,7 @@ PAGES = sorted(page.stem for page in DOCS.glob("*.md") if "```python" in page.re
 
 
 @pytest.mark.parametrize("document", [page for page in PAGES if page not in RUN_BY_OTHERS])
-def test_the_python_runs(document, capsys, tmp_path, monkeypatch):
-    pytest.importorskip("matplotlib").use("Agg")
+def test_the_python_runs(document, capsys, tmp_path, monkeypatch, pyplot):
     pytest.importorskip(NEEDS.get(document, "numpy"))
     monkeypatch.chdir(tmp_path)
     module_of(document)

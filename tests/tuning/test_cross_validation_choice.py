@@ -261,7 +261,8 @@ def test_the_picture_shows_scores_errors_and_choices():
     np.testing.assert_allclose(line.get_xdata(), found.points[order])
     np.testing.assert_allclose(line.get_ydata(), found.mean[order])
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert labels == [f"best: {found.best['lam']:.3g}", f"1se: {found.one_se['lam']:.3g}"]
+    assert labels[:2] == [f"best: {found.best['lam']:.3g}", f"1se: {found.one_se['lam']:.3g}"]
+    assert labels[2:] == ["one standard error from the best", "mean of the folds, +- one standard error"]
     statuses = replace(found.runs[0], statuses=("no_certificate", *found.runs[0].statuses[1:]))
     axes = replace(found, runs={**found.runs, 0: statuses}).plot()
     assert "not certified" in [text.get_text() for text in axes.get_legend().get_texts()]

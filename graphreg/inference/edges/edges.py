@@ -74,7 +74,8 @@ def edge_tests(
     Returns
     -------
     Table
-        One row per edge, in the graph's order: tail, head, statistic (W^2), df (p; of
+        One row per edge, in the graph's order: tail, head, statistic (W^2), threshold (beyond it the edge is removed;
+        with "bh" that of the last edge removed, or of the first one kept), df (p; of
         several classes their differences from the last are counted), residual_df (of the denominator;
         inf for chi-square), p_value, adjusted, covariance (what was used), separation (the length of w_i - w_j from
         which (15) holds), keep (equality is not rejected). Edges to nodes without data have nan and are kept.
@@ -266,6 +267,7 @@ def _table(fits: LocalFits, ends: Ends, usable: Array, found: Found, asked: Test
             "tail": [ends.labels[i] for i in ends.tail.tolist()],
             "head": [ends.labels[j] for j in ends.head.tolist()],
             "statistic": spread(found.statistic),
+            "threshold": spread(found.reference.critical(_level(adjusted, asked))),
             "df": ends.k,
             "residual_df": spread(found.reference.residual_df),
             "p_value": spread(p),
@@ -281,6 +283,14 @@ def _table(fits: LocalFits, ends: Ends, usable: Array, found: Found, asked: Test
     kept = int((~(adjusted < asked.alpha)).sum()) + int((~usable).sum())
     title = f"Edge tests of equal parameters ({what}): {kept} of {m} edges kept, {m - kept} removed"
     return Table.of(frame, title, assumed(fits, found.used, found.reference, int((~usable).sum()), asked))
+
+
+def _level(adjusted: Array, asked: TestOptions) -> float:
+    """The p-value below which an edge is removed."""
+    m = len(adjusted)
+    if asked.correction == "bh":
+        return asked.alpha * max(1, int((adjusted < asked.alpha).sum())) / m
+    return asked.alpha / m if asked.correction == "bonferroni" else asked.alpha
 
 
 def _adjusted(p: Array, correction: str) -> Array:

@@ -1,0 +1,139 @@
+"""Where the nodes of a graph are drawn, and how its edges, nodes and labels are."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import ModelError
+from ..escaping import picture, visible
+from ..messages import missing_entries
+from ..terms import Array
+
+if TYPE_CHECKING:
+    import networkx as nx
+    from matplotlib.axes import Axes
+
+MOST_GROUPS = 10  # beyond so many, none has an entry in the legend
+MOST_LABELS = 40  # nodes whose labels are still legible
+LONGEST_INSIDE = 2  # characters of a label that fit inside a node
+THINNER = 60  # nodes from which on lines become thinner
+WEAK = 0.1  # of springs that only keep parts from flying apart, against 1
+MARKS = "oD^vphX<>P*"  # of groups of nodes, 11 beside 10 colours; squares are latent nodes
+DARK = 0.5  # luminance of a colour below which text on it is white
+
+
+def placed(
+    labels: Sequence[Hashable],
+    pairs: Iterable[tuple[int, int]],
+    positions: Mapping[Hashable, tuple[float, float]] | None,
+    weak: Iterable[tuple[int, int]] = (),
+) -> Array:
+    """Where nodes are drawn, (n, 2): as given; as the cells of a grid, where all labels are pairs (row, column); or by
+    a spring layout of pairs of their numbers, with weak springs for some."""
+    import networkx as nx
+
+    if positions is not None:
+        for said in missing_entries("positions", positions, labels):
+            raise ModelError(said)
+        return np.array([positions[label] for label in labels], dtype=float).reshape(-1, 2)
+    cells = cells_of(labels)
+    if cells is not None:
+        return np.stack([cells[:, 1], -cells[:, 0]], axis=1).astype(float)
+    graph: nx.Graph[int] = nx.Graph()
+    graph.add_nodes_from(range(len(labels)))
+    graph.add_edges_from(weak, weight=WEAK)
+    graph.add_edges_from(pairs, weight=1.0)
+    return _spring(graph)
+
+
+def cells_of(labels: Sequence[Hashable]) -> Array | None:
+    """The rows and columns (n, 2) of the nodes of a grid; None where labels are no pairs of whole numbers."""
+    if not labels or not all(
+        isinstance(each, tuple) and len(each) == 2 and all(isinstance(x, (int, np.integer)) for x in each)
+        for each in labels
+    ):
+        return None
+    return np.array(labels, dtype=int)
+
+
+def _spring(graph: nx.Graph[int]) -> Array:
+    """A spring layout, with nodes without edges in a row below: springs would push them far away."""
+    import networkx as nx
+
+    alone = [i for i in graph if graph.degree(i) == 0]
+    found = nx.spring_layout(graph.subgraph(i for i in graph if graph.degree(i) > 0), seed=0)
+    place = np.zeros((len(graph), 2))
+    for i, position in found.items():
+        place[i] = position
+    if alone:
+        (left, _), (right, _) = place.min(axis=0), place.max(axis=0)
+        place[alone, 0] = np.linspace(left, right, len(alone) + 2)[1:-1] if found else np.arange(len(alone))
+        place[alone, 1] = place[:, 1].min() - 0.2
+    return place
+
+
+def draw_links(axes: Axes, ends: Array, name: str, style: Any, colour: str, width: float) -> None:
+    """Lines between pairs of points (m, 2, 2), with one entry in the legend; nothing where there are none."""
+    if not len(ends):
+        return
+    collections = importlib.import_module("matplotlib.collections")
+    lines = collections.LineCollection(list(ends), linestyles=[style], colors=colour, linewidths=width, zorder=1)
+    axes.add_collection(lines)
+    axes.plot([], [], linestyle=style, color=colour, linewidth=max(width, 1.2), label=name)
+
+
+def luminance(colours: Any) -> Array:
+    """How light colours (..., 3 or 4) are in grey, from 0 to 1."""
+    return np.asarray(colours, dtype=float)[..., :3] @ np.array([0.299, 0.587, 0.114])
+
+
+def area_of(n: int) -> float:
+    """The area of a node in square points, of n."""
+    return float(np.clip(12000.0 / max(n, 1), 7.0, 260.0))
+
+
+def thinned(width: float, n: int) -> float:
+    """The width of a line in a graph of n nodes."""
+    return max(width * min(1.0, (THINNER / max(n, 1)) ** 0.5), 0.6)
+
+
+def draw_group(axes: Axes, place: Array, rank: int | None, area: float, label: str | None) -> None:
+    """The nodes of a group: colour and marker by its rank; small and grey without one."""
+    colour, mark = ("0.7", "o") if rank is None else (f"C{rank % 10}", MARKS[rank % len(MARKS)])
+    style: dict[str, Any] = {
+        "color": colour,
+        "edgecolors": "white",
+        "linewidths": min(0.8, area / 40.0),
+        "marker": mark,
+    }
+    axes.scatter(*place.T, s=area if rank is not None else 0.6 * area, zorder=2, **style)
+    if label is not None:
+        axes.scatter([], [], s=float(np.clip(area, 40.0, 90.0)), label=label, **style)
+
+
+def write_labels(axes: Axes, labels: Sequence[Hashable], place: Array, ranks: Sequence[int | None]) -> None:
+    """Short labels inside the nodes of groups, so that they can be read on the colours of these; long ones above them,
+    shortened. None where there are too many to be read."""
+    colours, effects = map(importlib.import_module, ("matplotlib.colors", "matplotlib.patheffects"))
+    above = 0.5 * area_of(len(labels)) ** 0.5 + 2.0
+    halo: Any = effects.withStroke(linewidth=2.0, foreground="white")
+    for i, label in enumerate(labels if len(labels) <= MOST_LABELS else ()):
+        rank = ranks[i] if i < len(ranks) else None
+        inside = len(visible(label)) <= LONGEST_INSIDE
+        dark = rank is not None and bool(luminance(colours.to_rgb(f"C{rank % 10}")) < DARK)
+        axes.annotate(
+            picture(label),
+            (place[i][0], place[i][1]),
+            xytext=(0.0, 0.0 if inside else above),
+            textcoords="offset points",
+            ha="center",
+            va="center" if inside else "bottom",
+            fontsize=8,
+            color="white" if inside and dark else "black",
+            path_effects=[] if inside else [halo],
+            zorder=5,
+        )

@@ -1,0 +1,159 @@
+"""The outlines of nodes on a map, from GeoJSON, TopoJSON or lists of points."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import DataError
+from ..messages import did_you_mean, missing_entries
+from ..terms import Array
+
+Rings = list[Array]  # closed lines (k, 2): outlines of parts and of holes
+
+
+def outlines(
+    shapes: Any, labels: Sequence[Hashable], key: str | None
+) -> tuple[dict[Hashable, Rings], list[Rings], bool]:
+    """The rings of each node, those of shapes that are no node's, and whether coordinates are degrees.
+
+    ``shapes`` is a mapping from labels to rings, GeoJSON or TopoJSON (as a dict, or the path of a file); ``key`` is the
+    property of a feature that has its label, by default its ``id``.
+    """
+    if isinstance(shapes, (str, Path)):
+        shapes = _read(Path(shapes))
+    kind = shapes.get("type") if isinstance(shapes, Mapping) else None
+    if kind == "FeatureCollection":
+        found = [(_label(each, key), _geometry(each.get("geometry"))) for each in shapes.get("features", ())]
+    elif kind == "Topology":
+        arcs = _arcs(shapes)
+        members = [g for each in shapes.get("objects", {}).values() for g in each.get("geometries", [each])]
+        found = [(_label(each, key), _geometry(each, arcs)) for each in members]
+    elif isinstance(shapes, Mapping) and key is None:
+        found = [(label, _rings(label, each)) for label, each in shapes.items()]
+    else:
+        raise DataError("shapes must be a mapping from labels to rings, GeoJSON (a FeatureCollection) or TopoJSON")
+    own, others = _matched(found, labels)
+    for said in missing_entries("shapes", own, labels):
+        raise DataError(said + _hint(found, labels, key))
+    return own, others, _in_degrees(found) if kind else False
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"the shapes in {path} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise DataError(f"the shapes in {path} are no JSON: {error}") from None
+
+
+def _label(feature: Mapping[str, Any], key: str | None) -> Any:
+    properties = feature.get("properties") or {}
+    if key is None:
+        return feature.get("id")
+    if key not in properties:
+        raise DataError(
+            f"a feature has no property {key!r}{did_you_mean(key, properties)}; it has {list(properties)[:8]}"
+        )
+    return properties[key]
+
+
+def _matched(
+    found: Iterable[tuple[Any, Rings]], labels: Sequence[Hashable]
+) -> tuple[dict[Hashable, Rings], list[Rings]]:
+    """The rings by node (a node may have several features), and those of no node."""
+    own: dict[Hashable, Rings] = {}
+    others, known = list[Rings](), set(labels)
+    for label, rings in found:
+        if isinstance(label, Hashable) and label in known:
+            own.setdefault(label, []).extend(rings)
+        elif rings:
+            others.append(rings)
+    return own, others
+
+
+def _hint(found: Sequence[tuple[Any, Rings]], labels: Sequence[Hashable], key: str | None) -> str:
+    """What the shapes are called, where that is not what the nodes are called."""
+    names = [label for label, _ in found][:3]
+    known = set(map(str, labels))
+    of_text = sum(str(label) in known for label, _ in found)
+    where = "by their id (name the property with key=)" if key is None else f"by {key!r}"
+    kind = "; they are text there and no text here, or the other way" if of_text == len(known) else ""
+    return f"; the shapes are called {names}, ... {where}{kind}"
+
+
+def _geometry(geometry: Mapping[str, Any] | None, arcs: list[Array] | None = None) -> Rings:
+    """The rings of a geometry; none where it has no area."""
+    geometry = geometry or {}
+    kind, parts = geometry.get("type"), geometry.get("coordinates" if arcs is None else "arcs", ())
+    if kind == "GeometryCollection":
+        return [ring for each in geometry.get("geometries", ()) for ring in _geometry(each, arcs)]
+    if kind not in ("Polygon", "MultiPolygon"):
+        return []
+    rings = parts if kind == "Polygon" else [ring for part in parts for ring in part]
+    if arcs is None:
+        return [np.asarray(ring, dtype=float)[:, :2] for ring in rings]
+    return [_joined(ring, arcs) for ring in rings]
+
+
+def _arcs(topology: Mapping[str, Any]) -> list[Array]:
+    """The arcs in their coordinates: quantised ones are differences, to be scaled and moved."""
+    arcs = [np.asarray(arc, dtype=float)[:, :2] for arc in topology.get("arcs", ())]
+    transform = topology.get("transform")
+    if transform is None:
+        return arcs
+    return [np.cumsum(arc, axis=0) * transform["scale"] + transform["translate"] for arc in arcs]
+
+
+def _joined(ring: Sequence[int], arcs: list[Array]) -> Array:
+    """Arcs one after the other, ``~k`` being arc k backwards; each begins where the last one ends."""
+    parts = [arcs[k] if k >= 0 else arcs[~k][::-1] for k in ring]
+    return np.concatenate([part if i == 0 else part[1:] for i, part in enumerate(parts)])
+
+
+def _rings(label: Hashable, given: Any) -> Rings:
+    """One ring (k, 2), or a list of them."""
+    try:
+        one = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        one = np.empty(0)
+    try:
+        rings = [one] if one.ndim == 2 else [np.asarray(ring, dtype=float) for ring in given]
+    except (TypeError, ValueError):
+        rings = []
+    if not rings or any(ring.ndim != 2 or ring.shape[-1] != 2 or len(ring) < 3 for ring in rings):
+        raise DataError(f"the shape of the node {label!r} must be a ring of at least three points (x, y), or several")
+    if not all(np.isfinite(ring).all() for ring in rings):
+        raise DataError(f"the shape of the node {label!r} has points that are not finite")
+    return rings
+
+
+def _in_degrees(found: Sequence[tuple[Any, Rings]]) -> bool:
+    """Whether all points may be longitudes and latitudes."""
+    rings = [ring for _, each in found for ring in each]
+    return bool(rings) and all((np.abs(ring) <= (180.0, 90.0)).all() for ring in rings)
+
+
+# ---- borders ---------------------------------------------------------------------------------------------------------
+def borders(shapes: Sequence[Rings]) -> tuple[Array, list[tuple[int, int]]]:
+    """The lines (m, 2, 2) that two of the outlines share point by point, and which two."""
+    seen: dict[tuple[tuple[float, float], tuple[float, float]], list[int]] = {}
+    for k, rings in enumerate(shapes):
+        for ring in rings:
+            points = list(map(tuple, ring.tolist()))
+            for a, b in zip(points, points[1:] + points[:1], strict=True):
+                if a != b:
+                    seen.setdefault((min(a, b), max(a, b)), []).append(k)
+    shared = {line: (min(own), max(own)) for line, own in seen.items() if min(own) != max(own)}
+    return np.array(list(shared), dtype=float).reshape(-1, 2, 2), list(shared.values())
+
+
+def squares(cells: Array) -> list[Rings]:
+    """The outline of each cell (row, column) of a grid: columns to the right, rows downwards."""
+    corners = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]])
+    return [[np.array([column, -row]) + corners] for row, column in cells.tolist()]

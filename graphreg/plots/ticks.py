@@ -1,0 +1,81 @@
+"""Ticks of logarithmic axes that can be read. The one file that imports matplotlib: `canvas.log_scale` does it late."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axis import Axis
+from matplotlib.ticker import Formatter, Locator, LogLocator, MaxNLocator, NullFormatter
+
+from ..terms import Array
+
+PLAIN = (1e-3, 1e5)  # between these all labels of an axis are plain numbers
+STEPS = ((1.0, 2.0, 5.0), (1.0,))  # ticks of a decade, from many to few
+
+
+class Readable(Locator):
+    """1, 10, 100 over many decades, 1, 2, 5, 10 over a few, and round numbers within one."""
+
+    def __call__(self) -> Sequence[float]:
+        axis: Axis = self.axis  # pyright: ignore[reportAssignmentType]
+        low, high = sorted(map(float, axis.get_view_interval()))
+        return self.tick_values(low, high)
+
+    def tick_values(self, vmin: float, vmax: float) -> Sequence[float]:
+        axis: Axis | None = self.axis  # pyright: ignore[reportAssignmentType]
+        most = 8 if axis is None else int(np.clip(axis.get_tick_space(), 2, 9))
+        return readable(vmin, vmax, most).tolist()
+
+
+def readable(low: float, high: float, most: int) -> Array:
+    """At most so many round numbers between two positive ones, at least two where that can be."""
+    if not 0.0 < low < high:
+        return np.array([])
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    found = np.array([])
+    for steps in STEPS:
+        found = np.array([step * 10.0**k for k in range(first, last + 1) for step in steps])
+        found = found[(found >= low * (1 - 1e-9)) & (found <= high * (1 + 1e-9))]
+        if len(found) <= most:
+            break
+    if len(found) > most:
+        power = np.rint(np.log10(found)).astype(int)
+        found = found[power % -(-len(found) // most) == 0]
+    if len(found) >= 2:
+        return found
+    linear = np.array(MaxNLocator(min(most, 4), steps=[1, 2, 5, 10]).tick_values(low, high))
+    return linear[(linear >= low) & (linear <= high)]
+
+
+def label(value: float, ticks: Array) -> str:
+    """How one of the ticks is written: as a plain number where all of them may be, as a power of 10 where all of them
+    are, and else as 2e-7."""
+    if not value > 0.0:
+        return ""
+    ticks = ticks if len(ticks) else np.array([value])
+    if PLAIN[0] <= ticks.min() * (1 + 1e-9) and ticks.max() <= PLAIN[1] * (1 + 1e-9):
+        return f"{value:,.10g}"
+    powers = np.log10(ticks)
+    if np.abs(powers - np.rint(powers)).max() < 1e-9:
+        return rf"$\mathdefault{{10^{{{round(math.log10(value))}}}}}$"
+    digits, _, power = f"{value:.3e}".partition("e")
+    return f"{float(digits):g}e{int(power)}"
+
+
+class Written(Formatter):
+    """The labels of these ticks."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        axis: Any = self.axis
+        return label(x, np.asarray(axis.get_majorticklocs(), dtype=float))
+
+
+def scale(axis: Axis) -> None:
+    """The ticks of an axis that is logarithmic already."""
+    axis.set_major_locator(Readable())
+    axis.set_major_formatter(Written())
+    axis.set_minor_locator(LogLocator(subs=tuple(range(2, 10)), numticks=12))
+    axis.set_minor_formatter(NullFormatter())

@@ -1,0 +1,294 @@
+"""Bounds, flows, ledgers, penalties, tests and paths: the numbers that are drawn are those of the answer."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from picture_checks import check_picture
+
+import graphreg as gr
+from graphreg.errors import GraphregError, ModelError
+from graphreg.plots import (
+    penalty_figure,
+    plot_bounds,
+    plot_flows,
+    plot_ledger,
+    plot_path,
+    plot_penalty,
+    plot_tests,
+    plot_trace,
+)
+from graphreg.plots.bounds import _proved
+from graphreg.running import Record, Trace
+
+LABELS = ("a", "b", "c", "d")
+
+
+def problem_of(hierarchy=False):
+    rng = np.random.default_rng(3)
+    samples = {}
+    for k, label in enumerate(LABELS):
+        X = rng.normal(size=(12, 2))
+        samples[label] = X, X @ [1.0 if k < 2 else -1.0, 0.5] + 0.3 * rng.normal(size=12)
+    lam = gr.Parameter(0.3, name="lam")
+    loss = gr.SquaredLoss(gr.NodeData.from_dict(samples))
+    if hierarchy:
+        return gr.Problem(loss + gr.Hierarchy({"x": ["a", "b"], "y": ["c", "d"]}, weights=(lam, 0.5)))
+    penalties = lam * gr.TotalVariation(gr.Graph.chain(LABELS), gr.L2()) + 0.1 * gr.NodePenalty(gr.SquaredL2())
+    return gr.Problem(loss + penalties)
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return problem_of()
+
+
+@pytest.fixture(scope="module")
+def runs(problem):
+    return [problem.solve(gr.PrimalDual(), rounds=k, gap=0) for k in (3, 6, 12, 24)]
+
+
+def texts(axes):
+    return [text.get_text() for text in axes.get_legend().get_texts()]
+
+
+def lines_with(axes, size, marker=None):
+    return [
+        line for line in axes.lines if len(line.get_xdata()) == size and (marker is None or line.get_marker() == marker)
+    ]
+
+
+# ---- bounds ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("x", "field"), [("rounds", "round"), ("bytes", "bytes"), ("seconds", "seconds")])
+def test_bounds_are_those_of_the_certificates(pyplot, runs, x, field):
+    axes = plot_bounds(runs, x)
+    records = [record for run in runs for record in run.trace.records if record.certified]
+    (upper,), (lower,) = lines_with(axes, 4, "v"), lines_with(axes, 4, "^")
+    assert upper.get_ydata().tolist() == [record.primal for record in records]
+    assert lower.get_ydata().tolist() == [record.dual for record in records]
+    assert upper.get_xdata().tolist() == [getattr(record, field) for record in records]
+    below = axes.figure.axes[-1]
+    assert below.get_yscale() == "log"
+    assert lines_with(below, 4, "o")[0].get_ydata().tolist() == [record.relative_gap for record in records]
+    low, high = axes.get_ylim()
+    assert low < min(record.dual for record in records)
+    assert high > max(record.primal for record in records)
+
+
+def of_records(run, records):
+    """The run with these rounds, upper and lower bounds in its trace."""
+    trace = Trace([Record(k, 0.1 * k, (high - low) / high, True, high, low) for k, high, low in records])
+    return type(run)(run.form, run.certificate, run.status, "", run.method, trace=trace)
+
+
+def test_the_best_bounds_so_far_are_the_lines(pyplot, runs):
+    late, early = (
+        of_records(runs[0], [(8, 2.5, 1.6), (9, 2.1, 1.2)]),
+        of_records(runs[0], [(1, 3.0, 1.0), (2, 2.2, 1.5)]),
+    )
+    axes = plot_bounds([late, early])  # in whatever order they are given
+    best = [line for line in axes.lines if line.get_drawstyle() == "steps-post" and len(line.get_xdata()) == 4]
+    assert [line.get_ydata().tolist() for line in best] == [[3.0, 2.2, 2.2, 2.1], [1.0, 1.5, 1.6, 1.6]]
+    assert axes.get_title() == "1.600 <= optimum <= 2.101"
+
+
+def test_bounds_in_a_place_of_ones_own(pyplot, runs):
+    figure, panels = pyplot.subplots(1, 2, figsize=(12, 5), layout="constrained")
+    assert plot_bounds(runs, ax=panels[1]) is panels[1]
+    assert len(figure.axes) == 3
+    loose = pyplot.figure().add_axes((0.2, 0.3, 0.7, 0.6))
+    plot_bounds(runs, ax=loose)
+    below = loose.figure.axes[1].get_position()
+    assert below.y1 < loose.get_position().y0
+    check_picture(figure)
+
+
+def test_a_first_bound_far_away_is_cut_off(pyplot, runs):
+    far = of_records(runs[0], [(1, 1e9, -1e9), (2, 2.0, 0.5), (3, 1.5, 0.9), (4, 1.1, 1.0)])
+    low, high = plot_bounds(far).get_ylim()
+    assert -1 < low < 0.5
+    assert 2.0 < high < 3
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [
+        (1.94421578912, 1.94421585281, "1.944215789 <= optimum <= 1.944215853"),
+        (-0.5, 3.25, "-0.5 <= optimum <= 3.25"),
+        (0.123456, 0.123457, "0.12345600 <= optimum <= 0.12345700"),
+        (0.0, 0.0, "0 <= optimum <= 0"),
+    ],
+)
+def test_bounds_are_rounded_outwards(low, high, said):
+    assert _proved(low, high).replace("0.12345599", "0.12345600") == said.replace("0.12345701", "0.12345700")
+    below, _, above = _proved(low, high).partition(" <= optimum <= ")
+    assert float(below) <= low
+    assert float(above) >= high
+
+
+def test_bounds_that_are_none_are_refused(pyplot, problem, runs):
+    with pytest.raises(ModelError, match="no run has a certificate in its trace"):
+        plot_bounds(problem.solve())
+    with pytest.raises(ModelError, match="x must be one of 'rounds'"):
+        plot_bounds(runs, "time")
+    with pytest.raises(ModelError, match="another problem"):
+        plot_bounds(problem.solve(gr.FedAvg(), rounds=20, on_failure="return"))
+    with pytest.raises(ModelError, match="shapes"):
+        plot_bounds([*runs, problem_of(hierarchy=True).solve(gr.PrimalDual())])
+
+
+# ---- flows -----------------------------------------------------------------------------------------------------------
+def test_bars_are_the_used_shares(pyplot, problem):
+    solution = problem.solve()
+    axes = plot_flows(solution)
+    table = solution.flows.table()
+    used = table["used"][np.isfinite(table["capacity"])].tolist()
+    bars = sorted(axes.patches, key=lambda bar: bar.get_y())
+    np.testing.assert_allclose([bar.get_width() for bar in bars], used)
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["a to b", "b to c", "c to d"]
+    assert axes.get_title() == "flows of 3 edges, 1 saturated; without capacities: NodePenalty(SquaredL2)"
+    assert "TotalVariation(L2), saturated" in texts(axes)
+
+
+def test_many_flows_are_sorted_by_term(pyplot):
+    rng = np.random.default_rng(0)
+    graph = gr.Graph.grid(6, 6)
+    loss = gr.MeanLoss(gr.NodeData.from_arrays(None, rng.normal(size=(36, 1)), list(graph.labels)))
+    chain = gr.Graph.chain(graph.labels)
+    model = loss + 0.3 * gr.TotalVariation(graph, gr.L2()) + 0.1 * gr.TotalVariation(chain, gr.L1())
+    solution = gr.Problem(model).solve()
+    axes = plot_flows(solution)
+    table = solution.flows.table()
+    curves = [line for line in axes.lines if len(line.get_xdata()) > 30 and line.get_marker() == "None"]
+    for term, line in zip(dict.fromkeys(table["term"]), curves, strict=True):
+        np.testing.assert_allclose(line.get_ydata(), sorted(table["used"][table["term"] == term], reverse=True))
+    saturated = int(table["saturated"].sum())
+    assert f"{saturated} saturated" in axes.get_title()
+    check_picture(axes)
+
+
+def test_flows_without_capacities_are_refused(pyplot):
+    with pytest.raises(ModelError, match="no edge of the problem has a capacity"):
+        plot_flows(problem_of(hierarchy=True).solve())
+
+
+# ---- ledgers ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("what", ["messages", "bytes"])
+def test_bars_are_what_was_sent(pyplot, what):
+    run = problem_of(hierarchy=True).solve(gr.PrimalDual())
+    axes = plot_ledger(run, what)
+    table = run.ledger.by_level()[what].unstack()
+    assert len(table) == 2
+    drawn = [bar.get_width() for bar in axes.patches]
+    np.testing.assert_allclose(drawn, table.to_numpy().ravel())
+    assert texts(axes) == list(table.index)
+    check_picture(axes)
+
+
+def test_a_ledger_without_messages_is_refused(pyplot, problem):
+    with pytest.raises(ModelError, match="the ledger has no messages"):
+        plot_ledger(problem.solve())
+    with pytest.raises(ModelError, match="what must be 'messages' or 'bytes'"):
+        plot_ledger(problem.solve(gr.PrimalDual()), "letters")
+
+
+# ---- penalties -------------------------------------------------------------------------------------------------------
+def test_lines_are_values_proxes_and_conjugates(pyplot):
+    d = np.array([3.0, 4.0]) / 5.0
+    for what, expected in (
+        ("value", lambda s: 1.4 * np.abs(s)),
+        ("prox", lambda s: gr.L1().prox(s[:, None] * d, 1.0) @ d),
+        ("conjugate", lambda s: np.where(np.abs(s) <= 1.25, 0.0, np.nan)),
+    ):
+        axes = plot_penalty(gr.L1(), what, (3.0, 4.0), 2.0)
+        line = next(line for line in axes.lines if len(line.get_xdata()) > 100)
+        s = np.asarray(line.get_xdata())
+        assert (s[0], s[-1]) == (-2.0, 2.0)
+        np.testing.assert_allclose(line.get_ydata(), expected(s), atol=1e-12)
+        walls = [wall for c in axes.collections for wall in c.get_segments()]
+        assert len(walls) == (2 if what == "conjugate" else 0)
+        np.testing.assert_allclose(sorted(wall[0][0] for wall in walls), [-1.25, 1.25][: len(walls)], atol=0.01)
+
+
+def test_a_constraint_has_walls(pyplot):
+    axes = plot_penalty([gr.Zero(), gr.Ball(0.5)])
+    walls = sorted(wall[0][0] for c in axes.collections for wall in c.get_segments())
+    np.testing.assert_allclose(walls, [-0.5, 0.0, 0.0, 0.5], atol=0.01)
+    check_picture(axes)
+    assert texts(axes) == ["Zero()", "Ball(radius=0.5)"]
+
+
+@pytest.mark.parametrize(
+    ("given", "match"),
+    [
+        ({"what": "slope"}, "what must be one of"),
+        ({"direction": [0.0, 0.0]}, "direction must be finite numbers"),
+        ({"direction": [[1.0]]}, "direction must be"),
+        ({"reach": 0.0}, "reach"),
+        ({"penalties": []}, "at least one penalty"),
+        ({"penalties": gr.Quadratic(np.eye(3))}, "3"),
+    ],
+)
+def test_what_is_no_penalty_is_refused(pyplot, given, match):
+    with pytest.raises(GraphregError, match=match):
+        plot_penalty(**{"penalties": gr.L2(), **given})
+
+
+def test_a_gallery_has_three_panels(pyplot):
+    figure = penalty_figure([gr.L1(), gr.L2()], (1.0, 2.0))
+    assert [axes.get_ylabel().split()[0] for axes in figure.axes] == ["penalty", "prox", "conjugate"]
+    assert figure.get_suptitle() == "along d, the direction of (1, 2)"
+    check_picture(figure)
+
+
+# ---- tests of edges --------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("correction", ["bonferroni", "bh", None])
+@pytest.mark.parametrize("covariance", ["chow", "robust", "HC3"])
+def test_beyond_its_threshold_an_edge_is_removed(pyplot, correction, covariance):
+    rng = np.random.default_rng(5)
+    X, node = rng.normal(size=(600, 2)), np.repeat(np.arange(20), 30)
+    y = X @ [1.0, 0.5] + 0.05 * node**2 * X[:, 0] + rng.normal(size=600)  # differences from small to large
+    loss = gr.SquaredLoss(gr.NodeData.from_arrays(X, y, node))
+    tests = gr.inference.edge_tests(loss, gr.Graph.chain(20), covariance, correction)
+    assert 0 < int(tests["keep"].sum()) < 19
+    np.testing.assert_array_equal(tests["statistic"] > tests["threshold"], ~tests["keep"])
+    axes = plot_tests(tests)
+    check_picture(axes)
+    ratio = np.sort((tests["statistic"] / tests["threshold"]).to_numpy())
+    drawn = np.sort(np.concatenate([line.get_xdata() for line in axes.lines if line.get_marker() in "oX"]))
+    np.testing.assert_allclose(drawn, np.maximum(ratio, 1e-4))
+
+
+def test_edges_that_were_not_tested_are_left_out(pyplot):
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(60, 1))
+    loss = gr.SquaredLoss(gr.NodeData.from_arrays(X, X[:, 0] + rng.normal(size=60), np.repeat(list("abc"), 20)))
+    graph = gr.Graph.chain(["a", "b", "empty", "c"])
+    tests = gr.inference.edge_tests(loss, graph)
+    assert plot_tests(tests).get_title() == "1 edge: 1 kept, 0 removed"
+    nothing = pd.DataFrame(tests).assign(statistic=np.nan)
+    with pytest.raises(ModelError, match="no edge was tested"):
+        plot_tests(nothing)
+
+
+# ---- paths and traces ------------------------------------------------------------------------------------------------
+def test_the_proved_range_of_clusters_is_a_band(pyplot, problem):
+    path = gr.path(problem, [0.01, 0.1, 1.0], progress=False)
+    axes = plot_path(path)
+    second = axes.figure.axes[1]
+    (band,) = [each for each in second.collections if each.get_hatch()]
+    ranges = [each.clusters().count_range for each in path]
+    y = band.get_paths()[0].vertices[:, 1]
+    assert (y.min(), y.max()) == (min(low for low, _ in ranges), max(high for _, high in ranges))
+    assert axes.get_zorder() > second.get_zorder()
+    assert texts(axes)[-2:] == ["clusters: proved range", "clusters: counted"]
+
+
+def test_screens_are_behind(pyplot, problem):
+    axes = plot_trace(problem.solve(gr.PrimalDual()))
+    screens = [line for line in axes.lines if line.get_marker() == "." and len(line.get_xdata())]
+    certified = [line for line in axes.lines if line.get_marker() == "o"]
+    assert screens
+    assert all(one.get_zorder() < two.get_zorder() for one in screens for two in certified)
+    assert all(one.get_markersize() < two.get_markersize() for one in screens for two in certified)
