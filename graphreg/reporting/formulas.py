@@ -7,7 +7,6 @@ import html
 from ..form import Form, notation
 from ..form.notation import Written
 from ..terms import EdgeBlock, Parameter, SampleBlock, Strength, alike
-from .mathml import UnknownError, mixed
 
 
 def formulas(form: Form) -> str:
@@ -45,7 +44,9 @@ def _written(written: Written) -> str:
     parts: list[str] = []
     for section in written.sections:
         rows = "".join(_row(row.math, row.note, display=True) for row in section.rows)
-        parts.append(f"<p class='heading'>{_typeset(section.heading, False)}</p><table class='rows'>{rows}</table>")
+        parts.append(
+            f"<p class='heading'>{notation.to_sentence(section.heading.latex)}</p><table class='rows'>{rows}</table>"
+        )
     if written.legend:
         rows = "".join(_row(row.math, row.note, display=False) for row in written.legend)
         parts.append(f"<p class='heading'>where</p><table class='rows legend'>{rows}</table>")
@@ -54,12 +55,5 @@ def _written(written: Written) -> str:
 
 
 def _row(math: notation.Math, note: notation.Math, display: bool) -> str:
-    return f"<tr><td>{_typeset(math, display)}</td><td>{_typeset(note, False)}</td></tr>"
-
-
-def _typeset(math: notation.Math, display: bool) -> str:
-    """MathML; for a formula that somebody else's term writes in LaTeX of its own, its text."""
-    try:
-        return mixed(math.latex, display)
-    except UnknownError:
-        return f"<code>{html.escape(math.text)}</code>"
+    formula = notation.to_mathml(math.latex) if display else notation.to_sentence(math.latex)
+    return f"<tr><td>{formula}</td><td>{notation.to_sentence(note.latex)}</td></tr>"

@@ -1,5 +1,7 @@
 """How a form is written: the problem, its dual and its optimality conditions, as text and LaTeX."""
 
+from .mathml import to_mathml as to_mathml
+from .mathml import to_sentence as to_sentence
 from .text import Written as Written
 from .text import dual as dual
 from .text import kkt as kkt

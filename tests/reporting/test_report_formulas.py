@@ -16,30 +16,19 @@ from report_cases import chain
 import graphreg as gr
 from graphreg.errors import ModelError
 from graphreg.escaping import visible
-from graphreg.form.notation import dual, kkt, primal
 from graphreg.reporting.formulas import formulas, with_parameter
-from graphreg.reporting.mathml import UnknownError, mathml, mixed
 
 GRAPH = nx.path_graph(3)
 DATA = gr.NodeData.from_arrays(np.eye(3)[np.arange(12) % 3], np.arange(12.0), np.arange(12) % 3)
 
 
-def every_formula(form):
-    for written in (primal(form), dual(form), kkt(form)):
-        for section in written.sections:
-            yield section.heading
-            for row in section.rows:
-                yield from (row.math, row.note)
-        for row in written.legend:
-            yield from (row.math, row.note)
-
-
 def check(form):
-    for math in every_formula(form):
-        element = ElementTree.fromstring(f"<x>{mixed(math.latex, display=True)}</x>")
-        signs = set("\\^_") | (set() if r"\{" in math.latex else set("{}"))  # that LaTeX obeys
-        assert signs & set("".join(element.itertext())) <= set(math.text), math
-    assert "<code>" not in formulas(form)
+    page = formulas(form)
+    named = re.compile(r"&(?!lt;|gt;|amp;|quot;)\w+;")  # of HTML, which XML does not know
+    xml = named.sub(lambda found: html.unescape(found[0]), page.replace("<details open>", "<details>"))
+    ElementTree.fromstring(f"<x>{xml}</x>")
+    shown = "".join(re.findall(r">([^<]*)<", page))
+    assert "\\" not in html.unescape(shown).replace("\\ ", ""), shown
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.called())
@@ -61,37 +50,7 @@ def test_every_penalty_is_typeset(penalty):
     assert tried or penalty.called().startswith("Quadratic")  # of another size
 
 
-@pytest.mark.parametrize(
-    ("latex", "written"),
-    [
-        (r"\tfrac12 x", '<mstyle displaystyle="false"><mfrac><mn>1</mn><mn>2</mn></mfrac></mstyle><mi>x</mi>'),
-        ("w_i^2", "<msubsup><mi>w</mi><mi>i</mi><mn>2</mn></msubsup>"),
-        ("l'(t)", "<msup><mi>l</mi><mo>′</mo></msup>"),  # noqa: RUF001
-        (r"x_r^\top w", "<msubsup><mi>x</mi><mi>r</mi><mi>⊤</mi></msubsup><mi>w</mi>"),  # noqa: RUF001
-        (r"\sum_{e=(i,j)} \le 12.5", "<munder><mo>∑</mo><mrow>"),
-        (r"\frac{a + b}{2 c}", "<mfrac><mrow><mi>a</mi><mo>+</mo><mi>b</mi></mrow><mrow><mn>2</mn><mi>c</mi></mrow>"),
-        (r"\left(a\right)^2", "<msup><mrow><mo>(</mo><mi>a</mi><mo>)</mo></mrow><mn>2</mn></msup>"),
-        (r"a - b", "<mi>a</mi><mo>−</mo><mi>b</mi>"),  # noqa: RUF001
-        (r"\{0\}", '<mo stretchy="false">{</mo><mn>0</mn><mo stretchy="false">}</mo>'),
-    ],
-)
-def test_what_formulas_become(latex, written):
-    assert written in mathml(latex)
-
-
-def test_words_stand_outside_of_formulas():
-    assert mixed(r"\text{at node }i\text{: done}") == "at node <math><mi>i</mi></math>: done"
-    assert mixed(r"\left(\text{a and }b\right)").startswith("<math>")
-    assert mixed(r"x_{\text{low}}") == "<math><msub><mi>x</mi><mtext>low</mtext></msub></math>"
-
-
-@pytest.mark.parametrize("latex", [r"\unheard x", "{x", r"\frac{1}", r"\text{a", "x}", "a & b"])
-def test_what_is_not_known_is_refused(latex):
-    with pytest.raises((UnknownError, IndexError, ValueError)):
-        mathml(latex)
-
-
-def test_a_term_with_latex_of_its_own_is_shown_as_text():
+def test_a_term_with_latex_of_its_own_is_shown_and_not_obeyed():
     class Odd(gr.L2):
         @property
         def notation(self):
@@ -100,7 +59,7 @@ def test_a_term_with_latex_of_its_own_is_shown_as_text():
             return replace(super().notation, latex_value=r"\odd<b>(%z)")
 
     page = formulas(chain(penalty=Odd()).form)
-    assert "<code>+ 0.1 sum_e" in page
+    assert "odd" in page
     assert "<b>" not in page
 
 
