@@ -27,7 +27,7 @@ def parsed(markup):
 
 def seen(markup):
     """The elements that a page shows; rows that group one of them are no more."""
-    markup = re.sub('<mtext style="font-size:0">[^<]*</mtext>', "", markup)
+    markup = re.sub('<mtext mathsize="0px">[^<]*</mtext>', "", markup)
     single = re.compile(r"<mrow>(<(\w+)(?: [^>]*)?>[^<]*</\2>)</mrow>")
     while single.search(markup):
         markup = single.sub(r"\1", markup)

@@ -40,6 +40,7 @@ FENCES = {"langle": "&lang;", "rangle": "&rang;", "lVert": "&Vert;", "rVert": "&
 FUNCTIONS = ("log", "exp", "max", "min", "sup", "inf")
 BELOW = ("sum", "max", "min", "sup", "inf")  # what stands below these in a formula on a line of its own
 SPACES = {"quad": "1em", "qquad": "2em", ",": "0.17em", ";": "0.28em", " ": "0.25em", ":": "0.22em", "!": "0"}
+BOLD = {ord("0") + k: chr(0x1D7CE + k) for k in range(10)}  # browsers know no bold but that of Unicode
 UPRIGHT = {"\\backslash": "\\", "\\sim": "~", "\\ ": " "} | {"\\" + c: c for c in "_#${}&%"}
 
 
@@ -160,7 +161,7 @@ class _Reader:
         known: dict[str, Callable[[], str]] = {
             "text": lambda: f"<mtext>{_kept(self.inside())}</mtext>",
             "mathrm": lambda: _upright(self.upright()),
-            "mathbf": lambda: f'<mi style="font-weight:bold">{html.escape(self.inside())}</mi>',
+            "mathbf": lambda: f"<mi>{html.escape(self.inside()).translate(BOLD)}</mi>",
             "mathbb": lambda: f"<mi>&{html.escape(self.inside())}opf;</mi>",
             "frac": lambda: _fraction(self.argument(), self.argument()),
             "tfrac": lambda: f'<mstyle displaystyle="false">{_fraction(self.argument(), self.argument())}</mstyle>',
@@ -217,7 +218,7 @@ class _Reader:
 def _unseen(text: str) -> str:
     """What pages do not show, and what is left where the elements of a formula are taken out of them, as of a notebook
     that is not trusted, or of what is copied."""
-    return f'<mtext style="font-size:0">{text}</mtext>'
+    return f'<mtext mathsize="0px">{text}</mtext>'
 
 
 def _script(mark: str, node: str) -> str:
