@@ -39,7 +39,10 @@ def parameters_of(
         given = [_vector(vectors[k], f"{what}[{names[k]!r}]", form, error) for k in _nodes(what, names, form, error)]
     values, observed = checks.numbers(given, what, wanted, error), (form.space.n_observed, form.d)
     if values.shape not in (form.shape, observed):
-        raise error(f"{what} must have the shape {observed}, got {values.shape}")
+        column = (
+            f"; write {what}[:, None]" if values.shape in ((form.shape[0],), (observed[0],)) and form.d == 1 else ""
+        )
+        raise error(f"{what} must have the shape {observed}, got {values.shape}{column}")
     bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
     if bad.size:
         raise error(f"{what} must be finite, got {values[bad[0]]} at the node {form.labels[bad[0]]!r}")
