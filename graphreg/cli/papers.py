@@ -54,7 +54,8 @@ def list_(names: tuple[str, ...], claims: tuple[str, ...], out: Path, data: Path
         exits.say_json([each.to_json() for each in found])
         return
     for each in found:
-        exits.say(_folded(f"{papers.line(each)}\n    {each.source}: {each.statement}"))
+        head, *rest = papers.line(each).split("\n")
+        exits.say(_folded("\n".join([head, f"    {each.source}: {each.statement}", *rest])))
     exits.say(papers.summary(found))
 
 

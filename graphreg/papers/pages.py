@@ -44,7 +44,7 @@ def line(claim: Claim) -> str:
     if claim.unexplained:
         out.append(f"    UNEXPLAINED: {claim.unexplained}")
     elif claim.correction or claim.reason:
-        out.append(f"    {claim.correction or claim.reason}")
+        out.append(f"    {f'correction: {claim.correction}' if claim.correction else claim.reason}")
     if claim.note:
         out.append(f"    note: {claim.note}")
     return "\n".join(visible(each, None) for each in out)

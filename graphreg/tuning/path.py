@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 ASSUMED = (
     "every row has a certificate of its own: the objective is at most relative_gap above the optimum at that strength "
     "(of the status certified: at most the gap asked for); nothing is certified between two strengths",
-    "an edge is called fused or split from the certified flows with the gap as margin, else undecided; edges of smooth "
+    "an edge is called near (its ends almost equal) or split from the certified flows with the gap as margin, else "
+    "undecided; that it is fused takes a proof, which clusters(prove=True) of a solution looks for; edges of smooth "
     "penalties never fuse",
 )
 

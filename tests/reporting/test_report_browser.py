@@ -85,6 +85,21 @@ def test_the_slider_of_a_path_moves_the_picture(opened, path):
     assert len(set(seen[-1][0])) == 1  # one cluster
 
 
+def test_a_strength_that_needed_no_round_leaves_the_slider_alive(opened):
+    lam, names = gr.Parameter(0.5, name="lam"), list("abcdef")
+    valleys = gr.NodeData.from_arrays(None, np.array([1.0, 1.4, 0.6, 3.2, 2.6, 3.2]), names)
+    roads = gr.Graph.from_edges([tuple(pair) for pair in ("ab", "ac", "bc", "cd", "de", "df", "ef")], nodes=names)
+    warm = gr.path(gr.Problem(gr.MeanLoss(valleys) + lam * gr.TotalVariation(roads, gr.L2())), 12, gap=1e-9)
+    page = opened(warm)
+    page.set_default_timeout(10_000)
+    assert 0 in [answer.rounds for answer in warm]  # a start that is certified, with bytes sent
+    for k, answer in enumerate(warm):
+        slide(page, "slider", k)
+        assert f"{answer.certificate.dual:.10g}" in page.inner_text("#moment")
+        if answer.rounds == 0:
+            assert "needed no round" in page.inner_text("#bounds-words")
+
+
 def test_the_keyboard_is_enough(opened, path):
     page = opened(path)
     page.focus("#slider")

@@ -185,7 +185,7 @@ def test_models(build, error, parts):
             lambda: gr.Penalty.from_cvxpy(lambda z: cp.norm1(z) - cp.norm2(z)),
             ConvexityError,
             "concave",
-            "dcp",
+            "nor is it: halfway between",
         ),
         "class": (lambda: gr.TotalVariation(CHAIN, gr.L2), TermError, "the class L2", "write L2(...)"),
         "class at nodes": (lambda: gr.NodePenalty(gr.SquaredL2), TermError, "NodePenalty", "write SquaredL2(...)"),

@@ -57,6 +57,7 @@ function tag(name, text = null, parent = null) {
 
 // ---- axes -----------------------------------------------------------------------------------------------------------
 function decades(low, high) { // 1, 2, 5, 10, 20, ...; only the powers of ten where there are many of them
+  if (!(low > 0 && high < Infinity)) return [];
   const many = Math.log10(high / low), steps = many > 2.5 ? [1] : [1, 2, 5], out = [];
   const skip = Math.max(1, Math.ceil(many / 7));
   for (let k = Math.floor(Math.log10(low)); k <= Math.ceil(Math.log10(high)); k++)

@@ -24,6 +24,7 @@ from .base import AbstractOneSided
 from .penalty import AbstractPenalty
 
 SIZES = (3, 2, 1, *range(4, 33))  # the sizes of rows on which a function is tried when the penalty is made
+MODERATE = 10.0  # entries of the rows on which convexity is tried
 ROUNDING = 1e-9  # relative; within it a function is 0 at 0, even, homogeneous
 AGREEMENT = 1e-7  # relative; CVXPY's cones, solved, against its values
 
@@ -44,9 +45,12 @@ def apply(function: Callable[[Any], Any], rows: bool, k: int) -> Any:
         raise TermError("the function of from_cvxpy may hold no CVXPY Variable or Parameter of its own; use numbers")
     refuse_inexact(expression)
     if not expression.is_convex():
+        z = moderate(k)
+        with np.errstate(all="ignore"):
+            shown = unconvex(lambda rows_of: values(function, rows, rows_of), z, values(function, rows, z))
         raise ConvexityError(
             f"CVXPY's rules do not show that the penalty is convex: {not_convex(expression)}; "
-            "write it with convex atoms (https://www.cvxpy.org/tutorial/dcp)"
+            + (f"nor is it: {shown}" if shown else "write it with convex atoms (https://www.cvxpy.org/tutorial/dcp)")
         )
     return expression
 
@@ -118,6 +122,28 @@ def points(k: int) -> Array:
     random = rng.standard_normal((12, k)) * np.r_[np.logspace(-2, 2, 8), 1e-5, 1e4, 1e6, 1e9][:, None]
     signs = np.where(rng.random((6, k)) < 0.5, -1.0, 1.0) * np.r_[1.0, 0.3, 0.05, 1e-3, 3.0, 1e3][:, None]
     return np.vstack([random, np.zeros((1, k)), np.eye(k), -0.7 * np.eye(k), np.ones((1, k)), signs])
+
+
+def moderate(k: int) -> Array:
+    """Those of the `points` that are not large: of larger entries a function may well be infinite."""
+    z = points(k)
+    return z[np.abs(z).max(axis=1) <= MODERATE]
+
+
+def unconvex(value: Callable[[Array], Array], z: Array, phi: Array) -> str:
+    """Where a function with the values phi at the rows z is not convex, in words; "" where that is not seen.
+
+    By the midpoints of all pairs of rows, 0 and multiples of an axis among them."""
+    first, second = np.triu_indices(len(z), 1)
+    middle, ends = np.asarray(value((z[first] + z[second]) / 2.0), dtype=float), (phi[first] + phi[second]) / 2.0
+    above = np.isfinite(ends) & ~(middle <= ends + ROUNDING * (1.0 + ends))
+    if not above.any():
+        return ""
+    i = int(np.where(above, middle - ends, -np.inf).argmax())
+    return (
+        f"halfway between a = {z[first[i]]} and b = {z[second[i]]} its value is "
+        f"{middle[i]:.6g}, more than {ends[i]:.6g}, the mean of its values at a and b"
+    )
 
 
 def refuse_values(name: str, z: Array, phi: Array) -> None:

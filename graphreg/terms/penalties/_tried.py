@@ -9,9 +9,8 @@ import numpy as np
 
 from ...errors import ConvexityError, TermError
 from ..records import Array
-from ._examine import ROUNDING, SIZES, points, refuse_values
+from ._examine import ROUNDING, SIZES, moderate, refuse_values, unconvex
 
-MODERATE = 10.0  # entries of the rows: of larger ones a function may well be infinite
 CALLS = "they are called as value(z) and prox(v, step), with z and v of the shape (m, k) and step of the shape (m,)"
 
 Value = Callable[[Array], Array]
@@ -50,8 +49,7 @@ def _told(error: Exception) -> str:
 
 
 def _try(value: Value, prox: Prox, name: str, k: int) -> None:
-    z = points(k)
-    z = z[np.abs(z).max(axis=1) <= MODERATE]
+    z = moderate(k)
     z.flags.writeable = False
     with np.errstate(all="ignore"):  # answers are judged by their numbers
         phi = _shaped(value(z), f"value of the penalty {name}", "(m,)", (len(z),), z)
@@ -60,7 +58,8 @@ def _try(value: Value, prox: Prox, name: str, k: int) -> None:
             raise TermError(f"value of the penalty {name} is nan at z = {z[int(np.isnan(phi).argmax())]}")
         refuse_values(name, z, phi)
         _refuse_uneven(name, z, phi, np.asarray(value(-z), dtype=float))
-        _refuse_unconvex(value, name, z, phi)
+        if shown := unconvex(value, z, phi):
+            raise ConvexityError(f"the penalty {name} is not convex: {shown}")
 
 
 def _try_prox(prox: Prox, name: str, v: Array) -> None:
@@ -116,17 +115,4 @@ def _refuse_uneven(name: str, z: Array, phi: Array, other: Array) -> None:
         raise TermError(
             f"the penalty {name} is not even, phi(-z) != phi(z): {phi[i]:.6g} at z = {z[i]} and {other[i]:.6g} at -z; "
             "one that is not derives from gr.AbstractOneSided and stands in NodePenalty"
-        )
-
-
-def _refuse_unconvex(value: Value, name: str, z: Array, phi: Array) -> None:
-    """By the midpoints of all pairs of rows, 0 and multiples of an axis among them."""
-    first, second = np.triu_indices(len(z), 1)
-    middle, ends = np.asarray(value((z[first] + z[second]) / 2.0), dtype=float), (phi[first] + phi[second]) / 2.0
-    above = np.isfinite(ends) & ~(middle <= ends + ROUNDING * (1.0 + ends))
-    if above.any():
-        i = int(np.where(above, middle - ends, -np.inf).argmax())
-        raise ConvexityError(
-            f"the penalty {name} is not convex: halfway between a = {z[first[i]]} and b = {z[second[i]]} its value is "
-            f"{middle[i]:.6g}, more than {ends[i]:.6g}, the mean of its values at a and b"
         )
