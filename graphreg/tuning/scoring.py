@@ -27,7 +27,7 @@ from .. import checks
 from ..errors import ModelError
 from ..form import Form, SampleBlock
 from ..terms import Array
-from ..terms.losses import AbstractLoss, PoissonLoss
+from ..terms.losses import AbstractLoss
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,13 @@ def is_probabilistic(loss: AbstractLoss) -> bool:
 
 
 def _counts(loss: AbstractLoss) -> bool:
-    return isinstance(loss, PoissonLoss)
+    """Whose value is minus the log-likelihood of a Poisson count with the mean exp(x), which is its response."""
+    y = loss.targets()
+    if _classifies(loss) or y.ndim > 1:
+        return False
+    x = np.linspace(-2.0, 2.0, y.size)
+    mean = np.exp(x)
+    return np.allclose(loss.response(x), mean, rtol=1e-9) and np.allclose(loss.value(x, y), mean - y * x, rtol=1e-9)
 
 
 def _is_numeric(loss: AbstractLoss) -> bool:
