@@ -115,7 +115,11 @@ def path(
     show_default=True,
     help="Hold out samples of every node, or whole nodes.",
 )
-@click.option("--scoring", type=click.Choice(["loss", "mse", "mae", "accuracy", "log_loss", "auc"]), default="loss")
+@click.option(
+    "--scoring",
+    type=click.Choice(["loss", "mse", "mae", "accuracy", "log_loss", "auc", "deviance"]),
+    default="loss",
+)
 @click.option(
     "--rule",
     type=click.Choice(["min", "1se"]),

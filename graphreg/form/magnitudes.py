@@ -37,7 +37,8 @@ def check_samples(loss: SampleBlock) -> None:
     beyond = loss.offset.reshape(len(loss.y), -1).max(axis=1)
     if (beyond > most).any():
         kind = loss.loss.called()
-        _refuse(loss, beyond, beyond > most, offset, f"{kind} overflows beyond {most:g}; subtract a constant from it")
+        what = f"{kind} overflows beyond {most:g}; subtract a constant from it, or take the logarithm of an exposure"
+        _refuse(loss, beyond, beyond > most, offset, what)
     _check(loss, loss.base_scale, "the scale (scale= times the sample weight)")
     _check_products(loss)
 

@@ -143,7 +143,8 @@ class LocalFits:
                 label = self.form.labels[int(block.node[full[0]])]
                 raise DataError(
                     f"a sample of the node {label!r} alone determines a coefficient (its leverage is 1), so that "
-                    f"{kind} cannot estimate its noise; give the node more samples, drop the feature, or take HC0"
+                    f"{kind} cannot estimate its noise; give the node more samples, drop the feature, or, where the "
+                    "loss is minus a log-likelihood that holds (of counts, say), take covariance='model'"
                 )
             if kind == "HC4":
                 mean = np.bincount(block.node, h, self.form.n) / np.maximum(self.counts, 1)

@@ -99,7 +99,8 @@ def _entries_of(edges: Iterable[Any]) -> list[Sequence[Any]]:
     entries = edges.tolist() if isinstance(edges, np.ndarray) else listed
     for k, entry in enumerate(entries):
         if isinstance(entry, (str, bytes)) or not isinstance(entry, Sequence) or len(entry) not in (2, 3):
-            raise GraphError(f"entry {k} of edges is {entry!r}; an edge is a tuple (a, b) or (a, b, weight)")
+            frame = "; of a DataFrame give the rows, edges.to_numpy()" if is_frame(edges) else ""
+            raise GraphError(f"entry {k} of edges is {entry!r}; an edge is a tuple (a, b) or (a, b, weight){frame}")
     return entries
 
 

@@ -49,7 +49,14 @@ def rows_of(estimator: Any, X: Any, node: Any, reset: bool) -> Rows:
             f"{type(estimator).__name__}(..., node={node!r})"
         )
     if column is None:
-        X = dense(validate_data(estimator, X, reset=reset, **FLOATS))
+        try:
+            X = dense(validate_data(estimator, X, reset=reset, **FLOATS))
+        except ValueError as error:
+            if node is None and seen(X, "DataFrame") is not None:
+                error.add_note(
+                    f"if a column holds the labels of the nodes, name it: {type(estimator).__name__}(node=...)"
+                )
+            raise
         if node is not None:
             check_consistent_length(X, node)
         return Rows(X, None if node is None else listed(node))

@@ -109,7 +109,8 @@ class Consensus(AbstractTerm):
         if len(apart):
             raise GraphError(
                 f"the graph of Consensus is disconnected: no path leads from {graph.labels[0]!r} to "
-                f"{graph.labels[apart[0]]!r}; add edges, or use TotalVariation(graph, Zero()), one value per component"
+                f"{graph.labels[apart[0]]!r}; add edges, give it a connected graph of its own over the same nodes (a "
+                "star), or use TotalVariation(graph, Zero()), one value per component"
             )
 
     def nodes(self) -> tuple[Hashable, ...]:

@@ -70,9 +70,9 @@ def cross_validate(  # noqa: PLR0913
         single sample has none left in one fold, and is predicted there through its edges); "node" holds out whole
         nodes, which are predicted through their edges.
     scoring : str or callable, optional
-        "loss" (default: the model's own loss per sample), "mse", "mae", "accuracy", "log_loss", "auc", or a function
-        of (y, prediction, weights): targets as given, responses (probabilities, counts, ...) and sample weights of
-        one fold's held-out samples. Formulas: `graphreg.tuning.scoring`.
+        "loss" (default: the model's own loss per sample), "mse", "mae", "accuracy", "log_loss", "auc", "deviance",
+        or a function of (y, prediction, weights): targets as given, responses (probabilities, counts, ...) and sample
+        weights of one fold's held-out samples. Formulas: `graphreg.tuning.scoring`.
     greater_is_better : bool
         Of a function of your own.
     rule : {"min", "1se"}

@@ -79,7 +79,7 @@ def downwards(problem: Problem, parameter: Parameter, count: int) -> tuple[Array
     except (ModelError, MethodError, UnattainedError) as error:
         raise ModelError(
             f"without strengths they come down from strength_max, which is not known here: {error}. Give the strengths "
-            "to try, for instance np.geomspace(1e-3, 1, 20)"
+            "to try: strengths=np.geomspace(1e-3, 1, 20) for instance, --strengths 0.01,0.1,1 on the command line"
         ) from error
     if most.ended == "interrupted":
         raise KeyboardInterrupt  # whoever presses Ctrl-C means all that is still to come

@@ -7,8 +7,10 @@ With the sample weights v_r of the held-out samples and their sum V, x the predi
     accuracy   sum_r v_r [class_r = y_r] / V       auc        P(x_r > x_q) + P(x_r = x_q) / 2 for y_r = 1, y_q = 0,
                                                               pairs weighted by v_r v_q
 
+    deviance   2 sum_r v_r (y_r log(y_r / p_r) - y_r + p_r) / V, of PoissonLoss: about 1 where counts are Poisson
+
 where there are several targets, mse and mae are means over them. They equal scikit-learn's mean_squared_error,
-mean_absolute_error, accuracy_score, log_loss and roc_auc_score with ``sample_weight=v``.
+mean_absolute_error, accuracy_score, log_loss, roc_auc_score and mean_poisson_deviance with ``sample_weight=v``.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.special import xlogy
 
 from .. import checks
 from ..errors import ModelError
@@ -141,6 +144,11 @@ def _loss(part: Held) -> Array:
     return part.loss.value(part.link, part.coded)
 
 
+def _deviance(part: Held) -> Array:
+    y = part.coded
+    return 2.0 * (_loss(part) + xlogy(y, y) - y)
+
+
 def _squared(part: Held) -> Array:
     return (_errors(part) ** 2).mean(axis=1)
 
@@ -193,6 +201,16 @@ def is_probabilistic(loss: AbstractLoss) -> bool:
         return np.allclose(loss.value(x, y), -np.log(own), rtol=1e-9, atol=1e-12)
 
 
+def _counts(loss: AbstractLoss) -> bool:
+    """Whose value is minus the log-likelihood of a Poisson count with the mean exp(x), which is its response."""
+    y = loss.targets()
+    if _classifies(loss) or y.ndim > 1:
+        return False
+    x = np.linspace(-2.0, 2.0, y.size)
+    mean = np.exp(x)
+    return np.allclose(loss.response(x), mean, rtol=1e-9) and np.allclose(loss.value(x, y), mean - y * x, rtol=1e-9)
+
+
 def _is_numeric(loss: AbstractLoss) -> bool:
     return not _classifies(loss)
 
@@ -210,6 +228,7 @@ SCORES = {
         Scorer("mae", False, partial(_mean, _absolute), f"{MEAN} the absolute error", _is_numeric, NUMERIC),
         Scorer("accuracy", True, partial(_mean, _hits), SHARE, _classifies, "classification losses"),
         Scorer("log_loss", False, partial(_mean, _loss), LOG, is_probabilistic, CODED),
+        Scorer("deviance", False, partial(_mean, _deviance), f"{MEAN} the Poisson deviance", _counts, "PoissonLoss"),
         Scorer("auc", True, _auc, CURVE, _binary, "losses of two classes"),
     )
 }

@@ -259,6 +259,19 @@ def test_clusters_are_components_of_what_is_tied_on_all_coordinates(seed):
     assert groups == {frozenset(map(int, group)) for group in nx.connected_components(joined)}
 
 
+def test_a_coefficient_shared_along_other_edges_counts_at_all_that_they_connect():
+    """Intercepts tied along a path, slopes equal along a star whose edges are others, at all nodes but the last."""
+    rng = np.random.default_rng(0)
+    node, X = np.arange(70) // 10, np.column_stack([np.ones(70), rng.standard_normal(70)])
+    y = X[:, 1] + np.where(node < 3, 0.0, 5.0) + 0.1 * rng.standard_normal(70)
+    loss = gr.SquaredLoss(gr.NodeData.from_arrays(X, y, node, features=["level", "slope"]))
+    levels = gr.TotalVariation(nx.path_graph(7), gr.L1(), features=["level"])
+    equal = gr.Consensus(nx.star_graph([5, 0, 2, 4, 1, 3]), features=["slope"])
+    clusters = gr.Problem(loss + 0.5 * levels + equal).solve(gap=1e-10).clusters(prove=True)
+    assert sorted(map(sorted, clusters.members())) == [[0, 1, 2], [3, 4, 5], [6]]
+    assert clusters.count_range == (3, 3)
+
+
 def test_the_count_alone_is_that_of_the_clusters():
     y = np.repeat([0.0, 3.0, 4.0], 8) + 0.1 * np.random.default_rng(0).standard_normal(24)
     loss = gr.MeanLoss(gr.NodeData.from_arrays(None, y, np.arange(24) // 4))

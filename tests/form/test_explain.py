@@ -87,6 +87,13 @@ def test_the_primal_is_the_sum_with_its_scalings_and_sizes():
         assert piece in flat(text)
 
 
+def test_a_penalty_that_names_all_coordinates_says_so():
+    both = gr.NodePenalty(gr.SquaredL2(), features=["intercept", "x0", "x1", "x2"])
+    text = flat(check_written(gr.SquaredLoss(data(intercept=True)) + 1e-3 * both)[0])
+    assert "all coordinates" in text
+    assert "all coordinates but" not in text
+
+
 @pytest.mark.parametrize(
     ("scale", "weighted", "piece", "value"),
     [

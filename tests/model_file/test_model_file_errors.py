@@ -193,7 +193,7 @@ ERRORS = [
     (wrong("hierarchy", clusters="regoin", weights=[1.0, 1.0]), r"\[hierarchy\] clusters: .* did you mean 'region'"),
     (wrong("hierarchy", clusters="region", weights=[1.0]), r"\[hierarchy\]: the hierarchy has 2 levels of edges and 1"),
     (wrong("hierarchy", clusters="region", alpha=0.5), r"\[hierarchy\] needs the key 'gamma'"),
-    (wrong("consensus", features=["age"]), r"\[consensus\]: the graph of Consensus is disconnected"),
+    (wrong("consensus", features=["age"]), r"\[consensus\]: the graph of Consensus is disconnected.* \(a star\)"),
     (wrong("solve", method="Simplex"), r"\[solve\] method: there is no method 'Simplex'"),
     (
         wrong("solve", method={"family": "PrimalDual", "polish": "yes"}),

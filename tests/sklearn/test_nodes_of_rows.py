@@ -126,3 +126,9 @@ def test_without_a_graph_or_at_strength_0_nodes_are_fitted_by_themselves():
         rows = (NODE == "f2").to_numpy()
         alone = Ridge(alpha=0.1 * rows.sum()).fit(F[rows], Y[rows])
         assert model.coef_[model.nodes_.index("f2")] == pytest.approx(alone.coef_, abs=1e-5)
+
+
+def test_a_column_of_text_without_node_has_a_hint():
+    with pytest.raises(ValueError, match="could not convert string") as error:
+        GraphRegressor(GRAPH, 0.05).fit(X, Y)
+    assert "GraphRegressor(node=...)" in "".join(error.value.__notes__)

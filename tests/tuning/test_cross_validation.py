@@ -96,7 +96,7 @@ def test_a_node_that_is_left_out_is_predicted_from_its_neighbours():
     ("loss", "target", "scorings"),
     [
         (gr.SquaredLoss, "y", ["mse", "mae"]),
-        (gr.PoissonLoss, "count", ["mse", "mae"]),
+        (gr.PoissonLoss, "count", ["mse", "mae", "deviance"]),
         (gr.LogisticLoss, "hit", ["accuracy", "log_loss", "auc", "loss"]),
         (gr.HingeLoss, "hit", ["accuracy", "auc"]),
         (gr.MultinomialLoss, "kind", ["accuracy", "log_loss"]),
@@ -113,6 +113,7 @@ def test_scores_are_those_of_scikit_learn(loss, target, scorings):
         "log_loss": metrics.log_loss,
         "auc": metrics.roc_auc_score,
         "loss": metrics.log_loss,
+        "deviance": metrics.mean_poisson_deviance,
     }
     first = gr.cross_validate(problem, [0.1], folds=3, scoring=scorings[0], gap=1e-4, refit=False)
     table = first.predictions

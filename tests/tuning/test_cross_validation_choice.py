@@ -192,6 +192,7 @@ BAD = {
     "by": ({"by": "year"}, "by must be 'sample' or 'node'"),
     "by and folds": ({"by": "node", "folds": list(range(M))}, "by='node' is for a number of folds"),
     "scoring": ({"scoring": "r2"}, "scoring must be one of 'loss', 'mse'"),
+    "scoring of counts": ({"scoring": "deviance"}, "'deviance' takes PoissonLoss, and SquaredLoss is none"),
     "scoring of classes": ({"scoring": "auc"}, "'auc' takes losses of two classes, and SquaredLoss is none"),
     "direction": ({"scoring": lambda y, p, w: 0.0}, "say greater_is_better=True or False"),
     "needless direction": ({"greater_is_better": True}, "is for a scoring function of your own"),

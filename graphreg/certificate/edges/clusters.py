@@ -267,7 +267,7 @@ def _joined(
     form: Form, ends: list[tuple[EdgeBlock, Array]], chosen: Callable[[Array], Array], observed: bool = True
 ) -> Array:
     """The component of each node in the graph of the pairs that chosen edges join: on all coordinates, by all terms
-    together, and none of the terms of the pair being split."""
+    together, and none of the terms of the pair being split. What an equality shares holds for all that it connects."""
     covered: dict[int, set[int]] = {}
     whole, apart = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
     for edge, state in ends:
@@ -279,6 +279,11 @@ def _joined(
         else:  # on some coordinates: a cluster only where the terms together cover all of them
             for pair in pairs[mask].tolist():
                 covered.setdefault(pair, set()).update(map(int, edge.features))
+    for edge, _ in ends:
+        if edge.features is not None and edge.penalty.is_equality(len(edge.features)):
+            part = components_of(edge.tail, edge.head, form.n)[1]
+            for pair in (pair for pair in covered if part[pair // form.n] == part[pair % form.n]):
+                covered[pair].update(map(int, edge.features))
     whole.append(np.array([pair for pair, columns in covered.items() if len(columns) == form.d], dtype=np.int64))
     joined = np.concatenate(whole)
     links = np.stack(np.divmod(joined[~np.isin(joined, np.concatenate(apart))], form.n), axis=1)

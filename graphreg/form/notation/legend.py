@@ -130,7 +130,8 @@ def coordinates(symbols: Symbols) -> list[Row]:
     for columns, letter in symbols.features.items():
         rest = [names[j] for j in range(len(names)) if j not in columns]
         few = len(rest) < len(columns) and len(rest) <= 3
-        what = f"all coordinates but {some(rest)}" if few else some([names[j] for j in columns])
+        all_but = f"all coordinates but {some(rest)}" if rest else "all coordinates"
+        what = all_but if few else some([names[j] for j in columns])
         rows.append(Row(letter, prose(what)))
     return rows
 

@@ -152,7 +152,8 @@ def _warn_of_few(fits: LocalFits, ends: Ends) -> None:
         more = f" (and {len(few) - 1} more nodes have fewer than {FEW * d})" if len(few) > 1 else ""
         warnings.warn(
             f"the node {fits.form.labels[i]!r} has {fits.counts[i]} samples for {d} coefficients{more}: below {FEW} "
-            "per coefficient the sizes of edge tests are not assured; HC0 to HC2 then reject far too often",
+            "per coefficient the sizes of edge tests are not assured; HC0 to HC2 then reject far too often, and "
+            "'model' needs large counts instead",
             MethodWarning,
             stacklevel=4,
         )
