@@ -22,10 +22,10 @@ FUNCTIONS = {name: getattr(math, name) for name in ("log", "log1p", "exp", "sqrt
 KEYS = {
     "data": "file node target features exclude intercept weights offset keep derive standardise",
     "graph": "edges nodes tail head weight",
-    "loss": "family strength scale",
-    "total_variation": "penalty strength features",
+    "loss": "family strength parameter scale",
+    "total_variation": "penalty strength parameter features",
     "consensus": "features",
-    "node_penalty": "penalty strength features",
+    "node_penalty": "penalty strength parameter features",
 }
 
 

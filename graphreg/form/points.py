@@ -44,10 +44,7 @@ def parameters_of(
     if form.d == 1 and values.ndim == 1:
         values = values[:, None]
     if values.shape not in (form.shape, observed):
-        column = (
-            f"; write {what}[:, None]" if values.shape in ((form.shape[0],), (observed[0],)) and form.d == 1 else ""
-        )
-        raise error(f"{what} must have the shape {observed}, got {values.shape}{column}")
+        raise error(f"{what} must have the shape {observed}, got {values.shape}")
     bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
     if bad.size:
         raise error(f"{what} must be finite, got {values[bad[0]]} at the node {form.labels[bad[0]]!r}")

@@ -399,14 +399,6 @@ def test_routing_solves_the_bounded_least_squares_problem(loss):
     assert np.linalg.norm(root @ imbalance(mine)) == pytest.approx(np.sqrt(2 * best.cost), rel=1e-6, abs=1e-9)
 
 
-def test_one_number_a_node_is_a_column():
-    data = gr.NodeData.from_arrays(None, [5.0, 1.0], ["a", "b"])
-    means = gr.Problem(gr.MeanLoss(data) + 1.0 * gr.TotalVariation(gr.Graph.from_edges([("a", "b")]), gr.L2()))
-    with pytest.raises(ModelError, match=r"shape \(2, 1\), got \(2,\); write w\[:, None\]"):
-        means.certify(np.array([4.0, 2.0]))
-    assert means.certify(np.array([4.0, 2.0])[:, None]).holds(1e-6)
-
-
 # ---- proofs
 def test_a_judged_point_is_proved_to_others(problem, tmp_path):
     judged = problem.certify(problem.solve(gap=1e-3).coef)
