@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>
 <style>body {{ font: 15px/1.45 sans-serif; max-width: 75em; margin: 2em auto; padding: 0 1em; color: #222 }}
-img {{ max-width: 100% }}</style></head>
+img {{ max-width: 100% }} th, td {{ padding: .15em .7em; text-align: right }}</style></head>
 <body>
 <h1>{title}</h1>
 {body}
