@@ -68,6 +68,7 @@ def test_every_command_asks_and_says_so(folder, command):
         "audit": ["PrimalDual"],
         "predict": [folder / "visits.csv"],
         "prove": [folder / "proof.json"],
+        "report": ["--out", folder / "report.html"],
         "path": ["--strengths", "0.1"],
         "cv": ["--strengths", "0.1", "--folds", "2"],
     }.get(command, [])
