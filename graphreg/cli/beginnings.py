@@ -11,7 +11,7 @@ from . import exits
 from .program import FOLDER, force_option, main
 
 
-@main.command()
+@main.command(short_help="Write a small example: a model file and its tables.")
 @click.argument("folder", type=FOLDER, required=False)
 def example(folder: Path | None) -> None:
     """Write a complete small example into FOLDER: a model file and its two tables.
@@ -27,7 +27,7 @@ def example(folder: Path | None) -> None:
     exits.say(f"written to {folder}: {', '.join(names)}\nnow: graphreg solve {folder / names[-1]}")
 
 
-@main.command()
+@main.command(short_help="Write a penalty or a loss of your own to begin with.")
 @click.argument("kind", type=click.Choice(["penalty", "loss"]))
 @click.argument("name")
 def new(kind: str, name: str) -> None:
@@ -41,7 +41,7 @@ def new(kind: str, name: str) -> None:
     exits.say(f"written: {path.name}\nnow: python {path.name}, or graphreg check {kind} {path.stem}:{name}")
 
 
-@main.command()
+@main.command(short_help="A tour of the example, from its model file to clusters.")
 @click.option("--out", type=FOLDER, help="Write the results and pictures into this folder, which is made.")
 @force_option
 @click.pass_context

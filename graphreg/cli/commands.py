@@ -34,7 +34,7 @@ class _WithExample(click.Command):
         return f"{super().get_help(ctx)}\n\nA complete model file (`graphreg example DIR` writes it):\n\n{model}"
 
 
-@main.command(cls=_WithExample)
+@main.command(cls=_WithExample, short_help="The answer, with its certificate.")
 @with_model
 @method_option
 @gap_option
@@ -99,7 +99,7 @@ def solve(  # noqa: PLR0913, PLR0917 - one argument per option
     ctx.exit(exits.of_status(solution.status, undrawn))
 
 
-@main.command()
+@main.command(short_help="Every method that applies, side by side.")
 @with_model
 @click.option(
     "--method",
@@ -153,7 +153,7 @@ def _draw_comparison(found: Any, figure: Any) -> None:
     comparison_figure(found, figure)
 
 
-@main.command()
+@main.command(short_help="Where an algorithm of your own leads, and what is wrong.")
 @with_model
 @click.argument("algorithm")
 @click.option("--rounds", type=click.IntRange(min=1), help="Of the main run; by default 3,000 to 12,000.")
@@ -185,7 +185,7 @@ def audit(ctx: click.Context, read: Any, algorithm: str, html: Path | None, forc
     ctx.exit(exits.of_audit(report))
 
 
-@main.command()
+@main.command(short_help="Which methods apply, what each needs and sends.")
 @with_model
 def methods(read: Any) -> None:
     """Which methods apply to the problem in a model file, what the others lack, what each needs and sends."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 seconds_option = click.option("--seconds", type=SECONDS, help="A budget of time.")
 
 
-@main.command()
+@main.command(short_help="Which edges join nodes that are alike, by tests.")
 @with_model
 @click.option("--all-pairs", is_flag=True, help="Test all pairs of nodes, in place of the edges of the graph.")
 @click.option("--graph", "name", metavar="NAME", help="Which [[graph]] of the model file, where there are several.")
@@ -69,7 +69,6 @@ def edges(
         found.tests,
         {"edges": rows, "removed": len(found.removed)},
         lambda figure: plot_selection(found, ax=figure.subplots()),
-        f"{found}\n\n{found.tests}",
     )
     ctx.exit(exits.of_status("certified", undrawn))
 
@@ -94,7 +93,7 @@ def _local(read: ModelFile) -> Model:
     return Model(tuple(each for each in read.problem.model.terms if isinstance(each[1], (AbstractLoss, NodePenalty))))
 
 
-@main.command()
+@main.command(short_help="Whether the clusters are guaranteed to be found.")
 @with_model
 @click.option(
     "--clusters",

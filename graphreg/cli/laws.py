@@ -10,7 +10,7 @@ from . import exits
 from .program import main
 
 
-@main.group()
+@main.group(short_help="Whether a penalty or a loss of your own obeys the laws.")
 def check() -> None:
     """Whether a penalty or a loss obeys the laws that certificates rest on.
 

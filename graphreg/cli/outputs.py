@@ -27,6 +27,7 @@ img {{ max-width: 100% }} th, td {{ padding: .15em .7em; text-align: right }}</s
 {body}
 </body></html>
 """
+MOST = 1000  # rows of a table on a page; a file of --csv has all of them
 
 
 def to_page(title: str, body: str) -> bytes:
@@ -78,6 +79,8 @@ class Outputs:
 
         ``draw`` is given a matplotlib Figure; ``text`` is said in place of what ``found`` says.
         """
+        import pandas as pd
+
         from . import folder, results
 
         if self.as_json:
@@ -88,7 +91,9 @@ class Outputs:
             folder.write_all(self.csv.parent, {self.csv.name: escaping.table(table)})
         if self.html is not None:
             title = f"graphreg {click.get_current_context().info_name}"
-            folder.write_all(self.html.parent, {self.html.name: to_page(title, found._repr_html_())})
+            with pd.option_context("display.max_rows", MOST, "display.max_columns", None):
+                body = found._repr_html_()
+            folder.write_all(self.html.parent, {self.html.name: to_page(title, body)})
         undrawn: dict[str, str] = {}
         if self.picture is not None and draw is not None:
             drawn, undrawn = folder.draw_all({self.picture.name: lambda: folder.png(draw)})

@@ -31,7 +31,7 @@ def _folded(text: str) -> str:
     return "\n".join("\n".join(fold.wrap(line)) for line in text.splitlines())
 
 
-@click.group()
+@click.group(short_help="The claims of the papers, re-computed.")
 def papers() -> None:
     """The papers that graphreg stands on, re-computed: each claim with what is stated, what is found, and a verdict.
 

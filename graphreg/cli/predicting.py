@@ -14,7 +14,7 @@ from .outputs import Outputs, with_outputs
 from .program import FILE, gap_option, main, method_option, with_model
 
 
-@main.command()
+@main.command(short_help="Predictions for the rows of another table.")
 @with_model
 @click.argument("rows", type=FILE)
 @click.option(

@@ -11,7 +11,7 @@ from . import exits
 from .program import FILE, SECONDS, force_option, gap_option, main, quiet_option, with_model
 
 
-@main.command()
+@main.command(short_help="Check a proof, in exact arithmetic.")
 @click.argument("proof", type=FILE)
 @click.option("--model", metavar="HASH", help="The model that it must be a proof of; see `graphreg hash`.")
 @click.option("--no-flint", is_flag=True, help="Compute with the standard library alone.")
@@ -28,7 +28,7 @@ def verify(ctx: click.Context, proof: Path, model: str | None, no_flint: bool, s
     ctx.exit(check([str(proof), *options]))
 
 
-@main.command()
+@main.command(short_help="The answer's bounds, with their proof in a file.")
 @with_model
 @click.argument("file", type=FILE)
 @click.option(
@@ -61,7 +61,7 @@ def prove(
     ctx.exit(exits.of_status(solution.status))
 
 
-@main.command("hash")
+@main.command("hash", short_help="The hash by which proofs name a problem.")
 @with_model
 def hash_(read: Any) -> None:
     """Print the hash by which proofs name the problem in a model file."""

@@ -13,7 +13,7 @@ from .program import FILE, SECONDS, gap_option, main, quiet_option, with_model
 from .strengths import Values, code_of, parameter_option
 
 
-@main.command()
+@main.command(short_help="One page with sliders that opens offline.")
 @with_model
 @click.option("--out", type=FILE, required=True, help="The page (HTML); a report that is there is replaced.")
 @click.option("--strengths", type=Values(), help="A path: numbers between commas, or how many; see `graphreg path`.")

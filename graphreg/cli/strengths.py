@@ -54,7 +54,7 @@ def code_of(complete: bool, certified: bool, ended: str, undrawn: dict[str, str]
     return exits.of_status("certified" if complete and certified else "budget", undrawn)
 
 
-@main.command()
+@main.command(short_help="Answers at many strengths, each certified.")
 @with_model
 @click.option(
     "--strengths",
@@ -98,7 +98,7 @@ def path(
     ctx.exit(code_of(found.complete, certified, found.ended, undrawn))
 
 
-@main.command()
+@main.command(short_help="The strength that predicts best, by cross-validation.")
 @with_model
 @click.option(
     "--strengths",
@@ -179,7 +179,7 @@ def _grid(given: tuple[tuple[str | None, Any], ...]) -> Any:
     return dict(given)
 
 
-@main.command("strength-max")
+@main.command("strength-max", short_help="The strength from which on all nodes agree.")
 @with_model
 @parameter_option
 @seconds_option

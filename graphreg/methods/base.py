@@ -10,7 +10,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass, replace
-from inspect import Parameter, signature
+from inspect import Parameter, isfunction, signature
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -139,6 +139,8 @@ _METHOD = instance(AbstractMethod, "a method such as gr.PrimalDual()")
 
 def _made(value: object) -> str:
     """What to write instead of the class of a method, or of its name."""
+    if isfunction(value):
+        return "; functions are run by gr.audit and gr.compare, and docs/adding-a-method.md makes a method of a step"
     name = closest(value, declared(AbstractMethod))
     return f"; write {name}()" if name else _METHOD.hint(value)
 

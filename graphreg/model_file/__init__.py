@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from ..checks import switch
 from ..errors import ModelFileError
 from ..escaping import visible
 from ..inputs import Graph
-from ..messages import near
+from ..messages import near, shown
 from ..methods import AbstractMethod
 from ..problem import Problem
 from ..running import Solution
@@ -33,6 +34,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["ModelFile", "SampleTable", "read_model"]
+
+MEANT = {
+    r"=\s*(True|False)\b": "write true and false in small letters",
+    r"=\s*\d+,\d+\s*(#|$)": "write decimals with a point",
+}  # lines that are no TOML, and what to write instead
 
 
 @dataclass(frozen=True, repr=False)
@@ -136,6 +142,12 @@ class ModelFile:
         for graph in self.graphs:
             without = sum(label not in observed for label in graph.labels)
             lines.append(f"{graph!r}" + (f"; nodes without data: {without}" if without else ""))
+        if self.graphs:
+            joined = {graph.labels[i] for graph in self.graphs for i in (*graph.tail.tolist(), *graph.head.tolist())}
+            alone = sorted(label for label in observed if label not in joined)
+            if alone:
+                names = ", ".join(map(visible, alone[:8])) + (", ..." if len(alone) > 8 else "")
+                lines.append(f"nodes with data and without edges: {len(alone)} ({names})")
         return "\n".join(lines)
 
 
@@ -206,7 +218,20 @@ def _parse(path: Path) -> dict[str, Any]:
     except RecursionError:
         raise ModelFileError(f"{path.name} is not valid TOML: its lists or tables are nested too deeply") from None
     except ValueError as error:  # of the parser, of decoding, of an integer of thousands of digits
-        raise ModelFileError(f"{path.name} is not valid TOML: {error}") from None
+        raise ModelFileError(f"{path.name} is not valid TOML: {error}{_said_at(path, str(error))}") from None
+
+
+def _said_at(path: Path, error: str) -> str:
+    """The line that an error of the parser names, and what is often meant by it."""
+    number = re.search(r"at line (\d+)", error)
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    if number is None or int(number[1]) > len(lines):
+        return ""
+    line = lines[int(number[1]) - 1].strip()
+    for wrong, meant in MEANT.items():
+        if re.search(wrong, line):
+            return f": {shown(line)}; {meant}"
+    return f": {shown(line)}"
 
 
 def _all_samples(tables: Mapping[str, list[Section]], folders: Folders) -> dict[str | None, SampleTable]:

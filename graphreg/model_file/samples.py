@@ -71,7 +71,7 @@ class SampleTable:
 
     def prepared(self, frame: pd.DataFrame, file: str) -> pd.DataFrame:
         """Other rows, as these are: with those derived columns that the predictors need, and standardised."""
-        keys, place = self.keys, Place(file)
+        keys, place = self.keys, Place("rows")
         needed = {*self.features, *([keys.offset] if keys.offset else [])}
         wanted: dict[str, str] = {}
         for name, formula in reversed((keys.derive or {}).items()):

@@ -75,7 +75,13 @@ class Folders:
                 return _parquet(path, place, labels, leading) if parquet else _csv(path, labels, leading), path.name
             except GraphregError:
                 raise
-            except (OSError, ValueError, EOFError) as error:  # of pandas: parsing, decoding, an empty file
+            except UnicodeDecodeError:
+                raise DataError(
+                    f"{path.name} is not in UTF-8; save it again as UTF-8 (in spreadsheets: CSV UTF-8)"
+                ) from None
+            except (OSError, ValueError, EOFError) as error:  # of pandas: parsing, an empty file
+                if not parquet and not path.stat().st_size:
+                    raise DataError(f"{path.name} is empty; its first row names the columns") from None
                 raise DataError(f"{path.name} cannot be read: {text_of(error)}") from None
 
 
@@ -103,7 +109,10 @@ def _csv(path: Path, labels: Iterable[str], leading: int) -> pd.DataFrame:
                 low_memory=False,
             )
         except pd.errors.ParserWarning:
-            raise DataError(f"a row of {path.name} has more cells than the first row has names") from None
+            raise DataError(
+                f"a row of {path.name} has more cells than the first row has names; write decimals with a "
+                "point, and put texts with a comma between quotes"
+            ) from None
 
 
 def _parquet(path: Path, place: Place, labels: Iterable[str], leading: int) -> pd.DataFrame:

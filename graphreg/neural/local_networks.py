@@ -88,6 +88,9 @@ class LocalNetworks:
             if not torch.isfinite(value):
                 raise DataError(f"the loss at the node {label!r} is {float(value)} at the module's parameters")
 
+    def __repr__(self) -> str:
+        return f"<LocalNetworks: {len(self.data)} nodes, {self.d} parameters each; gr.neural.train trains them>"
+
     def _tried(self, label: Hashable) -> Any:
         """The loss of a node at the parameters that the module has."""
         try:
@@ -180,7 +183,15 @@ class LocalNetworks:
             return self.loss(func.functional_call(self.module, self._named(row), (X,)), y)
 
         each = func.vmap(one)
-        found = _torch().cat([each(w[rows], X, y) for rows, X, y in self._batches])
+        try:
+            found = _torch().cat([each(w[rows], X, y) for rows, X, y in self._batches])
+        except RuntimeError as error:
+            if "random operation" in str(error):
+                raise ModelError(
+                    "LocalNetworks(module=...) or its loss draws random numbers, which nodes that are computed at once "
+                    "cannot; module.eval() turns dropout off"
+                ) from error
+            raise
         return found[np.argsort(np.concatenate([rows for rows, _, _ in self._batches]))]
 
     def losses(self, w: Array) -> Array:

@@ -81,6 +81,7 @@ class Outcome:
     note: str = ""  # for the end of the message
     own: Outcome | None = None  # of a baseline: what it itself minimises, in the words of ``aim``, as judged
     aim: str = ""
+    bias: str = ""  # of a baseline: its options that lead off the optimum of that
     status: str = ""
     message: str = ""
     observed: Observed | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,12 +17,15 @@ from ..terms import Array, predictors
 if TYPE_CHECKING:
     import pandas as pd
 
+_KIND = one_of("response", "link", "class")
+KIND = replace(_KIND, hint=lambda kind: _KIND.hint(kind) or "; probabilities are the response of a classification loss")
+
 
 def predicted(form: Form, coef: Array, frame: Any, kind: str) -> pd.Series | pd.DataFrame:
     """The predictions of coefficients (n, d) for the rows of a frame, see `Solution.predict`."""
     import pandas as pd
 
-    one_of("response", "link", "class")(kind, "kind", DataError)
+    KIND(kind, "kind", DataError)
     blocks = [block for block in form.samples if block.X is not None]
     if not blocks:
         raise DataError("a MeanLoss has no predictors; its predictions are the rows of table()")

@@ -215,3 +215,8 @@ def test_the_program_is_installed():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["scripts"] == {"graphreg": "graphreg.cli:main"}
     assert run("--version").stdout == f"graphreg {gr.__version__}\n"
+
+
+def test_every_command_is_described_on_its_line():
+    listed = run("--help").stdout.split("Commands:")[1].split("A first round")[0]
+    assert "..." not in listed

@@ -227,3 +227,21 @@ def test_a_proof(model, tmp_path):
     assert "<= infimum <=" in result.stdout
     assert run("verify", tmp_path / "proof.json").exit_code == 0
     assert run("prove", model, tmp_path / "proof.json").exit_code == exits.USAGE
+
+
+@pytest.mark.filterwarnings("ignore:.*samples for 2 coefficients")
+def test_a_page_has_the_whole_table(tmp_path, named):
+    done = run("path", named, "--strengths", "70", "--html", tmp_path / "path.html", "--csv", tmp_path / "path.csv")
+    assert done.exit_code == 0, done.stderr
+    page = (tmp_path / "path.html").read_text(encoding="utf-8")
+    assert page.count("<tr") == 1 + len(pd.read_csv(tmp_path / "path.csv")) == 71
+    assert run("edges", named, "--html", tmp_path / "edges.html").exit_code == 0
+    page = (tmp_path / "edges.html").read_text(encoding="utf-8")
+    assert page.count("<tr") > 1
+
+
+@pytest.mark.filterwarnings("ignore:.*samples for 2 coefficients")
+def test_tests_of_edges_say_what_they_assume_once(named):
+    done = run("edges", named)
+    assert done.stdout.count("assumed:") == 1
+    assert "p_value" in done.stdout

@@ -304,3 +304,21 @@ def test_the_bound_of_the_step_is_sharp():
     assert state.step_size[0] == pytest.approx(1.0 / each, rel=1e-10)
     assert each >= np.linalg.eigvalsh(H)[-1]
     assert problem.solve(gr.FedAvg(step_size=1.99 / each), gap=1e-6).own.holds(1e-6)
+
+
+@pytest.mark.parametrize(
+    ("method", "named"),
+    [
+        (gr.FedAvg(local_steps=5), "local_steps may"),
+        (gr.FedAvg(local_steps=5, participation=dict.fromkeys(range(N), 0.5)), "local_steps and participation may"),
+        (gr.ClusteredFedAvg({i: i % 2 for i in range(N)}, batch=1), "batch may"),
+        (gr.PFedMe(lam=0.5, local_steps=3), "local_steps may"),
+    ],
+    ids=str,
+)
+def test_it_says_which_options_lead_off_its_own_optimum(method, named):
+    found = chain().solve(method, gap=1e-9, rounds=30, seed=0)
+    assert found.status == "budget"
+    assert f"; {named} lead off that optimum, however many rounds" in found.message
+    assert "standardise" not in found.message
+    assert "allow more" not in found.message

@@ -282,3 +282,10 @@ def test_formulas_that_are_refused(tmp_path, frame, formula, why):
     content = {**BASE, "data": {**BASE["data"], "derive": {"new": formula}}}
     with pytest.raises(ModelFileError, match=r"model.toml: \[data\] derive new: .*" + why):
         read(tmp_path, content)
+
+
+def test_labels_that_no_edge_has_are_named(tmp_path, frame):
+    model = read(tmp_path, BASE)
+    assert str(model).splitlines()[-1] == "nodes with data and without edges: 1 (06)"
+    whole = read(tmp_path, {**BASE, "graph": {"family": "cycle"}})
+    assert "without edges" not in str(whole)

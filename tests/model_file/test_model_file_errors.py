@@ -230,9 +230,13 @@ def test_errors_of_solve_name_the_table(tmp_path, frame):
         ("visits.csv", "site,dose,age,response\n01,,2,3\n", r"\[data\]: the feature 'dose' is nan at the node '01'"),
         ("visits.csv", "site,dose,age,response\n", r"\[data\] file: visits.csv has no rows"),
         ("visits.csv", "site;dose\n01;2\n", r"\[data\] file: visits.csv has one column, 'site;dose'; separate columns"),
-        ("visits.csv", "", r"\[data\] file: visits.csv cannot be read: EmptyDataError"),
+        ("visits.csv", "", r"\[data\] file: visits.csv is empty; its first row names the columns"),
         ("visits.csv", "site,dose,dose\n01,1,2\n", r"\[data\] file: visits.csv has two columns called 'dose'"),
-        ("visits.csv", "site,a\n01,1,2,3\n02,1\n", r"\[data\] file: a row of visits.csv has more cells"),
+        (
+            "visits.csv",
+            "site,a\n01,1,2,3\n02,1\n",
+            r"\[data\] file: a row of visits.csv has more cells .* decimals with a point",
+        ),
         ("roads.csv", "a,b\n1,2\n", r"\[graph\] edges: no label of roads.csv has data: it has '1', '2'"),
         ("roads.csv", "a,b\n01,01\n", r"\[graph\]: the node '01' has an edge to itself"),
         (
@@ -274,6 +278,13 @@ def test_files_that_are_no_model(tmp_path, frame):
         gr.read_model(tmp_path / "none.toml")
     (tmp_path / "broken.toml").write_text("[data\n")
     with pytest.raises(ModelFileError, match=r"broken.toml is not valid TOML: .*line 1"):
+        gr.read_model(tmp_path / "broken.toml")
+    for line, meant in (("strength = 0,3", "decimals with a point"), ("intercept = True", "in small letters")):
+        (tmp_path / "broken.toml").write_text(f"[loss]\n{line}\n")
+        with pytest.raises(ModelFileError, match=f"at line 2, .*'{line}'; write .*{meant}"):
+            gr.read_model(tmp_path / "broken.toml")
+    (tmp_path / "broken.toml").write_text("a = 1\n= 2\n")
+    with pytest.raises(ModelFileError, match=r"at line 2, .*: '= 2'$"):
         gr.read_model(tmp_path / "broken.toml")
     (tmp_path / "broken.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(ModelFileError, match=r"broken.toml is not valid TOML"):
@@ -359,3 +370,9 @@ def test_checkpoint_goes_to_solve(tmp_path, frame, monkeypatch):
     monkeypatch.setattr(gr.Problem, "solve", lambda self, method=None: None)
     with pytest.raises(ModelFileError, match=r"\[solve\] checkpoint: this version of graphreg does not know it"):
         read(tmp_path, wrong("solve", checkpoint="run.npz"))
+
+
+def test_a_table_in_another_encoding(tmp_path, frame):
+    (tmp_path / "visits.csv").write_bytes("site,dose,age,response\nK\u00f6ln,1,2,3\n".encode("latin-1"))
+    with pytest.raises(DataError, match=r"visits.csv is not in UTF-8; save it again as UTF-8"):
+        read(tmp_path, BASE)

@@ -280,3 +280,19 @@ def test_the_examples_run(torch, name):
         assert test.examples
         doctest.DocTestRunner(verbose=False).run(test, out=said.append)
     assert not said, "".join(said)
+
+
+def test_random_numbers_are_refused_with_what_to_do(torch):
+    module = torch.nn.Sequential(torch.nn.Linear(3, 1, dtype=torch.float64), torch.nn.Dropout(0.5))
+    local = gr.neural.LocalNetworks(module, squares(), torch.nn.functional.mse_loss, sgd(torch))
+    with pytest.raises(gr.errors.ModelError, match=r"draws random numbers, .*; module.eval\(\) turns dropout off"):
+        gr.neural.train(local, rounds=1)
+    module.eval()
+    assert gr.neural.train(local, rounds=1).certificate is None
+
+
+def test_samples_are_not_printed(torch):
+    local = linear(torch, squares(), 1)
+    assert repr(local) == "<LocalNetworks: 5 nodes, 3 parameters each; gr.neural.train trains them>"
+    with pytest.raises(gr.errors.TermError, match=r"got <LocalNetworks: .* gr.neural.train trains them>$"):
+        gr.Problem(local + gr.TotalVariation(GRAPH, gr.L2()))

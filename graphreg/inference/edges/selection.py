@@ -10,7 +10,7 @@ import numpy as np
 
 from ...clock import in_time
 from ...inputs import Graph, groups_of
-from ...tables import Stated, Table
+from ...tables import Printed, Stated, Table
 from .edges import edge_tests
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class EdgeSelection(Stated):
         groups = [[graph.labels[i] for i in part] for part in groups_of(graph.components())]
         return sorted(groups, key=len, reverse=True)
 
-    def _lines(self) -> list[str]:
+    def _lines(self) -> list[str | Printed]:
         sizes = [len(group) for group in self.components()]
         shown = ", ".join(map(str, sizes[:8])) + (", ..." if len(sizes) > 8 else "")
         n, m = sum(sizes), len(self.tests)
@@ -60,6 +60,7 @@ class EdgeSelection(Stated):
         return [
             f"Edge selection: {m - gone} of {m} edges kept, {gone} removed",
             f"{n} nodes in {len(sizes)} component{'s' if len(sizes) > 1 else ''} of sizes {shown}",
+            Printed.of(self.tests),
         ]
 
     def __repr__(self) -> str:

@@ -46,6 +46,17 @@ class AbstractAveraging(AbstractBaseline):
     def iteration(self) -> AbstractIteration:
         return Averaging(self)
 
+    @property
+    def bias(self) -> str:
+        part = self.participation
+        few = min(part.values(), default=1.0) if isinstance(part, Mapping) else part
+        options = {
+            "local_steps": self.local_steps > 1,
+            "batch": self.batch is not None,
+            "participation": few < 1.0,
+        }
+        return " and ".join(name for name, given in options.items() if given)
+
 
 class Averaging(AbstractRounds[AbstractAveraging]):
     """Algorithm 1 of McMahan et al.; for the map see `FedAvg`."""

@@ -26,6 +26,11 @@ class AbstractBaseline(AbstractMethod):
 
     aim: ClassVar[str]
 
+    @property
+    def bias(self) -> str:
+        """Which options lead off the optimum of what is minimised, so that no budget reaches it; "" where none do."""
+        return ""
+
     def run(self, task: Task) -> Outcome:
         """The outcome of the other problem, as one of the user's."""
         target = self.target(task.form)
@@ -33,7 +38,7 @@ class AbstractBaseline(AbstractMethod):
         cut_short = own.ended in ("interrupted", "budget")  # then for the last word alone
         with afresh() if cut_short else nullcontext():
             certificate = in_problem(task.form, own.certificate, task.budget.gap)
-        return replace(own, certificate=certificate, by=self.name, own=own, aim=self.aim)
+        return replace(own, certificate=certificate, by=self.name, own=own, aim=self.aim, bias=self.bias)
 
     @abstractmethod
     def target(self, form: Form) -> Form:

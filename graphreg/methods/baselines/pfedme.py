@@ -88,6 +88,10 @@ class PFedMe(AbstractBaseline):
     def iteration(self) -> AbstractIteration:
         return _Envelopes(self)
 
+    @property
+    def bias(self) -> str:
+        return "local_steps" if self.local_steps > 1 else ""
+
 
 class _Envelopes(AbstractRounds[PFedMe]):
     def init(self, view: LocalView, start: Start | None) -> State:
