@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 CERTIFIED, NOT_PROVED, USAGE, DATA, NOT_CERTIFIED, NO_ANSWER, LAW_BROKEN, UNDRAWN, INTERRUPTED = *range(8), 130
 EXITS = {
     CERTIFIED: "certified (and wherever nothing is to be certified: done)",
-    NOT_PROVED: "verify: the file is no proof",
+    NOT_PROVED: "verify: what the file says is not proved",
     USAGE: "a mistake on the command line, in the model file, or in a file that cannot be read or written",
     DATA: "data that cannot be used",
     NOT_CERTIFIED: "an answer, but not certified to the gap asked for (budget, no_certificate); audit: undecided",
