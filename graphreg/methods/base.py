@@ -20,7 +20,7 @@ from ..checks import Check, check_fields, instance, is_number
 from ..declaring import declared
 from ..errors import ArgumentError, MethodError, MethodWarning
 from ..form import Form
-from ..messages import closest, near
+from ..messages import closest, near, users_line
 from ..network import LocalView
 from ..terms import Array
 
@@ -51,7 +51,7 @@ def several(given: Any) -> tuple[Any, ...]:
 
 
 def warn(message: str) -> None:
-    warnings.warn(message, MethodWarning, stacklevel=3)
+    warnings.warn(message, MethodWarning, stacklevel=users_line())
 
 
 def options_of(method: type[AbstractMethod]) -> list[Parameter]:
