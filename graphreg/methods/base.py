@@ -164,6 +164,16 @@ class AbstractIteration(AbstractMethod):
     every: ClassVar[int] = 10  # rounds between two screens, at least
     most_rounds: ClassVar[int] = 100_000  # where the caller sets no budget
 
+    @property
+    def bias(self) -> str:
+        """Which options lead off the optimum of what is minimised, so that no budget reaches it; "" where none do."""
+        return ""
+
+    @property
+    def drawn(self) -> bool:
+        """Whether its rounds are drawn at random, so that the point keeps moving around its limit."""
+        return False
+
     def run(self, task: Task) -> Outcome:
         return task.iterate(self, task.budget)
 
