@@ -80,6 +80,7 @@ class AbstractMethod(ABC):
 
     needs: ClassVar[str] = ""
     sends: ClassVar[str] = ""
+    seldom_certified: ClassVar[bool] = False  # and so uses up its budget: `compare` runs it only where it is named
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
         """Refuses an option that the method does not have (see `check_options`)."""
