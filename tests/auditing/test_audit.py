@@ -324,3 +324,14 @@ def test_without_a_certified_optimum_nothing_is_right_or_wrong(monkeypatch):
         assert report.verdict == "undecided"
         assert not report.ok
         assert "so nothing can be said of where the run leads" in str(report)
+
+
+def test_lines_of_a_report_are_no_longer_than_a_screen_is_wide():
+    rng = np.random.default_rng(0)
+    node = np.repeat(np.arange(6), 8)
+    X = rng.standard_normal((48, 2))
+    data = gr.NodeData.from_arrays(X, X @ [1.0, -1.0] + rng.standard_normal(48), node)
+    problem = gr.Problem(gr.SquaredLoss(data) + 0.2 * gr.TotalVariation(nx.path_graph(6), gr.L2()))
+    report = gr.audit(problem, gr.PrimalDual(), seconds=10, seed=0)
+    assert max(map(len, str(report).splitlines())) <= 120
+    assert "w* known to within" in report.to_html()
