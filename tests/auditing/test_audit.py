@@ -159,7 +159,7 @@ def test_what_misbehaves_gets_a_report(algorithm, verdict, says, capsys):
     before = of_problem(problem.form)
     report = gr.audit(problem, algorithm)
     assert report.verdict == verdict, report
-    assert says in str(report) or says == "9e-"
+    assert says in " ".join(str(report).split()) or says == "9e-"  # wherever a line breaks
     assert of_problem(problem.form) == before
     assert not any(each.evidence == "repetition" and each.outcome != "holds" for each in report.findings), report
     assert "round" not in capsys.readouterr().out
@@ -323,7 +323,7 @@ def test_without_a_certified_optimum_nothing_is_right_or_wrong(monkeypatch):
         assert "rest on no certificate" in str(report)
         assert report.verdict == "undecided"
         assert not report.ok
-        assert "so nothing can be said of where the run leads" in str(report)
+        assert "so nothing can be said of where the run leads" in " ".join(str(report).split())
 
 
 def test_lines_of_a_report_are_no_longer_than_a_screen_is_wide():
