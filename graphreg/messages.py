@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from inspect import currentframe
 from itertools import islice
 from pathlib import Path
-from sys import _getframe
 from types import FrameType
 from typing import Any
 
@@ -20,7 +20,8 @@ LONGEST = 300  # characters of a value
 
 def users_line() -> int:
     """For ``stacklevel=`` of a warning that whoever calls this gives: the nearest line that is not of this library."""
-    frame: FrameType | None = _getframe(1)
+    here = currentframe()
+    frame: FrameType | None = None if here is None else here.f_back
     level = 1
     while frame is not None and (frame.f_code.co_filename.startswith(HERE) or frame.f_code.co_filename == CONTEXTS):
         frame, level = frame.f_back, level + 1
