@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -83,8 +84,7 @@ class Clusters(Shown):
         return sorted(groups.values(), key=len, reverse=True)
 
     def __str__(self) -> str:
-        found = self.edges["state"].value_counts() if len(self.edges) else {}
-        count = {state: int(found.get(state, 0) or 0) for state in STATES}
+        count = self._counted()
         states = ", ".join(f"{number} {state}" for state, number in count.items() if number or state != "near")
         sizes = ", ".join(str(len(group)) for group in self.members()[:8]) + (", ..." if self.count > 8 else "")
         groups = f"{self.count} clusters of sizes {sizes}"
@@ -110,6 +110,18 @@ class Clusters(Shown):
         yield table(("cluster", "nodes", "which"), rows)
         yield more(len(groups), SHOWN)
         yield details("the edges", as_html(self.edges))
+
+    def _counted(self) -> dict[str, int]:
+        """How many pairs of nodes are in each state; a pair on which several terms act is in that of the least sure of
+        them, split where one of them is."""
+        sure = {state: k for k, state in enumerate(("fused", "near", "undecided", "split"))}
+        worst: dict[frozenset[Hashable], str] = {}
+        ends = (self.edges[column].tolist() for column in ("tail", "head", "state"))
+        for tail, head, state in zip(*ends, strict=True):
+            pair = frozenset((tail, head))
+            worst[pair] = max(worst.get(pair, state), state, key=sure.__getitem__)
+        found = Counter(worst.values())
+        return {state: found[state] for state in STATES}
 
     def _proved(self, count: dict[str, int]) -> str:
         """What is proved, in a few words."""
