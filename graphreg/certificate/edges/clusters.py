@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,7 +36,7 @@ ROUNDING = 1e-9  # of the coefficients themselves: closer is equal but for round
 NEGLIGIBLE = 1e-3  # of the scale of each coordinate: edges whose ends are provably closer are near
 STATES = ("fused", "near", "split", "undecided")
 SHOWN = 10  # clusters in a notebook
-COLUMNS = ("term", "tail", "head", "state", "slack", "difference", "bound", "certain")
+COLUMNS = ("term", "tail", "head", "state", "slack", "difference", "bound", "certain", "split_in")
 Splitter = Callable[[Certificate, list[Array], Array], Iterator[tuple[int, list[int]]]]  # block and rows of split edges
 
 
@@ -51,7 +51,9 @@ class Clusters(Shown):
         "split" or "undecided"), slack (capacity left by the flow, at the least; 0 where it is used up or the penalty
         has no kink at 0), difference (||w_tail - w_head|| in this answer, on the term's coordinates), bound (what that
         is at most, at every optimum; inf where nothing is proved), certain (fused or split: proved, with nothing left
-        open; of a near edge its bound is proved, and not whether the ends are equal).
+        open; of a near edge its bound is proved, and not whether the ends are equal), split_in (where a penalty acts on
+        each coordinate by itself, as L1 does, and there are several: the coordinates in which the ends are proved to
+        differ at every optimum; in the others they may be equal. Else empty).
     labels : dict
         A cluster number per node label: the components of the graph of near and fused edges. They rest on proofs up to
         the bounds of the near edges, which are negligible beside the scale of every coordinate.
@@ -62,6 +64,9 @@ class Clusters(Shown):
         near and undecided edges are fused, the most if none is.
     interrupted : bool
         Whether Ctrl-C ended the search for proofs: what had been found holds.
+    split_in : dict
+        On how many edges each coordinate is split, by name, from the column of that name; empty where every split edge
+        is split in all of them, or none is named.
     """
 
     edges: pd.DataFrame
@@ -69,6 +74,7 @@ class Clusters(Shown):
     certain: bool
     count_range: tuple[int, int]
     interrupted: bool = False
+    split_in: dict[str, int] = field(default_factory=dict[str, int])
 
     @property
     def count(self) -> int:
@@ -113,13 +119,17 @@ class Clusters(Shown):
 
     def _proved(self, count: dict[str, int]) -> str:
         """What is proved, in a few words."""
+        named = ", ".join(f"{name} ({number})" for name, number in self.split_in.items())
+        coordinates = f"split in {named}" if named else ""
         if self.certain:
-            return "every edge is decided by a proof"
+            return f"every edge is decided by a proof{f'; {coordinates}' if coordinates else ''}"
         said: list[str] = []
         if count["near"]:
             near = self.edges["state"] == "near"
             bound = float(self.edges["bound"][near].max())  # pyright: ignore[reportArgumentType]
             said.append(f"near: proved to be at most {bound:.2g} apart at every optimum")
+        if coordinates:
+            said.append(coordinates)
         low, high = self.count_range
         said.append(f"proved: {low} clusters" if low == high else f"proved: between {low} and {high} clusters")
         return "; ".join(said)
@@ -146,7 +156,16 @@ def clusters(certificate: Certificate, prove: bool = False, splitter: Splitter |
     first = {old: new for new, old in enumerate(dict.fromkeys(number.tolist()))}
     by_label = {label: first[int(k)] for label, k in zip(form.labels, number, strict=False)}
     between = len(np.unique(least)), len(np.unique(most))
-    return Clusters(table, by_label, certificate.valid and bool(table["certain"].all()), between, interrupted)
+    certain = certificate.valid and bool(table["certain"].all())
+    return Clusters(table, by_label, certain, between, interrupted, _counted(form, claims))
+
+
+def _counted(form: Form, claims: list[_Claim]) -> dict[str, int]:
+    """On how many edges each coordinate is split; empty where that tells no coordinate from another."""
+    split = np.concatenate([np.zeros((0, form.d), dtype=bool), *(claim.split_in(form) for claim in claims)])
+    named = split[split.any(axis=1)]
+    counts = zip(map(str, form.space.coordinates), named.sum(axis=0).tolist(), strict=True)
+    return {} if named.all() else {name: number for name, number in counts if number}
 
 
 def cluster_count(certificate: Certificate) -> int:
@@ -170,6 +189,7 @@ class _Claim:
     slack: Array
     difference: Array
     bound: Array
+    apart: Array  # (m, k): coordinates in which the ends are proved to differ
 
     def table(self, form: Form) -> pd.DataFrame:
         import pandas as pd
@@ -177,7 +197,17 @@ class _Claim:
         labels, edge = form.labels, self.edge
         ends = {"tail": [labels[t] for t in edge.tail], "head": [labels[h] for h in edge.head]}
         values = {"state": self.state, "slack": self.slack, "difference": self.difference, "bound": self.bound}
-        return pd.DataFrame({"term": edge.name, **ends, **values, "certain": np.isin(self.state, ("fused", "split"))})
+        names = list(map(str, form.space.coordinates))
+        split_in = [", ".join(names[j] for j in np.flatnonzero(row)) for row in self.split_in(form)]
+        values |= {"certain": np.isin(self.state, ("fused", "split")), "split_in": split_in}
+        return pd.DataFrame({"term": edge.name, **ends, **values})
+
+    def split_in(self, form: Form) -> Array:
+        """The coordinates (m, d) in which the ends are proved to differ, where the penalty acts on each by itself."""
+        out = np.zeros((len(self.state), form.d), dtype=bool)
+        if form.d > 1 and self.edge.penalty.pieces(form.width(self.edge)) == 1:
+            out[:, self.edge.coordinates] = self.apart & (self.state == "split")[:, None]
+        return out
 
 
 def _claims(certificate: Certificate) -> list[_Claim]:
@@ -194,7 +224,15 @@ def _of_block(certificate: Certificate, k: int, edge: EdgeBlock, gap: float, rea
     difference = row_norm(z)
     if edge.penalty.is_equality(z.shape[1]):
         m = len(difference)
-        return _Claim(k, edge, np.full(m, "fused", dtype=object), np.full(m, np.inf), difference, np.zeros(m))
+        return _Claim(
+            k,
+            edge,
+            np.full(m, "fused", dtype=object),
+            np.full(m, np.inf),
+            difference,
+            np.zeros(m),
+            np.zeros(z.shape, dtype=bool),
+        )
     found = nearness(edge, certificate.dual_point.flows[k], spread_of(certificate, k), gap)
     kink = edge.penalty.has_kink(certificate.form.width(edge))
     columns = edge.coordinates
@@ -205,7 +243,12 @@ def _of_block(certificate: Certificate, k: int, edge: EdgeBlock, gap: float, rea
     state = np.where(equal, "fused", np.where(apart, "split", np.where(near, "near", "undecided"))).astype(object)
     slack = np.where(kink & np.isfinite(found.load), np.maximum(edge.weight * (1.0 - found.load), 0.0), 0.0)
     bound = np.minimum(found.length, difference * (1 + 1e-12) + reach) if kink else difference + reach
-    return _Claim(k, edge, state, slack, difference, bound)
+    return _Claim(k, edge, state, slack, difference, bound, _beyond(z, reach))
+
+
+def _beyond(z: Array, reach: Array) -> Array:
+    """The coordinates of differences that are further from 0 than any optimum is from this answer."""
+    return np.abs(z) * (1 - 1e-12) > reach[:, None]
 
 
 # ---- beside which a difference is negligible or not -----------------------------------------------------------------
@@ -247,6 +290,7 @@ def _prove(certificate: Certificate, claims: list[_Claim], splitter: Splitter | 
         open_ = ~np.isin(claim.state, ("fused", "split"))
         apart = open_ & (claim.difference * (1 - 1e-12) > reach)
         claim.state[apart] = "split"
+        claim.apart |= _beyond(claim.edge.difference(certificate.w), reach)
         claim.bound = np.where(open_, np.minimum(claim.bound, claim.difference * (1 + 1e-12) + reach), claim.bound)
     if splitter is None:
         return
