@@ -55,12 +55,11 @@ class _Printed(str):
 
 def brief(graph: Any) -> Any:
     """A graph as an estimator is printed with: of many edges the first two, of a table of weights its shape."""
-    many: bool = (isinstance(graph, (list, tuple, np.ndarray)) or is_frame(graph)) and len(graph) > SHOWN
-    if many and isinstance(graph, (list, tuple)):
-        edges: Any = graph
-        return _Printed(f"[{edges[0]!r}, {edges[1]!r}, ... {len(edges):,} edges]")
-    if many:
-        return _Printed(f"<{type(graph).__name__} of {' x '.join(map(str, graph.shape))}>")
+    given: Any = graph
+    if isinstance(graph, (list, tuple)) and len(given) > SHOWN:
+        return _Printed(f"[{given[0]!r}, {given[1]!r}, ... {len(given):,} edges]")
+    if (isinstance(graph, np.ndarray) or is_frame(graph)) and len(given) > SHOWN:
+        return _Printed(f"<{type(given).__name__} of {' x '.join(map(str, given.shape))}>")
     return graph
 
 

@@ -20,19 +20,19 @@ import numpy as np
 from ...display import Html, Shown, details, more, sentence, table, title
 from ...form import EdgeBlock, Form
 from ...form.notation import some
-from ...inputs import components_of
 from ...terms import Array
 from ...terms.penalties import row_norm
 from ..convexity import node_convexity
 from ..record import Certificate
 from .cluster_radius import cluster_radius
 from .fusion import fused
+from .joining import joined
 from .near import nearness, radius, spread_of, upper_gap
+from .scales import scales
 
 if TYPE_CHECKING:
     import pandas as pd
 
-ROUNDING = 1e-9  # of the coefficients themselves: closer is equal but for rounding
 NEGLIGIBLE = 1e-3  # of the scale of each coordinate: edges whose ends are provably closer are near
 STATES = ("fused", "near", "split", "undecided")
 SHOWN = 10  # clusters in a notebook
@@ -150,9 +150,9 @@ def clusters(certificate: Certificate, prove: bool = False, splitter: Splitter |
             interrupted = True
     tables = [claim.table(form) for claim in claims]
     table, ends = _table(tables), [(c.edge, c.state) for c in claims]
-    number = _joined(form, ends, _together)
-    least = _joined(form, ends, lambda state: state != "split")
-    most = _joined(form, ends, lambda state: state == "fused")
+    number = joined(form, ends, _together)
+    least = joined(form, ends, lambda state: state != "split")
+    most = joined(form, ends, lambda state: state == "fused")
     first = {old: new for new, old in enumerate(dict.fromkeys(number.tolist()))}
     by_label = {label: first[int(k)] for label, k in zip(form.labels, number, strict=False)}
     between = len(np.unique(least)), len(np.unique(most))
@@ -171,7 +171,7 @@ def _counted(form: Form, claims: list[_Claim]) -> dict[str, int]:
 def cluster_count(certificate: Certificate) -> int:
     """``clusters(certificate).count``, without the tables."""
     ends = [(claim.edge, claim.state) for claim in _claims(certificate)]
-    return len(np.unique(_joined(certificate.form, ends, _together)))
+    return len(np.unique(joined(certificate.form, ends, _together)))
 
 
 def _together(state: Array) -> Array:
@@ -251,32 +251,6 @@ def _beyond(z: Array, reach: Array) -> Array:
     return np.abs(z) * (1 - 1e-12) > reach[:, None]
 
 
-# ---- beside which a difference is negligible or not -----------------------------------------------------------------
-def scales(form: Form, w: Array) -> Array:
-    """The scale of differences in each coordinate, (d,): how far nodes differ in this answer, or how far a step along
-    the gradients of their own losses would take them from their mean, whichever is larger.
-
-    Neither depends on the units of the other columns, nor on a shift that all nodes share.
-    """
-    mean = np.broadcast_to(w.mean(axis=0), w.shape)
-    gradient, curvature = np.zeros(form.shape), np.zeros(form.shape)
-    with np.errstate(all="ignore"):
-        for block in form.samples:
-            x = block.predict(mean)
-            gradient += block.adjoint(block.prices(mean), form.shape)
-            bend = block.scale * block.loss.typical_curvature(x, block.y)
-            each = np.repeat(bend, block.width)
-            curvature += (block.A.power(2).T @ each).reshape(form.shape)
-        step = _size(gradient) / _size(curvature)
-    step = np.where(np.isfinite(step), step, 0.0)
-    return np.maximum(np.maximum(_size(w - mean), step), ROUNDING * _size(w))
-
-
-def _size(a: Array) -> Array:
-    """Root mean square of each column."""
-    return np.sqrt(np.mean(a * a, axis=0)) if len(a) else np.zeros(a.shape[1])
-
-
 # ---- what is proved on demand ----------------------------------------------------------------------------------------
 def _prove(certificate: Certificate, claims: list[_Claim], splitter: Splitter | None) -> None:
     """Refines the states by what is proved on demand."""
@@ -285,7 +259,7 @@ def _prove(certificate: Certificate, claims: list[_Claim], splitter: Splitter | 
     for claim in claims:
         mask = masks[claim.place] & (claim.state != "split")
         claim.state[mask], claim.bound[mask] = "fused", 0.0
-    member = _joined(form, [(c.edge, c.state) for c in claims], lambda state: state == "fused", observed=False)
+    member = joined(form, [(c.edge, c.state) for c in claims], lambda state: state == "fused", observed=False)
     for claim, reach in zip(claims, cluster_radius(certificate, member, [c.edge for c in claims]), strict=True):
         open_ = ~np.isin(claim.state, ("fused", "split"))
         apart = open_ & (claim.difference * (1 - 1e-12) > reach)
@@ -305,34 +279,6 @@ def _masks(form: Form, claims: list[_Claim], state: str) -> list[Array]:
     for claim in claims:
         masks[claim.place] = claim.state == state
     return masks
-
-
-def _joined(
-    form: Form, ends: list[tuple[EdgeBlock, Array]], chosen: Callable[[Array], Array], observed: bool = True
-) -> Array:
-    """The component of each node in the graph of the pairs that chosen edges join: on all coordinates, by all terms
-    together, and none of the terms of the pair being split. What an equality shares holds for all that it connects."""
-    covered: dict[int, set[int]] = {}
-    whole, apart = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
-    for edge, state in ends:
-        pairs = edge.tail.astype(np.int64) * form.n + edge.head
-        apart.append(pairs[state == "split"])
-        mask = chosen(state)
-        if edge.features is None:
-            whole.append(pairs[mask])
-        else:  # on some coordinates: a cluster only where the terms together cover all of them
-            for pair in pairs[mask].tolist():
-                covered.setdefault(pair, set()).update(map(int, edge.features))
-    for edge, _ in ends:
-        if edge.features is not None and edge.penalty.is_equality(len(edge.features)):
-            part = components_of(edge.tail, edge.head, form.n)[1]
-            for pair in (pair for pair in covered if part[pair // form.n] == part[pair % form.n]):
-                covered[pair].update(map(int, edge.features))
-    whole.append(np.array([pair for pair, columns in covered.items() if len(columns) == form.d], dtype=np.int64))
-    joined = np.concatenate(whole)
-    links = np.stack(np.divmod(joined[~np.isin(joined, np.concatenate(apart))], form.n), axis=1)
-    number = components_of(links[:, 0], links[:, 1], form.n)[1]
-    return number[: form.space.n_observed] if observed else number
 
 
 def _table(tables: list[pd.DataFrame]) -> pd.DataFrame:
