@@ -29,8 +29,8 @@ PICTURE = re.compile(r"^!\[[^\]]*\]\((?P<file>[^/)]+)\)[ \t]*\n", re.M)
 EMPTY = re.compile(r"<details[^>]*>\s*<summary>[^<]*</summary>\s*</details>")  # what was folded is a cell of its own
 LINK = re.compile(r"\[(?P<text>[^\]]+)\]\((?![a-z]+:)(?P<page>[^)#\s]+)(?:#[^)\s]*)?\)")  # to a page beside this one
 WHERE = (
-    "Pages that are named in brackets, as (`docs/glossary.md`), are part of graphreg's documentation: in a clone they lie "
-    "where the name says.\n"
+    "Pages that are named in brackets, as (`docs/glossary.md`), are part of graphreg's documentation: in a clone they "
+    "lie where the name says.\n"
 )
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])")
 LEFT_OUT = "..."

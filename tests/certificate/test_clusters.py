@@ -15,7 +15,6 @@ from own_terms import Elastic, OwnL1
 import graphreg as gr
 from graphreg.certificate import cluster_count
 from graphreg.certificate.edges.clusters import _together
-from graphreg.certificate.edges.joining import joined
 
 
 # ---- exact optima ----------------------------------------------------------------------------------------------------
