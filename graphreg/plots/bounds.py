@@ -29,6 +29,9 @@ def plot_bounds(solutions: Solution | Sequence[Solution], x: str = "rounds", ax:
     Large markers are certificates: the optimum of the problem lies between the two lines, the best bounds so far. The
     small grey dots behind are screens, which certify nothing: the objective at the iterate, below the estimated gap.
 
+    Where the ticks of the objective would differ in their last digits only, they are what lies above the best lower
+    bound, which the title says, in the unit that the label names.
+
     Parameters
     ----------
     solutions : Solution or sequence of them
@@ -53,8 +56,8 @@ def plot_bounds(solutions: Solution | Sequence[Solution], x: str = "rounds", ax:
     Examples
     --------
     >>> run = problem.solve(gr.PrimalDual())
-    >>> gr.plots.plot_bounds(run, "bytes").get_ylabel()
-    'objective'
+    >>> gr.plots.plot_bounds(run, "bytes").get_ylabel()[:11]
+    'above bound'
     """
     checks.one_of(*COSTS)(x, "x")
     runs = [solutions] if isinstance(solutions, Solution) else list(solutions)
@@ -117,8 +120,7 @@ def _proved(lower: float, upper: float) -> str:
 
 
 def _ticks(axes: Axes, bound: float) -> str:
-    """The label of the y axis. Where its ticks would have many digits in common, they are what lies above the best lower
-    bound, which the title says, in the unit that the label names."""
+    """The label of the y axis, whose ticks are set where they would have many digits in common."""
     low, high = axes.get_ylim()
     if not 0.0 < high - low < ALIKE * max(abs(low), abs(high)):
         return "objective"
