@@ -14,7 +14,7 @@ from own_terms import Elastic, OwnL1
 
 import graphreg as gr
 from graphreg.certificate import cluster_count
-from graphreg.certificate.edges.clusters import _joined, _together
+from graphreg.certificate.edges.clusters import _together
 
 
 # ---- exact optima ----------------------------------------------------------------------------------------------------
@@ -254,7 +254,7 @@ def test_clusters_are_components_of_what_is_tied_on_all_coordinates(seed):
                 split.add(tuple(pair))
     joined = nx.Graph([pair for pair, columns in ties.items() if len(columns) == 2 and pair not in split])
     joined.add_nodes_from(range(12))
-    number = _joined(form, ends, _together)
+    number = joined(form, ends, _together)
     groups = {frozenset(np.flatnonzero(number == k).tolist()) for k in set(number.tolist())}
     assert groups == {frozenset(map(int, group)) for group in nx.connected_components(joined)}
 

@@ -147,6 +147,7 @@ def test_edges(model, tmp_path, pyplot):
     assert table["tail"].tolist()[0] == "01"
     assert "Edge selection" in files[1].read_text()
     document = json.loads(run("edges", model, "--all-pairs", "--feature", "dose", "--json").stdout)
+    assert document["verdict"].startswith("At ")
     assert len(document["edges"]) == 15
 
 
