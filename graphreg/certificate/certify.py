@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cached_property
+
 import numpy as np
 
 from ..errors import InternalError
@@ -21,6 +24,7 @@ from .repairing.consensus_flows import consensus_flows
 from .repairing.feasible import feasible
 from .repairing.repair import Repair
 from .spot_checks import SpotChecks
+from .tilting import FlowDual, Look
 
 CHARGE = 1e-2  # of the gap asked for: rounding that costs less need not be avoided
 SERVES = 0.1  # of the gap asked for: a point whose bound costs less needs no repair
@@ -136,14 +140,40 @@ class Certifier:
         gap += radius * float(row_norm(rho).sum()) + float(np.vdot(rho, w))
         return relative(abs(gap), primal, primal, self.floor)
 
+    @cached_property
+    def _flow_dual(self) -> FlowDual | None:
+        return FlowDual.of(self.form)
+
+    @property
+    def looks(self) -> bool:
+        """Whether every node is strictly convex, so that a look finds something."""
+        return self._flow_dual is not None
+
+    def look(self, points: Sequence[Array], flows: tuple[Array, ...] | None) -> Look | None:
+        """The best of some parameters against the best prices for some flows, nothing of it proved; None where some
+        node is not strictly convex, or its prices are not found."""
+        if flows is None or self._flow_dual is None:
+            return None
+        return self._flow_dual.look([feasible(self.form, w) for w in points], flows)
+
     def certify(
-        self, w: Array, flows: tuple[Array, ...] | None, prices: tuple[Array, ...] | None, gap: float
+        self,
+        w: Array,
+        flows: tuple[Array, ...] | None,
+        prices: tuple[Array, ...] | None,
+        gap: float,
+        look: Look | None = None,
     ) -> Certificate:
         """The certificate of w with the best bounds known, given any flows and prices near the optimum.
 
-        Without flows the latent nodes are put where the others want them (see `settled`).
+        Without flows the latent nodes are put where the others want them (see `settled`). What a ``look`` has found is
+        taken first, and no repair follows where the gap is met or could not become much smaller.
         """
         form, self.gap = self.form, gap
+        if look is not None and self._flow_dual is not None:
+            self.admit(look.w, self._flow_dual.point(look))
+            if self.best_dual is not None and (not look.repairable or self.best().holds(gap)):
+                return self.best()
         w = feasible(form, w if flows is not None else settled(form, w))
         point = DualPoint(self._flows(w, flows), form.gradient_prices(w) if prices is None else prices)
         if all(np.isfinite(x).all() for x in (*point.flows, *point.prices)):
