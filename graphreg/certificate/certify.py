@@ -272,7 +272,11 @@ class Certifier:
 
     def _enclose(self, point: DualPoint, value: float) -> None:
         enough = self._enough(value)
-        self._keep(self._proved(Source(point, value - enough if enough > 0.0 else np.inf)))
+        least = value - enough if enough > 0.0 else np.inf
+        if self.best_primal is not None and self.gap > NOTHING:  # or what meets the gap asked for
+            primal = self.best_primal.bound
+            least = min(least, primal - self.gap * max(abs(primal), self.floor))
+        self._keep(self._proved(Source(point, least)))
 
     def _enough(self, value: float) -> float:
         """What a bound may cost beside the gap asked for; 0 where plain sums cost more."""

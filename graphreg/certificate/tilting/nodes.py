@@ -16,7 +16,9 @@ from ...terms import Array
 from ...terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 from ...terms.penalties import AbstractSmoothPenalty
 
-WORST = 1e10  # condition number of a Hessian with a diagonal of 1, from which on it counts as singular
+WORST = 1e10  # condition number from which on a Hessian, with a diagonal of 1, counts as singular
+EVEN = 1e6  # up to this one a linear solve needs no correction
+ALIKE = 1e6  # diagonals that differ by less are in the same units
 STEPS = 12  # of Newton's method: from an iterate near the minimisers three or four will do
 SETTLED = 1e-18  # of a value: the gain from which on a step is the last
 
@@ -125,9 +127,10 @@ def _tilted_nodes(gradients: NodeGradients) -> AbstractTiltedNodes | None:
         return None
     zero = np.zeros(form.shape)
     H = gradients.hessians(zero)
-    inverse = _inverse(H)
-    if inverse is None:
+    found = _inverse(H)
+    if found is None:
         return None
+    inverse, condition = found
     quadratic = all(isinstance(block.loss, AbstractQuadraticLoss) for block in form.samples)
     if not quadratic or not all(_is_quadratic(form, k) for k in range(len(form.edges))):
         return SmoothNodes(gradients)
@@ -135,7 +138,7 @@ def _tilted_nodes(gradients: NodeGradients) -> AbstractTiltedNodes | None:
     if form.d == 1 or not _off_diagonal(H):
         H, inverse = H[:, j, j], inverse[:, j, j]
     center = zero
-    for _ in range(2):  # the second time for what rounding left
+    for _ in range(1 if condition <= EVEN else 2):  # the second time for what rounding left
         center = center - _times(inverse, gradients.full(center))
     return QuadraticNodes(H, inverse, center, gradients.value(center))
 
@@ -152,21 +155,26 @@ def _off_diagonal(H: Array) -> bool:
     return any(bool(H[:, a, b].any()) for a in range(d) for b in range(d) if a != b)
 
 
-def _inverse(H: Array) -> Array | None:
-    """The inverses of a stack of symmetric matrices, by way of those with a diagonal of 1; None where one counts as
-    singular."""
+def _inverse(H: Array) -> tuple[Array, float] | None:
+    """The inverses of a stack of positive semidefinite matrices, where need be by way of those with a diagonal of 1,
+    and the largest condition number; None where one counts as singular. A trace is not less than an eigenvalue."""
     diagonal = np.einsum("ijj->ij", H)
-    if not (np.isfinite(H).all() and (diagonal > 0.0).all()):
+    if not (np.isfinite(diagonal).all() and (diagonal > 0.0).all()):
         return None
-    scale = 1.0 / np.sqrt(diagonal)
-    both = scale[:, :, None] * scale[:, None, :]
+    both = None
+    if diagonal.max() > ALIKE * diagonal.min():
+        scale = 1.0 / np.sqrt(diagonal)
+        both = scale[:, :, None] * scale[:, None, :]
+        diagonal = np.ones(diagonal.shape)
     try:
-        inverse = np.linalg.inv(H * both)
+        inverse = np.linalg.inv(H if both is None else H * both)
     except np.linalg.LinAlgError:
         return None
-    size = np.abs(inverse).sum(axis=2).max(initial=0.0)
-    positive = bool((np.einsum("ijj->ij", inverse) > 0.0).all())
-    return inverse * both if positive and size <= WORST else None
+    bends = np.einsum("ijj->ij", inverse)
+    worst = float((diagonal.sum(axis=1) * bends.sum(axis=1)).max())
+    if not ((bends > 0.0).all() and worst <= WORST):
+        return None
+    return inverse if both is None else inverse * both, worst
 
 
 def _newton(H: Array, g: Array, some: Array) -> Array:
