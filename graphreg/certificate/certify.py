@@ -65,7 +65,7 @@ class Certifier:
         self.repair.recall(remembered.size, remembered.exchanges, remembered.centred)
         self.best_primal = self.best_dual = self._attained = self._slack = None
         for source in (remembered.source, *(remembered.decided or ())):
-            check_point(form, None, None if source is None else source.point)
+            check_point(form, *(None, None) if source is None else (source.at, source.point))
         check_point(form, remembered.w, None)
         if remembered.w is not None:
             self.best_primal = self._upper(remembered.w, form.primal(remembered.w), remembered.plain)
@@ -81,6 +81,10 @@ class Certifier:
         if source.point is None:
             found = self.enclosure(self.form.nothing())
             return Dual(found.value, found, source)
+        if source.at is not None and self._flow_dual is not None:
+            found = self._flow_dual.proved(self.enclosure.structure, source.point, source.at)
+            if found is not None and found.value >= source.least:
+                return Dual(self.form.dual(found.dual_point), found, source)
         found = self.enclosure(source.point, self._middle, source.least)
         return Dual(self.form.dual(found.dual_point), found, source)
 
@@ -171,7 +175,8 @@ class Certifier:
         """
         form, self.gap = self.form, gap
         if look is not None and self._flow_dual is not None:
-            self.admit(look.w, self._flow_dual.point(look))
+            self.consider(look.w)
+            self.improve(*self._flow_dual.point(look))
             if self.best_dual is not None and (not look.repairable or self.best().holds(gap)):
                 return self.best()
         w = feasible(form, w if flows is not None else settled(form, w))
@@ -252,16 +257,17 @@ class Certifier:
         bound = upper_bound(self.form, w, self.enclosure.structure.designs if plain else None)
         return Primal(value, bound, w, plain) if np.isfinite(bound) else None
 
-    def improve(self, point: DualPoint) -> None:
-        """Keep a dual point where the bound that is proved next to it is the best.
+    def improve(self, point: DualPoint, at: Array | None = None) -> None:
+        """Keep a dual point where the bound that is proved next to it is the best; its prices may be gradients ``at``
+        parameters.
 
         Only what rounding leaves is mended there: a point that is further out of balance is worth no attempt.
         """
         if not all(np.isfinite(x).all() for x in (*point.flows, *point.prices)):
             return
         value = self.form.dual(point)
-        if self._promising(value) and self._balanced(point):
-            self._enclose(point, value)
+        if self._promising(value) and (at is not None or self._balanced(point)):
+            self._enclose(point, value, at)
 
     def _balanced(self, point: DualPoint) -> bool:
         return self.repair.unbalance(point) <= BALANCED * self.repair.throughput(point)
@@ -270,13 +276,13 @@ class Certifier:
         best = self.best_dual
         return best is None or not np.isfinite(best.bound) or value > best.bound
 
-    def _enclose(self, point: DualPoint, value: float) -> None:
+    def _enclose(self, point: DualPoint, value: float, at: Array | None = None) -> None:
         enough = self._enough(value)
         least = value - enough if enough > 0.0 else np.inf
         if self.best_primal is not None and self.gap > NOTHING:  # or what meets the gap asked for
             primal = self.best_primal.bound
             least = min(least, primal - self.gap * max(abs(primal), self.floor))
-        self._keep(self._proved(Source(point, least)))
+        self._keep(self._proved(Source(point, least, at)))
 
     def _enough(self, value: float) -> float:
         """What a bound may cost beside the gap asked for; 0 where plain sums cost more."""

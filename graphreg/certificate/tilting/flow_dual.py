@@ -18,10 +18,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...form import DualPoint, EdgeBlock, Form
+from ...form import DualPoint, Form
 from ...terms import Array
-from ...terms.penalties import AbstractNorm, AbstractSmoothPenalty, row_norm
-from .nodes import AbstractTiltedNodes, tilted_nodes
+from ...terms.penalties import AbstractNorm, row_norm
+from ..enclosure.enclosed import Enclosed
+from ..enclosure.structure import Structure
+from .nodes import AbstractTiltedNodes, QuadraticNodes, follows, tilted_nodes
+from .proved import proved
 
 SHARE = 0.1  # of the gap: if nodes hold less of it, a repair could gain no more than that
 
@@ -54,7 +57,7 @@ class FlowDual:
 
     def __init__(self, form: Form, nodes: AbstractTiltedNodes) -> None:
         self.form, self.nodes = form, nodes
-        self.free = tuple(k for k, edge in enumerate(form.edges) if not _follows(edge))  # whose flows are given
+        self.free = tuple(k for k, edge in enumerate(form.edges) if not follows(edge))  # whose flows are given
 
     @classmethod
     def of(cls, form: Form) -> FlowDual | None:
@@ -93,18 +96,19 @@ class FlowDual:
             moved += float(np.vdot(flows[k], z))
         return values, values - moved
 
-    def point(self, look: Look) -> DualPoint:
-        """Flows and prices, conserved but for rounding."""
-        point = self._at(look, look.at)
-        return self._at(look, self.nodes.corrected(look.at, self.form.conservation(point)))
+    def point(self, look: Look) -> tuple[DualPoint, Array | None]:
+        """Flows and prices, conserved but for rounding; and the parameters whose gradients these are, where the bound
+        can be proved by them."""
+        w = self.nodes.corrected(look.at, self.form.conservation(self._at(look, look.at)))
+        return self._at(look, w), w if isinstance(self.nodes, QuadraticNodes) else None
+
+    def proved(self, structure: Structure, point: DualPoint, at: Array) -> Enclosed | None:
+        """The bound that follows from such a point; None where it is to be enclosed instead."""
+        return proved(self.form, structure, self.nodes, point, at) if isinstance(self.nodes, QuadraticNodes) else None
 
     def _at(self, look: Look, w: Array) -> DualPoint:
         flows = [
-            edge.gradients(w) if _follows(edge) else u for edge, u in zip(self.form.edges, look.flows, strict=True)
+            edge.gradients(w) if follows(edge) else u for edge, u in zip(self.form.edges, look.flows, strict=True)
         ]
         return DualPoint(tuple(flows), self.form.gradient_prices(w))
 
-
-def _follows(edge: EdgeBlock) -> bool:
-    """Whether an edge's flow is the gradient of its penalty at a node's parameters."""
-    return edge.ground and isinstance(edge.penalty, AbstractSmoothPenalty)
