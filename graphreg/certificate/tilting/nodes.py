@@ -14,7 +14,7 @@ from ...form import EdgeBlock, Form
 from ...oracles import NodeGradients, minimisers
 from ...terms import Array, at_a_time
 from ...terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
-from ...terms.penalties import AbstractSmoothPenalty
+from ...terms.penalties import AbstractSmoothPenalty, row_norm
 
 WORST = 1e10  # condition number from which on a Hessian, with a diagonal of 1, counts as singular
 EVEN = 1e6  # up to this one a linear solve needs no correction
@@ -22,6 +22,7 @@ ALIKE = 1e6  # diagonals that differ by less are in the same units
 EPS = 2.0**-52
 CELLS = 1 << 15  # numbers at a time
 STEPS = 12  # of Newton's method: from an iterate near the minimisers three or four will do
+FLAT = 1e-6  # of the largest gradient: what is left of one at a minimiser
 SETTLED = 1e-18  # of a value: the gain from which on a step is the last
 
 
@@ -57,7 +58,8 @@ class QuadraticNodes(AbstractTiltedNodes):
     inverse: Array
     center: Array  # (n, d)
     least: Array  # (n,)
-    convexity: Array  # (n,), mu_i: proved to be at most the least eigenvalue of H_i, 0 where nothing was
+    scale: Array  # (n, d), of the units in which H_i has a diagonal of about 1
+    convexity: Array  # (n,), mu_i: proved to be at most its least eigenvalue in these; 0 where nothing was
 
     def minimisers(self, g: Array, w: Array) -> Array:
         return self.center - _times(self.inverse, g)
@@ -86,7 +88,9 @@ class SmoothNodes(AbstractTiltedNodes):
 
     def minimisers(self, g: Array, w: Array) -> Array | None:
         at, reached = minimisers(_Tilted(self.gradients.form, g), w, _newton, SETTLED, STEPS)
-        return at if reached.all() else None
+        tilted = self.gradients.full(at) + g
+        size = row_norm(g) + row_norm(self.gradients.full(w))
+        return at if reached.all() and (row_norm(tilted) <= FLAT * size.max(initial=0.0)).all() else None
 
     def corrected(self, w: Array, slope: Array) -> Array:
         return w - _newton(self.gradients.hessians(w), slope, np.full(len(w), True))
@@ -138,13 +142,14 @@ def _tilted_nodes(gradients: NodeGradients) -> AbstractTiltedNodes | None:
     if not quadratic or not all(_is_quadratic(form, k) for k in range(len(form.edges))):
         return SmoothNodes(gradients)
     samples, tied = gradients.counts, form.degree()
-    convexity, j = _convexity(H, inverse, samples + tied), np.arange(form.d)
+    scale, j = 1.0 / np.sqrt(np.einsum("ijj->ij", H)), np.arange(form.d)
+    convexity = _convexity(H, inverse, scale, samples + tied)
     if form.d == 1 or not _off_diagonal(H):
         H, inverse = H[:, j, j], inverse[:, j, j]
     center = zero
     for _ in range(1 if condition <= EVEN else 2):  # the second time for what rounding left
         center = center - _times(inverse, gradients.full(center))
-    return QuadraticNodes(H, inverse, center, gradients.value(center), convexity)
+    return QuadraticNodes(H, inverse, center, gradients.value(center), scale, convexity)
 
 
 def _is_quadratic(form: Form, k: int) -> bool:
@@ -180,21 +185,22 @@ def _inverse(H: Array) -> tuple[Array, float] | None:
     return inverse if both is None else inverse * both, worst
 
 
-def _convexity(H: Array, inverse: Array, terms: Array) -> Array:
-    """Lower bounds of the least eigenvalues of Gram matrices that were computed as H (n, d, d) from so many terms each;
-    0 where nothing is proved.
+def _convexity(H: Array, inverse: Array, scale: Array, terms: Array) -> Array:
+    """Lower bounds of the least eigenvalues of S H S, S = diag(scale), for Gram matrices that were computed as
+    H (n, d, d) from so many terms each; 0 where nothing is proved.
 
-    With R the inverse as it was computed, ||H^-1|| <= ||R|| / (1 - ||I - RH||), in Frobenius's norm. The rounding of H
-    is within (terms + d) units of rounding of its trace, as |x_j x_k| adds up to at most that.
+    With any R near its inverse, ||(S H S)^-1|| <= ||R|| / (1 - ||I - R S H S||), in Frobenius's norm. Rounding is within
+    so many units of rounding of the trace as there are terms, since |x_j x_k| add up to at most that.
     """
     n, d, _ = H.shape
     out = np.zeros(n)
     for some in at_a_time(CELLS // (d * d), n):
-        A, R = H[some], inverse[some]
+        both = scale[some, :, None] * scale[some, None, :]
+        A, R = H[some] * both, inverse[some] / both
         size = [np.sqrt(np.einsum("ijk,ijk->i", each, each)) for each in (A, R)]
         E = np.matmul(R, A)
         E[:, np.arange(d), np.arange(d)] -= 1.0
-        error = (terms[some] + 8.0 * d + 8.0) * EPS * np.einsum("ijj->i", A)
+        error = (terms[some] + 8.0 * d + 16.0) * EPS * np.einsum("ijj->i", A)
         off = np.sqrt(np.einsum("ijk,ijk->i", E, E)) + size[1] * (error + (d + 4.0) * EPS * size[0])
         out[some] = np.where(off <= 0.5, 0.49 / size[1], 0.0)
     return out

@@ -1,9 +1,9 @@
 """A lower bound from flows and from parameters near the minimisers that they lead to, where every h_i is quadratic:
 valid whatever rounding did, at the price of a round or two.
 
-For any prices a, and any w, Fenchel's inequality and the curvature mu_i of h_i give
+For any prices a, and any w, Fenchel's inequality and the Hessian H_i of h_i give, with r_i = grad h_i(w_i) + g_i,
 
-    min h_i + <g_i, .>  >=  sum_r <a_r, o_r> - s_r l_r*(a_r / s_r)  +  <X_i'a + g_i, w_i>  -  ||grad h_i(w_i) + g_i||^2 / (2 mu_i),
+    min h_i + <g_i, .>  >=  sum_r <a_r, o_r> - s_r l_r*(a_r / s_r)  +  <X_i'a + g_i, w_i>  -  r_i'H_i^-1 r_i / 2,
 
 summed with the edges' terms the dual value at (u, a), less how far it is from being conserved times w, less a square.
 Near the minimisers both are rounding. The flows stay as they are: what is conserved exactly with them are the gradients
@@ -55,15 +55,16 @@ def proved(form: Form, structure: Structure, nodes: QuadraticNodes, point: DualP
         if follows(edge):
             slope[:, edge.coordinates] += abs(edge.transposed) @ _rounding(edge, w)
     left = (np.abs(balance.value) + balance.error) * MORE
-    size = np.sqrt((((left + slope) * MORE) ** 2).sum(axis=1)) * MORE  # of the gradients of h_i + <g_i, .> at w
-    cost = (left * np.abs(w)).sum(axis=1) + size**2 / (2.0 * nodes.convexity)
-    step = size / nodes.convexity * MORE  # to the minimisers
-    spread = [np.zeros(u.shape) for u in flows]
+    square = (((left + slope) * nodes.scale) ** 2).sum(axis=1) / nodes.convexity * MORE  # v'H_i v, v to the minimisers
+    cost = (left * np.abs(w)).sum(axis=1) + 0.5 * square
+    reach = np.sqrt(square) * MORE
+    spread = [np.zeros(u.shape) for u in flows]  # of each summand q of H_i, (q'v)^2 <= v'H_i v
     for k, edge in enumerate(form.edges):
         if follows(edge):
-            spread[k] = (_rounding(edge, w) + (edge.weight * _bend(edge.penalty) * step[edge.tail])[:, None]) * MORE
+            root = np.sqrt(edge.weight * _bend(edge.penalty))
+            spread[k] = (_rounding(edge, w) + (root * reach[edge.tail])[:, None]) * MORE
     off = tuple(
-        (far + block.column(block.scale) * (block.lengths.reshape(far.shape) * _at(step, block.node, far))) * MORE
+        (far + block.column(np.sqrt(block.scale) * reach[block.node])) * MORE
         for block, far in zip(form.samples, away, strict=True)
     )
     nothing = tuple(np.zeros(u.shape) for u in flows), tuple(np.zeros(a.shape) for a in prices)
@@ -73,10 +74,6 @@ def proved(form: Form, structure: Structure, nodes: QuadraticNodes, point: DualP
     lower = found.lower - lost
     lower = np.where(np.isfinite(lower), lower - EPS * (np.abs(lower) + lost), -np.inf)
     return Enclosed(lower, DualPoint(flows, tuple(prices)), tuple(spread), found.why, found.inner, off)
-
-
-def _at(step: Array, node: Array, like: Array) -> Array:
-    return step[node] if like.ndim == 1 else step[node][:, None]
 
 
 def _rounding(edge: EdgeBlock, w: Array) -> Array:
