@@ -49,14 +49,17 @@ class Checks:
             return ""
         point = start[0], start[1], None
         look = self.look(point, None, 0)
-        if look is None:
-            screen = self.screen(point, 0)
-        else:
-            screen = np.inf if self._left(look) > self.budget.gap else self._relative(look.screen, look)
-        if not screen <= MAYBE * self.budget.gap:
+        met = look is not None and self._relative(look.gap, look) <= self.budget.gap
+        if not met and not self._maybe(point, look):
             return ""
         certificate = self.certified(point, 0, look)
         return "failed" if certificate.contradiction else "gap" if certificate.holds(self.budget.gap) else ""
+
+    def _maybe(self, point: Point, look: Look | None) -> bool:
+        """Whether a repair of a start may meet the gap."""
+        if look is None:
+            return self.screen(point, 0) <= MAYBE * self.budget.gap
+        return self._left(look) <= self.budget.gap and self._relative(look.screen, look) <= MAYBE * self.budget.gap
 
     # ---- what a checkpoint keeps of them ----------------------------------------------------------------------------
     def noted(self) -> Checked:
@@ -88,23 +91,27 @@ class Checks:
             return "gap"
         point, schedule = self.method.point(state), self.schedule
         look = self.look(point, self._inside(state), k)
-        if look is None:
-            screen = self.screen(point, k)
-        else:
-            schedule.looks(k, gap := self._relative(look.gap, look))
-            if schedule.proves(k, gap):
-                if ended := self._ended(self.certified(point, k, look)):
-                    return ended
-                schedule.proved(k)
-            if not look.repairable or self._left(look) > self.budget.gap:
-                return ""  # a repair would not meet it either
-            screen = self._relative(look.screen, look)
+        ended = "" if look is None else self._proves(point, k, look)
+        if ended or not (look is None or (look.repairable and self._left(look) <= self.budget.gap)):
+            return ended  # nor would a repair meet the gap
+        screen = self.screen(point, k) if look is None else self._relative(look.screen, look)
         schedule.saw(k, screen)
         if not schedule.repairs(k, screen):
             return ""
         certificate = self.certify(state, k, look)
         schedule.repaired(k, screen, certificate.relative_gap)
         return self._ended(certificate)
+
+    def _proves(self, point: Point, k: int, look: Look) -> str:
+        """Why the run ends with what a look has seen, proved where that meets the gap; empty where it goes on."""
+        gap = self._relative(look.gap, look)
+        self.schedule.looks(k, gap)
+        if not self.schedule.proves(k, gap):
+            return ""
+        ended = self._ended(self.certified(point, k, look))
+        if not ended:
+            self.schedule.proved(k)
+        return ended
 
     def _ended(self, certificate: Certificate) -> str:
         """Why the run ends with a certificate; empty where it goes on."""

@@ -76,7 +76,8 @@ def merged(form: Form, w: Array, flows: tuple[Array, ...]) -> tuple[Array, int]:
 
 @dataclass(frozen=True)
 class _Numbers:
-    """To which of ``count`` values each node belongs, or each entry of w where they are not tied as a ``whole``; -1: 0."""
+    """To which of ``count`` values each node belongs, or each entry of w where they are not tied as a ``whole``; to 0
+    where it is -1."""
 
     fused: tuple[Array, ...]
     number: Array

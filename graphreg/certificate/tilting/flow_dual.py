@@ -77,7 +77,7 @@ class FlowDual:
         at = self.nodes.minimisers(g, points[0])
         if at is None:
             return None
-        found = [(self._edges(w, clipped) + (w,)) for w in points]
+        found = [(*self._edges(w, clipped), w) for w in points]
         each = [(fixed + edges, float(self.nodes.divergence(w, at, g).sum())) for _, edges, w in found]
         best = int(np.argmin([sum(pair) for pair in each]))
         (values, _, w), (edges, nodes) = found[best], each[best]
@@ -107,8 +107,5 @@ class FlowDual:
         return proved(self.form, structure, self.nodes, point, at) if isinstance(self.nodes, QuadraticNodes) else None
 
     def _at(self, look: Look, w: Array) -> DualPoint:
-        flows = [
-            edge.gradients(w) if follows(edge) else u for edge, u in zip(self.form.edges, look.flows, strict=True)
-        ]
+        flows = [edge.gradients(w) if follows(edge) else u for edge, u in zip(self.form.edges, look.flows, strict=True)]
         return DualPoint(tuple(flows), self.form.gradient_prices(w))
-

@@ -189,8 +189,8 @@ def _convexity(H: Array, inverse: Array, scale: Array, terms: Array) -> Array:
     """Lower bounds of the least eigenvalues of S H S, S = diag(scale), for Gram matrices that were computed as
     H (n, d, d) from so many terms each; 0 where nothing is proved.
 
-    With any R near its inverse, ||(S H S)^-1|| <= ||R|| / (1 - ||I - R S H S||), in Frobenius's norm. Rounding is within
-    so many units of rounding of the trace as there are terms, since |x_j x_k| add up to at most that.
+    With any R near its inverse, ||(S H S)^-1|| <= ||R|| / (1 - ||I - R S H S||), in Frobenius's norm. Rounding is
+    within so many units of rounding of the trace as there are terms, since |x_j x_k| add up to at most that.
     """
     n, d, _ = H.shape
     out = np.zeros(n)
