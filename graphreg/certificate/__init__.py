@@ -31,3 +31,4 @@ from .repairing.routing import Kinks as Kinks
 from .repairing.routing import Routing as Routing
 from .repairing.routing import kinks as kinks
 from .spot_checks import SpotChecks as SpotChecks
+from .tilting import Look as Look

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cached_property
+
 import numpy as np
 
 from ..errors import InternalError
@@ -21,6 +24,7 @@ from .repairing.consensus_flows import consensus_flows
 from .repairing.feasible import feasible
 from .repairing.repair import Repair
 from .spot_checks import SpotChecks
+from .tilting import FlowDual, Look
 
 CHARGE = 1e-2  # of the gap asked for: rounding that costs less need not be avoided
 SERVES = 0.1  # of the gap asked for: a point whose bound costs less needs no repair
@@ -61,7 +65,7 @@ class Certifier:
         self.repair.recall(remembered.size, remembered.exchanges, remembered.centred)
         self.best_primal = self.best_dual = self._attained = self._slack = None
         for source in (remembered.source, *(remembered.decided or ())):
-            check_point(form, None, None if source is None else source.point)
+            check_point(form, *(None, None) if source is None else (source.at, source.point))
         check_point(form, remembered.w, None)
         if remembered.w is not None:
             self.best_primal = self._upper(remembered.w, form.primal(remembered.w), remembered.plain)
@@ -77,6 +81,10 @@ class Certifier:
         if source.point is None:
             found = self.enclosure(self.form.nothing())
             return Dual(found.value, found, source)
+        if source.at is not None and self._flow_dual is not None:
+            found = self._flow_dual.proved(self.enclosure.structure, source.point, source.at)
+            if found is not None and found.value >= source.least:
+                return Dual(self.form.dual(found.dual_point), found, source)
         found = self.enclosure(source.point, self._middle, source.least)
         return Dual(self.form.dual(found.dual_point), found, source)
 
@@ -136,14 +144,41 @@ class Certifier:
         gap += radius * float(row_norm(rho).sum()) + float(np.vdot(rho, w))
         return relative(abs(gap), primal, primal, self.floor)
 
+    @cached_property
+    def _flow_dual(self) -> FlowDual | None:
+        return FlowDual.of(self.form)
+
+    @property
+    def looks(self) -> bool:
+        """Whether every node is strictly convex, so that a look finds something."""
+        return self._flow_dual is not None
+
+    def look(self, points: Sequence[Array], flows: tuple[Array, ...] | None) -> Look | None:
+        """The best of some parameters against the best prices for some flows, nothing of it proved; None where some
+        node is not strictly convex, or its prices are not found."""
+        if flows is None or self._flow_dual is None:
+            return None
+        return self._flow_dual.look([feasible(self.form, w) for w in points], flows)
+
     def certify(
-        self, w: Array, flows: tuple[Array, ...] | None, prices: tuple[Array, ...] | None, gap: float
+        self,
+        w: Array,
+        flows: tuple[Array, ...] | None,
+        prices: tuple[Array, ...] | None,
+        gap: float,
+        look: Look | None = None,
     ) -> Certificate:
         """The certificate of w with the best bounds known, given any flows and prices near the optimum.
 
-        Without flows the latent nodes are put where the others want them (see `settled`).
+        Without flows the latent nodes are put where the others want them (see `settled`). What a ``look`` has found is
+        taken first, and no repair follows where the gap is met or could not become much smaller.
         """
         form, self.gap = self.form, gap
+        if look is not None and self._flow_dual is not None:
+            self.consider(look.w)
+            self.improve(*self._flow_dual.point(look))
+            if self.best_dual is not None and (not look.repairable or self.best().holds(gap)):
+                return self.best()
         w = feasible(form, w if flows is not None else settled(form, w))
         point = DualPoint(self._flows(w, flows), form.gradient_prices(w) if prices is None else prices)
         if all(np.isfinite(x).all() for x in (*point.flows, *point.prices)):
@@ -222,16 +257,17 @@ class Certifier:
         bound = upper_bound(self.form, w, self.enclosure.structure.designs if plain else None)
         return Primal(value, bound, w, plain) if np.isfinite(bound) else None
 
-    def improve(self, point: DualPoint) -> None:
-        """Keep a dual point where the bound that is proved next to it is the best.
+    def improve(self, point: DualPoint, at: Array | None = None) -> None:
+        """Keep a dual point where the bound that is proved next to it is the best; its prices may be gradients ``at``
+        parameters.
 
         Only what rounding leaves is mended there: a point that is further out of balance is worth no attempt.
         """
         if not all(np.isfinite(x).all() for x in (*point.flows, *point.prices)):
             return
         value = self.form.dual(point)
-        if self._promising(value) and self._balanced(point):
-            self._enclose(point, value)
+        if self._promising(value) and (at is not None or self._balanced(point)):
+            self._enclose(point, value, at)
 
     def _balanced(self, point: DualPoint) -> bool:
         return self.repair.unbalance(point) <= BALANCED * self.repair.throughput(point)
@@ -240,9 +276,13 @@ class Certifier:
         best = self.best_dual
         return best is None or not np.isfinite(best.bound) or value > best.bound
 
-    def _enclose(self, point: DualPoint, value: float) -> None:
+    def _enclose(self, point: DualPoint, value: float, at: Array | None = None) -> None:
         enough = self._enough(value)
-        self._keep(self._proved(Source(point, value - enough if enough > 0.0 else np.inf)))
+        least = value - enough if enough > 0.0 else np.inf
+        if self.best_primal is not None and self.gap > NOTHING:  # or what meets the gap asked for
+            primal = self.best_primal.bound
+            least = min(least, primal - self.gap * max(abs(primal), self.floor))
+        self._keep(self._proved(Source(point, least, at)))
 
     def _enough(self, value: float) -> float:
         """What a bound may cost beside the gap asked for; 0 where plain sums cost more."""

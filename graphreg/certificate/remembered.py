@@ -14,11 +14,12 @@ from .enclosure.enclosed import Enclosed
 
 @dataclass(frozen=True)
 class Source:
-    """From what a lower bound is proved, to the bit: a point (None: 0), and the bound from which on sums may be
-    plain."""
+    """From what a lower bound is proved, to the bit: a point (None: 0), the bound from which on sums may be plain, and
+    the parameters whose gradients its prices are, where it was proved by these (see `graphreg.certificate.tilting`)."""
 
     point: DualPoint | None
     least: float
+    at: Array | None = None
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,11 @@ ALL_BUT = 1e-9  # of a value: what a step that cannot be made might still gain a
 
 
 def minimisers(
-    gradients: NodeGradients, w: Array, solve: Callable[[Array, Array, Array], Array], settled: float
+    gradients: NodeGradients,
+    w: Array,
+    solve: Callable[[Array, Array, Array], Array],
+    settled: float,
+    steps: int = STEPS,
 ) -> tuple[Array, Array]:
     """The minimisers of every node's h_i, from w, and which nodes are there, (n,) bool.
 
@@ -25,7 +29,7 @@ def minimisers(
     """
     w, value = w.copy(), gradients.value(w)
     first, left = np.abs(value), np.full(len(w), True)
-    for _ in range(STEPS):
+    for _ in range(steps):
         look()
         g, step = gradients.full(w), np.zeros_like(w)
         step[left] = solve(gradients.hessians(w)[left], g[left], left)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..certificate import Certificate, Certifier, feasible
+from ..certificate import Certificate, Certifier, Look, feasible, relative
 from ..clock import LAST, afresh, alarm
 from ..form import settles
 from ..network import Ledger
+from ..terms import Array
 from .budget import Budget
 from .polish import applies, guess, merged, polish
 from .schedule import MAYBE, Schedule
@@ -48,10 +49,18 @@ class Checks:
         if start is None or start[1] is None or self.budget.gap == 0.0 or self.certifier.best_dual is not None:
             return ""
         point = start[0], start[1], None
-        if not self.screen(point, 0) <= MAYBE * self.budget.gap:
+        look = self.look(point, None, 0)
+        met = look is not None and self._relative(look.gap, look) <= self.budget.gap
+        if not met and not self._maybe(point, look):
             return ""
-        certificate = self.certified(point, 0)
+        certificate = self.certified(point, 0, look)
         return "failed" if certificate.contradiction else "gap" if certificate.holds(self.budget.gap) else ""
+
+    def _maybe(self, point: Point, look: Look | None) -> bool:
+        """Whether a repair of a start may meet the gap."""
+        if look is None:
+            return self.screen(point, 0) <= MAYBE * self.budget.gap
+        return self._left(look) <= self.budget.gap and self._relative(look.screen, look) <= MAYBE * self.budget.gap
 
     # ---- what a checkpoint keeps of them ----------------------------------------------------------------------------
     def noted(self) -> Checked:
@@ -81,12 +90,32 @@ class Checks:
         self.certifier = self.method.judge(state, self.certifier)
         if self.schedule.polish_now(k) and self.polish(state, k):
             return "gap"
-        screen = self.screen(self.method.point(state), k)
-        self.schedule.saw(k, screen)
-        if not self.schedule.repairs(k, screen):
+        point, schedule = self.method.point(state), self.schedule
+        look = self.look(point, self._inside(state), k)
+        ended = "" if look is None else self._proves(point, k, look)
+        if ended or not (look is None or (look.repairable and self._left(look) <= self.budget.gap)):
+            return ended or self._stalled(k)  # nor would a repair meet the gap
+        screen = self.screen(point, k) if look is None else self._relative(look.screen, look)
+        schedule.saw(k, screen)
+        if not schedule.repairs(k, screen):
             return self._stalled(k)
-        certificate = self.certify(state, k)
-        self.schedule.repaired(k, screen, certificate.relative_gap)
+        certificate = self.certify(state, k, look)
+        schedule.repaired(k, screen, certificate.relative_gap)
+        return self._ended(certificate)
+
+    def _proves(self, point: Point, k: int, look: Look) -> str:
+        """Why the run ends with what a look has seen, proved where that meets the gap; empty where it goes on."""
+        gap = self._relative(look.gap, look)
+        self.schedule.looks(k, gap)
+        if not self.schedule.proves(k, gap):
+            return ""
+        ended = self._ended(self.certified(point, k, look))
+        if not ended:
+            self.schedule.proved(k)
+        return ended
+
+    def _ended(self, certificate: Certificate) -> str:
+        """Why the run ends with a certificate; empty where it goes on."""
         if certificate.holds(self.budget.gap) or certificate.contradiction:
             return "failed" if certificate.contradiction else "gap"
         return "recession" if self.certifier.recedes() else self._stalled(k)  # the iterates would run to infinity
@@ -119,6 +148,36 @@ class Checks:
                 self.certifier = self.method.judge(state, self.certifier)
                 self.certify(state, k)
 
+    def _relative(self, gap: float, look: Look) -> float:
+        """The gap of a look, or another, relative to P there."""
+        return relative(gap, look.primal, look.primal, self.certifier.floor)
+
+    def _left(self, look: Look) -> float:
+        """What of the relative gap the edges hold: a repair would leave about that much."""
+        return self._relative(look.gap - look.nodes, look)
+
+    def _inside(self, state: Any) -> tuple[Array, ...] | None:
+        """Flows that say what is fused, where a merge may help."""
+        return self.method.inside_flows(state) if self.budget.gap > 0 and applies(self.certifier.form) else None
+
+    def look(self, point: Point, inside: tuple[Array, ...] | None, k: int) -> Look | None:
+        """What the flows of a point are worth at once, noted; None where that is not known (see `FlowDual`)."""
+        at = time.perf_counter()
+        points = [point[0]]
+        if inside is not None and self.certifier.looks:
+            points.append(self._merged(point[0], inside))
+        look = self.certifier.look(points, point[1])
+        if look is not None:
+            self._charge(1, 1)
+            self._note(Record(k, self.elapsed(), self._relative(look.gap, look), False, look.primal), at)
+        return look
+
+    def _merged(self, w: Array, inside: tuple[Array, ...]) -> Array:
+        w, numbers = merged(self.certifier.form, w, inside)
+        if not self.method.central:
+            self.ledger.sum("certificate", numbers)  # as a polish, no step that neighbours could take alone
+        return w
+
     def screen(self, point: Point, k: int) -> float:
         at = time.perf_counter()
         before = self.certifier.repair.exchanges
@@ -129,22 +188,20 @@ class Checks:
         self._note(Record(k, self.elapsed(), screen, False, self.certifier.screened), at)
         return screen
 
-    def certify(self, state: Any, k: int) -> Certificate:
-        point = self.method.point(state)
-        inside = self.method.inside_flows(state) if self.budget.gap > 0 and applies(self.certifier.form) else None
-        if inside is not None:
-            w, numbers = merged(self.certifier.form, point[0], inside)
-            if not self.method.central:
-                self.ledger.sum("certificate", numbers)  # as a polish, no step that neighbours could take alone
-            self.certifier.consider(w)
-        return self.certified(point, k)
+    def certify(self, state: Any, k: int, look: Look | None = None) -> Certificate:
+        point, inside = self.method.point(state), self._inside(state)
+        if look is None:
+            look = self.look(point, inside, k)
+        if look is None and inside is not None:
+            self.certifier.consider(self._merged(point[0], inside))
+        return self.certified(point, k, look)
 
-    def certified(self, point: Point, k: int) -> Certificate:
+    def certified(self, point: Point, k: int, look: Look | None = None) -> Certificate:
         """The certificate of a point, charged and noted."""
         at = time.perf_counter()
         before = self.certifier.repair.exchanges
         with alarm():
-            certificate = self.certifier.certify(*point, self.budget.gap)
+            certificate = self.certifier.certify(*point, self.budget.gap, look)
         self.longest = max(self.longest, time.perf_counter() - at)
         spent = self.certifier.repair.exchanges - before
         self._charge(spent + self._settling(point), spent)

@@ -62,12 +62,30 @@ def guess(form: Form, flows: tuple[Array, ...]) -> Guess | None:
 def merged(form: Form, w: Array, flows: tuple[Array, ...]) -> tuple[Array, int]:
     """w with what the flows say is fused set to its mean: the differences there vanish, which iterates only tend to;
     and of how many numbers the means are."""
-    S = cast(Guess, _tied(form, flows, form.n * form.d)).S
-    means = (S.T @ w.ravel()) / np.asarray(S.sum(axis=0)).ravel()
-    return (S @ means).reshape(form.shape), len(means)
+    found = cast(_Numbers, _numbered(form, flows, form.n * form.d))
+    values = w if found.whole else w.reshape(-1, 1)
+    number = np.where(found.number < 0, found.count, found.number)
+    sizes = np.maximum(np.bincount(number, minlength=found.count + 1), 1.0)
+    out = np.empty(values.shape)
+    for j in range(values.shape[1]):
+        means = np.bincount(number, values[:, j], found.count + 1) / sizes
+        means[found.count] = 0.0  # with the ground
+        out[:, j] = means[number]
+    return out.reshape(form.shape), found.count * values.shape[1]
 
 
-def _tied(form: Form, flows: tuple[Array, ...], most: int) -> Guess | None:
+@dataclass(frozen=True)
+class _Numbers:
+    """To which of ``count`` values each node belongs, or each entry of w where they are not tied as a ``whole``; to 0
+    where it is -1."""
+
+    fused: tuple[Array, ...]
+    number: Array
+    count: int
+    whole: bool
+
+
+def _numbered(form: Form, flows: tuple[Array, ...], most: int) -> _Numbers | None:
     """What is fused; None where more than ``most`` unknowns are left."""
     n, d = form.shape
     fused = tuple(_inside(edge, u) for edge, u in zip(form.edges, flows, strict=True))
@@ -76,8 +94,11 @@ def _tied(form: Form, flows: tuple[Array, ...], most: int) -> Guess | None:
     each, per = (d, 1) if whole else (1, d)  # nodes are tied as a whole, or their coordinates one by one
     size = n * per
     for edge, mask in zip(form.edges, fused, strict=True):
-        e, j = np.nonzero(mask[:, :per])
-        j = j if edge.features is None else edge.features[j]
+        if per == 1:
+            e, j = np.flatnonzero(mask[:, 0]), 0
+        else:
+            e, j = np.nonzero(mask)
+            j = j if edge.features is None else edge.features[j]
         tails.append(edge.tail[e] * per + j)
         heads.append(np.full(len(e), size) if edge.ground else edge.head[e] * per + j)
     t, h = np.concatenate(tails), np.concatenate(heads)
@@ -88,12 +109,20 @@ def _tied(form: Form, flows: tuple[Array, ...], most: int) -> Guess | None:
         return None
     tied = np.arange(count) != member[size]  # not tied to 0 by the ground
     number = np.where(tied, np.cumsum(tied) - 1, -1)[member[:size]]
-    cluster = number if whole else None
-    if whole:
+    return _Numbers(fused, number, count - 1, whole)
+
+
+def _tied(form: Form, flows: tuple[Array, ...], most: int) -> Guess | None:
+    """What is fused; None where more than ``most`` unknowns are left."""
+    found = _numbered(form, flows, most)
+    if found is None:
+        return None
+    (n, d), number, each = form.shape, found.number, form.d if found.whole else 1
+    if found.whole:
         number = np.where(number[:, None] >= 0, number[:, None] * d + np.arange(d), -1).ravel()
     kept = np.flatnonzero(number >= 0)
-    shape = (n * d, int(tied.sum()) * each)
-    return Guess(sp.csr_array((np.ones(len(kept)), (kept, number[kept])), shape=shape), fused, cluster)
+    S = sp.csr_array((np.ones(len(kept)), (kept, number[kept])), shape=(n * d, found.count * each))
+    return Guess(S, found.fused, found.number if found.whole else None)
 
 
 def _inside(edge: EdgeBlock, u: Array) -> Array:

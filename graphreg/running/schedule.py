@@ -38,6 +38,8 @@ class Schedule:
     power: float = checked(inside("[1, 2]"), 1.5)
     screened: tuple[int, float] = (0, np.inf)  # the round of the last screen, and what it said
     pace: float = checked(inside("[0, inf)"), 0.0)  # by which log screens fell per round, between the last two
+    looked: tuple[int, float] = (0, np.inf)  # the round of the last look, and the gap that it saw
+    next_proof: int = checked(whole(0), 0)  # of a gap that a look saw
 
     def expecting(self, last: Schedule) -> Schedule:
         """With what the last repair at a neighbouring strength taught: which screen goes with which gap."""
@@ -56,15 +58,17 @@ class Schedule:
     def saw(self, k: int, screen: float) -> None:
         """Take note of a screen; negative ones are rounding."""
         screen = _size(screen)
-        before, last = self.screened
-        falls = 0.0 < screen < last < np.inf and k > before
-        self.pace = float(np.log(last / screen)) / (k - before) if falls else 0.0
-        self.screened = (k, screen)
-        self._look(k, screen)
+        self.pace, self.screened = _pace(self.screened, k, screen), (k, screen)
+        self._look(k, screen, self._promising())
 
-    def _look(self, k: int, screen: float) -> None:
-        """Set the next screen half way to where a repair is expected to be worth its cost."""
-        wanted = self._promising()
+    def looks(self, k: int, gap: float) -> None:
+        """Take note of a look; the next is half way to where the target is expected."""
+        gap = _size(gap)
+        self.pace, self.looked = _pace(self.looked, k, gap), (k, gap)
+        self._look(k, gap, self.target)
+
+    def _look(self, k: int, screen: float, wanted: float) -> None:
+        """Set the next screen half way to where that wanted is expected."""
         if self.every > 1 and self.pace > 0.0 and 0.0 < wanted < screen:
             left = float(np.log(screen / wanted)) / self.pace
             self.next_screen = k + int(np.clip(left / 2, max(self.every, k // 10), max(self.every, k // 2)))
@@ -98,7 +102,21 @@ class Schedule:
                 self.power = float(np.clip(np.log(self.gap / gap) / np.log(self.screen / screen), 1.0, 2.0))
         self.next_repair = k + int(np.clip(wait, 0.25 * k, 3.0 * k))
         self.round, self.gap, self.screen = k, gap, screen
-        self._look(k, screen)  # by what the repair has taught
+        self._look(k, screen, self._promising())  # by what the repair has taught
+
+    def proves(self, k: int, gap: float) -> bool:
+        """Whether a look at a gap is worth a proof."""
+        return gap <= self.target and k >= self.next_proof
+
+    def proved(self, k: int) -> None:
+        """Take note of a proof that missed the target by what it costs: more rounds are to make room for that."""
+        self.next_proof = k + max(self.every, k // 2)
+
+
+def _pace(before: tuple[int, float], k: int, now: float) -> float:
+    """By how much logarithms fell per round since; 0 where they did not."""
+    at, last = before
+    return float(np.log(last / now)) / (k - at) if 0.0 < now < last < np.inf and k > at else 0.0
 
 
 def _size(x: float) -> float:

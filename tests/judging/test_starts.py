@@ -11,7 +11,7 @@ import pytest
 import graphreg as gr
 from graphreg.errors import ModelError
 from graphreg.judging.carried import carried, spread
-from graphreg.running.schedule import EARLIEST, MAYBE, WARM, Schedule
+from graphreg.running.schedule import MAYBE, WARM, Schedule
 
 LABELS = list(range(12))
 
@@ -146,11 +146,11 @@ def test_flows_are_clipped_into_smaller_capacities():
 
 
 @pytest.mark.parametrize("method", [gr.PrimalDual(), gr.ADMM()], ids=lambda m: m.name)
-def test_new_data_are_certified_long_before_round_40(method):
+def test_new_data_are_certified_long_before_a_cold_run(method):
     found, changed = problem().solve(method), problem(noise=3e-3)
     warm, cold = (changed.solve(method, start=start) for start in (found, None))
     assert warm.rounds == WARM
-    assert cold.rounds >= EARLIEST
+    assert cold.rounds > 2 * WARM
 
 
 def test_the_first_repair_of_a_cold_run_is_where_it_was():

@@ -72,7 +72,7 @@ def test_every_break_of_a_short_run(case, options, tmp_path):
     assert facts(broken(problem, method, path, [1, 9, 10, 11, 20, 40, 44], gap=0, rounds=45)) == whole
 
 
-@pytest.mark.parametrize(("seed", "method"), thinned([61, 96, 121, 144], ITERATIVE, every=2), ids=named)
+@pytest.mark.parametrize(("seed", "method"), thinned([120, 112, 60, 141], ITERATIVE, every=2), ids=named)
 def test_breaks_between_repairs(seed, method, tmp_path):
     """Repairs remember a scale and a Slater centre, which cost messages to find; the schedule learns from them.
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ...form import DualPoint, Form
+from ...form import DualPoint, EdgeBlock, Form
 from ...terms import Array
 from .boxes import Box
 from .closing import Closing
@@ -35,7 +35,7 @@ def boxes_near(structure: Structure, form: Form, rows: Sequence[AbstractRows], p
         return
     ways = structure.ways([_movable(form, k) for k in structure.blocks])
     prices = [each.start(a) for each, a in zip(samples, point.prices, strict=True)]
-    pulled = _Balance(form)
+    pulled = Balance(form)
     for each, price in zip(samples, prices, strict=True):
         pulled.add(*each.plain_pull(price.high))
         pulled.error += each.slack(price)  # of dependent prices: totals are those of exact ones
@@ -49,7 +49,7 @@ def boxes_near(structure: Structure, form: Form, rows: Sequence[AbstractRows], p
             yield _shrunk(flows, around, prices, t)
 
 
-class _Balance:
+class Balance:
     """K'u + X'a as far as it is known, (n, d), and a bound of what rounding left out."""
 
     def __init__(self, form: Form) -> None:
@@ -62,9 +62,15 @@ class _Balance:
         self.value[:, place] += value
         self.error[:, place] += error + 0.5 * EPS * np.abs(self.value[:, place])
 
-    def with_lows(self, samples: list[SampleRows], prices: list[Prices]) -> _Balance:
+    def add_edges(self, edge: EdgeBlock, u: Array) -> None:
+        """What the flows of an edge block take."""
+        size = abs(edge.transposed) @ np.abs(u)
+        degree = np.diff(edge.transposed.indptr)[:, None]
+        self.add(edge.transposed @ u, degree * (0.5 * EPS * size), edge.features)
+
+    def with_lows(self, samples: list[SampleRows], prices: list[Prices]) -> Balance:
         """With what the low parts of the prices pull as they stand: they change where prices move."""
-        out = _Balance(self.form)
+        out = Balance(self.form)
         out.value, out.error = self.value.copy(), self.error.copy()
         for each, price in zip(samples, prices, strict=True):
             if price.low.any():
@@ -80,7 +86,7 @@ def _movable(form: Form, k: int) -> Array:
 
 # ---- totals of groups ----------------------------------------------------------------------------------------------
 def _closed(
-    ways: Ways, samples: list[SampleRows], prices: list[Prices], balance: _Balance, flows: tuple[Array, ...]
+    ways: Ways, samples: list[SampleRows], prices: list[Prices], balance: Balance, flows: tuple[Array, ...]
 ) -> bool:
     """Move prices so that the total of each group without a way to the ground vanishes; whether that was possible."""
     if not len(ways.inside):
@@ -110,15 +116,12 @@ def _carried(
     form: Form,
     samples: list[SampleRows],
     prices: list[Prices],
-    balance: _Balance,
+    balance: Balance,
     flows: tuple[Array, ...],
 ) -> tuple[list[Array], list[Array], float]:
     """Flows moved along the forest, how far they are from conserving exactly, and by how much they are to be shrunk."""
     for k in ways.arcs.blocks:
-        edge = form.edges[k]
-        size = abs(edge.transposed) @ np.abs(flows[k])
-        degree = np.diff(edge.transposed.indptr)[:, None]
-        balance.add(edge.transposed @ flows[k], degree * (0.5 * EPS * size), edge.features)
+        balance.add_edges(form.edges[k], flows[k])
     left, off = balance.value, balance.error * MORE
     for each, price in zip(samples, prices, strict=True):
         if price.spread.any():

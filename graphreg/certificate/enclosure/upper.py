@@ -19,7 +19,7 @@ def upper_bound(form: Form, w: Array, designs: Sequence[Design] | None = None) -
     plain = designs is not None
     values: list[float] = []
     for k, block in enumerate(form.samples):
-        r, around = residuals(block, w) if designs is None else _plain_residuals(block, w, designs[k])
+        r, around = residuals(block, w) if designs is None else plain_residuals(block, w, designs[k])
         value = block.scale * block.loss.value_bound(r, around, block.y)
         values.append(_sum_up(value, plain))
     for edge in form.edges:
@@ -53,7 +53,7 @@ def residuals(block: SampleBlock, w: Array) -> tuple[Array, Array]:
     return out[0], out[1]
 
 
-def _plain_residuals(block: SampleBlock, w: Array, design: Design) -> tuple[Array, Array]:
+def plain_residuals(block: SampleBlock, w: Array, design: Design) -> tuple[Array, Array]:
     """The same, rounded at every step: a sum of p products and two more is off by p + 2 units of rounding times the sum
     of the magnitudes, which max|x_rj| |w_ij| bound at each node."""
     anchor = block.loss.anchor(block.y)

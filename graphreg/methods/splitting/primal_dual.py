@@ -53,10 +53,10 @@ class PrimalDual(LossyEdges):
         solution's message: nothing guarantees that they lead anywhere, and the certificate says how far they came.
     polish : bool
         Now and then guess from the flows which differences vanish, merge those nodes, and solve the small problem that
-        is left by Newton's method; taken only where the certificate confirms it. Where a point is certified, what the
-        flows say is fused is set to its mean, if that is better. Central steps, recorded in the ledger as sums over all
-        nodes. Never with a given balance, tau or sigma, which are for following the paper's iteration, and never with
-        inexact updates.
+        is left by Newton's method; taken only where the certificate confirms it. Where a point is looked at or
+        certified, what the flows say is fused is set to its mean, if that is better. Central steps, recorded in the
+        ledger as sums over all nodes. Never with a given balance, tau or sigma, which are for following the paper's
+        iteration, and never with inexact updates.
     inexact : int, float or callable, optional
         Nodes take gradient steps instead of solving for their prox: a whole number of them in each round, from the
         point of the last; or as many as bring a node within a tolerance of its prox, in the units of the parameters:

@@ -1,0 +1,230 @@
+"""Nodes tilted by what flows take from them: argmin h_i(w) + <g_i, w>, where every h_i is strictly convex.
+
+h_i is the sum of a node's losses and of its smooth ground edges (see `NodeGradients`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...form import EdgeBlock, Form
+from ...oracles import NodeGradients, minimisers
+from ...terms import Array, at_a_time
+from ...terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
+from ...terms.penalties import AbstractSmoothPenalty, row_norm
+
+WORST = 1e10  # condition number from which on a Hessian, with a diagonal of 1, counts as singular
+EVEN = 1e6  # up to this one a linear solve needs no correction
+ALIKE = 1e6  # diagonals that differ by less are in the same units
+EPS = 2.0**-52
+CELLS = 1 << 15  # numbers at a time
+STEPS = 12  # of Newton's method: from an iterate near the minimisers three or four will do
+FLAT = 1e-6  # of the largest gradient: what is left of one at a minimiser
+SETTLED = 1e-18  # of a value: the gain from which on a step is the last
+
+
+class AbstractTiltedNodes(ABC):
+    """All nodes of a form."""
+
+    @abstractmethod
+    def minimisers(self, g: Array, w: Array) -> Array | None:
+        """argmin h_i + <g_i, .> for every node, (n, d), from w; None where some were not reached."""
+
+    @abstractmethod
+    def corrected(self, w: Array, slope: Array) -> Array:
+        """w less a Newton step, given the gradients there, (n, d)."""
+
+    @abstractmethod
+    def slope(self, w: Array, at: Array, g: Array) -> Array:
+        """The gradients of h_i + <g_i, .> at w, (n, d), where ``at`` are the minimisers for g."""
+
+    @abstractmethod
+    def value(self, w: Array) -> Array:
+        """h_i(w_i), (n,)."""
+
+    @abstractmethod
+    def divergence(self, w: Array, at: Array, g: Array) -> Array:
+        """h_i(w_i) - h_i(at_i) + <g_i, w_i - at_i>, (n,), where ``at`` are the minimisers for g."""
+
+
+@dataclass(frozen=True)
+class QuadraticNodes(AbstractTiltedNodes):
+    """h_i(w) = least_i + 1/2 (w - center_i)'H_i (w - center_i); of diagonal Hessians the diagonals."""
+
+    H: Array  # (n, d, d) or (n, d)
+    inverse: Array
+    center: Array  # (n, d)
+    least: Array  # (n,)
+    scale: Array  # (n, d), of the units in which H_i has a diagonal of about 1
+    convexity: Array  # (n,), mu_i: proved to be at most its least eigenvalue in these; 0 where nothing was
+
+    def minimisers(self, g: Array, w: Array) -> Array:
+        return self.center - _times(self.inverse, g)
+
+    def corrected(self, w: Array, slope: Array) -> Array:
+        return w - _times(self.inverse, slope)
+
+    def slope(self, w: Array, at: Array, g: Array) -> Array:
+        return _times(self.H, w - at)
+
+    def value(self, w: Array) -> Array:
+        return self.least + self._square(w - self.center)
+
+    def divergence(self, w: Array, at: Array, g: Array) -> Array:
+        return self._square(w - at)
+
+    def _square(self, v: Array) -> Array:
+        return 0.5 * np.einsum("ij,ij->i", v, _times(self.H, v))
+
+
+@dataclass(frozen=True)
+class SmoothNodes(AbstractTiltedNodes):
+    """Other smooth losses, by Newton's method."""
+
+    gradients: NodeGradients
+
+    def minimisers(self, g: Array, w: Array) -> Array | None:
+        at, reached = minimisers(_Tilted(self.gradients.form, g), w, _newton, SETTLED, STEPS)
+        tilted = self.gradients.full(at) + g
+        size = row_norm(g) + row_norm(self.gradients.full(w))
+        return at if reached.all() and (row_norm(tilted) <= FLAT * size.max(initial=0.0)).all() else None
+
+    def corrected(self, w: Array, slope: Array) -> Array:
+        return w - _newton(self.gradients.hessians(w), slope, np.full(len(w), True))
+
+    def slope(self, w: Array, at: Array, g: Array) -> Array:
+        return self.gradients.full(w) + g
+
+    def value(self, w: Array) -> Array:
+        return self.gradients.value(w)
+
+    def divergence(self, w: Array, at: Array, g: Array) -> Array:
+        return self.value(w) - self.value(at) + np.einsum("ij,ij->i", g, w - at)
+
+
+class _Tilted(NodeGradients):
+    def __init__(self, form: Form, g: Array) -> None:
+        super().__init__(form)
+        self.g = g
+
+    def value(self, w: Array) -> Array:
+        return super().value(w) + np.einsum("ij,ij->i", self.g, w)
+
+    def full(self, w: Array) -> Array:
+        return super().full(w) + self.g
+
+
+def tilted_nodes(form: Form) -> AbstractTiltedNodes | None:
+    """The nodes of a form; None where some may not be strictly convex. Kept as long as the strengths of losses and
+    ground edges are."""
+    gradients = NodeGradients(form)
+    key = tuple(float(block.strength) for block in (*form.samples, *gradients.ground))
+    return form.once("tilted nodes", key, lambda: _tilted_nodes(gradients))
+
+
+def _tilted_nodes(gradients: NodeGradients) -> AbstractTiltedNodes | None:
+    form = gradients.form
+    known = np.zeros(form.n, dtype=bool)
+    for place in (*(block.node for block in form.samples), *(edge.tail for edge in gradients.ground)):
+        known[place] = True
+    if not known.all() or not all(isinstance(block.loss, AbstractSmoothLoss) for block in form.samples):
+        return None
+    zero = np.zeros(form.shape)
+    H = gradients.hessians(zero)
+    found = _inverse(H)
+    if found is None:
+        return None
+    inverse, condition = found
+    quadratic = all(isinstance(block.loss, AbstractQuadraticLoss) for block in form.samples)
+    if not quadratic or not all(_is_quadratic(form, k) for k in range(len(form.edges))):
+        return SmoothNodes(gradients)
+    samples, tied = gradients.counts, form.degree()
+    scale, j = 1.0 / np.sqrt(np.einsum("ijj->ij", H)), np.arange(form.d)
+    convexity = _convexity(H, inverse, scale, samples + tied)
+    if form.d == 1 or not _off_diagonal(H):
+        H, inverse = H[:, j, j], inverse[:, j, j]
+    center = zero
+    for _ in range(1 if condition <= EVEN else 2):  # the second time for what rounding left
+        center = center - _times(inverse, gradients.full(center))
+    return QuadraticNodes(H, inverse, center, gradients.value(center), scale, convexity)
+
+
+def _is_quadratic(form: Form, k: int) -> bool:
+    edge = form.edges[k]
+    return not follows(edge) or edge.penalty.quadratic(form.width(edge)) is not None
+
+
+def _off_diagonal(H: Array) -> bool:
+    """Whether anything stands beside the diagonals."""
+    d = H.shape[1]
+    return any(bool(H[:, a, b].any()) for a in range(d) for b in range(d) if a != b)
+
+
+def _inverse(H: Array) -> tuple[Array, float] | None:
+    """The inverses of a stack of positive semidefinite matrices, where need be by way of those with a diagonal of 1,
+    and the largest condition number; None where one counts as singular. A trace is not less than an eigenvalue."""
+    diagonal = np.einsum("ijj->ij", H)
+    if not (np.isfinite(diagonal).all() and (diagonal > 0.0).all()):
+        return None
+    both = None
+    if diagonal.max() > ALIKE * diagonal.min():
+        scale = 1.0 / np.sqrt(diagonal)
+        both = scale[:, :, None] * scale[:, None, :]
+        diagonal = np.ones(diagonal.shape)
+    try:
+        inverse = np.linalg.inv(H if both is None else H * both)
+    except np.linalg.LinAlgError:
+        return None
+    bends = np.einsum("ijj->ij", inverse)
+    worst = float((diagonal.sum(axis=1) * bends.sum(axis=1)).max())
+    if not ((bends > 0.0).all() and worst <= WORST):
+        return None
+    return inverse if both is None else inverse * both, worst
+
+
+def _convexity(H: Array, inverse: Array, scale: Array, terms: Array) -> Array:
+    """Lower bounds of the least eigenvalues of S H S, S = diag(scale), for Gram matrices that were computed as
+    H (n, d, d) from so many terms each; 0 where nothing is proved.
+
+    With any R near its inverse, ||(S H S)^-1|| <= ||R|| / (1 - ||I - R S H S||), in Frobenius's norm. Rounding is
+    within so many units of rounding of the trace as there are terms, since |x_j x_k| add up to at most that.
+    """
+    n, d, _ = H.shape
+    out = np.zeros(n)
+    for some in at_a_time(CELLS // (d * d), n):
+        both = scale[some, :, None] * scale[some, None, :]
+        A, R = H[some] * both, inverse[some] / both
+        size = [np.sqrt(np.einsum("ijk,ijk->i", each, each)) for each in (A, R)]
+        E = np.matmul(R, A)
+        E[:, np.arange(d), np.arange(d)] -= 1.0
+        error = (terms[some] + 8.0 * d + 16.0) * EPS * np.einsum("ijj->i", A)
+        off = np.sqrt(np.einsum("ijk,ijk->i", E, E)) + size[1] * (error + (d + 4.0) * EPS * size[0])
+        out[some] = np.where(off <= 0.5, 0.49 / size[1], 0.0)
+    return out
+
+
+def follows(edge: EdgeBlock) -> bool:
+    """Whether an edge's flow is the gradient of its penalty at a node's parameters."""
+    return edge.ground and isinstance(edge.penalty, AbstractSmoothPenalty)
+
+
+def _newton(H: Array, g: Array, some: Array) -> Array:
+    """H^-1 g, for what positive definite Hessians there are; where one is singular in floats g scaled by its
+    diagonal."""
+    diagonal = np.maximum(np.einsum("ijj->ij", H), 1e-300)
+    scale = 1.0 / np.sqrt(diagonal)
+    scaled = H * scale[:, :, None] * scale[:, None, :]
+    scaled[:, np.arange(H.shape[1]), np.arange(H.shape[1])] += 1e-14
+    with np.errstate(all="ignore"):
+        try:
+            step = scale * np.linalg.solve(scaled, (scale * g)[:, :, None])[:, :, 0]
+        except np.linalg.LinAlgError:
+            step = g / diagonal
+    return np.where(np.isfinite(step), step, 0.0)
+
+
+def _times(A: Array, v: Array) -> Array:
+    return A * v if A.ndim == 2 else np.matmul(A, v[:, :, None])[:, :, 0]

@@ -1,0 +1,91 @@
+"""A lower bound from flows and from parameters near the minimisers that they lead to, where every h_i is quadratic:
+valid whatever rounding did, at the price of a round or two.
+
+For any prices a, and any w, Fenchel's inequality and the Hessian H_i of h_i give, with r_i = grad h_i(w_i) + g_i,
+
+    min h_i + <g_i, .>  >=  sum_r <a_r, o_r> - s_r l_r*(a_r / s_r)  +  <X_i'a + g_i, w_i>  -  r_i'H_i^-1 r_i / 2,
+
+summed with the edges' terms the dual value at (u, a), less how far it is from being conserved times w, less a square.
+Near the minimisers both are rounding. The flows stay as they are: what is conserved exactly with them are the gradients
+at the exact minimisers, which are as near as that square says.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...form import DualPoint, EdgeBlock, Form
+from ...terms import Array
+from ...terms.penalties import AbstractPenalty, AbstractSmoothPenalty
+from ..enclosure.boxes import Box, box_value
+from ..enclosure.enclosed import Enclosed
+from ..enclosure.plain import Balance
+from ..enclosure.rows import SampleRows
+from ..enclosure.structure import Structure
+from ..enclosure.sums import DUST, EPS, MORE, Runs
+from ..enclosure.upper import plain_residuals
+from .nodes import QuadraticNodes, follows
+
+SHRUNK = 1e-13  # by so much flows are shrunk: they may be rounded out of their domains as they are
+
+
+def proved(form: Form, structure: Structure, nodes: QuadraticNodes, point: DualPoint, w: Array) -> Enclosed | None:
+    """The bound from the flows of a point, and from the gradients at w; None where flows are stated by roots, or the
+    curvature of a ground edge depends on the direction."""
+    ground = [edge for edge in form.edges if follows(edge)]
+    known = bool((nodes.convexity > 0.0).all()) and all(map(_isotropic, ground))
+    if structure.roots or not known or not np.isfinite(w).all():
+        return None
+    flows = tuple(
+        edge.gradients(w) if follows(edge) else (1.0 - SHRUNK) * u
+        for edge, u in zip(form.edges, point.flows, strict=True)
+    )
+    balance, slope, prices, away = Balance(form), np.zeros(form.shape), list[Array](), list[Array]()
+    for block, design in zip(form.samples, structure.designs, strict=True):
+        rows, s = SampleRows(block, design, *form.shape), block.column(block.scale)
+        r, around = plain_residuals(block, w, design)
+        a = s * r
+        off = (s * around + EPS * np.abs(a)) * MORE  # from the gradient at w
+        balance.add(*rows.plain_pull(a))
+        slope += rows.most(off)
+        prices.append(a)
+        away.append(off)
+    for edge, u in zip(form.edges, flows, strict=True):
+        balance.add_edges(edge, u)
+        if follows(edge):
+            slope[:, edge.coordinates] += abs(edge.transposed) @ _rounding(edge, w)
+    left = (np.abs(balance.value) + balance.error) * MORE
+    square = (((left + slope) * nodes.scale) ** 2).sum(axis=1) / nodes.convexity * MORE  # v'H_i v, v to the minimisers
+    cost = (left * np.abs(w)).sum(axis=1) + 0.5 * square
+    reach = np.sqrt(square) * MORE
+    spread = [np.zeros(u.shape) for u in flows]  # of each summand q of H_i, (q'v)^2 <= v'H_i v
+    for k, edge in enumerate(form.edges):
+        if follows(edge):
+            root = np.sqrt(edge.weight * _bend(edge.penalty))
+            spread[k] = (_rounding(edge, w) + (root * reach[edge.tail])[:, None]) * MORE
+    off = tuple(
+        (far + block.column(np.sqrt(block.scale) * reach[block.node])) * MORE
+        for block, far in zip(form.samples, away, strict=True)
+    )
+    nothing = tuple(np.zeros(u.shape) for u in flows), tuple(np.zeros(a.shape) for a in prices)
+    found = box_value(form, structure, Box(flows, nothing[0], tuple(prices), nothing[1]))
+    lost = Runs(form.component, form.n_components).sums(cost * MORE, plain=True)
+    lost = (lost.high + np.abs(lost.low) + lost.error) * MORE
+    lower = found.lower - lost
+    lower = np.where(np.isfinite(lower), lower - EPS * (np.abs(lower) + lost), -np.inf)
+    return Enclosed(lower, DualPoint(flows, tuple(prices)), tuple(spread), found.why, found.inner, off)
+
+
+def _rounding(edge: EdgeBlock, w: Array) -> Array:
+    """How far the gradients c L z at w, as they were computed, are from exact ones, (m, k)."""
+    z = edge.difference(w)
+    return (4.0 * EPS * edge.weight[:, None] * _bend(edge.penalty)) * np.abs(z) + DUST * (z != 0.0)
+
+
+def _bend(penalty: AbstractPenalty) -> float:
+    return penalty.smoothness() if isinstance(penalty, AbstractSmoothPenalty) else np.inf
+
+
+def _isotropic(edge: EdgeBlock) -> bool:
+    """Whether phi is L/2 ||z||^2, as ground edges mostly are."""
+    return edge.penalty.strong_convexity() == _bend(edge.penalty)
