@@ -13,7 +13,8 @@ from ...messages import unmatched
 from ...network import Memories
 from ...oracles import INEXACT, Accuracy, Inexact, gradient_steps, without_prox, without_steps
 from ...terms import Array
-from ._halpern import Flows
+from ._fused import fused
+from ._halpern import Flows, Halpern
 from ._lossy import LossyEdges
 from ._step_sizes import ROUNDING, StepSizes
 from .fixed_point import Acceleration, State
@@ -118,6 +119,14 @@ class PrimalDual(LossyEdges):
     @cached_property
     def acceleration(self) -> Acceleration:
         return Acceleration(self.relaxation, self.restarts, 1.0 if self.apart and not self.balance else self.balance)
+
+    def step(self, state: State) -> State:
+        """In a compiled round where there is one, and no anchor pulls."""
+        ours = type(self).image is PrimalDual.image and type(self).nodes is PrimalDual.nodes
+        rounds = state.view.rounds if ours and self.inexact is None and not self.apart else None
+        if rounds is None or isinstance(state.due, Halpern):
+            return super().step(state)
+        return self.adapted(fused(rounds, state, self.acceleration.relaxation))
 
     def image(self, state: State) -> tuple[Array, Flows, Memories]:
         """A round of Algorithm 1: (w+, u+)."""

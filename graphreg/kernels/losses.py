@@ -1,0 +1,125 @@
+"""The proxes of the nodes' losses as a round takes them: quadratic ones compiled, the others as they are."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..oracles import AbstractNodeProx, Memory
+from ..terms import Array
+from .compiled import compiled, specialised, width_of
+from .nodes import mean_round, quadratic_round, relaxed
+
+
+@dataclass(frozen=True)
+class Moved:
+    """Where a round writes what it finds of the nodes, flat: w+, 2 w+ - w, and w relaxed by ``rho`` towards w+."""
+
+    hat: Array
+    ahead: Array
+    new: Array
+    rho: float
+
+
+class AbstractRoundLoss(ABC):
+    """The nodes of one prox."""
+
+    @abstractmethod
+    def round(
+        self, weight: Array, pull: Array, w: Array, warm: Array | None, memory: Memory, out: Moved
+    ) -> Memory:
+        """w+ of these nodes is the prox at w - pull / weight, ``weight`` = 1/tau (n,); flat arrays of all nodes."""
+
+
+@dataclass(frozen=True)
+class MeanRound(AbstractRoundLoss):
+    """All nodes, f_i = 1/2 mass_i ||w||^2 - <h_i, w>; mass and h are 0 where there is no loss."""
+
+    nodes: Array
+    mass: Array
+    h: Array
+    d: int
+
+    def round(
+        self, weight: Array, pull: Array, w: Array, warm: Array | None, memory: Memory, out: Moved
+    ) -> Memory:
+        whole = len(self.nodes) == len(weight)
+        inverse = 1.0 / (self.mass + (weight if whole else weight[self.nodes]))
+        values = self.nodes, self.h, inverse, weight, pull, w, out.rho, out.hat, out.ahead, out.new, self.d
+        specialised(mean_round, width_of(self.d), int(whole))(*values)
+        return memory
+
+
+@dataclass(frozen=True)
+class QuadraticRound(AbstractRoundLoss):
+    """f_i = 1/2 w'V diag(values) V'w - <V target, w>."""
+
+    nodes: Array
+    V: Array
+    values: Array
+    target: Array
+    work: Array
+    d: int
+
+    def round(
+        self, weight: Array, pull: Array, w: Array, warm: Array | None, memory: Memory, out: Moved
+    ) -> Memory:
+        rank = len(self.work)
+        values = self.nodes, self.V, self.values, self.target, weight, pull, w, out.rho, self.work
+        kernel = specialised(quadratic_round, width_of(self.d), width_of(rank) if width_of(self.d) else 0)
+        kernel(*values, out.hat, out.ahead, out.new, self.d)
+        return memory
+
+
+@dataclass(frozen=True)
+class PlainRound(AbstractRoundLoss):
+    """Any other prox."""
+
+    prox: AbstractNodeProx
+    whole: bool
+    d: int
+
+    def round(
+        self, weight: Array, pull: Array, w: Array, warm: Array | None, memory: Memory, out: Moved
+    ) -> Memory:
+        i = slice(None) if self.whole else self.prox.nodes
+        tau = 1.0 / weight[i]
+        now, force, hat, ahead, new = (each.reshape(-1, self.d) for each in (w, pull, out.hat, out.ahead, out.new))
+        at = now[i] - tau[:, None] * force[i]
+        begin = at if warm is None else warm.reshape(-1, self.d)[i]
+        x, memory = self.prox(at, tau, begin, memory)
+        if self.whole:
+            out.hat[:] = x.reshape(-1)
+            compiled(relaxed)(out.rho, w, out.hat, out.ahead, out.new)
+        else:
+            hat[i] = x
+            ahead[i] = 2.0 * x - now[i]
+            new[i] = now[i] + out.rho * (x - now[i])
+        return memory
+
+
+def round_losses(proxes: tuple[AbstractNodeProx, ...], n: int, d: int) -> tuple[AbstractRoundLoss, ...]:
+    """One for each prox, and one for the nodes that have none, where there are any."""
+    out: list[AbstractRoundLoss] = []
+    left = np.full(n, True)
+    for prox in proxes:
+        left[prox.nodes] = False
+        nodes, whole = np.asarray(prox.nodes, dtype=np.int32), np.array_equal(prox.nodes, np.arange(n))
+        found = prox.factors()
+        if found is None:
+            out.append(PlainRound(prox, whole, d))
+        elif found.V is None:
+            out.append(MeanRound(nodes, found.values[:, 0], _flat(found.pull), d))
+        else:
+            flat = (_flat(each) for each in (found.V, found.values, found.pull))
+            out.append(QuadraticRound(nodes, *flat, np.empty(found.V.shape[2]), d))
+    if left.any():
+        nodes = np.flatnonzero(left).astype(np.int32)
+        out.append(MeanRound(nodes, np.zeros(len(nodes)), np.zeros(len(nodes) * d), d))
+    return tuple(out)
+
+
+def _flat(values: Array) -> Array:
+    return np.ascontiguousarray(values, dtype=float).reshape(-1)

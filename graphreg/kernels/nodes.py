@@ -1,0 +1,105 @@
+"""The nodes' half of a round: w+ = prox of tau f at w - tau K'u, with 2 w+ - w, which goes across the edges, and w
+relaxed. For losses f_i = 1/2 w'H_i w - <h_i, w> with H_i = V diag(values) V'.
+
+All arrays are flat. A node of the list ``nodes`` stands at ``nodes[r]`` in w, and at r in what its loss has.
+"""
+
+from __future__ import annotations
+
+from ..terms import Array
+from .compiled import Kernel
+
+
+def mean_round(width: int, whole: int) -> Kernel:
+    """For H_i = mass_i I, with ``inverse`` = 1 / (mass + 1/tau); of all nodes in their order where ``whole``."""
+
+    def kernel(
+        nodes: Array,
+        h: Array,
+        inverse: Array,
+        weight: Array,
+        pull: Array,
+        w: Array,
+        rho: float,
+        hat: Array,
+        ahead: Array,
+        new: Array,
+        d: int,
+    ) -> None:
+        end = width if width else d
+        for r in range(nodes.size):
+            i = r if whole else nodes[r]
+            for k in range(end):
+                old = w[i * end + k]
+                x = (weight[i] * old - pull[i * end + k] + h[r * end + k]) * inverse[r]
+                hat[i * end + k] = x
+                ahead[i * end + k] = 2.0 * x - old
+                new[i * end + k] = old + rho * (x - old)
+
+    return kernel
+
+
+def quadratic_round(width: int, rank: int) -> Kernel:
+    """For h_i = V target: w+ - v = V (target - values V'v) / (values + 1/tau) at v = w - tau K'u, free of cancellation.
+
+    ``work`` is room for as many numbers as V has columns."""
+
+    def kernel(
+        nodes: Array,
+        V: Array,
+        values: Array,
+        target: Array,
+        weight: Array,
+        pull: Array,
+        w: Array,
+        rho: float,
+        work: Array,
+        hat: Array,
+        ahead: Array,
+        new: Array,
+        d: int,
+    ) -> None:
+        end = width if width else d
+        columns = rank if rank else work.size
+        for r in range(nodes.size):
+            at, of, tau = nodes[r] * end, r * columns, 1.0 / weight[nodes[r]]
+            for q in range(columns):
+                work[q] = 0.0
+            for k in range(end):
+                v = w[at + k] - tau * pull[at + k]
+                hat[at + k] = v
+                for q in range(columns):
+                    work[q] += v * V[(r * end + k) * columns + q]
+            for q in range(columns):
+                work[q] = (target[of + q] - values[of + q] * work[q]) / (values[of + q] + weight[nodes[r]])
+            for k in range(end):
+                total = 0.0
+                for q in range(columns):
+                    total += V[(r * end + k) * columns + q] * work[q]
+                hat[at + k] += total
+            for k in range(end):
+                ahead[at + k] = 2.0 * hat[at + k] - w[at + k]
+                new[at + k] = w[at + k] + rho * (hat[at + k] - w[at + k])
+
+    return kernel
+
+
+def relaxed(rho: float, w: Array, hat: Array, ahead: Array, new: Array) -> None:
+    """What follows from w+ that is known already."""
+    for i in range(w.size):
+        ahead[i] = 2.0 * hat[i] - w[i]
+        new[i] = w[i] + rho * (hat[i] - w[i])
+
+
+def node_way(width: int) -> Kernel:
+    """``degree_i ||w_i - other_i||^2`` of each node is written to ``way``."""
+
+    def kernel(degree: Array, w: Array, other: Array, way: Array, d: int) -> None:
+        end = width if width else d
+        for i in range(degree.size):
+            size = 0.0
+            for k in range(end):
+                size += (w[i * end + k] - other[i * end + k]) ** 2
+            way[i] = degree[i] * size
+
+    return kernel

@@ -1,0 +1,146 @@
+"""Rounds of the primal-dual method on flat arrays: two passes over nodes and edges, and nothing allocated.
+
+    w+ = prox of tau f at w - tau K'u,     u+ = prox of sigma g* at u + sigma (K(2 w+ - w) - center),     both relaxed,
+
+with tau_i = s/deg_i and sigma = 1/(2 s), on edges to the ground 1/s. K'u is carried from round to round; u+ itself,
+which only checks look at, is found when they do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from ..form import Form
+from ..oracles import AbstractNodeProx, Memory
+from ..terms import Array
+from .blocks import AbstractRoundBlock, CompiledBlock, PlainBlock
+from .buffers import Buffers
+from .compiled import compiles, specialised, width_of
+from .losses import AbstractRoundLoss, Moved, round_losses
+from .nodes import node_way
+from .order import EdgeOrder, edge_order
+
+LEAST = 5000  # entries of the flows, below which numpy is as quick as numba is to load
+
+Memories = tuple[Memory, ...]
+
+
+@dataclass(frozen=True)
+class Held:
+    """Parameters and flows in the order of the rounds, and K'u."""
+
+    rounds: Rounds
+    flat_w: Array
+    flat_u: tuple[Array, ...]
+    pull: Array
+
+    @cached_property
+    def w(self) -> Array:
+        """(n, d)."""
+        return self.flat_w.reshape(self.rounds.form.shape)
+
+    @cached_property
+    def u(self) -> tuple[Array, ...]:
+        """(m, k) per block, in the order of the form."""
+        return tuple(block.left(u) for block, u in zip(self.rounds.blocks, self.flat_u, strict=True))
+
+
+@dataclass(frozen=True)
+class Image:
+    """T x: w+, and u+ when somebody asks for it."""
+
+    before: Held  # x
+    flat_w: Array
+    ahead: Array  # 2 w+ - w
+    s: float
+
+    @cached_property
+    def w(self) -> Array:
+        """(n, d)."""
+        return self.flat_w.reshape(self.before.rounds.form.shape)
+
+    @cached_property
+    def u(self) -> tuple[Array, ...]:
+        """(m, k) per block, in the order of the form."""
+        new, _ = self.before.rounds.edges(self.before, self.ahead, self.s, 0.0)
+        return tuple(block.left(u) for block, u in zip(self.before.rounds.blocks, new, strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Rounds:
+    """What rounds need of a form."""
+
+    form: Form
+    blocks: tuple[AbstractRoundBlock, ...]
+    losses: tuple[AbstractRoundLoss, ...]
+    degree: Array  # (n,)
+    stepped: Array  # the same, but positive at nodes without edges: deg_i of the steps
+    buffers: Buffers = field(default_factory=Buffers)
+
+    @staticmethod
+    def of(
+        form: Form, proxes: tuple[AbstractNodeProx, ...], stepped: Array, orders: tuple[EdgeOrder, ...]
+    ) -> Rounds:
+        """With the proxes of the form's losses, and `orders_of` its edges."""
+        blocks: list[AbstractRoundBlock] = []
+        for edge, order in zip(form.edges, orders, strict=True):
+            found = CompiledBlock.of(edge, order, form.d)
+            blocks.append(PlainBlock(edge, edge.weight, form.width(edge), form.shape) if found is None else found)
+        return Rounds(form, tuple(blocks), round_losses(proxes, *form.shape), form.degree(), stepped)
+
+    def entered(self, w: Array, u: tuple[Array, ...]) -> Held:
+        """A point (n, d) with flows (m, k), as rounds hold it."""
+        shapes = [self.form.shape, *((len(edge.tail), self.form.width(edge)) for edge in self.form.edges)]
+        if [w.shape, *(each.shape for each in u)] != shapes:  # kernels look at no bounds
+            raise ValueError(f"parameters and flows must have the shapes {shapes}")
+        flat = tuple(block.entered(each) for block, each in zip(self.blocks, u, strict=True))
+        pull = self._no_pull()
+        for block, each in zip(self.blocks, flat, strict=True):
+            block.pull(each, pull)
+        return Held(self, np.ascontiguousarray(w, dtype=float).reshape(-1), flat, pull)
+
+    def round(self, x: Held, warm: Array, s: float, rho: float, memory: Memories) -> tuple[Held, Image, Memories]:
+        """x after a round, T x, and what the proxes remember; ``warm`` (n, d) is where they begin."""
+        size, weight = len(x.flat_w), self.stepped / s
+        out = Moved(*(self.buffers.take(size) for _ in range(3)), rho)
+        known = (*memory, *[None] * (len(self.losses) - len(memory)))
+        kept = [
+            loss.round(weight, x.pull, x.flat_w, warm, each, out)
+            for loss, each in zip(self.losses, known, strict=True)
+        ]
+        u, pull = self.edges(x, out.ahead, s, rho)
+        return Held(self, out.new, u, pull), Image(x, out.hat, out.ahead, s), tuple(kept)
+
+    def edges(self, x: Held, ahead: Array, s: float, rho: float) -> tuple[tuple[Array, ...], Array]:
+        """The flows, relaxed by rho (as the prox leaves them for rho = 0), and K' of them."""
+        pull, new = self._no_pull(), tuple(self.buffers.take(block.size) for block in self.blocks)
+        for block, u, after in zip(self.blocks, x.flat_u, new, strict=True):
+            block.round(s, rho, ahead, u, after, pull)
+        return new, pull
+
+    def way(self, a: Held, b: Held) -> Array:
+        """deg_i ||dw_i||^2 at each node, and sum_e (2, to the ground 1) ||du_e||^2 over the edges whose tail it is,
+        (n, 2)."""
+        way, d = np.zeros((2, self.form.n)), self.form.d
+        specialised(node_way, width_of(d))(self.degree, a.flat_w, b.flat_w, way[0], d)
+        for block, here, there in zip(self.blocks, a.flat_u, b.flat_u, strict=True):
+            block.way(here, there, way[1])
+        return way.T
+
+    def _no_pull(self) -> Array:
+        pull = self.buffers.take(self.form.n * self.form.d)
+        pull[:] = 0.0
+        return pull
+
+
+def pays(form: Form) -> bool:
+    """Whether rounds on a form are compiled: where numba is, and the form large enough."""
+    return sum(len(edge.tail) * form.width(edge) for edge in form.edges) >= LEAST and compiles()
+
+
+def orders_of(form: Form) -> tuple[EdgeOrder, ...]:
+    """In which order rounds go through each block of edges."""
+    return tuple(edge_order(edge.tail, edge.head, form.d == 1 and not edge.ground) for edge in form.edges)
