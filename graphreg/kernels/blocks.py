@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
 from ..terms import Array, EdgeBlock
 from .compiled import specialised, width_of
 from .edges import KINDS, edge_pull, edge_round, edge_way
-from .order import EdgeOrder
+from .order import EdgeOrder, Runs
 from .runs import run_pull, run_round
 
 NOTHING = np.zeros(0)
+NO_NODES = (NOTHING,) * 6
 
 
 class AbstractRoundBlock(ABC):
@@ -75,19 +77,27 @@ class CompiledBlock(AbstractRoundBlock):
         return self.order.back(flat, self.d)
 
     def round(self, s: float, rho: float, ahead: Array, u: Array, new: Array, pull: Array) -> None:
-        o, sigma = self.order, (1.0 if self.edge.ground else 0.5) / s
-        values = self.c, self.center, sigma, rho, ahead, u, new, pull
-        if o.first is not None:
-            kernel = specialised(run_round, self.kind, int(self.center.size > 0))
-            kernel(o.first, o.tails, o.heads, *values)
-        else:
-            constants = width_of(self.d), self.kind, int(self.edge.ground), int(self.center.size > 0)
-            specialised(edge_round, *constants)(o.tail, o.head, *values, self.d)
+        if self.order.runs is not None:
+            self.sweep(s, rho, (ahead, u, new, pull), NO_NODES)
+            return
+        o, sigma, relaxes = self.order, (1.0 if self.edge.ground else 0.5) / s, int(rho != 0.0)
+        constants = width_of(self.d), self.kind, int(self.edge.ground), int(self.center.size > 0), relaxes
+        kernel = specialised(edge_round, *constants)
+        kernel(o.tail, o.head, self.c, self.center, sigma, rho, ahead, u, new, pull, self.d)
+
+    def sweep(self, s: float, rho: float, edges: tuple[Array, ...], nodes: tuple[Array, ...]) -> None:
+        """A round of edges in runs, and of the nodes where there are any: with (ahead, u, new, pull) and with (degree,
+        mass, h, force, w, moved) of `run_round`."""
+        degree, *rest = nodes
+        runs, moves = cast(Runs, self.order.runs), int(degree.size > 0)
+        kernel = specialised(run_round, self.kind, int(self.center.size > 0), int(rho != 0.0), moves)
+        of_runs = runs.group, runs.reach, runs.first, runs.tail, runs.head
+        kernel(*of_runs, self.c, self.center, 0.5 / s, rho, *edges, degree, s, *rest)
 
     def pull(self, u: Array, pull: Array) -> None:
         o = self.order
-        if o.first is not None:
-            specialised(run_pull)(o.first, o.tails, o.heads, u, pull)
+        if o.runs is not None:
+            specialised(run_pull)(o.runs.first, o.runs.tail, o.runs.head, u, pull)
         else:
             specialised(edge_pull, width_of(self.d), int(self.edge.ground))(o.tail, o.head, u, pull, self.d)
 

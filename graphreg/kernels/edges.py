@@ -16,8 +16,9 @@ KINDS = {"box": BOX, "ball": BALL, "square": SQUARE}
 TINY = 1e-300  # a square: no capacity is divided by less than its root
 
 
-def edge_round(width: int, kind: int, ground: int, centred: int) -> Kernel:
-    """For edges of ``width`` coordinates (0: any number of them) in a list."""
+def edge_round(width: int, kind: int, ground: int, centred: int, relaxes: int) -> Kernel:
+    """For edges of ``width`` coordinates (0: any number of them) in a list; not relaxed, but as the prox leaves them,
+    where not ``relaxes``."""
 
     def kernel(
         tail: Array,
@@ -32,7 +33,7 @@ def edge_round(width: int, kind: int, ground: int, centred: int) -> Kernel:
         pull: Array,
         d: int,
     ) -> None:
-        """``new`` is u relaxed by rho, for rho = 0 the prox itself; K' of it is added to ``pull``."""
+        """The flows are written to ``new``, and K' of them is added to ``pull``."""
         end = width if width else d
         for e in range(tail.size):
             i, at = tail[e] * end, e * end
@@ -52,7 +53,7 @@ def edge_round(width: int, kind: int, ground: int, centred: int) -> Kernel:
                 factor = c[e] / math.sqrt(max(size, c[e] * c[e], TINY))
             for k in range(end):
                 v = min(max(new[at + k], -c[e]), c[e]) if kind == BOX else factor * new[at + k]
-                new[at + k] = v if rho == 0.0 else u[at + k] + rho * (v - u[at + k])
+                new[at + k] = u[at + k] + rho * (v - u[at + k]) if relaxes else v
             for k in range(end):
                 pull[i + k] += new[at + k]
             if not ground:

@@ -14,6 +14,17 @@ from .nodes import mean_round, quadratic_round, relaxed
 
 
 @dataclass(frozen=True)
+class Standing:
+    """Where all nodes stand before a round, flat: tau_i = s / degree_i, K'u, w, and where a prox may begin (n, d)."""
+
+    degree: Array
+    s: float
+    pull: Array
+    w: Array
+    warm: Array | None
+
+
+@dataclass(frozen=True)
 class Moved:
     """Where a round writes what it finds of the nodes, flat: w+, 2 w+ - w, and w relaxed by ``rho`` towards w+."""
 
@@ -24,13 +35,13 @@ class Moved:
 
 
 class AbstractRoundLoss(ABC):
-    """The nodes of one prox."""
+    """The nodes of one prox; it ``begins`` where it is told."""
+
+    begins = False
 
     @abstractmethod
-    def round(
-        self, weight: Array, pull: Array, w: Array, warm: Array | None, memory: Memory, out: Moved
-    ) -> Memory:
-        """w+ of these nodes is the prox at w - pull / weight, ``weight`` = 1/tau (n,); flat arrays of all nodes."""
+    def round(self, at: Standing, memory: Memory, out: Moved) -> Memory:
+        """Write w+, the prox at w - tau K'u, of these nodes, and say what the prox remembers."""
 
 
 @dataclass(frozen=True)
@@ -42,13 +53,10 @@ class MeanRound(AbstractRoundLoss):
     h: Array
     d: int
 
-    def round(
-        self, weight: Array, pull: Array, w: Array, warm: Array | None, memory: Memory, out: Moved
-    ) -> Memory:
-        whole = len(self.nodes) == len(weight)
-        inverse = 1.0 / (self.mass + (weight if whole else weight[self.nodes]))
-        values = self.nodes, self.h, inverse, weight, pull, w, out.rho, out.hat, out.ahead, out.new, self.d
-        specialised(mean_round, width_of(self.d), int(whole))(*values)
+    def round(self, at: Standing, memory: Memory, out: Moved) -> Memory:
+        whole = len(self.nodes) == len(at.degree)
+        values = self.nodes, self.mass, self.h, at.degree, at.s, at.pull, at.w, out.rho
+        specialised(mean_round, width_of(self.d), int(whole))(*values, out.hat, out.ahead, out.new, self.d)
         return memory
 
 
@@ -63,11 +71,9 @@ class QuadraticRound(AbstractRoundLoss):
     work: Array
     d: int
 
-    def round(
-        self, weight: Array, pull: Array, w: Array, warm: Array | None, memory: Memory, out: Moved
-    ) -> Memory:
+    def round(self, at: Standing, memory: Memory, out: Moved) -> Memory:
         rank = len(self.work)
-        values = self.nodes, self.V, self.values, self.target, weight, pull, w, out.rho, self.work
+        values = self.nodes, self.V, self.values, self.target, at.degree, at.s, at.pull, at.w, out.rho, self.work
         kernel = specialised(quadratic_round, width_of(self.d), width_of(rank) if width_of(self.d) else 0)
         kernel(*values, out.hat, out.ahead, out.new, self.d)
         return memory
@@ -77,26 +83,26 @@ class QuadraticRound(AbstractRoundLoss):
 class PlainRound(AbstractRoundLoss):
     """Any other prox."""
 
+    begins = True
+
     prox: AbstractNodeProx
     whole: bool
     d: int
 
-    def round(
-        self, weight: Array, pull: Array, w: Array, warm: Array | None, memory: Memory, out: Moved
-    ) -> Memory:
+    def round(self, at: Standing, memory: Memory, out: Moved) -> Memory:
         i = slice(None) if self.whole else self.prox.nodes
-        tau = 1.0 / weight[i]
-        now, force, hat, ahead, new = (each.reshape(-1, self.d) for each in (w, pull, out.hat, out.ahead, out.new))
-        at = now[i] - tau[:, None] * force[i]
-        begin = at if warm is None else warm.reshape(-1, self.d)[i]
-        x, memory = self.prox(at, tau, begin, memory)
+        tau = at.s / at.degree[i]
+        w, pull, hat, ahead, new = (a.reshape(-1, self.d) for a in (at.w, at.pull, out.hat, out.ahead, out.new))
+        v = w[i] - tau[:, None] * pull[i]
+        begin = v if at.warm is None else at.warm[i]
+        x, memory = self.prox(v, tau, begin, memory)
         if self.whole:
             out.hat[:] = x.reshape(-1)
-            compiled(relaxed)(out.rho, w, out.hat, out.ahead, out.new)
+            compiled(relaxed)(out.rho, at.w, out.hat, out.ahead, out.new)
         else:
             hat[i] = x
-            ahead[i] = 2.0 * x - now[i]
-            new[i] = now[i] + out.rho * (x - now[i])
+            ahead[i] = 2.0 * x - w[i]
+            new[i] = w[i] + out.rho * (x - w[i])
         return memory
 
 

@@ -11,13 +11,14 @@ from .compiled import Kernel
 
 
 def mean_round(width: int, whole: int) -> Kernel:
-    """For H_i = mass_i I, with ``inverse`` = 1 / (mass + 1/tau); of all nodes in their order where ``whole``."""
+    """For H_i = mass_i I and 1/tau_i = degree_i / s; of all nodes in their order where ``whole``."""
 
     def kernel(
         nodes: Array,
+        mass: Array,
         h: Array,
-        inverse: Array,
-        weight: Array,
+        degree: Array,
+        s: float,
         pull: Array,
         w: Array,
         rho: float,
@@ -29,9 +30,11 @@ def mean_round(width: int, whole: int) -> Kernel:
         end = width if width else d
         for r in range(nodes.size):
             i = r if whole else nodes[r]
+            weight = degree[i] / s
+            inverse = 1.0 / (weight + mass[r])
             for k in range(end):
                 old = w[i * end + k]
-                x = (weight[i] * old - pull[i * end + k] + h[r * end + k]) * inverse[r]
+                x = (weight * old - pull[i * end + k] + h[r * end + k]) * inverse
                 hat[i * end + k] = x
                 ahead[i * end + k] = 2.0 * x - old
                 new[i * end + k] = old + rho * (x - old)
@@ -49,7 +52,8 @@ def quadratic_round(width: int, rank: int) -> Kernel:
         V: Array,
         values: Array,
         target: Array,
-        weight: Array,
+        degree: Array,
+        s: float,
         pull: Array,
         w: Array,
         rho: float,
@@ -62,7 +66,8 @@ def quadratic_round(width: int, rank: int) -> Kernel:
         end = width if width else d
         columns = rank if rank else work.size
         for r in range(nodes.size):
-            at, of, tau = nodes[r] * end, r * columns, 1.0 / weight[nodes[r]]
+            at, of, weight = nodes[r] * end, r * columns, degree[nodes[r]] / s
+            tau = 1.0 / weight
             for q in range(columns):
                 work[q] = 0.0
             for k in range(end):
@@ -71,7 +76,7 @@ def quadratic_round(width: int, rank: int) -> Kernel:
                 for q in range(columns):
                     work[q] += v * V[(r * end + k) * columns + q]
             for q in range(columns):
-                work[q] = (target[of + q] - values[of + q] * work[q]) / (values[of + q] + weight[nodes[r]])
+                work[q] = (target[of + q] - values[of + q] * work[q]) / (values[of + q] + weight)
             for k in range(end):
                 total = 0.0
                 for q in range(columns):

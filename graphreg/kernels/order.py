@@ -9,23 +9,31 @@ import numpy as np
 from ..terms import Array
 
 LONG = 16  # edges of a run on average, from which on slices pay
-BLOCK = 2**15  # tails whose parameters stay in a cache while the edges of all directions pass
+BLOCK = 2**13  # tails of a group: what a round has of them, and of their edges, fits into a cache
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Run r has the edges from ``first[r]`` to ``first[r + 1]``; with each edge both ends, at first ``tail[r]`` and
+    ``head[r]``, move on by one. Group g has the runs from ``group[g]`` to ``group[g + 1]``, whose ends are among the
+    first ``reach[g]`` nodes; the last one has none, and reaches all nodes.
+    """
+
+    first: Array
+    tail: Array
+    head: Array
+    group: Array
+    reach: Array
 
 
 @dataclass(frozen=True)
 class EdgeOrder:
-    """``places`` are the edges of the block in their new order (None: as they are); int32 ends in that order.
-
-    Where there are runs, run r has the edges from ``first[r]`` to ``first[r + 1]``, and begins with the ends
-    ``tails[r]`` and ``heads[r]``.
-    """
+    """``places`` are the edges of the block in their new order (None: as they are); int32 ends in that order."""
 
     places: Array | None
     tail: Array
     head: Array
-    first: Array | None = None
-    tails: Array | None = None
-    heads: Array | None = None
+    runs: Runs | None = None
 
     def of(self, rows: Array) -> Array:
         """What belongs to the edges of the block, flat and in the new order."""
@@ -41,30 +49,34 @@ class EdgeOrder:
         return out
 
 
-def edge_order(tail: Array, head: Array, runs: bool) -> EdgeOrder:
-    """The order of a block; ``runs`` where slices are of use."""
-    ends = np.asarray(tail, dtype=np.int32), np.asarray(head, dtype=np.int32)
-    if runs:
-        places = _along(*ends)
-        t, h = (end if places is None else end[places] for end in ends)
-        first = _starts(t, h)
-        if LONG * (len(first) - 1) <= len(t):
-            return EdgeOrder(places, t, h, first, t[first[:-1]], h[first[:-1]])
-    if len(tail) == 0 or (np.diff(ends[0]) >= 0).all():
-        return EdgeOrder(None, *ends)
-    places = np.argsort(ends[0], kind="stable")
-    return EdgeOrder(places, ends[0][places], ends[1][places])
+def edge_order(tail: Array, head: Array, n: int, slices: bool) -> EdgeOrder:
+    """The order of a block of edges between n nodes; ``slices`` where runs are of use."""
+    tail, head = tail.astype(np.int32), head.astype(np.int32)
+    if slices:
+        places = _along(tail, head)
+        t, h = (tail, head) if places is None else (tail[places], head[places])
+        runs = _runs(t, h, n)
+        if LONG * len(runs.tail) <= len(t):
+            return EdgeOrder(places, t, h, runs)
+    if (np.diff(tail) >= 0).all():
+        return EdgeOrder(None, tail, head)
+    places = np.argsort(tail, kind="stable")
+    return EdgeOrder(places, tail[places], head[places])
 
 
 def _along(tail: Array, head: Array) -> Array | None:
-    """Sorted by block of tails, direction and tail; None where they stand so."""
+    """Sorted by group of tails, direction and tail; None where they stand so."""
     way = head.astype(np.int64) - tail
     way -= way.min(initial=0)
     key = ((tail // BLOCK) * (way.max(initial=0) + 1) + way) * BLOCK + tail % BLOCK
     return None if (np.diff(key) >= 0).all() else np.argsort(key, kind="stable")
 
 
-def _starts(tail: Array, head: Array) -> Array:
-    """Where runs begin, and the number of edges."""
-    breaks = (np.diff(tail) != 1) | (np.diff(head) != 1)
-    return np.concatenate([[0], np.flatnonzero(breaks) + 1, [len(tail)]]).astype(np.int32)
+def _runs(tail: Array, head: Array, n: int) -> Runs:
+    breaks = (np.diff(tail) != 1) | (np.diff(head) != 1) | (np.diff(tail // BLOCK) != 0)
+    first = np.concatenate([[0], np.flatnonzero(breaks) + 1, [len(tail)]]).astype(np.int32)
+    begin = first[:-1]
+    t, h, last = tail[begin], head[begin], np.maximum(tail, head)[first[1:] - 1]
+    group = np.flatnonzero(np.diff(t // BLOCK, prepend=-1))
+    reach = np.append(np.maximum.accumulate(np.maximum.reduceat(last, group)) + 1, n)
+    return Runs(first, t, h, np.append(group, [len(t)] * 2).astype(np.int32), reach.astype(np.int32))

@@ -19,13 +19,14 @@ from ..terms import Array
 from .blocks import AbstractRoundBlock, CompiledBlock, PlainBlock
 from .buffers import Buffers
 from .compiled import compiles, specialised, width_of
-from .losses import AbstractRoundLoss, Moved, round_losses
+from .losses import AbstractRoundLoss, MeanRound, Moved, Standing, round_losses
 from .nodes import node_way
 from .order import EdgeOrder, edge_order
 
 LEAST = 5000  # entries of the flows, below which numpy is as quick as numba is to load
 
 Memories = tuple[Memory, ...]
+Round = tuple["Held", "Image", Memories]
 
 
 @dataclass(frozen=True)
@@ -50,22 +51,25 @@ class Held:
 
 @dataclass(frozen=True)
 class Image:
-    """T x: w+, and u+ when somebody asks for it."""
+    """T x = (w+, u+) at ``before`` = x: what of it the round has not left is found when somebody asks."""
 
-    before: Held  # x
-    flat_w: Array
-    ahead: Array  # 2 w+ - w
+    before: Held
     s: float
+    left: Moved | None  # of the nodes
+
+    @cached_property
+    def moved(self) -> Moved:
+        return self.before.rounds.nodes(self.before, None, self.s, 1.0, ())[0] if self.left is None else self.left
 
     @cached_property
     def w(self) -> Array:
         """(n, d)."""
-        return self.flat_w.reshape(self.before.rounds.form.shape)
+        return self.moved.hat.reshape(self.before.rounds.form.shape)
 
     @cached_property
     def u(self) -> tuple[Array, ...]:
         """(m, k) per block, in the order of the form."""
-        new, _ = self.before.rounds.edges(self.before, self.ahead, self.s, 0.0)
+        new, _ = self.before.rounds.edges(self.before, self.moved.ahead, self.s, 0.0)
         return tuple(block.left(u) for block, u in zip(self.before.rounds.blocks, new, strict=True))
 
 
@@ -102,17 +106,44 @@ class Rounds:
             block.pull(each, pull)
         return Held(self, np.ascontiguousarray(w, dtype=float).reshape(-1), flat, pull)
 
-    def round(self, x: Held, warm: Array, s: float, rho: float, memory: Memories) -> tuple[Held, Image, Memories]:
+    def round(self, x: Held, warm: Array | None, s: float, rho: float, memory: Memories) -> Round:
         """x after a round, T x, and what the proxes remember; ``warm`` (n, d) is where they begin."""
-        size, weight = len(x.flat_w), self.stepped / s
-        out = Moved(*(self.buffers.take(size) for _ in range(3)), rho)
+        if self.swept is not None:
+            new, image = self._swept(x, s, rho, *self.swept)
+            return new, image, memory
+        moved, memory = self.nodes(x, warm, s, rho, memory)
+        u, pull = self.edges(x, moved.ahead, s, rho)
+        return Held(self, moved.new, u, pull), Image(x, s, moved), memory
+
+    @cached_property
+    def swept(self) -> tuple[CompiledBlock, MeanRound] | None:
+        """The one block of edges in runs and the means of all nodes, where there is nothing else: one pass has both."""
+        match self.blocks, self.losses:
+            case (CompiledBlock() as edges,), (MeanRound() as nodes,) if edges.order.runs is not None:
+                return edges, nodes
+        return None
+
+    @property
+    def begins(self) -> bool:
+        """Whether proxes ask where to begin."""
+        return any(loss.begins for loss in self.losses)
+
+    def _swept(self, x: Held, s: float, rho: float, edges: CompiledBlock, nodes: MeanRound) -> tuple[Held, Image]:
+        take, n = self.buffers.take, len(x.flat_w)
+        w, u, pull = take(n), take(edges.size), take(n)
+        of_nodes = self.stepped, nodes.mass, nodes.h, x.pull, x.flat_w, w
+        edges.sweep(s, rho, (take(n), x.flat_u[0], u, pull), of_nodes)
+        return Held(self, w, (u,), pull), Image(x, s, None)
+
+    def nodes(
+        self, x: Held, warm: Array | None, s: float, rho: float, memory: Memories
+    ) -> tuple[Moved, Memories]:
+        """The nodes after their half of a round."""
+        at = Standing(self.stepped, s, x.pull, x.flat_w, warm)
+        out = Moved(*(self.buffers.take(len(x.flat_w)) for _ in range(3)), rho)
         known = (*memory, *[None] * (len(self.losses) - len(memory)))
-        kept = [
-            loss.round(weight, x.pull, x.flat_w, warm, each, out)
-            for loss, each in zip(self.losses, known, strict=True)
-        ]
-        u, pull = self.edges(x, out.ahead, s, rho)
-        return Held(self, out.new, u, pull), Image(x, out.hat, out.ahead, s), tuple(kept)
+        kept = [loss.round(at, each, out) for loss, each in zip(self.losses, known, strict=True)]
+        return out, tuple(kept[: len(memory)])
 
     def edges(self, x: Held, ahead: Array, s: float, rho: float) -> tuple[tuple[Array, ...], Array]:
         """The flows, relaxed by rho (as the prox leaves them for rho = 0), and K' of them."""
@@ -143,4 +174,4 @@ def pays(form: Form) -> bool:
 
 def orders_of(form: Form) -> tuple[EdgeOrder, ...]:
     """In which order rounds go through each block of edges."""
-    return tuple(edge_order(edge.tail, edge.head, form.d == 1 and not edge.ground) for edge in form.edges)
+    return tuple(edge_order(edge.tail, edge.head, form.n, form.d == 1 and not edge.ground) for edge in form.edges)

@@ -1,4 +1,4 @@
-"""The edges' half of a round where edges stand in runs: tails and heads are both consecutive, and gathers are slices.
+"""A round where edges stand in runs: their tails and their heads are both consecutive, and gathers are slices.
 
 For one coordinate, where the norms are all the same box. A grid, whoever made it, is a few long runs.
 """
@@ -10,10 +10,17 @@ from .compiled import Kernel
 from .edges import SQUARE
 
 
-def run_round(kind: int, centred: int) -> Kernel:
-    """As `edges.edge_round`, for the runs that begin at edge ``first``, tail ``tail`` and head ``head``."""
+def run_round(kind: int, centred: int, relaxes: int, moves: int) -> Kernel:
+    """As `edges.edge_round`, for the runs that begin at the edges ``first``, tails ``tail`` and heads ``head``.
+
+    Where it ``moves`` nodes, too, as `nodes.mean_round` does, those of a group of runs come right before these, while
+    they are in a cache: the first ``reach[g]`` nodes before the runs from ``group[g]`` to ``group[g + 1]``. They write
+    ``ahead`` and empty ``pull``.
+    """
 
     def kernel(
+        group: Array,
+        reach: Array,
         first: Array,
         tail: Array,
         head: Array,
@@ -25,22 +32,46 @@ def run_round(kind: int, centred: int) -> Kernel:
         u: Array,
         new: Array,
         pull: Array,
+        degree: Array,
+        s: float,
+        mass: Array,
+        h: Array,
+        force: Array,
+        w: Array,
+        moved: Array,
     ) -> None:
-        for r in range(tail.size):
-            begin, length = first[r], first[r + 1] - first[r]
-            i, j = tail[r], head[r]
-            for k in range(length):
-                e = begin + k
-                z = ahead[i + k] - ahead[j + k]
-                if centred:
-                    z -= center[e]
-                v = u[e] + sigma * z
-                v = v / (1.0 + sigma / c[e]) if kind == SQUARE else min(max(v, -c[e]), c[e])
-                new[e] = v if rho == 0.0 else u[e] + rho * (v - u[e])
-            for k in range(length):
-                pull[i + k] += new[begin + k]
-            for k in range(length):
-                pull[j + k] -= new[begin + k]
+        done = 0
+        for g in range(reach.size):
+            if moves:
+                till = max(reach[g], done)
+                part = slice(done, till)  # of slices the compiler knows that no index is negative
+                deg, m, target, old = degree[part], mass[part], h[part], w[part]
+                by, to, out, zero = force[part], ahead[part], moved[part], pull[part]
+                for k in range(till - done):
+                    weight = deg[k] / s
+                    x = (weight * old[k] - by[k] + target[k]) / (weight + m[k])
+                    to[k] = 2.0 * x - old[k]
+                    out[k] = old[k] + rho * (x - old[k])
+                    zero[k] = 0.0
+                done = till
+            for r in range(group[g], group[g + 1]):
+                begin, end = first[r], first[r + 1]
+                i, j, length = tail[r], head[r], end - begin
+                before, after, most = u[begin:end], new[begin:end], c[begin:end]
+                here, there = ahead[i : i + length], ahead[j : j + length]
+                given, taken = pull[i : i + length], pull[j : j + length]
+                shift = center[begin:end] if centred else after
+                for k in range(length):
+                    z = here[k] - there[k]
+                    if centred:
+                        z -= shift[k]
+                    v = before[k] + sigma * z
+                    v = v / (1.0 + sigma / most[k]) if kind == SQUARE else min(max(v, -most[k]), most[k])
+                    after[k] = before[k] + rho * (v - before[k]) if relaxes else v
+                for k in range(length):
+                    given[k] += after[k]
+                for k in range(length):
+                    taken[k] -= after[k]
 
     return kernel
 
@@ -50,11 +81,12 @@ def run_pull() -> Kernel:
 
     def kernel(first: Array, tail: Array, head: Array, u: Array, pull: Array) -> None:
         for r in range(tail.size):
-            begin, length = first[r], first[r + 1] - first[r]
-            i, j = tail[r], head[r]
+            begin, end = first[r], first[r + 1]
+            i, j, length = tail[r], head[r], end - begin
+            out, given, taken = u[begin:end], pull[i : i + length], pull[j : j + length]
             for k in range(length):
-                pull[i + k] += u[begin + k]
+                given[k] += out[k]
             for k in range(length):
-                pull[j + k] -= u[begin + k]
+                taken[k] -= out[k]
 
     return kernel

@@ -14,8 +14,7 @@ def fused(rounds: Rounds, state: State, relaxation: float) -> State:
     view, x = state.view, state.x.known
     if not isinstance(x, Held) or x.rounds is not rounds:
         x = rounds.entered(state.x.w, state.x.u)
-    memory = state.memory or view.memory()
-    new, image, kept = rounds.round(x, state.hat.w, state.s, relaxation, memory)
-    view.engine.exchange(image.ahead.reshape(view.form.shape))
-    memory = kept[: len(memory)]
+    warm = state.hat.w if rounds.begins else None
+    new, image, memory = rounds.round(x, warm, state.s, relaxation, state.memory or view.memory())
+    view.engine.exchange(new.w)  # which records the messages, whatever they hold
     return replace(state, round=state.round + 1, x=Iterate.of(new), hat=Iterate.of(image), memory=memory)
