@@ -33,8 +33,8 @@ class AbstractRoundBlock(ABC):
 
     @abstractmethod
     def round(self, s: float, rho: float, ahead: Array, u: Array, new: Array, pull: Array) -> None:
-        """The prox of sigma g* at u + sigma (K ahead - center), sigma = 1/(2 s), relaxed by rho (not at all for rho = 0)
-        is written to ``new``, and K' of it added to ``pull``."""
+        """The prox of sigma g* at u + sigma (K ahead - center), sigma = 1/(2 s), relaxed by rho (not for rho = 0), is
+        written to ``new``, and K' of it added to ``pull``."""
 
     @abstractmethod
     def pull(self, u: Array, pull: Array) -> None:

@@ -47,6 +47,7 @@ def _compiler() -> Any:
     return VectorCompiler
 
 
+@cache
 def compiled(function: Kernel) -> Kernel:
     """The function as machine code, which is kept on disk for the next process; itself where nothing compiles."""
     if not compiles():

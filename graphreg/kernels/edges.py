@@ -20,7 +20,7 @@ def edge_round(width: int, kind: int, ground: int, centred: int, relaxes: int) -
     """For edges of ``width`` coordinates (0: any number of them) in a list; not relaxed, but as the prox leaves them,
     where not ``relaxes``."""
 
-    def kernel(
+    def kernel(  # noqa: PLR0913, PLR0917 - all that it reads and writes
         tail: Array,
         head: Array,
         c: Array,

@@ -13,7 +13,7 @@ from .compiled import Kernel
 def mean_round(width: int, whole: int) -> Kernel:
     """For H_i = mass_i I and 1/tau_i = degree_i / s; of all nodes in their order where ``whole``."""
 
-    def kernel(
+    def kernel(  # noqa: PLR0913, PLR0917 - all that it reads and writes
         nodes: Array,
         mass: Array,
         h: Array,
@@ -47,7 +47,7 @@ def quadratic_round(width: int, rank: int) -> Kernel:
 
     ``work`` is room for as many numbers as V has columns."""
 
-    def kernel(
+    def kernel(  # noqa: PLR0913, PLR0917 - all that it reads and writes
         nodes: Array,
         V: Array,
         values: Array,
@@ -68,19 +68,20 @@ def quadratic_round(width: int, rank: int) -> Kernel:
         for r in range(nodes.size):
             at, of, weight = nodes[r] * end, r * columns, degree[nodes[r]] / s
             tau = 1.0 / weight
+            for k in range(end):
+                hat[at + k] = w[at + k] - tau * pull[at + k]
             for q in range(columns):
                 work[q] = 0.0
             for k in range(end):
-                v = w[at + k] - tau * pull[at + k]
-                hat[at + k] = v
+                v, row = hat[at + k], of * end + k * columns
                 for q in range(columns):
-                    work[q] += v * V[(r * end + k) * columns + q]
+                    work[q] += v * V[row + q]
             for q in range(columns):
                 work[q] = (target[of + q] - values[of + q] * work[q]) / (values[of + q] + weight)
             for k in range(end):
-                total = 0.0
+                total, row = 0.0, of * end + k * columns
                 for q in range(columns):
-                    total += V[(r * end + k) * columns + q] * work[q]
+                    total += V[row + q] * work[q]
                 hat[at + k] += total
             for k in range(end):
                 ahead[at + k] = 2.0 * hat[at + k] - w[at + k]

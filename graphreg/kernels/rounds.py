@@ -85,9 +85,7 @@ class Rounds:
     buffers: Buffers = field(default_factory=Buffers)
 
     @staticmethod
-    def of(
-        form: Form, proxes: tuple[AbstractNodeProx, ...], stepped: Array, orders: tuple[EdgeOrder, ...]
-    ) -> Rounds:
+    def of(form: Form, proxes: tuple[AbstractNodeProx, ...], stepped: Array, orders: tuple[EdgeOrder, ...]) -> Rounds:
         """With the proxes of the form's losses, and `orders_of` its edges."""
         blocks: list[AbstractRoundBlock] = []
         for edge, order in zip(form.edges, orders, strict=True):
@@ -135,9 +133,7 @@ class Rounds:
         edges.sweep(s, rho, (take(n), x.flat_u[0], u, pull), of_nodes)
         return Held(self, w, (u,), pull), Image(x, s, None)
 
-    def nodes(
-        self, x: Held, warm: Array | None, s: float, rho: float, memory: Memories
-    ) -> tuple[Moved, Memories]:
+    def nodes(self, x: Held, warm: Array | None, s: float, rho: float, memory: Memories) -> tuple[Moved, Memories]:
         """The nodes after their half of a round."""
         at = Standing(self.stepped, s, x.pull, x.flat_w, warm)
         out = Moved(*(self.buffers.take(len(x.flat_w)) for _ in range(3)), rho)

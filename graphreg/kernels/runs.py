@@ -18,7 +18,7 @@ def run_round(kind: int, centred: int, relaxes: int, moves: int) -> Kernel:
     ``ahead`` and empty ``pull``.
     """
 
-    def kernel(
+    def kernel(  # noqa: PLR0913, PLR0917 - all that it reads and writes
         group: Array,
         reach: Array,
         first: Array,

@@ -267,7 +267,9 @@ class LocalView:
         """Compiled rounds with steps s/deg and 1/(2 s); None where arrays of numpy do: on small forms, on a part of the
         graph, and where exchanges or proxes are not those of this library."""
         alone = self.whole_graph is None and type(self.engine) is InProcess and type(self) is LocalView
-        return Rounds.of(self.form, self.proxes, 1.0 / self.steps(1.0), self.orders) if alone and pays(self.form) else None
+        if not (alone and pays(self.form)):
+            return None
+        return Rounds.of(self.form, self.proxes, 1.0 / self.steps(1.0), self.orders)
 
     def memory(self) -> Memories:
         return (None,) * len(self.proxes)
