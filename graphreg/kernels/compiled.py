@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -21,28 +22,24 @@ Kernel = Callable[..., Any]
 @cache
 def compiles() -> bool:
     """Whether numba is there and allowed to compile (it is not where NUMBA_DISABLE_JIT is set)."""
-    if find_spec("numba") is None:
-        return False
-    import numba
-
-    return not numba.config.DISABLE_JIT  # pyright: ignore[reportAttributeAccessIssue]  (set while it is imported)
+    return find_spec("numba") is not None and not import_module("numba").config.DISABLE_JIT
 
 
 @cache
 def _compiler() -> Any:
     """numba's compiler, told that arrays do not overlap and to look for vectors in unrolled loops, which it does not do
     by itself: a round of edges with ten coordinates takes .4 of the time."""
-    from numba import config
-    from numba.core.compiler import Compiler
+    config: Any = import_module("numba.core.config")
+    numbas: Any = import_module("numba.core.compiler").Compiler
 
-    class VectorCompiler(Compiler):
+    class VectorCompiler(numbas):
         def compile_extra(self, func: Any) -> Any:
             self.state.flags.noalias = True
-            before, config.SLP_VECTORIZE = config.SLP_VECTORIZE, 1  # pyright: ignore[reportAttributeAccessIssue]
+            before, config.SLP_VECTORIZE = config.SLP_VECTORIZE, 1
             try:
                 return super().compile_extra(func)
             finally:
-                config.SLP_VECTORIZE = before  # pyright: ignore[reportAttributeAccessIssue]
+                config.SLP_VECTORIZE = before
 
     return VectorCompiler
 
@@ -52,9 +49,8 @@ def compiled(function: Kernel) -> Kernel:
     """The function as machine code, which is kept on disk for the next process; itself where nothing compiles."""
     if not compiles():
         return function
-    import numba
-
-    return numba.njit(fastmath=FAST, cache=True, error_model="numpy", pipeline_class=_compiler())(function)
+    how = {"fastmath": FAST, "cache": True, "error_model": "numpy", "pipeline_class": _compiler()}
+    return import_module("numba").njit(**how)(function)
 
 
 @cache

@@ -119,8 +119,8 @@ def round_losses(proxes: tuple[AbstractNodeProx, ...], n: int, d: int) -> tuple[
         elif found.V is None:
             out.append(MeanRound(nodes, found.values[:, 0], _flat(found.pull), d))
         else:
-            flat = (_flat(each) for each in (found.V, found.values, found.pull))
-            out.append(QuadraticRound(nodes, *flat, np.empty(found.V.shape[2]), d))
+            V, values, target = _flat(found.V), _flat(found.values), _flat(found.pull)
+            out.append(QuadraticRound(nodes, V, values, target, np.empty(found.V.shape[2]), d))
     if left.any():
         nodes = np.flatnonzero(left).astype(np.int32)
         out.append(MeanRound(nodes, np.zeros(len(nodes)), np.zeros(len(nodes) * d), d))

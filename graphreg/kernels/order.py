@@ -65,16 +65,34 @@ def edge_order(tail: Array, head: Array, n: int, slices: bool) -> EdgeOrder:
 
 
 def _along(tail: Array, head: Array) -> Array | None:
-    """Sorted by group of tails, direction and tail; None where they stand so."""
+    """Sorted by group of tails, direction and tail; None where they stand so. Where runs are long as they stand, they
+    are sorted, and else every edge."""
+    first = _starts(tail, head)
+    if LONG * len(first) > len(tail):
+        return _sorted(tail, head)
+    places = _sorted(tail[first[:-1]], head[first[:-1]])
+    if places is None:
+        return None
+    length = np.diff(first)[places]
+    shift = first[:-1][places] - (np.cumsum(length) - length)  # of a run, from where it comes to stand
+    return np.arange(len(tail)) + np.repeat(shift, length)
+
+
+def _sorted(tail: Array, head: Array) -> Array | None:
     way = head.astype(np.int64) - tail
     way -= way.min(initial=0)
     key = ((tail // BLOCK) * (way.max(initial=0) + 1) + way) * BLOCK + tail % BLOCK
     return None if (np.diff(key) >= 0).all() else np.argsort(key, kind="stable")
 
 
+def _starts(tail: Array, head: Array) -> Array:
+    """Where runs begin that stay in a group, and the number of edges."""
+    breaks = (np.diff(tail) != 1) | (np.diff(head) != 1) | (tail[1:] % BLOCK == 0)
+    return np.concatenate([[0], np.flatnonzero(breaks) + 1, [len(tail)]]).astype(np.int32)
+
+
 def _runs(tail: Array, head: Array, n: int) -> Runs:
-    breaks = (np.diff(tail) != 1) | (np.diff(head) != 1) | (np.diff(tail // BLOCK) != 0)
-    first = np.concatenate([[0], np.flatnonzero(breaks) + 1, [len(tail)]]).astype(np.int32)
+    first = _starts(tail, head)
     begin = first[:-1]
     t, h, last = tail[begin], head[begin], np.maximum(tail, head)[first[1:] - 1]
     group = np.flatnonzero(np.diff(t // BLOCK, prepend=-1))

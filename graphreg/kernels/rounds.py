@@ -23,7 +23,7 @@ from .losses import AbstractRoundLoss, MeanRound, Moved, Standing, round_losses
 from .nodes import node_way
 from .order import EdgeOrder, edge_order
 
-LEAST = 5000  # entries of the flows, below which numpy is as quick as numba is to load
+LEAST = 20_000  # entries of the flows, below which a run gains less than it takes to load numba
 
 Memories = tuple[Memory, ...]
 Round = tuple["Held", "Image", Memories]
@@ -116,10 +116,11 @@ class Rounds:
     @cached_property
     def swept(self) -> tuple[CompiledBlock, MeanRound] | None:
         """The one block of edges in runs and the means of all nodes, where there is nothing else: one pass has both."""
-        match self.blocks, self.losses:
-            case (CompiledBlock() as edges,), (MeanRound() as nodes,) if edges.order.runs is not None:
-                return edges, nodes
-        return None
+        if len(self.blocks) != 1 or len(self.losses) != 1:
+            return None
+        edges, nodes = self.blocks[0], self.losses[0]
+        found = isinstance(edges, CompiledBlock) and isinstance(nodes, MeanRound) and edges.order.runs is not None
+        return (edges, nodes) if found else None
 
     @property
     def begins(self) -> bool:
@@ -136,7 +137,8 @@ class Rounds:
     def nodes(self, x: Held, warm: Array | None, s: float, rho: float, memory: Memories) -> tuple[Moved, Memories]:
         """The nodes after their half of a round."""
         at = Standing(self.stepped, s, x.pull, x.flat_w, warm)
-        out = Moved(*(self.buffers.take(len(x.flat_w)) for _ in range(3)), rho)
+        hat, ahead, new = (self.buffers.take(len(x.flat_w)) for _ in range(3))
+        out = Moved(hat, ahead, new, rho)
         known = (*memory, *[None] * (len(self.losses) - len(memory)))
         kept = [loss.round(at, each, out) for loss, each in zip(self.losses, known, strict=True)]
         return out, tuple(kept[: len(memory)])

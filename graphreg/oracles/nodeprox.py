@@ -291,7 +291,7 @@ def _quadratic(block: SampleBlock, stacks: tuple[Batch, ...]) -> list[AbstractNo
             pull = sigma * np.matmul(y[:, None, :], U)[:, 0, :]
             thin.append(QuadraticProx(batch.nodes, np.ascontiguousarray(Vt.transpose(0, 2, 1)), sigma**2, pull))
     if parts:
-        nodes, H, h = (np.concatenate(stack) for stack in zip(*parts, strict=True))
+        nodes, H, h = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
         values, V = np.linalg.eigh(H)
         values = np.where(values > 1e-15 * values[:, -1:], values, 0.0)
         pull = np.where(values > 0, np.matmul(h[:, None, :], V)[:, 0, :], 0.0)
