@@ -49,8 +49,11 @@ def compiled(function: Kernel) -> Kernel:
     """The function as machine code, which is kept on disk for the next process; itself where nothing compiles."""
     if not compiles():
         return function
-    how = {"fastmath": FAST, "cache": True, "error_model": "numpy", "pipeline_class": _compiler()}
-    return import_module("numba").njit(**how)(function)
+    numba, how = import_module("numba"), {"fastmath": FAST, "error_model": "numpy", "pipeline_class": _compiler()}
+    try:
+        return numba.njit(cache=True, **how)(function)
+    except RuntimeError:  # there is no place on the disk that can be written to
+        return numba.njit(**how)(function)
 
 
 @cache

@@ -119,8 +119,9 @@ class Rounds:
         if len(self.blocks) != 1 or len(self.losses) != 1:
             return None
         edges, nodes = self.blocks[0], self.losses[0]
-        found = isinstance(edges, CompiledBlock) and isinstance(nodes, MeanRound) and edges.order.runs is not None
-        return (edges, nodes) if found else None
+        if isinstance(edges, CompiledBlock) and isinstance(nodes, MeanRound) and edges.order.runs is not None:
+            return edges, nodes
+        return None
 
     @property
     def begins(self) -> bool:

@@ -12,7 +12,7 @@ from core_cases import view_of
 
 import graphreg as gr
 from graphreg.engines import Actors
-from graphreg.kernels import compiled, rounds
+from graphreg.kernels import compiled, order, rounds
 from graphreg.methods.splitting._halpern import Iterate
 from graphreg.running.checkpoints.packing import Packed
 
@@ -25,6 +25,7 @@ def forced(request, monkeypatch):
     """Rounds of kernels on graphs of any size; compiled, or as they are written."""
     monkeypatch.setattr(rounds, "LEAST", 0)
     monkeypatch.setattr(rounds, "compiles", lambda: True)
+    monkeypatch.setattr(order, "BLOCK", 128)  # so that a small grid has several groups
     if request.param == "python":
         monkeypatch.setattr(compiled, "compiles", lambda: False)
     compiled.compiled.cache_clear()
@@ -81,9 +82,9 @@ PROBLEMS = {
     "mixed": lambda: gr.Problem(regression(3, 6) + tied(gr.L1(), gr.L2(), gr.HuberNorm(0.3)) + RIDGE),
     "centred": lambda: gr.Problem(means(2) + tied(gr.L2()) + 0.1 * gr.NodePenalty(gr.L1(), center=[0.5, -0.5])),
     "logistic": lambda: gr.Problem(regression(3, 20, gr.LogisticLoss) + tied(gr.L2()) + RIDGE),
-    "a grid": lambda: grid(40, 30, gr.L1()),
-    "a grid in disorder": lambda: grid(40, 30, gr.L2(), seed=0),
-    "a grid, squared": lambda: grid(40, 30, gr.SquaredL2()),
+    "a grid": lambda: grid(20, 30, gr.L1()),
+    "a grid in disorder": lambda: grid(20, 30, gr.L2(), seed=0),
+    "a grid, squared": lambda: grid(20, 30, gr.SquaredL2()),
     "a grid with l1 at the nodes": lambda: gr.Problem(grid(9, 40, gr.L1()).model + 0.1 * gr.NodePenalty(gr.L1())),
 }
 
