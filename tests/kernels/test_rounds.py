@@ -53,9 +53,10 @@ def regression(d, samples, kind=gr.SquaredLoss, n=14, seed=1):
     return kind(gr.NodeData.from_arrays(X, y if kind is gr.SquaredLoss else np.sign(y), node))
 
 
-def means(d, n=14, seed=2):
+def means(d, n=14, seed=2, nodes=None):
     rng = np.random.default_rng(seed)
-    return gr.MeanLoss(gr.NodeData.from_arrays(None, rng.standard_normal((n, d)), np.arange(n)))
+    nodes = np.arange(n) if nodes is None else nodes
+    return gr.MeanLoss(gr.NodeData.from_arrays(None, rng.standard_normal((len(nodes), d)), nodes))
 
 
 def tied(*penalties):
@@ -74,6 +75,7 @@ RIDGE = 0.1 * gr.NodePenalty(gr.SquaredL2())
 PROBLEMS = {
     "means, l1": lambda: gr.Problem(means(1) + tied(gr.L1())),
     "means, l2, d = 3": lambda: gr.Problem(means(3) + tied(gr.L2())),
+    "means at some nodes": lambda: gr.Problem(means(2, nodes=np.array([1, 4, 5, 9])) + tied(gr.L2(), gr.SquaredL2())),
     "regression, l1": lambda: gr.Problem(regression(4, 6) + tied(gr.L1())),
     "regression, l2": lambda: gr.Problem(regression(4, 6) + tied(gr.L2())),
     "regression, squared": lambda: gr.Problem(regression(4, 6) + tied(gr.SquaredL2())),
@@ -127,6 +129,16 @@ def test_iterates_are_those_of_arrays(name, forced):
 def test_iterates_with_other_options(method, forced):
     for name in ("mixed", "a grid"):
         close(*(walk(PROBLEMS[name](), method, compiles)[-1] for compiles in (True, False)))
+
+
+def test_the_image_is_not_relaxed(forced):
+    """Its flows are inside their capacities to the last bit, where over-relaxed ones are not."""
+    for name in ("a grid", "regression, l1"):
+        state = walk(PROBLEMS[name](), gr.PrimalDual(), True, count=20)[-1]
+        (edge,), (u,), (relaxed,) = state.view.form.edges, state.hat.u, state.x.u
+        assert (np.abs(u) <= edge.weight[:, None]).all()
+        assert (np.abs(u) == edge.weight[:, None]).any()
+        assert (np.abs(relaxed) > edge.weight[:, None]).any()
 
 
 def test_a_start_with_flows(forced):
