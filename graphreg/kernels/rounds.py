@@ -23,7 +23,9 @@ from .losses import AbstractRoundLoss, MeanRound, Moved, Standing, round_losses
 from .nodes import node_way
 from .order import EdgeOrder, edge_order
 
-LEAST = 20_000  # entries of the flows, below which a run gains less than it takes to load numba
+# entries of the flows times rounds, which take numpy .1 s: less is not worth the time in which numba is loaded
+WORTH = 12_000_000
+EXPECTED = 100  # rounds, at least, that are still to come
 
 Memories = tuple[Memory, ...]
 Round = tuple["Held", "Image", Memories]
@@ -166,9 +168,11 @@ class Rounds:
         return pull
 
 
-def pays(form: Form) -> bool:
-    """Whether rounds on a form are compiled: where numba is, and the form large enough."""
-    return sum(len(edge.tail) * form.width(edge) for edge in form.edges) >= LEAST and compiles()
+def pays(form: Form, done: int) -> bool:
+    """Whether rounds on a form are compiled after so many: from the first one on large forms, later on others. So the
+    bits of an iterate depend on the problem alone, and on whether numba is there."""
+    entries = sum(len(edge.tail) * form.width(edge) for edge in form.edges)
+    return entries * (done + EXPECTED) >= WORTH and compiles()
 
 
 def orders_of(form: Form) -> tuple[EdgeOrder, ...]:

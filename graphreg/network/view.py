@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..form import Form
-from ..kernels import EdgeOrder, Rounds, orders_of, pays
+from ..kernels import EdgeOrder, Rounds, orders_of
 from ..oracles import AbstractNodeProx, Memory, NewtonSystem, NodeGradients, node_proxes
 from ..terms import Array, alike, shared
 from ..terms.losses import AbstractSmoothLoss
@@ -264,10 +264,9 @@ class LocalView:
 
     @cached_property
     def rounds(self) -> Rounds | None:
-        """Compiled rounds with steps s/deg and 1/(2 s); None where arrays of numpy do: on small forms, on a part of the
-        graph, and where exchanges or proxes are not those of this library."""
-        alone = self.whole_graph is None and type(self.engine) is InProcess and type(self) is LocalView
-        if not (alone and pays(self.form)):
+        """Compiled rounds with steps s/deg and 1/(2 s), where they pay (see `graphreg.kernels.pays`); None on a part of
+        the graph, and where exchanges or proxes are not those of this library."""
+        if self.whole_graph is not None or type(self.engine) is not InProcess or type(self) is not LocalView:
             return None
         return Rounds.of(self.form, self.proxes, 1.0 / self.steps(1.0), self.orders)
 

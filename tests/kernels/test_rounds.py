@@ -23,7 +23,7 @@ WITH_NUMBA = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not
 @pytest.fixture(params=["python", pytest.param("numba", marks=WITH_NUMBA)])
 def forced(request, monkeypatch):
     """Rounds of kernels on graphs of any size; compiled, or as they are written."""
-    monkeypatch.setattr(rounds, "LEAST", 0)
+    monkeypatch.setattr(rounds, "WORTH", 0)
     monkeypatch.setattr(rounds, "compiles", lambda: True)
     monkeypatch.setattr(order, "BLOCK", 128)  # so that a small grid has several groups
     if request.param == "python":
@@ -95,11 +95,11 @@ def walk(problem, method, compiles, start=None, count=ROUNDS):
     """The states of some rounds."""
     view = view_of(problem.form)
     if not compiles:
-        vars(view)["rounds"] = None
+        vars(view)["rounds"] = None  # as where numba is not there
     states = [method.init(view, start)]
     for _ in range(count):
         states.append(method.step(states[-1]))
-    assert (view.rounds is None) != compiles
+    assert compiles == (states[-1].x.known is not None)
     return states
 
 
@@ -201,14 +201,23 @@ def test_what_is_seen_late_is_seen_once(forced):
 
 
 # ---- where they are used ---------------------------------------------------------------------------------------------
-def test_small_graphs_and_other_engines_take_arrays(monkeypatch):
-    monkeypatch.setattr(rounds, "compiles", lambda: True)
+def test_they_begin_when_it_pays(forced, monkeypatch):
+    """Later on smaller graphs, by the number of the round: a run that is gone on with changes over where it would."""
     problem = PROBLEMS["regression, l2"]()
-    assert view_of(problem.form).rounds is None
-    monkeypatch.setattr(rounds, "LEAST", 0)
-    assert view_of(problem.form).rounds is not None
+    entries = nothing(problem)[0].size
+    monkeypatch.setattr(rounds, "WORTH", (rounds.EXPECTED + 20) * entries)
+    late = walk(problem, gr.PrimalDual(), True, count=40)
+    assert [state.x.known is not None for state in late] == [False] * 21 + [True] * 20
+    close(late[-1], walk(problem, gr.PrimalDual(), False, count=40)[-1])
     monkeypatch.setattr(rounds, "compiles", lambda: False)
-    assert view_of(problem.form).rounds is None
+    assert walk(problem, gr.PrimalDual(), False, count=3)[-1].x.known is None
+
+
+def test_small_runs_do_not_load_numba(monkeypatch):
+    asked = []
+    monkeypatch.setattr(rounds, "compiles", lambda: asked.append(True))
+    PROBLEMS["regression, l2"]().solve(gr.PrimalDual(), gap=0, rounds=200)
+    assert not asked
 
 
 def test_answers_agree(forced, monkeypatch):

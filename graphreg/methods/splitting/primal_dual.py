@@ -9,6 +9,7 @@ from functools import cached_property
 from ...checks import checked, inside, per, positive
 from ...errors import MethodError
 from ...form import Form
+from ...kernels import pays
 from ...messages import unmatched
 from ...network import Memories
 from ...oracles import INEXACT, Accuracy, Inexact, gradient_steps, without_prox, without_steps
@@ -121,12 +122,12 @@ class PrimalDual(LossyEdges):
         return Acceleration(self.relaxation, self.restarts, 1.0 if self.apart and not self.balance else self.balance)
 
     def step(self, state: State) -> State:
-        """In a compiled round where there is one, and no anchor pulls."""
+        """In a compiled round where that pays, and where no anchor pulls."""
         ours = type(self).image is PrimalDual.image and type(self).nodes is PrimalDual.nodes
-        rounds = state.view.rounds if ours and self.inexact is None and not self.apart else None
-        if rounds is None or isinstance(state.due, Halpern):
+        plain = self.inexact is not None or self.apart or isinstance(state.due, Halpern) or not ours
+        if plain or not pays(state.view.form, state.round) or state.view.rounds is None:
             return super().step(state)
-        return self.adapted(fused(rounds, state, self.acceleration.relaxation))
+        return self.adapted(fused(state.view.rounds, state, self.acceleration.relaxation))
 
     def image(self, state: State) -> tuple[Array, Flows, Memories]:
         """A round of Algorithm 1: (w+, u+)."""
