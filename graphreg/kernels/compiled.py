@@ -22,7 +22,12 @@ Kernel = Callable[..., Any]
 @cache
 def compiles() -> bool:
     """Whether numba is there and allowed to compile (it is not where NUMBA_DISABLE_JIT is set)."""
-    return find_spec("numba") is not None and not import_module("numba").config.DISABLE_JIT
+    if find_spec("numba") is None:
+        return False
+    try:
+        return not import_module("numba").config.DISABLE_JIT
+    except ImportError:  # numba refuses a version of numpy that is newer than itself
+        return False
 
 
 @cache
